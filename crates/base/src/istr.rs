@@ -1,0 +1,297 @@
+//! Strings and values that repeat across many objects, kept once.
+//!
+//! A cluster's objects say the same few thousand strings over and over: label keys, namespaces, node names,
+//! image names. [`Istr`] is a string that can be *interned*: equal strings share one allocation, found through a
+//! process-wide [`Pool`]. A pool frees what nobody uses any more, so a controller that runs for a year does not
+//! remember every pod that ever was.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::ops::Deref;
+use std::sync::{Arc, LazyLock};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use parking_lot::Mutex;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// An immutable string that is cheap to clone; interned or not, it compares and hashes by content.
+#[derive(Clone, Eq)]
+pub struct Istr(Arc<str>);
+
+/// A pool of shared values: [`share`](Pool::share) answers with the one allocation for all equal values.
+///
+/// 1. Values nobody else holds are swept when the pool has doubled since its last sweep, so a pool is never
+///    larger than twice what is alive.
+/// 2. A lock is held for one look-up only, and there are several, so that threads seldom meet.
+pub struct Pool<T: ?Sized> {
+    shards: Box<[Mutex<Shard<T>>]>,
+    hasher: FixedState,
+}
+
+struct Shard<T: ?Sized> {
+    table: HashTable<Arc<T>>,
+    sweep_at: usize,
+}
+
+/// Enough that two or four decoding threads seldom wait for each other.
+const SHARDS: usize = 16;
+/// A shard is not swept before it holds this many: sweeping a handful saves nothing.
+const SWEEP_AT_MIN: usize = 256;
+
+static STRINGS: LazyLock<Pool<str>> = LazyLock::new(Pool::new);
+
+// === impl Istr ===
+
+impl Istr {
+    /// A string of its own, not looked up in the pool: for what is unique anyway, such as an object's name.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        if text.is_empty() { Self::default() } else { Self(Arc::from(text)) }
+    }
+
+    /// The shared allocation for this text: for what repeats, such as label keys, namespaces and kinds.
+    #[must_use]
+    pub fn interned(text: &str) -> Self {
+        if text.is_empty() { Self::default() } else { Self(STRINGS.share_ref(text, || Arc::from(text))) }
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether both are one allocation. Equal interned strings are; this is for tests and for fast paths.
+    #[must_use]
+    pub fn same_allocation(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Default for Istr {
+    fn default() -> Self {
+        static EMPTY: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
+        Self(Arc::clone(&EMPTY))
+    }
+}
+
+impl PartialEq for Istr {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Hash for Istr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl PartialOrd for Istr {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Istr {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.as_str().cmp(other.as_str())
+    }
+}
+
+impl PartialEq<str> for Istr {
+    fn eq(&self, other: &str) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<&str> for Istr {
+    fn eq(&self, other: &&str) -> bool {
+        self.as_str() == *other
+    }
+}
+
+impl Deref for Istr {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Istr {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Istr {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Istr {
+    fn from(text: &str) -> Self {
+        Self::interned(text)
+    }
+}
+
+impl From<String> for Istr {
+    fn from(text: String) -> Self {
+        Self::interned(&text)
+    }
+}
+
+impl fmt::Display for Istr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for Istr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl Serialize for Istr {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self)
+    }
+}
+
+/// Interns while it reads: no `String` is made on the way.
+impl<'de> Deserialize<'de> for Istr {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Interning;
+        impl de::Visitor<'_> for Interning {
+            type Value = Istr;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Istr, E> {
+                Ok(Istr::interned(text))
+            }
+        }
+        deserializer.deserialize_str(Interning)
+    }
+}
+
+// === impl Pool ===
+
+impl<T: ?Sized + Hash + Eq> Pool<T> {
+    /// An empty pool.
+    #[must_use]
+    pub fn new() -> Self {
+        let shard = || Mutex::new(Shard { table: HashTable::new(), sweep_at: SWEEP_AT_MIN });
+        Self { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: FixedState::default() }
+    }
+
+    /// The pooled value equal to this one; this one itself if there is none yet.
+    pub fn share(&self, value: Arc<T>) -> Arc<T> {
+        let hash = self.hasher.hash_one(&*value);
+        let mut shard = self.shard(hash).lock();
+        if let Some(held) = shard.find(hash, &value) {
+            return held;
+        }
+        shard.insert(hash, &self.hasher, Arc::clone(&value));
+        value
+    }
+
+    /// The pooled value equal to `value`, made by `make` if there is none yet.
+    pub fn share_ref(&self, value: &T, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
+        let hash = self.hasher.hash_one(value);
+        let mut shard = self.shard(hash).lock();
+        if let Some(held) = shard.find(hash, value) {
+            return held;
+        }
+        let made = make();
+        shard.insert(hash, &self.hasher, Arc::clone(&made));
+        made
+    }
+
+    /// How many values the pool holds, unused ones that were not swept yet included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().table.len()).sum()
+    }
+
+    /// Whether the pool holds nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Frees now what nobody else holds. The pool does this by itself as it grows.
+    pub fn sweep(&self) {
+        for shard in &self.shards {
+            shard.lock().sweep(&self.hasher);
+        }
+    }
+
+    fn shard(&self, hash: u64) -> &Mutex<Shard<T>> {
+        // The table uses the low bits for buckets and the top seven for tags; take some in between.
+        &self.shards[(hash >> 40) as usize % SHARDS]
+    }
+}
+
+impl<T: ?Sized + Hash + Eq> Default for Pool<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: ?Sized> fmt::Debug for Pool<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool").finish_non_exhaustive()
+    }
+}
+
+impl<T: ?Sized + Hash + Eq> Shard<T> {
+    fn find(&self, hash: u64, value: &T) -> Option<Arc<T>> {
+        self.table.find(hash, |held| **held == *value).cloned()
+    }
+
+    fn insert(&mut self, hash: u64, hasher: &FixedState, value: Arc<T>) {
+        if self.table.len() >= self.sweep_at {
+            self.sweep(hasher);
+        }
+        self.table.insert_unique(hash, value, |held| hasher.hash_one(&**held));
+    }
+
+    fn sweep(&mut self, hasher: &FixedState) {
+        self.table.retain(|held| Arc::strong_count(held) > 1);
+        self.sweep_at = (self.table.len() * 2).max(SWEEP_AT_MIN);
+        // The table is grown to `sweep_at` anyway; what is far above it goes back.
+        self.table.shrink_to(self.sweep_at, |held| hasher.hash_one(&**held));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_interned_strings_share_one_allocation() {
+        let (a, b) = (Istr::interned("app.kubernetes.io/name"), Istr::interned("app.kubernetes.io/name"));
+        assert!(a.same_allocation(&b));
+        assert!(!a.same_allocation(&Istr::new("app.kubernetes.io/name")));
+        assert_eq!(a, Istr::new("app.kubernetes.io/name"), "interned or not, equality is by content");
+    }
+
+    #[test]
+    fn a_pool_frees_what_nobody_holds() {
+        let pool: Pool<str> = Pool::new();
+        let kept = pool.share(Arc::from("kept"));
+        for n in 0..100_000 {
+            let text = format!("name-{n}");
+            pool.share_ref(&text, || Arc::from(text.as_str()));
+        }
+        assert!(pool.len() <= SHARDS * SWEEP_AT_MIN, "{} strings are held, but only one is used", pool.len());
+        pool.sweep();
+        assert_eq!(pool.len(), 1);
+        assert!(Arc::ptr_eq(&kept, &pool.share(Arc::from("kept"))));
+    }
+}

@@ -1,0 +1,3 @@
+//! Reflector → delta FIFO → indexed store → subscribers.
+
+pub mod sink;

@@ -1,0 +1,66 @@
+//! What a view is.
+
+use steersman_base::{Meta, Resource};
+
+/// What a cache holds of one object: the fields controllers read, and no others.
+pub trait View: Send + Sync + Sized + 'static {
+    /// How much of each object the view asks the server for.
+    const PROJECTION: Projection = Projection::Whole;
+    /// Whether the view can be decoded from protobuf; if not, only JSON is asked for.
+    const PROTOBUF: bool = false;
+
+    /// The object's metadata.
+    fn meta(&self) -> &Meta;
+
+    /// Reads one object.
+    ///
+    /// # Errors
+    /// The body is not what it should be; the error names the field. Nobody retries: the bytes will not get better.
+    fn decode(body: Encoded<'_>) -> Result<Self, DecodeError>;
+}
+
+/// A view whose resource is known at compile time; [`Meta`] and custom kinds are told theirs at run time.
+pub trait Kind: View {
+    /// The resource whose objects these are.
+    const RESOURCE: Resource;
+}
+
+/// How much of each object is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Projection {
+    /// The object as it is.
+    Whole,
+    /// `PartialObjectMetadata`: the metadata alone.
+    Metadata,
+}
+
+/// One object as it came over the wire.
+#[derive(Clone, Copy, Debug)]
+pub enum Encoded<'a> {
+    /// A JSON document.
+    Json(&'a [u8]),
+    /// A protobuf message, without the `k8s\0` envelope and its `Unknown` wrapper.
+    Protobuf(&'a [u8]),
+}
+
+/// A body that is not what it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum DecodeError {
+    /// Not JSON, or not of the right shape.
+    #[error("cannot read the object as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// Not protobuf, or not of the right shape.
+    #[error("cannot read the object as protobuf: {problem} at byte {offset}")]
+    Protobuf {
+        /// Where reading stopped.
+        offset: usize,
+        /// What is wrong there.
+        problem: &'static str,
+    },
+    /// A view that reads only JSON was given protobuf.
+    #[error("{kind} is read as JSON only, but the body is protobuf")]
+    JsonOnly {
+        /// What was to be read.
+        kind: &'static str,
+    },
+}
