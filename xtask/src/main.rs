@@ -1,1 +1,55 @@
-fn main() {}
+//! `cargo xtask`: what this repository does to itself.
+//!
+//! Each command is a module with a `run(&[String])`. Nothing here is clever: a command calls other programs
+//! (`cargo`, `go`, the rig's supervisor) and says what it did. A failure is one sentence that names the next step.
+
+mod bench;
+mod clock;
+mod failure;
+mod k8s;
+mod process;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use failure::{Failure, Result};
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+  test                                the whole suite; with Go installed, the rig tier too
+  tidy                                repository checks: crate edges, sizes, pure files, headings
+  bench workqueue|informer|all        benchmarks; --save writes the figures to docs/benchmarks.md
+  k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
+  k8s up [OPTIONS]                    etcd and kube-apiserver until Ctrl-C; --help lists the options
+  k8s down                            end a running `up`
+  k8s run [OPTIONS] -- CMD ARGS...    run CMD beside a fresh kube-apiserver
+  k8s test [FILTER]                   the tests and examples that need a real kube-apiserver
+  k8s path                            print the directory of the rig's binaries";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn dispatch(args: &[String]) -> Result<()> {
+    let Some((command, rest)) = args.split_first() else {
+        return Err(Failure::usage("no command given", USAGE));
+    };
+    match command.as_str() {
+        "test" => test::run(rest),
+        "tidy" => tidy::run(rest),
+        "bench" => bench::run(rest),
+        "k8s" => k8s::run(rest),
+        "help" | "--help" | "-h" => {
+            println!("{USAGE}");
+            Ok(())
+        }
+        unknown => Err(Failure::usage(&format!("unknown command `{unknown}`"), USAGE)),
+    }
+}

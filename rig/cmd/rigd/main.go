@@ -28,6 +28,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -64,13 +65,16 @@ func main() {
 	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "rig: %v\n", err)
-		code = 1
+		code = max(code, 1)
 	}
 	os.Exit(code)
 }
 
 func parse(args []string) *options {
 	opts := &options{}
+	if at := slices.Index(args, "--"); at >= 0 {
+		args, opts.command = args[:at], args[at+1:]
+	}
 	flags := flag.NewFlagSet("k8s up|run", flag.ContinueOnError)
 	flags.StringVar(&opts.binDir, "bin-dir", "", "where etcd and kube-apiserver are (set by xtask)")
 	flags.StringVar(&opts.stateDir, "state-dir", "", "where running rigs are recorded (set by xtask)")
@@ -94,7 +98,10 @@ func parse(args []string) *options {
 		}
 		os.Exit(2)
 	}
-	opts.command = flags.Args()
+	if flags.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "rig: unexpected argument %q; a command goes behind --\n", flags.Arg(0))
+		os.Exit(2)
+	}
 	return opts
 }
 
@@ -104,6 +111,13 @@ func serve(opts *options) (int, error) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 
+	// Ours first, so that the command and what it starts find this kubectl.
+	os.Setenv("PATH", opts.binDir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	if len(opts.command) > 0 {
+		if _, err := exec.LookPath(opts.command[0]); err != nil {
+			return 127, err
+		}
+	}
 	sweep(opts.stateDir)
 	started := time.Now()
 	dir, err := makeDir(opts.keepData)
@@ -166,7 +180,6 @@ func (r *rig) untilCommand(signals <-chan os.Signal) (int, error) {
 		"STEERSMAN_RIG_KUBECONFIG="+r.adminKubeconfig(),
 		"STEERSMAN_RIG_DIR="+r.dir,
 		"STEERSMAN_RIG_BIN="+r.options.binDir,
-		"PATH="+r.options.binDir+string(os.PathListSeparator)+os.Getenv("PATH"),
 	)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	// It stays in our process group, so that it owns the terminal as if it had

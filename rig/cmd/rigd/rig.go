@@ -168,17 +168,19 @@ func (r *rig) apiServerFlags(port int) ([]string, error) {
 		flags = append(flags, "--disable-admission-plugins=ServiceAccount")
 	}
 	if r.options.auditLog != "" {
-		// The API server rotates by size and would start a second file.
 		file, err := filepath.Abs(r.options.auditLog)
 		if err != nil {
 			return nil, err
 		}
 		policy := r.path("audit-policy.yaml")
 		if r.options.auditPolicy != "" {
-			policy = r.options.auditPolicy
+			if policy, err = filepath.Abs(r.options.auditPolicy); err != nil {
+				return nil, err
+			}
 		} else if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 			return nil, err
 		}
+		// It rotates by size; whoever asked for one file wants one.
 		flags = append(flags, "--audit-log-path="+file, "--audit-policy-file="+policy, "--audit-log-maxsize=10240")
 	}
 	// Last, because the last of equal flags wins.

@@ -1,0 +1,186 @@
+//! `cargo xtask k8s test`: everything that wants a real kube-apiserver.
+//!
+//! 1. Packages with a feature `rig` have a test target `rig` that needs it: `cargo test -p … --features …/rig --test rig`.
+//! 2. Examples with `[package.metadata.rig] run = true` are run; exit code 0 in time is success.
+//!
+//! All is compiled before the rig starts, so that a slow compiler does not count as a slow test. To find nothing is a
+//! failure: a tier that silently lost its tests would stay green.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
+use std::time::Duration;
+
+use super::supervisor;
+use crate::clock::{Stopwatch, pause};
+use crate::failure::{Failure, Result};
+use crate::process;
+use crate::workspace::{self, Package};
+
+/// The hidden command that runs between the rig's start and its end.
+pub(crate) const INSIDE: &str = "test-inside-the-rig";
+
+/// From the start of an example that is compiled already; the real ones take seconds.
+const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// One thing to run in the rig.
+#[derive(Debug, PartialEq)]
+enum Task {
+    Tests { package: String },
+    Example { package: String },
+}
+
+/// Compiles, then replaces this process by a rig in which [`inside`] runs.
+pub(crate) fn run(bin: &Path, filter: Option<&str>) -> Result<()> {
+    let tasks = tasks(&workspace::packages()?);
+    // xtask's own tests are about the rig itself: alone they prove nothing about Steersman.
+    if !tasks.iter().any(|task| matches!(task, Task::Tests { package } if package != "xtask")) {
+        return Err(Failure::error(
+            "no rig tests were found: a package has them if its Cargo.toml has a feature `rig` \
+             and a `[[test]]` named `rig` with `required-features = [\"rig\"]`",
+        ));
+    }
+    // Before compiling: xtask's own rig tests put another binary in our place, and then we are "(deleted)".
+    let this = std::env::current_exe().map_err(|error| Failure::error(format!("who am I: {error}")))?;
+    for task in &tasks {
+        process::run(&mut task.compile())?;
+    }
+    let mut command: Vec<OsString> = vec![this.into(), "k8s".into(), INSIDE.into()];
+    command.extend(filter.map(Into::into));
+    supervisor::run(bin, &[], &command)
+}
+
+/// Runs every task, also after a failure, and then says which failed.
+pub(crate) fn inside(filter: Option<&str>) -> Result<()> {
+    if std::env::var_os("STEERSMAN_RIG_KUBECONFIG").is_none() {
+        return Err(Failure::error("this runs inside the rig only: cargo xtask k8s test"));
+    }
+    let mut failed = Vec::new();
+    for task in tasks(&workspace::packages()?) {
+        let result = match (&task, filter) {
+            (Task::Tests { .. }, _) => process::run(&mut task.command(filter)),
+            // A filter is about test functions, unless it names the example.
+            (Task::Example { package }, Some(filter)) if !package.contains(filter) => continue,
+            (Task::Example { .. }, _) => run_in_time(&mut task.command(None), EXAMPLE_TIMEOUT),
+        };
+        if let Err(failure) = result {
+            let (Failure::Error(text) | Failure::Usage(text)) = failure else { return Err(failure) };
+            eprintln!("xtask: {text}");
+            failed.push(task.package().to_owned());
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(Failure::error(format!("rig tier failed in: {}", failed.join(", ")))) }
+}
+
+fn tasks(packages: &[Package]) -> Vec<Task> {
+    let tests = packages.iter().filter(|package| package.features.iter().any(|feature| feature == "rig"));
+    let examples = packages.iter().filter(|package| {
+        package.manifest.starts_with("examples") && package.metadata["rig"]["run"].as_bool() == Some(true)
+    });
+    tests
+        .map(|package| Task::Tests { package: package.name.clone() })
+        .chain(examples.map(|package| Task::Example { package: package.name.clone() }))
+        .collect()
+}
+
+fn run_in_time(command: &mut Command, timeout: Duration) -> Result<()> {
+    let shown = process::shown(command);
+    eprintln!("+ {shown}");
+    let mut child = command.spawn().map_err(|error| Failure::error(format!("cannot run `{shown}`: {error}")))?;
+    match wait(&mut child, timeout).map_err(|error| Failure::error(format!("waiting for `{shown}`: {error}")))? {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(Failure::error(format!("`{shown}` failed ({status})"))),
+        None => Err(Failure::error(format!("`{shown}` did not end within {} s", timeout.as_secs()))),
+    }
+}
+
+/// The child's end, or `None` after having ended it.
+fn wait(child: &mut Child, timeout: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let watch = Stopwatch::start();
+    while watch.elapsed() < timeout {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        pause(Duration::from_millis(50));
+    }
+    // On Unix `cargo run` becomes the program, so this ends the program and not only cargo.
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+// === impl Task ===
+
+impl Task {
+    fn package(&self) -> &str {
+        match self {
+            Self::Tests { package } | Self::Example { package } => package,
+        }
+    }
+
+    fn compile(&self) -> Command {
+        match self {
+            Self::Tests { .. } => {
+                let mut command = self.command(None);
+                command.arg("--no-run");
+                command
+            }
+            Self::Example { package } => process::cargo(["build", "--package", package]),
+        }
+    }
+
+    fn command(&self, filter: Option<&str>) -> Command {
+        match self {
+            Self::Tests { package } => {
+                let feature = format!("{package}/rig");
+                let mut command =
+                    process::cargo(["test", "--package", package, "--features", &feature, "--test", "rig"]);
+                command.args(filter);
+                command
+            }
+            Self::Example { package } => process::cargo(["run", "--package", package]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::{Task, run_in_time, tasks};
+    use crate::workspace::Package;
+
+    #[test]
+    fn tests_come_from_the_feature_and_examples_from_their_metadata() {
+        let package = |name: &str, folder: &str, features: &[&str], metadata| Package {
+            name: name.to_owned(),
+            manifest: format!("{folder}/Cargo.toml").into(),
+            features: features.iter().map(ToString::to_string).collect(),
+            metadata,
+            ..Package::default()
+        };
+        let found = tasks(&[
+            package("plain", "crates/plain", &["default"], json!(null)),
+            package("with-rig", "crates/with-rig", &["rig"], json!(null)),
+            package("shown", "examples/shown", &[], json!({"rig": {"run": true}})),
+            package("read-only", "examples/read-only", &[], json!({"rig": {"run": false}})),
+            package("not-an-example", "crates/x", &[], json!({"rig": {"run": true}})),
+        ]);
+        let tests = Task::Tests { package: "with-rig".to_owned() };
+        let example = Task::Example { package: "shown".to_owned() };
+        assert_eq!(found, [tests, example]);
+    }
+
+    #[test]
+    fn a_program_that_fails_or_does_not_end_in_time_is_a_failure() {
+        let run = |program: &str, arg: &str, timeout_ms| {
+            run_in_time(Command::new(program).arg(arg), Duration::from_millis(timeout_ms)).is_ok()
+        };
+        assert!(run("true", "", 60_000));
+        assert!(!run("false", "", 60_000));
+        assert!(!run("sleep", "1000", 50));
+    }
+}
