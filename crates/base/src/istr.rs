@@ -2,8 +2,9 @@
 //!
 //! A cluster's objects say the same few thousand strings over and over: label keys, namespaces, node names,
 //! image names. [`Istr`] is a string that can be *interned*: equal strings share one allocation, found through a
-//! process-wide [`Pool`]. A pool frees what nobody uses any more, so a controller that runs for a year does not
-//! remember every pod that ever was.
+//! process-wide pool; strings of up to 15 bytes need none, they are held in place. [`Pool`] does the same for other
+//! values. A pool frees what nobody uses any more, so a controller that runs for a year does not remember every pod
+//! that ever was.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -11,14 +12,15 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::{Arc, LazyLock};
 
+use ecow::{EcoString, EcoVec};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use parking_lot::Mutex;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// An immutable string that is cheap to clone; interned or not, it compares and hashes by content.
-#[derive(Clone, Eq)]
-pub struct Istr(Arc<str>);
+/// An immutable string of 16 bytes that is cheap to clone; interned or not, it compares and hashes by content.
+#[derive(Clone, Default, Eq)]
+pub struct Istr(EcoString);
 
 /// A pool of shared values: [`share`](Pool::share) answers with the one allocation for all equal values.
 ///
@@ -35,51 +37,63 @@ struct Shard<T: ?Sized> {
     sweep_at: usize,
 }
 
+/// The pool of strings. It differs from [`Pool`] in what it holds: strings that are 16 bytes with their length.
+struct Strings {
+    shards: Box<[Mutex<StringShard>]>,
+    hasher: FixedState,
+}
+
+struct StringShard {
+    table: HashTable<EcoString>,
+    sweep_at: usize,
+}
+
 /// Enough that two or four decoding threads seldom wait for each other.
 const SHARDS: usize = 16;
 /// A shard is not swept before it holds this many: sweeping a handful saves nothing.
 const SWEEP_AT_MIN: usize = 256;
 
-static STRINGS: LazyLock<Pool<str>> = LazyLock::new(Pool::new);
+static STRINGS: LazyLock<Strings> = LazyLock::new(Strings::new);
 
 // === impl Istr ===
 
 impl Istr {
     /// A string of its own, not looked up in the pool: for what is unique anyway, such as an object's name.
     #[must_use]
+    #[inline]
     pub fn new(text: &str) -> Self {
-        if text.is_empty() { Self::default() } else { Self(Arc::from(text)) }
+        Self(EcoString::from(text))
     }
 
     /// The shared allocation for this text: for what repeats, such as label keys, namespaces and kinds.
     #[must_use]
+    #[inline]
     pub fn interned(text: &str) -> Self {
-        if text.is_empty() { Self::default() } else { Self(STRINGS.share_ref(text, || Arc::from(text))) }
+        match EcoString::try_inline(text) {
+            Some(short) => Self(short),
+            None => Self(STRINGS.share(text)),
+        }
     }
 
     /// The text.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Whether both are one allocation. Equal interned strings are; this is for tests and for fast paths.
+    /// Whether both are one allocation, or equal and too short to have one. Equal interned strings are; this is for
+    /// tests and for fast paths.
     #[must_use]
     pub fn same_allocation(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Default for Istr {
-    fn default() -> Self {
-        static EMPTY: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from(""));
-        Self(Arc::clone(&EMPTY))
+        if self.0.is_inline() { self.0 == other.0 } else { std::ptr::eq(self.as_str(), other.as_str()) }
     }
 }
 
 impl PartialEq for Istr {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+        std::ptr::eq(self.as_str(), other.as_str()) || self.0 == other.0
     }
 }
 
@@ -237,6 +251,34 @@ impl<T: ?Sized + Hash + Eq> Pool<T> {
     }
 }
 
+impl<T: Hash + Eq> Pool<T> {
+    /// The pooled value equal to this one; nothing is allocated if there is one.
+    pub fn share_value(&self, value: T) -> Arc<T> {
+        let hash = self.hasher.hash_one(&value);
+        let mut shard = self.shard(hash).lock();
+        if let Some(held) = shard.find(hash, &value) {
+            return held;
+        }
+        let made = Arc::new(value);
+        shard.insert(hash, &self.hasher, Arc::clone(&made));
+        made
+    }
+}
+
+impl<T: Hash + Eq> Pool<[T]> {
+    /// The pooled list equal to this one; nothing is allocated if there is one.
+    pub fn share_list(&self, list: Vec<T>) -> Arc<[T]> {
+        let hash = self.hasher.hash_one(&*list);
+        let mut shard = self.shard(hash).lock();
+        if let Some(held) = shard.find(hash, &list) {
+            return held;
+        }
+        let made = Arc::from(list);
+        shard.insert(hash, &self.hasher, Arc::clone(&made));
+        made
+    }
+}
+
 impl<T: ?Sized + Hash + Eq> Default for Pool<T> {
     fn default() -> Self {
         Self::new()
@@ -269,6 +311,45 @@ impl<T: ?Sized + Hash + Eq> Shard<T> {
     }
 }
 
+// === impl Strings ===
+
+impl Strings {
+    fn new() -> Self {
+        let shard = || Mutex::new(StringShard { table: HashTable::new(), sweep_at: SWEEP_AT_MIN });
+        Self { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: FixedState::default() }
+    }
+
+    fn share(&self, text: &str) -> EcoString {
+        let hash = self.hasher.hash_one(text.as_bytes());
+        let mut shard = self.shards[(hash >> 40) as usize % SHARDS].lock();
+        if let Some(held) = shard.table.find(hash, |held| held == text) {
+            return held.clone();
+        }
+        if shard.table.len() >= shard.sweep_at {
+            shard.sweep(&self.hasher);
+        }
+        let made = EcoString::from(text);
+        shard.table.insert_unique(hash, made.clone(), |held| self.hasher.hash_one(held.as_bytes()));
+        made
+    }
+}
+
+impl StringShard {
+    fn sweep(&mut self, hasher: &FixedState) {
+        self.table.retain(|held| {
+            // Only the vector inside tells whether others hold it. Going there and back copies nothing.
+            let mut bytes = EcoVec::from(std::mem::take(held));
+            let is_used = !bytes.is_unique();
+            if is_used {
+                *held = EcoString::try_from(bytes).unwrap_or_default();
+            }
+            is_used
+        });
+        self.sweep_at = (self.table.len() * 2).max(SWEEP_AT_MIN);
+        self.table.shrink_to(self.sweep_at, |held| hasher.hash_one(held.as_bytes()));
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -279,6 +360,32 @@ mod tests {
         assert!(a.same_allocation(&b));
         assert!(!a.same_allocation(&Istr::new("app.kubernetes.io/name")));
         assert_eq!(a, Istr::new("app.kubernetes.io/name"), "interned or not, equality is by content");
+    }
+
+    #[test]
+    fn short_strings_have_no_allocation() {
+        assert!(Istr::interned("fifteen letters").same_allocation(&Istr::new("fifteen letters")));
+        assert!(!Istr::interned("sixteen letters!").same_allocation(&Istr::new("sixteen letters!")));
+        assert_eq!(size_of::<Istr>(), 16);
+    }
+
+    #[test]
+    fn the_pool_of_strings_frees_what_nobody_holds_and_nothing_else() {
+        let strings = Strings::new();
+        let count = || strings.shards.iter().map(|shard| shard.lock().table.len()).sum::<usize>();
+        let kept: Vec<_> = (0..100).map(|n| strings.share(&format!("a string that is kept {n}"))).collect();
+        for n in 0..100_000 {
+            strings.share(&format!("a string that nobody keeps {n}"));
+        }
+        assert!(count() <= SHARDS * SWEEP_AT_MIN, "{} strings are held, but only 100 are used", count());
+        for shard in &strings.shards {
+            shard.lock().sweep(&strings.hasher);
+        }
+        assert_eq!(count(), 100);
+        for (n, kept) in kept.iter().enumerate() {
+            let again = strings.share(&format!("a string that is kept {n}"));
+            assert!(std::ptr::eq(kept.as_str(), again.as_str()), "{kept} is still the same allocation");
+        }
     }
 
     #[test]

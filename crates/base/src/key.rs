@@ -81,12 +81,7 @@ impl Resource {
 
     /// A cluster-wide resource whose names are known at compile time.
     #[must_use]
-    pub const fn cluster(
-        group: &'static str,
-        version: &'static str,
-        plural: &'static str,
-        kind: &'static str,
-    ) -> Self {
+    pub const fn cluster(group: &'static str, version: &'static str, plural: &'static str, kind: &'static str) -> Self {
         Self::known(group, version, plural, kind, Scope::Cluster)
     }
 

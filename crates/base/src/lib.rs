@@ -9,24 +9,37 @@
 //! | [`uid`] | [`Uid`], 16 bytes for the usual case |
 //! | [`resource_version`] | [`ResourceVersion`], comparable within one resource, and never a number |
 //! | [`time`] | [`Time`], [`MicroTime`], and the one [`Clock`] |
-//! | [`selector`] | label selectors, equality- and set-based |
-//! | [`field_selector`] | field selectors |
-//! | [`condition`] | conditions: find, set, compare |
-//! | [`int_or_string`] | [`IntOrString`](int_or_string::IntOrString) with upstream's rounding |
-//! | [`quantity`] | [`Quantity`](quantity::Quantity): exact parse, format, compare and arithmetic |
-//! | [`names`] | well-known finalizers, annotations and labels |
+//! | [`selector`] | [`LabelSelector`] and [`Selector`]: label selectors, equality- and set-based |
+//! | [`field_selector`] | [`FieldSelector`] |
+//! | [`condition`] | [`Condition`]: find, set, compare |
+//! | [`int_or_string`] | [`IntOrString`] with upstream's rounding |
+//! | [`quantity`] | [`Quantity`]: exact parse, format, compare and arithmetic |
+//! | [`validation`] | the syntax of names and labels, in upstream's words |
+//! | [`names`] | well-known finalizers, annotations, labels and taints |
 
+pub mod condition;
+pub mod field_selector;
+pub mod int_or_string;
 pub mod istr;
 pub mod key;
 pub mod meta;
 pub mod names;
+mod null;
+pub mod quantity;
 pub mod resource_version;
+pub mod selector;
 pub mod time;
 pub mod uid;
+pub mod validation;
 
+pub use condition::{Condition, ConditionStatus};
+pub use field_selector::FieldSelector;
+pub use int_or_string::IntOrString;
 pub use istr::Istr;
 pub use key::{ObjectKey, Resource, Scope};
 pub use meta::{Meta, OwnerRef, StringMap};
+pub use quantity::Quantity;
 pub use resource_version::ResourceVersion;
+pub use selector::{LabelSelector, Selector};
 pub use time::{Clock, MicroTime, Time};
 pub use uid::Uid;

@@ -71,7 +71,7 @@ pub struct OwnerRef {
 }
 
 /// The owner references of an object; equal lists are one allocation.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Owners(Arc<[OwnerRef]>);
 
 /// An immutable map of strings, sorted by key: labels and annotations.
@@ -357,7 +357,11 @@ mod tests {
         let meta = |owners| Meta { owner_references: Owners::new(owners), ..Meta::default() };
         assert_eq!(meta(vec![owner("a", None), owner("b", Some(false))]).controller(), None);
         let controlled = meta(vec![owner("a", None), owner("b", Some(true)), owner("c", Some(true))]);
-        assert_eq!(controlled.controller().unwrap().uid, Uid::new("b"), "the first counts, as in metav1.GetControllerOf");
+        assert_eq!(
+            controlled.controller().unwrap().uid,
+            Uid::new("b"),
+            "the first counts, as in metav1.GetControllerOf"
+        );
         assert!(controlled.is_controlled_by(&Meta { uid: "b".into(), ..Meta::default() }));
     }
 

@@ -77,9 +77,9 @@ fn parse_canonical(text: &[u8]) -> Option<i64> {
     }
     // Days since 1970 in the proleptic Gregorian calendar, counting years from March so that the leap day is last.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5
-        + day
-        - 719_469;
+    let days =
+        year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + (month * 153 + 2) / 5 + day
+            - 719_469;
     Some(((days * 24 + hour) * 60 + minute) * 60 + second)
 }
 
@@ -255,7 +255,11 @@ mod tests {
             "2026-11-15T22:04:07+02:00",
         ] {
             let want = text.parse::<jiff::Timestamp>().unwrap();
-            let seconds = if want.as_second() < 0 && want.subsec_nanosecond() != 0 { want.as_second() - 1 } else { want.as_second() };
+            let seconds = if want.as_second() < 0 && want.subsec_nanosecond() != 0 {
+                want.as_second() - 1
+            } else {
+                want.as_second()
+            };
             assert_eq!(text.parse::<Time>().unwrap().unix(), seconds, "{text}");
         }
     }
