@@ -1,5 +1,8 @@
 //! The seam between the reflector, which speaks to the server, and the delta FIFO, which feeds the store.
 
+// For both halves of this crate: `Target { resource, scope }` lives in `target.rs`; a reflector calls
+// `Sink::listing` right before each list it asks for (it has an empty default, so nothing breaks without).
+
 use std::sync::Arc;
 
 use steersman_base::{ObjectKey, ResourceVersion};
@@ -9,6 +12,10 @@ use steersman_model::View;
 pub trait Sink<V: View>: Send {
     /// What is known of an object now: a relisted object of the same uid and resourceVersion keeps this allocation.
     fn known(&self, key: &ObjectKey) -> Option<Arc<V>>;
+
+    /// A list is about to be asked for, so its answer will show everything that was written before this call. What
+    /// comes back older than such a write comes from a server that was restored.
+    fn listing(&mut self) {}
 
     /// The whole state at `version`, after a list or a relist. Applied as one batch.
     fn replace(&mut self, objects: Vec<Arc<V>>, version: ResourceVersion);

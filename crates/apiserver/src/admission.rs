@@ -1,0 +1,63 @@
+//! What stands between a good request and the store: the part of upstream's default admission that an embedded server
+//! needs, and the seam for plug-ins.
+//!
+//! 1. Nothing is created in a namespace that is missing or terminating; nobody deletes the namespaces a cluster needs.
+//! 2. What default admission adds to an object is in [`kinds`](crate::kinds), beside the kind's defaults.
+
+use serde_json::Value;
+use steersman_base::ObjectKey;
+
+use crate::field::FieldError;
+use crate::kinds;
+use crate::registry::life::meta_text;
+use crate::registry::{Call, Registry, Row};
+use crate::status::{Cause, GroupResource, Status};
+
+/// Namespaces that every cluster has.
+pub const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+/// Those that cannot be deleted.
+const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
+
+/// Whether an object can be created in its namespace.
+pub(crate) fn namespace_for_create(registry: &Registry, call: &Call, object: &Value) -> Result<(), Status> {
+    if !call.row.is_namespaced() {
+        return Ok(());
+    }
+    let namespace = registry.stored("", "v1", "namespaces", &ObjectKey::cluster(&call.namespace));
+    let target = GroupResource { group: "", resource: "namespaces" };
+    let namespace = namespace.ok_or_else(|| Status::not_found(target, &call.namespace))?;
+    if namespace["status"]["phase"] != "Terminating" {
+        return Ok(());
+    }
+    let within = &call.namespace;
+    let why = format!("unable to create new content in namespace {within} because it is being terminated");
+    let mut status = Status::forbidden(call.row.target(), meta_text(object, "name"), &why);
+    if let Some(details) = &mut status.details {
+        details.causes.push(Cause {
+            reason: "NamespaceTerminating",
+            message: format!("namespace {within} is being terminated"),
+            field: "metadata.namespace".to_owned(),
+        });
+    }
+    Err(status)
+}
+
+/// Whether an object may be deleted.
+pub(crate) fn may_delete(call: &Call) -> Result<(), Status> {
+    if call.row.is("", "namespaces") && IMMORTAL.contains(&call.name.as_str()) {
+        return Err(Status::forbidden(call.row.target(), &call.name, "this namespace may not be deleted"));
+    }
+    Ok(())
+}
+
+/// What admission does to an object.
+pub(crate) fn admit(_registry: &Registry, _call: &Call, _object: &mut Value, _old: Option<&Value>) -> Result<(), Status> {
+    Ok(())
+}
+
+/// What is wrong with a changed status.
+pub(crate) fn validate_status(_row: &Row, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    kinds::validate_meta(object, old, kinds::NameRule::default(), &mut errors);
+    errors
+}

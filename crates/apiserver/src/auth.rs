@@ -1,0 +1,207 @@
+//! Who asks.
+//!
+//! 1. A request is somebody's, or it is 401: a client certificate signed by our authority (CN is the user, every O a
+//!    group), the administrator's token, or a token of a service account that still exists.
+//! 2. Secrets are compared in constant time and come from the operating system's random numbers.
+//! 3. Keys are made when the first token is signed or checked, not before.
+
+mod certificate;
+mod token;
+
+use std::sync::OnceLock;
+
+use serde_json::{Value, json};
+use steersman_base::{Clock, ObjectKey};
+
+use crate::registry::Registry;
+
+pub(crate) use token::Bound;
+use token::Keys;
+
+/// The issuer of service account tokens, and the audience that this server is.
+pub const ISSUER: &str = "https://kubernetes.default.svc";
+const ADMIN_TOKEN_BYTES: usize = 24;
+
+/// Who asks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct User {
+    /// `username`
+    pub name: String,
+    /// `uid`
+    pub uid: String,
+    /// `groups`
+    pub groups: Vec<String>,
+    /// `extra`
+    pub extra: Vec<(String, Vec<String>)>,
+}
+
+/// What a request shows of its sender.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Credentials<'a> {
+    /// The token behind `Authorization: Bearer`.
+    pub bearer: Option<&'a str>,
+    /// The certificate of the connection, as DER, already checked against our authority.
+    pub certificate: Option<&'a [u8]>,
+}
+
+/// Who can be who.
+pub struct Auth {
+    clock: Clock,
+    admin_token: OnceLock<String>,
+    keys: OnceLock<Keys>,
+}
+
+/// The secret random numbers of the operating system are not to be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no secure random numbers")]
+pub struct NoRandom;
+
+// === impl Auth ===
+
+impl Auth {
+    pub(crate) fn new(clock: Clock, admin_token: Option<String>) -> Self {
+        let auth = Self { clock, admin_token: OnceLock::new(), keys: OnceLock::new() };
+        if let Some(token) = admin_token.filter(|token| !token.is_empty()) {
+            let _ = auth.admin_token.set(token);
+        }
+        auth
+    }
+
+    /// The token of the administrator; made when first asked for.
+    ///
+    /// # Errors
+    /// If there are no secure random numbers.
+    pub fn admin_token(&self) -> Result<&str, NoRandom> {
+        if self.admin_token.get().is_none() {
+            let _ = self.admin_token.set(random_text(ADMIN_TOKEN_BYTES)?);
+        }
+        self.admin_token.get().map(String::as_str).ok_or(NoRandom)
+    }
+
+    /// Whose request it is; none: nobody's.
+    pub(crate) fn authenticate(&self, registry: &Registry, credentials: Credentials<'_>) -> Option<User> {
+        if let Some(bearer) = credentials.bearer {
+            return self.by_token(registry, bearer, ISSUER);
+        }
+        credentials.certificate.and_then(certificate::user)
+    }
+
+    /// Whose token it is, for this audience.
+    pub(crate) fn by_token(&self, registry: &Registry, token: &str, audience: &str) -> Option<User> {
+        if self.admin_token.get().is_some_and(|held| is_same_secret(held.as_bytes(), token.as_bytes())) {
+            return Some(User::admin());
+        }
+        let claims = self.keys()?.verify(token, audience, self.clock.now())?;
+        service_account(registry, &claims)
+    }
+
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        if self.keys.get().is_none() {
+            let _ = self.keys.set(Keys::generate().ok()?);
+        }
+        self.keys.get()
+    }
+
+    /// The public keys, for those who check tokens themselves.
+    pub(crate) fn jwks(&self) -> Value {
+        json!({"keys": self.keys().map(Keys::jwk).into_iter().collect::<Vec<_>>()})
+    }
+}
+
+impl std::fmt::Debug for Auth {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Auth(..)")
+    }
+}
+
+/// The service account of a token, if it is still the one the token was made for.
+fn service_account(registry: &Registry, claims: &Value) -> Option<User> {
+    let about = &claims["kubernetes.io"];
+    let namespace = about["namespace"].as_str()?;
+    let name = about["serviceaccount"]["name"].as_str()?;
+    let uid = about["serviceaccount"]["uid"].as_str()?;
+    let is_alive = |plural: &str, name: &str, uid: &str| {
+        let held = registry.stored("", "v1", plural, &ObjectKey::new(namespace, name));
+        held.is_some_and(|held| held["metadata"]["uid"] == uid)
+    };
+    if !is_alive("serviceaccounts", name, uid) {
+        return None;
+    }
+    for (field, plural) in [("pod", "pods"), ("secret", "secrets")] {
+        let bound = &about[field];
+        if bound.is_object() && !is_alive(plural, bound["name"].as_str()?, bound["uid"].as_str()?) {
+            return None;
+        }
+    }
+    let mut user = User::service_account(namespace, name, uid);
+    let mut extra = |key: &str, value: &Value| {
+        if let Some(text) = value.as_str() {
+            user.extra.push((format!("authentication.kubernetes.io/{key}"), vec![text.to_owned()]));
+        }
+    };
+    extra("credential-id", &claims["jti"].as_str().map(|id| format!("JTI={id}")).into());
+    extra("pod-name", &about["pod"]["name"]);
+    extra("pod-uid", &about["pod"]["uid"]);
+    extra("node-name", &about["node"]["name"]);
+    extra("node-uid", &about["node"]["uid"]);
+    Some(user)
+}
+
+/// Compares without telling by time where the difference is.
+fn is_same_secret(held: &[u8], given: &[u8]) -> bool {
+    let differences = held.iter().zip(given).fold(0, |all, (left, right)| all | (left ^ right));
+    held.len() == given.len() && std::hint::black_box(differences) == 0
+}
+
+/// Secret random text.
+pub(crate) fn random_text(bytes: usize) -> Result<String, NoRandom> {
+    use base64::Engine;
+    let mut random = vec![0; bytes];
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    provider.secure_random.fill(&mut random).map_err(|_| NoRandom)?;
+    Ok(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(random))
+}
+
+// === impl User ===
+
+impl User {
+    /// The administrator, who may do everything.
+    #[must_use]
+    pub fn admin() -> Self {
+        Self {
+            name: "admin".to_owned(),
+            uid: "admin-uid".to_owned(),
+            groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
+            extra: Vec::new(),
+        }
+    }
+
+    fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
+        let groups = [
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated".to_owned(),
+        ];
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            uid: uid.to_owned(),
+            groups: groups.into(),
+            extra: Vec::new(),
+        }
+    }
+
+    /// `userInfo`
+    pub(crate) fn to_json(&self) -> Value {
+        let mut json = json!({"username": self.name});
+        if !self.uid.is_empty() {
+            json["uid"] = self.uid.clone().into();
+        }
+        if !self.groups.is_empty() {
+            json["groups"] = self.groups.clone().into();
+        }
+        for (key, values) in &self.extra {
+            json["extra"][key] = values.clone().into();
+        }
+        json
+    }
+}

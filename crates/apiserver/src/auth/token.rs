@@ -1,0 +1,106 @@
+//! Tokens of service accounts: signed with ES256, checked for signature, audience and time.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde_json::{Value, json};
+use steersman_base::Time;
+
+use super::ISSUER;
+use crate::registry::life::new_uid;
+
+/// The keys that sign and check.
+pub(crate) struct Keys {
+    signing: EncodingKey,
+    checking: DecodingKey,
+    id: String,
+    x: String,
+    y: String,
+}
+
+/// What a token is about.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bound {
+    pub(crate) namespace: String,
+    pub(crate) account: String,
+    pub(crate) account_uid: String,
+    /// `pod`, `secret` or `node`, with name and uid.
+    pub(crate) objects: Vec<(&'static str, String, String)>,
+}
+
+/// Coordinates of a P-256 point.
+const COORDINATE_BYTES: usize = 32;
+
+/// Keys cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeyError {
+    #[error("cannot make a key: {0}")]
+    Generate(#[from] rcgen::Error),
+    #[error("cannot read a key: {0}")]
+    Read(#[from] jsonwebtoken::errors::Error),
+    #[error("a key of another size")]
+    Size,
+}
+
+// === impl Keys ===
+
+impl Keys {
+    pub(crate) fn generate() -> Result<Self, KeyError> {
+        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
+        let point = pair.public_key_raw();
+        let coordinates = point.strip_prefix(&[4]).filter(|rest| rest.len() == 2 * COORDINATE_BYTES);
+        let (x, y) = coordinates.ok_or(KeyError::Size)?.split_at(COORDINATE_BYTES);
+        let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
+        Ok(Self {
+            signing: EncodingKey::from_ec_der(pair.serialized_der()),
+            checking: DecodingKey::from_ec_components(&x, &y)?,
+            // Upstream's is a hash of the key; anything that differs between keys will do.
+            id: x.clone(),
+            x,
+            y,
+        })
+    }
+
+    /// The public key as a JWK.
+    pub(crate) fn jwk(&self) -> Value {
+        json!({"use": "sig", "kty": "EC", "kid": self.id, "crv": "P-256", "alg": "ES256", "x": self.x, "y": self.y})
+    }
+
+    /// A token for a service account.
+    pub(crate) fn sign(&self, bound: &Bound, audiences: &[&str], from: Time, to: Time) -> Result<String, KeyError> {
+        let mut about = json!({
+            "namespace": bound.namespace,
+            "serviceaccount": {"name": bound.account, "uid": bound.account_uid},
+        });
+        for (kind, name, uid) in &bound.objects {
+            about[*kind] = json!({"name": name, "uid": uid});
+        }
+        let claims = json!({
+            "aud": audiences,
+            "exp": to.unix(),
+            "iat": from.unix(),
+            "iss": ISSUER,
+            "jti": new_uid(),
+            "kubernetes.io": about,
+            "nbf": from.unix(),
+            "sub": format!("system:serviceaccount:{}:{}", bound.namespace, bound.account),
+        });
+        let header = Header { typ: None, kid: Some(self.id.clone()), ..Header::new(Algorithm::ES256) };
+        Ok(jsonwebtoken::encode(&header, &claims, &self.signing)?)
+    }
+
+    /// The claims of a token that is ours, for this audience, and of this time.
+    pub(crate) fn verify(&self, token: &str, audience: &str, now: Time) -> Option<Value> {
+        let mut validation = Validation::new(Algorithm::ES256);
+        validation.set_audience(&[audience]);
+        validation.set_issuer(&[ISSUER]);
+        validation.set_required_spec_claims(&["exp", "aud", "iss"]);
+        // Time comes from our clock, which a test may have stopped.
+        validation.validate_exp = false;
+        validation.validate_nbf = false;
+        let claims = jsonwebtoken::decode::<Value>(token, &self.checking, &validation).ok()?.claims;
+        let time = |name: &str| claims[name].as_i64();
+        let is_current = time("exp")? > now.unix() && time("nbf").unwrap_or(0) <= now.unix();
+        is_current.then_some(claims)
+    }
+}

@@ -1,0 +1,250 @@
+//! Building the tree, and noticing keys that are written twice.
+//!
+//! Almost no body has a duplicate, so the first reading only notices that there is one; a second one, with the place in
+//! hand, finds out where.
+
+use std::fmt;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use serde_saphyr::{Budget, DuplicateKeyPolicy};
+
+/// More than the largest body (3 MiB) of the smallest nodes that make sense; the default is too low for big lists.
+const YAML_NODES_MAX: usize = 1 << 20;
+/// Upstream reads the first document only, but has to skip the others.
+const YAML_DOCUMENTS_MAX: usize = 1024;
+/// As serde_json's, so that the tree can be walked by recursion.
+const YAML_DEPTH_MAX: usize = 127;
+
+/// What a reading has found besides the tree.
+#[derive(Default)]
+struct Findings {
+    /// Where we are; kept only in the second reading.
+    path: Option<String>,
+    has_duplicates: bool,
+    duplicates: Vec<String>,
+}
+
+struct Seed<'a>(&'a mut Findings);
+
+/// A key: YAML may have numbers and booleans for keys.
+struct Key(String);
+
+/// A tree without its findings.
+struct Plain(Value);
+
+pub(super) fn from_json(text: &str) -> Result<(Value, Vec<String>), serde_json::Error> {
+    let mut findings = Findings::default();
+    let value = read(text, &mut findings)?;
+    if findings.has_duplicates {
+        findings.path = Some(String::new());
+        read(text, &mut findings)?;
+    }
+    Ok((value, findings.duplicates))
+}
+
+fn read(text: &str, findings: &mut Findings) -> Result<Value, serde_json::Error> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = Seed(findings).deserialize(&mut deserializer)?;
+    deserializer.end()?;
+    Ok(value)
+}
+
+/// The first document of a YAML text.
+pub(super) fn from_yaml(text: &str) -> Result<(Value, Vec<String>), String> {
+    let documents = read_yaml(text, DuplicateKeyPolicy::LastWins).map_err(|(line, error)| at_line(line, &error))?;
+    let value = documents.into_iter().next().map_or(Value::Null, |Plain(value)| value);
+    // Our parser names a duplicate only when it refuses it, so this is a second reading.
+    let duplicates = match read_yaml(text, DuplicateKeyPolicy::Error) {
+        Ok(_) => Vec::new(),
+        Err((line, error)) => vec![format!("yaml: unmarshal errors:\n  line {line}: {error}")],
+    };
+    Ok((value, duplicates))
+}
+
+fn read_yaml(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<Plain>, (u64, String)> {
+    let mut budget = Budget::default();
+    budget.max_nodes = YAML_NODES_MAX;
+    budget.max_events = YAML_NODES_MAX * 2;
+    budget.max_documents = YAML_DOCUMENTS_MAX;
+    budget.max_depth = YAML_DEPTH_MAX;
+    let options = serde_saphyr::options! {
+        budget: Some(budget),
+        duplicate_keys: duplicate_keys,
+        // Go reads `0644` as octal, which is how everyone writes file modes.
+        legacy_octal_numbers: true,
+        with_snippet: false,
+    };
+    serde_saphyr::from_slice_multiple_with_options(text.as_bytes(), options).map_err(|error| describe(&error))
+}
+
+fn describe(error: &serde_saphyr::Error) -> (u64, String) {
+    let line = error.location().map_or(0, |location| location.line());
+    if let serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } = error.without_snippet() {
+        return (line, format!("key {key:?} already set in map"));
+    }
+    (line, error.to_string())
+}
+
+fn at_line(line: u64, error: &str) -> String {
+    if line == 0 { format!("yaml: {error}") } else { format!("yaml: line {line}: {error}") }
+}
+
+// === impl Findings ===
+
+impl Findings {
+    /// Goes a step down and returns how to come back.
+    fn enter(&mut self, step: impl FnOnce(&mut String)) -> usize {
+        let Some(path) = &mut self.path else { return 0 };
+        let length = path.len();
+        step(path);
+        length
+    }
+
+    fn back(&mut self, length: usize) {
+        if let Some(path) = &mut self.path {
+            path.truncate(length);
+        }
+    }
+
+    fn duplicate(&mut self) {
+        self.has_duplicates = true;
+        if let Some(path) = &self.path {
+            let finding = format!("duplicate field {path:?}");
+            if !self.duplicates.contains(&finding) {
+                self.duplicates.push(finding);
+            }
+        }
+    }
+}
+
+// === impl Seed ===
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Number::from_f64(value).map_or(Value::Null, Value::Number))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
+        let mut elements = Vec::new();
+        loop {
+            let length = self.0.enter(|path| path.push_str(&format!("[{}]", elements.len())));
+            let Some(element) = sequence.next_element_seed(Seed(self.0))? else { break };
+            self.0.back(length);
+            elements.push(element);
+        }
+        Ok(Value::Array(elements))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut entries = Map::new();
+        while let Some(Key(key)) = map.next_key::<Key>()? {
+            let length = self.0.enter(|path| {
+                if !path.is_empty() {
+                    path.push('.');
+                }
+                path.push_str(&key);
+            });
+            let value = map.next_value_seed(Seed(self.0))?;
+            if entries.insert(key, value).is_some() {
+                self.0.duplicate();
+            }
+            self.0.back(length);
+        }
+        Ok(Value::Object(entries))
+    }
+}
+
+// === impl Plain ===
+
+impl<'de> Deserialize<'de> for Plain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Seed(&mut Findings::default()).deserialize(deserializer).map(Self)
+    }
+}
+
+// === impl Key ===
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyScalar;
+        impl Visitor<'_> for AnyScalar {
+            type Value = String;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_str<E>(self, key: &str) -> Result<String, E> {
+                Ok(key.to_owned())
+            }
+
+            fn visit_string<E>(self, key: String) -> Result<String, E> {
+                Ok(key)
+            }
+
+            fn visit_bool<E>(self, key: bool) -> Result<String, E> {
+                Ok(key.to_string())
+            }
+
+            fn visit_i64<E>(self, key: i64) -> Result<String, E> {
+                Ok(key.to_string())
+            }
+
+            fn visit_u64<E>(self, key: u64) -> Result<String, E> {
+                Ok(key.to_string())
+            }
+
+            fn visit_f64<E>(self, key: f64) -> Result<String, E> {
+                Ok(key.to_string())
+            }
+        }
+        deserializer.deserialize_any(AnyScalar).map(Self)
+    }
+}

@@ -1,0 +1,254 @@
+//! What there is: groups, versions and resources, as lists and as one aggregated document.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use crate::auth::ISSUER;
+use crate::registry::{Registry, Row, Subresource, built_in};
+
+/// The address that old clients are told; they have reached us already.
+const SERVER_ADDRESS: &str = "127.0.0.1:443";
+
+/// `/version`
+pub(crate) fn version() -> Value {
+    json!({
+        "major": "1",
+        "minor": "37",
+        "emulationMajor": "1",
+        "emulationMinor": "37",
+        "minCompatibilityMajor": "1",
+        "minCompatibilityMinor": "36",
+        "gitVersion": "v1.37.1",
+        "gitCommit": concat!("steersman-", env!("CARGO_PKG_VERSION")),
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, platform()),
+    })
+}
+
+fn platform() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// `/.well-known/openid-configuration`
+pub(crate) fn openid() -> Value {
+    json!({
+        "issuer": ISSUER,
+        "jwks_uri": format!("{ISSUER}/openid/v1/jwks"),
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    })
+}
+
+/// `/`
+pub(crate) fn paths(registry: &Registry) -> Value {
+    let mut paths: Vec<String> = vec![
+        "/.well-known/openid-configuration".into(),
+        "/api".into(),
+        "/api/v1".into(),
+        "/apis".into(),
+        "/apis/".into(),
+    ];
+    for (group, versions) in by_group(registry).into_iter().filter(|(group, _)| !group.is_empty()) {
+        paths.push(format!("/apis/{group}"));
+        paths.extend(versions.into_iter().map(|(version, _)| format!("/apis/{group}/{version}")));
+    }
+    let rest = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"];
+    paths.extend(rest.map(str::to_owned));
+    paths.sort();
+    json!({"paths": paths})
+}
+
+/// `/api`
+pub(crate) fn core_versions() -> Value {
+    json!({
+        "kind": "APIVersions",
+        "versions": ["v1"],
+        "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": SERVER_ADDRESS}],
+    })
+}
+
+/// `/apis`
+pub(crate) fn groups(registry: &Registry) -> Value {
+    let groups = by_group(registry).into_iter().filter(|(group, _)| !group.is_empty());
+    let groups: Vec<_> = groups.map(|(group, versions)| Value::Object(group_map(&group, &versions))).collect();
+    json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
+}
+
+/// `/apis/<group>`
+pub(crate) fn group(registry: &Registry, group: &str) -> Option<Value> {
+    let (_, versions) = by_group(registry).into_iter().find(|(held, _)| held == group && !held.is_empty())?;
+    let mut map = group_map(group, &versions);
+    map.insert("kind".into(), "APIGroup".into());
+    map.insert("apiVersion".into(), "v1".into());
+    Some(Value::Object(map))
+}
+
+type Versions = Vec<(String, Vec<Arc<Row>>)>;
+
+/// Groups and their versions, the preferred one first, in the order of the table; custom groups behind them, by name.
+fn by_group(registry: &Registry) -> Vec<(String, Versions)> {
+    let mut groups: Vec<(String, Versions)> = Vec::new();
+    let custom = registry.custom.read();
+    let mut customs: Vec<_> = custom.values().collect();
+    customs.sort_by_key(|row| (row.resource.group.to_string(), version_rank(&row.resource.version), row.resource.plural.to_string()));
+    for row in built_in().iter().chain(customs) {
+        let (group, version) = (&*row.resource.group, &*row.resource.version);
+        let at = groups.iter().position(|(held, _)| held == group).unwrap_or_else(|| {
+            groups.push((group.to_owned(), Vec::new()));
+            groups.len() - 1
+        });
+        let versions = &mut groups[at].1;
+        match versions.iter_mut().find(|(held, _)| held == version) {
+            Some((_, rows)) => rows.push(Arc::clone(row)),
+            None => versions.push((version.to_owned(), vec![Arc::clone(row)])),
+        }
+    }
+    groups
+}
+
+/// Where a version stands: stable before beta before alpha, newer before older, others by name at the end.
+fn version_rank(version: &str) -> (u8, i64, i64, String) {
+    let digits = |text: &str| text.parse::<i64>().ok();
+    let parsed = version.strip_prefix('v').and_then(|rest| {
+        for (rank, stage) in [(1, "beta"), (2, "alpha")] {
+            if let Some((major, minor)) = rest.split_once(stage) {
+                return Some((rank, -digits(major)?, -digits(minor).unwrap_or(0)));
+            }
+        }
+        Some((0, -digits(rest)?, 0))
+    });
+    match parsed {
+        Some((rank, major, minor)) => (rank, major, minor, String::new()),
+        None => (3, 0, 0, version.to_owned()),
+    }
+}
+
+fn group_map(group: &str, versions: &Versions) -> Map<String, Value> {
+    let entry = |version: &str| json!({"groupVersion": format!("{group}/{version}"), "version": version});
+    let all: Vec<_> = versions.iter().map(|(version, _)| entry(version)).collect();
+    let mut map = Map::new();
+    map.insert("name".into(), group.into());
+    map.insert("preferredVersion".into(), all.first().cloned().unwrap_or_default());
+    map.insert("versions".into(), all.into());
+    map
+}
+
+/// `/api/v1`, `/apis/<group>/<version>`
+pub(crate) fn resources(registry: &Registry, group: &str, version: &str) -> Option<Value> {
+    let (_, versions) = by_group(registry).into_iter().find(|(held, _)| held == group)?;
+    let (_, rows) = versions.into_iter().find(|(held, _)| held == version)?;
+    let mut resources = Vec::new();
+    for row in rows {
+        resources.push(resource(&row));
+        resources.extend(row.subresources.iter().map(|part| subresource(&row, part)));
+    }
+    let mut list = json!({
+        "kind": "APIResourceList",
+        "groupVersion": if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") },
+        "resources": resources,
+    });
+    // The core group's list has none, and has always been so.
+    if !group.is_empty() {
+        list["apiVersion"] = "v1".into();
+    }
+    Some(list)
+}
+
+fn resource(row: &Row) -> Value {
+    let mut json = json!({
+        "name": row.resource.plural,
+        "singularName": row.singular,
+        "namespaced": row.is_namespaced(),
+        "kind": row.resource.kind,
+        "verbs": row.verbs.names().collect::<Vec<_>>(),
+    });
+    if !row.short_names.is_empty() {
+        json["shortNames"] = row.short_names.iter().map(|name| Value::from(&**name)).collect();
+    }
+    if !row.categories.is_empty() {
+        json["categories"] = row.categories.iter().map(|name| Value::from(&**name)).collect();
+    }
+    if !row.storage_hash.is_empty() {
+        json["storageVersionHash"] = row.storage_hash.as_ref().into();
+    }
+    json
+}
+
+fn subresource(row: &Row, part: &Subresource) -> Value {
+    let mut json = json!({
+        "name": format!("{}/{}", row.resource.plural, part.name),
+        "singularName": "",
+        "namespaced": row.is_namespaced(),
+        "kind": part.kind,
+        "verbs": part.verbs.names().collect::<Vec<_>>(),
+    });
+    if let Some((group, version)) = &part.answer {
+        json["group"] = group.as_ref().into();
+        json["version"] = version.as_ref().into();
+    }
+    json
+}
+
+/// `/api` or `/apis` as one document.
+pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> Value {
+    let groups = by_group(registry).into_iter().filter(|(group, _)| group.is_empty() == is_core);
+    let items: Vec<_> = groups
+        .map(|(group, versions)| {
+            let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
+            let versions: Vec<_> = versions
+                .iter()
+                .map(|(version, rows)| {
+                    let resources: Vec<_> = rows.iter().map(|row| aggregated_resource(row)).collect();
+                    json!({"version": version, "freshness": "Current", "resources": resources})
+                })
+                .collect();
+            json!({"metadata": metadata, "versions": versions})
+        })
+        .collect();
+    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
+}
+
+fn aggregated_resource(row: &Row) -> Value {
+    // Upstream leaves group and version empty where they are the resource's own.
+    let own = |kind: &str| json!({"group": "", "version": "", "kind": kind});
+    let mut json = json!({
+        "resource": row.resource.plural,
+        "responseKind": own(&row.resource.kind),
+        "scope": if row.is_namespaced() { "Namespaced" } else { "Cluster" },
+        "singularResource": row.singular,
+        "verbs": row.verbs.names().collect::<Vec<_>>(),
+    });
+    if row.custom.is_some() {
+        let resource = &row.resource;
+        json["responseKind"] = json!({"group": resource.group, "version": resource.version, "kind": resource.kind});
+    }
+    if !row.short_names.is_empty() {
+        json["shortNames"] = row.short_names.iter().map(|name| Value::from(&**name)).collect();
+    }
+    if !row.categories.is_empty() {
+        json["categories"] = row.categories.iter().map(|name| Value::from(&**name)).collect();
+    }
+    if !row.subresources.is_empty() {
+        let parts = row.subresources.iter().map(|part| {
+            let mut kind = own(&part.kind);
+            if let Some((group, version)) = &part.answer {
+                kind["group"] = group.as_ref().into();
+                kind["version"] = version.as_ref().into();
+            } else if row.custom.is_some() {
+                kind = json["responseKind"].clone();
+            }
+            json!({"subresource": part.name, "responseKind": kind, "verbs": part.verbs.names().collect::<Vec<_>>()})
+        });
+        json["subresources"] = parts.collect();
+    }
+    json
+}

@@ -1,0 +1,251 @@
+//! What is wrong with a field, in upstream's words.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Where a field is: `spec.containers[0].image`, `metadata.labels[app]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Path(String);
+
+/// One thing that is wrong with an object.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FieldError {
+    /// What kind of wrong; the `reason` of a cause.
+    pub kind: FieldErrorKind,
+    /// Which field.
+    pub path: Path,
+    /// What the field holds, where upstream shows it.
+    pub value: Option<Shown>,
+    /// The rest of the sentence.
+    pub detail: String,
+}
+
+/// A bad value, as an error shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown {
+    /// As JSON, with sorted keys.
+    Json(Value),
+    /// As this text: for values that upstream prints with the keys in the order of its Go structs.
+    Text(String),
+}
+
+/// The kinds of `field.ErrorType` upstream has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldErrorKind {
+    /// `FieldValueNotFound`
+    NotFound,
+    /// `FieldValueRequired`
+    Required,
+    /// `FieldValueDuplicate`
+    Duplicate,
+    /// `FieldValueInvalid`
+    Invalid,
+    /// `FieldValueNotSupported`
+    NotSupported,
+    /// `FieldValueForbidden`
+    Forbidden,
+    /// `FieldValueTooLong`
+    TooLong,
+    /// `FieldValueTooMany`
+    TooMany,
+    /// `InternalError`
+    Internal,
+    /// `FieldValueTypeInvalid`
+    TypeInvalid,
+}
+
+// === impl Path ===
+
+impl Path {
+    /// The object itself.
+    #[must_use]
+    pub fn root() -> Self {
+        Self::default()
+    }
+
+    /// A field of the object: `spec`.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self(name.to_owned())
+    }
+
+    /// A field underneath: `.containers`.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        if self.0.is_empty() { Self::new(name) } else { Self(format!("{}.{name}", self.0)) }
+    }
+
+    /// An element of a list: `[0]`.
+    #[must_use]
+    pub fn index(&self, index: usize) -> Self {
+        Self(format!("{}[{index}]", self.0))
+    }
+
+    /// An entry of a map: `[app]`.
+    #[must_use]
+    pub fn key(&self, key: &str) -> Self {
+        Self(format!("{}[{key}]", self.0))
+    }
+
+    /// The path as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+// === impl FieldError ===
+
+impl FieldError {
+    fn with(kind: FieldErrorKind, path: &Path, value: Option<Shown>, detail: impl Into<String>) -> Self {
+        Self { kind, path: path.clone(), value, detail: detail.into() }
+    }
+
+    /// A value that is malformed or out of bounds.
+    #[must_use]
+    pub fn invalid(path: &Path, value: impl Into<Shown>, detail: impl Into<String>) -> Self {
+        Self::with(FieldErrorKind::Invalid, path, Some(value.into()), detail)
+    }
+
+    /// A value that must be there and is not.
+    #[must_use]
+    pub fn required(path: &Path, detail: impl Into<String>) -> Self {
+        Self::with(FieldErrorKind::Required, path, None, detail)
+    }
+
+    /// A value that may not be there.
+    #[must_use]
+    pub fn forbidden(path: &Path, detail: impl Into<String>) -> Self {
+        Self::with(FieldErrorKind::Forbidden, path, None, detail)
+    }
+
+    /// A value that is there twice.
+    #[must_use]
+    pub fn duplicate(path: &Path, value: impl Into<Shown>) -> Self {
+        Self::with(FieldErrorKind::Duplicate, path, Some(value.into()), "")
+    }
+
+    /// A reference to something that is not there.
+    #[must_use]
+    pub fn not_found(path: &Path, value: impl Into<Shown>) -> Self {
+        Self::with(FieldErrorKind::NotFound, path, Some(value.into()), "")
+    }
+
+    /// A value that is none of the `supported` ones, which are shown in this order.
+    #[must_use]
+    pub fn not_supported(path: &Path, value: impl Into<Shown>, supported: &[&str]) -> Self {
+        let quoted: Vec<_> = supported.iter().map(|value| format!("{value:?}")).collect();
+        let detail = if quoted.is_empty() { String::new() } else { format!("supported values: {}", quoted.join(", ")) };
+        Self::with(FieldErrorKind::NotSupported, path, Some(value.into()), detail)
+    }
+
+    /// A value of more than so many bytes.
+    #[must_use]
+    pub fn too_long(path: &Path, bytes_max: usize) -> Self {
+        Self::with(FieldErrorKind::TooLong, path, None, format!("may not be more than {bytes_max} bytes"))
+    }
+
+    /// A list of more than so many items.
+    #[must_use]
+    pub fn too_many(path: &Path, count: usize, count_max: usize) -> Self {
+        let detail = format!("must have at most {count_max} items");
+        Self::with(FieldErrorKind::TooMany, path, Some(Value::from(count).into()), detail)
+    }
+
+    /// What is wrong, without the field: the `message` of a cause.
+    #[must_use]
+    pub fn body(&self) -> String {
+        let mut body = self.kind.sentence().to_owned();
+        if let Some(value) = &self.value {
+            body.push_str(": ");
+            body.push_str(&value.to_string());
+        }
+        if !self.detail.is_empty() {
+            body.push_str(": ");
+            body.push_str(&self.detail);
+        }
+        body
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.body())
+    }
+}
+
+impl From<steersman_base::validation::FieldError> for FieldError {
+    fn from(error: steersman_base::validation::FieldError) -> Self {
+        use steersman_base::validation::FieldErrorKind as Base;
+        let kind = match error.kind {
+            Base::NotFound => FieldErrorKind::NotFound,
+            Base::Required => FieldErrorKind::Required,
+            Base::Duplicate => FieldErrorKind::Duplicate,
+            Base::Invalid => FieldErrorKind::Invalid,
+            Base::NotSupported => FieldErrorKind::NotSupported,
+            Base::Forbidden => FieldErrorKind::Forbidden,
+            Base::TooLong => FieldErrorKind::TooLong,
+            Base::TooMany => FieldErrorKind::TooMany,
+        };
+        Self { kind, path: Path(error.field), value: error.value.map(Shown::Json), detail: error.detail }
+    }
+}
+
+// === impl Shown ===
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(value) => fmt::Display::fmt(value, f),
+            Self::Text(text) => f.write_str(text),
+        }
+    }
+}
+
+impl<V: Into<Value>> From<V> for Shown {
+    fn from(value: V) -> Self {
+        Self::Json(value.into())
+    }
+}
+
+// === impl FieldErrorKind ===
+
+impl FieldErrorKind {
+    /// The `reason` of a cause.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NotFound => "FieldValueNotFound",
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany => "FieldValueTooMany",
+            Self::Internal => "InternalError",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    const fn sentence(self) -> &'static str {
+        match self {
+            Self::NotFound => "Not found",
+            Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany => "Too many",
+            Self::Internal => "Internal error",
+        }
+    }
+}

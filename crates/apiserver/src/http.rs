@@ -1,0 +1,320 @@
+//! The server as a [`tower::Service`]: requests in, answers out, in process or behind a listener.
+//!
+//! 1. Every request but one about health is somebody's, or it is 401.
+//! 2. A body of more than [`BODY_BYTES_MAX`] is refused unread; a malformed one is refused in upstream's words.
+//! 3. A handler that panics answers 500; it has written nothing, because a write is the last thing that happens.
+
+mod body;
+pub(crate) mod negotiate;
+mod path;
+mod respond;
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::header::AUTHORIZATION;
+use http::request::Parts;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+pub use body::Body;
+use path::{ResourcePath, Target};
+use respond::Responder;
+
+use crate::auth::{Credentials, User};
+use crate::decode::ContentType;
+use crate::registry::delete::DeleteOptions;
+use crate::registry::query::Query;
+use crate::registry::subresource::Input;
+use crate::registry::write::Part;
+use crate::registry::{Answer, Call, Content, Registry, Row, Verb};
+use crate::schema::FieldValidation;
+use crate::server::ApiServer;
+use crate::status::Status;
+use crate::table::IncludeObject;
+use crate::watch::Watch;
+use crate::{discovery, health, openapi};
+
+/// The largest body that is read.
+pub const BODY_BYTES_MAX: usize = 3 << 20;
+
+/// Any error, as upstream of a service names it.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// The certificate of the client, as DER: the listener puts it among the request's extensions.
+#[derive(Clone, Debug)]
+pub(crate) struct PeerCertificate(pub(crate) Bytes);
+
+/// Who asks if a request does not say.
+#[derive(Clone, Debug)]
+pub(crate) enum Sender {
+    /// The owner of the process.
+    Local(Arc<User>),
+    /// Nobody we know.
+    Remote,
+}
+
+impl<B> tower::Service<Request<B>> for ApiServer
+where
+    B: http_body::Body + Send + 'static,
+    B::Data: Send,
+    B::Error: Into<BoxError>,
+{
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let server = self.clone();
+        Box::pin(async move {
+            let (parts, body) = request.into_parts();
+            let answered = std::panic::AssertUnwindSafe(server.answer(&parts, body)).catch_unwind().await;
+            Ok(answered.unwrap_or_else(|_| {
+                tracing::error!(method = %parts.method, path = parts.uri.path(), "a request handler panicked");
+                Responder::new(&parts).status(&Status::internal("the handler of this request panicked"))
+            }))
+        })
+    }
+}
+
+impl ApiServer {
+    async fn answer<B>(&self, parts: &Parts, body: B) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let responder = Responder::new(parts);
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        if let Some(answer) = health::answer(parts.uri.path(), &query) {
+            return responder.text(answer.0, &answer.1);
+        }
+        let Some(user) = self.authenticate(parts) else {
+            return responder.status(&Status::unauthorized());
+        };
+        let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+            Ok(collected) => collected.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                return responder.status(&Status::too_large(BODY_BYTES_MAX));
+            }
+            Err(error) => return responder.status(&Status::bad_request(format!("error reading the body: {error}"))),
+        };
+        match self.route(parts, &responder, query, user, &body) {
+            Ok(response) => response,
+            Err(status) => responder.status(&status),
+        }
+    }
+
+    fn authenticate(&self, parts: &Parts) -> Option<User> {
+        let header = parts.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
+        // Anything but a bearer token is nobody's: it must not fall through to the owner of the process.
+        let bearer = header.map(|header| match header.split_once(' ') {
+            Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+            _ => "",
+        });
+        let certificate = parts.extensions.get::<PeerCertificate>().map(|certificate| &*certificate.0);
+        if bearer.is_none() && certificate.is_none() {
+            return match &self.sender {
+                Sender::Local(user) => Some(User::clone(user)),
+                Sender::Remote => None,
+            };
+        }
+        self.registry.auth.authenticate(&self.registry, Credentials { bearer, certificate })
+    }
+
+    fn route(
+        &self,
+        parts: &Parts,
+        responder: &Responder<'_>,
+        query: Query,
+        user: User,
+        body: &Bytes,
+    ) -> Result<Response<Body>, Status> {
+        let registry = &*self.registry;
+        let aggregated = negotiate::wants_aggregated(&parts.headers);
+        match path::parse(parts.uri.path()) {
+            Target::CoreVersions if aggregated => Ok(responder.aggregated(&discovery::aggregated(registry, true))),
+            Target::CoreVersions => Ok(responder.json(200, &discovery::core_versions())),
+            Target::Groups if aggregated => Ok(responder.aggregated(&discovery::aggregated(registry, false))),
+            Target::Groups => Ok(responder.json(200, &discovery::groups(registry))),
+            Target::Group(group) => match discovery::group(registry, &group) {
+                Some(document) => Ok(responder.json(200, &document)),
+                None => Ok(responder.page_not_found()),
+            },
+            Target::Version(group, version) => match discovery::resources(registry, &group, &version) {
+                Some(document) => Ok(responder.json(200, &document)),
+                None if registry.has_group(&group, None) => Err(Status::no_resource()),
+                None => Ok(responder.page_not_found()),
+            },
+            Target::Resource(path) => {
+                if !registry.has_group(&path.group, None) {
+                    return Ok(responder.page_not_found());
+                }
+                self.resource(parts, responder, path, query, user, body)
+            }
+            Target::Other(segments) => Ok(self.other(responder, &segments)),
+        }
+    }
+
+    fn other(&self, responder: &Responder<'_>, segments: &[String]) -> Response<Body> {
+        let words: Vec<&str> = segments.iter().map(String::as_str).collect();
+        match words.as_slice() {
+            [] => responder.json(200, &discovery::paths(&self.registry)),
+            ["version"] => responder.json(200, &discovery::version()),
+            ["metrics"] => responder.text(200, &health::metrics(&self.registry)),
+            ["openid", "v1", "jwks"] => responder.json(200, &self.registry.auth.jwks()),
+            [".well-known", "openid-configuration"] => responder.json(200, &discovery::openid()),
+            ["openapi", "v2"] => responder.json(200, &openapi::v2()),
+            ["openapi", "v3"] => responder.json(200, &openapi::v3_index()),
+            ["openapi", "v3", rest @ ..] => match openapi::v3_document(&rest.join("/")) {
+                Some(document) => responder.json(200, &document),
+                None => responder.page_not_found(),
+            },
+            _ => responder.page_not_found(),
+        }
+    }
+
+    fn resource(
+        &self,
+        parts: &Parts,
+        responder: &Responder<'_>,
+        path: ResourcePath,
+        query: Query,
+        user: User,
+        body: &Bytes,
+    ) -> Result<Response<Body>, Status> {
+        let registry = &*self.registry;
+        let row = registry.row(&path.group, &path.version, &path.plural).ok_or_else(Status::no_resource)?;
+        if !path.namespace.is_empty() && !row.is_namespaced() || path.has_rest && path.subresource != "proxy" {
+            return Err(Status::no_resource());
+        }
+        let accepted = negotiate::accepted(&parts.headers)?;
+        let is_watch = path.is_watch || path.name.is_empty() && query.flag("watch");
+        let verb = verb_of(&parts.method, &path, is_watch).ok_or_else(Status::method_not_allowed)?;
+        check_verb(&row, &path, verb)?;
+        let options = options_kind(verb);
+        let mut call = Call {
+            namespace: path.namespace,
+            name: path.name,
+            subresource: path.subresource,
+            user,
+            dry_run: matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
+                && query.dry_run(options)?,
+            field_validation: if matches!(verb, Verb::Create | Verb::Update | Verb::Patch) {
+                query.field_validation(options)?
+            } else {
+                FieldValidation::default()
+            },
+            query,
+            row,
+        };
+        let include = include_object(&call.query)?;
+        if verb == Verb::Watch {
+            return watch(registry, responder, &mut call, accepted, include);
+        }
+        let answer = handle(registry, parts, &call, verb, body)?;
+        let answer = answer.warning(call.row.traits.warning.into_iter().map(str::to_owned).collect());
+        responder.answer(registry, &call.row, accepted, include, answer)
+    }
+}
+
+fn handle(registry: &Registry, parts: &Parts, call: &Call, verb: Verb, body: &Bytes) -> Result<Answer, Status> {
+    let is_custom = call.row.custom.is_some();
+    let input = match verb {
+        Verb::Create | Verb::Update => Input::Object(body, negotiate::content_type(&parts.headers)?),
+        Verb::Patch => Input::Patch(body, negotiate::patch_type(&parts.headers, is_custom)?),
+        _ => Input::None,
+    };
+    if !call.subresource.is_empty() {
+        return registry.subresource(call, verb, &input);
+    }
+    match (verb, input) {
+        (Verb::Get, _) => registry.get(call),
+        (Verb::List, _) => {
+            let options = call.query.list_options(false)?;
+            registry.list(call, &options).map(|list| Answer::ok(Content::List(list)))
+        }
+        (Verb::Create, Input::Object(body, kind)) if !call.row.verbs.has(Verb::List) => registry.review(call, body, kind),
+        (Verb::Create, Input::Object(body, kind)) => registry.create(call, body, kind),
+        (Verb::Update, Input::Object(body, kind)) => registry.put(call, Part::Whole, body, kind),
+        (Verb::Patch, Input::Patch(body, kind)) => registry.patch(call, Part::Whole, kind, body),
+        (Verb::Delete | Verb::DeleteCollection, _) => {
+            let kind = if body.is_empty() { ContentType::Json } else { negotiate::content_type(&parts.headers)? };
+            let options = DeleteOptions::read(&call.query, body, kind)?;
+            if verb == Verb::Delete { registry.delete(call, &options) } else { registry.delete_collection(call, &options) }
+        }
+        _ => Err(Status::method_not_allowed()),
+    }
+}
+
+fn watch(
+    registry: &Registry,
+    responder: &Responder<'_>,
+    call: &mut Call,
+    accepted: negotiate::Accepted,
+    include: IncludeObject,
+) -> Result<Response<Body>, Status> {
+    let mut options = call.query.list_options(true)?;
+    if !call.name.is_empty() {
+        let term = steersman_base::FieldSelector::equals("metadata.name", &call.name).to_string();
+        options.field_selector = [options.field_selector, term].into_iter().filter(|term| !term.is_empty()).collect::<Vec<_>>().join(",");
+    }
+    let watch = Watch::begin(registry, call, &options, accepted, include)?;
+    Ok(responder.watch(call.row.traits.warning, watch.lines()))
+}
+
+fn verb_of(method: &Method, path: &ResourcePath, is_watch: bool) -> Option<Verb> {
+    let is_named = !path.name.is_empty();
+    match *method {
+        Method::GET | Method::HEAD if is_watch => Some(Verb::Watch),
+        Method::GET | Method::HEAD => Some(if is_named { Verb::Get } else { Verb::List }),
+        Method::POST if !is_named || !path.subresource.is_empty() => Some(Verb::Create),
+        Method::PUT if is_named => Some(Verb::Update),
+        Method::PATCH if is_named => Some(Verb::Patch),
+        Method::DELETE => Some(if is_named { Verb::Delete } else { Verb::DeleteCollection }),
+        _ => None,
+    }
+}
+
+fn check_verb(row: &Row, path: &ResourcePath, verb: Verb) -> Result<(), Status> {
+    let verbs = if path.subresource.is_empty() {
+        row.verbs
+    } else {
+        row.subresource(&path.subresource).ok_or_else(Status::no_resource)?.verbs
+    };
+    // A namespaced object is reached through its namespace; only lists go over all of them.
+    let is_homeless = row.is_namespaced() && path.namespace.is_empty();
+    if is_homeless && (!path.name.is_empty() && !path.is_watch) {
+        return Err(Status::no_resource());
+    }
+    if is_homeless && matches!(verb, Verb::Create | Verb::DeleteCollection) || !verbs.has(verb) {
+        return Err(Status::method_not_allowed());
+    }
+    Ok(())
+}
+
+const fn options_kind(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Create => "CreateOptions",
+        Verb::Update => "UpdateOptions",
+        Verb::Patch => "PatchOptions",
+        Verb::Delete | Verb::DeleteCollection => "DeleteOptions",
+        Verb::Get | Verb::List | Verb::Watch => "ListOptions",
+    }
+}
+
+fn include_object(query: &Query) -> Result<IncludeObject, Status> {
+    match query.get("includeObject") {
+        "" | "Metadata" => Ok(IncludeObject::Metadata),
+        "None" => Ok(IncludeObject::None),
+        "Object" => Ok(IncludeObject::Object),
+        other => Err(Status::bad_request(format!("unrecognized includeObject value: {other:?}"))),
+    }
+}

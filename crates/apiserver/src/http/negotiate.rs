@@ -1,0 +1,111 @@
+//! Which form an answer takes, and which form a body has.
+//!
+//! The first clause of `Accept` that we can serve wins. Protobuf is not served yet, so a clause for it is skipped.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+
+use crate::decode::ContentType;
+use crate::patch::PatchType;
+use crate::status::Status;
+
+/// How an answer is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Json,
+    Yaml,
+}
+
+/// What an answer shows of an object or a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// All of it.
+    Full,
+    /// A table for people.
+    Table,
+    /// The metadata.
+    Metadata,
+}
+
+/// What the client accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Accepted {
+    pub(crate) encoding: Encoding,
+    pub(crate) shape: Shape,
+}
+
+/// Bodies of creates and updates that upstream reads.
+const OBJECT_TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const CUSTOM_PATCH_TYPES: [&str; 3] =
+    ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+
+/// The form of the answer to a request.
+pub(crate) fn accepted(headers: &HeaderMap) -> Result<Accepted, Status> {
+    let header = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if header.trim().is_empty() {
+        return Ok(Accepted { encoding: Encoding::Json, shape: Shape::Full });
+    }
+    header.split(',').find_map(clause).ok_or_else(Status::not_acceptable)
+}
+
+fn clause(clause: &str) -> Option<Accepted> {
+    let mut parts = clause.split(';').map(str::trim);
+    let encoding = match parts.next()? {
+        "application/json" | "application/*" | "*/*" => Encoding::Json,
+        "application/yaml" => Encoding::Yaml,
+        _ => return None,
+    };
+    let mut shape = Shape::Full;
+    let (mut group, mut version) = ("meta.k8s.io", "v1");
+    for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+        match (name, value) {
+            ("as", "Table") => shape = Shape::Table,
+            ("as", "PartialObjectMetadata" | "PartialObjectMetadataList") => shape = Shape::Metadata,
+            ("as", _) => return None,
+            ("g", value) => group = value,
+            ("v", value) => version = value,
+            _ => {}
+        }
+    }
+    let is_known = shape == Shape::Full || group == "meta.k8s.io" && matches!(version, "v1" | "v1beta1");
+    is_known.then_some(Accepted { encoding, shape })
+}
+
+/// Whether the client wants aggregated discovery.
+pub(crate) fn wants_aggregated(headers: &HeaderMap) -> bool {
+    let header = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let first = header.split(',').find(|clause| clause.trim().starts_with("application/json"));
+    first.is_some_and(|clause| {
+        let parts: Vec<_> = clause.split(';').map(str::trim).collect();
+        ["as=APIGroupDiscoveryList", "g=apidiscovery.k8s.io", "v=v2"].iter().all(|part| parts.contains(part))
+    })
+}
+
+fn media_type(headers: &HeaderMap) -> &str {
+    let header = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    header.split(';').next().unwrap_or_default().trim()
+}
+
+/// The form of an object in a body.
+pub(crate) fn content_type(headers: &HeaderMap) -> Result<ContentType, Status> {
+    match media_type(headers) {
+        "" | "application/json" => Ok(ContentType::Json),
+        "application/yaml" => Ok(ContentType::Yaml),
+        _ => Err(Status::unsupported_media_type(&OBJECT_TYPES)),
+    }
+}
+
+/// The kind of a patch. Custom resources take no strategic merge patch.
+pub(crate) fn patch_type(headers: &HeaderMap, is_custom: bool) -> Result<PatchType, Status> {
+    match media_type(headers) {
+        "application/json-patch+json" => Ok(PatchType::Json),
+        "application/merge-patch+json" => Ok(PatchType::Merge),
+        "application/strategic-merge-patch+json" if !is_custom => Ok(PatchType::Strategic),
+        "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&CUSTOM_PATCH_TYPES)),
+        _ => {
+            let mut status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+            status.details = Some(crate::status::Details::default());
+            Err(status)
+        }
+    }
+}

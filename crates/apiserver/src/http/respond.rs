@@ -1,0 +1,306 @@
+//! Answers, encoded.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use futures::stream::{self, Stream};
+use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use http::request::Parts;
+use http::{HeaderName, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::body::Body;
+use super::negotiate::{Accepted, Encoding, Shape};
+use crate::registry::{Answer, Content, ListAnswer, Registry, Row, convert};
+use crate::status::Status;
+use crate::store::Object;
+use crate::table::{self, IncludeObject};
+
+/// Answers of at least this size are compressed for those who can read it, as upstream does.
+const GZIP_BYTES_MIN: usize = 128 << 10;
+/// Lists are encoded and sent in pieces of about this size.
+const CHUNK_BYTES: usize = 64 << 10;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const AGGREGATED: HeaderValue =
+    HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
+const OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
+
+/// Makes the response to one request.
+pub(super) struct Responder<'a> {
+    parts: &'a Parts,
+}
+
+// === impl Responder ===
+
+impl<'a> Responder<'a> {
+    pub(super) fn new(parts: &'a Parts) -> Self {
+        Self { parts }
+    }
+
+    fn respond(code: u16, kind: HeaderValue, body: Body) -> Response<Body> {
+        let mut response = Response::new(body);
+        *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, kind);
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+        response
+    }
+
+    fn may_gzip(&self) -> bool {
+        let accepted = self.parts.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
+        accepted.unwrap_or_default().split(',').any(|name| name.split(';').next().is_some_and(|name| name.trim() == "gzip"))
+    }
+
+    /// A body that is known, compressed if it is large and may be.
+    fn whole(&self, code: u16, kind: HeaderValue, bytes: Bytes) -> Response<Body> {
+        if bytes.len() >= GZIP_BYTES_MIN
+            && self.may_gzip()
+            && let Some(packed) = gzip(&bytes)
+        {
+            let mut response = Self::respond(code, kind, Body::whole(packed));
+            response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            return response;
+        }
+        Self::respond(code, kind, Body::whole(bytes))
+    }
+
+    pub(super) fn json(&self, code: u16, value: &Value) -> Response<Body> {
+        self.whole(code, JSON, value.to_string().into())
+    }
+
+    pub(super) fn aggregated(&self, value: &Value) -> Response<Body> {
+        self.whole(200, AGGREGATED, value.to_string().into())
+    }
+
+    pub(super) fn text(&self, code: u16, text: &str) -> Response<Body> {
+        let mut response = self.whole(code, TEXT, text.to_owned().into());
+        response.headers_mut().insert(OPTIONS, HeaderValue::from_static("nosniff"));
+        response
+    }
+
+    pub(super) fn page_not_found(&self) -> Response<Body> {
+        self.text(404, "404 page not found\n")
+    }
+
+    pub(super) fn status(&self, status: &Status) -> Response<Body> {
+        let mut response = self.json(status.code, &status.to_json());
+        let seconds = status.details.as_ref().map_or(0, |details| details.retry_after_seconds);
+        if seconds > 0 {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+
+    pub(super) fn watch(&self, warning: Option<&str>, lines: impl Stream<Item = Bytes> + Send + 'static) -> Response<Body> {
+        let mut response = Self::respond(200, JSON, Body::chunks(lines));
+        warn(&mut response, warning);
+        response
+    }
+
+    pub(super) fn answer(
+        &self,
+        registry: &Registry,
+        row: &Row,
+        accepted: Accepted,
+        include: IncludeObject,
+        answer: Answer,
+    ) -> Result<Response<Body>, Status> {
+        let Answer { code, body, warnings } = answer;
+        let mut response = match (body, accepted.shape) {
+            (Content::Status(status), _) => self.encoded(status.code, accepted.encoding, &status.to_json())?,
+            (Content::Text(text), _) => self.text(code, &text),
+            (Content::Stored(object), Shape::Full) if accepted.encoding == Encoding::Json => {
+                self.whole(code, JSON, object.bytes())
+            }
+            (Content::Stored(object), shape) => {
+                let object = object.parse().map_err(Status::internal)?;
+                self.encoded(code, accepted.encoding, &shaped(registry, row, shape, include, object))?
+            }
+            (Content::Value(object), shape) => {
+                self.encoded(code, accepted.encoding, &shaped(registry, row, shape, include, object))?
+            }
+            (Content::List(list), shape) => self.list(registry, row, accepted.encoding, shape, include, list)?,
+        };
+        warn(&mut response, warnings.iter().map(String::as_str));
+        Ok(response)
+    }
+
+    fn encoded(&self, code: u16, encoding: Encoding, value: &Value) -> Result<Response<Body>, Status> {
+        match encoding {
+            Encoding::Json => Ok(self.json(code, value)),
+            Encoding::Yaml => {
+                let text = serde_saphyr::to_string(value).map_err(Status::internal)?;
+                Ok(self.whole(code, YAML, text.into()))
+            }
+        }
+    }
+
+    fn list(
+        &self,
+        registry: &Registry,
+        row: &Row,
+        encoding: Encoding,
+        shape: Shape,
+        include: IncludeObject,
+        list: ListAnswer,
+    ) -> Result<Response<Body>, Status> {
+        let head = ListHead::of(row, shape, &list);
+        let is_plain = encoding == Encoding::Json && convert::is_storage_version(row);
+        if is_plain && shape != Shape::Table {
+            return Ok(self.stream(head, row.custom.is_none(), shape, list));
+        }
+        let objects: Result<Vec<Value>, _> = list.objects.iter().map(|object| object.parse()).collect();
+        let objects: Vec<Value> =
+            objects.map_err(Status::internal)?.into_iter().map(|object| convert::to_version(row, object)).collect();
+        if shape == Shape::Table {
+            return self.encoded(200, encoding, &render(registry, row, &objects, &head.metadata, include));
+        }
+        let items: Vec<Value> = objects
+            .into_iter()
+            .map(|mut object| {
+                if let (Some(map), Shape::Full, true) = (object.as_object_mut(), shape, row.custom.is_none()) {
+                    map.remove("apiVersion");
+                    map.remove("kind");
+                }
+                if shape == Shape::Metadata { partial(&object) } else { object }
+            })
+            .collect();
+        let value =
+            json!({"kind": head.kind, "apiVersion": head.api_version, "metadata": head.metadata, "items": items});
+        self.encoded(200, encoding, &value)
+    }
+
+    /// A list of objects as they are stored: no object is decoded, and the whole is never in memory twice.
+    fn stream(&self, head: ListHead, drops_kind: bool, shape: Shape, list: ListAnswer) -> Response<Body> {
+        let bytes: usize = list.objects.iter().map(|object| object.len()).sum();
+        let mut chunks = ListChunks { opening: Some(head.opening()), objects: list.objects.into_iter(), drops_kind, shape, is_first: true, is_over: false };
+        if bytes < CHUNK_BYTES || self.may_gzip() {
+            let whole: Vec<Bytes> = chunks.collect();
+            return self.whole(200, JSON, whole.concat().into());
+        }
+        Self::respond(200, JSON, Body::chunks(stream::iter(std::iter::from_fn(move || chunks.next()))))
+    }
+}
+
+/// What comes before the items of a list.
+struct ListHead {
+    kind: String,
+    api_version: String,
+    metadata: Value,
+}
+
+/// A list, encoded piece by piece.
+struct ListChunks {
+    opening: Option<String>,
+    objects: std::vec::IntoIter<std::sync::Arc<Object>>,
+    drops_kind: bool,
+    shape: Shape,
+    is_first: bool,
+    is_over: bool,
+}
+
+// === impl ListHead ===
+
+impl ListHead {
+    fn of(row: &Row, shape: Shape, list: &ListAnswer) -> Self {
+        let mut metadata = json!({"resourceVersion": list.revision.to_string()});
+        if !list.continue_token.is_empty() {
+            metadata["continue"] = list.continue_token.clone().into();
+        }
+        if let Some(remaining) = list.remaining {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        let (kind, api_version) = match shape {
+            Shape::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+            Shape::Full | Shape::Table => (row.list_kind.to_string(), row.resource.api_version().into_owned()),
+        };
+        Self { kind, api_version, metadata }
+    }
+
+    fn opening(&self) -> String {
+        let (kind, version) = (Value::from(self.kind.as_str()), Value::from(self.api_version.as_str()));
+        format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{},\"items\":[", self.metadata)
+    }
+}
+
+// === impl ListChunks ===
+
+impl Iterator for ListChunks {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        let mut chunk = self.opening.take().map(String::into_bytes).unwrap_or_default();
+        while chunk.len() < CHUNK_BYTES {
+            let Some(object) = self.objects.next() else {
+                self.is_over = true;
+                chunk.extend_from_slice(b"]}");
+                break;
+            };
+            if !std::mem::replace(&mut self.is_first, false) {
+                chunk.push(b',');
+            }
+            match self.shape {
+                Shape::Metadata => {
+                    chunk.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":");
+                    chunk.extend_from_slice(&object.metadata());
+                    chunk.push(b'}');
+                }
+                _ if self.drops_kind => {
+                    chunk.push(b'{');
+                    chunk.extend_from_slice(&object.item());
+                }
+                _ => chunk.extend_from_slice(&object.bytes()),
+            }
+        }
+        Some(chunk.into())
+    }
+}
+
+/// An object in the shape that was asked for.
+fn shaped(registry: &Registry, row: &Row, shape: Shape, include: IncludeObject, object: Value) -> Value {
+    match shape {
+        // A status, a scale or a review has no columns.
+        Shape::Table if object["kind"] == *row.resource.kind => {
+            let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
+            render(registry, row, std::slice::from_ref(&object), &metadata, include)
+        }
+        Shape::Metadata => partial(&object),
+        Shape::Full | Shape::Table => object,
+    }
+}
+
+fn render(registry: &Registry, row: &Row, objects: &[Value], metadata: &Value, include: IncludeObject) -> Value {
+    let resource = &row.resource;
+    let objects: Vec<&Value> = objects.iter().collect();
+    let now = registry.clock.now();
+    table::render(&resource.group, &resource.version, &resource.plural, &objects, metadata, include, now)
+}
+
+fn partial(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+/// One header each, as RFC 7234 has them.
+fn warn<'a>(response: &mut Response<Body>, warnings: impl IntoIterator<Item = &'a str>) {
+    for warning in warnings {
+        let text: String = warning.chars().filter(|letter| !letter.is_control()).collect();
+        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append(WARNING, value);
+        }
+    }
+}
+
+fn gzip(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(bytes.len() / 8), Compression::fast());
+    encoder.write_all(bytes).ok()?;
+    encoder.finish().ok()
+}

@@ -1,0 +1,122 @@
+//! What is special about each kind: its defaults and its validation, one small file each.
+//!
+//! An object goes through this on its way into the store: decoded → patched → pruned and type-checked by schema →
+//! [`default`] → metadata filled in (name, namespace, `uid`, `creationTimestamp`; status dropped or kept, generation) →
+//! [`prepare`] → [`admission`] → [`validate`] → encoded once → stored.
+//!
+//! Contracts:
+//! 1. Every function is pure over JSON and takes objects of any shape: what has the wrong type counts as absent, because
+//!    the schema has refused it before.
+//! 2. [`default`] is idempotent; it runs on creates, updates and after patches, as upstream's decoding does.
+//! 3. [`prepare`] of a create sees `metadata.uid` and `metadata.creationTimestamp`.
+//! 4. [`validate`] reports in upstream's order and words, metadata first.
+//!
+//! Upstream is Kubernetes 1.37.1: `pkg/apis/*/v1/defaults.go`, `pkg/apis/*/validation`, `pkg/registry/*/strategy.go`.
+
+pub mod admission;
+mod batch;
+mod check;
+mod core;
+mod extensions;
+mod go;
+mod json;
+pub mod meta;
+mod networking;
+mod pod;
+mod policy;
+pub mod service;
+mod storage;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+use serde_json::Value;
+
+use crate::field::FieldError;
+
+pub use meta::{NameRule, validate_meta};
+pub use pod::update::{validate_ephemeral_containers, validate_pod_status};
+
+/// What is special about a kind. A kind without rules has those of its schema alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// What its objects may be called.
+    pub name: NameRule,
+    /// Fills in what the object leaves open and the schema does not say.
+    pub default: fn(&mut Value),
+    /// What a create or an update does to the object before it is validated: fields that users do not set, are kept from
+    /// the old object, or are dropped.
+    pub prepare: fn(new: &mut Value, old: Option<&Value>),
+    /// What is wrong with the object, and with the change from the old one; metadata is checked apart.
+    pub validate: fn(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>),
+}
+
+/// The rules of a kind, if it has any of its own.
+#[must_use]
+pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
+    match group {
+        "" => core::rules(kind),
+        "apps" => workload::rules(kind),
+        "batch" => batch::rules(kind),
+        "autoscaling" | "policy" | "coordination.k8s.io" | "scheduling.k8s.io" | "node.k8s.io" => {
+            policy::rules(group, kind)
+        }
+        "events.k8s.io" => core::rules(kind),
+        "networking.k8s.io" | "discovery.k8s.io" => networking::rules(kind),
+        "storage.k8s.io" => storage::rules(kind),
+        "rbac.authorization.k8s.io" | "apiextensions.k8s.io" | "admissionregistration.k8s.io" => {
+            extensions::rules(kind)
+        }
+        _ => None,
+    }
+}
+
+/// Fills in what the object leaves open.
+pub fn default(group: &str, kind: &str, object: &mut Value) {
+    if let Some(rules) = rules(group, kind) {
+        (rules.default)(object);
+    }
+}
+
+/// What a create (`old` is none) or an update does to the object before it is validated.
+pub fn prepare(group: &str, kind: &str, new: &mut Value, old: Option<&Value>) {
+    if let Some(rules) = rules(group, kind) {
+        (rules.prepare)(new, old);
+    }
+}
+
+/// All that is wrong with an object, or with the change from the old one: its metadata, then what its kind checks.
+#[must_use]
+pub fn validate(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let rules = rules(group, kind);
+    validate_meta(new, old, rules.map_or(NameRule::default(), |rules| rules.name), &mut errors);
+    if let Some(rules) = rules {
+        (rules.validate)(new, old, &mut errors);
+    }
+    errors
+}
+
+// === impl Rules ===
+
+impl Rules {
+    /// The rules of a kind about which only the name is special.
+    const fn named(name: NameRule) -> Self {
+        Self { name, default: |_| (), prepare: |_, _| (), validate: |_, _, _| () }
+    }
+
+    const fn defaulted(mut self, default: fn(&mut Value)) -> Self {
+        self.default = default;
+        self
+    }
+
+    const fn prepared(mut self, prepare: fn(&mut Value, Option<&Value>)) -> Self {
+        self.prepare = prepare;
+        self
+    }
+
+    const fn validated(mut self, validate: fn(&Value, Option<&Value>, &mut Vec<FieldError>)) -> Self {
+        self.validate = validate;
+        self
+    }
+}

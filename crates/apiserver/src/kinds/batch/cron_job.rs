@@ -1,0 +1,102 @@
+//! CronJobs. Follows `pkg/apis/batch/v1/defaults.go` and `pkg/apis/batch/validation/validation.go`.
+
+use serde_json::Value;
+
+use super::{job, schedule};
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors};
+use crate::kinds::json::{default_to, default_zero_to, flag, is_set, object_mut, text, with};
+use crate::kinds::{NameRule, Rules};
+
+pub(super) static CRON_JOB: Rules = Rules::named(NameRule::Subdomain).defaulted(default).validated(|new, old, errors| {
+    /// A job is named after its cron job with `-` and ten digits, and must fit into a label.
+    const NAME_LENGTH_MAX: usize = 52;
+    spec(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors);
+    let name = text(&new["metadata"]["name"]);
+    if old.is_none() && name.len() > NAME_LENGTH_MAX {
+        let path = Path::new("metadata").child("name");
+        errors.push(FieldError::invalid(&path, name, "must be no more than 52 characters"));
+    }
+});
+
+fn default(object: &mut Value) {
+    with(object, "spec", |spec| {
+        default_zero_to(spec, "concurrencyPolicy", "Allow");
+        default_to(spec, "suspend", false);
+        default_to(spec, "successfulJobsHistoryLimit", 3);
+        default_to(spec, "failedJobsHistoryLimit", 1);
+        if let Some(spec) = object_mut(spec, "jobTemplate").and_then(|template| object_mut(template, "spec")) {
+            job::template_defaults(spec);
+        }
+    });
+}
+
+fn spec(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
+    let at = path.child("schedule");
+    let schedule = text(&spec["schedule"]);
+    if schedule.is_empty() {
+        errors.push(FieldError::required(&at, ""));
+    } else {
+        if let Err(problem) = schedule::parse(schedule) {
+            errors.push(FieldError::invalid(&at, schedule, problem));
+        }
+        let had_zone = old.is_some_and(|old| text(&old["schedule"]).contains("TZ"));
+        if schedule.contains("TZ") && !had_zone {
+            let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+            errors.push(FieldError::invalid(&at, schedule, detail));
+        } else if schedule.contains("TZ") && is_set(&spec["timeZone"]) {
+            let detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
+            errors.push(FieldError::invalid(&at, schedule, detail));
+        }
+    }
+    check::non_negative(&spec["startingDeadlineSeconds"], &path.child("startingDeadlineSeconds"), errors);
+    if old.is_none_or(|old| old["timeZone"] != spec["timeZone"]) {
+        time_zone(&spec["timeZone"], &path.child("timeZone"), errors);
+    }
+    check::one_of(
+        &spec["concurrencyPolicy"],
+        &["Allow", "Forbid", "Replace"],
+        &path.child("concurrencyPolicy"),
+        errors,
+    );
+    let (template, at) = (&spec["jobTemplate"]["spec"], path.child("jobTemplate").child("spec"));
+    job::spec(template, &at, errors);
+    if is_set(&template["selector"]) {
+        let shown = check::shown_selector(&template["selector"]);
+        errors.push(FieldError::invalid(&at.child("selector"), shown, "`selector` will be auto-generated"));
+    }
+    if flag(&template["manualSelector"]) {
+        errors.push(FieldError::not_supported(&at.child("manualSelector"), true, &["nil", "false"]));
+    }
+    for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
+        check::non_negative(&spec[field], &path.child(field), errors);
+    }
+}
+
+/// Upstream looks the zone up in its database. We have none here: a zone of a known area is taken at its word.
+fn time_zone(value: &Value, path: &Path, errors: &mut Errors) {
+    const AREAS: &[&str] = &[
+        "Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Brazil", "CET", "CST6CDT",
+        "Canada", "Chile", "Cuba", "EET", "EST", "EST5EDT", "Egypt", "Eire", "Etc", "Europe", "GB", "GB-Eire", "GMT",
+        "GMT+0", "GMT-0", "GMT0", "Greenwich", "HST", "Hongkong", "Iceland", "Indian", "Iran", "Israel", "Jamaica",
+        "Japan", "Kwajalein", "Libya", "MET", "MST", "MST7MDT", "Mexico", "NZ", "NZ-CHAT", "Navajo", "PRC", "PST8PDT",
+        "Pacific", "Poland", "Portugal", "ROC", "ROK", "Singapore", "Turkey", "UCT", "US", "UTC", "Universal", "W-SU",
+        "WET", "Zulu",
+    ];
+    let Some(zone) = value.as_str() else { return };
+    if zone.is_empty() {
+        errors.push(FieldError::invalid(path, zone, "timeZone must be nil or non-empty string"));
+        return;
+    }
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+');
+    let good = |part: &str| {
+        !matches!(part, "." | ".." | "") && !part.starts_with('-') && part.bytes().all(known)
+    };
+    let area = zone.split('/').next().unwrap_or_default();
+    if zone.eq_ignore_ascii_case("local") {
+        let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";
+        errors.push(FieldError::invalid(path, zone, detail));
+    } else if !zone.split('/').all(good) || !AREAS.contains(&area) {
+        errors.push(FieldError::invalid(path, zone, format!("unknown time zone {zone}")));
+    }
+}

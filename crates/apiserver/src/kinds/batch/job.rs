@@ -1,0 +1,434 @@
+//! Jobs. Follows `pkg/apis/batch/v1/defaults.go`, `pkg/registry/batch/job/strategy.go` and
+//! `pkg/apis/batch/validation/validation.go`.
+
+use serde_json::{Value, json};
+use steersman_base::Selector;
+use steersman_base::validation::{dns1123_label, qualified_name};
+
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors, problems};
+use crate::kinds::json::{
+    copy, default_to, default_zero_to, each, each_mut, flag, is_empty, is_set, items, number, object_mut, same, text,
+    with,
+};
+use crate::kinds::{NameRule, Rules, go, pod};
+
+const LABEL_UID: &str = "batch.kubernetes.io/controller-uid";
+const LABEL_NAME: &str = "batch.kubernetes.io/job-name";
+const LABEL_UID_OLD: &str = "controller-uid";
+const LABEL_NAME_OLD: &str = "job-name";
+
+pub(super) static JOB: Rules =
+    Rules::named(NameRule::Subdomain).defaulted(default).prepared(prepare).validated(|new, old, errors| {
+        let path = Path::new("spec");
+        if old.is_none() {
+            generated_selector(new, errors);
+        }
+        spec_with_selector(&new["spec"], &path, errors);
+        if let Some(old) = old {
+            update(&new["spec"], old, &path, errors);
+        }
+        name_for_completions(new, errors);
+    });
+
+fn default(job: &mut Value) {
+    labels_from_template(job);
+    with(job, "spec", |spec| {
+        if spec["completions"].is_null() && spec["parallelism"].is_null() {
+            default_to(spec, "completions", 1);
+        }
+        default_to(spec, "parallelism", 1);
+        let backoff = if is_set(&spec["backoffLimitPerIndex"]) { i32::MAX } else { 6 };
+        default_to(spec, "backoffLimit", backoff);
+        default_to(spec, "completionMode", "NonIndexed");
+        default_to(spec, "suspend", false);
+        let replacement = if is_set(&spec["podFailurePolicy"]) { "Failed" } else { "TerminatingOrFailed" };
+        default_to(spec, "podReplacementPolicy", replacement);
+        default_to(spec, "manualSelector", false);
+        template_defaults(spec);
+    });
+}
+
+/// What is filled in of a job's spec wherever it stands.
+pub(super) fn template_defaults(spec: &mut Value) {
+    pod::defaults::template(spec, "template");
+    if let Some(policy) = object_mut(spec, "podFailurePolicy") {
+        each_mut(policy, "rules", |rule| {
+            each_mut(rule, "onPodConditions", |pattern| default_zero_to(pattern, "status", "True"));
+        });
+    }
+}
+
+fn labels_from_template(job: &mut Value) {
+    let labels = job["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.is_object() {
+        with(job, "metadata", |metadata| default_zero_to(metadata, "labels", labels));
+    }
+}
+
+fn prepare(job: &mut Value, old: Option<&Value>) {
+    if old.is_some() || flag(&job["spec"]["manualSelector"]) {
+        return;
+    }
+    let (name, uid) = (job["metadata"]["name"].clone(), job["metadata"]["uid"].clone());
+    with(job, "spec", |spec| {
+        with(spec, "template", |template| {
+            with(template, "metadata", |metadata| {
+                with(metadata, "labels", |labels| {
+                    default_to(labels, LABEL_NAME_OLD, name.clone());
+                    default_to(labels, LABEL_NAME, name);
+                    default_to(labels, LABEL_UID_OLD, uid.clone());
+                    default_to(labels, LABEL_UID, uid.clone());
+                });
+            });
+        });
+        with(spec, "selector", |selector| {
+            with(selector, "matchLabels", |labels| default_to(labels, LABEL_UID, uid));
+        });
+    });
+    // Upstream's defaults run again when the object is read back.
+    labels_from_template(job);
+}
+
+fn generated_selector(job: &Value, errors: &mut Errors) {
+    let spec = &job["spec"];
+    if flag(&spec["manualSelector"]) || !is_set(&spec["selector"]) {
+        return;
+    }
+    let (name, uid) = (text(&job["metadata"]["name"]), text(&job["metadata"]["uid"]));
+    let labels = &spec["template"]["metadata"]["labels"];
+    let path = Path::new("spec").child("template").child("metadata").child("labels");
+    let expected = [(LABEL_UID_OLD, uid), (LABEL_NAME_OLD, name), (LABEL_UID, uid), (LABEL_NAME, name)];
+    for (key, want) in expected {
+        match labels.get(key) {
+            None => errors.push(FieldError::required(&path.key(key), format!("must be '{want}'"))),
+            Some(value) if text(value) != want => {
+                errors.push(FieldError::invalid(&path.key(key), labels.clone(), format!("must be '{want}'")));
+            }
+            Some(_) => {}
+        }
+    }
+    let generated = json!({LABEL_UID_OLD: uid, LABEL_NAME_OLD: name, LABEL_UID: uid, LABEL_NAME: name});
+    let selector = Selector::from_declared(Some(&check::selector_of(&spec["selector"])));
+    if selector.is_ok_and(|selector| !check::matches(&selector, &generated)) {
+        let shown = check::shown_selector(&spec["selector"]);
+        let path = Path::new("spec").child("selector");
+        errors.push(FieldError::invalid(&path, shown, "`selector` not auto-generated"));
+    }
+}
+
+fn spec_with_selector(job: &Value, path: &Path, errors: &mut Errors) {
+    spec(job, path, errors);
+    let declared = &job["selector"];
+    if is_set(declared) {
+        check::label_selector(declared, &path.child("selector"), errors);
+    } else {
+        errors.push(FieldError::required(&path.child("selector"), ""));
+    }
+    let selector = Selector::from_declared(is_set(declared).then_some(&check::selector_of(declared)));
+    let labels = &job["template"]["metadata"]["labels"];
+    if selector.is_ok_and(|selector| !check::matches(&selector, labels)) {
+        let path = path.child("template").child("metadata").child("labels");
+        errors.push(FieldError::invalid(&path, labels.clone(), "`selector` does not match template `labels`"));
+    }
+}
+
+/// The spec of a job or of a cron job's template: `validateJobSpec`.
+pub(super) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+    const MANAGED_BY_LENGTH_MAX: usize = 63;
+    for field in [
+        "parallelism",
+        "completions",
+        "activeDeadlineSeconds",
+        "backoffLimit",
+        "ttlSecondsAfterFinished",
+        "backoffLimitPerIndex",
+        "maxFailedIndexes",
+    ] {
+        check::non_negative(&spec[field], &path.child(field), errors);
+    }
+    if is_set(&spec["maxFailedIndexes"]) && !is_set(&spec["backoffLimitPerIndex"]) {
+        let detail = "when maxFailedIndexes is specified";
+        errors.push(FieldError::required(&path.child("backoffLimitPerIndex"), detail));
+    }
+    if let Some(manager) = spec["managedBy"].as_str() {
+        let at = path.child("managedBy");
+        if !manager.contains('/') || manager.ends_with('/') {
+            errors.push(FieldError::invalid(
+                &at,
+                manager,
+                "must be a domain-prefixed path (such as \"acme.io/foo\")",
+            ));
+        }
+        if manager.len() > MANAGED_BY_LENGTH_MAX {
+            errors.push(FieldError::too_long(&at, MANAGED_BY_LENGTH_MAX));
+        }
+    }
+    completion_mode(spec, path, errors);
+    if is_set(&spec["podFailurePolicy"]) {
+        failure_policy(spec, &path.child("podFailurePolicy").child("rules"), errors);
+    }
+    success_policy(spec, &path.child("successPolicy"), errors);
+    replacement_policy(spec, &path.child("podReplacementPolicy"), errors);
+    pod::validation::template(&spec["template"], &path.child("template"), errors);
+    restart_policy(spec, &path.child("template").child("spec").child("restartPolicy"), errors);
+}
+
+fn restart_policy(spec: &Value, path: &Path, errors: &mut Errors) {
+    match text(&spec["template"]["spec"]["restartPolicy"]) {
+        "" | "Always" => errors.push(FieldError::required(path, "valid values: \"OnFailure\", \"Never\"")),
+        "Never" => {}
+        "OnFailure" if is_set(&spec["podFailurePolicy"]) => errors.push(FieldError::invalid(
+            path,
+            "OnFailure",
+            "only \"Never\" is supported when podFailurePolicy is specified",
+        )),
+        "OnFailure" => {}
+        other => errors.push(FieldError::not_supported(path, other, &["OnFailure", "Never"])),
+    }
+}
+
+fn completion_mode(spec: &Value, path: &Path, errors: &mut Errors) {
+    const PARALLELISM_MAX: i64 = 100_000;
+    const FAILED_INDEXES_MAX: i64 = 100_000;
+    /// Above so many indexes, a status with a limit per index could grow too large for an object.
+    const COMPLETIONS_MANY: i64 = 100_000;
+    const OF_MANY_MAX: i64 = 10_000;
+    check::one_of_if_set(
+        &spec["completionMode"],
+        &["NonIndexed", "Indexed"],
+        &path.child("completionMode"),
+        errors,
+    );
+    let failed_max = spec["maxFailedIndexes"].as_i64();
+    if text(&spec["completionMode"]) != "Indexed" {
+        for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
+            if is_set(&spec[field]) {
+                let detail = "requires indexed completion mode";
+                errors.push(FieldError::invalid(&path.child(field), spec[field].clone(), detail));
+            }
+        }
+        return;
+    }
+    let (completions, parallelism) = (spec["completions"].as_i64(), number(&spec["parallelism"]));
+    let mut limit = |field: &str, value: i64, detail: String| {
+        errors.push(FieldError::invalid(&path.child(field), value, detail));
+    };
+    if parallelism > PARALLELISM_MAX {
+        let detail = format!("must be less than or equal to {PARALLELISM_MAX} when completion mode is Indexed");
+        limit("parallelism", parallelism, detail);
+    }
+    if let (Some(completions), Some(failed)) = (completions, failed_max)
+        && failed > completions
+    {
+        limit("maxFailedIndexes", failed, "must be less than or equal to completions".to_owned());
+    }
+    if let Some(failed) = failed_max.filter(|failed| *failed > FAILED_INDEXES_MAX) {
+        limit("maxFailedIndexes", failed, format!("must be less than or equal to {FAILED_INDEXES_MAX}"));
+    }
+    if completions.is_some_and(|it| it > COMPLETIONS_MANY) && is_set(&spec["backoffLimitPerIndex"]) {
+        let detail = format!(
+            "must be less than or equal to {OF_MANY_MAX} when completions are above {COMPLETIONS_MANY} and used with \
+             backoff limit per index"
+        );
+        if parallelism > OF_MANY_MAX {
+            limit("parallelism", parallelism, detail.clone());
+        }
+        match failed_max {
+            Some(failed) if failed > OF_MANY_MAX => limit("maxFailedIndexes", failed, detail),
+            Some(_) => {}
+            None => {
+                let detail = format!("must be specified when completions is above {COMPLETIONS_MANY}");
+                errors.push(FieldError::required(&path.child("maxFailedIndexes"), detail));
+            }
+        }
+    }
+    if completions.is_none() {
+        errors.push(FieldError::required(&path.child("completions"), "when completion mode is Indexed"));
+    }
+}
+
+fn failure_policy(spec: &Value, path: &Path, errors: &mut Errors) {
+    const RULES_MAX: usize = 20;
+    const PATTERNS_MAX: usize = 20;
+    const ACTIONS: &[&str] = &["Count", "FailIndex", "FailJob", "Ignore"];
+    let rules = &spec["podFailurePolicy"]["rules"];
+    if items(rules).len() > RULES_MAX {
+        errors.push(FieldError::too_many(path, items(rules).len(), RULES_MAX));
+    }
+    each(rules, path, |rule, path| {
+        let at = path.child("action");
+        match text(&rule["action"]) {
+            "" => {
+                let detail = "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]";
+                errors.push(FieldError::required(&at, detail));
+            }
+            "FailIndex" if !is_set(&spec["backoffLimitPerIndex"]) => {
+                let detail = "requires the backoffLimitPerIndex to be set";
+                errors.push(FieldError::invalid(&at, "FailIndex", detail));
+            }
+            action if !ACTIONS.contains(&action) => errors.push(FieldError::not_supported(&at, action, ACTIONS)),
+            _ => {}
+        }
+        if is_set(&rule["onExitCodes"]) {
+            exit_codes(spec, &rule["onExitCodes"], &path.child("onExitCodes"), errors);
+        }
+        let conditions = items(&rule["onPodConditions"]);
+        let at = path.child("onPodConditions");
+        if conditions.len() > PATTERNS_MAX {
+            errors.push(FieldError::too_many(&at, conditions.len(), PATTERNS_MAX));
+        }
+        each(&rule["onPodConditions"], &at, |pattern, path| {
+            let name = text(&pattern["type"]);
+            problems(name, qualified_name(name), &path.child("type"), errors);
+            let known = &["False", "True", "Unknown"];
+            if !known.contains(&text(&pattern["status"])) {
+                errors.push(FieldError::not_supported(&path.child("status"), text(&pattern["status"]), known));
+            }
+        });
+        let detail = match (is_set(&rule["onExitCodes"]), conditions.is_empty()) {
+            (true, false) => "specifying both OnExitCodes and OnPodConditions is not supported",
+            (false, true) => "specifying one of OnExitCodes and OnPodConditions is required",
+            _ => return,
+        };
+        errors.push(FieldError { value: None, ..FieldError::invalid(path, "", detail) });
+    });
+}
+
+fn exit_codes(spec: &Value, codes: &Value, path: &Path, errors: &mut Errors) {
+    const VALUES_MAX: usize = 255;
+    let operator = text(&codes["operator"]);
+    if operator.is_empty() {
+        errors.push(FieldError::required(&path.child("operator"), "valid values: [\"In\" \"NotIn\"]"));
+    } else if !matches!(operator, "In" | "NotIn") {
+        errors.push(FieldError::not_supported(&path.child("operator"), operator, &["In", "NotIn"]));
+    }
+    let pod = &spec["template"]["spec"];
+    if let Some(name) = codes["containerName"].as_str() {
+        let mut containers = items(&pod["containers"]).iter().chain(items(&pod["initContainers"]));
+        if !containers.any(|container| text(&container["name"]) == name) {
+            let detail = "must be one of the container or initContainer names in the pod template";
+            errors.push(FieldError::invalid(&path.child("containerName"), name, detail));
+        }
+    }
+    let (values, at) = (items(&codes["values"]), path.child("values"));
+    if values.is_empty() {
+        errors.push(FieldError::invalid(&at, codes["values"].clone(), "at least one value is required"));
+    } else if values.len() > VALUES_MAX {
+        errors.push(FieldError::too_many(&at, values.len(), VALUES_MAX));
+    }
+    for (index, value) in values.iter().enumerate() {
+        if operator == "In" && number(value) == 0 {
+            let detail = "must not be 0 for the In operator";
+            errors.push(FieldError::invalid(&at.index(index), value.clone(), detail));
+        }
+        if values[..index].contains(value) {
+            errors.push(FieldError::duplicate(&at.index(index), value.clone()));
+        }
+    }
+    if values.windows(2).any(|pair| number(&pair[0]) > number(&pair[1])) {
+        errors.push(FieldError::invalid(&at, codes["values"].clone(), "must be ordered"));
+    }
+}
+
+fn success_policy(spec: &Value, path: &Path, errors: &mut Errors) {
+    const RULES_MAX: usize = 20;
+    let policy = &spec["successPolicy"];
+    if !is_set(policy) {
+        return;
+    }
+    if text(&spec["completionMode"]) != "Indexed" {
+        let shown = go::show("SuccessPolicy", policy);
+        errors.push(FieldError::invalid(path, shown, "requires indexed completion mode"));
+        return;
+    }
+    let (rules, path) = (items(&policy["rules"]), path.child("rules"));
+    if rules.is_empty() {
+        let detail = "at least one rules must be specified when the successPolicy is specified";
+        errors.push(FieldError::required(&path, detail));
+    }
+    if rules.len() > RULES_MAX {
+        errors.push(FieldError::too_many(&path, rules.len(), RULES_MAX));
+    }
+    each(&policy["rules"], &path, |rule, path| {
+        if !is_set(&rule["succeededCount"]) && !is_set(&rule["succeededIndexes"]) {
+            let detail = "at least one of succeededCount or succeededIndexes must be specified";
+            errors.push(FieldError::required(path, detail));
+        }
+        check::non_negative(&rule["succeededCount"], &path.child("succeededCount"), errors);
+        let (count, completions) = (number(&rule["succeededCount"]), number(&spec["completions"]));
+        if count > completions {
+            let detail = format!("must be less than or equal to {completions} (the number of specified completions)");
+            errors.push(FieldError::invalid(&path.child("succeededCount"), count, detail));
+        }
+    });
+}
+
+fn replacement_policy(spec: &Value, path: &Path, errors: &mut Errors) {
+    let known: &[&str] =
+        if is_set(&spec["podFailurePolicy"]) { &["Failed"] } else { &["Failed", "TerminatingOrFailed"] };
+    check::one_of_if_set(&spec["podReplacementPolicy"], known, path, errors);
+}
+
+/// The pods of an indexed job are named after it and their index.
+fn name_for_completions(job: &Value, errors: &mut Errors) {
+    let completions = number(&job["spec"]["completions"]);
+    if text(&job["spec"]["completionMode"]) != "Indexed" || completions <= 0 {
+        return;
+    }
+    let name = text(&job["metadata"]["name"]);
+    let last = format!("{name}-{}", completions - 1);
+    if !dns1123_label(&last).is_empty() {
+        let detail = format!("will not able to create pod with invalid DNS label: {last}");
+        errors.push(FieldError::invalid(&Path::new("metadata").child("name"), name, detail));
+    }
+}
+
+fn update(new: &Value, old_job: &Value, path: &Path, errors: &mut Errors) {
+    let old = &old_job["spec"];
+    let at = path.child("completions");
+    if text(&new["completionMode"]) != "Indexed" {
+        check::immutable(&new["completions"], &old["completions"], &at, errors);
+    } else if new["completions"] != old["completions"] && new["completions"] != new["parallelism"] {
+        let detail = "can only be modified in tandem with spec.parallelism";
+        errors.push(FieldError::invalid(&at, new["completions"].clone(), detail));
+    }
+    check::immutable_selector(&new["selector"], &old["selector"], &path.child("selector"), errors);
+    template_update(new, old_job, &path.child("template"), errors);
+    check::immutable(&new["completionMode"], &old["completionMode"], &path.child("completionMode"), errors);
+    for (field, name) in [
+        ("podFailurePolicy", "PodFailurePolicy"),
+        ("backoffLimitPerIndex", ""),
+        ("managedBy", ""),
+        ("successPolicy", "SuccessPolicy"),
+    ] {
+        if !same(&new[field], &old[field]) {
+            let shown = if new[field].is_null() { new[field].clone().into() } else { go::show(name, &new[field]) };
+            errors.push(FieldError::invalid(&path.child(field), shown, check::IMMUTABLE));
+        }
+    }
+}
+
+/// The template stays, but a job that was suspended before it started may still be told where to run.
+fn template_update(new: &Value, old_job: &Value, path: &Path, errors: &mut Errors) {
+    let mut old = old_job["spec"]["template"].clone();
+    let template = &new["template"];
+    let not_started = flag(&old_job["spec"]["suspend"]) && is_empty(&old_job["status"]["startTime"]);
+    if not_started {
+        if let Some(pod) = old.get_mut("spec") {
+            for field in ["nodeSelector", "tolerations", "schedulingGates"] {
+                copy(pod, &template["spec"], field);
+            }
+            let affinity = template["spec"]["affinity"]["nodeAffinity"].clone();
+            with(pod, "affinity", |value| crate::kinds::json::set(value, "nodeAffinity", affinity));
+        }
+        if let Some(metadata) = old.get_mut("metadata") {
+            for field in ["annotations", "labels"] {
+                copy(metadata, &template["metadata"], field);
+            }
+        }
+    }
+    if !same(template, &old) {
+        errors.push(FieldError::invalid(path, go::show("PodTemplateSpec", template), check::IMMUTABLE));
+    }
+}

@@ -1,0 +1,91 @@
+//! DaemonSets: `ValidateDaemonSet` of `pkg/apis/apps/validation/validation.go`.
+
+use serde_json::{Value, json};
+
+use super::{compiled, defaults, lasting_template};
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors};
+use crate::kinds::json::{is_set, same, set, text, with};
+use crate::kinds::{NameRule, Rules};
+
+/// Counts the changes of the template; long out of use, but still shown.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+pub(super) static DAEMON_SET: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(defaults::daemon_set)
+    .prepared(prepare)
+    .validated(|new, old, errors| {
+        let path = Path::new("spec");
+        if let Some(old) = old {
+            let at = path.child("selector");
+            check::immutable_selector(&new["spec"]["selector"], &old["spec"]["selector"], &at, errors);
+        }
+        spec(&new["spec"], &path, errors);
+    });
+
+fn prepare(new: &mut Value, old: Option<&Value>) {
+    let generation_of = |object: &Value| {
+        text(&object["metadata"]["annotations"][TEMPLATE_GENERATION]).parse::<i64>().unwrap_or_default()
+    };
+    let generation = match old {
+        None => generation_of(new).max(1),
+        Some(old) => {
+            let changed = !same(&new["spec"]["template"], &old["spec"]["template"]);
+            generation_of(old).saturating_add(i64::from(changed))
+        }
+    };
+    with(new, "metadata", |metadata| {
+        with(metadata, "annotations", |annotations| set(annotations, TEMPLATE_GENERATION, generation.to_string()));
+    });
+}
+
+fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+    let (selector, at) = (&spec["selector"], path.child("selector"));
+    check::label_selector(selector, &at, errors);
+    let labels = &spec["template"]["metadata"]["labels"];
+    if compiled(spec).is_some_and(|selector| !check::matches(&selector, labels)) {
+        let at = path.child("template").child("metadata").child("labels");
+        errors.push(FieldError::invalid(&at, labels.clone(), "`selector` does not match template `labels`"));
+    }
+    if is_set(selector) && check::selects_everything(selector) {
+        let detail = "empty selector is invalid for daemonset";
+        errors.push(FieldError::invalid(&at, check::shown_selector(selector), detail));
+    }
+    lasting_template(spec, "DaemonSet", path, errors);
+    check::non_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
+    update_strategy(&spec["updateStrategy"], &path.child("updateStrategy"), errors);
+    check::non_negative(&spec["revisionHistoryLimit"], &path.child("revisionHistoryLimit"), errors);
+}
+
+fn update_strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
+    let (rolling, at) = (&strategy["rollingUpdate"], path.child("rollingUpdate"));
+    match text(&strategy["type"]) {
+        "OnDelete" => {}
+        "RollingUpdate" if !is_set(rolling) => errors.push(FieldError::required(&at, "")),
+        "RollingUpdate" => rolling_update(rolling, &at, errors),
+        other => {
+            let shown = json!({"Type": other, "RollingUpdate": rolling});
+            let shown = check::ordered(&shown, &["Type", "RollingUpdate"]);
+            errors.push(FieldError::not_supported(path, shown, &["RollingUpdate", "OnDelete"]));
+        }
+    }
+}
+
+fn rolling_update(rolling: &Value, path: &Path, errors: &mut Errors) {
+    let (unavailable, surge) = (&rolling["maxUnavailable"], &rolling["maxSurge"]);
+    let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
+    check::number_or_percent(unavailable, &unavailable_path, errors);
+    check::number_or_percent(surge, &surge_path, errors);
+    check::percent_at_most_100(unavailable, &unavailable_path, errors);
+    check::percent_at_most_100(surge, &surge_path, errors);
+    match (check::number_of(unavailable) != 0, check::number_of(surge) != 0) {
+        (true, true) => {
+            let detail = "may not be set when maxUnavailable is non-zero";
+            errors.push(FieldError::invalid(&surge_path, surge.clone(), detail));
+        }
+        (false, false) => {
+            errors.push(FieldError::required(&unavailable_path, "cannot be 0 when maxSurge is 0"));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,71 @@
+//! Deployments: `ValidateDeployment` of `pkg/apis/apps/validation/validation.go`.
+
+use serde_json::{Value, json};
+
+use super::{compiled, defaults, lasting_template, selector, template_labels};
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors};
+use crate::kinds::json::{is_set, number, text};
+use crate::kinds::{NameRule, Rules};
+
+pub(super) static DEPLOYMENT: Rules =
+    Rules::named(NameRule::Subdomain).defaulted(defaults::deployment).validated(|new, old, errors| {
+        let path = Path::new("spec");
+        spec(&new["spec"], &path, errors);
+        if let Some(old) = old {
+            let at = path.child("selector");
+            check::immutable_selector(&new["spec"]["selector"], &old["spec"]["selector"], &at, errors);
+        }
+    });
+
+fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+    check::non_negative(&spec["replicas"], &path.child("replicas"), errors);
+    selector(spec, "deployment", path, errors);
+    if let Some(selector) = compiled(spec) {
+        template_labels(spec, &selector, path, errors);
+        lasting_template(spec, "ReplicaSet", path, errors);
+    } else {
+        let shown = check::shown_selector(&spec["selector"]);
+        errors.push(FieldError::invalid(&path.child("selector"), shown, "invalid label selector"));
+    }
+    strategy(&spec["strategy"], &path.child("strategy"), errors);
+    check::non_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
+    check::non_negative(&spec["revisionHistoryLimit"], &path.child("revisionHistoryLimit"), errors);
+    if let Some(seconds) = spec["progressDeadlineSeconds"].as_i64() {
+        let at = path.child("progressDeadlineSeconds");
+        check::non_negative(&spec["progressDeadlineSeconds"], &at, errors);
+        if seconds <= number(&spec["minReadySeconds"]) {
+            errors.push(FieldError::invalid(&at, seconds, "must be greater than minReadySeconds"));
+        }
+    }
+}
+
+fn strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
+    let (rolling, at) = (&strategy["rollingUpdate"], path.child("rollingUpdate"));
+    match text(&strategy["type"]) {
+        "Recreate" => {
+            let detail = "may not be specified when strategy `type` is 'Recreate'";
+            check::forbid_if(is_set(rolling), detail, &at, errors);
+        }
+        "RollingUpdate" if !is_set(rolling) => {
+            errors.push(FieldError::required(&at, "this should be defaulted and never be nil"));
+        }
+        "RollingUpdate" => rolling_update(rolling, &at, errors),
+        other => {
+            let shown = json!({"Type": other, "RollingUpdate": rolling});
+            let shown = check::ordered(&shown, &["Type", "RollingUpdate"]);
+            errors.push(FieldError::not_supported(path, shown, &["Recreate", "RollingUpdate"]));
+        }
+    }
+}
+
+fn rolling_update(rolling: &Value, path: &Path, errors: &mut Errors) {
+    let (unavailable, surge) = (&rolling["maxUnavailable"], &rolling["maxSurge"]);
+    let at = path.child("maxUnavailable");
+    check::number_or_percent(unavailable, &at, errors);
+    check::number_or_percent(surge, &path.child("maxSurge"), errors);
+    if check::number_of(unavailable) == 0 && check::number_of(surge) == 0 {
+        errors.push(FieldError::invalid(&at, unavailable.clone(), "may not be 0 when `maxSurge` is 0"));
+    }
+    check::percent_at_most_100(unavailable, &at, errors);
+}

@@ -1,0 +1,108 @@
+//! StatefulSets: `ValidateStatefulSet` of `pkg/apis/apps/validation/validation.go`.
+
+use serde_json::{Value, json};
+use steersman_base::validation::dns1123_label;
+
+use super::{compiled, defaults, lasting, selector, template_labels};
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors, problems};
+use crate::kinds::json::{each, is_set, items, set, text, unset};
+use crate::kinds::{NameRule, Rules, meta, pod, storage};
+
+pub(super) static STATEFUL_SET: Rules =
+    Rules::named(NameRule::Label).defaulted(defaults::stateful_set).validated(|new, old, errors| {
+        let path = Path::new("spec");
+        spec(&new["spec"], &path, errors);
+        if let Some(old) = old {
+            update(&new["spec"], &old["spec"], &path, errors);
+        }
+    });
+
+fn update(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
+    check::immutable_selector(&new["selector"], &old["selector"], &path.child("selector"), errors);
+    for field in ["volumeClaimTemplates", "serviceName", "podManagementPolicy"] {
+        check::immutable(&new[field], &old[field], &path.child(field), errors);
+    }
+}
+
+fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+    let at = path.child("podManagementPolicy");
+    match text(&spec["podManagementPolicy"]) {
+        "" => errors.push(FieldError::required(&at, "")),
+        "OrderedReady" | "Parallel" => {}
+        other => errors.push(FieldError::invalid(&at, other, "must be 'OrderedReady' or 'Parallel'")),
+    }
+    update_strategy(&spec["updateStrategy"], &path.child("updateStrategy"), errors);
+    let (retention, at) =
+        (&spec["persistentVolumeClaimRetentionPolicy"], path.child("persistentVolumeClaimRetentionPolicy"));
+    for field in ["whenDeleted", "whenScaled"] {
+        check::one_of_if_set(&retention[field], &["Retain", "Delete"], &at.child(field), errors);
+    }
+    each(&spec["volumeClaimTemplates"], &path.child("volumeClaimTemplates"), |claim, path| {
+        storage::claim_spec(&claim["spec"], &path.child("spec"), errors);
+    });
+    check::non_negative(&spec["replicas"], &path.child("replicas"), errors);
+    check::non_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
+    check::non_negative(&spec["ordinals"]["start"], &path.child("ordinals.start"), errors);
+    let service = text(&spec["serviceName"]);
+    if !service.is_empty() {
+        problems(service, dns1123_label(service), &path.child("serviceName"), errors);
+    }
+    selector(spec, "statefulset", path, errors);
+    if let Some(selector) = compiled(spec) {
+        template_labels(spec, &selector, path, errors);
+        let (template, at) = (template_to_check(spec), path.child("template"));
+        pod::validation::template(&template, &at, errors);
+        meta::validate_template(&template["metadata"], &at, errors);
+    } else {
+        errors.push(FieldError::invalid(&path.child("selector"), check::shown_selector(&spec["selector"]), ""));
+    }
+    lasting(spec, "StatefulSet", &path.child("template"), errors);
+}
+
+/// The template as the controller makes pods of it: with its own hostname and subdomain, and a volume per claim.
+fn template_to_check(spec: &Value) -> Value {
+    let mut template = spec["template"].clone();
+    let Some(pod) = template.get_mut("spec") else { return template };
+    unset(pod, "subdomain");
+    unset(pod, "hostname");
+    let claims: Vec<_> = items(&spec["volumeClaimTemplates"]).iter().map(|it| text(&it["metadata"]["name"])).collect();
+    if !claims.is_empty() {
+        let mut volumes: Vec<_> = claims
+            .iter()
+            .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
+            .collect();
+        let others = items(&pod["volumes"]).iter().filter(|volume| !claims.contains(&text(&volume["name"])));
+        volumes.extend(others.cloned());
+        set(pod, "volumes", volumes);
+    }
+    template
+}
+
+fn update_strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
+    let (rolling, at) = (&strategy["rollingUpdate"], path.child("rollingUpdate"));
+    match text(&strategy["type"]) {
+        "" => errors.push(FieldError::required(path, "")),
+        "OnDelete" if is_set(rolling) => {
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            errors.push(FieldError::invalid(&at, rolling.clone(), detail));
+        }
+        "OnDelete" => {}
+        "RollingUpdate" => {
+            check::non_negative(&rolling["partition"], &at.child("partition"), errors);
+            let (unavailable, at) = (&rolling["maxUnavailable"], at.child("maxUnavailable"));
+            if is_set(unavailable) {
+                check::number_or_percent(unavailable, &at, errors);
+                if check::number_of(unavailable) == 0 {
+                    errors.push(FieldError::invalid(&at, unavailable.clone(), "cannot be 0"));
+                }
+                check::percent_at_most_100(unavailable, &at, errors);
+            }
+        }
+        other => {
+            let shown = json!({"Type": other, "RollingUpdate": rolling});
+            let shown = check::ordered(&shown, &["Type", "RollingUpdate"]);
+            errors.push(FieldError::invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'"));
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! Sockets, TLS and kubeconfig. (Being written.)

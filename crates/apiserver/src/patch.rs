@@ -1,0 +1,152 @@
+//! Patches: JSON patch (RFC 6902), merge patch (RFC 7396) and strategic merge patch.
+//!
+//! 1. A patch applies as a whole or not at all; the original is never changed.
+//! 2. What comes out is not checked: it goes through [`schema::check_with`](crate::schema::check_with) next, together
+//!    with the [`findings`] of the patch itself. What that refuses is worded by [`refused_result`].
+//! 3. Custom resources take no strategic merge patches, for want of merge keys.
+//! 4. The work is bounded: at most 10,000 operations, which copy at most 3 MiB.
+//!
+//! Follows `apiserver/pkg/endpoints/handlers/patch.go` of Kubernetes 1.37.
+
+mod go_format;
+mod json_patch;
+mod order;
+mod strategic;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use crate::field::{FieldError, Path};
+use crate::{decode, schema};
+
+/// The kinds of patch, by content type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// `application/json-patch+json`
+    Json,
+    /// `application/merge-patch+json`
+    Merge,
+    /// `application/strategic-merge-patch+json`
+    Strategic,
+}
+
+/// Why a patch does not apply, with the status upstream answers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct PatchError {
+    /// The HTTP status: 400, 413, 415, 422 or 500.
+    pub code: u16,
+    /// `reason` of the status; empty where upstream gives none (500).
+    pub reason: &'static str,
+    /// `message` of the status.
+    pub message: String,
+    /// Whether the status carries empty `details`.
+    pub details: bool,
+}
+
+/// Whether objects of this kind take such patches, which upstream asks before it looks for the object.
+///
+/// # Errors
+/// 415 for a strategic merge patch of a custom resource.
+pub fn accepts(patch_type: PatchType, group: &str, version: &str, kind: &str) -> Result<(), PatchError> {
+    if patch_type == PatchType::Strategic && !schema::is_known(group, version, kind) {
+        return Err(PatchError::unsupported());
+    }
+    Ok(())
+}
+
+/// Applies a patch to an object and returns what becomes of it, not yet checked against the schema.
+///
+/// # Errors
+/// The patch cannot be read, does not fit the object, or is of a type that the kind does not take.
+pub fn apply(
+    patch_type: PatchType,
+    group: &str,
+    version: &str,
+    kind: &str,
+    original: &Value,
+    patch: &[u8],
+) -> Result<Value, PatchError> {
+    accepts(patch_type, group, version, kind)?;
+    let patch = decode::json(patch).map_err(|_| PatchError::bad_request("invalid JSON patch"))?.value;
+    match patch_type {
+        PatchType::Json => json_patch::apply(original, patch),
+        PatchType::Merge => {
+            let patch = object(patch)
+                .map_err(|found| PatchError::bad_request(format!("error decoding patch: {}", no_object(found))))?;
+            let mut patched = original.clone();
+            ::json_patch::merge(&mut patched, &patch);
+            Ok(patched)
+        }
+        PatchType::Strategic => {
+            let patch = object(patch).map_err(|found| PatchError::bad_request(no_object(found)))?;
+            let schema = schema::find(group, version, kind).ok_or_else(PatchError::unsupported)?;
+            strategic::apply(schema, original, patch)
+        }
+    }
+}
+
+/// What strict decoding finds in the patch itself: duplicate keys, and unknown ones of an operation.
+#[must_use]
+pub fn findings(patch_type: PatchType, patch: &[u8]) -> Vec<String> {
+    let Ok(decoded) = decode::json(patch) else { return Vec::new() };
+    match patch_type {
+        PatchType::Json => json_patch::findings(&decoded),
+        PatchType::Merge | PatchType::Strategic => decoded.duplicates,
+    }
+}
+
+/// The error for a patched object that its schema refuses: 422, of no kind and no name, with this as the only cause.
+#[must_use]
+pub fn refused_result(patch_type: PatchType, patched: &Value, patch: &[u8], problem: &schema::Problem) -> FieldError {
+    let shown = match patch_type {
+        PatchType::Json | PatchType::Merge => patched.to_string(),
+        PatchType::Strategic => decode::json(patch).map_or_else(|_| String::new(), |patch| go_format::value(&patch.value)),
+    };
+    FieldError::invalid(&Path::new("patch"), Value::String(shown), problem.to_string())
+}
+
+/// The patch as an object, or what it is instead. `null` is an empty one.
+fn object(patch: Value) -> Result<Value, &'static str> {
+    match patch {
+        Value::Object(_) => Ok(patch),
+        Value::Null => Ok(Value::Object(serde_json::Map::new())),
+        other => Err(decode::type_name(&other)),
+    }
+}
+
+fn no_object(found: &str) -> String {
+    format!("json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")
+}
+
+// === impl PatchError ===
+
+impl PatchError {
+    fn bad_request(message: impl Into<String>) -> Self {
+        Self { code: 400, reason: "BadRequest", message: message.into(), details: false }
+    }
+
+    fn too_large(message: &str) -> Self {
+        let message = format!("Request entity too large: {message}");
+        Self { code: 413, reason: "RequestEntityTooLarge", message, details: false }
+    }
+
+    fn unsupported() -> Self {
+        let message = "the body of the request was in an unknown format - accepted media types include: \
+                       application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+            .to_owned();
+        Self { code: 415, reason: "UnsupportedMediaType", message, details: false }
+    }
+
+    /// Upstream hides why a patch does not fit the object.
+    fn unprocessable() -> Self {
+        let message = "the server rejected our request due to an error in our request".to_owned();
+        Self { code: 422, reason: "Invalid", message, details: true }
+    }
+
+    /// What upstream did not foresee, and so answers with 500.
+    fn internal(message: impl Into<String>) -> Self {
+        Self { code: 500, reason: "", message: message.into(), details: false }
+    }
+}

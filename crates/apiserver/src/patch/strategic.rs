@@ -1,0 +1,357 @@
+//! Strategic merge patch: a merge patch that knows which lists are merged, and by which field.
+//!
+//! Follows `apimachinery/pkg/util/strategicpatch` of Kubernetes 1.37, including which mistake of a patch is a 400 and
+//! which a 500.
+
+use serde_json::{Map, Value};
+
+use super::order::{Identity, arrange};
+use super::{PatchError, go_format};
+use crate::schema::{Field, Shape, Struct};
+
+/// `$patch: replace | delete | merge`, in an object or in an element of a list.
+const DIRECTIVE: &str = "$patch";
+/// `$retainKeys: [...]`: every other key goes.
+const RETAIN_KEYS: &str = "$retainKeys";
+/// `$deleteFromPrimitiveList/<list>: [...]`
+const DELETE_FROM_PRIMITIVE_LIST: &str = "$deleteFromPrimitiveList";
+/// `$setElementOrder/<list>: [...]`
+const SET_ELEMENT_ORDER: &str = "$setElementOrder";
+
+type Object = Map<String, Value>;
+
+/// What is known about the object that is being merged.
+#[derive(Clone, Copy)]
+enum Level<'a> {
+    Struct(&'static Struct),
+    /// A map or free-form JSON: it has no lists that merge.
+    Other(&'a Shape),
+}
+
+/// Merges a patch, which is an object, into an object of this schema.
+pub(super) fn apply(schema: &'static Struct, original: &Value, patch: Value) -> Result<Value, PatchError> {
+    let original = original.as_object().cloned().unwrap_or_default();
+    let Value::Object(patch) = patch else { return Ok(Value::Object(original)) };
+    merge_objects(original, patch, Level::Struct(schema)).map(Value::Object)
+}
+
+fn merge_objects(mut original: Object, mut patch: Object, level: Level<'_>) -> Result<Object, PatchError> {
+    if let Some(directive) = patch.get(DIRECTIVE) {
+        return match directive.as_str() {
+            Some("replace") => {
+                patch.remove(DIRECTIVE);
+                Ok(patch)
+            }
+            Some("delete") => Ok(Object::new()),
+            _ => Err(unknown_directive(directive, &patch)),
+        };
+    }
+    retain_keys(&mut original, &mut patch)?;
+    merge_ordered_lists(&mut original, &mut patch, level)?;
+    for (name, value) in patch {
+        let (name, deletes) = match name.strip_prefix(DELETE_FROM_PRIMITIVE_LIST) {
+            None => (name, false),
+            Some(rest) => match rest.strip_prefix('/') {
+                Some(name) => (name.to_owned(), true),
+                None => return Err(PatchError::bad_request("invalid patch format of primitive list")),
+            },
+        };
+        if value.is_null() {
+            original.remove(&name);
+            continue;
+        }
+        let merged = match (original.remove(&name), value) {
+            (None, _) if deletes => continue,
+            (Some(Value::Object(original)), Value::Object(patch)) => {
+                let field = level.field(&name)?;
+                let merged = if field.patching.replace {
+                    patch
+                } else {
+                    merge_objects(original, patch, Level::of(&field.shape))?
+                };
+                Some(Value::Object(merged))
+            }
+            (Some(Value::Array(original)), Value::Array(patch)) => {
+                let field = level.list(&name)?;
+                Some(Value::Array(match (deletes, field.merges) {
+                    (true, _) => delete_elements(original, &patch)?,
+                    (false, true) => merge_lists(original, patch, &field)?,
+                    (false, false) => patch,
+                }))
+            }
+            // A list to delete from that is none stays as it is.
+            (Some(original), _) if deletes => Some(original),
+            (Some(original), value) if is_same_type(&original, &value) => without_directives(value),
+            (_, mut value) => {
+                discard_nulls(&mut value);
+                without_directives(value)
+            }
+        };
+        if let Some(merged) = merged {
+            original.insert(name, merged);
+        }
+    }
+    Ok(original)
+}
+
+/// Applies `$retainKeys`: the patch may only set what it retains.
+fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchError> {
+    let Some(keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
+    let malformed = || PatchError::bad_request("invalid patch format of retainKeys");
+    let Value::Array(keys) = keys else { return Err(malformed()) };
+    let is_retained = |name: &String| keys.iter().any(|key| key.as_str() == Some(name));
+    let is_directive =
+        |name: &str| name.starts_with(DELETE_FROM_PRIMITIVE_LIST) || name.starts_with(SET_ELEMENT_ORDER);
+    if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !is_retained(name)) {
+        return Err(malformed());
+    }
+    original.retain(|name, _| is_retained(name));
+    Ok(())
+}
+
+/// Merges and orders the lists that have a `$setElementOrder`, and takes them out of the patch.
+fn merge_ordered_lists(original: &mut Object, patch: &mut Object, level: Level<'_>) -> Result<(), PatchError> {
+    let directives: Vec<String> = patch.keys().filter(|name| name.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
+    for directive in directives {
+        let malformed = || PatchError::bad_request("invalid patch format of setElementOrder list");
+        let order = match patch.remove(&directive) {
+            Some(Value::Array(order)) => order,
+            other => return Err(no_list(other.as_ref())),
+        };
+        let name =
+            directive.strip_prefix(SET_ELEMENT_ORDER).and_then(|rest| rest.strip_prefix('/')).ok_or_else(malformed)?;
+        let in_original = list_of(original.get(name))?;
+        let in_patch = list_of(patch.get(name))?;
+        let field = level.list(name)?;
+        check_order(in_patch.as_deref().unwrap_or_default(), &order, field.key())?;
+        let merged = match (&in_original, in_patch) {
+            (None, None) => continue,
+            (Some(original), None) => original.clone(),
+            (None, Some(patch)) => patch.into_iter().filter_map(without_directives).collect(),
+            (Some(original), Some(patch)) if field.merges => merge_lists(original.clone(), patch, &field)?,
+            (Some(_), Some(patch)) => patch,
+        };
+        patch.remove(name);
+        check_keys(&merged, field.key())?;
+        let arranged = arrange(merged, &order, &in_original.unwrap_or_default(), Identity(field.key()));
+        original.insert(name.to_owned(), Value::Array(arranged));
+    }
+    Ok(())
+}
+
+/// What the patch says about a list must be in the order that it sets.
+fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
+    if patch.is_empty() || order.is_empty() {
+        return Ok(());
+    }
+    check_keys(order, key)?;
+    let mut rest = order.iter();
+    for element in patch.iter().filter(|element| element.get(DIRECTIVE).is_none()) {
+        check_keys(std::slice::from_ref(element), key)?;
+        let identity = Identity(key);
+        if !rest.by_ref().any(|other| identity.index(std::slice::from_ref(other), element).is_some()) {
+            return Err(PatchError::internal(format!(
+                "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
+                go_format::value(&Value::Array(patch.to_vec())),
+                go_format::value(&Value::Array(order.to_vec())),
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Merges two lists that are not just replaced.
+fn merge_lists(original: Vec<Value>, patch: Vec<Value>, list: &List<'_>) -> Result<Vec<Value>, PatchError> {
+    if original.is_empty() && patch.is_empty() {
+        return Ok(original);
+    }
+    if !has_objects(&original, &patch)? {
+        let mut merged: Vec<Value> = Vec::with_capacity(original.len() + patch.len());
+        for element in original.iter().chain(&patch) {
+            if !merged.contains(element) {
+                merged.push(element.clone());
+            }
+        }
+        return Ok(arrange(merged, &patch, &original, Identity(None)));
+    }
+    let key = list.key().ok_or_else(|| PatchError::internal("cannot merge lists without merge key for struct"))?;
+    let (original, patch) = apply_element_directives(original, patch, key)?;
+    let mut merged = original.clone();
+    for element in &patch {
+        check_keys(std::slice::from_ref(element), Some(key))?;
+        match Identity(Some(key)).index(&merged, element) {
+            None => merged.push(element.clone()),
+            Some(index) => {
+                let (Some(Value::Object(into)), Value::Object(from)) = (merged.get_mut(index), element) else {
+                    continue;
+                };
+                *into = merge_objects(std::mem::take(into), from.clone(), list.elements)?;
+            }
+        }
+    }
+    check_keys(&merged, Some(key))?;
+    Ok(arrange(merged, &patch, &original, Identity(Some(key))))
+}
+
+/// Carries out the elements of a patch that are directives; what is left of the list and of the patch.
+fn apply_element_directives(
+    mut original: Vec<Value>,
+    patch: Vec<Value>,
+    key: &str,
+) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
+    let mut plain = Vec::with_capacity(patch.len());
+    let mut replaces = false;
+    for element in patch {
+        let Some(directive) = element.get(DIRECTIVE) else {
+            plain.push(element);
+            continue;
+        };
+        match directive.as_str() {
+            Some("delete") => {
+                let name = element.get(key).ok_or_else(|| no_key(&element, key))?;
+                original.retain(|other| other.get(key) != Some(name));
+            }
+            Some("replace") => replaces = true,
+            Some("merge") => return Err(PatchError::internal("merging lists cannot yet be specified in the patch")),
+            _ => return Err(unknown_directive(directive, element.as_object().unwrap_or(&Object::new()))),
+        }
+    }
+    Ok(if replaces { (plain, Vec::new()) } else { (original, plain) })
+}
+
+fn delete_elements(mut original: Vec<Value>, deleted: &[Value]) -> Result<Vec<Value>, PatchError> {
+    if !original.is_empty() || !deleted.is_empty() {
+        has_objects(&original, deleted)?;
+    }
+    original.retain(|element| !deleted.contains(element));
+    Ok(original)
+}
+
+/// Whether the elements of two lists are objects; they must all be of one type, and not lists.
+fn has_objects(left: &[Value], right: &[Value]) -> Result<bool, PatchError> {
+    let mut elements = left.iter().chain(right);
+    let Some(first) = elements.next() else {
+        return Err(PatchError::internal("no elements in any of the given slices"));
+    };
+    if first.is_array() {
+        return Err(PatchError::unprocessable());
+    }
+    if !elements.all(|element| is_same_type(first, element)) {
+        let lists = [left, right].map(|list| go_format::value(&Value::Array(list.to_vec()))).join(" ");
+        return Err(PatchError::internal(format!("list element types are not identical: [{lists}]")));
+    }
+    Ok(first.is_object())
+}
+
+/// The value without what is only meant for merging; none if that is all of it.
+fn without_directives(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(object) if object.contains_key(DIRECTIVE) => None,
+        Value::Object(object) => Some(Value::Object(
+            object.into_iter().filter_map(|(name, value)| Some((name, without_directives(value)?))).collect(),
+        )),
+        Value::Array(elements) => Some(Value::Array(elements.into_iter().filter_map(without_directives).collect())),
+        other => Some(other),
+    }
+}
+
+fn discard_nulls(value: &mut Value) {
+    match value {
+        Value::Object(object) => object.retain(|_, value| {
+            discard_nulls(value);
+            !value.is_null()
+        }),
+        Value::Array(elements) => elements.iter_mut().for_each(discard_nulls),
+        _ => {}
+    }
+}
+
+fn is_same_type(left: &Value, right: &Value) -> bool {
+    std::mem::discriminant(left) == std::mem::discriminant(right)
+}
+
+fn list_of(value: Option<&Value>) -> Result<Option<Vec<Value>>, PatchError> {
+    match value {
+        None => Ok(None),
+        Some(Value::Array(list)) => Ok(Some(list.clone())),
+        other => Err(no_list(other)),
+    }
+}
+
+/// Every element of a list that is merged by a key must have it.
+fn check_keys(elements: &[Value], key: Option<&str>) -> Result<(), PatchError> {
+    let Some(key) = key else { return Ok(()) };
+    elements.iter().find(|element| element.get(key).is_none()).map_or(Ok(()), |element| Err(no_key(element, key)))
+}
+
+fn no_key(element: &Value, key: &str) -> PatchError {
+    PatchError::internal(format!("map: {} does not contain declared merge key: {key}", go_format::value(element)))
+}
+
+fn no_list(found: Option<&Value>) -> PatchError {
+    let found = match found {
+        None | Some(Value::Null) => "%!s(<nil>)",
+        Some(Value::Bool(_)) => "bool",
+        Some(Value::Number(number)) if number.is_f64() => "float64",
+        Some(Value::Number(_)) => "int64",
+        Some(Value::String(_)) => "string",
+        Some(Value::Array(_)) => "[]interface {}",
+        Some(Value::Object(_)) => "map[string]interface {}",
+    };
+    PatchError::internal(format!("expected a []interface {{}}, but received a {found}"))
+}
+
+fn unknown_directive(directive: &Value, object: &Object) -> PatchError {
+    let (directive, object) = (go_format::value(directive), go_format::value(&Value::Object(object.clone())));
+    PatchError::internal(format!("unknown patch type: {directive} in map: {object}"))
+}
+
+/// A field that holds a list.
+struct List<'a> {
+    field: &'a Field,
+    merges: bool,
+    elements: Level<'a>,
+}
+
+// === impl List ===
+
+impl List<'_> {
+    fn key(&self) -> Option<&str> {
+        self.field.patching.merge_key.as_deref()
+    }
+}
+
+// === impl Level ===
+
+impl<'a> Level<'a> {
+    fn of(shape: &'a Shape) -> Self {
+        match shape {
+            Shape::Struct(id) | Shape::StructOr(id) => Self::Struct(id.schema()),
+            other => Self::Other(other),
+        }
+    }
+
+    fn field(self, name: &str) -> Result<&'a Field, PatchError> {
+        match self {
+            Self::Struct(schema) => schema.field(name).ok_or_else(|| {
+                let short = schema.short;
+                PatchError::internal(format!(
+                    "unable to find api field in struct {short} for the json field {name:?}"
+                ))
+            }),
+            Self::Other(shape) => Err(PatchError::internal(match shape {
+                Shape::Any => format!("unable to find api field in struct RawExtension for the json field {name:?}"),
+                _ => "merging an object in json but data type is not struct, instead is: map".to_owned(),
+            })),
+        }
+    }
+
+    fn list(self, name: &str) -> Result<List<'a>, PatchError> {
+        let field = self.field(name)?;
+        let elements = match &field.shape {
+            Shape::List(element) => Level::of(element),
+            other => Level::of(other),
+        };
+        Ok(List { field, merges: field.patching.merge, elements })
+    }
+}

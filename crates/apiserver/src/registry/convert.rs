@@ -1,0 +1,88 @@
+//! Resources that are served in more than one shape: which shape is stored, and how one becomes the other.
+//!
+//! Events are stored as `v1`, and shown by `events.k8s.io/v1` under other names. Autoscalers are stored as
+//! `autoscaling/v2`; what their `v1` shows is a later issue, so for now it shows the same fields.
+
+use serde_json::{Map, Value};
+
+use super::Row;
+use super::life::metadata;
+
+/// Names of an event's fields: in `v1`, and in `events.k8s.io/v1`.
+const EVENT_FIELDS: [(&str, &str); 6] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+];
+const EVENT_CONTROLLER: (&str, &str) = ("reportingComponent", "reportingController");
+
+/// The group under which a resource's objects are kept.
+#[must_use]
+pub fn storage_group<'a>(group: &'a str, plural: &str) -> &'a str {
+    if group == "events.k8s.io" && plural == "events" { "" } else { group }
+}
+
+/// Group, version and kind of what is stored.
+#[must_use]
+pub fn storage_kind(row: &Row) -> (&str, &str, &str) {
+    let resource = &row.resource;
+    match (&*resource.group, &*resource.version, &*resource.kind) {
+        ("events.k8s.io", _, kind) => ("", "v1", kind),
+        ("autoscaling", _, kind @ "HorizontalPodAutoscaler") => ("autoscaling", "v2", kind),
+        other => other,
+    }
+}
+
+/// Whether objects are stored as this row shows them. All versions of a custom resource have one shape.
+#[must_use]
+pub fn is_storage_version(row: &Row) -> bool {
+    let (group, version, _) = storage_kind(row);
+    match &row.custom {
+        Some(custom) => custom.storage_version == row.resource.version,
+        None => group == row.resource.group && version == row.resource.version,
+    }
+}
+
+/// An object as its row shows it, as it is to be stored.
+pub fn to_storage(row: &Row, object: &mut Value) {
+    if is_storage_version(row) {
+        return;
+    }
+    let (group, version, _) = storage_kind(row);
+    let version = row.custom.as_ref().map_or(version, |custom| &custom.storage_version);
+    let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+    let Some(map) = object.as_object_mut() else { return };
+    map.insert("apiVersion".into(), api_version.into());
+    if row.resource.group == "events.k8s.io" {
+        rename(map, EVENT_FIELDS.into_iter().map(|(stored, shown)| (shown, stored)));
+        rename(map, [(EVENT_CONTROLLER.1, EVENT_CONTROLLER.0)].into_iter());
+    }
+}
+
+/// A stored object, as its row shows it.
+#[must_use]
+pub fn to_version(row: &Row, mut object: Value) -> Value {
+    if is_storage_version(row) {
+        return object;
+    }
+    let api_version = row.resource.api_version().into_owned();
+    metadata(&mut object);
+    let Some(map) = object.as_object_mut() else { return object };
+    map.insert("apiVersion".into(), api_version.into());
+    if row.resource.group == "events.k8s.io" {
+        rename(map, EVENT_FIELDS.into_iter());
+        rename(map, [EVENT_CONTROLLER].into_iter());
+    }
+    object
+}
+
+fn rename(map: &mut Map<String, Value>, names: impl Iterator<Item = (&'static str, &'static str)>) {
+    for (from, to) in names {
+        if let Some(value) = map.remove(from) {
+            map.insert(to.to_owned(), value);
+        }
+    }
+}

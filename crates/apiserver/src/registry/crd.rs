@@ -1,0 +1,311 @@
+//! What a CustomResourceDefinition does: its resource is served, and its conditions say so.
+//!
+//! 1. Names are accepted when the definition is written, or refused if another definition of the group has them; accepted
+//!    names are served at once, and the definition is established a moment later.
+//! 2. A definition that is deleted takes its objects with it: it is gone when they are.
+//!
+//! Follows `apiextensions-apiserver/pkg/controller/{status,establish,finalizer}` of Kubernetes 1.37.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use steersman_base::names::finalizers::CUSTOM_RESOURCE_CLEANUP;
+use steersman_base::{ObjectKey, Resource, Scope};
+
+use super::custom::{Custom, ScalePaths};
+use super::delete::DeleteOptions;
+use super::life::{meta_text, metadata};
+use super::list::everything;
+use super::query::strings;
+use super::write::new_state;
+use super::{Registry, Row, Subresource, Verb, Verbs, traits};
+use crate::store::{Change, Expect, Object};
+
+/// How long names are accepted before a definition is established. Upstream waits too, so that all servers know it.
+const ESTABLISH_AFTER: Duration = Duration::from_millis(5);
+/// How long a deleted definition stays before its objects are deleted.
+const CLEAN_UP_AFTER: Duration = Duration::from_millis(5);
+
+impl Registry {
+    /// What follows from a write.
+    pub(crate) fn after_write(&self, row: &Row, stored: &Arc<Object>) {
+        if row.is("apiextensions.k8s.io", "customresourcedefinitions")
+            && let Ok(definition) = stored.parse()
+        {
+            self.definition_changed(definition, stored.revision);
+        }
+    }
+
+    /// What follows from a deletion.
+    pub(crate) fn after_delete(&self, row: &Row, object: &Value) {
+        if row.is("apiextensions.k8s.io", "customresourcedefinitions") {
+            self.withdraw(object);
+        }
+    }
+
+    fn definition_changed(&self, mut definition: Value, revision: u64) {
+        let name = meta_text(&definition, "name").to_owned();
+        if is_true(&definition, "NamesAccepted") {
+            self.serve(&definition);
+        }
+        if !definition["metadata"]["deletionTimestamp"].is_null() {
+            if strings(&definition["metadata"]["finalizers"]).contains(&CUSTOM_RESOURCE_CLEANUP) {
+                self.later(move |registry| async move { registry.clean_up(name).await });
+            }
+            return;
+        }
+        let before = definition["status"].clone();
+        self.accept_names(&mut definition);
+        if definition["status"] != before && self.write_definition(&name, definition, revision) {
+            return; // The write has come back here.
+        }
+        let stored = self.definition(&name);
+        if stored.is_some_and(|(stored, _)| is_true(&stored, "NamesAccepted") && !is_true(&stored, "Established")) {
+            self.later(move |registry| async move {
+                tokio::time::sleep(ESTABLISH_AFTER).await;
+                registry.establish(&name);
+            });
+        }
+    }
+
+    /// Does something on its own, if there is a runtime to do it in.
+    fn later<F: Future<Output = ()> + Send + 'static>(&self, work: impl FnOnce(Arc<Self>) -> F) {
+        if let (Some(registry), Ok(runtime)) = (self.me.upgrade(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(work(registry));
+        }
+    }
+
+    fn definition(&self, name: &str) -> Option<(Value, u64)> {
+        let row = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions")?;
+        let stored = self.store.get(&row.shelf, &ObjectKey::cluster(name))?;
+        Some((stored.parse().ok()?, stored.revision))
+    }
+
+    fn write_definition(&self, name: &str, definition: Value, revision: u64) -> bool {
+        let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return false };
+        let change = Change::Put(new_state(&row, definition));
+        match self.store.commit(&row.shelf, &ObjectKey::cluster(name), Expect::Revision(revision), change) {
+            Ok(stored) => {
+                self.after_write(&row, &stored);
+                true
+            }
+            // Somebody has written it since, and that write has come here too.
+            Err(_) => false,
+        }
+    }
+
+    fn establish(&self, name: &str) {
+        let Some((mut definition, revision)) = self.definition(name) else { return };
+        if is_true(&definition, "NamesAccepted") && !is_true(&definition, "Established") {
+            let now = self.clock.now().to_string();
+            let message = "the initial names have been accepted";
+            set_condition(&mut definition, "Established", "True", "InitialNamesAccepted", message, &now);
+            self.write_definition(name, definition, revision);
+        }
+    }
+
+    /// Accepts the names of a definition, unless another one has them.
+    fn accept_names(&self, definition: &mut Value) {
+        let now = self.clock.now().to_string();
+        let names = definition["spec"]["names"].clone();
+        if !definition["status"].is_object() {
+            definition["status"] = json!({});
+        }
+        if let Some((reason, message)) = self.name_conflict(definition) {
+            set_condition(definition, "NamesAccepted", "False", reason, &message, &now);
+            if !is_true(definition, "Established") {
+                let message = "not all names are accepted";
+                set_condition(definition, "Established", "False", "NotAccepted", message, &now);
+            }
+            return;
+        }
+        definition["status"]["acceptedNames"] = names;
+        set_condition(definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found", &now);
+        if !is_true(definition, "Established") {
+            let message = "the initial names have been accepted";
+            set_condition(definition, "Established", "False", "Installing", message, &now);
+        }
+    }
+
+    fn name_conflict(&self, definition: &Value) -> Option<(&'static str, String)> {
+        let row = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions")?;
+        let others = everything(self, &row, "").into_iter().filter_map(|stored| stored.parse().ok());
+        let others: Vec<Value> = others
+            .filter(|other: &Value| {
+                other["spec"]["group"] == definition["spec"]["group"]
+                    && meta_text(other, "name") != meta_text(definition, "name")
+            })
+            .collect();
+        let resources = |names: &Value| -> Vec<String> {
+            let mut all: Vec<_> = strings(&names["shortNames"]).into_iter().map(str::to_owned).collect();
+            all.extend(["plural", "singular"].iter().filter_map(|field| names[*field].as_str().map(str::to_owned)));
+            all
+        };
+        let kinds = |names: &Value| -> Vec<String> {
+            ["kind", "listKind"].iter().filter_map(|field| names[*field].as_str().map(str::to_owned)).collect()
+        };
+        let names = &definition["spec"]["names"];
+        for other in others.iter().map(|other| &other["status"]["acceptedNames"]) {
+            for (field, reason) in [("plural", "PluralConflict"), ("singular", "SingularConflict")] {
+                if let Some(name) = names[field].as_str().filter(|name| resources(other).iter().any(|held| held == name)) {
+                    return Some((reason, format!("{name:?} is already in use")));
+                }
+            }
+            if let Some(name) = strings(&names["shortNames"]).iter().find(|name| resources(other).iter().any(|held| held == *name)) {
+                return Some(("ShortNamesConflict", format!("{name:?} is already in use")));
+            }
+            for (field, reason) in [("kind", "KindConflict"), ("listKind", "ListKindConflict")] {
+                if let Some(name) = names[field].as_str().filter(|name| kinds(other).iter().any(|held| held == name)) {
+                    return Some((reason, format!("{name:?} is already in use")));
+                }
+            }
+        }
+        None
+    }
+
+    fn serve(&self, definition: &Value) {
+        let mut rows = self.custom.write();
+        let group = definition["spec"]["group"].as_str().unwrap_or_default();
+        let plural = definition["status"]["acceptedNames"]["plural"].as_str().unwrap_or_default();
+        rows.retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
+        for row in rows_of(definition) {
+            let key = (group.to_owned(), row.resource.version.to_string(), plural.to_owned());
+            rows.insert(key, Arc::new(row));
+        }
+    }
+
+    fn withdraw(&self, definition: &Value) {
+        let group = definition["spec"]["group"].as_str().unwrap_or_default();
+        let plural = definition["spec"]["names"]["plural"].as_str().unwrap_or_default();
+        self.custom.write().retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
+    }
+
+    /// Deletes the objects of a deleted definition, waits until they are gone, and lets it go.
+    async fn clean_up(self: Arc<Self>, name: String) {
+        tokio::time::sleep(CLEAN_UP_AFTER).await;
+        let Some((definition, _)) = self.definition(&name) else { return };
+        let Some(row) = rows_of(&definition).into_iter().next() else { return };
+        let mut signal = self.store.changes(&row.shelf);
+        loop {
+            signal.borrow_and_update();
+            let objects = everything(&self, &row, "");
+            if objects.is_empty() {
+                break;
+            }
+            for object in objects {
+                let _ = self.delete_object(&row, &object.key, &DeleteOptions::default(), false);
+            }
+            if !everything(&self, &row, "").is_empty() && signal.changed().await.is_err() {
+                return;
+            }
+        }
+        self.release(&name);
+    }
+
+    fn release(&self, name: &str) {
+        let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return };
+        while let Some((mut definition, revision)) = self.definition(name) {
+            let held = strings(&definition["metadata"]["finalizers"]);
+            let kept: Vec<String> =
+                held.into_iter().filter(|held| *held != CUSTOM_RESOURCE_CLEANUP).map(str::to_owned).collect();
+            let is_last = kept.is_empty();
+            metadata(&mut definition).insert("finalizers".into(), kept.into());
+            let change = if is_last { Change::Delete(None) } else { Change::Put(new_state(&row, definition.clone())) };
+            if self.store.commit(&row.shelf, &ObjectKey::cluster(name), Expect::Revision(revision), change).is_ok() {
+                if is_last {
+                    self.withdraw(&definition);
+                }
+                return;
+            }
+        }
+    }
+}
+
+fn is_true(definition: &Value, condition: &str) -> bool {
+    let conditions = definition["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|held| held["type"] == condition && held["status"] == "True")
+}
+
+pub(super) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: &str) {
+    if !definition["status"]["conditions"].is_array() {
+        definition["status"]["conditions"] = json!([]);
+    }
+    let Some(conditions) = definition["status"]["conditions"].as_array_mut() else { return };
+    let held = conditions.iter_mut().find(|held| held["type"] == kind);
+    let since = match &held {
+        Some(held) if held["status"] == status => held["lastTransitionTime"].clone(),
+        _ => now.into(),
+    };
+    let condition = json!({
+        "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since,
+    });
+    match held {
+        Some(held) => *held = condition,
+        None => conditions.push(condition),
+    }
+}
+
+/// One row for each version that is served.
+fn rows_of(definition: &Value) -> Vec<Row> {
+    let spec = &definition["spec"];
+    let names = &definition["status"]["acceptedNames"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let words = |value: &Value| strings(value).into_iter().map(|word| Cow::Owned(word.to_owned())).collect::<Vec<_>>();
+    let versions: Vec<_> = spec["versions"].as_array().into_iter().flatten().collect();
+    let storage = versions.iter().find(|version| version["storage"] == Value::Bool(true));
+    let storage_version = storage.map(|version| text(&version["name"])).unwrap_or_default();
+    let (group, plural, kind) = (text(&spec["group"]), text(&names["plural"]), text(&names["kind"]));
+    let served = versions.iter().filter(|version| version["served"] == Value::Bool(true));
+    let of_version = |version: &&Value| {
+        let (subresources, scale) = subresources_of(&kind, &version["subresources"]);
+        Row {
+            resource: Resource {
+                group: group.clone().into(),
+                version: text(&version["name"]).into(),
+                plural: plural.clone().into(),
+                kind: kind.clone().into(),
+                scope: if spec["scope"] == "Namespaced" { Scope::Namespaced } else { Scope::Cluster },
+            },
+            list_kind: text(&names["listKind"]).into(),
+            singular: text(&names["singular"]).into(),
+            short_names: words(&names["shortNames"]),
+            categories: words(&names["categories"]),
+            verbs: Verbs::EVERY,
+            subresources,
+            storage_hash: Cow::Borrowed(""),
+            shelf: traits::custom().shelf(&group, &plural),
+            traits: traits::custom(),
+            custom: Some(Custom {
+                schema: version["schema"]["openAPIV3Schema"].clone(),
+                preserves_unknown: spec["preserveUnknownFields"] == Value::Bool(true),
+                storage_version: storage_version.clone(),
+                scale,
+                columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
+            }),
+        }
+    };
+    served.map(of_version).collect()
+}
+
+fn subresources_of(kind: &str, declared: &Value) -> (Vec<Subresource>, Option<ScalePaths>) {
+    let verbs = Verbs::of(&[Verb::Get, Verb::Patch, Verb::Update]);
+    let mut parts = Vec::new();
+    let declared: &Map<String, Value> = match declared {
+        Value::Object(map) => map,
+        _ => return (parts, None),
+    };
+    if declared.contains_key("status") {
+        parts.push(Subresource { name: "status".into(), kind: kind.to_owned().into(), answer: None, verbs });
+    }
+    let scale = declared.get("scale").filter(|scale| scale.is_object()).map(|scale| {
+        let path = |field: &str| scale[field].as_str().unwrap_or_default().to_owned();
+        ScalePaths { spec: path("specReplicasPath"), status: path("statusReplicasPath"), selector: path("labelSelectorPath") }
+    });
+    if scale.is_some() {
+        let answer = Some((Cow::Borrowed("autoscaling"), Cow::Borrowed("v1")));
+        parts.push(Subresource { name: "scale".into(), kind: "Scale".into(), answer, verbs });
+    }
+    (parts, scale)
+}

@@ -1,0 +1,232 @@
+//! Gets and lists.
+//!
+//! 1. Pages of one list show one revision; the token says which, and where the next page starts.
+//! 2. A token whose revision is gone is 410, with a token to go on from the present.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::{Value, json};
+use steersman_base::{FieldSelector, Istr, ObjectKey, Selector};
+
+use super::query::{ListOptions, VersionMatch};
+use super::write::content;
+use super::{Answer, Call, ListAnswer, Registry, Row};
+use crate::status::Status;
+use crate::store::{Object, Range, Unavailable};
+
+/// Which objects a list or a watch is about.
+#[derive(Clone, Debug)]
+pub(crate) struct Filter {
+    namespace: Istr,
+    labels: Selector,
+    fields: Vec<(FieldOf, bool, Istr)>,
+}
+
+/// Where the value of a selected field is.
+#[derive(Clone, Copy, Debug)]
+enum FieldOf {
+    Name,
+    Namespace,
+    Row(usize),
+}
+
+/// Where a list goes on.
+struct Token {
+    revision: Option<u64>,
+    from: ObjectKey,
+}
+
+impl Registry {
+    /// GET of an object.
+    pub(crate) fn get(&self, call: &Call) -> Result<Answer, Status> {
+        let row = &*call.row;
+        let stored = self.store.get(&row.shelf, &call.key());
+        let stored = stored.ok_or_else(|| Status::not_found(row.target(), &call.name))?;
+        Ok(Answer::ok(content(row, stored)))
+    }
+
+    /// GET of a collection.
+    pub(crate) fn list(&self, call: &Call, options: &ListOptions) -> Result<ListAnswer, Status> {
+        let row = &*call.row;
+        let filter = Filter::new(row, &call.namespace, options)?;
+        let mut range = Range { namespace: &call.namespace, limit: options.limit, ..Range::default() };
+        if options.continue_token.is_empty() {
+            range.at = self.version_of(options)?;
+        } else {
+            if options.resource_version.is_some_and(|version| version != 0) {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(Status::bad_request(message));
+            }
+            let token = Token::decode(&options.continue_token, &call.namespace)?;
+            range.at = token.revision;
+            range.from = Some(token.from);
+        }
+        let wanted = |object: &Object| filter.matches(object);
+        let page = self.store.list(&row.shelf, &range, &wanted).map_err(|unavailable| match unavailable {
+            Unavailable::Compacted { .. } if options.continue_token.is_empty() => {
+                Status::expired("The resourceVersion for the provided list is too old.")
+            }
+            Unavailable::Compacted { .. } => expired_token(&range),
+            Unavailable::Future { current } => Status::future_version(range.at.unwrap_or(0), current),
+        })?;
+        let last = page.objects.last().filter(|_| page.remaining > 0);
+        let continue_token = last.map_or_else(String::new, |last| Token::encode(Some(page.revision), &last.key, &call.namespace));
+        // With a selector, upstream does not know how many are left.
+        let remaining = (page.remaining > 0 && filter.is_everything()).then_some(page.remaining);
+        Ok(ListAnswer { objects: page.objects, revision: page.revision, continue_token, remaining })
+    }
+
+    fn version_of(&self, options: &ListOptions) -> Result<Option<u64>, Status> {
+        let current = self.store.revision();
+        match options.resource_version {
+            None | Some(0) => Ok(None),
+            Some(version) if version > current => Err(Status::future_version(version, current)),
+            // Pages of a list with a version and without a match are of exactly that version, as upstream's are.
+            Some(version) if options.version_match == Some(VersionMatch::Exact) => Ok(Some(version)),
+            Some(_) => Ok(None),
+        }
+    }
+}
+
+fn expired_token(range: &Range<'_>) -> Status {
+    let message = "The provided continue parameter is too old to display a consistent list result. You can start a new \
+                   list without the continue parameter, or use the continue token in this response to retrieve the \
+                   remainder of the results. Continuing with the provided token results in an inconsistent list - \
+                   objects that were created, modified, or deleted between the time the first chunk was returned and \
+                   now may show up in the list.";
+    let mut status = Status::expired(message);
+    if let Some(from) = &range.from {
+        status.continue_token = Token::encode(None, from, range.namespace);
+    }
+    status
+}
+
+// === impl Token ===
+
+impl Token {
+    /// The token in upstream's shape: version of the format, revision, and the key behind the last one.
+    fn encode(revision: Option<u64>, last: &ObjectKey, namespace: &str) -> String {
+        let start = if namespace.is_empty() && !last.namespace.is_empty() {
+            format!("{}/{}\0", last.namespace, last.name)
+        } else {
+            format!("/{}\0", last.name)
+        };
+        let revision = revision.and_then(|revision| i64::try_from(revision).ok()).unwrap_or(-1);
+        let token = json!({"v": "meta.k8s.io/v1", "rv": revision, "start": start});
+        URL_SAFE_NO_PAD.encode(token.to_string())
+    }
+
+    fn decode(text: &str, namespace: &str) -> Result<Self, Status> {
+        let invalid = |why: String| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| {
+            use base64::DecodeError as Error;
+            let at = match error {
+                Error::InvalidByte(at, _) | Error::InvalidLastSymbol(at, _) => at,
+                Error::InvalidLength(at) => at,
+                Error::InvalidPadding => text.len(),
+            };
+            invalid(format!("illegal base64 data at input byte {at}"))
+        })?;
+        let token: Value = serde_json::from_slice(&bytes).map_err(|_| invalid(json_problem(&bytes)))?;
+        if token["v"] != "meta.k8s.io/v1" {
+            return Err(invalid(format!("server does not recognize this encoded version {}", token["v"])));
+        }
+        let start = token["start"].as_str().unwrap_or_default();
+        let revision = match token["rv"].as_i64().unwrap_or(0) {
+            0 => return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".to_owned())),
+            revision => u64::try_from(revision).ok(),
+        };
+        let from = match start.split_once('/') {
+            Some(("", name)) => ObjectKey::new(namespace, name),
+            Some((within, name)) if namespace.is_empty() => ObjectKey::new(within, name),
+            _ => return Err(invalid("incorrect encoded start key".to_owned())),
+        };
+        Ok(Self { revision, from })
+    }
+}
+
+/// What Go says about bytes that are no JSON, as far as a token can show it.
+fn json_problem(bytes: &[u8]) -> String {
+    match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
+        None => "unexpected end of JSON input".to_owned(),
+        Some(byte) if byte.is_ascii_graphic() => {
+            format!("invalid character '{}' looking for beginning of value", char::from(*byte))
+        }
+        Some(byte) => format!("invalid character '\\u{byte:04x}' looking for beginning of value"),
+    }
+}
+
+// === impl Filter ===
+
+impl Filter {
+    pub(crate) fn new(row: &Row, namespace: &str, options: &ListOptions) -> Result<Self, Status> {
+        let labels = if options.label_selector.is_empty() {
+            Selector::everything()
+        } else {
+            options.label_selector.parse().map_err(|error| label_problem(&error))?
+        };
+        let selector: FieldSelector =
+            options.field_selector.parse().map_err(|error| Status::bad_request(format!("{error}")))?;
+        let mut fields = Vec::new();
+        for term in selector.terms() {
+            let field = match term.field.as_str() {
+                "metadata.name" => FieldOf::Name,
+                "metadata.namespace" if row.is_namespaced() || row.traits.fields.is_empty() => FieldOf::Namespace,
+                other => FieldOf::Row(field_of(row, other)?),
+            };
+            let is_equal = term.relation == steersman_base::field_selector::Relation::Equals;
+            fields.push((field, is_equal, term.value.clone()));
+        }
+        Ok(Self { namespace: Istr::new(namespace), labels, fields })
+    }
+
+    /// Whether an object is among those asked for.
+    pub(crate) fn matches(&self, object: &Object) -> bool {
+        if !self.namespace.is_empty() && object.key.namespace != self.namespace {
+            return false;
+        }
+        let holds = |(field, is_equal, value): &(FieldOf, bool, Istr)| {
+            let held = match field {
+                FieldOf::Name => Some(&object.key.name),
+                FieldOf::Namespace => Some(&object.key.namespace),
+                FieldOf::Row(at) => object.fields.get(*at),
+            };
+            (held.is_some_and(|held| held == value)) == *is_equal
+        };
+        self.fields.iter().all(holds) && self.labels.matches(&object.labels)
+    }
+
+    /// Whether every object (of the namespace) is.
+    pub(crate) fn is_everything(&self) -> bool {
+        self.labels.is_everything() && self.fields.is_empty()
+    }
+}
+
+fn field_of(row: &Row, field: &str) -> Result<usize, Status> {
+    let field = match (&*row.resource.plural, field) {
+        ("pods", "spec.host") => "spec.nodeName",
+        (_, field) => field,
+    };
+    let found = row.traits.fields.iter().position(|(name, _)| *name == field);
+    found.ok_or_else(|| {
+        Status::bad_request(if row.traits.fields.is_empty() {
+            format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
+        } else {
+            format!("field label not supported: {field}")
+        })
+    })
+}
+
+/// Upstream's answer is the parser's complaint alone.
+fn label_problem(error: &steersman_base::selector::ParseSelectorError) -> Status {
+    let reason = error.reason();
+    Status::bad_request(reason.strip_prefix("unable to parse requirement: ").unwrap_or(reason))
+}
+
+/// All objects of a resource, as they are.
+pub(crate) fn everything(registry: &Registry, row: &Row, namespace: &str) -> Vec<Arc<Object>> {
+    let range = Range { namespace, ..Range::default() };
+    registry.store.list(&row.shelf, &range, &|_| true).map(|page| page.objects).unwrap_or_default()
+}

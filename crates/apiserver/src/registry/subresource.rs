@@ -1,0 +1,190 @@
+//! Parts of objects with a path of their own.
+
+use serde_json::{Value, json};
+
+use super::life::metadata;
+use super::write::Part;
+use super::{Answer, Call, Content, Registry, Verb};
+use crate::auth::ISSUER;
+use crate::decode::{self, ContentType};
+use crate::kinds;
+use crate::patch::PatchType;
+use crate::schema;
+use crate::status::{GroupResource, Status};
+
+/// The body of a request, by verb.
+pub(crate) enum Input<'a> {
+    /// There is none.
+    None,
+    /// An object.
+    Object(&'a [u8], ContentType),
+    /// A patch.
+    Patch(&'a [u8], PatchType),
+}
+
+impl Registry {
+    /// A request about a part of an object.
+    pub(crate) fn subresource(&self, call: &Call, verb: Verb, input: &Input<'_>) -> Result<Answer, Status> {
+        match (call.subresource.as_str(), input) {
+            ("status" | "approval" | "ephemeralcontainers" | "resize" | "finalize", Input::None) => self.get(call),
+            ("status", Input::Object(body, kind)) => self.put(call, Part::Status, body, *kind),
+            ("status", Input::Patch(body, kind)) => self.patch(call, Part::Status, *kind, body),
+            ("scale", Input::None) => self.get_scale(call),
+            ("scale", Input::Object(body, kind)) => self.put_scale(call, body, *kind),
+            ("scale", Input::Patch(body, kind)) => self.patch_scale(call, *kind, body),
+            ("finalize", Input::Object(body, kind)) => self.finalize(call, body, *kind),
+            ("approval", Input::Object(body, kind)) => self.put(call, Part::Status, body, *kind),
+            ("approval", Input::Patch(body, kind)) => self.patch(call, Part::Status, *kind, body),
+            ("binding", Input::Object(body, kind)) => self.bind_pod(call, body, *kind),
+            ("ephemeralcontainers" | "resize", Input::Object(..) | Input::Patch(..)) => self.change_pod(call, input),
+            ("token", Input::Object(body, kind)) => {
+                self.request_token(call, read(body, *kind, "authentication.k8s.io", "v1", "TokenRequest", call)?)
+            }
+            ("eviction", Input::Object(body, kind)) => self.evict(call, body, *kind),
+            ("log", Input::None) => self.log(call),
+            _ => Err(Status::method_not_supported(call.row.target(), verb_name(verb))),
+        }
+    }
+
+    /// PUT of a namespace's finalizers; nothing else is taken.
+    fn finalize(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
+        let (sent, warnings) = self.decode(&call.row, body, kind, call.field_validation)?;
+        let updated = self.update(call, Part::Raw, &mut |old| {
+            let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
+            let mut namespace = old.clone();
+            let version = super::life::meta_text(&sent, "resourceVersion").to_owned();
+            metadata(&mut namespace).insert("resourceVersion".into(), version.into());
+            match sent["spec"].get("finalizers") {
+                Some(finalizers) => namespace["spec"]["finalizers"] = finalizers.clone(),
+                None => namespace["spec"] = json!({}),
+            }
+            Ok((namespace, Vec::new()))
+        })?;
+        Ok(Answer::from(updated).warning(warnings))
+    }
+
+    /// POST of a Binding: the pod is on a node now.
+    fn bind_pod(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
+        let binding = read(body, kind, "", "v1", "Binding", call)?;
+        let target = GroupResource { group: "", resource: "pods/binding" };
+        let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
+        let annotations = binding["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
+        let labels = binding["metadata"]["labels"].as_object().cloned().unwrap_or_default();
+        let now = self.clock.now().to_string();
+        self.update(call, Part::Raw, &mut |old| {
+            let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
+            let name = &call.name;
+            let why = match old["spec"]["nodeName"].as_str() {
+                _ if !old["metadata"]["deletionTimestamp"].is_null() => format!("pod {name} is being deleted, cannot be assigned to a host"),
+                Some(held) if !held.is_empty() => format!("pod {name} is already assigned to node {held:?}"),
+                _ => String::new(),
+            };
+            if !why.is_empty() {
+                return Err(Status::conflict(target, name, &why));
+            }
+            let mut pod = old.clone();
+            pod["spec"]["nodeName"] = node.clone().into();
+            for (field, added) in [("annotations", &annotations), ("labels", &labels)] {
+                for (key, value) in added {
+                    pod["metadata"][field][key] = value.clone();
+                }
+            }
+            set_scheduled(&mut pod, &now);
+            metadata(&mut pod).remove("resourceVersion");
+            Ok((pod, Vec::new()))
+        })?;
+        Ok(Answer { code: 201, ..Answer::from(Status::new(201, "", "")) })
+    }
+
+    /// Ephemeral containers and resizes: a pod's spec, but only the part that may change.
+    fn change_pod(&self, call: &Call, input: &Input<'_>) -> Result<Answer, Status> {
+        match input {
+            Input::Object(body, kind) => self.put(call, Part::Whole, body, *kind),
+            Input::Patch(body, kind) => self.patch(call, Part::Whole, *kind, body),
+            Input::None => self.get(call),
+        }
+    }
+
+    /// POST of an Eviction: a deletion. What disruption budgets have to say comes in a later issue.
+    fn evict(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
+        let eviction = read(body, kind, "policy", "v1", "Eviction", call)?;
+        let options = eviction["deleteOptions"].to_string();
+        let options = if eviction["deleteOptions"].is_object() { options.as_bytes() } else { &[] };
+        let options = super::delete::DeleteOptions::read(&call.query, options, ContentType::Json)?;
+        self.delete_object(&call.row, &call.key(), &options, call.dry_run || options.dry_run)?;
+        Ok(Answer { code: 201, ..Answer::from(Status::new(201, "", "")) })
+    }
+
+    /// GET of a pod's log. Simulated pods say nothing yet.
+    fn log(&self, call: &Call) -> Result<Answer, Status> {
+        let pod = self.store.get(&call.row.shelf, &call.key());
+        pod.ok_or_else(|| Status::not_found(call.row.target(), &call.name))?;
+        Ok(Answer::ok(Content::Text(String::new())))
+    }
+
+    /// POST to a resource that keeps nothing: reviews and bindings.
+    pub(crate) fn review(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
+        let resource = &call.row.resource;
+        let mut review = read(body, kind, &resource.group, &resource.version, &resource.kind, call)?;
+        review["kind"] = resource.kind.clone().into();
+        review["apiVersion"] = resource.api_version().into();
+        metadata(&mut review);
+        review["status"] = match &*resource.plural {
+            "selfsubjectreviews" => {
+                metadata(&mut review).insert("creationTimestamp".into(), self.clock.now().to_string().into());
+                json!({"userInfo": call.user.to_json()})
+            }
+            "tokenreviews" => self.review_token(&review),
+            // There is no authorizer yet: who is somebody may do everything.
+            "subjectaccessreviews" | "selfsubjectaccessreviews" | "localsubjectaccessreviews" => json!({"allowed": true}),
+            "selfsubjectrulesreviews" => json!({
+                "incomplete": false,
+                "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
+                "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
+            }),
+            _ => return Err(Status::method_not_supported(call.row.target(), "create")),
+        };
+        Ok(Answer::created(Content::Value(review)))
+    }
+
+    fn review_token(&self, review: &Value) -> Value {
+        let token = review["spec"]["token"].as_str().unwrap_or_default();
+        let audiences = super::query::strings(&review["spec"]["audiences"]);
+        let audiences = if audiences.is_empty() { vec![ISSUER] } else { audiences };
+        let found = audiences.iter().find_map(|audience| Some((self.auth.by_token(self, token, audience)?, audience)));
+        match found {
+            Some((user, audience)) => json!({"authenticated": true, "user": user.to_json(), "audiences": [audience]}),
+            None => json!({"user": {}, "error": "[invalid bearer token]"}),
+        }
+    }
+}
+
+fn verb_name(verb: Verb) -> &'static str {
+    Verb::ALL.iter().find(|(held, ..)| *held == verb).map_or("", |(.., name)| name)
+}
+
+/// Reads a body that is no object of a resource.
+fn read(body: &[u8], content_type: ContentType, group: &str, version: &str, kind: &str, call: &Call) -> Result<Value, Status> {
+    let decoded = decode::object(body, content_type).map_err(|error| Status::bad_request(error.message(kind)))?;
+    let mut value = decoded.value;
+    let checked = schema::check_with(group, version, kind, &mut value, decoded.duplicates, call.field_validation);
+    checked.map_err(|problem| Status::bad_request(problem.message(version, kind)))?;
+    kinds::default(group, kind, &mut value);
+    Ok(value)
+}
+
+fn set_scheduled(pod: &mut Value, now: &str) {
+    let scheduled = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
+    if !pod["status"].is_object() {
+        pod["status"] = json!({});
+    }
+    if !pod["status"]["conditions"].is_array() {
+        pod["status"]["conditions"] = json!([]);
+    }
+    let Some(conditions) = pod["status"]["conditions"].as_array_mut() else { return };
+    match conditions.iter_mut().find(|condition| condition["type"] == "PodScheduled") {
+        Some(held) if held["status"] == "True" => {}
+        Some(held) => *held = scheduled,
+        None => conditions.push(scheduled),
+    }
+}

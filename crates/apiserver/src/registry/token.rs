@@ -1,0 +1,105 @@
+//! `serviceaccounts/token`: a signed token for a service account.
+//!
+//! Follows `pkg/registry/core/serviceaccount/storage/token.go` of Kubernetes 1.37.
+
+use serde_json::{Value, json};
+use steersman_base::ObjectKey;
+
+use super::life::meta_text;
+use super::query::strings;
+use super::{Answer, Call, Content, Registry};
+use crate::auth::{Bound, ISSUER};
+use crate::field::{FieldError, Path};
+use crate::status::{GroupResource, Status};
+
+const SECONDS_MIN: i64 = 600;
+const SECONDS_MAX: i64 = 1 << 32;
+const SECONDS_DEFAULT: i64 = 3600;
+/// Objects that a token can be bound to: kind, resource, and the name of the claim.
+const BINDABLE: [(&str, &str, &str); 3] = [("Pod", "pods", "pod"), ("Secret", "secrets", "secret"), ("Node", "nodes", "node")];
+
+impl Registry {
+    /// POST of a TokenRequest.
+    pub(super) fn request_token(&self, call: &Call, mut request: Value) -> Result<Answer, Status> {
+        let row = &*call.row;
+        let account = self.store.get(&row.shelf, &call.key()).and_then(|stored| stored.parse().ok());
+        let account: Value = account.ok_or_else(|| Status::not_found(row.target(), &call.name))?;
+        if request["spec"]["expirationSeconds"].is_null() {
+            request["spec"]["expirationSeconds"] = SECONDS_DEFAULT.into();
+        }
+        if strings(&request["spec"]["audiences"]).is_empty() {
+            request["spec"]["audiences"] = json!([ISSUER]);
+        }
+        let seconds = request["spec"]["expirationSeconds"].as_i64().unwrap_or(0);
+        check_seconds(seconds)?;
+        let mut bound = Bound {
+            namespace: call.namespace.clone(),
+            account: call.name.clone(),
+            account_uid: meta_text(&account, "uid").to_owned(),
+            objects: Vec::new(),
+        };
+        let reference = request["spec"]["boundObjectRef"].clone();
+        if reference.is_object() {
+            self.bind(call, &reference, &mut bound)?;
+        } else {
+            request["spec"]["boundObjectRef"] = Value::Null;
+        }
+        let now = self.clock.now();
+        let expires = now.plus_seconds(seconds);
+        let keys = self.auth.keys().ok_or_else(|| Status::internal("no signing key"))?;
+        let audiences = strings(&request["spec"]["audiences"]);
+        let token = keys.sign(&bound, &audiences, now, expires).map_err(Status::internal)?;
+        let answer = json!({
+            "kind": "TokenRequest",
+            "apiVersion": "authentication.k8s.io/v1",
+            "metadata": {
+                "name": call.name,
+                "namespace": call.namespace,
+                "uid": meta_text(&account, "uid"),
+                "creationTimestamp": now.to_string(),
+            },
+            "spec": request["spec"],
+            "status": {"token": token, "expirationTimestamp": expires.to_string()},
+        });
+        Ok(Answer::created(Content::Value(answer)))
+    }
+
+    /// A token may live no longer than a pod, secret or node.
+    fn bind(&self, call: &Call, reference: &Value, bound: &mut Bound) -> Result<(), Status> {
+        let text = |field: &str| reference[field].as_str().unwrap_or_default();
+        let (kind, name) = (text("kind"), text("name"));
+        let Some((_, plural, claim)) = BINDABLE.iter().find(|(held, ..)| *held == kind) else {
+            return Err(Status::bad_request(format!("cannot bind token for serviceaccount {:?} to object of type {kind:?}", call.name)));
+        };
+        let namespace = if *plural == "nodes" { "" } else { &call.namespace };
+        let object = self.stored("", "v1", plural, &ObjectKey::new(namespace, name));
+        let object = object.ok_or_else(|| Status::not_found(GroupResource { group: "", resource: plural }, name))?;
+        let uid = meta_text(&object, "uid").to_owned();
+        if !text("uid").is_empty() && text("uid") != uid {
+            let target = GroupResource { group: "", resource: plural };
+            let why = format!("the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated", text("uid"));
+            return Err(Status::conflict(target, name, &why));
+        }
+        let node = object["spec"]["nodeName"].as_str().filter(|node| *plural == "pods" && !node.is_empty());
+        if let Some(node) = node {
+            let node_uid = self.stored("", "v1", "nodes", &ObjectKey::cluster(node));
+            let node_uid = node_uid.map(|node| meta_text(&node, "uid").to_owned()).unwrap_or_default();
+            bound.objects.push(("node", node.to_owned(), node_uid));
+        }
+        bound.objects.push((claim, name.to_owned(), uid));
+        Ok(())
+    }
+}
+
+fn check_seconds(seconds: i64) -> Result<(), Status> {
+    let detail = if seconds < SECONDS_MIN {
+        "may not specify a duration less than 10 minutes"
+    } else if seconds > SECONDS_MAX {
+        "may not specify a duration larger than 2^32 seconds"
+    } else {
+        return Ok(());
+    };
+    let path = Path::new("spec").child("expirationSeconds");
+    let kind = GroupResource { group: "authentication.k8s.io", resource: "TokenRequest" };
+    Err(Status::invalid(kind, "", &[FieldError::invalid(&path, seconds, detail)]))
+}

@@ -1,0 +1,239 @@
+//! One state of one object, as bytes that serve every reader.
+//!
+//! The bytes are a whole line of a watch, `{"type":"ADDED","object":{"apiVersion":…,"kind":…,…}}`. A get answers with a
+//! slice of it, a list with a slice that starts behind the kind, a metadata reader with the slice of `metadata`. The
+//! resource version is known only when the store takes the object, so it is spliced in then: nothing is encoded twice.
+
+use std::io::Write;
+
+use bytes::{Bytes, BytesMut};
+use serde_json::Value;
+use steersman_base::{Istr, ObjectKey, StringMap};
+
+use super::NewState;
+
+/// What happened, as a watch says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// The object is new.
+    Added,
+    /// The object has changed.
+    Modified,
+    /// The object is gone.
+    Deleted,
+}
+
+/// An encoded object that lacks its resource version.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    text: Vec<u8>,
+    /// Where the object goes on behind `apiVersion` and `kind`.
+    head: usize,
+    /// Where the value of `metadata` starts and ends.
+    meta: (usize, usize),
+    /// Where the digits of the resource version belong.
+    version_at: usize,
+}
+
+/// One state of one object.
+#[derive(Debug)]
+pub struct Object {
+    /// Namespace and name.
+    pub key: ObjectKey,
+    /// The revision that wrote this state.
+    pub revision: u64,
+    /// Labels.
+    pub labels: StringMap,
+    /// Values of the selectable fields, in the order of the resource's table.
+    pub fields: Box<[Istr]>,
+    line: Bytes,
+    start: u32,
+    head: u32,
+    meta: (u32, u32),
+    version: (u32, u32),
+}
+
+const LINE_END: &[u8] = b"}\n";
+
+// === impl EventKind ===
+
+impl EventKind {
+    /// What comes before the object in a line of a watch.
+    #[must_use]
+    pub const fn opening(self) -> &'static str {
+        match self {
+            Self::Added => "{\"type\":\"ADDED\",\"object\":",
+            Self::Modified => "{\"type\":\"MODIFIED\",\"object\":",
+            Self::Deleted => "{\"type\":\"DELETED\",\"object\":",
+        }
+    }
+}
+
+// === impl Draft ===
+
+impl Draft {
+    /// Encodes an object: a map with `apiVersion`, `kind` and `metadata`. The resource version it holds is left out.
+    #[must_use]
+    pub fn encode(object: &Value) -> Self {
+        let mut draft = Self { text: Vec::with_capacity(1024), head: 0, meta: (0, 0), version_at: 0 };
+        draft.text.extend_from_slice(b"{\"apiVersion\":");
+        draft.value(&object["apiVersion"]);
+        draft.text.extend_from_slice(b",\"kind\":");
+        draft.value(&object["kind"]);
+        draft.text.extend_from_slice(b",");
+        draft.head = draft.text.len();
+        draft.text.extend_from_slice(b"\"metadata\":");
+        draft.meta.0 = draft.text.len();
+        draft.metadata(&object["metadata"]);
+        draft.meta.1 = draft.text.len();
+        for (key, value) in object.as_object().into_iter().flatten() {
+            if !matches!(key.as_str(), "apiVersion" | "kind" | "metadata") {
+                draft.text.extend_from_slice(b",");
+                draft.entry(key, value);
+            }
+        }
+        draft.text.extend_from_slice(b"}");
+        draft
+    }
+
+    fn metadata(&mut self, metadata: &Value) {
+        self.text.extend_from_slice(b"{");
+        for (key, value) in metadata.as_object().into_iter().flatten() {
+            if key != "resourceVersion" {
+                self.entry(key, value);
+                self.text.extend_from_slice(b",");
+            }
+        }
+        self.text.extend_from_slice(b"\"resourceVersion\":\"");
+        self.version_at = self.text.len();
+        self.text.extend_from_slice(b"\"}");
+    }
+
+    fn entry(&mut self, key: &str, value: &Value) {
+        self.value(&Value::String(key.to_owned()));
+        self.text.extend_from_slice(b":");
+        self.value(value);
+    }
+
+    fn value(&mut self, value: &Value) {
+        // Writing JSON into memory fails only for maps whose keys are no strings, and a `Value` has none.
+        let _ = serde_json::to_writer(&mut self.text, value);
+    }
+
+    /// Whether a stored state says the same: then there is nothing to write.
+    #[must_use]
+    pub fn says_the_same_as(&self, stored: &Object) -> bool {
+        let bytes = stored.bytes();
+        let (from, to) = (stored.version.0 as usize, stored.version.1 as usize);
+        bytes.len() == self.text.len() + (to - from)
+            && bytes[..from] == self.text[..self.version_at]
+            && bytes[to..] == self.text[self.version_at..]
+    }
+}
+
+// === impl Object ===
+
+impl Object {
+    /// The state with its revision in it.
+    #[must_use]
+    pub fn seal(key: ObjectKey, state: NewState, kind: EventKind, revision: u64) -> Self {
+        let NewState { draft, labels, fields } = state;
+        let (before, after) = draft.text.split_at(draft.version_at);
+        let (line, version_end) = assemble(kind, before, revision, after);
+        let shift = version_end - draft.version_at;
+        Self {
+            key,
+            revision,
+            labels,
+            fields,
+            line,
+            start: offset(kind.opening().len()),
+            head: offset(draft.head),
+            meta: (offset(draft.meta.0), offset(draft.meta.1 + shift)),
+            version: (offset(draft.version_at), offset(version_end)),
+        }
+    }
+
+    /// This state as the last one, at the revision of the deletion.
+    #[must_use]
+    pub fn buried(&self, revision: u64) -> Self {
+        let bytes = self.bytes();
+        let (from, to) = (self.version.0 as usize, self.version.1 as usize);
+        let (line, version_end) = assemble(EventKind::Deleted, &bytes[..from], revision, &bytes[to..]);
+        Self {
+            key: self.key.clone(),
+            revision,
+            labels: self.labels.clone(),
+            fields: self.fields.clone(),
+            line,
+            start: offset(EventKind::Deleted.opening().len()),
+            head: self.head,
+            meta: (self.meta.0, offset(self.meta.1 as usize + version_end - to)),
+            version: (self.version.0, offset(version_end)),
+        }
+    }
+
+    /// The whole object.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        self.line.slice(self.start as usize..self.line.len() - LINE_END.len())
+    }
+
+    /// The object as an item of a list: without `apiVersion` and `kind`, and without the opening brace.
+    #[must_use]
+    pub fn item(&self) -> Bytes {
+        self.line.slice((self.start + self.head) as usize..self.line.len() - LINE_END.len())
+    }
+
+    /// The value of `metadata`.
+    #[must_use]
+    pub fn metadata(&self) -> Bytes {
+        self.line.slice((self.start + self.meta.0) as usize..(self.start + self.meta.1) as usize)
+    }
+
+    /// The line of a watch that tells of this state, if it was made for this kind of event.
+    #[must_use]
+    pub fn line(&self, kind: EventKind) -> Option<Bytes> {
+        self.line.starts_with(kind.opening().as_bytes()).then(|| self.line.clone())
+    }
+
+    /// How many bytes it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.line.len()
+    }
+
+    /// Whether it holds nothing, which never happens.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.line.is_empty()
+    }
+
+    /// The object as a tree.
+    ///
+    /// # Errors
+    /// Never, unless the engine lost bytes.
+    pub fn parse(&self) -> Result<Value, serde_json::Error> {
+        serde_json::from_slice(&self.bytes())
+    }
+}
+
+/// The line of a watch, and where the digits of the revision end within the object.
+fn assemble(kind: EventKind, before: &[u8], revision: u64, after: &[u8]) -> (Bytes, usize) {
+    const DIGITS_MAX: usize = 20;
+    let opening = kind.opening().as_bytes();
+    let mut line = Vec::with_capacity(opening.len() + before.len() + DIGITS_MAX + after.len() + LINE_END.len());
+    line.extend_from_slice(opening);
+    line.extend_from_slice(before);
+    let _ = write!(line, "{revision}");
+    let version_end = line.len() - opening.len();
+    line.extend_from_slice(after);
+    line.extend_from_slice(LINE_END);
+    // A copy of the right size: a `Vec` that is larger than what it holds would be kept as it is.
+    (BytesMut::from(line.as_slice()).freeze(), version_end)
+}
+
+/// Bodies are limited to a few MiB, so offsets fit.
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}

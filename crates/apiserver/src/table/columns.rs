@@ -1,0 +1,25 @@
+//! The columns of each resource: a line of `data/table-columns.tsv` is `group/version/resource`, a tab, and the column
+//! definitions as JSON.
+
+use serde_json::{Value, json};
+
+const FACTS: &str = include_str!("../../data/table-columns.tsv");
+
+/// The column definitions of a resource of the API server itself.
+pub(super) fn of(group: &str, version: &str, resource: &str) -> Option<Value> {
+    let columns = FACTS.lines().find_map(|line| {
+        let (key, columns) = line.split_once('\t')?;
+        let mut parts = key.split('/');
+        let is_it = [group, version, resource].iter().all(|part| parts.next() == Some(part));
+        is_it.then_some(columns)
+    })?;
+    serde_json::from_str(columns).ok()
+}
+
+/// The columns of a custom resource that declares none.
+pub(super) fn custom() -> Value {
+    json!([
+        {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
+        {"name": "Age", "type": "date", "format": "", "description": "", "priority": 0},
+    ])
+}

@@ -1,0 +1,78 @@
+//! Pure: which pods go first when there are too many.
+//!
+//! The order of `ActivePodsWithRanks` in upstream's `controller_utils.go`: those first that are missed least.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use steersman_base::{Time, names};
+use steersman_model::View;
+use steersman_model::core::PodView;
+
+use crate::pod;
+
+/// Sorts `pods` so that those to be deleted come first. `related` are all pods of the same Deployment: where many of
+/// them share a node, one of those goes before one that stands alone.
+pub(super) fn rank(pods: &mut [Arc<PodView>], related: &[Arc<PodView>], now: Time) {
+    let mut on_node: BTreeMap<&str, usize> = BTreeMap::new();
+    for pod in related.iter().filter(|pod| pod::is_active(pod)) {
+        *on_node.entry(&pod.spec.node_name).or_default() += 1;
+    }
+    let neighbours = |pod: &PodView| on_node.get(&*pod.spec.node_name).copied().unwrap_or(0);
+    pods.sort_by(|left, right| compare(left, right, neighbours(left), neighbours(right), now));
+}
+
+fn compare(left: &PodView, right: &PodView, neighbours_left: usize, neighbours_right: usize, now: Time) -> Ordering {
+    let assigned = |pod: &PodView| !pod.spec.node_name.is_empty();
+    let created = |pod: &PodView| pod.meta().creation_timestamp;
+    assigned(left)
+        .cmp(&assigned(right))
+        .then_with(|| startup(left).cmp(&startup(right)))
+        .then_with(|| pod::is_ready(left).cmp(&pod::is_ready(right)))
+        .then_with(|| deletion_cost(left).cmp(&deletion_cost(right)))
+        .then_with(|| neighbours_right.cmp(&neighbours_left))
+        .then_with(|| age(pod::ready_since(left).flatten(), now).cmp(&age(pod::ready_since(right).flatten(), now)))
+        .then_with(|| restarts(right).cmp(&restarts(left)))
+        .then_with(|| age(created(left), now).cmp(&age(created(right), now)))
+        // Not by the exact age: equals would always be cut from the same side.
+        .then_with(|| left.meta().uid.cmp(&right.meta().uid))
+}
+
+/// Pending before unknown before running.
+fn startup(pod: &PodView) -> u8 {
+    match &*pod.status.phase {
+        "Running" => 2,
+        "Unknown" => 1,
+        _ => 0,
+    }
+}
+
+fn deletion_cost(pod: &PodView) -> i32 {
+    pod.meta().annotations.get(names::annotations::POD_DELETION_COST).and_then(|cost| parse_cost(cost)).unwrap_or(0)
+}
+
+/// A cost in upstream's strict form: no plus sign, no leading zeros. Anything else counts as no cost.
+fn parse_cost(text: &str) -> Option<i32> {
+    let plain = text == "0" || text.starts_with(|first: char| first == '-' || ('1'..='9').contains(&first));
+    plain.then(|| text.parse().ok()).flatten()
+}
+
+/// The most restarts of any container, then of any sidecar. Other init containers do not count.
+fn restarts(pod: &PodView) -> (i32, i32) {
+    let is_sidecar = |name: &str| {
+        pod.spec.init_containers.iter().any(|container| container.name == *name && container.restart_policy == "Always")
+    };
+    let most = |counts: &mut dyn Iterator<Item = i32>| counts.max().unwrap_or(0);
+    let containers = most(&mut pod.status.container_statuses.iter().map(|status| status.restart_count));
+    let sidecars = pod.status.init_container_statuses.iter().filter(|status| is_sidecar(&status.name));
+    (containers, most(&mut sidecars.map(|status| status.restart_count)))
+}
+
+/// An age by its order of magnitude: no time at all comes first, then the future, then each doubling.
+///
+/// Upstream compares exact times before magnitudes, and the uid in between, which is no total order: three pods can each
+/// come before the next. This is one, and differs only where upstream's answer depends on the order it looked in.
+fn age(time: Option<Time>, now: Time) -> Option<Option<u32>> {
+    time.map(|time| u64::try_from(now.since(time).as_nanos()).unwrap_or(u64::MAX).checked_ilog2())
+}

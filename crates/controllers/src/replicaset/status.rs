@@ -1,0 +1,71 @@
+//! Pure: the status of a ReplicaSet, and when to look again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steersman_base::{Condition, ConditionStatus, Time, condition};
+use steersman_model::View;
+use steersman_model::apps::{ReplicaSetStatus, ReplicaSetView};
+use steersman_model::core::PodView;
+
+use super::plan;
+use crate::pod;
+
+/// A failed pass shows as this condition.
+const REPLICA_FAILURE: &str = "ReplicaFailure";
+
+/// The status as it should be. `failure` is what went wrong in this pass.
+pub(super) fn status(
+    set: &ReplicaSetView,
+    active: &[Arc<PodView>],
+    terminating: usize,
+    failure: Option<&str>,
+    now: Time,
+) -> ReplicaSetStatus {
+    let labels = set.spec.template.labels();
+    let fully_labeled = |pod: &&Arc<PodView>| labels.iter().all(|(key, value)| pod.meta().labels.get(key) == Some(value));
+    let available = |pod: &&Arc<PodView>| pod::available_in(pod, min_ready(set), now) == Some(Duration::ZERO);
+    let count = |pods: usize| i32::try_from(pods).unwrap_or(i32::MAX);
+    ReplicaSetStatus {
+        replicas: count(active.len()),
+        fully_labeled_replicas: count(active.iter().filter(fully_labeled).count()),
+        ready_replicas: count(active.iter().filter(|pod| pod::is_ready(pod)).count()),
+        available_replicas: count(active.iter().filter(available).count()),
+        terminating_replicas: Some(count(terminating)),
+        observed_generation: set.meta().generation,
+        conditions: conditions(set, active.len(), failure, now),
+    }
+}
+
+fn conditions(set: &ReplicaSetView, have: usize, failure: Option<&str>, now: Time) -> Box<[Condition]> {
+    let mut conditions = set.status.conditions.to_vec();
+    match failure {
+        None => drop(condition::remove(&mut conditions, REPLICA_FAILURE)),
+        Some(_) if condition::find(&conditions, REPLICA_FAILURE).is_some() => {}
+        Some(message) => {
+            let reason = if have < plan::wanted(set) { "FailedCreate" } else { "FailedDelete" };
+            let failure = Condition::new(REPLICA_FAILURE, ConditionStatus::True).because(reason, message);
+            conditions.push(Condition { last_transition_time: Some(now), ..failure });
+        }
+    }
+    conditions.into()
+}
+
+/// When a pod that is ready has been so for long enough to count as available, if any is waiting for that.
+pub(super) fn next_check(
+    set: &ReplicaSetView,
+    status: &ReplicaSetStatus,
+    active: &[Arc<PodView>],
+    now: Time,
+) -> Option<Duration> {
+    if min_ready(set).is_zero() || status.ready_replicas == status.available_replicas {
+        return None;
+    }
+    let waits = active.iter().filter_map(|pod| pod::available_in(pod, min_ready(set), now));
+    // A ready pod that does not say since when is looked at again after the whole time.
+    Some(waits.filter(|wait| !wait.is_zero()).min().unwrap_or(min_ready(set)))
+}
+
+fn min_ready(set: &ReplicaSetView) -> Duration {
+    Duration::from_secs(u64::try_from(set.spec.min_ready_seconds).unwrap_or(0))
+}

@@ -1,0 +1,233 @@
+//! Tables for the pure parts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use steersman_base::{ObjectKey, Selector, Time, Uid};
+use steersman_informer::{Change, End};
+use steersman_model::apps::ReplicaSetView;
+use steersman_model::core::PodView;
+use steersman_model::{Encoded, View};
+
+use super::claim::{Claim, claim};
+use super::map::{self, SelectorKey};
+use super::plan::{Plan, plan};
+use super::{BURST, ranking, status};
+
+const NOW: &str = "2026-11-15T12:00:00Z";
+
+fn now() -> Time {
+    NOW.parse().unwrap()
+}
+
+/// A JSON object with everything in `more` put on top.
+fn merged(mut base: Value, more: Value) -> Value {
+    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
+        for (key, value) in more {
+            let under = base.remove(&key).unwrap_or(json!({}));
+            base.insert(key, if value.is_object() { merged(under, value) } else { value });
+        }
+    }
+    base
+}
+
+fn pod(name: &str, more: Value) -> Arc<PodView> {
+    let base = json!({
+        "metadata": { "name": name, "namespace": "default", "uid": name, "resourceVersion": "1", "labels": { "app": "web" } },
+        "spec": { "nodeName": "node-1" },
+        "status": { "phase": "Running" },
+    });
+    Arc::new(PodView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap())
+}
+
+fn set(more: Value) -> ReplicaSetView {
+    let base = json!({
+        "metadata": { "name": "web", "namespace": "default", "uid": "set", "generation": 2 },
+        "spec": {
+            "replicas": 3,
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": { "metadata": { "labels": { "app": "web" } }, "spec": {} },
+        },
+    });
+    ReplicaSetView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap()
+}
+
+fn ready_since(time: &str) -> Value {
+    json!({ "status": { "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": time }] } })
+}
+
+fn owned_by(uid: &str) -> Value {
+    let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": true });
+    json!({ "metadata": { "ownerReferences": [owner] } })
+}
+
+fn terminating() -> Value {
+    json!({ "metadata": { "deletionTimestamp": NOW } })
+}
+
+#[test]
+fn a_pod_is_claimed_as_upstream_claims_it() {
+    let check = |name: &str, set_more: Value, pod_more: Value, want: Claim| {
+        let (set, pod) = (set(set_more), pod("a", pod_more));
+        let selector = Selector::from_declared(set.spec.selector.as_ref()).unwrap();
+        assert_eq!(claim(set.meta(), &selector, pod.meta()), want, "{name}");
+    };
+    let stranger = || json!({ "metadata": { "labels": { "app": "other" } } });
+    check("ours", json!({}), owned_by("set"), Claim::Keep);
+    check("somebody else's", json!({}), owned_by("other"), Claim::Ignore);
+    check("ours, but it does not match", json!({}), merged(owned_by("set"), stranger()), Claim::Release);
+    check("ours, does not match, we go", terminating(), merged(owned_by("set"), stranger()), Claim::Ignore);
+    check("an orphan that matches", json!({}), json!({}), Claim::Adopt);
+    check("an orphan that does not match", json!({}), stranger(), Claim::Ignore);
+    check("an orphan that goes", json!({}), terminating(), Claim::Ignore);
+    check("an orphan, but we go", terminating(), json!({}), Claim::Ignore);
+    check("an orphan elsewhere", json!({}), json!({ "metadata": { "namespace": "other" } }), Claim::Ignore);
+}
+
+#[test]
+fn the_plan_makes_up_the_difference_and_no_more_than_a_burst() {
+    let check = |name: &str, replicas: Value, have: usize, want: &Plan| {
+        let pods: Vec<_> = (0..have).map(|n| pod(&format!("p{n:04}"), json!({}))).collect();
+        let set = set(json!({ "spec": { "replicas": replicas } }));
+        let got = plan(&set, &pods, Vec::new, now());
+        match (&got, want) {
+            (Plan::Delete { pods: got }, Plan::Delete { pods: want }) => assert_eq!(got.len(), want.len(), "{name}"),
+            _ => assert_eq!(&got, want, "{name}"),
+        }
+    };
+    let delete = |count: usize| Plan::Delete { pods: (0..count).map(|_| pod("x", json!({}))).collect() };
+    check("as many as wanted", json!(3), 3, &Plan::Nothing);
+    check("too few", json!(3), 1, &Plan::Create { count: 2 });
+    check("far too few", json!(2000), 1, &Plan::Create { count: BURST });
+    check("too many", json!(3), 5, &delete(2));
+    check("far too many", json!(0), BURST + 5, &delete(BURST));
+    check("none wanted", json!(0), 2, &delete(2));
+    check("no count means one", json!(null), 0, &Plan::Create { count: 1 });
+}
+
+#[test]
+fn a_set_that_goes_away_makes_no_pods_and_deletes_none() {
+    let set = set(terminating());
+    assert_eq!(plan(&set, &[], Vec::new, now()), Plan::Nothing);
+}
+
+#[test]
+fn those_go_first_that_are_missed_least() {
+    // Each row: the pod that goes, the pod that stays, for one reason alone.
+    let old = "2026-11-01T00:00:00Z";
+    let ready = || ready_since(old);
+    let cost = |cost: &str| json!({ "metadata": { "annotations": { "controller.kubernetes.io/pod-deletion-cost": cost } } });
+    let restarted = |count: i32| json!({ "status": { "containerStatuses": [{ "name": "c", "restartCount": count }] } });
+    let sidecar = |count: i32| {
+        json!({
+            "spec": { "initContainers": [{ "name": "s", "restartPolicy": "Always" }] },
+            "status": { "initContainerStatuses": [{ "name": "s", "restartCount": count }] },
+        })
+    };
+    let created = |time: &str| json!({ "metadata": { "creationTimestamp": time } });
+    let check = |name: &str, goes: Value, stays: Value| {
+        let (goes, stays) = (pod("goes", goes), pod("a-stays", stays));
+        for mut pods in [vec![goes.clone(), stays.clone()], vec![stays, goes]] {
+            ranking::rank(&mut pods, &[], now());
+            assert_eq!(pods[0].meta().name, "goes", "{name}");
+        }
+    };
+    check("without a node", json!({ "spec": { "nodeName": "" } }), json!({}));
+    check("pending", json!({ "status": { "phase": "Pending" } }), json!({ "status": { "phase": "Unknown" } }));
+    check("unknown", json!({ "status": { "phase": "Unknown" } }), json!({ "status": { "phase": "Running" } }));
+    check("not ready", json!({}), ready());
+    check("cheaper", merged(ready(), cost("-5")), ready());
+    check("cheaper than dear", ready(), merged(ready(), cost("5")));
+    check("a cost that is none counts as zero", merged(ready(), cost("+5")), merged(ready(), cost("1")));
+    check("ready for a short time", ready_since("2026-11-15T11:59:00Z"), ready());
+    check("more restarts", merged(ready(), restarted(5)), merged(ready(), restarted(2)));
+    check("more restarts of a sidecar", merged(ready(), sidecar(5)), merged(ready(), sidecar(2)));
+    check("younger", created("2026-11-15T11:59:00Z"), created(old));
+}
+
+#[test]
+fn the_pod_with_more_neighbours_goes_first() {
+    let on = |name: &str, node: &str| pod(name, merged(json!({ "spec": { "nodeName": node } }), ready_since(NOW)));
+    let mut pods = vec![on("alone", "node-1"), on("crowded", "node-2")];
+    let related = [on("x", "node-1"), on("y", "node-2"), on("z", "node-2")];
+    ranking::rank(&mut pods, &related, now());
+    assert_eq!(pods[0].meta().name, "crowded");
+}
+
+#[test]
+fn pods_of_about_the_same_age_go_by_uid() {
+    let ready = |name: &str, time: &str| pod(name, ready_since(time));
+    let mut pods = vec![ready("b", "2026-11-15T10:00:00Z"), ready("a", "2026-11-15T10:10:00Z")];
+    ranking::rank(&mut pods, &[], now());
+    assert_eq!(pods[0].meta().name, "a", "two hours and less are one order of magnitude");
+}
+
+#[test]
+fn status_counts_what_is_seen() {
+    let pods = [
+        pod("ready", ready_since("2026-11-15T11:00:00Z")),
+        pod("just-ready", ready_since("2026-11-15T11:59:55Z")),
+        pod("relabelled", json!({ "metadata": { "labels": { "app": "web", "tier": "x" } } })),
+    ];
+    let set = set(json!({ "spec": {
+        "minReadySeconds": 10,
+        "template": { "metadata": { "labels": { "app": "web", "tier": "x" } } },
+    } }));
+    let got = status::status(&set, &pods, 2, None, now());
+    assert_eq!((got.replicas, got.ready_replicas, got.available_replicas), (3, 2, 1));
+    assert_eq!((got.fully_labeled_replicas, got.terminating_replicas, got.observed_generation), (1, Some(2), 2));
+    assert_eq!(status::next_check(&set, &got, &pods, now()), Some(Duration::from_secs(5)));
+}
+
+#[test]
+fn nothing_is_looked_at_again_when_every_ready_pod_is_available() {
+    let pods = [pod("ready", ready_since("2026-11-15T11:00:00Z"))];
+    for seconds in [0, 10] {
+        let set = set(json!({ "spec": { "minReadySeconds": seconds } }));
+        let got = status::status(&set, &pods, 0, None, now());
+        assert_eq!(status::next_check(&set, &got, &pods, now()), None);
+    }
+}
+
+#[test]
+fn a_failure_shows_as_a_condition_until_it_is_over() {
+    let failed = status::status(&set(json!({})), &[], 0, Some("quota"), now());
+    assert_eq!(&*failed.conditions[0].type_, "ReplicaFailure");
+    assert_eq!((&*failed.conditions[0].reason, &*failed.conditions[0].message), ("FailedCreate", "quota"));
+    let condition = json!({ "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "first" });
+    let seen = set(json!({ "status": { "conditions": [condition] } }));
+    let again = status::status(&seen, &[], 0, Some("second"), now());
+    assert_eq!(&*again.conditions[0].message, "first", "the first failure stays, so that status is not written each time");
+    assert!(status::status(&seen, &[], 0, None, now()).conditions.is_empty());
+    let pods: Vec<_> = (0..5).map(|n| pod(&format!("p{n}"), json!({}))).collect();
+    assert_eq!(&*status::status(&set(json!({})), &pods, 0, Some("x"), now()).conditions[0].reason, "FailedDelete");
+}
+
+#[test]
+fn a_pods_event_concerns_its_owner_or_those_who_may_want_it() {
+    let web = Arc::new(set(json!({})));
+    let check = |name: &str, change: Change<PodView>, want: &[&str]| {
+        let uid_of = |key: &ObjectKey| (*key == ObjectKey::new("default", "web")).then(|| Uid::new("set"));
+        let index = map::selector_keys(&web);
+        let sets_under = |key: &SelectorKey| if Some(key) == index.as_ref() { vec![Arc::clone(&web)] } else { vec![] };
+        let got: Vec<_> = map::replica_sets_of(&change, uid_of, sets_under).iter().map(ToString::to_string).collect();
+        assert_eq!(got, want, "{name}");
+    };
+    let at = |version: &str, more: Value| pod("a", merged(json!({ "metadata": { "resourceVersion": version } }), more));
+    let added = |more: Value| Change::Added { new: at("1", more), initial: false };
+    let updated = |old: Value, new: Value| Change::Updated { old: at("1", old), new: at("2", new) };
+    let stranger = || json!({ "metadata": { "labels": { "app": "other" } } });
+    check("ours is added", added(owned_by("set")), &["default/web"]);
+    check("one of an older web is added", added(owned_by("other")), &[]);
+    check("an orphan is added", added(json!({})), &["default/web"]);
+    check("an orphan that nobody wants", added(stranger()), &[]);
+    check("an orphan on its way out", added(terminating()), &[]);
+    check("ours changes", updated(owned_by("set"), owned_by("set")), &["default/web"]);
+    check("ours is let go", updated(owned_by("set"), merged(owned_by("other"), stranger())), &["default/web"]);
+    check("an orphan changes, but nothing that matters", updated(json!({}), ready_since(NOW)), &[]);
+    check("an orphan gets a label", updated(stranger(), json!({})), &["default/web"]);
+    check("a resync", Change::Updated { old: at("1", json!({})), new: at("1", json!({})) }, &[]);
+    check("ours is gone", Change::Deleted { last: at("1", owned_by("set")), end: End::Observed }, &["default/web"]);
+    check("an orphan is gone", Change::Deleted { last: at("1", json!({})), end: End::Missed }, &[]);
+}

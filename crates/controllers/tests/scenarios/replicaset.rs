@@ -1,0 +1,86 @@
+//! What a ReplicaSet promises.
+
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use steersman_testing::{Cluster, Failure, objects};
+
+/// The classic story: three pods come, a deleted one is replaced, and status follows in a second pass.
+pub(crate) async fn a_deleted_pod_is_replaced_and_status_follows(cluster: &Cluster) -> Result<(), Failure> {
+    let set = cluster.create(objects::replica_set("web", 3)).await?;
+    let pods = cluster.pods_of(&set).until_count(3).await?;
+    until_status(cluster, "web", 3, 0).await?;
+
+    let victim = pods[0].metadata.name.clone().unwrap_or_default();
+    cluster.delete::<Pod>(&victim).await?;
+    cluster
+        .until("another pod in place of the deleted one", || async {
+            let pods = cluster.pods_of(&set).list().await?;
+            let names: Vec<_> = pods.iter().filter_map(|pod| pod.metadata.name.clone()).collect();
+            Ok(if pods.len() == 3 && !names.contains(&victim) { Ok(()) } else { Err(format!("{names:?}")) })
+        })
+        .await?;
+
+    cluster.pods_of(&set).make_ready().await?;
+    until_status(cluster, "web", 3, 3).await
+}
+
+/// Scaling down deletes the surplus and nothing else; scaling up makes up for it.
+pub(crate) async fn scaling_down_deletes_the_surplus_and_keeps_the_ready_ones(cluster: &Cluster) -> Result<(), Failure> {
+    let set = cluster.create(objects::replica_set("web", 2)).await?;
+    let ready = cluster.pods_of(&set).until_count(2).await?;
+    cluster.pods_of(&set).make_ready().await?;
+    until_status(cluster, "web", 2, 2).await?;
+
+    scale(cluster, "web", 5).await?;
+    cluster.pods_of(&set).until_count(5).await?;
+    scale(cluster, "web", 2).await?;
+    let left = cluster.pods_of(&set).until_count(2).await?;
+    let names = |pods: &[Pod]| pods.iter().filter_map(|pod| pod.metadata.name.clone()).collect::<Vec<_>>();
+    if names(&left) == names(&ready) {
+        return Ok(());
+    }
+    Err(Failure::new(format!("{:?} are left, but {:?} were ready", names(&left), names(&ready))))
+}
+
+/// An orphan that matches is adopted, and counts; a pod whose labels change is let go, and replaced.
+pub(crate) async fn an_orphan_is_adopted_and_a_stranger_is_released(cluster: &Cluster) -> Result<(), Failure> {
+    cluster.create(objects::pod("orphan", "web")).await?;
+    let set = cluster.create(objects::replica_set("web", 2)).await?;
+    let pods = cluster.pods_of(&set).until_count(2).await?;
+    if !pods.iter().any(|pod| pod.metadata.name.as_deref() == Some("orphan")) {
+        return Err(Failure::new("two pods were created beside the orphan"));
+    }
+
+    let patch = Patch::Merge(json!({ "metadata": { "labels": { objects::APP: "other" } } }));
+    cluster.api::<Pod>().patch("orphan", &PatchParams::default(), &patch).await?;
+    cluster
+        .until("the pod is let go, and replaced", || async {
+            let orphan = cluster.api::<Pod>().get("orphan").await?;
+            let owners = orphan.metadata.owner_references.unwrap_or_default();
+            let pods = cluster.pods_of(&set).list().await?;
+            let seen = format!("{} owners, {} pods", owners.len(), pods.len());
+            Ok(if owners.is_empty() && pods.len() == 2 { Ok(()) } else { Err(seen) })
+        })
+        .await
+}
+
+async fn scale(cluster: &Cluster, name: &str, replicas: i32) -> Result<(), Failure> {
+    let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
+    cluster.api::<ReplicaSet>().patch(name, &PatchParams::default(), &patch).await?;
+    Ok(())
+}
+
+async fn until_status(cluster: &Cluster, name: &str, replicas: i32, ready: i32) -> Result<(), Failure> {
+    cluster
+        .until(&format!("status with {replicas} replicas, {ready} ready"), || async {
+            let set = cluster.api::<ReplicaSet>().get(name).await?;
+            let status = set.status.unwrap_or_default();
+            let observed = status.observed_generation == set.metadata.generation;
+            let seen = format!("{status:?}");
+            let as_wanted = status.replicas == replicas && status.ready_replicas.unwrap_or(0) == ready;
+            Ok(if observed && as_wanted { Ok(()) } else { Err(seen) })
+        })
+        .await
+}

@@ -1,0 +1,490 @@
+//! The delta FIFO as a plain state machine: no lock, no waiting.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use steersman_base::{ObjectKey, ResourceVersion, Uid};
+use steersman_model::View;
+use tokio::time::Instant;
+
+use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
+use crate::sink::WatchEvent;
+
+/// One thing that happened to an object.
+pub enum Delta<V> {
+    /// It is new.
+    Added(Arc<V>),
+    /// It changed.
+    Updated(Arc<V>),
+    /// It is gone.
+    Deleted {
+        /// The last known state.
+        last: Arc<V>,
+        /// How its end was learnt of.
+        end: End,
+    },
+    /// A list shows it.
+    Replaced(Arc<V>),
+    /// Nothing happened: the store is looked through again.
+    Sync(Arc<V>),
+}
+
+/// How the end of an object was learnt of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum End {
+    /// The watch said so: the last state is the one it was deleted in.
+    Observed,
+    /// A list lacks it: it went while nobody was looking, and its last state may be older than its end.
+    Missed,
+}
+
+/// What happened to one object, first to last. Never empty.
+pub struct Deltas<V>(Few<V>);
+
+/// Nearly always one delta: a list of half a million objects should not allocate half a million vectors.
+enum Few<V> {
+    One(Delta<V>),
+    #[allow(clippy::box_collection, reason = "keeps an entry at 16 bytes")]
+    More(Box<Vec<Delta<V>>>),
+}
+
+/// What a pop hands over.
+pub struct Popped<V> {
+    items: KeyedQueue<Deltas<V>>,
+    /// The version the store has reached once all of this is applied.
+    pub reached: Option<ResourceVersion>,
+    /// The list, if one is in here.
+    pub list: Option<ListInfo>,
+    /// Whether it is the first one.
+    pub first_list: bool,
+}
+
+/// A list, without its objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListInfo {
+    /// The version the list shows.
+    pub version: ResourceVersion,
+    /// When it was asked for, if that is known: it shows what was written before.
+    pub begun: Option<Instant>,
+}
+
+/// What a store knows, as far as the queue must ask.
+pub trait Known<V> {
+    /// The object with this key.
+    fn known(&self, key: &ObjectKey) -> Option<Arc<V>>;
+    /// Every object.
+    fn each_known(&self, look: &mut dyn FnMut(&Arc<V>));
+}
+
+/// The state machine behind [`DeltaFifo`](super::DeltaFifo).
+pub struct State<V> {
+    items: KeyedQueue<Deltas<V>>,
+    /// The newest version heard of, and whether a pop has yet to hand it over.
+    reached: Option<ResourceVersion>,
+    reached_is_news: bool,
+    /// The list that waits; while one does, everything is handed over together.
+    list: Option<ListInfo>,
+    has_synced: bool,
+}
+
+// === impl State ===
+
+impl<V: View> State<V> {
+    /// Nothing pending, not synced.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { items: KeyedQueue::new(), reached: None, reached_is_news: false, list: None, has_synced: false }
+    }
+
+    /// How many keys wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether no key waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// Whether the first list has been taken.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.has_synced
+    }
+
+    /// The newest state of an object, pending or in the store; `None` if it is gone or was never there.
+    pub fn newest(&self, key: &ObjectKey, store: &(impl Known<V> + ?Sized)) -> Option<Arc<V>> {
+        match self.items.get(key.into()) {
+            Some(deltas) => deltas.newest().state().cloned(),
+            None => store.known(key),
+        }
+    }
+
+    /// See [`DeltaFifo::replace`](super::DeltaFifo::replace).
+    pub fn replace(&mut self, objects: Vec<Arc<V>>, list: ListInfo, store: &(impl Known<V> + ?Sized)) {
+        let mut before = std::mem::replace(&mut self.items, KeyedQueue::with_capacity(objects.len()));
+        for object in objects {
+            let key = KeyRef::from(object.meta());
+            let (queued, pending) = (self.items.get_mut(key), before.remove(key));
+            match (queued, pending) {
+                // A list that shows a key twice: pages that overlap. The later one counts.
+                (Some(deltas), _) => deltas.push(Delta::Replaced(object)),
+                (None, Some(mut deltas)) => {
+                    deltas.push(Delta::Replaced(object));
+                    self.items.push_back(deltas);
+                }
+                (None, None) => self.items.push_back(Deltas::new(Delta::Replaced(object))),
+            }
+        }
+        for mut deltas in before.drain() {
+            if let Some(last) = deltas.newest().state().cloned() {
+                deltas.push(Delta::Deleted { last, end: End::Missed });
+            }
+            self.items.push_back(deltas);
+        }
+        store.each_known(&mut |held| {
+            if !self.items.contains(held.meta().into()) {
+                self.items.push_back(Deltas::new(Delta::Deleted { last: Arc::clone(held), end: End::Missed }));
+            }
+        });
+        // A list counts even if it is older than what was there: then the server was restored from a backup.
+        self.reached = Some(list.version.clone());
+        self.reached_is_news = true;
+        self.list = Some(list);
+    }
+
+    /// See [`DeltaFifo::apply`](super::DeltaFifo::apply).
+    pub fn apply(&mut self, event: WatchEvent<V>, store: &(impl Known<V> + ?Sized)) -> bool {
+        let meta = event.object().meta();
+        let version = meta.resource_version.clone();
+        let known = self.newest(&meta.key(), store);
+        let delta = delta_of(event, known.as_deref(), self.reached.as_ref());
+        let is_news = delta.is_some();
+        if let Some(delta) = delta {
+            self.push(delta);
+        }
+        self.advance(version);
+        is_news
+    }
+
+    /// See [`DeltaFifo::advance`](super::DeltaFifo::advance).
+    pub fn advance(&mut self, version: ResourceVersion) {
+        let goes_back = self.reached.as_ref().is_some_and(|reached| version.compare(reached) == Some(Ordering::Less));
+        if version.is_empty() || goes_back || self.reached.as_ref() == Some(&version) {
+            return;
+        }
+        self.reached = Some(version);
+        self.reached_is_news = true;
+    }
+
+    /// See [`DeltaFifo::resync`](super::DeltaFifo::resync).
+    pub fn resync(&mut self, store: &(impl Known<V> + ?Sized)) {
+        store.each_known(&mut |held| {
+            if !self.items.contains(held.meta().into()) {
+                self.items.push_back(Deltas::new(Delta::Sync(Arc::clone(held))));
+            }
+        });
+    }
+
+    /// Adds a delta to those of its key.
+    pub fn push(&mut self, delta: Delta<V>) {
+        match self.items.get_mut(delta.object().meta().into()) {
+            Some(deltas) => deltas.push(delta),
+            None => self.items.push_back(Deltas::new(delta)),
+        }
+    }
+
+    /// What is to be handed over now, if anything.
+    pub fn take(&mut self, keys_max: usize) -> Option<Popped<V>> {
+        let whole = self.list.is_some() || self.items.len() <= keys_max;
+        if self.items.is_empty() && self.list.is_none() && !self.reached_is_news {
+            return None;
+        }
+        let items = if whole {
+            std::mem::take(&mut self.items)
+        } else {
+            let mut items = KeyedQueue::with_capacity(keys_max);
+            while items.len() < keys_max.max(1)
+                && let Some(deltas) = self.items.pop_front()
+            {
+                items.push_back(deltas);
+            }
+            items
+        };
+        let mut popped = Popped { items, reached: None, list: self.list.take(), first_list: false };
+        if self.items.is_empty() && std::mem::take(&mut self.reached_is_news) {
+            popped.reached.clone_from(&self.reached);
+        }
+        if popped.list.is_some() {
+            popped.first_list = !self.has_synced;
+            self.has_synced = true;
+        }
+        Some(popped)
+    }
+
+    /// Takes back what could not be applied. Nothing was pushed since it was taken.
+    pub fn put_back(&mut self, mut popped: Popped<V>) {
+        for deltas in popped.items.drain() {
+            match self.items.get_mut(deltas.key()) {
+                Some(_) => debug_assert!(false, "the queue is held while it hands over"),
+                None => self.items.push_back(deltas),
+            }
+        }
+        self.reached_is_news |= popped.reached.is_some();
+        self.list = popped.list;
+        self.has_synced &= !popped.first_list;
+    }
+}
+
+/// What a watch event means, given the newest state known; `None` if it is stale (guarantee 6).
+fn delta_of<V: View>(event: WatchEvent<V>, known: Option<&V>, reached: Option<&ResourceVersion>) -> Option<Delta<V>> {
+    let version_of = |object: &V| object.meta().resource_version.clone();
+    let is_modified = matches!(event, WatchEvent::Modified(_));
+    match (event, known) {
+        (WatchEvent::Deleted(last), Some(known)) if same_uid(&*last, known) => {
+            Some(Delta::Deleted { last, end: End::Observed })
+        }
+        (WatchEvent::Deleted(_), _) => None,
+        (WatchEvent::Added(new) | WatchEvent::Modified(new), Some(known)) => {
+            match version_of(&new).compare(&version_of(known)) {
+                Some(Ordering::Less) => None,
+                Some(Ordering::Equal) if same_uid(&*new, known) && !version_of(&new).is_empty() => None,
+                _ if same_uid(&*new, known) => Some(Delta::Updated(new)),
+                _ => Some(Delta::Added(new)),
+            }
+        }
+        // A change of something unknown that is not even new: the object was deleted meanwhile.
+        (WatchEvent::Added(new) | WatchEvent::Modified(new), None) => {
+            let is_old = reached.is_some_and(|reached| {
+                matches!(version_of(&new).compare(reached), Some(Ordering::Less | Ordering::Equal))
+            });
+            (!(is_modified && is_old)).then_some(Delta::Added(new))
+        }
+    }
+}
+
+fn same_uid<V: View>(left: &V, right: &V) -> bool {
+    left.meta().uid == right.meta().uid
+}
+
+impl<V: View> Default for State<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V> fmt::Debug for State<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("list", &self.list).field("reached", &self.reached).finish_non_exhaustive()
+    }
+}
+
+// === impl Delta ===
+
+impl<V> Delta<V> {
+    /// The object, in the state the delta speaks of.
+    #[must_use]
+    pub fn object(&self) -> &Arc<V> {
+        match self {
+            Self::Added(object) | Self::Updated(object) | Self::Replaced(object) | Self::Sync(object) => object,
+            Self::Deleted { last, .. } => last,
+        }
+    }
+
+    /// The state the object is in afterwards; `None` if it is gone.
+    #[must_use]
+    pub fn state(&self) -> Option<&Arc<V>> {
+        match self {
+            Self::Deleted { .. } => None,
+            other => Some(other.object()),
+        }
+    }
+}
+
+impl<V: View> fmt::Debug for Delta<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let meta = self.object().meta();
+        let what = match self {
+            Self::Added(_) => "Added",
+            Self::Updated(_) => "Updated",
+            Self::Deleted { end: End::Observed, .. } => "Deleted",
+            Self::Deleted { end: End::Missed, .. } => "Deleted(missed)",
+            Self::Replaced(_) => "Replaced",
+            Self::Sync(_) => "Sync",
+        };
+        write!(f, "{what} {}#{}@{}", meta.key(), meta.uid, meta.resource_version)
+    }
+}
+
+// === impl Deltas ===
+
+impl<V: View> Deltas<V> {
+    fn new(delta: Delta<V>) -> Self {
+        Self(Few::One(delta))
+    }
+
+    /// The deltas, first to last.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Delta<V>] {
+        match &self.0 {
+            Few::One(delta) => std::slice::from_ref(delta),
+            Few::More(deltas) => deltas,
+        }
+    }
+
+    /// Which object.
+    #[must_use]
+    pub fn object_key(&self) -> ObjectKey {
+        self.newest().object().meta().key()
+    }
+
+    /// The last delta.
+    #[must_use]
+    pub fn newest(&self) -> &Delta<V> {
+        match &self.0 {
+            Few::One(delta) => delta,
+            // Never empty, so the last one is there.
+            Few::More(deltas) => &deltas[deltas.len() - 1],
+        }
+    }
+
+    fn uid(delta: &Delta<V>) -> &Uid {
+        &delta.object().meta().uid
+    }
+
+    /// Adds a delta, and compresses (guarantee 2).
+    fn push(&mut self, delta: Delta<V>) {
+        let Some(delta) = self.merge_into_newest(delta) else { return };
+        if self.drop_passing_uid(Self::uid(&delta)) {
+            return self.push(delta);
+        }
+        self.0 = match std::mem::replace(&mut self.0, Few::More(Box::default())) {
+            Few::One(only) => Few::More(Box::new(vec![only, delta])),
+            Few::More(mut deltas) => {
+                deltas.push(delta);
+                Few::More(deltas)
+            }
+        };
+    }
+
+    /// Drops the newest uid if it is neither the first nor the next one: it came and went between two pops.
+    fn drop_passing_uid(&mut self, next: &Uid) -> bool {
+        let Few::More(deltas) = &mut self.0 else { return false };
+        let (Some(first), Some(newest)) = (deltas.first(), deltas.last()) else { return false };
+        let passing = Self::uid(newest).clone();
+        if passing == *Self::uid(first) || passing == *next {
+            return false;
+        }
+        deltas.retain(|held| *Self::uid(held) != passing);
+        true
+    }
+
+    /// Merges a delta into the newest one if they may be merged; else gives it back.
+    fn merge_into_newest(&mut self, delta: Delta<V>) -> Option<Delta<V>> {
+        let newest = match &mut self.0 {
+            Few::One(newest) => newest,
+            Few::More(deltas) => deltas.last_mut()?,
+        };
+        if Self::uid(newest) != Self::uid(&delta) {
+            return Some(delta);
+        }
+        match (&*newest, delta) {
+            (Delta::Added(_), Delta::Added(new) | Delta::Updated(new) | Delta::Replaced(new) | Delta::Sync(new)) => {
+                *newest = Delta::Added(new);
+            }
+            (Delta::Deleted { last: held, end: held_end }, Delta::Deleted { last, end }) => {
+                let is_newer = last.meta().resource_version.has_reached(&held.meta().resource_version);
+                if end < *held_end || (end == *held_end && is_newer) {
+                    *newest = Delta::Deleted { last, end };
+                }
+            }
+            (
+                Delta::Updated(_) | Delta::Replaced(_) | Delta::Sync(_),
+                delta @ (Delta::Updated(_) | Delta::Replaced(_) | Delta::Sync(_)),
+            ) => {
+                *newest = delta;
+            }
+            (_, delta) => return Some(delta),
+        }
+        None
+    }
+}
+
+impl<V: View> IntoIterator for Deltas<V> {
+    type Item = Delta<V>;
+    type IntoIter = std::iter::Chain<std::option::IntoIter<Delta<V>>, std::vec::IntoIter<Delta<V>>>;
+    fn into_iter(self) -> Self::IntoIter {
+        match self.0 {
+            Few::One(delta) => Some(delta).into_iter().chain(Vec::new()),
+            Few::More(deltas) => None.into_iter().chain(*deltas),
+        }
+    }
+}
+
+impl<V: View> Keyed for Deltas<V> {
+    fn key(&self) -> KeyRef<'_> {
+        self.newest().object().meta().into()
+    }
+}
+
+impl<V: View> fmt::Debug for Deltas<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice()).finish()
+    }
+}
+
+// === impl Popped ===
+
+impl<V: View> Popped<V> {
+    /// How many keys there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is no key; a list may be empty, and a bookmark has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    /// The deltas of each key, first to last.
+    pub fn iter(&self) -> impl Iterator<Item = &Deltas<V>> {
+        self.items.iter()
+    }
+
+    /// Takes the deltas out; what was taken is not queued again if processing fails.
+    pub fn drain(&mut self) -> impl Iterator<Item = Deltas<V>> + use<V> {
+        self.items.drain()
+    }
+
+    /// Takes out the deltas of the first key.
+    pub fn next_key(&mut self) -> Option<Deltas<V>> {
+        self.items.pop_front()
+    }
+}
+
+impl<V: View> fmt::Debug for Popped<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Popped")
+            .field("items", &self.items)
+            .field("reached", &self.reached)
+            .field("list", &self.list)
+            .finish()
+    }
+}
+
+// === impl WatchEvent ===
+
+impl<V> WatchEvent<V> {
+    /// The object, in the state the event speaks of.
+    #[must_use]
+    pub fn object(&self) -> &Arc<V> {
+        match self {
+            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => object,
+        }
+    }
+}

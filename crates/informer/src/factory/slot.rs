@@ -1,0 +1,118 @@
+//! One informer of a factory, with the reflector that feeds it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use kube::Client;
+use parking_lot::Mutex;
+use steersman_model::View;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use super::RunningInformer;
+use crate::informer::SharedInformer;
+use crate::meta_source::MetaSource;
+use crate::metrics::InformerMetrics;
+use crate::reflector::{Reflector, ReflectorOptions, ReflectorState};
+use crate::store::Ledger;
+use crate::target::Target;
+
+/// An informer, whatever its view.
+pub(super) trait AnySlot: Send + Sync {
+    /// Starts it, unless it runs or ran.
+    fn start(&self, client: &Client, options: &ReflectorOptions);
+    fn is_started(&self) -> bool;
+    fn synced(&self) -> BoxFuture<'_, ()>;
+    /// Stops it, and waits until nothing of it runs.
+    fn stop(&self) -> BoxFuture<'_, ()>;
+    fn describe(&self) -> RunningInformer;
+    fn ledger(&self) -> Arc<dyn Ledger>;
+    fn meta_source(&self) -> Arc<dyn MetaSource>;
+    fn as_any(&self) -> &dyn Any;
+}
+
+pub(super) struct Slot<V: View> {
+    informer: SharedInformer<V>,
+    stop: CancellationToken,
+    running: Mutex<Option<Running>>,
+}
+
+struct Running {
+    state: watch::Receiver<ReflectorState>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+// === impl Slot ===
+
+impl<V: View> Slot<V> {
+    pub(super) fn new(target: Target, factory_stop: &CancellationToken, metrics: Option<InformerMetrics>) -> Self {
+        let stop = factory_stop.child_token();
+        let informer = SharedInformer::with_metrics(target, stop.clone(), metrics);
+        Self { informer, stop, running: Mutex::new(None) }
+    }
+
+    pub(super) fn informer(&self) -> &SharedInformer<V> {
+        &self.informer
+    }
+}
+
+impl<V: View> AnySlot for Slot<V> {
+    fn start(&self, client: &Client, options: &ReflectorOptions) {
+        let mut running = self.running.lock();
+        if running.is_some() || self.stop.is_cancelled() {
+            return;
+        }
+        let reflector = Reflector::<V>::new(client.clone(), self.informer.target().clone(), options.clone());
+        let state = reflector.state();
+        let (informer, stop) = (self.informer.clone(), self.stop.clone());
+        let pump = async move { informer.run(&stop).await };
+        let reflect = reflector.run(self.informer.sink(), self.stop.clone());
+        let runtime = self.informer.runtime();
+        *running = Some(Running { state, tasks: vec![runtime.spawn(pump), runtime.spawn(reflect)] });
+    }
+
+    fn is_started(&self) -> bool {
+        self.running.lock().is_some()
+    }
+
+    fn synced(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.informer.synced())
+    }
+
+    fn stop(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            self.stop.cancel();
+            let tasks = self.running.lock().as_mut().map(|running| std::mem::take(&mut running.tasks));
+            for task in tasks.into_iter().flatten() {
+                if let Err(error) = task.await {
+                    tracing::error!(informer = %self.informer.target(), %error, "an informer's task ended badly");
+                }
+            }
+            self.informer.subscribers_ended().await;
+        })
+    }
+
+    fn describe(&self) -> RunningInformer {
+        let reflector = self.running.lock().as_ref().map(|running| running.state.borrow().clone());
+        RunningInformer {
+            view: std::any::type_name::<V>(),
+            projection: V::PROJECTION,
+            informer: self.informer.state(),
+            reflector,
+        }
+    }
+
+    fn ledger(&self) -> Arc<dyn Ledger> {
+        self.informer.ledger()
+    }
+
+    fn meta_source(&self) -> Arc<dyn MetaSource> {
+        Arc::new(self.informer.clone())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

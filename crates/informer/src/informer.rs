@@ -1,0 +1,422 @@
+//! Shared informers: one watch, one store, any number of subscribers.
+//!
+//! Guarantees:
+//! 1. **After sync the store equals a list** at some resourceVersion. A list is one atomic batch, and it is in the store
+//!    before any subscriber runs.
+//! 2. **Per object, a subscriber sees a subsequence of its states, in order, and always the last.** Coalescing never
+//!    crosses a uid: the end of one object comes before the beginning of the next. `old` is what *that* subscriber saw
+//!    last. An object that it never saw and that is gone is not shown to it.
+//! 3. **Gone while disconnected** = [`Change::Deleted`] with the last known state, marked [`End::Missed`].
+//! 4. **A relist never doubles memory**: what did not change keeps its `Arc`.
+//! 5. **Slow subscribers never grow memory**: what waits for one is coalesced per object.
+//! 6. **The store knows the resourceVersion it has reached**; bookmarks advance it.
+//! 7. **Objects are `Arc<V>`**: shared and immutable.
+//!
+//! Each subscriber runs in a task of its own. A handler that panics is isolated: the panic is caught, logged and counted,
+//! and the handler goes on with the next change.
+
+mod delivery;
+mod sink;
+mod subscriber;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use steersman_base::{ObjectKey, ResourceVersion, Uid};
+use steersman_model::View;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+pub use self::sink::InformerSink;
+pub(crate) use self::subscriber::PendingSubscription;
+use self::subscriber::Subscriber;
+pub use self::subscriber::Subscription;
+use crate::delta_fifo::{DeltaFifo, End, ListInfo, Popped};
+use crate::lister::Lister;
+use crate::metrics::InformerMetrics;
+use crate::store::{Applied, Index, Ledger, Store};
+use crate::target::Target;
+
+/// What a subscriber is told about one object.
+pub enum Change<V> {
+    /// This subscriber sees the object for the first time.
+    Added {
+        /// The object.
+        new: Arc<V>,
+        /// Whether it is part of the state the subscriber began with.
+        initial: bool,
+    },
+    /// The object is not what this subscriber saw last; or, when it is asked to look again
+    /// ([`is_resync`](Change::is_resync)), `old` and `new` are one.
+    Updated {
+        /// What this subscriber saw last.
+        old: Arc<V>,
+        /// What the object is now; of the same uid.
+        new: Arc<V>,
+    },
+    /// The object is gone.
+    Deleted {
+        /// The last known state.
+        last: Arc<V>,
+        /// How its end was learnt of.
+        end: End,
+    },
+}
+
+/// A watch, a store, and subscribers. Cheap to clone; clones are the same informer.
+pub struct SharedInformer<V>(Arc<Shared<V>>);
+
+/// How a subscriber wants to be served.
+#[derive(Clone, Debug, Default)]
+pub struct SubscribeOptions {
+    /// What it is called in logs and in the list of subscribers.
+    pub name: String,
+    /// How often it looks again at everything: a [`Change::Updated`] with the same object twice. Never, by default.
+    pub resync: Option<Duration>,
+}
+
+/// What an informer is doing, for people.
+#[derive(Clone, Debug)]
+pub struct InformerState {
+    /// What it watches.
+    pub target: Target,
+    /// How many objects the store holds.
+    pub objects: usize,
+    /// The version the store shows; `None` before the first list.
+    pub reached: Option<ResourceVersion>,
+    /// Whether the first list is in the store.
+    pub synced: bool,
+    /// How many keys wait to be put into the store.
+    pub queued: usize,
+    /// Who listens.
+    pub subscribers: Vec<SubscriberState>,
+}
+
+/// What a subscriber is doing, for people.
+#[derive(Clone, Debug)]
+pub struct SubscriberState {
+    /// What it is called.
+    pub name: String,
+    /// How many objects it has yet to look at.
+    pub pending: usize,
+    /// Whether it has been through the initial state.
+    pub synced: bool,
+    /// How often its handler panicked.
+    pub panics: u64,
+}
+
+type Transform<V> = Box<dyn Fn(&mut V) + Send + Sync>;
+
+struct Shared<V> {
+    target: Target,
+    fifo: DeltaFifo<V>,
+    store: Arc<Store<V>>,
+    lister: Lister<V>,
+    /// Held while a batch goes into the store and to the subscribers, so that a new one misses nothing and sees nothing
+    /// twice.
+    subscribers: Mutex<Vec<Arc<Subscriber<V>>>>,
+    synced: watch::Sender<bool>,
+    transform: OnceLock<Transform<V>>,
+    /// None for an informer outside of a factory.
+    metrics: Option<InformerMetrics>,
+    runtime: Handle,
+    stop: CancellationToken,
+}
+
+/// What a batch leaves to be told once no lock is held.
+struct Told {
+    list: Option<ListInfo>,
+    went_back: bool,
+    ended: Vec<Uid>,
+}
+
+// === impl SharedInformer ===
+
+impl<V: View> SharedInformer<V> {
+    /// An informer with an empty store. Nothing feeds it: use [`InformerFactory`](crate::factory::InformerFactory) for
+    /// one that watches a server, or [`sink`](SharedInformer::sink) and [`run`](SharedInformer::run) to feed it otherwise.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime: subscribers are tasks.
+    #[must_use]
+    pub fn new(target: Target, stop: CancellationToken) -> Self {
+        Self::with_metrics(target, stop, None)
+    }
+
+    pub(crate) fn with_metrics(target: Target, stop: CancellationToken, metrics: Option<InformerMetrics>) -> Self {
+        let store = Arc::new(Store::new());
+        Self(Arc::new(Shared {
+            target,
+            fifo: DeltaFifo::new(),
+            lister: Lister::new(Arc::clone(&store)),
+            store,
+            subscribers: Mutex::new(Vec::new()),
+            synced: watch::Sender::new(false),
+            transform: OnceLock::new(),
+            metrics,
+            runtime: Handle::current(),
+            stop,
+        }))
+    }
+
+    /// What it watches.
+    #[must_use]
+    pub fn target(&self) -> &Target {
+        &self.0.target
+    }
+
+    /// Reads the store.
+    #[must_use]
+    pub fn lister(&self) -> Lister<V> {
+        self.0.lister.clone()
+    }
+
+    /// The store itself.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store<V>> {
+        &self.0.store
+    }
+
+    /// What a consistency book asks of the store.
+    #[must_use]
+    pub fn ledger(&self) -> Arc<dyn Ledger> {
+        Arc::clone(&self.0.store) as Arc<dyn Ledger>
+    }
+
+    /// Finds objects by what `keys` reads off them: `None`, one key or several. Objects that are there already are
+    /// found too. Every call makes an index of its own: keep the handle.
+    pub fn index<K, I>(&self, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
+    where
+        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        I: IntoIterator<Item = K>,
+    {
+        self.0.store.index(keys)
+    }
+
+    /// The version the store shows, bookmarks included; `None` before the first list.
+    #[must_use]
+    pub fn reached(&self) -> Option<ResourceVersion> {
+        self.0.store.reached()
+    }
+
+    /// Whether the first list is in the store.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        *self.0.synced.borrow()
+    }
+
+    /// Waits until the first list is in the store.
+    pub async fn synced(&self) {
+        // The sender lives as long as `self`, so an error cannot come.
+        let _ = self.0.synced.subscribe().wait_for(|synced| *synced).await;
+    }
+
+    /// Calls `handler` for every change, in a task of its own; who comes late gets the state first.
+    ///
+    /// The subscription ends when it is dropped: keep it, or [`detach`](Subscription::detach) it.
+    pub fn subscribe(&self, handler: impl FnMut(&Change<V>) + Send + 'static) -> Subscription {
+        self.subscribe_with(SubscribeOptions::default(), handler)
+    }
+
+    /// As [`subscribe`](SharedInformer::subscribe), with options.
+    pub fn subscribe_with(
+        &self,
+        options: SubscribeOptions,
+        handler: impl FnMut(&Change<V>) + Send + 'static,
+    ) -> Subscription {
+        let (subscriber, subscription) = Subscriber::new(options, &self.0.stop);
+        {
+            let mut subscribers = self.0.subscribers.lock();
+            let listed = self.has_synced();
+            subscriber.backlog().seed(self.0.store.snapshot().iter(), listed);
+            subscribers.push(Arc::clone(&subscriber));
+        }
+        let informer = self.clone();
+        self.0.runtime.spawn(async move {
+            subscriber.run(handler, &informer).await;
+            informer.0.subscribers.lock().retain(|other| !Arc::ptr_eq(other, &subscriber));
+        });
+        subscription
+    }
+
+    /// Lets a function change every object before it is queued and stored, to leave out what nobody reads. It must not
+    /// change name, namespace, uid or resourceVersion. A function that panics leaves the object as far as it came.
+    ///
+    /// # Errors
+    /// The function, if there is one already.
+    pub fn transform(&self, transform: impl Fn(&mut V) + Send + Sync + 'static) -> Result<(), TransformSet> {
+        self.0.transform.set(Box::new(transform)).map_err(|_| TransformSet)
+    }
+
+    /// Lets every subscriber look again at everything, now.
+    pub fn resync(&self) {
+        self.0.fifo.resync(&*self.0.store);
+    }
+
+    /// What it is doing.
+    #[must_use]
+    pub fn state(&self) -> InformerState {
+        let subscribers = self.0.subscribers.lock().iter().map(|subscriber| subscriber.state()).collect();
+        InformerState {
+            target: self.0.target.clone(),
+            objects: self.0.store.len(),
+            reached: self.0.store.reached(),
+            synced: self.has_synced(),
+            queued: self.0.fifo.len(),
+            subscribers,
+        }
+    }
+
+    /// Where a reflector, or a test, puts what it reads.
+    #[must_use]
+    pub fn sink(&self) -> InformerSink<V> {
+        InformerSink::new(self.clone())
+    }
+
+    /// Moves what comes into the sink on to the store and the subscribers, until `stop`.
+    pub async fn run(&self, stop: &CancellationToken) {
+        loop {
+            let told = tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                told = self.0.fifo.pop(usize::MAX, |popped| Ok::<_, std::convert::Infallible>(self.take_in(popped))) => told,
+            };
+            let Ok(told) = told;
+            self.0.store.announce(told.list.as_ref(), told.went_back, &told.ended);
+        }
+    }
+
+    /// Waits until no subscriber runs any more: after the informer was stopped.
+    pub(crate) async fn subscribers_ended(&self) {
+        let subscribers = self.0.subscribers.lock().clone();
+        for subscriber in subscribers {
+            subscriber.ended().await;
+        }
+    }
+
+    pub(crate) fn runtime(&self) -> &Handle {
+        &self.0.runtime
+    }
+
+    /// One batch: into the store in one step, then to the subscribers.
+    fn take_in(&self, popped: &mut Popped<V>) -> Told {
+        let shared = &*self.0;
+        let timer = shared.metrics.as_ref().map(InformerMetrics::processing);
+        let subscribers = shared.subscribers.lock();
+        let is_watched = shared.store.is_watched();
+        let (applied, went_back) = shared.store.apply(popped, is_watched || !subscribers.is_empty());
+        for subscriber in &*subscribers {
+            subscriber.tell(&applied, popped.first_list);
+        }
+        if popped.list.is_some() {
+            shared.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
+        }
+        drop(subscribers);
+        drop(timer);
+        if let Some(metrics) = &shared.metrics {
+            metrics.took_in(popped.reached.as_ref());
+        }
+        let ended = if is_watched { applied.iter().filter_map(Applied::ended).cloned().collect() } else { Vec::new() };
+        Told { list: popped.list.take(), went_back, ended }
+    }
+
+    /// Lets one subscriber look again at everything.
+    fn resync_one(&self, subscriber: &Subscriber<V>) {
+        let _subscribers = self.0.subscribers.lock();
+        subscriber.backlog().again(self.0.store.snapshot().iter());
+    }
+
+    fn panicked(&self) {
+        if let Some(metrics) = &self.0.metrics {
+            metrics.handler_panicked();
+        }
+    }
+}
+
+impl<V> Clone for SharedInformer<V> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<V> fmt::Debug for SharedInformer<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedInformer").field("target", &self.0.target).finish_non_exhaustive()
+    }
+}
+
+/// An informer that has a transform already was given another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("this informer has a transform already")]
+pub struct TransformSet;
+
+// === impl Change ===
+
+impl<V: View> Change<V> {
+    /// The object as it is now, or as it last was.
+    #[must_use]
+    pub fn object(&self) -> &Arc<V> {
+        match self {
+            Self::Added { new, .. } | Self::Updated { new, .. } => new,
+            Self::Deleted { last, .. } => last,
+        }
+    }
+
+    /// What the subscriber saw before, if it had seen the object.
+    #[must_use]
+    pub fn old(&self) -> Option<&Arc<V>> {
+        match self {
+            Self::Added { .. } => None,
+            Self::Updated { old, .. } => Some(old),
+            Self::Deleted { last, .. } => Some(last),
+        }
+    }
+
+    /// Which object.
+    #[must_use]
+    pub fn key(&self) -> ObjectKey {
+        self.object().meta().key()
+    }
+
+    /// Whether nothing happened: the subscriber is asked to look again.
+    #[must_use]
+    pub fn is_resync(&self) -> bool {
+        matches!(self, Self::Updated { old, new } if Arc::ptr_eq(old, new))
+    }
+
+    /// Whether this is part of the state the subscriber began with.
+    #[must_use]
+    pub fn is_initial(&self) -> bool {
+        matches!(self, Self::Added { initial: true, .. })
+    }
+}
+
+impl<V> Clone for Change<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added { new, initial } => Self::Added { new: Arc::clone(new), initial: *initial },
+            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
+            Self::Deleted { last, end } => Self::Deleted { last: Arc::clone(last), end: *end },
+        }
+    }
+}
+
+impl<V: View> fmt::Debug for Change<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let at = |object: &Arc<V>| object.meta().resource_version.clone();
+        let key = self.key();
+        match self {
+            Self::Added { new, initial: true } => write!(f, "Added(initial) {key}@{}", at(new)),
+            Self::Added { new, initial: false } => write!(f, "Added {key}@{}", at(new)),
+            Self::Updated { new, .. } if self.is_resync() => write!(f, "Resync {key}@{}", at(new)),
+            Self::Updated { old, new } => write!(f, "Updated {key}@{}->{}", at(old), at(new)),
+            Self::Deleted { last, end: End::Observed } => write!(f, "Deleted {key}@{}", at(last)),
+            Self::Deleted { last, end: End::Missed } => write!(f, "Deleted(missed) {key}@{}", at(last)),
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! What one subscriber has yet to see: pure bookkeeping, coalesced per object.
+//!
+//! For each object there is at most one entry, whatever happened to it, so a subscriber that never comes back costs at
+//! most one entry per object that is there or that it has seen. What the subscriber saw last is not remembered for
+//! every object: while nothing is pending it is what the store shows.
+
+use std::sync::Arc;
+
+use steersman_model::View;
+
+use super::Change;
+use crate::delta_fifo::End;
+use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
+use crate::store::Applied;
+
+/// What a subscriber has yet to see of one object.
+pub(crate) enum Pending<V> {
+    /// It has never seen it.
+    Fresh { now: Arc<V>, initial: bool },
+    /// It last saw `seen`.
+    Changed { seen: Arc<V>, now: Arc<V> },
+    /// It has seen it, and the object is gone.
+    Gone { last: Arc<V>, end: End },
+    /// As [`Gone`](Pending::Gone), and another object has the name, which it has never seen.
+    Reborn { last: Arc<V>, end: End, now: Arc<V> },
+    /// It has seen it as it is, and is to look again.
+    Again { now: Arc<V> },
+}
+
+/// What a subscriber has yet to see.
+pub(crate) struct Backlog<V> {
+    entries: KeyedQueue<Pending<V>>,
+    /// Whether the first list is in.
+    listed: bool,
+    /// How many objects of the initial state the handler has not been through, those being handed to it included.
+    initial_left: usize,
+}
+
+/// Entries taken out to be handed over.
+pub(crate) struct Parcel<V> {
+    pub(crate) entries: Vec<Pending<V>>,
+    initial: usize,
+}
+
+// === impl Backlog ===
+
+impl<V: View> Backlog<V> {
+    pub(crate) fn new() -> Self {
+        Self { entries: KeyedQueue::new(), listed: false, initial_left: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether the handler has been through all of the initial state.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.listed && self.initial_left == 0
+    }
+
+    /// Gives a late subscriber the state first; `listed` tells whether that is a whole list already.
+    pub(crate) fn seed<'a>(&mut self, objects: impl Iterator<Item = &'a Arc<V>>, listed: bool) {
+        for now in objects {
+            self.add(Applied::Added(Arc::clone(now)), true);
+        }
+        self.listed = listed;
+    }
+
+    /// The first list has been added.
+    pub(crate) fn set_listed(&mut self) {
+        self.listed = true;
+    }
+
+    /// Lets the subscriber look again at what it has seen.
+    pub(crate) fn again<'a>(&mut self, objects: impl Iterator<Item = &'a Arc<V>>) {
+        for now in objects {
+            if !self.entries.contains(now.meta().into()) {
+                self.entries.push_back(Pending::Again { now: Arc::clone(now) });
+            }
+        }
+    }
+
+    /// Adds what happened to an object. Calls come in the order in which the store changed, and miss nothing.
+    pub(crate) fn add(&mut self, applied: Applied<V>, initial: bool) {
+        let key = KeyRef::from(applied.object().meta());
+        let Some(entry) = self.entries.get_mut(key) else {
+            let entry = match applied {
+                Applied::Added(now) => Pending::Fresh { now, initial },
+                Applied::Updated { old: seen, new: now } => Pending::Changed { seen, now },
+                Applied::Deleted { last, end } => Pending::Gone { last, end },
+                Applied::Synced(now) => Pending::Again { now },
+            };
+            self.initial_left += usize::from(entry.is_initial());
+            return self.entries.push_back(entry);
+        };
+        if let (Pending::Fresh { initial, .. }, Applied::Deleted { .. }) = (&*entry, &applied) {
+            self.initial_left -= usize::from(*initial);
+            self.entries.remove(key);
+            return;
+        }
+        entry.merge(applied);
+    }
+
+    /// Takes out the first entries, to be handed over without holding the backlog.
+    pub(crate) fn take(&mut self, entries_max: usize) -> Parcel<V> {
+        let mut entries = Vec::with_capacity(entries_max.min(self.entries.len()));
+        while entries.len() < entries_max
+            && let Some(entry) = self.entries.pop_front()
+        {
+            entries.push(entry);
+        }
+        let initial = entries.iter().filter(|entry| entry.is_initial()).count();
+        Parcel { entries, initial }
+    }
+
+    /// The handler has been through what was in a parcel.
+    pub(crate) fn handed_over(&mut self, initial: usize) {
+        self.initial_left -= initial;
+    }
+}
+
+// === impl Parcel ===
+
+impl<V> Parcel<V> {
+    pub(crate) fn initial(&self) -> usize {
+        self.initial
+    }
+}
+
+// === impl Pending ===
+
+impl<V: View> Pending<V> {
+    fn is_initial(&self) -> bool {
+        matches!(self, Self::Fresh { initial: true, .. })
+    }
+
+    /// What remains to be seen after one more thing has happened. `Fresh` and gone again is not for here: nothing
+    /// remains of it.
+    fn merge(&mut self, applied: Applied<V>) {
+        let seen = |entry: &Self| match entry {
+            Self::Changed { seen, .. } | Self::Again { now: seen } => Some(Arc::clone(seen)),
+            Self::Fresh { .. } | Self::Gone { .. } | Self::Reborn { .. } => None,
+        };
+        match applied {
+            Applied::Synced(_) => {}
+            Applied::Added(new) => match self {
+                Self::Gone { last, end } => *self = Self::Reborn { last: Arc::clone(last), end: *end, now: new },
+                Self::Fresh { now, .. } | Self::Changed { now, .. } | Self::Reborn { now, .. } => *now = new,
+                Self::Again { now } => *self = Self::Changed { seen: Arc::clone(now), now: new },
+            },
+            Applied::Updated { new, .. } => match self {
+                Self::Fresh { now, .. } | Self::Changed { now, .. } | Self::Reborn { now, .. } => *now = new,
+                Self::Again { now } => *self = Self::Changed { seen: Arc::clone(now), now: new },
+                // The store does not change what is gone.
+                Self::Gone { .. } => debug_assert!(false, "an update of an object that is gone"),
+            },
+            Applied::Deleted { last, end } => match self {
+                Self::Reborn { last: first, end, .. } => *self = Self::Gone { last: Arc::clone(first), end: *end },
+                _ if seen(self).is_some() => *self = Self::Gone { last, end },
+                _ => debug_assert!(false, "the end of an object that is not there"),
+            },
+        }
+    }
+
+    /// What the subscriber is told: one change, or two if one object took the name of another.
+    pub(crate) fn changes(self) -> (Change<V>, Option<Change<V>>) {
+        match self {
+            Self::Fresh { now: new, initial } => (Change::Added { new, initial }, None),
+            Self::Changed { seen: old, now: new } => (Change::Updated { old, new }, None),
+            Self::Gone { last, end } => (Change::Deleted { last, end }, None),
+            Self::Reborn { last, end, now: new } => {
+                (Change::Deleted { last, end }, Some(Change::Added { new, initial: false }))
+            }
+            Self::Again { now } => (Change::Updated { old: Arc::clone(&now), new: now }, None),
+        }
+    }
+}
+
+impl<V: View> Keyed for Pending<V> {
+    fn key(&self) -> KeyRef<'_> {
+        match self {
+            Self::Fresh { now: object, .. }
+            | Self::Changed { now: object, .. }
+            | Self::Gone { last: object, .. }
+            | Self::Reborn { now: object, .. }
+            | Self::Again { now: object } => object.meta().into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use steersman_base::{Istr, Meta};
+
+    use super::*;
+    use crate::test_objects::object;
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Put(u8),
+        Delete(u8),
+        Again,
+        Take(u8),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let step = prop_oneof![
+            6 => (0u8..5).prop_map(Step::Put),
+            4 => (0u8..5).prop_map(Step::Delete),
+            1 => Just(Step::Again),
+            3 => (1u8..4).prop_map(Step::Take),
+        ];
+        prop::collection::vec(step, 1..200)
+    }
+
+    /// What one subscriber believes, held against what it is told.
+    #[derive(Default)]
+    struct Believer(BTreeMap<Istr, Arc<Meta>>);
+
+    impl Believer {
+        fn hear(&mut self, change: &Change<Meta>) {
+            let name = change.object().name.clone();
+            match change {
+                Change::Added { new, .. } => {
+                    assert!(self.0.insert(name, Arc::clone(new)).is_none(), "{change:?}: it has one of that name");
+                }
+                Change::Updated { old, new } => {
+                    let seen = self.0.insert(name, Arc::clone(new)).expect("it has seen the object");
+                    assert!(Arc::ptr_eq(&seen, old), "{change:?}: `old` is what it saw last");
+                    assert_eq!(old.uid, new.uid, "{change:?}");
+                    let is_news = new.resource_version.is_newer_than(&old.resource_version);
+                    assert!(is_news || change.is_resync(), "{change:?}: in order");
+                }
+                Change::Deleted { last, .. } => {
+                    let seen = self.0.remove(&name).expect("it has seen the object");
+                    assert_eq!(seen.uid, last.uid, "{change:?}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_subscriber_that_believes_what_it_is_told_ends_with_the_truth(steps in steps(), late in 0usize..50) {
+            let mut store: BTreeMap<u8, Arc<Meta>> = BTreeMap::new();
+            let mut backlog = None;
+            let mut believer = Believer::default();
+            let mut ever_seen = 0;
+            for (at, step) in steps.into_iter().enumerate() {
+                if at == late {
+                    let mut fresh = Backlog::new();
+                    fresh.seed(store.values(), true);
+                    backlog = Some(fresh);
+                }
+                let mut applied = Vec::new();
+                match step {
+                    Step::Put(name) => {
+                        // A deletion in between gives the next one of the name another uid.
+                        let uid = store.get(&name).map_or_else(|| format!("{at}"), |held| held.uid.to_string());
+                        let new = object(&format!("n{name}#{uid}@{}", at + 1));
+                        applied.push(match store.insert(name, Arc::clone(&new)) {
+                            Some(old) => Applied::Updated { old, new },
+                            None => Applied::Added(new),
+                        });
+                    }
+                    Step::Delete(name) => applied.extend(
+                        store.remove(&name).map(|last| Applied::Deleted { last, end: End::Observed }),
+                    ),
+                    Step::Again => backlog.iter_mut().for_each(|backlog| backlog.again(store.values())),
+                    Step::Take(count) => if let Some(backlog) = &mut backlog {
+                        let parcel = backlog.take(usize::from(count));
+                        backlog.handed_over(parcel.initial());
+                        for entry in parcel.entries {
+                            let (first, second) = entry.changes();
+                            believer.hear(&first);
+                            second.iter().for_each(|change| believer.hear(change));
+                        }
+                        ever_seen = ever_seen.max(believer.0.len());
+                    },
+                }
+                if let Some(backlog) = &mut backlog {
+                    applied.into_iter().for_each(|change| backlog.add(change, false));
+                    prop_assert!(backlog.len() <= 5, "one entry per name at most");
+                }
+            }
+            let Some(mut backlog) = backlog else { return Ok(()) };
+            let parcel = backlog.take(usize::MAX);
+            backlog.handed_over(parcel.initial());
+            prop_assert!(backlog.is_synced());
+            for entry in parcel.entries {
+                let (first, second) = entry.changes();
+                believer.hear(&first);
+                second.iter().for_each(|change| believer.hear(change));
+            }
+            let believed: Vec<_> = believer.0.into_values().collect();
+            prop_assert_eq!(believed, store.into_values().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! One subscriber: its backlog, its task, and the handle by which it is ended.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::{Mutex, MutexGuard};
+use steersman_model::View;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, MissedTickBehavior};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::delivery::{Backlog, Pending};
+use super::{Change, SharedInformer, SubscribeOptions, SubscriberState};
+use crate::store::Applied;
+
+/// How many objects are handed to a handler before the backlog is looked at again: enough that its lock costs nothing
+/// per change, few enough that what is gone meanwhile is seldom shown.
+const PARCEL: usize = 64;
+
+/// Ends a subscription when dropped.
+#[derive(Debug)]
+#[must_use = "a subscription ends when it is dropped; `detach` it to keep it until the informer stops"]
+pub struct Subscription {
+    end: Option<DropGuard>,
+    progress: watch::Receiver<Progress>,
+}
+
+/// The other end of a [`Subscription`] to something that is not known yet.
+pub(crate) struct PendingSubscription {
+    progress: watch::Sender<Progress>,
+    stop: CancellationToken,
+}
+
+/// How far a subscriber has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Progress {
+    Starting,
+    Synced,
+    Ended,
+}
+
+pub(super) struct Subscriber<V> {
+    options: SubscribeOptions,
+    backlog: Mutex<Backlog<V>>,
+    news: Notify,
+    panics: AtomicU64,
+    progress: watch::Sender<Progress>,
+    stop: CancellationToken,
+}
+
+// === impl Subscription ===
+
+impl Subscription {
+    /// A subscription to something that is not known yet.
+    pub(crate) fn pending(stop: &CancellationToken) -> (Self, PendingSubscription) {
+        let stop = stop.child_token();
+        let (progress, seen) = watch::channel(Progress::Starting);
+        (Self { end: Some(stop.clone().drop_guard()), progress: seen }, PendingSubscription { progress, stop })
+    }
+
+    /// Whether the handler has been through the initial state.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        *self.progress.borrow() == Progress::Synced
+    }
+
+    /// Waits until the handler has been through the initial state, or is ended.
+    pub async fn synced(&self) {
+        // An error means that the task is gone, which is an end too.
+        let _ = self.progress.clone().wait_for(|progress| *progress >= Progress::Synced).await;
+    }
+
+    /// Lets the subscription go on until the informer stops.
+    pub fn detach(mut self) {
+        if let Some(end) = self.end.take() {
+            end.disarm();
+        }
+    }
+
+    /// Ends the subscription, and waits until the handler does not run any more.
+    pub async fn close(mut self) {
+        drop(self.end.take());
+        let _ = self.progress.wait_for(|progress| *progress == Progress::Ended).await;
+    }
+}
+
+// === impl PendingSubscription ===
+
+impl PendingSubscription {
+    /// Lets the subscription be about `actual` from now on, until it ends.
+    pub(crate) async fn follow(self, actual: Subscription) {
+        tokio::select! {
+            biased;
+            () = self.stop.cancelled() => {}
+            () = actual.synced() => {
+                self.progress.send_replace(Progress::Synced);
+                self.stop.cancelled().await;
+            }
+        }
+        actual.close().await;
+        self.progress.send_replace(Progress::Ended);
+    }
+}
+
+// === impl Subscriber ===
+
+impl<V: View> Subscriber<V> {
+    pub(super) fn new(options: SubscribeOptions, informer_stop: &CancellationToken) -> (Arc<Self>, Subscription) {
+        let stop = informer_stop.child_token();
+        let (progress, seen) = watch::channel(Progress::Starting);
+        let subscription = Subscription { end: Some(stop.clone().drop_guard()), progress: seen };
+        let subscriber = Self {
+            options,
+            backlog: Mutex::new(Backlog::new()),
+            news: Notify::new(),
+            panics: AtomicU64::new(0),
+            progress,
+            stop,
+        };
+        (Arc::new(subscriber), subscription)
+    }
+
+    pub(super) fn backlog(&self) -> MutexGuard<'_, Backlog<V>> {
+        self.backlog.lock()
+    }
+
+    /// Adds a batch to the backlog.
+    pub(super) fn tell(&self, applied: &[Applied<V>], first_list: bool) {
+        if applied.is_empty() && !first_list {
+            return;
+        }
+        {
+            let mut backlog = self.backlog.lock();
+            for change in applied {
+                backlog.add(change.clone(), first_list);
+            }
+            if first_list {
+                backlog.set_listed();
+            }
+        }
+        self.news.notify_one();
+    }
+
+    pub(super) async fn ended(&self) {
+        // The sender lives as long as `self`, so an error cannot come.
+        let _ = self.progress.subscribe().wait_for(|progress| *progress == Progress::Ended).await;
+    }
+
+    pub(super) fn state(&self) -> SubscriberState {
+        let backlog = self.backlog.lock();
+        SubscriberState {
+            name: self.options.name.clone(),
+            pending: backlog.len(),
+            synced: backlog.is_synced(),
+            panics: self.panics.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Hands the backlog to the handler, again and again, until the subscription ends.
+    pub(super) async fn run(&self, mut handler: impl FnMut(&Change<V>), informer: &SharedInformer<V>) {
+        let mut resync = self.options.resync.map(|period| {
+            let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            ticks
+        });
+        while !self.stop.is_cancelled() {
+            if self.deliver(&mut handler, informer) {
+                // Handlers may keep this up for long; others want the thread too.
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let tick = async {
+                match &mut resync {
+                    Some(ticks) => ticks.tick().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                _ = tick => informer.resync_one(self),
+                () = self.news.notified() => {}
+            }
+        }
+        self.progress.send_replace(Progress::Ended);
+    }
+
+    /// Hands over one parcel; the answer is whether there was anything in it.
+    fn deliver(&self, handler: &mut impl FnMut(&Change<V>), informer: &SharedInformer<V>) -> bool {
+        let parcel = self.backlog.lock().take(PARCEL);
+        let (initial, is_something) = (parcel.initial(), !parcel.entries.is_empty());
+        for entry in parcel.entries {
+            if self.stop.is_cancelled() {
+                return false;
+            }
+            self.hand_over(entry, handler, informer);
+        }
+        let is_synced = {
+            let mut backlog = self.backlog.lock();
+            backlog.handed_over(initial);
+            backlog.is_synced()
+        };
+        if is_synced && *self.progress.borrow() == Progress::Starting {
+            self.progress.send_replace(Progress::Synced);
+        }
+        is_something
+    }
+
+    fn hand_over(&self, entry: Pending<V>, handler: &mut impl FnMut(&Change<V>), informer: &SharedInformer<V>) {
+        let (first, second) = entry.changes();
+        for change in [Some(first), second].into_iter().flatten() {
+            if catch_unwind(AssertUnwindSafe(|| handler(&change))).is_err() {
+                self.panics.fetch_add(1, Ordering::Relaxed);
+                informer.panicked();
+                tracing::error!(
+                    resource = %informer.target(),
+                    subscriber = self.options.name,
+                    change = ?change,
+                    "a subscriber panicked; it goes on with the next change"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Which failure an error is.
+//!
+//! Pure: an error in, its consequences out.
+
+use super::state::Failure;
+use crate::wire::{ApiStatus, WireError};
+
+/// What a reflector is troubled by, for people and for who waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProblemKind {
+    /// Not allowed to list or watch it, or not known to the server (401, 403).
+    Forbidden,
+    /// The API does not exist, or no longer (404).
+    NotFound,
+    /// The server is busy (429).
+    Throttled,
+    /// The version is gone or not there yet; a list follows (410, *too large resource version*).
+    Expired,
+    /// No connection, no answer, or 5xx.
+    Unreachable,
+    /// An answer that cannot be read, or a request that is not understood.
+    BadAnswer,
+}
+
+/// What an error means for the state machine.
+pub(super) fn classify(error: &WireError) -> Failure {
+    match error {
+        WireError::Status(status) => classify_status(status),
+        WireError::Connection(_) | WireError::Silent(_) | WireError::Truncated { .. } => {
+            Failure::Broken { retry_after: None }
+        }
+        WireError::TooLarge { .. }
+        | WireError::Malformed { .. }
+        | WireError::WrongKind { .. }
+        | WireError::Object { .. } => Failure::Garbage,
+        WireError::Request(_) => Failure::Refused,
+    }
+}
+
+fn classify_status(status: &ApiStatus) -> Failure {
+    let retry_after = status.retry_after;
+    if status.is_expired() {
+        return Failure::Expired;
+    }
+    if status.is_version_too_large() {
+        return Failure::VersionTooLarge { retry_after };
+    }
+    match status.code {
+        401 | 403 => Failure::Denied,
+        404 => Failure::NotFound,
+        406 | 415 => Failure::NotAcceptable,
+        429 => Failure::Throttled { retry_after },
+        400..500 => Failure::Refused,
+        _ => Failure::Broken { retry_after },
+    }
+}
+
+/// What an error is called.
+pub(super) fn problem_kind(error: &WireError) -> ProblemKind {
+    match classify(error) {
+        Failure::Denied => ProblemKind::Forbidden,
+        Failure::NotFound => ProblemKind::NotFound,
+        Failure::Throttled { .. } => ProblemKind::Throttled,
+        Failure::Expired | Failure::VersionTooLarge { .. } => ProblemKind::Expired,
+        Failure::Broken { .. } => ProblemKind::Unreachable,
+        Failure::Refused | Failure::NotAcceptable | Failure::Garbage => ProblemKind::BadAnswer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn codes_and_reasons_tell_what_to_do() {
+        let status = |code, reason: &str, message: &str| ApiStatus {
+            code,
+            reason: reason.into(),
+            message: message.into(),
+            retry_after: Some(Duration::from_secs(1)),
+            causes: Vec::new(),
+        };
+        let wait = Some(Duration::from_secs(1));
+        let check = |status: ApiStatus, want: Failure| {
+            let shown = status.to_string();
+            assert_eq!(classify(&WireError::Status(Box::new(status))), want, "{shown}");
+        };
+        check(status(410, "Expired", "too old resource version"), Failure::Expired);
+        check(status(410, "Gone", ""), Failure::Expired);
+        check(status(0, "Expired", ""), Failure::Expired);
+        check(
+            status(504, "Timeout", "Too large resource version: 9, current: 3"),
+            Failure::VersionTooLarge { retry_after: wait },
+        );
+        let caused =
+            ApiStatus { causes: vec![("ResourceVersionTooLarge".into(), String::new())], ..status(504, "Timeout", "") };
+        check(caused, Failure::VersionTooLarge { retry_after: wait });
+        check(status(504, "Timeout", "no time"), Failure::Broken { retry_after: wait });
+        check(status(429, "TooManyRequests", ""), Failure::Throttled { retry_after: wait });
+        check(status(500, "InternalError", ""), Failure::Broken { retry_after: wait });
+        check(status(503, "", ""), Failure::Broken { retry_after: wait });
+        check(status(401, "Unauthorized", ""), Failure::Denied);
+        check(status(403, "Forbidden", ""), Failure::Denied);
+        check(status(404, "NotFound", ""), Failure::NotFound);
+        check(status(406, "NotAcceptable", ""), Failure::NotAcceptable);
+        check(status(415, "", ""), Failure::NotAcceptable);
+        check(status(400, "BadRequest", ""), Failure::Refused);
+        check(status(422, "Invalid", ""), Failure::Refused);
+        check(status(307, "", ""), Failure::Broken { retry_after: wait });
+    }
+
+    #[test]
+    fn a_cut_connection_is_broken_and_bad_bytes_are_garbage() {
+        assert_eq!(classify(&WireError::Truncated { what: "x" }), Failure::Broken { retry_after: None });
+        assert_eq!(classify(&WireError::Silent(Duration::ZERO)), Failure::Broken { retry_after: None });
+        assert_eq!(classify(&WireError::TooLarge { what: "x", limit: 1 }), Failure::Garbage);
+    }
+}

@@ -1,0 +1,361 @@
+//! The shell: does what the state says, and tells how it came out.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use steersman_base::ResourceVersion;
+use steersman_model::{Encoded, View};
+use tokio::sync::watch;
+use tokio::task::coop::consume_budget;
+use tokio::time::{Instant, sleep};
+use tracing::{debug, info, warn};
+
+use super::backoff::Backoff;
+use super::failure::{classify, problem_kind};
+use super::order::{Departed, Direction, is_stale};
+use super::staging::Staging;
+use super::state::{Failure, Outcome, PAGE_ITEMS, Pages, SHORT_WATCH, State, Wait};
+use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, ReflectorState, WatchEnd};
+use crate::sink::{Sink, WatchEvent};
+use crate::target::Target;
+use crate::wire::{
+    Accept, Answer, Expected, ListDecoder, ListQuery, RawEvent, WatchDecoder, WatchQuery, WireError, list_request,
+    peek, send, watch_request,
+};
+
+/// A reflector at work.
+pub(super) struct Run<'a, V, S> {
+    client: &'a Client,
+    target: &'a Target,
+    options: &'a ReflectorOptions,
+    state: &'a watch::Sender<ReflectorState>,
+    sink: S,
+    expected: Expected,
+    accept: Accept,
+    random: fastrand::Rng,
+    started: Instant,
+    backoff: Backoff,
+    failures: u32,
+    /// The version that the sink has reached: where a watch goes on.
+    version: ResourceVersion,
+    /// Whether a list was completed before, so that the sink knows objects.
+    listed: bool,
+    /// Whether the server was seen to send bookmarks.
+    bookmarks: bool,
+    departed: Departed,
+    /// The watch that a streaming list has become.
+    open: Option<OpenWatch>,
+    view: std::marker::PhantomData<fn() -> V>,
+}
+
+/// A watch that the server has answered.
+struct OpenWatch {
+    answer: Answer,
+    decoder: WatchDecoder,
+    opened: Instant,
+    timeout: Duration,
+    events: u64,
+}
+
+/// How long after its timeout a watch may still be open: time for the server's clock and for the last bytes.
+const TIMEOUT_SLACK: Duration = Duration::from_secs(30);
+
+// === impl Run ===
+
+impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
+    pub(super) fn new(reflector: &'a Reflector<V>, sink: S) -> Self {
+        Self {
+            client: &reflector.client,
+            target: &reflector.target,
+            options: &reflector.options,
+            state: &reflector.state,
+            sink,
+            expected: Expected::new(&reflector.target.resource, V::PROJECTION),
+            accept: Accept::of::<V>(),
+            random: reflector.options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
+            started: Instant::now(),
+            backoff: Backoff::default(),
+            failures: 0,
+            version: ResourceVersion::default(),
+            listed: false,
+            bookmarks: false,
+            departed: Departed::default(),
+            open: None,
+            view: std::marker::PhantomData,
+        }
+    }
+
+    /// Goes from state to state, for ever.
+    pub(super) async fn drive(&mut self) -> Infallible {
+        let mut state = State::start(self.options.lists);
+        loop {
+            let outcome = match state {
+                State::Streaming => self.stream_list().await,
+                State::Paging { pages, .. } => self.page_list(pages).await,
+                State::Watching { .. } => self.watch().await,
+            };
+            let step = state.next(outcome);
+            debug!(resource = %self.target, ?state, ?outcome, next = ?step.next, "reflector step");
+            state = step.next;
+            if let Wait::BackOff { at_least } = step.wait {
+                let wait = self.backoff.next(self.started.elapsed(), self.random.f64(), at_least);
+                self.enter(Phase::Waiting);
+                sleep(wait).await;
+            }
+        }
+    }
+
+    async fn stream_list(&mut self) -> Outcome {
+        self.enter(Phase::Listing);
+        let begun = Instant::now();
+        match self.try_stream_list(begun).await {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                self.options.metrics.list_failed(ListKind::Streamed);
+                self.failed(&error, 0)
+            }
+        }
+    }
+
+    async fn try_stream_list(&mut self, begun: Instant) -> Result<Outcome, WireError> {
+        self.sink.listing();
+        let mut open = self.open_watch(None).await?;
+        let mut staging = Staging::new();
+        loop {
+            while let Some(event) = open.decoder.next_event()? {
+                match event {
+                    RawEvent::Added(object) | RawEvent::Modified(object) => staging.put(self.listed_object(object)?),
+                    RawEvent::Deleted(object) => staging.remove(&self.decode(object)?.meta().key()),
+                    RawEvent::Bookmark(bookmark) if bookmark.initial_events_end => {
+                        self.complete(ListKind::Streamed, staging, bookmark.version, begun)?;
+                        self.open = Some(open);
+                        return Ok(Outcome::Listed);
+                    }
+                    RawEvent::Bookmark(_) => {}
+                    RawEvent::Error(status) => return Err(WireError::Status(Box::new(status))),
+                }
+                open.events += 1;
+            }
+            match open.answer.chunk(self.options.list_patience).await? {
+                Some(chunk) => open.decoder.feed(&chunk),
+                None => {
+                    open.decoder.finish()?;
+                    return Ok(Outcome::Ended { lived: open.opened.elapsed(), events: open.events });
+                }
+            }
+            consume_budget().await;
+        }
+    }
+
+    async fn page_list(&mut self, pages: Pages) -> Outcome {
+        self.enter(Phase::Listing);
+        match self.try_page_list(pages, Instant::now()).await {
+            Ok(()) => Outcome::Listed,
+            Err(error) => {
+                self.options.metrics.list_failed(ListKind::Paged);
+                self.failed(&error, 0)
+            }
+        }
+    }
+
+    async fn try_page_list(&mut self, pages: Pages, begun: Instant) -> Result<(), WireError> {
+        self.sink.listing();
+        let limit = (pages == Pages::Limited).then_some(PAGE_ITEMS);
+        let patience = self.options.list_patience;
+        let mut staging = Staging::new();
+        let (mut token, mut version) = (String::new(), None);
+        loop {
+            let request = list_request(self.target, ListQuery { limit, continue_token: &token }, self.accept)?;
+            let mut answer = send(self.client, request, patience).await?;
+            let mut decoder = ListDecoder::new(answer.format, self.expected.clone());
+            while let Some(chunk) = answer.chunk(patience).await? {
+                decoder.feed(&chunk);
+                while let Some(item) = decoder.next_item()? {
+                    staging.put(self.listed_object(item)?);
+                }
+                consume_budget().await;
+            }
+            let meta = decoder.finish()?;
+            // All pages are of one version; the first says it.
+            let version = version.get_or_insert(meta.resource_version);
+            token = meta.continue_token;
+            if token.is_empty() {
+                let version = std::mem::take(version);
+                return self.complete(ListKind::Paged, staging, version, begun);
+            }
+        }
+    }
+
+    /// Hands a whole list to the sink.
+    fn complete(
+        &mut self,
+        kind: ListKind,
+        staging: Staging<V>,
+        version: ResourceVersion,
+        begun: Instant,
+    ) -> Result<(), WireError> {
+        if version.is_empty() {
+            let problem = "it has no resourceVersion, so no watch can follow it".to_owned();
+            return Err(WireError::Malformed { what: "a list", problem, offset: 0 });
+        }
+        let objects = staging.into_objects();
+        debug!(resource = %self.target, items = objects.len(), %version, ?kind, "listed");
+        self.options.metrics.listed(kind, objects.len(), begun.elapsed());
+        self.options.metrics.reached(&version);
+        self.version = version.clone();
+        self.listed = true;
+        self.departed.clear();
+        self.sink.replace(objects, version);
+        self.works(Phase::Watching);
+        Ok(())
+    }
+
+    /// An item of a list: the known allocation if nothing changed, without decoding.
+    fn listed_object(&self, object: Encoded<'_>) -> Result<Arc<V>, WireError> {
+        if self.listed
+            && let Some(peeked) = peek(object)
+            && let Some(known) = self.sink.known(&peeked.key)
+            && !peeked.resource_version.is_empty()
+            && known.meta().uid == peeked.uid
+            && known.meta().resource_version == peeked.resource_version
+        {
+            return Ok(known);
+        }
+        self.decode(object).map(Arc::new)
+    }
+
+    async fn watch(&mut self) -> Outcome {
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => {
+                let from = self.version.clone();
+                match self.open_watch(Some(&from)).await {
+                    Ok(open) => open,
+                    Err(error) => return self.failed(&error, 0),
+                }
+            }
+        };
+        self.works(Phase::Watching);
+        let result = self.follow(&mut open).await;
+        let (lived, events) = (open.opened.elapsed(), open.events);
+        let end = match &result {
+            Ok(()) if events == 0 && lived < SHORT_WATCH => WatchEnd::Short,
+            Ok(()) => WatchEnd::Graceful,
+            Err(_) => WatchEnd::Failed,
+        };
+        self.options.metrics.watch_ended(end, events, lived);
+        match result {
+            Ok(()) => Outcome::Ended { lived, events },
+            Err(error) => self.failed(&error, events),
+        }
+    }
+
+    async fn open_watch(&mut self, from: Option<&ResourceVersion>) -> Result<OpenWatch, WireError> {
+        let (shortest, longest) =
+            (self.options.watch_timeout.start().as_secs(), self.options.watch_timeout.end().as_secs());
+        let seconds = u32::try_from(self.random.u64(shortest..=longest.max(shortest))).unwrap_or(u32::MAX);
+        let request = watch_request(self.target, WatchQuery { from, timeout_seconds: seconds }, self.accept)?;
+        let opened = Instant::now();
+        self.options.metrics.watch_started();
+        let answer = send(self.client, request, self.options.list_patience).await?;
+        let decoder = WatchDecoder::new(answer.format, self.expected.clone());
+        Ok(OpenWatch { answer, decoder, opened, timeout: Duration::from_secs(u64::from(seconds)), events: 0 })
+    }
+
+    /// Hands events to the sink until the watch ends.
+    async fn follow(&mut self, open: &mut OpenWatch) -> Result<(), WireError> {
+        loop {
+            while let Some(event) = open.decoder.next_event()? {
+                self.take(event)?;
+                open.events += 1;
+            }
+            self.options.metrics.reached(&self.version);
+            let patience = if self.bookmarks { self.options.watch_patience } else { open.timeout + TIMEOUT_SLACK };
+            match open.answer.chunk(patience).await? {
+                Some(chunk) => open.decoder.feed(&chunk),
+                None => return open.decoder.finish(),
+            }
+            consume_budget().await;
+        }
+    }
+
+    fn take(&mut self, event: RawEvent<'_>) -> Result<(), WireError> {
+        let (object, direction, made): (_, _, fn(Arc<V>) -> WatchEvent<V>) = match event {
+            RawEvent::Added(object) => (object, Direction::Here, WatchEvent::Added),
+            RawEvent::Modified(object) => (object, Direction::Here, WatchEvent::Modified),
+            RawEvent::Deleted(object) => (object, Direction::Gone, WatchEvent::Deleted),
+            RawEvent::Bookmark(bookmark) => {
+                self.bookmarks = true;
+                // A bookmark of a server that lags behind the one before says nothing.
+                if !self.version.is_newer_than(&bookmark.version) {
+                    self.version = bookmark.version.clone();
+                    self.sink.reached(bookmark.version);
+                }
+                return Ok(());
+            }
+            RawEvent::Error(status) => return Err(WireError::Status(Box::new(status))),
+        };
+        let object = self.decode(object)?;
+        let meta = object.meta();
+        let known = self.sink.known(&meta.key());
+        let stale = known.is_some_and(|known| is_stale(direction, meta, known.meta())) || self.departed.is_stale(meta);
+        if stale {
+            self.options.metrics.stale_event();
+            debug!(resource = %self.target, object = %meta.key(), version = %meta.resource_version, "stale event dropped");
+            return Ok(());
+        }
+        if direction == Direction::Gone {
+            self.departed.note(meta);
+        }
+        if !meta.resource_version.is_empty() && !self.version.is_newer_than(&meta.resource_version) {
+            self.version = meta.resource_version.clone();
+        }
+        self.sink.apply(made(Arc::new(object)));
+        Ok(())
+    }
+
+    fn decode(&self, object: Encoded<'_>) -> Result<V, WireError> {
+        V::decode(object).map_err(|source| {
+            let name = peek(object).map_or_else(|| "an object".to_owned(), |peeked| peeked.key.to_string());
+            WireError::Object { object: format!("{} {name}", self.expected.kind()), source }
+        })
+    }
+
+    /// What a failure leads to; told to whom it concerns. A first failure of its kind is a warning, more of it are noise.
+    fn failed(&mut self, error: &WireError, events: u64) -> Outcome {
+        let mut failure = classify(error);
+        if failure == Failure::NotAcceptable {
+            match self.accept.fall_back() {
+                Some(plain) => self.accept = plain,
+                None => failure = Failure::Refused,
+            }
+        }
+        self.failures += 1;
+        let kind = problem_kind(error);
+        let told = self.state.borrow().problem.as_ref().is_some_and(|problem| problem.kind == kind);
+        match kind {
+            _ if told => debug!(resource = %self.target, %error, "list or watch failed again"),
+            ProblemKind::Expired => info!(resource = %self.target, %error, "list or watch expired"),
+            _ => warn!(resource = %self.target, %error, "list or watch failed"),
+        }
+        let problem = Problem { kind, message: error.to_string().into(), failures: self.failures };
+        self.state.send_modify(|state| state.problem = Some(problem));
+        Outcome::Failed { failure, events }
+    }
+
+    fn works(&mut self, phase: Phase) {
+        self.failures = 0;
+        self.state.send_if_modified(|state| {
+            let next = ReflectorState { phase, problem: None };
+            let changed = *state != next;
+            *state = next;
+            changed
+        });
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.state.send_if_modified(|state| std::mem::replace(&mut state.phase, phase) != phase);
+    }
+}

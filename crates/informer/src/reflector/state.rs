@@ -1,0 +1,228 @@
+//! What a reflector does next.
+//!
+//! Pure: (state, outcome) → next state and how long to wait. The shell in `reflector.rs` does what a state says, tells the
+//! outcome, and waits; every rule of recovery is in this one function, and in the table that tests it.
+//!
+//! ```text
+//!            ┌────────── refused, broken ─────────┐
+//!            ▼                                    │
+//!   Paging ──┴─ listed ─► Watching ◄─ synced ─ Streaming ◄── start
+//!     ▲ │ 410 on continue:  │ ▲                 ▲   │
+//!     └─┘ all at once       └─┘ ended, broken   │   └─ throttled, not found
+//!                           └─── 410, too large, vanished, twice garbage ───► back to the list
+//! ```
+//!
+//! 1. A list, first or again, is always consistent: no state lists from a version.
+//! 2. What is lost is listed again, what is not lost is never: a watch that ends or breaks goes on from the version it reached.
+//! 3. A server that refuses streaming lists is not asked for one again; one that breaks while streaming is asked for pages
+//!    next, and the other way round, so that neither way of listing can block the resource.
+//! 4. A watch that ends at its timeout starts again at once. Everything else waits: at least the back-off, and at least
+//!    what the server asked for.
+
+use std::time::Duration;
+
+use super::Lists;
+
+/// What the reflector is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// One request brings the state and stays open as the watch.
+    Streaming,
+    /// The state is asked for page by page.
+    Paging {
+        pages: Pages,
+        /// Whether the next list may stream.
+        streaming: Streaming,
+    },
+    /// Changes are followed from the version reached.
+    Watching {
+        /// How often in a row the watch brought nothing but something unreadable.
+        spoiled: u8,
+        /// Whether the next list may stream.
+        streaming: Streaming,
+    },
+}
+
+/// How much is asked for at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pages {
+    /// Pages of [`PAGE_ITEMS`].
+    Limited,
+    /// All in one answer, which cannot expire between pages. It is decoded as it arrives, so it costs us nothing more.
+    Whole,
+}
+
+/// Whether the server is known to refuse streaming lists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Streaming {
+    Possible,
+    Refused,
+}
+
+/// How what a state does came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The list is complete; the store was replaced.
+    Listed,
+    /// The watch ended without an error.
+    Ended { lived: Duration, events: u64 },
+    /// Something failed, `events` of a watch having been applied before.
+    Failed { failure: Failure, events: u64 },
+}
+
+/// Why something failed, as far as it makes a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Failure {
+    /// 410: the version, or the continue token, is too old.
+    Expired,
+    /// The version is newer than the server's.
+    VersionTooLarge { retry_after: Option<Duration> },
+    /// 429.
+    Throttled { retry_after: Option<Duration> },
+    /// 401, 403.
+    Denied,
+    /// 404: the API is not, or no longer, there.
+    NotFound,
+    /// 400, 405, 422: the request is not understood.
+    Refused,
+    /// 406, 415: the server has none of the encodings asked for.
+    NotAcceptable,
+    /// No connection, a broken one, silence, 5xx.
+    Broken { retry_after: Option<Duration> },
+    /// Bytes that are not what they should be.
+    Garbage,
+}
+
+/// How long to wait before the next state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wait {
+    No,
+    /// The back-off, and no less than the server asked for.
+    BackOff {
+        at_least: Option<Duration>,
+    },
+}
+
+/// What comes next, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) next: State,
+    pub(super) wait: Wait,
+}
+
+/// A page. client-go's pager asks for as many.
+pub(super) const PAGE_ITEMS: u32 = 500;
+/// A watch that ends this soon without an event is refused in all but name (client-go: "very short watch").
+pub(super) const SHORT_WATCH: Duration = Duration::from_secs(1);
+/// So often an unreadable watch starts again where it was; then a list gets round what cannot be read.
+const SPOILED_MAX: u8 = 2;
+
+// === impl State ===
+
+impl State {
+    /// Where a reflector starts.
+    pub(super) const fn start(lists: Lists) -> Self {
+        match lists {
+            Lists::Streamed => Self::Streaming,
+            Lists::Paged => Self::paging(Streaming::Refused),
+        }
+    }
+
+    /// What follows from an outcome.
+    pub(super) fn next(self, outcome: Outcome) -> Step {
+        match (self, outcome) {
+            (Self::Streaming, Outcome::Listed) => at_once(Self::watching(Streaming::Possible)),
+            (Self::Paging { streaming, .. } | Self::Watching { streaming, .. }, Outcome::Listed) => {
+                at_once(Self::watching(streaming))
+            }
+            // The stream ended before its list did: a server that does not know streaming lists, or has no time for one.
+            (Self::Streaming, Outcome::Ended { .. }) => back_off(Self::paging(Streaming::Possible), None),
+            // Cannot be: a page is complete or an error.
+            (Self::Paging { .. }, Outcome::Ended { .. }) => back_off(self, None),
+            (Self::Watching { streaming, .. }, Outcome::Ended { lived, events }) => {
+                let again = Self::watching(streaming);
+                if events == 0 && lived < SHORT_WATCH { back_off(again, None) } else { at_once(again) }
+            }
+            (Self::Streaming, Outcome::Failed { failure, .. }) => after_streaming(failure),
+            (Self::Paging { pages, streaming }, Outcome::Failed { failure, .. }) => {
+                after_paging(pages, streaming, failure)
+            }
+            (Self::Watching { spoiled, streaming }, Outcome::Failed { failure, events }) => {
+                let spoiled = if events > 0 { 0 } else { spoiled };
+                after_watching(spoiled, streaming, failure)
+            }
+        }
+    }
+
+    const fn paging(streaming: Streaming) -> Self {
+        Self::Paging { pages: Pages::Limited, streaming }
+    }
+
+    const fn watching(streaming: Streaming) -> Self {
+        Self::Watching { spoiled: 0, streaming }
+    }
+
+    /// The first way of listing that the server may know.
+    const fn listing(streaming: Streaming) -> Self {
+        match streaming {
+            Streaming::Possible => Self::Streaming,
+            Streaming::Refused => Self::paging(Streaming::Refused),
+        }
+    }
+}
+
+fn after_streaming(failure: Failure) -> Step {
+    match failure {
+        Failure::Refused => at_once(State::paging(Streaming::Refused)),
+        // Perhaps only the verb `watch` is denied: the pages will tell.
+        Failure::Denied => at_once(State::paging(Streaming::Possible)),
+        Failure::NotAcceptable => at_once(State::Streaming),
+        Failure::Throttled { retry_after } | Failure::VersionTooLarge { retry_after } => {
+            back_off(State::Streaming, retry_after)
+        }
+        Failure::NotFound => back_off(State::Streaming, None),
+        Failure::Broken { retry_after } => back_off(State::paging(Streaming::Possible), retry_after),
+        Failure::Expired | Failure::Garbage => back_off(State::paging(Streaming::Possible), None),
+    }
+}
+
+fn after_paging(pages: Pages, streaming: Streaming, failure: Failure) -> Step {
+    let here = State::Paging { pages, streaming };
+    match failure {
+        // The pages took longer than the server keeps history: as client-go's pager, ask for all at once.
+        Failure::Expired if pages == Pages::Limited => at_once(State::Paging { pages: Pages::Whole, streaming }),
+        Failure::NotAcceptable => at_once(here),
+        Failure::Throttled { retry_after } => back_off(here, retry_after),
+        Failure::VersionTooLarge { retry_after } | Failure::Broken { retry_after } => {
+            back_off(State::listing(streaming), retry_after)
+        }
+        Failure::Expired | Failure::Denied | Failure::NotFound | Failure::Refused | Failure::Garbage => {
+            back_off(State::listing(streaming), None)
+        }
+    }
+}
+
+fn after_watching(spoiled: u8, streaming: Streaming, failure: Failure) -> Step {
+    let again = State::watching(streaming);
+    match failure {
+        // The wait spreads the lists of many reflectors whose versions expired together.
+        Failure::Expired | Failure::NotFound | Failure::Refused => back_off(State::listing(streaming), None),
+        Failure::VersionTooLarge { retry_after } => back_off(State::listing(streaming), retry_after),
+        Failure::Garbage if spoiled + 1 >= SPOILED_MAX => back_off(State::listing(streaming), None),
+        Failure::Garbage => back_off(State::Watching { spoiled: spoiled + 1, streaming }, None),
+        Failure::NotAcceptable => at_once(again),
+        Failure::Denied => back_off(again, None),
+        Failure::Throttled { retry_after } | Failure::Broken { retry_after } => back_off(again, retry_after),
+    }
+}
+
+const fn at_once(next: State) -> Step {
+    Step { next, wait: Wait::No }
+}
+
+const fn back_off(next: State, at_least: Option<Duration>) -> Step {
+    Step { next, wait: Wait::BackOff { at_least } }
+}
+
+#[cfg(test)]
+mod tests;

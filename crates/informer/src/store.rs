@@ -1,0 +1,351 @@
+//! What the cluster looks like, as far as we know: objects by key, and indexes over them.
+//!
+//! Guarantees:
+//! 1. **One batch, one step.** Readers see a batch (a whole list, for instance) either not at all or complete, in
+//!    objects and in every index.
+//! 2. **Readers hold nothing.** Every answer is a value of its own; a snapshot costs one pointer per 128 objects, and
+//!    what is in it can be looked at for as long as one likes.
+//! 3. **Unchanged objects stay.** An object that comes again with the same uid and resourceVersion keeps its `Arc`.
+//! 4. **Small.** Keys are not stored beside the objects: 8 bytes for the slot, about 8 for the key table, and 4 to 10
+//!    per index in which the object is found.
+//! 5. **It knows how far it is**: [`reached`](Store::reached), bookmarks included. Who waits for a version, or for the
+//!    end of an object, is woken by the store.
+
+pub mod index;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+use std::fmt;
+use std::sync::Arc;
+
+use hashbrown::HashTable;
+use parking_lot::{Mutex, RwLock};
+use steersman_base::{ObjectKey, ResourceVersion, Uid};
+use steersman_model::View;
+use tokio::sync::watch;
+
+pub use self::index::Index;
+use self::index::{AnyIndex, IndexTable};
+use self::slots::Slots;
+pub use self::slots::Snapshot;
+pub use self::wait::{Advance, Ledger, Waited, Watcher};
+use crate::delta_fifo::{Delta, Deltas, End, Known, ListInfo, Popped};
+use crate::keyed_queue::KeyRef;
+
+/// See the module. Written by one task only, read by any.
+pub struct Store<V> {
+    inner: RwLock<Inner<V>>,
+    /// Held by whoever changes objects or adds an index, so that a list can be built beside what readers see.
+    writer: Mutex<()>,
+    /// Goes up with every batch: what waiters wait on.
+    batches: watch::Sender<u64>,
+    watchers: Mutex<Vec<std::sync::Weak<dyn Watcher>>>,
+}
+
+/// What readers see.
+pub(crate) struct Inner<V> {
+    slots: Slots<V>,
+    /// Slots by the hash of their object's key.
+    table: HashTable<u32>,
+    indexes: Vec<Box<dyn AnyIndex<V>>>,
+    /// `None` before the first list.
+    reached: Option<ResourceVersion>,
+    /// How often a list went back to an older version: the server was restored.
+    restored: u64,
+}
+
+/// What a batch did to one object, as subscribers must learn it.
+pub(crate) enum Applied<V> {
+    Added(Arc<V>),
+    Updated { old: Arc<V>, new: Arc<V> },
+    Deleted { last: Arc<V>, end: End },
+    Synced(Arc<V>),
+}
+
+// === impl Store ===
+
+impl<V: View> Store<V> {
+    /// An empty store that has seen no list yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            inner: RwLock::new(Inner::new(Vec::new(), 0)),
+            writer: Mutex::new(()),
+            batches: watch::Sender::new(0),
+            watchers: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The object with this key.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<V>> {
+        self.get_ref(key.into())
+    }
+
+    pub(crate) fn get_ref(&self, key: KeyRef<'_>) -> Option<Arc<V>> {
+        let inner = self.inner.read();
+        inner.find(key).and_then(|slot| inner.slots.get(slot)).cloned()
+    }
+
+    /// Everything there is at this moment, to be looked at without a lock.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot<V> {
+        self.inner.read().slots.snapshot()
+    }
+
+    /// How many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.read().slots.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The version the store shows, bookmarks included; `None` before the first list.
+    #[must_use]
+    pub fn reached(&self) -> Option<ResourceVersion> {
+        self.inner.read().reached.clone()
+    }
+
+    /// Adds an index: every object is found under each key that `keys` gives for it, those that are there included.
+    ///
+    /// A `keys` that panics gives no keys for that object; the panic is logged.
+    pub fn index<K, I>(self: &Arc<Self>, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
+    where
+        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        I: IntoIterator<Item = K>,
+    {
+        let _writer = self.writer.lock();
+        let mut table = IndexTable::new(Arc::new(move |object: &V, into: &mut Vec<K>| into.extend(keys(object))));
+        let snapshot = self.inner.read().slots.clone();
+        snapshot.each(|slot, object| table.put(slot, None, object));
+        let mut inner = self.inner.write();
+        inner.indexes.push(Box::new(table));
+        Index::new(Arc::clone(self), inner.indexes.len() - 1)
+    }
+
+    pub(crate) fn read(&self) -> parking_lot::RwLockReadGuard<'_, Inner<V>> {
+        self.inner.read()
+    }
+
+    /// Applies a batch in one step and tells what it did to the objects, if `tell` says that somebody wants to know, and
+    /// whether a list in it went back to an older version.
+    pub(crate) fn apply(&self, popped: &mut Popped<V>, tell: bool) -> (Vec<Applied<V>>, bool) {
+        let _writer = self.writer.lock();
+        let mut applied = Applying { applied: Vec::new(), tell };
+        let went_back = if self.is_empty() {
+            // The first list is long: build it beside what readers see, and exchange the two.
+            let current = self.inner.read();
+            let mut inner = Inner::new(current.indexes.iter().map(|index| index.fresh()).collect(), popped.len());
+            inner.reached.clone_from(&current.reached);
+            inner.restored = current.restored;
+            drop(current);
+            inner.apply(popped.drain(), &mut applied);
+            let went_back = inner.finish(popped.reached.as_ref(), popped.list.as_ref());
+            *self.inner.write() = inner;
+            went_back
+        } else {
+            // A relist is long too, but little of it is news: only that is done while readers wait.
+            let news: Vec<Deltas<V>> = {
+                let inner = self.inner.read();
+                popped.drain().filter(|deltas| !inner.shows(deltas)).collect()
+            };
+            let mut inner = self.inner.write();
+            inner.apply(news.into_iter(), &mut applied);
+            inner.finish(popped.reached.as_ref(), popped.list.as_ref())
+        };
+        self.batches.send_modify(|batches| *batches += 1);
+        (applied.applied, went_back)
+    }
+}
+
+impl<V: View> Default for Store<V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<V: View> Known<V> for Store<V> {
+    fn known(&self, key: &ObjectKey) -> Option<Arc<V>> {
+        self.get(key)
+    }
+
+    fn each_known(&self, look: &mut dyn FnMut(&Arc<V>)) {
+        self.snapshot().iter().for_each(look);
+    }
+}
+
+impl<V> fmt::Debug for Store<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store").finish_non_exhaustive()
+    }
+}
+
+// === impl Inner ===
+
+impl<V: View> Inner<V> {
+    fn new(indexes: Vec<Box<dyn AnyIndex<V>>>, capacity: usize) -> Self {
+        Self { slots: Slots::new(), table: HashTable::with_capacity(capacity), indexes, reached: None, restored: 0 }
+    }
+
+    pub(crate) fn slots(&self) -> &Slots<V> {
+        &self.slots
+    }
+
+    /// What the store allocates beside the objects.
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        let indexes: usize = self.indexes.iter().map(|index| index.bytes()).sum();
+        self.slots.bytes() + self.table.allocation_size() + indexes
+    }
+
+    pub(crate) fn index(&self, at: usize) -> Option<&dyn AnyIndex<V>> {
+        self.indexes.get(at).map(|index| &**index)
+    }
+
+    fn find(&self, key: KeyRef<'_>) -> Option<u32> {
+        let is_key = |&slot: &u32| self.slots.get(slot).is_some_and(|held| KeyRef::from(held.meta()) == key);
+        self.table.find(key.hash(), is_key).copied()
+    }
+
+    /// Whether these deltas say only what is shown already.
+    fn shows(&self, deltas: &Deltas<V>) -> bool {
+        let [Delta::Added(new) | Delta::Updated(new) | Delta::Replaced(new)] = deltas.as_slice() else { return false };
+        self.find(new.meta().into()).and_then(|slot| self.slots.get(slot)).is_some_and(|held| same_state(held, new))
+    }
+
+    fn apply(&mut self, news: impl Iterator<Item = Deltas<V>>, applied: &mut Applying<V>) {
+        for delta in news.flatten() {
+            match delta {
+                Delta::Added(new) | Delta::Updated(new) | Delta::Replaced(new) => self.put(new, applied),
+                Delta::Deleted { last, end } => self.remove(last, end, applied),
+                Delta::Sync(object) => {
+                    if let Some(held) = self.find(object.meta().into()).and_then(|slot| self.slots.get(slot)) {
+                        applied.push(|| Applied::Synced(Arc::clone(held)));
+                    }
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, new: Arc<V>, applied: &mut Applying<V>) {
+        let Some(slot) = self.find(new.meta().into()) else {
+            let slot = self.slots.insert(Arc::clone(&new));
+            let Self { slots, table, indexes, .. } = self;
+            table.insert_unique(KeyRef::from(new.meta()).hash(), slot, |&slot| hash_of(slots, slot));
+            indexes.iter_mut().for_each(|index| index.put(slot, None, &new));
+            return applied.push(|| Applied::Added(new));
+        };
+        let Some(held) = self.slots.get(slot) else { return };
+        if same_state(held, &new) {
+            return;
+        }
+        let old = self.slots.replace(slot, Arc::clone(&new));
+        for index in &mut self.indexes {
+            index.put(slot, old.as_deref(), &new);
+        }
+        match old {
+            Some(old) if old.meta().uid == new.meta().uid => applied.push(|| Applied::Updated { old, new }),
+            Some(last) => {
+                // Another object took the name, and nobody told us of the end of the first.
+                applied.push(|| Applied::Deleted { last, end: End::Missed });
+                applied.push(|| Applied::Added(new));
+            }
+            None => applied.push(|| Applied::Added(new)),
+        }
+    }
+
+    fn remove(&mut self, last: Arc<V>, end: End, applied: &mut Applying<V>) {
+        let key = KeyRef::from(last.meta());
+        let Some(slot) = self.find(key) else { return };
+        let is_same = self.slots.get(slot).is_some_and(|held| held.meta().uid == last.meta().uid);
+        if !is_same {
+            return;
+        }
+        if let Ok(entry) = self.table.find_entry(key.hash(), |&held| held == slot) {
+            entry.remove();
+        }
+        if let Some(old) = self.slots.remove(slot) {
+            self.indexes.iter_mut().for_each(|index| index.remove(slot, &old));
+        }
+        applied.push(|| Applied::Deleted { last, end });
+    }
+
+    /// Notes the version of a batch; the answer is whether a list in it went back to an older one.
+    fn finish(&mut self, reached: Option<&ResourceVersion>, list: Option<&ListInfo>) -> bool {
+        let before = self.reached.as_ref();
+        let went_back = list.zip(before).is_some_and(|(list, before)| before.is_newer_than(&list.version));
+        self.restored += u64::from(went_back);
+        if let Some(reached) = reached {
+            self.reached = Some(reached.clone());
+        }
+        went_back
+    }
+}
+
+fn hash_of<V: View>(slots: &Slots<V>, slot: u32) -> u64 {
+    slots.get(slot).map_or(0, |held| KeyRef::from(held.meta()).hash())
+}
+
+/// Whether both are the same state of the same object. Without a version nobody can tell.
+fn same_state<V: View>(held: &Arc<V>, new: &Arc<V>) -> bool {
+    let (old, new_meta) = (held.meta(), new.meta());
+    Arc::ptr_eq(held, new)
+        || (old.uid == new_meta.uid
+            && old.resource_version == new_meta.resource_version
+            && !new_meta.resource_version.is_empty())
+}
+
+// === impl Applying ===
+
+/// Collects what a batch did, if somebody wants to know.
+struct Applying<V> {
+    applied: Vec<Applied<V>>,
+    tell: bool,
+}
+
+impl<V> Applying<V> {
+    fn push(&mut self, what: impl FnOnce() -> Applied<V>) {
+        if self.tell {
+            self.applied.push(what());
+        }
+    }
+}
+
+// === impl Applied ===
+
+impl<V> Clone for Applied<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Added(new) => Self::Added(Arc::clone(new)),
+            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
+            Self::Deleted { last, end } => Self::Deleted { last: Arc::clone(last), end: *end },
+            Self::Synced(object) => Self::Synced(Arc::clone(object)),
+        }
+    }
+}
+
+impl<V: View> Applied<V> {
+    pub(crate) fn object(&self) -> &Arc<V> {
+        match self {
+            Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted { last: object, .. } => object,
+            Self::Synced(object) => object,
+        }
+    }
+
+    /// The uid that this shows to be gone or terminating.
+    pub(crate) fn ended(&self) -> Option<&Uid> {
+        match self {
+            Self::Deleted { last, .. } => Some(&last.meta().uid),
+            Self::Added(new) | Self::Updated { new, .. } | Self::Synced(new) => {
+                new.meta().is_terminating().then(|| &new.meta().uid)
+            }
+        }
+    }
+}

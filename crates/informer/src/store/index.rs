@@ -1,0 +1,268 @@
+//! Indexes: objects by something that a function reads off them.
+
+use std::any::Any;
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashTable};
+use steersman_model::View;
+
+use super::Store;
+
+/// A handle to one index of a store; cheap to clone.
+pub struct Index<K, V> {
+    store: Arc<Store<V>>,
+    at: usize,
+    of: PhantomData<fn() -> K>,
+}
+
+/// One index, whatever its keys are.
+pub(crate) trait AnyIndex<V>: Send + Sync {
+    /// The object in this slot was `old` and is `new`.
+    fn put(&mut self, slot: u32, old: Option<&V>, new: &V);
+    fn remove(&mut self, slot: u32, old: &V);
+    /// An empty index of the same kind.
+    fn fresh(&self) -> Box<dyn AnyIndex<V>>;
+    fn as_any(&self) -> &dyn Any;
+    #[cfg(test)]
+    fn bytes(&self) -> usize;
+}
+
+type KeysOf<K, V> = Arc<dyn Fn(&V, &mut Vec<K>) + Send + Sync>;
+
+pub(crate) struct IndexTable<K, V> {
+    keys_of: KeysOf<K, V>,
+    buckets: HashMap<K, Bucket, FixedState>,
+    /// Kept so that reading keys off an object does not allocate.
+    scratch: (Vec<K>, Vec<K>),
+}
+
+/// The slots under one key. Many keys have one object (a pod of a Job), few have very many (a namespace).
+pub(crate) enum Bucket {
+    One(u32),
+    Few(Vec<u32>),
+    /// Removal from a long list would be a search through all of it.
+    Many(Box<HashTable<u32>>),
+}
+
+/// Up to here a bucket is searched from one end to the other.
+const FEW_MAX: usize = 64;
+const HASHER: FixedState = FixedState::with_seed(1);
+
+// === impl Index ===
+
+impl<K: Hash + Eq + Send + Sync + 'static, V: View> Index<K, V> {
+    pub(super) fn new(store: Arc<Store<V>>, at: usize) -> Self {
+        Self { store, at, of: PhantomData }
+    }
+
+    /// The objects under this key, in no order that means anything.
+    #[must_use]
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Arc<V>>
+    where
+        K: Borrow<Q>,
+    {
+        let inner = self.store.read();
+        let Some(bucket) = self.table(&inner).and_then(|table| table.buckets.get(key)) else {
+            return Vec::new();
+        };
+        let mut found = Vec::with_capacity(bucket.len());
+        bucket.each(|slot| found.extend(inner.slots().get(slot).cloned()));
+        found
+    }
+
+    /// How many objects are under this key.
+    #[must_use]
+    pub fn count<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> usize
+    where
+        K: Borrow<Q>,
+    {
+        let inner = self.store.read();
+        self.table(&inner).and_then(|table| table.buckets.get(key)).map_or(0, Bucket::len)
+    }
+
+    /// Every key under which there is an object.
+    #[must_use]
+    pub fn keys(&self) -> Vec<K>
+    where
+        K: Clone,
+    {
+        let inner = self.store.read();
+        self.table(&inner).map_or_else(Vec::new, |table| table.buckets.keys().cloned().collect())
+    }
+
+    fn table<'a>(&self, inner: &'a super::Inner<V>) -> Option<&'a IndexTable<K, V>> {
+        inner.index(self.at)?.as_any().downcast_ref()
+    }
+}
+
+impl<K, V> Clone for Index<K, V> {
+    fn clone(&self) -> Self {
+        Self { store: Arc::clone(&self.store), at: self.at, of: PhantomData }
+    }
+}
+
+impl<K, V> fmt::Debug for Index<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Index").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+// === impl IndexTable ===
+
+impl<K: Hash + Eq + Send + Sync + 'static, V: View> IndexTable<K, V> {
+    pub(super) fn new(keys_of: KeysOf<K, V>) -> Self {
+        Self { keys_of, buckets: HashMap::with_hasher(HASHER), scratch: (Vec::new(), Vec::new()) }
+    }
+
+    fn read_keys(keys_of: &KeysOf<K, V>, object: &V, into: &mut Vec<K>) {
+        into.clear();
+        if catch_unwind(AssertUnwindSafe(|| keys_of(object, into))).is_err() {
+            tracing::error!(object = %object.meta().key(), "an index function panicked; the object is not indexed");
+            into.clear();
+        }
+        // A function may give a key twice; the object is found once.
+        let mut at = 1;
+        while at < into.len() {
+            if into[..at].contains(&into[at]) {
+                into.swap_remove(at);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    fn insert(&mut self, key: K, slot: u32) {
+        match self.buckets.entry(key) {
+            hashbrown::hash_map::Entry::Occupied(mut bucket) => bucket.get_mut().insert(slot),
+            hashbrown::hash_map::Entry::Vacant(place) => {
+                place.insert(Bucket::One(slot));
+            }
+        }
+    }
+
+    fn take(&mut self, key: &K, slot: u32) {
+        if self.buckets.get_mut(key).is_some_and(|bucket| bucket.remove(slot)) {
+            self.buckets.remove(key);
+        }
+    }
+}
+
+impl<K: Hash + Eq + Send + Sync + 'static, V: View> AnyIndex<V> for IndexTable<K, V> {
+    fn put(&mut self, slot: u32, old: Option<&V>, new: &V) {
+        let (mut before, mut after) = std::mem::take(&mut self.scratch);
+        before.clear();
+        if let Some(old) = old {
+            Self::read_keys(&self.keys_of, old, &mut before);
+        }
+        Self::read_keys(&self.keys_of, new, &mut after);
+        if before != after {
+            before.iter().filter(|key| !after.contains(key)).for_each(|key| self.take(key, slot));
+            after.drain(..).filter(|key| !before.contains(key)).for_each(|key| self.insert(key, slot));
+        }
+        before.clear();
+        after.clear();
+        self.scratch = (before, after);
+    }
+
+    fn remove(&mut self, slot: u32, old: &V) {
+        let (mut before, after) = std::mem::take(&mut self.scratch);
+        Self::read_keys(&self.keys_of, old, &mut before);
+        before.drain(..).for_each(|key| self.take(&key, slot));
+        self.scratch = (before, after);
+    }
+
+    fn fresh(&self) -> Box<dyn AnyIndex<V>> {
+        Box::new(Self::new(Arc::clone(&self.keys_of)))
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        self.buckets.allocation_size() + self.buckets.values().map(Bucket::bytes).sum::<usize>()
+    }
+}
+
+// === impl Bucket ===
+
+impl Bucket {
+    fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Few(slots) => slots.len(),
+            Self::Many(slots) => slots.len(),
+        }
+    }
+
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
+        match self {
+            Self::One(_) => 0,
+            Self::Few(slots) => slots.capacity() * size_of::<u32>(),
+            Self::Many(slots) => size_of::<HashTable<u32>>() + slots.allocation_size(),
+        }
+    }
+
+    fn each(&self, mut look: impl FnMut(u32)) {
+        match self {
+            Self::One(slot) => look(*slot),
+            Self::Few(slots) => slots.iter().for_each(|&slot| look(slot)),
+            Self::Many(slots) => slots.iter().for_each(|&slot| look(slot)),
+        }
+    }
+
+    /// Adds a slot that is not in it.
+    fn insert(&mut self, slot: u32) {
+        match self {
+            Self::One(first) => *self = Self::Few(vec![*first, slot]),
+            Self::Few(slots) if slots.len() < FEW_MAX => slots.push(slot),
+            Self::Few(slots) => {
+                let mut many = HashTable::with_capacity(slots.len() + 1);
+                slots.iter().chain([&slot]).for_each(|&slot| {
+                    many.insert_unique(hash_slot(slot), slot, |&slot| hash_slot(slot));
+                });
+                *self = Self::Many(Box::new(many));
+            }
+            Self::Many(slots) => {
+                slots.insert_unique(hash_slot(slot), slot, |&slot| hash_slot(slot));
+            }
+        }
+    }
+
+    /// Removes a slot; the answer is whether the bucket is empty now.
+    fn remove(&mut self, slot: u32) -> bool {
+        match self {
+            Self::One(held) => *held == slot,
+            Self::Few(slots) => {
+                if let Some(at) = slots.iter().position(|&held| held == slot) {
+                    slots.swap_remove(at);
+                }
+                if let [only] = slots[..] {
+                    *self = Self::One(only);
+                }
+                false
+            }
+            Self::Many(slots) => {
+                if let Ok(held) = slots.find_entry(hash_slot(slot), |&held| held == slot) {
+                    held.remove();
+                }
+                if slots.len() <= FEW_MAX / 2 {
+                    *self = Self::Few(slots.iter().copied().collect());
+                }
+                false
+            }
+        }
+    }
+}
+
+fn hash_slot(slot: u32) -> u64 {
+    HASHER.hash_one(slot)
+}

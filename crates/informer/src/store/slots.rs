@@ -1,0 +1,134 @@
+//! Where the objects are: numbered slots, in chunks that a snapshot shares with the store.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Small enough to copy when a snapshot still looks at it, large enough that a snapshot of half a million objects is
+/// four thousand pointers.
+const CHUNK: usize = 128;
+
+type Chunk<V> = [Option<Arc<V>>; CHUNK];
+
+/// Objects by slot number. A clone shares the chunks; whoever writes copies the ones it writes to, if they are shared.
+pub(crate) struct Slots<V> {
+    chunks: Vec<Arc<Chunk<V>>>,
+    free: Vec<u32>,
+    /// How many slots were ever handed out.
+    used: u32,
+}
+
+/// All objects of a store at one moment. Looking at it holds no lock.
+pub struct Snapshot<V> {
+    chunks: Vec<Arc<Chunk<V>>>,
+    len: usize,
+}
+
+// === impl Slots ===
+
+impl<V> Slots<V> {
+    pub(crate) fn new() -> Self {
+        Self { chunks: Vec::new(), free: Vec::new(), used: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.used as usize - self.free.len()
+    }
+
+    pub(crate) fn get(&self, slot: u32) -> Option<&Arc<V>> {
+        self.chunks.get(slot as usize / CHUNK)?[slot as usize % CHUNK].as_ref()
+    }
+
+    pub(crate) fn insert(&mut self, object: Arc<V>) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            if self.used as usize == self.chunks.len() * CHUNK {
+                self.chunks.push(Arc::new([const { None }; CHUNK]));
+            }
+            self.used += 1;
+            self.used - 1
+        });
+        self.replace(slot, object);
+        slot
+    }
+
+    pub(crate) fn replace(&mut self, slot: u32, object: Arc<V>) -> Option<Arc<V>> {
+        self.slot_mut(slot)?.replace(object)
+    }
+
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<Arc<V>> {
+        let object = self.slot_mut(slot)?.take()?;
+        self.free.push(slot);
+        if self.len() == 0 {
+            *self = Self::new();
+        }
+        Some(object)
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot<V> {
+        Snapshot { chunks: self.chunks.clone(), len: self.len() }
+    }
+
+    pub(crate) fn each(&self, mut look: impl FnMut(u32, &Arc<V>)) {
+        for (at, object) in self.chunks.iter().flat_map(|chunk| chunk.iter()).enumerate() {
+            if let (Some(object), Ok(slot)) = (object, u32::try_from(at)) {
+                look(slot, object);
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.chunks.len() * (size_of::<Chunk<V>>() + 16) + self.chunks.capacity() * 8 + self.free.capacity() * 4
+    }
+
+    fn slot_mut(&mut self, slot: u32) -> Option<&mut Option<Arc<V>>> {
+        let chunk = self.chunks.get_mut(slot as usize / CHUNK)?;
+        Some(&mut Arc::make_mut(chunk)[slot as usize % CHUNK])
+    }
+}
+
+impl<V> Clone for Slots<V> {
+    fn clone(&self) -> Self {
+        Self { chunks: self.chunks.clone(), free: self.free.clone(), used: self.used }
+    }
+}
+
+// === impl Snapshot ===
+
+impl<V> Snapshot<V> {
+    /// The objects, in no order that means anything, but always the same for the same history.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<V>> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter().flatten())
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<Arc<V>> {
+        let mut all = Vec::with_capacity(self.len);
+        all.extend(self.iter().cloned());
+        all
+    }
+}
+
+impl<V> Clone for Snapshot<V> {
+    fn clone(&self) -> Self {
+        Self { chunks: self.chunks.clone(), len: self.len }
+    }
+}
+
+impl<V> fmt::Debug for Snapshot<V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot").field("len", &self.len).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,77 @@
+//! Whole typed objects as views: for users' own kinds, and for built-in ones that are rare.
+//!
+//! A [`Typed<K>`] keeps all of `K`, which costs about twenty times the memory of a view made for the purpose; fine for a
+//! thousand objects, not for all pods of a large cluster.
+
+use std::any::TypeId;
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+use kube::core::{ClusterResourceScope, Resource as Named};
+use serde::de::DeserializeOwned;
+use steersman_base::{Meta, Resource, Scope};
+use steersman_model::{DecodeError, Encoded, View};
+
+/// Any type that serde can read, with its metadata beside it: types of `k8s-openapi`, types that derive
+/// `kube::CustomResource`, `kube::core::DynamicObject`, `serde_json::Value`.
+#[derive(Clone)]
+pub struct Typed<K> {
+    meta: Meta,
+    object: K,
+}
+
+/// The resource of a type that knows its names.
+#[must_use]
+pub fn resource_of<K>() -> Resource
+where
+    K: Named<DynamicType = ()>,
+    K::Scope: 'static,
+{
+    let is_cluster = TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>();
+    Resource {
+        group: Cow::Owned(K::group(&()).into_owned()),
+        version: Cow::Owned(K::version(&()).into_owned()),
+        plural: Cow::Owned(K::plural(&()).into_owned()),
+        kind: Cow::Owned(K::kind(&()).into_owned()),
+        scope: if is_cluster { Scope::Cluster } else { Scope::Namespaced },
+    }
+}
+
+// === impl Typed ===
+
+impl<K> Typed<K> {
+    /// An object with its metadata.
+    pub fn new(meta: Meta, object: K) -> Self {
+        Self { meta, object }
+    }
+
+    /// The object.
+    pub fn object(&self) -> &K {
+        &self.object
+    }
+}
+
+impl<K: DeserializeOwned + Send + Sync + 'static> View for Typed<K> {
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn decode(body: Encoded<'_>) -> Result<Self, DecodeError> {
+        let Encoded::Json(json) = body else { return Err(DecodeError::JsonOnly { kind: std::any::type_name::<K>() }) };
+        Ok(Self { meta: Meta::decode(body)?, object: serde_json::from_slice(json)? })
+    }
+}
+
+impl<K> Deref for Typed<K> {
+    type Target = K;
+    fn deref(&self) -> &K {
+        &self.object
+    }
+}
+
+impl<K: fmt::Debug> fmt::Debug for Typed<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.object.fmt(f)
+    }
+}

@@ -1,0 +1,65 @@
+//! Which kind an answer should hold.
+
+use steersman_base::Resource;
+use steersman_model::Projection;
+
+use super::WireError;
+
+/// The kind of object that was asked for. Kind and apiVersion are checked where an answer says them: items of a typed
+/// list do not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Expected {
+    kind: String,
+    api_version: String,
+    metadata: bool,
+}
+
+const METADATA_KIND: &str = "PartialObjectMetadata";
+const METADATA_VERSION: &str = "meta.k8s.io/v1";
+
+// === impl Expected ===
+
+impl Expected {
+    /// Objects of this resource, whole or their metadata.
+    #[must_use]
+    pub fn new(resource: &Resource, projection: Projection) -> Self {
+        Self {
+            kind: resource.kind.clone().into_owned(),
+            api_version: resource.api_version().into_owned(),
+            metadata: projection == Projection::Metadata,
+        }
+    }
+
+    /// Checks the kind of an object. Who asked for metadata may get whole objects, from a server that cannot cut them.
+    pub(super) fn check_object(&self, kind: Option<&str>, api_version: Option<&str>) -> Result<(), WireError> {
+        let is = |want_kind: &str, want_version: &str| {
+            kind.is_none_or(|kind| kind == want_kind) && api_version.is_none_or(|version| version == want_version)
+        };
+        if is(&self.kind, &self.api_version) || (self.metadata && is(METADATA_KIND, METADATA_VERSION)) {
+            return Ok(());
+        }
+        Err(self.mismatch("", kind, api_version))
+    }
+
+    /// Checks the kind of a list. A custom resource may name its list as it likes, so only the ending counts.
+    pub(super) fn check_list(&self, kind: Option<&str>, api_version: Option<&str>) -> Result<(), WireError> {
+        let version_fits = api_version
+            .is_none_or(|version| version == self.api_version || (self.metadata && version == METADATA_VERSION));
+        if kind.is_none_or(|kind| kind.ends_with("List")) && version_fits {
+            return Ok(());
+        }
+        Err(self.mismatch("List", kind, api_version))
+    }
+
+    /// How errors call one object of this kind.
+    pub(crate) fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    fn mismatch(&self, suffix: &str, kind: Option<&str>, api_version: Option<&str>) -> WireError {
+        WireError::WrongKind {
+            expected: format!("{}{suffix} of {}", self.kind, self.api_version),
+            found: format!("{} of {}", kind.unwrap_or("an object"), api_version.unwrap_or("no version")),
+        }
+    }
+}

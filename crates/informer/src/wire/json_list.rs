@@ -1,0 +1,203 @@
+//! A JSON list, cut into items as it arrives.
+
+use std::ops::Range;
+
+use serde::Deserialize;
+
+use super::buffer::Buffer;
+use super::json_scan::ValueEnd;
+use super::json_walk::text;
+use super::list::ListMeta;
+use super::{Expected, OBJECT_BYTES_MAX, WireError};
+use steersman_base::ResourceVersion;
+
+/// Reads `{"kind":…,"apiVersion":…,"metadata":…,"items":[…]}`, its fields in any order.
+#[derive(Debug)]
+pub(super) struct JsonList {
+    buffer: Buffer,
+    expected: Expected,
+    place: Place,
+    value: ValueEnd,
+    kind: Option<String>,
+    api_version: Option<String>,
+    meta: ListMeta,
+    /// Whether the list said its metadata: one that does not is no list.
+    described: bool,
+}
+
+/// What comes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Start,
+    FirstName,
+    Name,
+    Colon(Field),
+    Value(Field),
+    AfterValue,
+    FirstItem,
+    Item,
+    AfterItem,
+    End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Kind,
+    ApiVersion,
+    Metadata,
+    Items,
+    Other,
+}
+
+/// `ListMeta` of meta/v1.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ListMetaJson {
+    resource_version: Option<String>,
+    r#continue: Option<String>,
+    remaining_item_count: Option<i64>,
+}
+
+const WHAT: &str = "a list";
+
+// === impl JsonList ===
+
+impl JsonList {
+    pub(super) fn new(expected: Expected) -> Self {
+        Self {
+            buffer: Buffer::default(),
+            expected,
+            place: Place::Start,
+            value: ValueEnd::default(),
+            kind: None,
+            api_version: None,
+            meta: ListMeta::default(),
+            described: false,
+        }
+    }
+
+    pub(super) fn feed(&mut self, chunk: &[u8]) {
+        self.buffer.feed(chunk);
+    }
+
+    /// The next item, if all of it is there.
+    pub(super) fn next_item(&mut self) -> Result<Option<&[u8]>, WireError> {
+        loop {
+            let Some(byte) = self.buffer.skip_space() else { return Ok(None) };
+            self.place = match (self.place, byte) {
+                (Place::Start, b'{') => self.step(Place::FirstName),
+                (Place::FirstName, b'}') | (Place::AfterValue, b'}') => self.step(Place::End),
+                (Place::FirstName | Place::Name, b'"') => {
+                    let Some(name) = self.whole_value()? else { return Ok(None) };
+                    Place::Colon(field(self.buffer.slice(name)))
+                }
+                (Place::Colon(field), b':') => self.step(Place::Value(field)),
+                (Place::Value(Field::Items), b'[') => self.step(Place::FirstItem),
+                (Place::Value(field), _) => {
+                    let Some(value) = self.whole_value()? else { return Ok(None) };
+                    self.read_field(field, value)?;
+                    Place::AfterValue
+                }
+                (Place::AfterValue, b',') => self.step(Place::Name),
+                (Place::FirstItem | Place::AfterItem, b']') => self.step(Place::AfterValue),
+                (Place::AfterItem, b',') => self.step(Place::Item),
+                (Place::FirstItem | Place::Item, b'{') => {
+                    let Some(item) = self.whole_value()? else { return Ok(None) };
+                    self.place = Place::AfterItem;
+                    return Ok(Some(self.buffer.slice(item)));
+                }
+                (place, byte) => return Err(self.malformed(&format!("{} does not belong {place}", shown(byte)))),
+            };
+        }
+    }
+
+    /// What the list says of itself, once all of it was read.
+    pub(super) fn finish(self) -> Result<ListMeta, WireError> {
+        if self.place != Place::End {
+            return Err(WireError::Truncated { what: WHAT });
+        }
+        self.expected.check_list(self.kind.as_deref(), self.api_version.as_deref())?;
+        if !self.described {
+            return Err(self.malformed("it has no metadata"));
+        }
+        Ok(self.meta)
+    }
+
+    fn step(&mut self, next: Place) -> Place {
+        self.buffer.take(1);
+        next
+    }
+
+    /// Takes the value at the front of the buffer, if its end is there.
+    fn whole_value(&mut self) -> Result<Option<Range<usize>>, WireError> {
+        match self.value.find(self.buffer.rest()) {
+            Some(length) if length <= OBJECT_BYTES_MAX => {
+                self.value = ValueEnd::default();
+                Ok(Some(self.buffer.take(length)))
+            }
+            None if self.buffer.rest().len() <= OBJECT_BYTES_MAX => Ok(None),
+            _ => Err(WireError::TooLarge { what: "an object of a list", limit: OBJECT_BYTES_MAX }),
+        }
+    }
+
+    fn read_field(&mut self, field: Field, value: Range<usize>) -> Result<(), WireError> {
+        let value = self.buffer.slice(value);
+        let read = match field {
+            Field::Kind => {
+                self.kind = text(value);
+                // Said before the items, as servers do, a wrong kind is known before any of them is handed out.
+                return self.expected.check_list(self.kind.as_deref(), None);
+            }
+            Field::ApiVersion => {
+                self.api_version = text(value);
+                Ok(())
+            }
+            Field::Metadata => serde_json::from_slice(value).map(|meta: Option<ListMetaJson>| {
+                let meta = meta.unwrap_or_default();
+                self.described = true;
+                self.meta = ListMeta {
+                    resource_version: ResourceVersion::new(&meta.resource_version.unwrap_or_default()),
+                    continue_token: meta.r#continue.unwrap_or_default(),
+                    remaining_item_count: meta.remaining_item_count.and_then(|count| u64::try_from(count).ok()),
+                };
+            }),
+            // `null` is an empty list: Go writes it so.
+            Field::Items => serde_json::from_slice::<()>(value),
+            Field::Other => serde_json::from_slice::<serde::de::IgnoredAny>(value).map(|_| ()),
+        };
+        read.map_err(|error| self.malformed(&error.to_string()))
+    }
+
+    fn malformed(&self, problem: &str) -> WireError {
+        WireError::Malformed { what: WHAT, problem: problem.to_owned(), offset: self.buffer.offset() }
+    }
+}
+
+fn field(quoted: &[u8]) -> Field {
+    match quoted {
+        br#""kind""# => Field::Kind,
+        br#""apiVersion""# => Field::ApiVersion,
+        br#""metadata""# => Field::Metadata,
+        br#""items""# => Field::Items,
+        _ => Field::Other,
+    }
+}
+
+fn shown(byte: u8) -> String {
+    if byte.is_ascii_graphic() { format!("`{}`", char::from(byte)) } else { format!("byte {byte:#04x}") }
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Start => "at the start of a JSON object",
+            Self::FirstName | Self::Name => "where a field's name should be",
+            Self::Colon(_) => "behind a field's name",
+            Self::Value(_) => "where a value should be",
+            Self::AfterValue => "behind a field",
+            Self::FirstItem | Self::Item => "where an object should be",
+            Self::AfterItem => "behind an object",
+            Self::End => "behind the list",
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! Nodes.
+
+use steersman_base::{Condition, Istr, Meta, Time};
+
+use crate::conditions::NodeCondition;
+use crate::view;
+use crate::wire::Quantities;
+
+view! {
+    /// What controllers read of a node. It is never written from here: taints, labels and status are patched.
+    pub struct NodeView for cluster("", "v1", "nodes", "Node") {
+        /// Its metadata.
+        metadata: Meta = 1,
+        /// What it should be.
+        spec: NodeSpec = 2,
+        /// What it is.
+        status: NodeStatus = 3,
+    }
+}
+
+view! {
+    /// What a node should be.
+    pub struct NodeSpec {
+        /// The first of its pods' address ranges.
+        pod_cidr "podCIDR": Istr = 1,
+        /// Whether pods are kept from it.
+        unschedulable: bool = 4,
+        /// What pods must bear to be there.
+        taints: Box<[Taint]> = 5,
+        /// Its pods' address ranges.
+        pod_cidrs "podCIDRs": Box<[Istr]> = 7,
+    }
+}
+
+view! {
+    /// What a pod must bear to be on a node.
+    #[derive(Eq, Hash)]
+    pub struct Taint: Serialize {
+        /// Its key.
+        key: Istr = 1,
+        /// Its value.
+        value: Istr = 2,
+        /// `NoSchedule`, `PreferNoSchedule` or `NoExecute`.
+        effect: Istr = 3,
+        /// Since when, for `NoExecute`.
+        time_added: Option<Time> = 4,
+    }
+}
+
+view! {
+    /// What a node is.
+    pub struct NodeStatus {
+        /// What its pods can have.
+        allocatable: Quantities = 2,
+        /// What is true of it.
+        conditions: Box<[Condition]> as Vec<NodeCondition> = 4,
+        /// Volumes that it uses.
+        volumes_in_use: Box<[Istr]> = 9,
+        /// Volumes that are attached to it.
+        volumes_attached: Box<[AttachedVolume]> = 10,
+    }
+}
+
+view! {
+    /// A volume that is attached to a node.
+    pub struct AttachedVolume: Serialize {
+        /// Its name.
+        name: Istr = 1,
+        /// Where it is on the node.
+        device_path: Istr = 2,
+    }
+}

@@ -1,0 +1,289 @@
+//! Pod templates: metadata is read, the pod's `spec` stays as it came.
+//!
+//! A controller that makes pods hardly looks into their spec; it copies it. So the bytes are kept, once for all that are
+//! equal, and a new pod is made by putting them behind metadata of our own ([`Template::pod_body`]): nothing is
+//! decoded and encoded again, and fields that are newer than this program survive. Only JSON is kept this way, because
+//! writes are JSON.
+
+mod compare;
+
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use serde::de::{Deserialize, Deserializer};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use steersman_base::istr::Pool;
+use steersman_base::meta::Owners;
+use steersman_base::names::labels;
+use steersman_base::{Istr, OwnerRef, StringMap};
+
+use crate::shared::{Shared, pooled};
+use crate::view;
+use crate::wire::{Adapt, Fault, Parts, Value, Wire};
+
+/// The pods that a ReplicaSet, Deployment or their like asks for.
+///
+/// Two templates are equal if they ask for the same pods: the bytes are the same, or they differ only in what means
+/// nothing (an absent list or an empty one, `1` CPU or `1000m`, the order of fields).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Template {
+    metadata: Shared<TemplateMeta>,
+    spec: RawJson,
+}
+
+view! {
+    /// Metadata of a template: what can be asked of a pod before there is one.
+    #[derive(Eq, Hash)]
+    struct TemplateMeta: Serialize {
+        name: Istr = 1,
+        generate_name: Istr = 2,
+        namespace: Istr = 3,
+        labels: StringMap = 11,
+        annotations: StringMap = 12,
+        owner_references: Owners = 13,
+        finalizers: Box<[Istr]> = 14,
+    }
+}
+pooled!(TemplateMeta);
+
+view! {
+    struct TemplateFields {
+        metadata: TemplateMeta = 1,
+        spec: RawJson = 2,
+    }
+}
+
+/// JSON that is kept as it came; equal texts are one allocation. Empty if there was none.
+#[derive(Clone, Default)]
+pub struct RawJson(Option<Arc<str>>);
+
+static TEXTS: LazyLock<Pool<str>> = LazyLock::new(Pool::new);
+
+/// Metadata of a pod that is to be made.
+#[derive(Clone, Debug)]
+pub struct NewPodMeta<'a> {
+    /// Its name, or what the server makes it from.
+    pub name: PodName<'a>,
+    /// Its namespace.
+    pub namespace: &'a str,
+    /// Its labels.
+    pub labels: StringMap,
+    /// Its annotations.
+    pub annotations: StringMap,
+    /// Its finalizers.
+    pub finalizers: Box<[Istr]>,
+    /// Its owners.
+    pub owners: Owners,
+}
+
+/// How a new pod gets its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PodName<'a> {
+    /// This is the name.
+    Exactly(&'a str),
+    /// The server appends five characters of its choice to this.
+    Prefix(&'a str),
+}
+
+// === impl Template ===
+
+impl Template {
+    /// A template of these parts; `spec` is the JSON of a pod's spec.
+    ///
+    /// # Errors
+    /// `spec` is not JSON.
+    pub fn new(labels: StringMap, annotations: StringMap, spec: &str) -> Result<Self, serde_json::Error> {
+        let metadata = TemplateMeta { labels, annotations, ..TemplateMeta::default() };
+        let spec = serde_json::from_str::<&RawValue>(spec)?;
+        Ok(Self { metadata: Shared::new(metadata), spec: RawJson::new(spec.get()) })
+    }
+
+    /// Labels of the pods.
+    #[must_use]
+    pub fn labels(&self) -> &StringMap {
+        &self.metadata.labels
+    }
+
+    /// Annotations of the pods.
+    #[must_use]
+    pub fn annotations(&self) -> &StringMap {
+        &self.metadata.annotations
+    }
+
+    /// Finalizers of the pods.
+    #[must_use]
+    pub fn finalizers(&self) -> &[Istr] {
+        &self.metadata.finalizers
+    }
+
+    /// The JSON of the pods' spec, as it came.
+    #[must_use]
+    pub fn spec(&self) -> &RawJson {
+        &self.spec
+    }
+
+    /// The same template with other labels.
+    #[must_use]
+    pub fn with_labels(&self, labels: StringMap) -> Self {
+        let metadata = TemplateMeta { labels, ..TemplateMeta::clone(&self.metadata) };
+        Self { metadata: Shared::new(metadata), spec: self.spec.clone() }
+    }
+
+    /// Whether both ask for the same pods, but for the label with the template's hash, which only a ReplicaSet's has.
+    #[must_use]
+    pub fn equals_but_for_hash(&self, other: &Self) -> bool {
+        let without_hash = |template: &Self| {
+            let labels = template.labels();
+            if !labels.contains_key(labels::POD_TEMPLATE_HASH) {
+                return labels.clone();
+            }
+            let others = labels.iter().filter(|(key, _)| **key != labels::POD_TEMPLATE_HASH);
+            others.map(|(key, value)| (key.clone(), value.clone())).collect()
+        };
+        let (left, right) = (&*self.metadata, &*other.metadata);
+        without_hash(self) == without_hash(other)
+            && TemplateMeta { labels: StringMap::default(), ..left.clone() }
+                == TemplateMeta { labels: StringMap::default(), ..right.clone() }
+            && self.spec == other.spec
+    }
+
+    /// Metadata of a new pod of this template: its labels, annotations and finalizers, owned by `owner`.
+    #[must_use]
+    pub fn new_pod<'a>(&self, name: PodName<'a>, namespace: &'a str, owner: &OwnerRef) -> NewPodMeta<'a> {
+        NewPodMeta {
+            name,
+            namespace,
+            labels: self.labels().clone(),
+            annotations: self.annotations().clone(),
+            finalizers: self.finalizers().into(),
+            owners: Owners::new(vec![owner.clone()]),
+        }
+    }
+
+    /// The body that creates a pod: this metadata, and behind it the untouched bytes of the spec.
+    #[must_use]
+    pub fn pod_body(&self, metadata: &NewPodMeta<'_>) -> Vec<u8> {
+        let spec = if self.spec.is_empty() { "{}" } else { self.spec.as_str() };
+        let metadata = crate::body::json(metadata);
+        let mut body = Vec::with_capacity(metadata.len() + spec.len() + 64);
+        body.extend_from_slice(br#"{"apiVersion":"v1","kind":"Pod","metadata":"#);
+        body.extend_from_slice(&metadata);
+        body.extend_from_slice(br#","spec":"#);
+        body.extend_from_slice(spec.as_bytes());
+        body.push(b'}');
+        body
+    }
+}
+
+impl Adapt<Template> for TemplateFields {
+    fn adapt(self) -> Template {
+        Template { metadata: Shared::new(self.metadata), spec: self.spec }
+    }
+}
+
+impl Wire for Template {
+    const PROTOBUF: bool = false;
+    type Building<'a> = Parts<'a>;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        TemplateFields::read_json(deserializer).map(Adapt::adapt)
+    }
+    fn take<'a>(building: &mut Parts<'a>, value: Value<'a>) -> Result<(), Fault> {
+        TemplateFields::take(building, value)
+    }
+    fn finish(building: Parts<'_>) -> Result<Self, Fault> {
+        TemplateFields::finish(building).map(Adapt::adapt)
+    }
+}
+
+impl Serialize for Template {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("metadata", &*self.metadata)?;
+        if !self.spec.is_empty() {
+            map.serialize_entry("spec", &self.spec)?;
+        }
+        map.end()
+    }
+}
+
+// === impl NewPodMeta ===
+
+impl Serialize for NewPodMeta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self.name {
+            PodName::Exactly(name) => map.serialize_entry("name", name)?,
+            PodName::Prefix(prefix) => map.serialize_entry("generateName", prefix)?,
+        }
+        map.serialize_entry("namespace", self.namespace)?;
+        crate::__private::write_field(&mut map, "labels", &self.labels)?;
+        crate::__private::write_field(&mut map, "annotations", &self.annotations)?;
+        crate::__private::write_field(&mut map, "ownerReferences", &self.owners)?;
+        crate::__private::write_field(&mut map, "finalizers", &self.finalizers)?;
+        map.end()
+    }
+}
+
+// === impl RawJson ===
+
+impl RawJson {
+    fn new(text: &str) -> Self {
+        Self(Some(TEXTS.share_ref(text, || Arc::from(text))))
+    }
+
+    /// The JSON text; empty if there was none.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Whether there was none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Whether both are one allocation.
+    #[must_use]
+    pub fn same_allocation(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Some(left), Some(right)) => Arc::ptr_eq(left, right),
+            (left, right) => left.is_none() && right.is_none(),
+        }
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.same_allocation(other) || compare::same_spec(self.as_str(), other.as_str())
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_empty() { "none" } else { self.as_str() })
+    }
+}
+
+impl Wire for RawJson {
+    const PROTOBUF: bool = false;
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&RawValue>::deserialize(deserializer).map(|raw| Self::new(raw.get()))
+    }
+    fn take<'a>(_: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+        Err(value.slice()?.fault("a field that is read as JSON only"))
+    }
+    fn finish(building: Self) -> Result<Self, Fault> {
+        Ok(building)
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = if self.is_empty() { "null" } else { self.as_str() };
+        serde_json::from_str::<&RawValue>(text).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}

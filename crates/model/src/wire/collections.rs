@@ -1,0 +1,298 @@
+//! Optional values, lists and maps.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, Deserializer, MapAccess, SeqAccess};
+use serde::{Serialize, Serializer};
+use steersman_base::meta::Owners;
+use steersman_base::{Istr, OwnerRef, StringMap};
+
+use super::{Adapt, Fault, Json, Value, Wire, at_index, in_field};
+use steersman_base::Quantity;
+
+/// Amounts by name, sorted: `requests`, `limits`, `allocatable` and their like.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Quantities(Box<[(Istr, Quantity)]>);
+
+/// Lists longer than this are grown as they come; a JSON list does not say its length.
+const FIRST_CAPACITY: usize = 4;
+
+// === impl Option ===
+
+impl<T: Wire> Wire for Option<T> {
+    const PROTOBUF: bool = T::PROTOBUF;
+    type Building<'a> = Option<T::Building<'a>>;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::read_json(deserializer).map(Some)
+    }
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
+        T::take(building.get_or_insert_default(), value)
+    }
+    fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
+        building.map_or(Ok(None), T::finish_some)
+    }
+}
+
+impl<T, W: Adapt<T>> Adapt<Option<T>> for Option<W> {
+    fn adapt(self) -> Option<T> {
+        self.map(W::adapt)
+    }
+}
+
+// === impl Box ===
+
+impl<T: Wire> Wire for Box<T> {
+    const PROTOBUF: bool = T::PROTOBUF;
+    type Building<'a> = T::Building<'a>;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        T::read_json(deserializer).map(Self::new)
+    }
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
+        T::take(building, value)
+    }
+    fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
+        T::finish(building).map(Self::new)
+    }
+    fn finish_some(building: Self::Building<'_>) -> Result<Option<Self>, Fault> {
+        Ok(T::finish_some(building)?.map(Self::new))
+    }
+}
+
+// === impl lists ===
+
+impl<T: Wire> Wire for Vec<T> {
+    const PROTOBUF: bool = T::PROTOBUF;
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_list(deserializer, Self::push)
+    }
+    fn take<'a>(building: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+        building.push(T::from_protobuf(value)?);
+        Ok(())
+    }
+    fn finish(building: Self) -> Result<Self, Fault> {
+        Ok(building)
+    }
+}
+
+impl<T: Wire> Wire for Box<[T]> {
+    const PROTOBUF: bool = T::PROTOBUF;
+    type Building<'a> = Vec<T>;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::read_json(deserializer).map(Vec::into_boxed_slice)
+    }
+    fn take<'a>(building: &mut Vec<T>, value: Value<'a>) -> Result<(), Fault> {
+        Vec::take(building, value)
+    }
+    fn finish(building: Vec<T>) -> Result<Self, Fault> {
+        Ok(building.into_boxed_slice())
+    }
+}
+
+impl<T, W: Adapt<T>> Adapt<Box<[T]>> for Vec<W> {
+    fn adapt(self) -> Box<[T]> {
+        self.into_iter().map(W::adapt).collect()
+    }
+}
+
+/// An element of which something, or nothing, is kept.
+pub trait Pick: Wire {
+    /// What is kept of it.
+    type Kept;
+    /// What is kept of this one.
+    fn pick(self) -> Option<Self::Kept>;
+}
+
+/// Reads a list and keeps of its elements what is [picked](Pick).
+#[derive(Clone, Debug)]
+pub struct Picked<W: Pick>(pub Vec<W::Kept>);
+
+impl<W: Pick> Default for Picked<W> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<W: Pick> Wire for Picked<W> {
+    const PROTOBUF: bool = W::PROTOBUF;
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_list(deserializer, |Self(kept), element: W| kept.extend(element.pick()))
+    }
+    fn take<'a>(building: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+        building.0.extend(W::from_protobuf(value)?.pick());
+        Ok(())
+    }
+    fn finish(building: Self) -> Result<Self, Fault> {
+        Ok(building)
+    }
+}
+
+impl<W: Pick> Adapt<Vec<W::Kept>> for Picked<W> {
+    fn adapt(self) -> Vec<W::Kept> {
+        self.0
+    }
+}
+
+impl<W: Pick> Adapt<Box<[W::Kept]>> for Picked<W> {
+    fn adapt(self) -> Box<[W::Kept]> {
+        self.0.into()
+    }
+}
+
+/// Reads a JSON list into a collection.
+fn read_list<'de, D, L, T>(deserializer: D, push: impl Fn(&mut L, T)) -> Result<L, D::Error>
+where
+    D: Deserializer<'de>,
+    L: Default,
+    T: Wire,
+{
+    struct List<L, T, F>(F, PhantomData<(L, T)>);
+    impl<'de, L: Default, T: Wire, F: Fn(&mut L, T)> de::Visitor<'de> for List<L, T, F> {
+        type Value = L;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a list")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<L, A::Error> {
+            let mut list = L::default();
+            let mut count = 0;
+            while let Some(Json(element)) = seq.next_element().map_err(|problem| at_index(count, &problem))? {
+                (self.0)(&mut list, element);
+                count += 1;
+            }
+            Ok(list)
+        }
+    }
+    deserializer.deserialize_seq(List(push, PhantomData))
+}
+
+impl Wire for Owners {
+    type Building<'a> = Vec<OwnerRef>;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::read_json(deserializer).map(Self::new)
+    }
+    fn take<'a>(building: &mut Vec<OwnerRef>, value: Value<'a>) -> Result<(), Fault> {
+        Vec::take(building, value)
+    }
+    fn finish(building: Vec<OwnerRef>) -> Result<Self, Fault> {
+        Ok(Self::new(building))
+    }
+}
+
+// === impl maps ===
+
+/// Reads the pairs of a JSON object.
+struct Pairs<V>(PhantomData<V>);
+
+impl<'de, V: Wire> de::Visitor<'de> for Pairs<V> {
+    type Value = Vec<(Istr, V)>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map")
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut pairs = Vec::with_capacity(FIRST_CAPACITY);
+        while let Some(key) = map.next_key::<Istr>()? {
+            let Json(value) = map.next_value().map_err(|problem| in_field(&key, &problem))?;
+            pairs.push((key, value));
+        }
+        Ok(pairs)
+    }
+}
+
+/// Reads one entry of a map: protobuf sends each as a message of key and value.
+fn take_pair<V: Wire>(pairs: &mut Vec<(Istr, V)>, entry: Value<'_>) -> Result<(), Fault> {
+    let mut key = Istr::default();
+    let mut value = V::Building::default();
+    let mut reader = entry.slice()?.reader();
+    while let Some((number, part)) = reader.field()? {
+        match number {
+            1 => Istr::take(&mut key, part)?,
+            2 => V::take(&mut value, part)?,
+            _ => {}
+        }
+    }
+    if pairs.is_empty() {
+        pairs.reserve(FIRST_CAPACITY);
+    }
+    pairs.push((key, V::finish(value)?));
+    Ok(())
+}
+
+impl Wire for StringMap {
+    type Building<'a> = Vec<(Istr, Istr)>;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Pairs(PhantomData)).map(Self::new)
+    }
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
+        take_pair(building, value)
+    }
+    fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
+        Ok(Self::new(building))
+    }
+}
+
+/// For a macro that needs an `as` in any case.
+impl Adapt<StringMap> for StringMap {
+    fn adapt(self) -> StringMap {
+        self
+    }
+}
+
+impl Wire for Quantities {
+    type Building<'a> = Vec<(Istr, Quantity)>;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Pairs(PhantomData)).map(Self::new)
+    }
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
+        take_pair(building, value)
+    }
+    fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
+        Ok(Self::new(building))
+    }
+}
+
+// === impl Quantities ===
+
+impl Quantities {
+    /// The amounts with these names. If a name comes twice, the last one counts.
+    #[must_use]
+    pub fn new(mut pairs: Vec<(Istr, Quantity)>) -> Self {
+        if !pairs.is_sorted_by(|(left, _), (right, _)| left < right) {
+            pairs.reverse();
+            pairs.sort_by(|(left, _), (right, _)| left.cmp(right));
+            pairs.dedup_by(|(earlier, _), (last, _)| earlier == last);
+        }
+        Self(pairs.into())
+    }
+
+    /// The amount of this name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&Quantity> {
+        let at = self.0.binary_search_by(|(held, _)| held.as_str().cmp(name)).ok()?;
+        Some(&self.0[at].1)
+    }
+
+    /// Names and amounts, by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Istr, &Quantity)> {
+        self.0.iter().map(|(name, amount)| (name, amount))
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl fmt::Debug for Quantities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl Serialize for Quantities {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.iter())
+    }
+}

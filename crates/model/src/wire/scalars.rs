@@ -1,0 +1,256 @@
+//! Numbers, texts, times, and what is left of a field that only has to be there.
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny};
+use steersman_base::{ConditionStatus, IntOrString, Istr, MicroTime, Quantity, ResourceVersion, Time, Uid};
+
+use super::{Adapt, Fault, Slice, Value, Wire};
+
+/// Reads a text that hardly any two objects share, such as a name: it is kept as it is and not looked up among others.
+#[derive(Clone, Debug, Default)]
+pub struct Unique(pub Istr);
+
+/// Reads whether a field is there at all.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct IsSet(pub bool);
+
+/// Reads nothing: a field that one of several views of a message has no use for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ignored;
+
+/// Seconds and nanoseconds of a time. An empty message is a time that was never set.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Instant {
+    seconds: i64,
+    nanos: i64,
+    is_set: bool,
+}
+
+/// The three fields of a number or text.
+#[derive(Clone, Debug, Default)]
+pub struct NumberAndText {
+    is_text: bool,
+    number: i32,
+    text: Istr,
+}
+
+const NANOS_PER_MICRO: i64 = 1_000;
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+macro_rules! scalar {
+    ($($type:ty, $value:ident => $read:expr;)*) => {$(
+        impl Wire for $type {
+            type Building<'a> = Self;
+            fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::deserialize(deserializer)
+            }
+            #[inline]
+            fn take<'a>(building: &mut Self, $value: Value<'a>) -> Result<(), Fault> {
+                *building = $read;
+                Ok(())
+            }
+            #[inline]
+            fn finish(building: Self) -> Result<Self, Fault> {
+                Ok(building)
+            }
+        }
+    )*};
+}
+
+// Protobuf sends a negative number of any width as 64 bits; the narrow types cut it, as every decoder does.
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap, reason = "see above")]
+mod numbers {
+    use super::*;
+    scalar! {
+        bool, value => value.number()? != 0;
+        i32, value => value.number()? as i32;
+        i64, value => value.number()? as i64;
+    }
+}
+
+scalar! {
+    Istr, value => Istr::interned(value.text()?);
+    Uid, value => Uid::new(value.text()?);
+    ResourceVersion, value => ResourceVersion::new(value.text()?);
+    ConditionStatus, value => ConditionStatus::from(value.text()?);
+}
+
+// === impl Unique ===
+
+impl Wire for Unique {
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl serde::de::Visitor<'_> for Text {
+            type Value = Unique;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Unique, E> {
+                Ok(Unique(Istr::new(text)))
+            }
+        }
+        deserializer.deserialize_str(Text)
+    }
+    fn take<'a>(building: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+        building.0 = Istr::new(value.text()?);
+        Ok(())
+    }
+    fn finish(building: Self) -> Result<Self, Fault> {
+        Ok(building)
+    }
+}
+
+// === impl IsSet ===
+
+impl Wire for IsSet {
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self(true))
+    }
+    fn take<'a>(building: &mut Self, _: Value<'a>) -> Result<(), Fault> {
+        building.0 = true;
+        Ok(())
+    }
+    fn finish(building: Self) -> Result<Self, Fault> {
+        Ok(building)
+    }
+}
+
+// === impl Ignored ===
+
+impl Wire for Ignored {
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+    fn take<'a>(_: &mut Self, _: Value<'a>) -> Result<(), Fault> {
+        Ok(())
+    }
+    fn finish(_: Self) -> Result<Self, Fault> {
+        Ok(Self)
+    }
+}
+
+// === impl Time, MicroTime ===
+
+impl Instant {
+    #[allow(clippy::cast_possible_wrap, reason = "protobuf sends signed numbers as 64 bits")]
+    fn take(&mut self, slice: Slice<'_>) -> Result<(), Fault> {
+        let mut reader = slice.reader();
+        while let Some((number, value)) = reader.field()? {
+            self.is_set = true;
+            match number {
+                1 => self.seconds = value.number()? as i64,
+                2 => self.nanos = value.number()? as i64,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Wire for Time {
+    type Building<'a> = Instant;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+    fn take<'a>(building: &mut Instant, value: Value<'a>) -> Result<(), Fault> {
+        building.take(value.slice()?)
+    }
+    fn finish(building: Instant) -> Result<Self, Fault> {
+        Ok(Self::from_unix(building.seconds))
+    }
+    fn finish_some(building: Instant) -> Result<Option<Self>, Fault> {
+        Ok(building.is_set.then_some(Self::from_unix(building.seconds)))
+    }
+}
+
+impl Wire for MicroTime {
+    type Building<'a> = Instant;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+    fn take<'a>(building: &mut Instant, value: Value<'a>) -> Result<(), Fault> {
+        building.take(value.slice()?)
+    }
+    fn finish(building: Instant) -> Result<Self, Fault> {
+        let micros = building.seconds.saturating_mul(MICROS_PER_SECOND);
+        Ok(Self::from_unix_micros(micros.saturating_add(building.nanos / NANOS_PER_MICRO)))
+    }
+    fn finish_some(building: Instant) -> Result<Option<Self>, Fault> {
+        building.is_set.then(|| Self::finish(building)).transpose()
+    }
+}
+
+// === impl Quantity ===
+
+impl Wire for Quantity {
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+    fn take<'a>(building: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+        let mut reader = value.slice()?.reader();
+        while let Some((number, value)) = reader.field()? {
+            if number == 1 {
+                let slice = value.slice()?;
+                *building = slice.text()?.parse().map_err(|_| slice.fault("a quantity that cannot be read"))?;
+            }
+        }
+        Ok(())
+    }
+    fn finish(building: Self) -> Result<Self, Fault> {
+        Ok(building)
+    }
+}
+
+// === impl IntOrString ===
+
+impl Wire for IntOrString {
+    type Building<'a> = NumberAndText;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::deserialize(deserializer)
+    }
+    fn take<'a>(building: &mut NumberAndText, value: Value<'a>) -> Result<(), Fault> {
+        let mut reader = value.slice()?.reader();
+        while let Some((number, value)) = reader.field()? {
+            match number {
+                1 => building.is_text = value.number()? != 0,
+                2 => i32::take(&mut building.number, value)?,
+                3 => Istr::take(&mut building.text, value)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+    fn finish(building: NumberAndText) -> Result<Self, Fault> {
+        Ok(if building.is_text { Self::String(building.text) } else { Self::Int(building.number) })
+    }
+}
+
+// === impl Adapt ===
+
+impl Adapt<Istr> for Unique {
+    fn adapt(self) -> Istr {
+        self.0
+    }
+}
+
+impl Adapt<bool> for IsSet {
+    fn adapt(self) -> bool {
+        self.0
+    }
+}
+
+/// For a macro that needs an `as` in any case.
+impl Adapt<Istr> for Istr {
+    fn adapt(self) -> Istr {
+        self
+    }
+}
+
+impl<T: Default> Adapt<T> for Ignored {
+    fn adapt(self) -> T {
+        T::default()
+    }
+}

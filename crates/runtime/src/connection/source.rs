@@ -1,0 +1,99 @@
+//! Finding and reading the configuration.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use kube::Config;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+
+use super::{ConnectError, Options, Origin};
+
+/// Looks up an environment variable; a parameter, so that tests need not change the process.
+pub(super) type Environment<'a> = &'a (dyn Fn(&str) -> Option<OsString> + Send + Sync);
+
+const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
+
+/// The configuration, and where it came from.
+pub(super) async fn load(options: &Options, environment: Environment<'_>) -> Result<(Config, Origin), ConnectError> {
+    if let Some(path) = &options.kubeconfig {
+        return from_files(std::slice::from_ref(path), options).await;
+    }
+    let set = |name: &str| environment(name).filter(|value| !value.is_empty());
+    let service = set("KUBERNETES_SERVICE_HOST").zip(set("KUBERNETES_SERVICE_PORT"));
+    if service.is_some() && options.context.is_none() && Path::new(SERVICE_ACCOUNT_TOKEN).exists() {
+        return Ok((Config::incluster()?, Origin::InCluster));
+    }
+    let files: Vec<PathBuf> = match set("KUBECONFIG") {
+        Some(list) => std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect(),
+        None => set("HOME").map(|home| Path::new(&home).join(".kube/config")).into_iter().collect(),
+    };
+    // As client-go: of several files, those that do not exist are passed over.
+    let there: Vec<PathBuf> = files.iter().filter(|path| path.exists()).cloned().collect();
+    if there.is_empty() {
+        let sought = if files.is_empty() { "anywhere: neither KUBECONFIG nor HOME is set".into() } else { names(&files) };
+        return Err(ConnectError::Nowhere(format!(
+            "not inside one (KUBERNETES_SERVICE_HOST or the service account is missing), and no kubeconfig at {sought}"
+        )));
+    }
+    from_files(&there, options).await
+}
+
+async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Origin), ConnectError> {
+    let files = names(paths);
+    let wrong = |problem: String| ConnectError::Malformed { files: files.clone(), problem };
+    let mut merged = Kubeconfig::default();
+    for path in paths {
+        let one = Kubeconfig::read_from(path).map_err(|error| match error {
+            KubeconfigError::ReadConfig(source, path) => ConnectError::Read { path, source },
+            error => ConnectError::Malformed { files: path.display().to_string(), problem: told(&error) },
+        })?;
+        merged = merged.merge(one).map_err(|error| wrong(told(&error)))?;
+    }
+    let context = choose_context(&merged, options.context.as_deref()).map_err(wrong)?;
+    let chosen = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
+    let config = Config::from_custom_kubeconfig(merged, &chosen)
+        .await
+        .map_err(|error| wrong(format!("context \"{context}\": {}", told(&error))))?;
+    if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none_or(str::is_empty) {
+        let server = &config.cluster_url;
+        return Err(wrong(format!("context \"{context}\": \"{server}\" is not an address: it must be https:// and a host")));
+    }
+    Ok((config, Origin::Kubeconfig { files, context }))
+}
+
+/// The context to use, after checking that all it names is there.
+fn choose_context(config: &Kubeconfig, asked: Option<&str>) -> Result<String, String> {
+    let known = || {
+        let names: Vec<_> = config.contexts.iter().map(|context| context.name.as_str()).collect();
+        if names.is_empty() { "it has none".to_owned() } else { format!("it has: {}", names.join(", ")) }
+    };
+    let name = match (asked, config.current_context.as_deref()) {
+        (Some(name), _) | (None, Some(name)) if !name.is_empty() => name,
+        _ => return Err(format!("no current-context is set and none was asked for ({})", known())),
+    };
+    let context = config
+        .contexts
+        .iter()
+        .find(|context| context.name == name)
+        .and_then(|context| context.context.as_ref())
+        .ok_or_else(|| format!("context \"{name}\" does not exist ({})", known()))?;
+    if !config.clusters.iter().any(|cluster| cluster.name == context.cluster && cluster.cluster.is_some()) {
+        return Err(format!("context \"{name}\" names the cluster \"{}\", which does not exist", context.cluster));
+    }
+    if let Some(user) = context.user.as_deref().filter(|user| !user.is_empty())
+        && !config.auth_infos.iter().any(|info| info.name == user)
+    {
+        return Err(format!("context \"{name}\" names the user \"{user}\", which does not exist"));
+    }
+    Ok(name.to_owned())
+}
+
+fn names(paths: &[PathBuf]) -> String {
+    paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The error in one line: parsers of YAML draw pictures.
+fn told(error: &KubeconfigError) -> String {
+    let text = error.to_string();
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).take(1).collect()
+}

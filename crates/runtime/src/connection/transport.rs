@@ -1,0 +1,153 @@
+//! The stack of layers between a client and a socket.
+
+use std::io;
+use std::path::PathBuf;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::{HeaderValue, Uri};
+use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client as HyperClient;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::{Body, ConfigExt as _};
+use kube::{Client, Config};
+use rustls::pki_types::ServerName;
+use tower::{BoxError, Service, ServiceBuilder};
+
+use super::lanes::Lanes;
+use super::token::TokenFile;
+use super::{ConnectError, Origin, root_cause};
+
+/// A connector that gives up, the TLS handshake included.
+#[derive(Clone)]
+struct Patient<C> {
+    inner: C,
+    patience: Duration,
+}
+
+/// Pings find a dead connection within 45 s; client-go's figures (`HTTP2_READ_IDLE_TIMEOUT_SECONDS`, `…_PING_TIMEOUT_SECONDS`).
+const PING_EVERY: Duration = Duration::from_secs(30);
+const PING_WAIT: Duration = Duration::from_secs(15);
+/// The same for HTTP/1.1: silent for 15 s, then a probe every 10 s, three of them unanswered.
+const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_PROBES: u32 = 3;
+/// How long what was sent may stay unacknowledged.
+#[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(45);
+/// kube's and client-go's.
+const CONNECT_WAIT: Duration = Duration::from_secs(30);
+
+/// `steersman/0.1.0 (linux/amd64)`, and what the caller adds; in the form of upstream's components.
+pub(super) fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, ConnectError> {
+    // Go's names, as logs and audit policies of clusters know them.
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let name = format!("steersman/{} ({}/{arch})", env!("CARGO_PKG_VERSION"), std::env::consts::OS);
+    let whole = suffix.map_or_else(|| name.clone(), |suffix| format!("{name} {suffix}"));
+    HeaderValue::try_from(&whole).map_err(|error| ConnectError::Address { server: whole, problem: error.to_string() })
+}
+
+/// A client with connections of its own.
+pub(super) async fn client(config: &Config, origin: &Origin) -> Result<Client, ConnectError> {
+    if let Some(proxy) = &config.proxy_url {
+        return Err(ConnectError::Proxy { proxy: proxy.clone(), origin: origin.clone() });
+    }
+    let wrong = |problem: String| ConnectError::Credentials { origin: origin.clone(), problem };
+    let mut config = config.clone();
+    // A file wins over an inline token, as in client-go.
+    let token = match config.auth_info.token_file.take() {
+        Some(path) => {
+            config.auth_info.token = None;
+            let open = TokenFile::open(PathBuf::from(&path)).await;
+            Some(open.map_err(|error| wrong(format!("cannot read the token file {path}: {error}")))?)
+        }
+        None => None,
+    };
+    // Making the layers reads key files and runs plug-ins, which may take their time.
+    let made = tokio::task::spawn_blocking(move || stack(&config, token));
+    match made.await {
+        Ok(client) => client.map_err(|error| wrong(root_cause(&error))),
+        Err(error) => Err(wrong(error.to_string())),
+    }
+}
+
+fn stack(config: &Config, token: Option<TokenFile>) -> Result<Client, kube::Error> {
+    // kube builds its TLS configuration from the default of the process, which nobody else may have set.
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // Fails only if another thread was faster, which is as good.
+        let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    }
+    let connector = connector(config)?;
+    let lanes = Lanes::new(move || {
+        HyperClient::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
+            .http2_keep_alive_interval(PING_EVERY)
+            .http2_keep_alive_timeout(PING_WAIT)
+            .http2_keep_alive_while_idle(true)
+            .build::<_, Body>(connector.clone())
+    });
+    let service = ServiceBuilder::new()
+        .layer(config.base_uri_layer())
+        .option_layer(config.auth_layer()?)
+        .layer(config.extra_headers_layer()?)
+        .map_err(BoxError::from)
+        .option_layer(token)
+        .map_err(BoxError::from)
+        .service(lanes);
+    Ok(Client::new(service, config.default_namespace.clone()))
+}
+
+fn connector(config: &Config) -> Result<Patient<HttpsConnector<HttpConnector>>, kube::Error> {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(config.connect_timeout.unwrap_or(CONNECT_WAIT)));
+    tcp.set_keepalive(Some(KEEP_ALIVE_AFTER));
+    tcp.set_keepalive_interval(Some(KEEP_ALIVE_EVERY));
+    tcp.set_keepalive_retries(Some(KEEP_ALIVE_PROBES));
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
+    let mut builder = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    if let Some(name) = &config.tls_server_name {
+        let name = ServerName::try_from(name.clone())
+            .map_err(|error| kube::Error::Service(format!("tls-server-name \"{name}\": {error}").into()))?;
+        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+    }
+    let https = builder.enable_all_versions().wrap_connector(tcp);
+    Ok(Patient { inner: https, patience: config.connect_timeout.unwrap_or(CONNECT_WAIT) })
+}
+
+// === impl Patient ===
+
+impl<C> Service<Uri> for Patient<C>
+where
+    C: Service<Uri, Error = BoxError>,
+    C::Future: Send + 'static,
+    C::Response: Send,
+{
+    type Response = C::Response;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<C::Response, BoxError>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let patience = self.patience;
+        let connecting = self.inner.call(to);
+        Box::pin(async move {
+            tokio::time::timeout(patience, connecting).await.unwrap_or_else(|_| {
+                let problem = format!("no connection within {} s", patience.as_secs());
+                Err(io::Error::new(io::ErrorKind::TimedOut, problem).into())
+            })
+        })
+    }
+}

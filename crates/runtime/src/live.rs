@@ -1,0 +1,73 @@
+//! Reads that go round the caches, for what must not be decided from the past.
+
+use http::{Request, StatusCode, header};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use steersman_base::{Meta, ObjectKey, Resource};
+use steersman_model::{DecodeError, Encoded, View};
+
+/// Why a live read failed. The caller retries by its own policy.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveReadError {
+    /// The server gave no answer.
+    #[error("cannot read {what}: {source}")]
+    NoAnswer {
+        /// Which object.
+        what: String,
+        /// What happened instead.
+        source: kube::Error,
+    },
+    /// The server refused.
+    #[error("cannot read {what}: the server answered {code}: {message}")]
+    Refused {
+        /// Which object.
+        what: String,
+        /// The answer's code.
+        code: StatusCode,
+        /// The beginning of the answer's text.
+        message: String,
+    },
+    /// The answer is not what it should be.
+    #[error("cannot read {what}: {source}")]
+    Decode {
+        /// Which object.
+        what: String,
+        /// What is wrong with it.
+        source: DecodeError,
+    },
+}
+
+/// An answer to a read of metadata is far smaller; upstream bounds objects at 1.5 MB by default.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// How much of a refusal is told.
+const REFUSAL_SHOWN_MAX: usize = 200;
+const ACCEPT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// The metadata of an object as the server has it now; `None` if there is no such object.
+///
+/// # Errors
+/// See [`LiveReadError`].
+pub async fn get_meta(
+    client: &kube::Client,
+    resource: &Resource,
+    key: &ObjectKey,
+) -> Result<Option<Meta>, LiveReadError> {
+    let what = || format!("{resource} {key}");
+    let request = Request::get(resource.object_path(key))
+        .header(header::ACCEPT, ACCEPT)
+        .body(Body::empty())
+        .map_err(|error| LiveReadError::NoAnswer { what: what(), source: kube::Error::HttpError(error) })?;
+    let no_answer = |source| LiveReadError::NoAnswer { what: what(), source };
+    let response = client.send(request).await.map_err(no_answer)?;
+    let code = response.status();
+    if code == StatusCode::NOT_FOUND {
+        return Ok(None);
+    }
+    let body = http_body_util::Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+    let body = body.map_err(|error| no_answer(kube::Error::Service(error)))?.to_bytes();
+    if !code.is_success() {
+        let message = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();
+        return Err(LiveReadError::Refused { what: what(), code, message });
+    }
+    Meta::decode(Encoded::Json(&body)).map(Some).map_err(|source| LiveReadError::Decode { what: what(), source })
+}

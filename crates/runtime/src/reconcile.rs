@@ -1,0 +1,135 @@
+//! The contract between a controller and the worker loop.
+//!
+//! | a reconcile answers | the key |
+//! |---|---|
+//! | [`Action::Done`] | is forgotten until something changes |
+//! | [`Action::After`] | is looked at again then, or earlier if something changes |
+//! | [`Action::Again`] | is looked at again soon, rate-limited, and that is no error |
+//! | an error | is retried with back-off, as the controller's policy says |
+//! | a [terminal](Error::terminal) error | is not retried before something changes |
+//! | a panic | counts as an error; nobody else notices |
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+use steersman_base::{Clock, ObjectKey};
+
+use crate::Writer;
+
+/// Brings the world closer to what one object asks for.
+///
+/// It reads the world as it is now, and is called with keys, never with events: whoever misses all of them but the last
+/// does the same. It is never called for one key twice at a time.
+pub trait Reconciler: Send + Sync + 'static {
+    /// Looks at the object with this key and does what is to be done.
+    fn reconcile(&self, cx: &Context, key: &ObjectKey) -> impl Future<Output = Result<Action, Error>> + Send;
+}
+
+/// What a reconcile is given beside the key.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The only way to write.
+    pub writer: Writer,
+    /// The only way to know the time.
+    pub clock: Clock,
+    /// How far the caches can be trusted.
+    pub freshness: Freshness,
+}
+
+/// How far the caches can be trusted in this reconcile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Freshness {
+    /// They show all that this controller wrote for this object before.
+    CaughtUp,
+    /// They did not catch up in time: what is to be decided is read from the server.
+    ReadLive,
+}
+
+/// What a successful reconcile asks for.
+#[must_use]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Nothing is left to do until something changes.
+    Done,
+    /// Look again soon, rate-limited.
+    Again,
+    /// Look again after this time.
+    After(Duration),
+}
+
+/// Why a reconcile failed. Any error converts into it with `?` and is retried.
+pub struct Error {
+    source: Box<dyn std::error::Error + Send + Sync>,
+    terminal: bool,
+}
+
+/// A [`Reconciler`] behind a pointer: boxed once per call, here and nowhere else.
+pub(crate) trait DynReconciler: Send + Sync {
+    fn reconcile<'a>(
+        &'a self,
+        cx: &'a Context,
+        key: &'a ObjectKey,
+    ) -> Pin<Box<dyn Future<Output = Result<Action, Error>> + Send + 'a>>;
+}
+
+impl<R: Reconciler> DynReconciler for R {
+    fn reconcile<'a>(
+        &'a self,
+        cx: &'a Context,
+        key: &'a ObjectKey,
+    ) -> Pin<Box<dyn Future<Output = Result<Action, Error>> + Send + 'a>> {
+        Box::pin(Reconciler::reconcile(self, cx, key))
+    }
+}
+
+// === impl Error ===
+
+impl Error {
+    /// An error that trying again cannot mend: the object itself must change first.
+    pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { source: error.into(), terminal: true }
+    }
+
+    /// An error with this text, to be retried.
+    pub fn message(text: impl fmt::Display) -> Self {
+        Self { source: text.to_string().into(), terminal: false }
+    }
+
+    /// Whether trying again cannot mend it.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.terminal
+    }
+
+    /// What went wrong underneath.
+    #[must_use]
+    pub fn source(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
+        &*self.source
+    }
+}
+
+impl<E: std::error::Error + Send + Sync + 'static> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self { source: Box::new(error), terminal: false }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.source)?;
+        let mut cause = self.source.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

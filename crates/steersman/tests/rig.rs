@@ -1,0 +1,56 @@
+//! The binary on a real kube-apiserver: `cargo xtask k8s test`.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use steersman_testing::{Cluster, Failure, objects};
+
+/// A running `steersman`; it ends with the test.
+struct Binary(std::process::Child);
+
+impl Binary {
+    fn start(args: &[&str]) -> Result<Self, Failure> {
+        let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG")?;
+        let child = Command::new(env!("CARGO_BIN_EXE_steersman"))
+            .args(args)
+            .arg(format!("--kubeconfig={kubeconfig}"))
+            .stdin(Stdio::null())
+            .spawn()?;
+        Ok(Self(child))
+    }
+
+    /// Asks it to end, and answers whether it did so in good order.
+    async fn terminate(mut self) -> Result<bool, Failure> {
+        Command::new("kill").arg(self.0.id().to_string()).status()?;
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status.success());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+impl Drop for Binary {
+    fn drop(&mut self) {
+        // It has ended already, or is not wanted any more.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn the_binary_keeps_a_replica_set_and_ends_in_good_order() -> Result<(), Failure> {
+    let cluster = Cluster::on_rig(&[]).await?;
+    let binary = Binary::start(&["controller-manager", "--controllers=replicaset", "--leader-elect=false"])?;
+
+    let set = cluster.create(objects::replica_set("web", 3)).await?;
+    let pods = cluster.pods_of(&set).until_count(3).await?;
+    cluster.delete::<Pod>(pods[0].metadata.name.as_deref().unwrap_or_default()).await?;
+    let after = cluster.pods_of(&set).until_count(3).await?;
+    assert!(after.iter().all(|pod| pod.metadata.uid != pods[0].metadata.uid));
+
+    assert!(binary.terminate().await?, "SIGTERM ends it with success");
+    cluster.stop().await
+}

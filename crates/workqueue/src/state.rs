@@ -1,0 +1,506 @@
+//! Pure: the queue as a state machine. Time comes in as a value; nothing waits, locks or reads a clock.
+//!
+//! Each key is in one [`Place`]: idle, waiting in one of two lanes, or held. Beside that it may have one pending time
+//! (delayed: idle with a timer) and, while held, a note that it was added again.
+//!
+//! ```text
+//!            add                     take                    release
+//!  idle ───────────────► waiting ───────────► held ──────────────────────► idle
+//!    ▲ │                    ▲                  │ add: added_again            │
+//!    │ └ add_after: timer ──┘ due              └──── release ──► waiting     └─ nothing pending, never failed: freed
+//! ```
+//!
+//! What the rest of the crate relies on:
+//!
+//! 1. A waiting key has no timer: whatever was pending is met by the hand-out to come.
+//! 2. Only a held key is `added_again`; only an idle or held key has a timer.
+//! 3. Due timers are served before anything else is done at `now`, so that waiting keys are ordered by the time they
+//!    became ready, not by who happened to look.
+//! 4. After a shutdown there are no timers; after [`Shutdown::Drop`] nothing waits either.
+
+mod backoff;
+mod entries;
+#[cfg(test)]
+mod tests;
+mod timers;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+pub(crate) use self::{
+    backoff::Cause,
+    entries::{Slot, Spot},
+};
+use self::{
+    entries::{Entries, Place},
+    timers::Timers,
+};
+use crate::{
+    key::IntoKey,
+    limiter::RateLimiter,
+    metrics::{Histogram, QueueStats},
+};
+
+/// While keys wait in both lanes, one hand-out in this many goes to the background. One in eight keeps the first list
+/// moving (its 30,000 keys are through after 240,000 live ones at worst) and costs live changes little.
+const BACKGROUND_TURN: u32 = 8;
+
+/// "Never", for time arithmetic: a longer delay is cut to this. It is within what every clock can add.
+const LONGEST_DELAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
+/// How urgent an add is.
+///
+/// Within a priority the first added is the first processed. While keys of both wait, one in eight is a background
+/// one, so that neither starves. A key that waits in the background and is added live moves to the end of the live
+/// line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Nothing is known to have changed: the initial list, a resync.
+    Background,
+    /// Something changed.
+    Live,
+}
+
+/// What becomes of the keys that wait when a queue is shut down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// They are handed out, and the shutdown waits until every key is released.
+    Drain,
+    /// They are discarded, and the shutdown does not wait.
+    Drop,
+}
+
+/// Whether a new queue hands out keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Gate {
+    /// It does.
+    #[default]
+    Open,
+    /// It collects keys and hands none out until it is opened: a standby that keeps its queues warm.
+    Closed,
+}
+
+/// What a worker says of a key it releases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Done,
+    Again(Cause),
+    After(Duration),
+    GiveUp,
+    Park,
+}
+
+/// The answer to a worker that asks for a key.
+pub(crate) enum Take<K> {
+    Item { slot: Slot, key: K, failures: u32 },
+    Nothing,
+    Finished,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Closed,
+    Open,
+    Draining,
+    Stopped,
+}
+
+/// The state of a queue.
+pub(crate) struct State<K> {
+    entries: Entries<K>,
+    timers: Timers,
+    limiter: Box<dyn RateLimiter<K>>,
+    phase: Phase,
+    /// Live keys handed out in a row while a background one waited.
+    live_in_a_row: u32,
+    /// How many held keys were added again.
+    added_again: usize,
+    tally: Tally,
+}
+
+/// What has been counted so far.
+#[derive(Default)]
+struct Tally {
+    adds: u64,
+    retries: u64,
+    given_up: u64,
+    waited: Histogram,
+    worked: Histogram,
+}
+
+// === impl State: what producers do ===
+
+impl<K: Eq> State<K> {
+    /// Looks a key up. The answer is good until a key is added or released.
+    pub(crate) fn find(&self, hash: u64, key: &K) -> Spot {
+        self.entries.find(hash, key)
+    }
+}
+
+impl<K> State<K> {
+    pub(crate) fn new(gate: Gate, limiter: Box<dyn RateLimiter<K>>) -> Self {
+        let phase = match gate {
+            Gate::Open => Phase::Open,
+            Gate::Closed => Phase::Closed,
+        };
+        Self {
+            entries: Entries::new(),
+            timers: Timers::default(),
+            limiter,
+            phase,
+            live_in_a_row: 0,
+            added_again: 0,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Whether an add would change nothing: the key waits already, or nothing is added any more.
+    ///
+    /// It is the common case, and asking first spares it the reading of a clock.
+    pub(crate) fn is_settled(&self, spot: Spot, priority: Priority) -> bool {
+        let Some(slot) = spot.slot else { return self.is_shutting_down() };
+        let entry = &self.entries[slot];
+        let lane = match entry.place() {
+            Place::Idle => None,
+            Place::Waiting(lane) => Some(lane),
+            Place::Held => entry.added_again,
+        };
+        lane >= Some(priority) || self.is_shutting_down()
+    }
+
+    /// Makes a key wait: at once or, if it is backing off, as soon as it has rested.
+    pub(crate) fn add(&mut self, spot: Spot, key: impl IntoKey<K>, priority: Priority, now: Instant) {
+        self.serve_timers(now);
+        if self.is_shutting_down() {
+            return;
+        }
+        let slot = self.known(spot, key, priority, now);
+        self.arrive(slot, priority, now);
+    }
+
+    /// Makes a key wait later. The earliest of all pending times wins.
+    pub(crate) fn add_after(&mut self, spot: Spot, key: impl IntoKey<K>, delay: Duration, now: Instant) {
+        self.serve_timers(now);
+        if self.is_shutting_down() {
+            return;
+        }
+        self.tally.retries += 1;
+        let slot = self.known(spot, key, Priority::Live, now);
+        self.schedule(slot, Priority::Live, after(now, delay), now);
+    }
+
+    /// Makes a key wait when the rate limiter lets it, and says how long that is.
+    pub(crate) fn add_rate_limited(&mut self, spot: Spot, key: impl IntoKey<K>, now: Instant) -> Duration {
+        self.serve_timers(now);
+        if self.is_shutting_down() {
+            return Duration::ZERO;
+        }
+        self.tally.retries += 1;
+        let slot = self.known(spot, key, Priority::Live, now);
+        let due = self.back_off(slot, Cause::Asked, now);
+        self.schedule(slot, Priority::Live, due, now);
+        self.timers.due(slot).map_or(Duration::ZERO, |due| due.saturating_duration_since(now))
+    }
+
+    /// Forgets a key's failures. A retry that is pending stays pending.
+    pub(crate) fn forget(&mut self, spot: Spot) {
+        if let Some(slot) = spot.slot {
+            self.clear_failures(slot);
+            self.free_if_idle(slot);
+        }
+    }
+
+    /// How often a key went through the rate limiter since it was last forgotten.
+    pub(crate) fn num_requeues(&self, spot: Spot) -> u32 {
+        spot.slot.map_or(0, |slot| self.entries[slot].backoff.requeues())
+    }
+}
+
+// === impl State: what workers do ===
+
+impl<K: Clone> State<K> {
+    /// Hands out the key whose turn it is.
+    pub(crate) fn take(&mut self, now: Instant) -> Take<K> {
+        self.serve_timers(now);
+        let Some(slot) = self.next_in_turn() else {
+            return if self.is_finished() { Take::Finished } else { Take::Nothing };
+        };
+        let entry = &mut self.entries[slot];
+        let (key, failures) = (entry.key().clone(), entry.backoff.failures());
+        entry.started = Some(now);
+        self.tally.waited.observe(now.saturating_duration_since(entry.waits_since));
+        self.entries.move_to(slot, Place::Held);
+        Take::Item { slot, key, failures }
+    }
+}
+
+impl<K> State<K> {
+    /// Takes a held key back and does with it what its holder says. What is returned is dropped outside the lock.
+    pub(crate) fn release(&mut self, slot: Slot, verdict: Verdict, now: Instant) -> Option<K> {
+        self.serve_timers(now);
+        let pending = self.settle(slot, verdict, now);
+        self.entries.move_to(slot, Place::Idle);
+        let entry = &mut self.entries[slot];
+        if let Some(started) = entry.started {
+            self.tally.worked.observe(now.saturating_duration_since(started));
+        }
+        if let Some(lane) = entry.added_again.take() {
+            self.added_again -= 1;
+            entry.lane = lane;
+            self.rest_or_wait(slot, now);
+        } else if let Some(due) = pending {
+            let lane = entry.lane;
+            self.schedule(slot, lane, due, now);
+        }
+        self.free_if_idle(slot)
+    }
+
+    /// Keeps the books for a verdict, and says when the key is to be looked at again.
+    fn settle(&mut self, slot: Slot, verdict: Verdict, now: Instant) -> Option<Instant> {
+        match verdict {
+            Verdict::Done => self.clear_failures(slot),
+            Verdict::GiveUp => {
+                self.tally.given_up += 1;
+                self.clear_failures(slot);
+            }
+            Verdict::Park => self.entries[slot].backoff.wake(),
+            Verdict::After(_) | Verdict::Again(_) if self.is_shutting_down() => {}
+            Verdict::After(delay) => {
+                self.tally.retries += 1;
+                self.clear_failures(slot);
+                return Some(after(now, delay));
+            }
+            Verdict::Again(cause) => {
+                self.tally.retries += 1;
+                return Some(self.back_off(slot, cause, now));
+            }
+        }
+        None
+    }
+
+    /// Whose turn it is: see [`BACKGROUND_TURN`].
+    fn next_in_turn(&mut self) -> Option<Slot> {
+        if self.phase == Phase::Closed {
+            return None;
+        }
+        let live = self.entries.first(Place::Waiting(Priority::Live));
+        let background = self.entries.first(Place::Waiting(Priority::Background));
+        let (Some(live), Some(background)) = (live, background) else {
+            self.live_in_a_row = 0;
+            return live.or(background);
+        };
+        if self.live_in_a_row + 1 == BACKGROUND_TURN {
+            self.live_in_a_row = 0;
+            Some(background)
+        } else {
+            self.live_in_a_row += 1;
+            Some(live)
+        }
+    }
+}
+
+// === impl State: the life of the queue ===
+
+impl<K> State<K> {
+    /// Lets a closed queue hand out keys.
+    pub(crate) fn open(&mut self) {
+        if self.phase == Phase::Closed {
+            self.phase = Phase::Open;
+        }
+    }
+
+    /// Ends the queue. Delayed keys are dropped in any case; so is what waits behind a closed gate, since nobody was
+    /// ever allowed to process it.
+    pub(crate) fn shut_down(&mut self, how: Shutdown, now: Instant) {
+        self.serve_timers(now);
+        for slot in self.timers.take_all() {
+            self.free_if_idle(slot);
+        }
+        if how == Shutdown::Drain && matches!(self.phase, Phase::Open | Phase::Draining) {
+            self.phase = Phase::Draining;
+            return;
+        }
+        self.phase = Phase::Stopped;
+        for lane in [Priority::Live, Priority::Background] {
+            while let Some(slot) = self.entries.first(Place::Waiting(lane)) {
+                self.entries.move_to(slot, Place::Idle);
+                self.free_if_idle(slot);
+            }
+        }
+        let held: Vec<Slot> = self.entries.slots(Place::Held).collect();
+        for slot in held {
+            self.entries[slot].added_again = None;
+        }
+        self.added_again = 0;
+    }
+
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        matches!(self.phase, Phase::Draining | Phase::Stopped)
+    }
+
+    /// Whether no key will be handed out ever again.
+    pub(crate) fn is_finished(&self) -> bool {
+        match self.phase {
+            Phase::Closed | Phase::Open => false,
+            Phase::Draining => self.waiting() == 0 && self.added_again == 0,
+            Phase::Stopped => true,
+        }
+    }
+
+    /// Whether a shutdown that drains need wait no longer: all keys are released, or it was told to drop them.
+    pub(crate) fn is_drained(&self) -> bool {
+        match self.phase {
+            Phase::Closed | Phase::Open => false,
+            Phase::Draining => self.waiting() == 0 && self.entries.count(Place::Held) == 0,
+            Phase::Stopped => true,
+        }
+    }
+
+    /// How many keys wait to be handed out at `now`.
+    pub(crate) fn len(&mut self, now: Instant) -> usize {
+        self.serve_timers(now);
+        self.waiting()
+    }
+
+    fn waiting(&self) -> usize {
+        self.entries.count(Place::Waiting(Priority::Live)) + self.entries.count(Place::Waiting(Priority::Background))
+    }
+
+    /// How many keys a worker could have now.
+    pub(crate) fn on_offer(&self) -> usize {
+        if self.phase == Phase::Closed { 0 } else { self.waiting() }
+    }
+
+    /// When the next delayed key is due, if a worker could have it then.
+    pub(crate) fn next_due(&self) -> Option<Instant> {
+        if self.phase == Phase::Closed { None } else { self.timers.earliest() }
+    }
+
+    /// What has happened, and what is going on.
+    pub(crate) fn stats(&mut self, now: Instant) -> QueueStats {
+        self.serve_timers(now);
+        let ages = || {
+            let started = self.entries.slots(Place::Held).filter_map(|slot| self.entries[slot].started);
+            started.map(|started| now.saturating_duration_since(started))
+        };
+        QueueStats {
+            depth: self.waiting() + self.added_again,
+            adds: self.tally.adds,
+            retries: self.tally.retries,
+            given_up: self.tally.given_up,
+            waited: self.tally.waited.clone(),
+            worked: self.tally.worked.clone(),
+            unfinished: ages().sum(),
+            longest_running: ages().max().unwrap_or_default(),
+        }
+    }
+}
+
+// === impl State: inner steps ===
+
+impl<K> State<K> {
+    /// The slot of a key, which is entered if it is new.
+    fn known(&mut self, spot: Spot, key: impl IntoKey<K>, lane: Priority, now: Instant) -> Slot {
+        spot.slot.unwrap_or_else(|| self.entries.insert(key.into_key(), spot.hash, lane, now))
+    }
+
+    /// Lets every key wait whose time has come, in the order of those times.
+    fn serve_timers(&mut self, now: Instant) {
+        while let Some((slot, due)) = self.timers.pop_due(now) {
+            let lane = self.entries[slot].lane;
+            self.arrive(slot, lane, due);
+        }
+    }
+
+    /// A reason to process the key has come up at `at`.
+    fn arrive(&mut self, slot: Slot, lane: Priority, at: Instant) {
+        let delayed = self.timers.contains(slot);
+        let entry = &mut self.entries[slot];
+        match entry.place() {
+            Place::Idle => {
+                entry.lane = if delayed { entry.lane.max(lane) } else { lane };
+                entry.waits_since = at;
+                if self.rest_or_wait(slot, at) {
+                    self.tally.adds += 1;
+                }
+            }
+            Place::Waiting(present) if present >= lane => {}
+            Place::Waiting(_) => self.entries.move_to(slot, Place::Waiting(lane)),
+            Place::Held => {
+                if entry.added_again.is_none() {
+                    entry.waits_since = at;
+                    self.added_again += 1;
+                    self.tally.adds += 1;
+                }
+                entry.added_again = entry.added_again.max(Some(lane));
+            }
+        }
+    }
+
+    /// An idle key is to be processed: it rests first if it has to, else it waits from now on. Says whether it waits.
+    fn rest_or_wait(&mut self, slot: Slot, now: Instant) -> bool {
+        let entry = &self.entries[slot];
+        let rested = entry.backoff.not_before(entry.started);
+        if let Some(rested) = rested.filter(|&rested| rested > now && !self.is_shutting_down()) {
+            self.timers.bring_forward(slot, rested);
+            return false;
+        }
+        let place = Place::Waiting(entry.lane);
+        self.timers.cancel(slot);
+        self.entries.move_to(slot, place);
+        true
+    }
+
+    /// The key is to be processed at `due`, or sooner if there is a reason to.
+    fn schedule(&mut self, slot: Slot, lane: Priority, due: Instant, now: Instant) {
+        if due <= now {
+            return self.arrive(slot, lane, now);
+        }
+        let delayed = self.timers.contains(slot);
+        let entry = &mut self.entries[slot];
+        entry.lane = match entry.place() {
+            Place::Waiting(_) => return,
+            Place::Idle if !delayed => lane,
+            Place::Idle | Place::Held => entry.lane.max(lane),
+        };
+        self.timers.bring_forward(slot, due);
+    }
+
+    /// Passes a key through the rate limiter, and says when it is to be retried.
+    fn back_off(&mut self, slot: Slot, cause: Cause, now: Instant) -> Instant {
+        let entry = &mut self.entries[slot];
+        if !entry.backoff.is_early(now) {
+            let delay = self.limiter.delay(entry.key(), entry.backoff.requeues(), now);
+            entry.backoff.raise(cause, delay, after(now, delay));
+        }
+        entry.backoff.due(entry.started).unwrap_or(now)
+    }
+
+    fn clear_failures(&mut self, slot: Slot) {
+        let entry = &mut self.entries[slot];
+        if entry.backoff.requeues() > 0 {
+            entry.backoff = backoff::Backoff::default();
+            self.limiter.forget(entry.key());
+        }
+    }
+
+    /// A key that nothing is known or pending of is not kept.
+    fn free_if_idle(&mut self, slot: Slot) -> Option<K> {
+        let entry = &self.entries[slot];
+        if entry.place() != Place::Idle || entry.backoff.requeues() > 0 || self.timers.contains(slot) {
+            return None;
+        }
+        let key = self.entries.remove(slot);
+        if self.entries.is_oversized() {
+            self.entries = Entries::new();
+            self.timers = Timers::default();
+        }
+        key
+    }
+}
+
+/// The time a delay from now, however long.
+fn after(now: Instant, delay: Duration) -> Instant {
+    now + delay.min(LONGEST_DELAY)
+}
