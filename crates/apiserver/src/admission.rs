@@ -9,12 +9,15 @@ use steersman_base::ObjectKey;
 
 use crate::field::FieldError;
 use crate::kinds;
+use crate::kinds::service::AllocateError;
 use crate::registry::life::meta_text;
+use crate::registry::list::everything;
+use crate::registry::write::Claimed;
 use crate::registry::{Call, Registry, Row};
 use crate::status::{Cause, GroupResource, Status};
 
 /// Namespaces that every cluster has.
-pub const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+pub(crate) const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 /// Those that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-public", "kube-system"];
 
@@ -50,14 +53,48 @@ pub(crate) fn may_delete(call: &Call) -> Result<(), Status> {
     Ok(())
 }
 
-/// What admission does to an object.
-pub(crate) fn admit(_registry: &Registry, _call: &Call, _object: &mut Value, _old: Option<&Value>) -> Result<(), Status> {
-    Ok(())
+/// What default admission adds to an object.
+pub(crate) fn admit(registry: &Registry, call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+    let resource = &call.row.resource;
+    let admitted = kinds::admission::admit(registry, &resource.group, &resource.kind, object, old);
+    admitted.map_err(|refused| Status::forbidden(call.row.target(), meta_text(object, "name"), &refused.0))
 }
 
-/// What is wrong with a changed status.
-pub(crate) fn validate_status(_row: &Row, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+/// Takes what a Service needs: addresses and node ports.
+pub(crate) fn claim<'a>(
+    registry: &'a Registry,
+    row: &Row,
+    object: &mut Value,
+    old: Option<&Value>,
+) -> Result<Claimed<'a>, Status> {
+    if !row.is("", "services") {
+        return Ok(Claimed(None));
+    }
+    match registry.services.allocate(object, old) {
+        Ok(claim) => Ok(Claimed(Some(claim))),
+        Err(AllocateError::Invalid(errors)) => Err(Status::invalid(row.kind(), meta_text(object, "name"), &errors)),
+        Err(AllocateError::Full(message)) => Err(Status::internal(message)),
+    }
+}
+
+/// What is wrong with changed ephemeral containers.
+pub(crate) fn validate_ephemeral_containers(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     kinds::validate_meta(object, old, kinds::NameRule::default(), &mut errors);
+    if let Some(old) = old {
+        kinds::validate_ephemeral_containers(object, old, &mut errors);
+    }
     errors
+}
+
+impl kinds::admission::Lookup for Registry {
+    fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Value> {
+        let row = self.any_version(group, resource)?;
+        self.store.get(&row.shelf, &ObjectKey::new(namespace, name))?.parse().ok()
+    }
+
+    fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Value> {
+        let Some(row) = self.any_version(group, resource) else { return Vec::new() };
+        everything(self, &row, namespace).iter().filter_map(|stored| stored.parse().ok()).collect()
+    }
 }

@@ -6,9 +6,9 @@
 //! 4. The message for broken JSON is that of Go's `encoding/json`; that for broken YAML has our parser's words.
 
 mod go_json;
-mod tree;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -34,7 +34,8 @@ pub struct Decoded {
     pub duplicates: Vec<String>,
 }
 
-/// A body that could not be read. It displays as upstream's inner error; [`DecodeError::message`] is the whole sentence.
+/// A body that could not be read. It displays as upstream's inner error; [`DecodeError::message`] is the whole
+/// sentence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 pub struct DecodeError {

@@ -61,7 +61,8 @@ pub(crate) fn paths(registry: &Registry) -> Value {
         paths.push(format!("/apis/{group}"));
         paths.extend(versions.into_iter().map(|(version, _)| format!("/apis/{group}/{version}")));
     }
-    let rest = ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"];
+    let rest =
+        ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"];
     paths.extend(rest.map(str::to_owned));
     paths.sort();
     json!({"paths": paths})
@@ -99,7 +100,9 @@ fn by_group(registry: &Registry) -> Vec<(String, Versions)> {
     let mut groups: Vec<(String, Versions)> = Vec::new();
     let custom = registry.custom.read();
     let mut customs: Vec<_> = custom.values().collect();
-    customs.sort_by_key(|row| (row.resource.group.to_string(), version_rank(&row.resource.version), row.resource.plural.to_string()));
+    customs.sort_by_key(|row| {
+        (row.resource.group.to_string(), version_rank(&row.resource.version), row.resource.plural.to_string())
+    });
     for row in built_in().iter().chain(customs) {
         let (group, version) = (&*row.resource.group, &*row.resource.version);
         let at = groups.iter().position(|(held, _)| held == group).unwrap_or_else(|| {
@@ -200,8 +203,18 @@ fn subresource(row: &Row, part: &Subresource) -> Value {
 
 /// `/api` or `/apis` as one document.
 pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> Value {
-    let groups = by_group(registry).into_iter().filter(|(group, _)| group.is_empty() == is_core);
+    // Upstream's aggregated document leaves out what is on its way out; the lists have it to the end.
+    let is_staying = |row: &Row| row.custom.as_ref().is_none_or(|custom| !custom.is_terminating);
+    let mut groups = by_group(registry);
+    groups.retain_mut(|(group, versions)| {
+        for (_, rows) in versions.iter_mut() {
+            rows.retain(|row| is_staying(row));
+        }
+        versions.retain(|(_, rows)| !rows.is_empty());
+        group.is_empty() == is_core && !versions.is_empty()
+    });
     let items: Vec<_> = groups
+        .into_iter()
         .map(|(group, versions)| {
             let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
             let versions: Vec<_> = versions

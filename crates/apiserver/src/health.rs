@@ -79,7 +79,11 @@ pub(crate) fn metrics(registry: &Registry) -> String {
     );
     let custom = registry.custom.read();
     let mut counted = Vec::new();
-    for row in crate::registry::built_in().iter().chain(custom.values()).filter(|row| row.verbs.has(crate::registry::Verb::List)) {
+    for row in crate::registry::built_in()
+        .iter()
+        .chain(custom.values())
+        .filter(|row| row.verbs.has(crate::registry::Verb::List))
+    {
         if counted.contains(&&row.shelf.name) {
             continue;
         }

@@ -241,14 +241,20 @@ fn handle(registry: &Registry, parts: &Parts, call: &Call, verb: Verb, body: &By
             let options = call.query.list_options(false)?;
             registry.list(call, &options).map(|list| Answer::ok(Content::List(list)))
         }
-        (Verb::Create, Input::Object(body, kind)) if !call.row.verbs.has(Verb::List) => registry.review(call, body, kind),
+        (Verb::Create, Input::Object(body, kind)) if !call.row.verbs.has(Verb::List) => {
+            registry.review(call, body, kind)
+        }
         (Verb::Create, Input::Object(body, kind)) => registry.create(call, body, kind),
         (Verb::Update, Input::Object(body, kind)) => registry.put(call, Part::Whole, body, kind),
         (Verb::Patch, Input::Patch(body, kind)) => registry.patch(call, Part::Whole, kind, body),
         (Verb::Delete | Verb::DeleteCollection, _) => {
             let kind = if body.is_empty() { ContentType::Json } else { negotiate::content_type(&parts.headers)? };
             let options = DeleteOptions::read(&call.query, body, kind)?;
-            if verb == Verb::Delete { registry.delete(call, &options) } else { registry.delete_collection(call, &options) }
+            if verb == Verb::Delete {
+                registry.delete(call, &options)
+            } else {
+                registry.delete_collection(call, &options)
+            }
         }
         _ => Err(Status::method_not_allowed()),
     }
@@ -264,7 +270,8 @@ fn watch(
     let mut options = call.query.list_options(true)?;
     if !call.name.is_empty() {
         let term = steersman_base::FieldSelector::equals("metadata.name", &call.name).to_string();
-        options.field_selector = [options.field_selector, term].into_iter().filter(|term| !term.is_empty()).collect::<Vec<_>>().join(",");
+        options.field_selector =
+            [options.field_selector, term].into_iter().filter(|term| !term.is_empty()).collect::<Vec<_>>().join(",");
     }
     let watch = Watch::begin(registry, call, &options, accepted, include)?;
     Ok(responder.watch(call.row.traits.warning, watch.lines()))

@@ -1,8 +1,9 @@
 //! What is special about each kind: its defaults and its validation, one small file each.
 //!
 //! An object goes through this on its way into the store: decoded → patched → pruned and type-checked by schema →
-//! [`default`] → metadata filled in (name, namespace, `uid`, `creationTimestamp`; status dropped or kept, generation) →
-//! [`prepare`] → [`admission`] → [`validate`] → encoded once → stored.
+//! [`default`] → metadata filled in (name, namespace, `uid`, `creationTimestamp`) → [`admission::admit`] → status dropped or
+//! kept → [`prepare`] → addresses of services ([`service::Allocator`]) → [`validate`] → encoded once → stored. A status that
+//! is written alone goes through [`validate_status`] instead of the last steps.
 //!
 //! Contracts:
 //! 1. Every function is pure over JSON and takes objects of any shape: what has the wrong type counts as absent, because
@@ -85,14 +86,33 @@ pub fn prepare(group: &str, kind: &str, new: &mut Value, old: Option<&Value>) {
     }
 }
 
-/// All that is wrong with an object, or with the change from the old one: its metadata, then what its kind checks.
+/// All that is wrong with an object, or with the change from the old one: its metadata, then what its kind checks. Without
+/// a kind, the metadata of a custom resource.
 #[must_use]
 pub fn validate(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
+    if kind.is_empty() {
+        meta::validate_custom(new, old, &mut errors);
+        return errors;
+    }
     let rules = rules(group, kind);
     validate_meta(new, old, rules.map_or(NameRule::default(), |rules| rules.name), &mut errors);
     if let Some(rules) = rules {
         (rules.validate)(new, old, &mut errors);
+    }
+    errors
+}
+
+/// All that is wrong with a changed status: the object's metadata, then what its kind checks.
+#[must_use]
+pub fn validate_status(group: &str, kind: &str, new: &Value, old: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    validate_meta(new, Some(old), NameRule::default(), &mut errors);
+    match (group, kind) {
+        ("", "Pod") => validate_pod_status(new, old, &mut errors),
+        ("apps", _) | ("", "ReplicationController") => workload::validate_status(kind, new, old, &mut errors),
+        ("batch", _) => batch::validate_status(kind, new, old, &mut errors),
+        _ => {}
     }
     errors
 }

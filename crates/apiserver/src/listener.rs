@@ -1,1 +1,240 @@
-//! Sockets, TLS and kubeconfig. (Being written.)
+//! The server behind a socket: TLS, HTTP/1.1 and HTTP/2, for kubectl and everybody outside the process.
+//!
+//! 1. It listens on the loopback interface unless it is told otherwise.
+//! 2. A client that does not finish its handshake or its headers in time is dropped; there is a bound on connections.
+//! 3. Its certificates are P-256, made at start, and signed by an authority that lives as long as the server.
+//! 4. Whoever drops [`Listening`] stops it; open watches end.
+
+mod kubeconfig;
+mod pki;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tower::Service;
+
+use crate::http::PeerCertificate;
+use crate::server::ApiServer;
+
+use pki::Pki;
+pub use pki::{Certificate, PkiError};
+
+/// How long a client may take for its handshake, and for the headers of a request.
+const PATIENCE_SECONDS: u64 = 10;
+/// How often a connection that says nothing is asked whether it is still there.
+const PING_SECONDS: u64 = 30;
+/// How many connections there are at most; further ones wait.
+const CONNECTIONS_MAX: usize = 4096;
+/// How many requests one HTTP/2 connection can have open: an informer factory has a watch per resource.
+const STREAMS_MAX: u32 = 1000;
+/// How long open requests have when the server stops.
+const DRAIN_SECONDS: u64 = 1;
+
+/// Where to listen.
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ListenOptions {
+    /// Address and port; port 0: any that is free.
+    pub address: SocketAddr,
+    /// Further names and addresses by which clients call the server.
+    pub names: Vec<String>,
+    /// How long a client may take for its handshake, and for the headers of a request.
+    pub patience: Duration,
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Listening {
+    address: SocketAddr,
+    pki: Pki,
+    token: String,
+    stop: CancellationToken,
+}
+
+/// What every connection needs.
+#[derive(Clone)]
+struct Door {
+    acceptor: TlsAcceptor,
+    server: ApiServer,
+    patience: Duration,
+    stop: CancellationToken,
+}
+
+/// Why a server does not listen.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The address cannot be had.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// No certificates.
+    #[error(transparent)]
+    Pki(#[from] PkiError),
+    /// No token.
+    #[error(transparent)]
+    Token(#[from] crate::auth::NoRandom),
+}
+
+// === impl ListenOptions ===
+
+impl Default for ListenOptions {
+    /// Any free port of the loopback interface.
+    fn default() -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Self { address, names: Vec::new(), patience: Duration::from_secs(PATIENCE_SECONDS) }
+    }
+}
+
+// === impl Listening ===
+
+impl Listening {
+    /// Listens, and serves until it is dropped.
+    ///
+    /// # Errors
+    /// If the address is taken, or keys cannot be made.
+    pub async fn start(server: &ApiServer, options: ListenOptions) -> Result<Self, ListenError> {
+        let bind = |source| ListenError::Bind { address: options.address, source };
+        let socket = TcpListener::bind(options.address).await.map_err(bind)?;
+        let address = socket.local_addr().map_err(bind)?;
+        let pki = Pki::generate(address.ip(), &options.names)?;
+        let acceptor = TlsAcceptor::from(Arc::new(pki.server_config()?));
+        let token = server.admin_token()?.to_owned();
+        let stop = CancellationToken::new();
+        let door = Door { acceptor, server: server.for_strangers(), patience: options.patience, stop: stop.clone() };
+        tokio::spawn(door.accept(socket));
+        Ok(Self { address, pki, token, stop })
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address as clients write it.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("https://{}", self.address)
+    }
+
+    /// The certificate of the authority, as PEM.
+    #[must_use]
+    pub fn authority_pem(&self) -> &str {
+        self.pki.authority_pem()
+    }
+
+    /// A certificate for a user in these groups.
+    ///
+    /// # Errors
+    /// If a key cannot be made.
+    pub fn client_certificate(&self, user: &str, groups: &[&str]) -> Result<Certificate, PkiError> {
+        self.pki.client_certificate(user, groups)
+    }
+
+    /// A kubeconfig for the administrator.
+    #[must_use]
+    pub fn kubeconfig(&self) -> String {
+        kubeconfig::text(&self.url(), self.authority_pem(), &self.token)
+    }
+
+    /// Writes the kubeconfig; only its owner can read it.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn write_kubeconfig(&self, path: &Path) -> io::Result<()> {
+        kubeconfig::write(path, &self.kubeconfig())
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+// === impl Door ===
+
+impl Door {
+    async fn accept(self, socket: TcpListener) {
+        let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        loop {
+            let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+            let connection = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => return,
+                accepted = socket.accept() => match accepted {
+                    Ok((connection, _)) => connection,
+                    Err(error) => {
+                        // Out of file descriptors, most likely: others must close theirs first.
+                        tracing::warn!(%error, "a connection could not be accepted");
+                        tokio::time::sleep(Duration::from_millis(100)).await;
+                        continue;
+                    }
+                },
+            };
+            let door = self.clone();
+            tokio::spawn(async move {
+                door.serve(connection).await;
+                drop(place);
+            });
+        }
+    }
+
+    async fn serve(self, connection: TcpStream) {
+        let _ = connection.set_nodelay(true);
+        let Ok(Ok(stream)) = tokio::time::timeout(self.patience, self.acceptor.accept(connection)).await else {
+            tracing::debug!("a TLS handshake did not succeed in time");
+            return;
+        };
+        let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
+        let certificate = certificate.map(|der| PeerCertificate(Bytes::copy_from_slice(der)));
+        let server = self.server.clone();
+        let service = service_fn(move |mut request: Request<Incoming>| {
+            if let Some(certificate) = &certificate {
+                request.extensions_mut().insert(certificate.clone());
+            }
+            server.clone().call(request)
+        });
+        let builder = self.protocol();
+        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended with an error");
+                }
+                return;
+            }
+            () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        let _ = tokio::time::timeout(Duration::from_secs(DRAIN_SECONDS), connection).await;
+    }
+
+    fn protocol(&self) -> auto::Builder<TokioExecutor> {
+        let mut builder = auto::Builder::new(TokioExecutor::new());
+        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.patience);
+        builder
+            .http2()
+            .timer(TokioTimer::new())
+            .max_concurrent_streams(STREAMS_MAX)
+            .keep_alive_interval(Duration::from_secs(PING_SECONDS))
+            .keep_alive_timeout(Duration::from_secs(PING_SECONDS));
+        builder
+    }
+}

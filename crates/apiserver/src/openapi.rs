@@ -1,7 +1,7 @@
 //! OpenAPI documents, generated from the tables of schemas and resources.
 //!
-//! They hold what clients work with, not what people read: structure, merge keys, kinds, verbs and their parameters, but
-//! no descriptions. kubectl needs of them, in version 3:
+//! They hold what clients work with, not what people read: structure, merge keys, kinds, verbs and their parameters,
+//! but no descriptions. kubectl needs of them, in version 3:
 //!
 //! 1. that a `patch` of a kind takes `fieldValidation` and `dryRun`, or it validates by itself (`create`, `apply`);
 //! 2. that it takes strategic merge patches, and the merge keys of the kind (`apply` on the client's side);
@@ -82,8 +82,8 @@ fn hash() -> u64 {
     *HASH.get_or_init(|| {
         // FNV-1a, over everything that the documents are made of.
         let texts = schema::documents().map(|(_, text)| text).chain([VERSION, env!("CARGO_PKG_VERSION")]);
-        texts.flat_map(str::bytes).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        texts
+            .flat_map(str::bytes)
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
     })
 }

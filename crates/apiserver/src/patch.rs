@@ -1,7 +1,7 @@
 //! Patches: JSON patch (RFC 6902), merge patch (RFC 7396) and strategic merge patch.
 //!
 //! 1. A patch applies as a whole or not at all; the original is never changed.
-//! 2. What comes out is not checked: it goes through [`schema::check_with`](crate::schema::check_with) next, together
+//! 2. What comes out is not checked: it goes through [`schema::check_with`] next, together
 //!    with the [`findings`] of the patch itself. What that refuses is worded by [`refused_result`].
 //! 3. Custom resources take no strategic merge patches, for want of merge keys.
 //! 4. The work is bounded: at most 10,000 operations, which copy at most 3 MiB.
@@ -102,7 +102,9 @@ pub fn findings(patch_type: PatchType, patch: &[u8]) -> Vec<String> {
 pub fn refused_result(patch_type: PatchType, patched: &Value, patch: &[u8], problem: &schema::Problem) -> FieldError {
     let shown = match patch_type {
         PatchType::Json | PatchType::Merge => patched.to_string(),
-        PatchType::Strategic => decode::json(patch).map_or_else(|_| String::new(), |patch| go_format::value(&patch.value)),
+        PatchType::Strategic => {
+            decode::json(patch).map_or_else(|_| String::new(), |patch| go_format::value(&patch.value))
+        }
     };
     FieldError::invalid(&Path::new("patch"), Value::String(shown), problem.to_string())
 }

@@ -48,3 +48,9 @@ pub(crate) fn kind_of(object: &Value) -> (String, String, String) {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     (group.to_owned(), version.to_owned(), object["kind"].as_str().unwrap_or_default().to_owned())
 }
+
+/// Group, version and kind of a row of test data: `apps/v1/Deployment`.
+pub(crate) fn kind_in(row: &Value) -> [&str; 3] {
+    let mut parts = row["kind"].as_str().expect("a kind").split('/');
+    std::array::from_fn(|_| parts.next().expect("group/version/kind"))
+}

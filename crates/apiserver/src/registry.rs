@@ -9,6 +9,7 @@ pub mod convert;
 pub mod crd;
 pub mod custom;
 pub(crate) mod delete;
+mod eviction;
 pub(crate) mod life;
 pub(crate) mod list;
 pub mod query;
@@ -27,6 +28,7 @@ use serde_json::Value;
 use steersman_base::{Clock, ObjectKey, Resource, Scope};
 
 use crate::auth::{Auth, User};
+use crate::kinds::service::Allocator;
 use crate::schema::FieldValidation;
 use crate::status::{GroupResource, Status};
 use crate::store::{Object, Shelf, Storage};
@@ -105,6 +107,8 @@ pub struct Registry {
     pub(crate) clock: Clock,
     pub(crate) auth: Arc<Auth>,
     pub(crate) custom: RwLock<BTreeMap<(String, String, String), Arc<Row>>>,
+    /// Which cluster IPs and node ports are taken.
+    pub(crate) services: Allocator,
     /// The registry itself, for what it does after a request has been answered.
     pub(crate) me: Weak<Self>,
 }
@@ -251,7 +255,8 @@ impl Verbs {
     }
 
     fn from_letters(letters: &str) -> Self {
-        let of_letter = |letter| Verb::ALL.iter().find(|(_, held, _)| *held == letter).map_or(0, |(verb, ..)| *verb as u8);
+        let of_letter =
+            |letter| Verb::ALL.iter().find(|(_, held, _)| *held == letter).map_or(0, |(verb, ..)| *verb as u8);
         Self(letters.chars().fold(0, |set, letter| set | of_letter(letter)))
     }
 
@@ -311,7 +316,14 @@ impl Row {
 
 impl Registry {
     pub(crate) fn new(store: Arc<dyn Storage>, clock: Clock, auth: Arc<Auth>) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self { store, clock, auth, custom: RwLock::default(), me: Weak::clone(me) })
+        Arc::new_cyclic(|me| Self {
+            store,
+            clock,
+            auth,
+            custom: RwLock::default(),
+            services: Allocator::default(),
+            me: Weak::clone(me),
+        })
     }
 
     /// The resource with these names.
@@ -327,8 +339,14 @@ impl Registry {
     /// Whether a group is served, in this version if one is given.
     #[must_use]
     pub fn has_group(&self, group: &str, version: Option<&str>) -> bool {
-        let fits = |row: &Arc<Row>| row.resource.group == group && version.is_none_or(|want| row.resource.version == want);
+        let fits =
+            |row: &Arc<Row>| row.resource.group == group && version.is_none_or(|want| row.resource.version == want);
         BUILT_IN.iter().any(fits) || self.custom.read().values().any(fits)
+    }
+
+    /// The resource with this group and plural, in whatever version.
+    pub(crate) fn any_version(&self, group: &str, plural: &str) -> Option<Arc<Row>> {
+        BUILT_IN.iter().find(|row| row.is(group, plural)).cloned()
     }
 
     /// A stored object of a built-in resource, as a tree.

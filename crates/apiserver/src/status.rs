@@ -17,9 +17,7 @@ pub struct Status {
     /// `message`.
     pub message: String,
     /// `details`, where upstream gives any.
-    pub details: Option<Details>,
-    /// `metadata.continue`: where a list that has expired can go on.
-    pub continue_token: String,
+    pub details: Option<Box<Details>>,
 }
 
 /// `details` of a [`Status`].
@@ -37,6 +35,8 @@ pub struct Details {
     pub causes: Vec<Cause>,
     /// When to try again.
     pub retry_after_seconds: u32,
+    /// Where a list that has expired can go on: `continue` of the status's own metadata.
+    pub continue_token: String,
 }
 
 /// One of the things that are wrong.
@@ -65,21 +65,21 @@ impl Status {
     /// A refusal with these words and no details.
     #[must_use]
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None, continue_token: String::new() }
+        Self { code, reason, message: message.into(), details: None }
     }
 
     fn about(mut self, target: GroupResource<'_>, name: &str) -> Self {
-        self.details = Some(Details {
+        self.details = Some(Box::new(Details {
             name: name.to_owned(),
             group: target.group.to_owned(),
             kind: target.resource.to_owned(),
             ..Details::default()
-        });
+        }));
         self
     }
 
     fn with_empty_details(mut self) -> Self {
-        self.details = Some(Details::default());
+        self.details = Some(Box::default());
         self
     }
 
@@ -210,7 +210,7 @@ impl Status {
     pub fn internal(message: impl std::fmt::Display) -> Self {
         let mut status = Self::new(500, "InternalError", format!("Internal error occurred: {message}"));
         let cause = Cause { reason: "", message: message.to_string(), field: String::new() };
-        status.details = Some(Details { causes: vec![cause], ..Details::default() });
+        status.details = Some(Box::new(Details { causes: vec![cause], ..Details::default() }));
         status
     }
 
@@ -230,7 +230,7 @@ impl Status {
             message: "Too large resource version".to_owned(),
             field: String::new(),
         };
-        status.details = Some(Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() });
+        status.details = Some(Box::new(Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() }));
         status
     }
 
@@ -247,11 +247,12 @@ impl Status {
         if !self.reason.is_empty() {
             status["reason"] = self.reason.into();
         }
-        if !self.continue_token.is_empty() {
-            status["metadata"]["continue"] = self.continue_token.clone().into();
-        }
         if let Some(details) = &self.details {
-            status["details"] = details.to_json();
+            if details.continue_token.is_empty() {
+                status["details"] = details.to_json();
+            } else {
+                status["metadata"]["continue"] = details.continue_token.clone().into();
+            }
         }
         if self.code != 200 {
             status["code"] = self.code.into();
@@ -275,9 +276,7 @@ pub fn deleted(target: GroupResource<'_>, name: &str, uid: &str) -> Status {
 impl Details {
     fn to_json(&self) -> Value {
         let mut json = Map::new();
-        for (key, value) in
-            [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)]
-        {
+        for (key, value) in [("name", &self.name), ("group", &self.group), ("kind", &self.kind), ("uid", &self.uid)] {
             if !value.is_empty() {
                 json.insert(key.to_owned(), value.clone().into());
             }

@@ -1,8 +1,8 @@
 //! Tables: what `kubectl get` prints.
 //!
-//! The columns of every resource are data (`data/table-columns.tsv`); what stands in them is a row of [`cell::Cell`]s per
-//! resource, one small file per group of kinds. A resource without such a row shows its name and when it was created, a
-//! custom resource its name and age.
+//! The columns of every resource are data (`data/table-columns.tsv`); what stands in them is a row of cells per
+//! resource, one small file per group of kinds. A resource without such a row shows its name and when it was created,
+//! a custom resource its name and age.
 //!
 //! Follows `pkg/printers/internalversion` of Kubernetes 1.37; wide columns are always there, clients hide them.
 
@@ -82,8 +82,7 @@ pub fn render(
 }
 
 fn cells(group: &str, resource: &str) -> Option<&'static [Cell]> {
-    let kinds: &[Kinds] =
-        &[pod::KINDS, workload::KINDS, network::KINDS, storage::KINDS, cluster::KINDS, policy::KINDS];
+    let kinds: &[Kinds] = &[pod::KINDS, workload::KINDS, network::KINDS, storage::KINDS, cluster::KINDS, policy::KINDS];
     kinds.iter().copied().flatten().find(|(name, _)| name.split_once('/') == Some((group, resource))).map(|row| row.1)
 }
 

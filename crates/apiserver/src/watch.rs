@@ -215,19 +215,19 @@ impl Watch {
                 [kind.opening().as_bytes(), head, &object.metadata(), b"}}\n"].concat().into()
             }
             Shape::Table => match object.parse() {
-                Ok(value) => event_line(kind, &self.table(convert::to_version(&self.row, value))),
+                Ok(value) => event_line(kind, &self.table(&convert::to_version(&self.row, value))),
                 Err(error) => error_line(&Status::internal(error)),
             },
         }
     }
 
     /// A table of one row; only the first has columns.
-    fn table(&mut self, object: Value) -> Value {
+    fn table(&mut self, object: &Value) -> Value {
         let resource = &self.row.resource;
         let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
         let (group, version, plural) = (&resource.group, &resource.version, &resource.plural);
         let now = self.clock.now();
-        let mut table = table::render(group, version, plural, &[&object], &metadata, self.include, now);
+        let mut table = table::render(group, version, plural, &[object], &metadata, self.include, now);
         if std::mem::replace(&mut self.has_columns, true) {
             table["columnDefinitions"] = Value::Null;
         }

@@ -4,6 +4,8 @@
 //! managedFields, which are not kept yet. `later.txt` lists what a later issue brings. `pending.txt` lists what is still to
 //! be done; an id there that has become equal fails the test, so that the list only ever shrinks.
 
+#![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
+
 use std::fmt::Write;
 
 use http_body_util::BodyExt;
@@ -79,7 +81,8 @@ async fn replay(server: &ApiServer, row: &Value) -> Value {
         headers.insert("Content-Type".into(), kind.into());
     }
     headers.extend(row["headers"].as_object().into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
-    let mut request = http::Request::builder().method(row["method"].as_str().unwrap()).uri(row["path"].as_str().unwrap());
+    let mut request =
+        http::Request::builder().method(row["method"].as_str().unwrap()).uri(row["path"].as_str().unwrap());
     for (key, value) in headers.iter().filter(|(_, value)| !value.is_null()) {
         request = request.header(key, value.as_str().unwrap());
     }
@@ -114,12 +117,18 @@ fn normal(value: &Value, key: &str) -> Value {
         Value::Object(map) => {
             let is_generated = map.contains_key("generateName");
             let fields = map.iter().filter(|(name, _)| *name != "managedFields");
-            fields.map(|(name, value)| match name.as_str() {
-                "resourceVersion" | "uid" | "token" | "continue" | "serverAddress" | "goVersion" | "compiler"
-                | "gitCommit" | "platform" if value.is_string() => (name.clone(), json!("<some>")),
-                "name" if is_generated => (name.clone(), json!("<generated>")),
-                _ => (name.clone(), normal(value, name)),
-            }).collect()
+            fields
+                .map(|(name, value)| match name.as_str() {
+                    "resourceVersion" | "uid" | "token" | "continue" | "serverAddress" | "goVersion" | "compiler"
+                    | "gitCommit" | "platform"
+                        if value.is_string() =>
+                    {
+                        (name.clone(), json!("<some>"))
+                    }
+                    "name" if is_generated => (name.clone(), json!("<generated>")),
+                    _ => (name.clone(), normal(value, name)),
+                })
+                .collect()
         }
         Value::Array(items) => items.iter().map(|item| normal(item, key)).collect(),
         Value::String(text) => match key {
@@ -152,7 +161,10 @@ fn masked(text: &str) -> String {
             }
         }
         for prefix in ["in record (", "current: "] {
-            if let Some(behind) = rest.strip_prefix(prefix) {
+            let is_number = |behind: &&str| {
+                behind.starts_with(|c: char| c.is_ascii_digit()) && !behind.get(..36).is_some_and(is_uid)
+            };
+            if let Some(behind) = rest.strip_prefix(prefix).filter(is_number) {
                 masked.push_str(prefix);
                 masked.push_str("<version>");
                 rest = behind.trim_start_matches(|c: char| c.is_ascii_digit());

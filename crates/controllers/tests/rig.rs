@@ -1,7 +1,7 @@
 //! The scenarios on a real kube-apiserver: `cargo xtask k8s test`.
 
 use steersman_controllers::replicaset;
-use steersman_testing::{Cluster, Failure};
+use steersman_testing::{Failure, TestCluster};
 
 #[path = "scenarios/replicaset.rs"]
 mod replicaset_scenarios;
@@ -10,7 +10,7 @@ macro_rules! on_the_rig {
     ($($scenario:ident with $controllers:expr),* $(,)?) => {$(
         #[tokio::test]
         async fn $scenario() -> Result<(), Failure> {
-            let cluster = Cluster::on_rig($controllers).await?;
+            let cluster = TestCluster::builder().controllers($controllers).start_on_rig().await?;
             replicaset_scenarios::$scenario(&cluster).await?;
             cluster.stop().await
         }

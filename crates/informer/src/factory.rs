@@ -25,7 +25,7 @@ use kube::Client;
 use kube::core::Resource as Named;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
-use steersman_base::{Resource, ResourceVersion};
+use steersman_base::{Istr, Resource, ResourceVersion};
 use steersman_model::{Kind, Projection, View};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -52,6 +52,9 @@ pub struct FactoryOptions {
     pub metrics: Option<Metrics>,
     /// How its reflectors work.
     pub reflector: ReflectorOptions,
+    /// The one namespace it looks into: an informer of "everything" then sees all there is in it. For who may not, or
+    /// need not, look further.
+    pub namespace: Option<Istr>,
 }
 
 /// What an informer of a factory is doing, for people.
@@ -122,7 +125,7 @@ impl InformerFactory {
         Self(Arc::new(Shared { client, options, declared: Mutex::default(), stop, _end: end }))
     }
 
-    /// The informer of a kind, over all namespaces.
+    /// The informer of a kind, over all namespaces that the factory looks into.
     #[must_use]
     pub fn informer<V: Kind>(&self) -> SharedInformer<V> {
         self.informer_for(V::RESOURCE, Scope::everything())
@@ -137,7 +140,7 @@ impl InformerFactory {
     /// The informer of a resource that is told at run time, read as any view.
     #[must_use]
     pub fn informer_for<V: View>(&self, resource: Resource, scope: Scope) -> SharedInformer<V> {
-        let target = Target { resource, scope };
+        let target = self.0.within(Target { resource, scope });
         self.0.slot::<V>(&mut self.0.declared.lock(), target)
     }
 
@@ -237,7 +240,7 @@ impl InformerFactory {
     /// # Errors
     /// As a list. Nobody retries here.
     pub async fn latest_version(&self, resource: &Resource) -> Result<ResourceVersion, WireError> {
-        latest_version(&self.0.client, &Target::all(resource.clone()), LATEST_VERSION_PATIENCE).await
+        latest_version(&self.0.client, &self.0.within(Target::all(resource.clone())), LATEST_VERSION_PATIENCE).await
     }
 
     fn started_slots(&self) -> Vec<Arc<dyn AnySlot>> {
@@ -280,11 +283,19 @@ impl Shared {
         informer
     }
 
+    /// What of a target lies in the namespace that the factory looks into.
+    fn within(&self, mut target: Target) -> Target {
+        if target.resource.scope == steersman_base::Scope::Namespaced && target.scope.namespace.is_none() {
+            target.scope.namespace.clone_from(&self.options.namespace);
+        }
+        target
+    }
+
     /// Gives every consumer of metadata a full watch to ride on, or a watch of its own.
     fn bind_metadata(&self, declared: &mut Declared) {
         let unbound: Vec<_> = declared.metadata.values().filter(|source| !source.is_bound()).cloned().collect();
         for source in unbound {
-            let target = Target::all(source.resource().clone());
+            let target = self.within(Target::all(source.resource().clone()));
             let full =
                 declared.informers.iter().find(|(key, _)| key.target == target && key.projection == Projection::Whole);
             let bound = match full {

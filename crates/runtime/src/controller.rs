@@ -15,7 +15,7 @@ use steersman_base::{Clock, ObjectKey, Uid};
 use steersman_informer::consistency::{Book, Verdict};
 use steersman_informer::{Change, InformerFactory, SharedInformer, Subscription};
 use steersman_model::{Kind, View};
-use steersman_workqueue::{Held, Priority, Queue, QueueOptions, Shutdown};
+use steersman_workqueue::{Held, PrometheusMetrics, Priority, Queue, QueueOptions, Shutdown};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
@@ -36,6 +36,8 @@ pub struct BuildContext {
     pub book: Book,
     /// The only way to know the time.
     pub clock: Clock,
+    /// Where queues count.
+    pub(crate) queue_metrics: Option<PrometheusMetrics>,
 }
 
 /// A controller under construction: its main kind, and what else it watches.
@@ -66,7 +68,11 @@ impl BuildContext {
     #[must_use]
     pub fn controller<V: Kind>(&self, queue_name: &'static str) -> Builder<V> {
         let primary = self.informers.informer::<V>();
-        let queue = Queue::new(queue_name, QueueOptions::default());
+        let mut options = QueueOptions::default();
+        if let Some(metrics) = &self.queue_metrics {
+            options.metrics = Arc::new(metrics.clone());
+        }
+        let queue = Queue::new(queue_name, options);
         let mut builder = Builder { cx: self.clone(), primary: primary.clone(), queue, subscriptions: Vec::new() };
         builder.watch(&primary, |change| vec![change.key()]);
         builder

@@ -21,7 +21,7 @@ pub mod reconcile;
 pub mod writer;
 
 pub use controller::{BuildContext, Controller};
-pub use manager::Manager;
+pub use manager::{Inspection, Manager, ManagerOptions};
 pub use descriptor::Descriptor;
 pub use reason::Reason;
 pub use reconcile::{Action, Context, Error, Freshness, Reconciler};

@@ -1,10 +1,15 @@
 //! Reads that go round the caches, for what must not be decided from the past.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use steersman_base::{Meta, ObjectKey, Resource};
-use steersman_model::{DecodeError, Encoded, View};
+use steersman_informer::wire::{self, Accept, Expected, ListDecoder, ListQuery, WireError};
+use steersman_informer::{Scope, Target};
+use steersman_model::{DecodeError, Encoded, Kind, View};
 
 /// Why a live read failed. The caller retries by its own policy.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +46,10 @@ pub enum LiveReadError {
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// How much of a refusal is told.
 const REFUSAL_SHOWN_MAX: usize = 200;
+/// How many objects are asked for at once: client-go's page.
+const PAGE: u32 = 500;
+/// How long a list may stand still; the caller retries.
+const PATIENCE: Duration = Duration::from_secs(30);
 const ACCEPT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 /// The metadata of an object as the server has it now; `None` if there is no such object.
@@ -70,4 +79,32 @@ pub async fn get_meta(
         return Err(LiveReadError::Refused { what: what(), code, message });
     }
     Meta::decode(Encoded::Json(&body)).map(Some).map_err(|source| LiveReadError::Decode { what: what(), source })
+}
+
+/// The objects of a kind as the server has them now, in one consistent list.
+///
+/// # Errors
+/// See [`WireError`]; also if objects change so fast that the list expires between two pages.
+pub async fn list<V: Kind>(client: &kube::Client, scope: Scope) -> Result<Vec<Arc<V>>, WireError> {
+    let target = Target { resource: V::RESOURCE, scope };
+    let mut objects = Vec::new();
+    let mut continue_token = String::new();
+    loop {
+        let query = ListQuery { limit: Some(PAGE), continue_token: &continue_token };
+        let request = wire::list_request(&target, query, Accept::of::<V>())?;
+        let mut answer = wire::send(client, request, PATIENCE).await?;
+        let mut decoder = ListDecoder::new(answer.format, Expected::new(&target.resource, V::PROJECTION));
+        while let Some(chunk) = answer.chunk(PATIENCE).await? {
+            decoder.feed(&chunk);
+            while let Some(item) = decoder.next_item()? {
+                let object = V::decode(item);
+                let kind = || target.resource.kind.to_string();
+                objects.push(Arc::new(object.map_err(|source| WireError::Object { object: kind(), source })?));
+            }
+        }
+        continue_token = decoder.finish()?.continue_token;
+        if continue_token.is_empty() {
+            return Ok(objects);
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use steersman_testing::{Cluster, Failure, objects};
+use steersman_testing::{Failure, TestCluster, objects};
 
 /// A running `steersman`; it ends with the test.
 struct Binary(std::process::Child);
@@ -42,7 +42,7 @@ impl Drop for Binary {
 
 #[tokio::test]
 async fn the_binary_keeps_a_replica_set_and_ends_in_good_order() -> Result<(), Failure> {
-    let cluster = Cluster::on_rig(&[]).await?;
+    let cluster = TestCluster::builder().start_on_rig().await?;
     let binary = Binary::start(&["controller-manager", "--controllers=replicaset", "--leader-elect=false"])?;
 
     let set = cluster.create(objects::replica_set("web", 3)).await?;

@@ -2,84 +2,169 @@
 
 use std::fmt;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use steersman_base::Clock;
-use steersman_runtime::{Descriptor, Manager, connection};
+use steersman_apiserver::ApiServer;
+use steersman_base::{Clock, Istr, Time};
+use steersman_runtime::{Descriptor, Inspection, Manager, ManagerOptions, connection};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::PodsOf;
+use crate::faults::{Faults, Line};
+use crate::journal::Write;
+use crate::{Failure, PodsOf};
 
-/// A cluster with controllers of one's choice, and a namespace of the scenario's own.
-pub struct Cluster {
+/// How a cluster is made.
+#[derive(Clone, Debug, Default)]
+#[must_use]
+pub struct Builder {
+    controllers: Vec<Descriptor>,
+    faults: Faults,
+}
+
+/// A cluster with controllers of one's choice, and a namespace of the test's own.
+pub struct TestCluster {
     client: Client,
+    clock: Clock,
     namespace: String,
+    embedded: Option<Line>,
+    controllers: Inspection,
     stop: CancellationToken,
     manager: JoinHandle<()>,
 }
 
-/// Why a scenario did not hold, in words that show the world.
-pub struct Failure(String);
-
 /// The variable in which `cargo xtask k8s test` hands over its kubeconfig.
 const RIG_KUBECONFIG: &str = "STEERSMAN_RIG_KUBECONFIG";
+/// A virtual clock starts here: a Sunday in the year this was written.
+const EPOCH: Time = Time::from_unix(1_794_744_000);
 /// Far more than any step of a scenario takes; a scenario that needs it has failed.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks at the world.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// The cluster has settled when nothing happened for this long: longer than a first retry, shorter than a resync.
+const SETTLED_AFTER: Duration = Duration::from_secs(2);
+/// Whatever does not settle in this time never will.
+const SETTLES_WITHIN: Duration = Duration::from_secs(600);
 
-// === impl Cluster ===
+// === impl Builder ===
 
-impl Cluster {
-    /// The rig's kube-apiserver, with these controllers of ours on it.
+impl Builder {
+    /// With these controllers. Without any, it is an API server and nothing else.
+    pub fn controllers(mut self, controllers: &[Descriptor]) -> Self {
+        self.controllers.extend_from_slice(controllers);
+        self
+    }
+
+    /// With faults from the start, such as for the first watches.
+    pub fn faults(mut self, faults: &Faults) -> Self {
+        self.faults = faults.clone();
+        self
+    }
+
+    /// Starts it in this process. Its clock is tokio's, paused or not.
+    ///
+    /// # Errors
+    /// The server does not answer.
+    pub async fn start(self) -> Result<TestCluster, Failure> {
+        let clock = Clock::starting_at(EPOCH);
+        let options = steersman_apiserver::Options { clock: clock.clone(), ..steersman_apiserver::Options::default() };
+        let server = ApiServer::new(options);
+        let line = Line { server: server.clone(), faults: self.faults.clone(), journal: Arc::default() };
+        let controllers = Client::new(line.clone(), "default");
+        self.run(Client::new(server, "default"), controllers, clock, Some(line)).await
+    }
+
+    /// Runs the controllers in this process, on the rig's kube-apiserver. They see the test's namespace alone, so that
+    /// tests can run beside each other.
     ///
     /// # Errors
     /// The rig is not there: run the test through `cargo xtask k8s test`.
-    pub async fn on_rig(controllers: &[Descriptor]) -> Result<Self, Failure> {
+    pub async fn start_on_rig(self) -> Result<TestCluster, Failure> {
         let Some(kubeconfig) = std::env::var_os(RIG_KUBECONFIG) else {
-            return Err(Failure(format!("{RIG_KUBECONFIG} is not set: run this through `cargo xtask k8s test`")));
+            return Err(Failure::new(format!("{RIG_KUBECONFIG} is not set: run this through `cargo xtask k8s test`")));
         };
         let options = connection::Options { kubeconfig: Some(kubeconfig.into()), ..connection::Options::default() };
         let client = connection::connect(options).await?;
-        Self::start(client, Clock::system(), controllers).await
+        self.run(client.clone(), client, Clock::system(), None).await
     }
 
-    async fn start(client: Client, clock: Clock, controllers: &[Descriptor]) -> Result<Self, Failure> {
-        let namespace = Namespace {
-            metadata: ObjectMeta { generate_name: Some("scenario-".into()), ..ObjectMeta::default() },
-            ..Namespace::default()
-        };
+    async fn run(
+        self,
+        client: Client,
+        controllers: Client,
+        clock: Clock,
+        embedded: Option<Line>,
+    ) -> Result<TestCluster, Failure> {
+        let metadata = ObjectMeta { generate_name: Some("test-".into()), ..ObjectMeta::default() };
+        let namespace = Namespace { metadata, ..Namespace::default() };
         let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
-        let mut manager = Manager::new(client.clone(), clock);
-        for descriptor in controllers {
+        let namespace = namespace.metadata.name.unwrap_or_default();
+        let only = embedded.is_none().then(|| Istr::interned(&namespace));
+        let options = ManagerOptions { clock: clock.clone(), namespace: only, ..ManagerOptions::default() };
+        let mut manager = Manager::new(controllers, options)?;
+        for descriptor in &self.controllers {
             manager.add(descriptor, None);
         }
-        let stop = CancellationToken::new();
+        let (stop, controllers) = (CancellationToken::new(), manager.inspection());
         let manager = tokio::spawn(manager.run(stop.clone()));
-        Ok(Self { client, namespace: namespace.metadata.name.unwrap_or_default(), stop, manager })
+        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager })
+    }
+}
+
+// === impl TestCluster ===
+
+impl TestCluster {
+    /// Begins a cluster.
+    pub fn builder() -> Builder {
+        Builder::default()
     }
 
-    /// A client of the cluster.
+    /// A client of the cluster. Faults do not happen to it.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// The scenario's own namespace.
+    /// The cluster's clock.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The test's own namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Objects of a kind in the scenario's namespace.
+    /// What goes wrong between the controllers and the server.
+    ///
+    /// # Panics
+    /// On the rig: nobody stands between the controllers and a real server.
+    #[must_use]
+    pub fn faults(&self) -> &Faults {
+        match &self.embedded {
+            Some(line) => &line.faults,
+            None => panic!("faults happen on the embedded server only; this scenario cannot run on the rig"),
+        }
+    }
+
+    /// What the controllers wrote last, heartbeats left out. Empty on the rig.
+    #[must_use]
+    pub fn last_writes(&self) -> Vec<Write> {
+        self.embedded.as_ref().map(|line| line.journal.last()).unwrap_or_default()
+    }
+
+    /// Objects of a kind in the test's namespace.
     #[must_use]
     pub fn api<K>(&self) -> Api<K>
     where
@@ -88,7 +173,7 @@ impl Cluster {
         Api::namespaced(self.client(), &self.namespace)
     }
 
-    /// Creates an object in the scenario's namespace.
+    /// Creates an object in the test's namespace.
     ///
     /// # Errors
     /// The server refuses it.
@@ -99,7 +184,7 @@ impl Cluster {
         Ok(self.api().create(&PostParams::default(), &object).await?)
     }
 
-    /// Deletes an object in the scenario's namespace.
+    /// Deletes an object in the test's namespace.
     ///
     /// # Errors
     /// The server refuses.
@@ -117,6 +202,12 @@ impl Cluster {
         PodsOf::new(self, owner.meta().uid.clone().unwrap_or_default())
     }
 
+    /// Lets time pass, timer by timer.
+    pub async fn advance(&self, time: Duration) {
+        // Not `tokio::time::advance`: one jump skips the timers in between, and leases are lost.
+        tokio::time::sleep(time).await;
+    }
+
     /// Looks at the world until `look` answers a value; `look` says what it sees while it does not.
     ///
     /// # Errors
@@ -125,47 +216,79 @@ impl Cluster {
     where
         F: Future<Output = Result<Result<T, String>, Failure>>,
     {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = Instant::now() + PATIENCE;
         loop {
             match look().await? {
                 Ok(value) => return Ok(value),
-                Err(seen) if tokio::time::Instant::now() > deadline => {
-                    return Err(Failure(format!("never happened: {what}; seen last: {seen}")));
+                Err(seen) if Instant::now() > deadline => {
+                    return Err(self.failure(&format!("never happened: {what}; seen last: {seen}")).await);
                 }
                 Err(_) => tokio::time::sleep(LOOK_EVERY).await,
             }
         }
     }
 
-    /// Stops the controllers and removes the namespace.
+    /// Waits until the controllers have nothing left to do: no key waits or is held, and nobody wrote for a while.
+    ///
+    /// # Errors
+    /// They never come to rest; the failure shows their last writes.
+    pub async fn settle(&self) -> Result<(), Failure> {
+        let deadline = Instant::now() + SETTLES_WITHIN;
+        let (mut seen, mut since) = (self.writes(), Instant::now());
+        while since.elapsed() < SETTLED_AFTER {
+            if Instant::now() > deadline {
+                return Err(self.failure("the controllers never come to rest").await);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+            if self.controllers.is_busy() || self.writes() != seen {
+                (seen, since) = (self.writes(), Instant::now());
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets time pass, and holds the controllers to writing nothing but heartbeats.
+    ///
+    /// # Errors
+    /// They wrote; the failure shows what.
+    pub async fn expect_quiet(&self, time: Duration) -> Result<(), Failure> {
+        let before = self.writes();
+        self.advance(time).await;
+        match self.writes() - before {
+            0 => Ok(()),
+            written => Err(self.failure(&format!("{written} writes in {time:?} that should be quiet")).await),
+        }
+    }
+
+    /// Stops the controllers and asks for the deletion of the namespace.
     ///
     /// # Errors
     /// A controller panicked, or the server refuses.
     pub async fn stop(self) -> Result<(), Failure> {
         self.stop.cancel();
-        self.manager.await.map_err(|error| Failure(format!("the manager ended badly: {error}")))?;
+        self.manager.await.map_err(|error| Failure::new(format!("the manager ended badly: {error}")))?;
         Api::<Namespace>::all(self.client).delete(&self.namespace, &DeleteParams::default()).await?;
         Ok(())
     }
-}
 
-// === impl Failure ===
-
-impl Failure {
-    /// A failure in these words.
-    pub fn new(text: impl fmt::Display) -> Self {
-        Self(text.to_string())
+    fn writes(&self) -> u64 {
+        self.embedded.as_ref().map_or(0, |line| line.journal.count())
     }
-}
 
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self(error.to_string())
-    }
-}
-
-impl fmt::Debug for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+    /// A failure that shows the world: the pods, and the last writes.
+    async fn failure(&self, what: &str) -> Failure {
+        let mut text = what.to_owned();
+        if let Ok(pods) = self.api::<Pod>().list(&ListParams::default()).await {
+            text += "\npods:";
+            for pod in pods {
+                let phase = pod.status.and_then(|status| status.phase).unwrap_or_default();
+                text += &format!("\n  {} {phase}", pod.metadata.name.unwrap_or_default());
+            }
+        }
+        text += "\nlast writes of the controllers:";
+        for write in self.last_writes() {
+            text += &format!("\n  {write}");
+        }
+        Failure::new(text)
     }
 }

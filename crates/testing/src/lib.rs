@@ -1,20 +1,38 @@
-//! Clusters for tests, and what scenarios say about them.
+//! Clusters for tests: ours, and yours.
 //!
-//! A *scenario* is a function that takes a [`Cluster`]. The same function runs on every cluster there is: today the rig, a
-//! real kube-apiserver that `cargo xtask k8s test` starts; the embedded server follows.
+//! ```
+//! use steersman_testing::{Failure, TestCluster, objects};
 //!
-//! ```no_run
-//! # use steersman_testing::{Cluster, Failure, objects};
-//! async fn pods_come(cluster: &Cluster) -> Result<(), Failure> {
-//!     let set = cluster.create(objects::replica_set("web", 3)).await?;
-//!     cluster.pods_of(&set).until_count(3).await?;
-//!     Ok(())
+//! #[tokio::main(flavor = "current_thread")]
+//! async fn main() -> Result<(), Failure> {
+//!     let cluster = TestCluster::builder().start().await?;
+//!     let pod = cluster.create(objects::pod("web", "web")).await?;
+//!     assert_eq!(pod.spec.and_then(|spec| spec.restart_policy).as_deref(), Some("Always"));
+//!     cluster.stop().await
 //! }
 //! ```
+//!
+//! 1. **Everything is in the process**: the API server, the controllers you name, and a `kube::Client`. Nothing is
+//!    downloaded, no port is opened, hundreds run beside each other.
+//! 2. **Time is yours.** Under `#[tokio::test(start_paused = true)]` the clock stands still while anything can run, and jumps
+//!    when all waits: an hour of back-off takes no time. [`TestCluster::advance`] lets it pass.
+//! 3. **[`settle`](TestCluster::settle)** waits until nothing is left to do; [`expect_quiet`](TestCluster::expect_quiet) holds
+//!    controllers to doing nothing for a while.
+//! 4. **[`faults`](TestCluster::faults)** happen to the controllers' requests, never to the test's own.
+//! 5. **Failures show the world**: the pods, and the last writes.
+//!
+//! A *scenario* is a function that takes a `&TestCluster`: the same function runs on the embedded server and on the *rig*,
+//! a real kube-apiserver that `cargo xtask k8s test` starts ([`Builder::start_on_rig`]).
 
 mod cluster;
+mod failure;
+mod faults;
+mod journal;
 pub mod objects;
 mod pods;
 
-pub use cluster::{Cluster, Failure};
+pub use cluster::{Builder, TestCluster};
+pub use failure::Failure;
+pub use faults::{Fault, Faults, Rule};
+pub use journal::{Verb, Write};
 pub use pods::PodsOf;

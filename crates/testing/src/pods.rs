@@ -4,18 +4,18 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
-use crate::{Cluster, Failure};
+use crate::{Failure, TestCluster};
 
 /// The pods that one object controls.
 pub struct PodsOf<'a> {
-    cluster: &'a Cluster,
+    cluster: &'a TestCluster,
     owner_uid: String,
 }
 
 // === impl PodsOf ===
 
 impl<'a> PodsOf<'a> {
-    pub(crate) fn new(cluster: &'a Cluster, owner_uid: String) -> Self {
+    pub(crate) fn new(cluster: &'a TestCluster, owner_uid: String) -> Self {
         Self { cluster, owner_uid }
     }
 

@@ -30,7 +30,7 @@
 //!     }
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")]
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
 //! # async fn main() -> Result<(), tokio::task::JoinError> {
 //! let queue = Queue::new("example", QueueOptions::default());
 //! let worker = tokio::spawn(work(queue.clone()));
@@ -97,11 +97,15 @@ pub mod limiter;
 mod metrics;
 mod queue;
 mod state;
+mod terms;
+
+/// The time, as limiters are told it: tokio's, so that a paused clock pauses queues too.
+pub use tokio::time::Instant;
 
 pub use self::{
     key::IntoKey,
     limiter::{RateLimiter, default_controller_limiter},
     metrics::{Histogram, Metrics, NoMetrics, Observe, PrometheusMetrics, QueueStats},
     queue::{Held, Next, Queue, QueueOptions},
-    state::{Gate, Priority, Shutdown},
+    terms::{Gate, Priority, Shutdown},
 };

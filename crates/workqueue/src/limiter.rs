@@ -9,12 +9,14 @@
 //!
 //! Defaults and formulas follow client-go 1.37, `util/workqueue/default_rate_limiters.go`.
 
+mod jitter;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+pub use self::jitter::WithJitter;
+use crate::Instant;
 
 /// Decides how long a key waits before it is retried.
 pub trait RateLimiter<K>: Send {
@@ -71,14 +73,6 @@ pub struct MaxOf<A, B>(pub A, pub B);
 /// The inner delay, but never longer than the given one.
 #[derive(Clone, Debug)]
 pub struct WithMaxWait<L>(pub L, pub Duration);
-
-/// The inner delay, lengthened at random, so that keys which failed together do not return together.
-#[derive(Clone, Debug)]
-pub struct WithJitter<L> {
-    inner: L,
-    fraction: f64,
-    random: fastrand::Rng,
-}
 
 // === impl Exponential ===
 
@@ -184,28 +178,6 @@ impl<K, L: RateLimiter<K>> RateLimiter<K> for WithMaxWait<L> {
 
     fn forget(&mut self, key: &K) {
         self.0.forget(key);
-    }
-}
-
-// === impl WithJitter ===
-
-impl<L> WithJitter<L> {
-    /// Lengthens each delay by up to `fraction` of itself: with 0.1, ten seconds become ten to eleven.
-    #[must_use]
-    pub fn new(inner: L, fraction: f64, seed: u64) -> Self {
-        Self { inner, fraction: fraction.max(0.0), random: fastrand::Rng::with_seed(seed) }
-    }
-}
-
-impl<K, L: RateLimiter<K>> RateLimiter<K> for WithJitter<L> {
-    fn delay(&mut self, key: &K, requeues: u32, now: Instant) -> Duration {
-        let delay = self.inner.delay(key, requeues, now);
-        let factor = 1.0 + self.random.f64() * self.fraction;
-        Duration::try_from_secs_f64(delay.as_secs_f64() * factor).unwrap_or(Duration::MAX)
-    }
-
-    fn forget(&mut self, key: &K) {
-        self.inner.forget(key);
     }
 }
 

@@ -30,7 +30,8 @@ use crate::{
     key::IntoKey,
     limiter::{RateLimiter, default_controller_limiter},
     metrics::{Metrics, NoMetrics, Observe, QueueStats},
-    state::{Gate, Priority, Shutdown, State},
+    state::State,
+    terms::{Gate, Priority, Shutdown},
 };
 
 /// So many keys of one [`Queue::add_all`] are added under one lock; then others get their turn.

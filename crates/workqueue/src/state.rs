@@ -1,4 +1,4 @@
-//! Pure: the queue as a state machine. Time comes in as a value; nothing waits, locks or reads a clock.
+//! Pure: the queue as a state machine. Time comes in as a value; nothing here waits or locks.
 //!
 //! Each key is in one [`Place`]: idle, waiting in one of two lanes, or held. Beside that it may have one pending time
 //! (delayed: idle with a timer) and, while held, a note that it was added again.
@@ -26,8 +26,6 @@ mod timers;
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
 pub(crate) use self::{
     backoff::Cause,
     entries::{Slot, Spot},
@@ -37,49 +35,19 @@ use self::{
     timers::Timers,
 };
 use crate::{
+    Instant,
     key::IntoKey,
     limiter::RateLimiter,
     metrics::{Histogram, QueueStats},
+    terms::{Gate, Priority, Shutdown},
 };
 
 /// While keys wait in both lanes, one hand-out in this many goes to the background. One in eight keeps the first list
 /// moving (its 30,000 keys are through after 240,000 live ones at worst) and costs live changes little.
 const BACKGROUND_TURN: u32 = 8;
 
-/// "Never", for time arithmetic: a longer delay is cut to this. It is within what every clock can add.
+/// "Never", for time arithmetic: a longer delay is cut to this. Far from what an [`Instant`] can hold.
 const LONGEST_DELAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
-
-/// How urgent an add is.
-///
-/// Within a priority the first added is the first processed. While keys of both wait, one in eight is a background
-/// one, so that neither starves. A key that waits in the background and is added live moves to the end of the live
-/// line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Priority {
-    /// Nothing is known to have changed: the initial list, a resync.
-    Background,
-    /// Something changed.
-    Live,
-}
-
-/// What becomes of the keys that wait when a queue is shut down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shutdown {
-    /// They are handed out, and the shutdown waits until every key is released.
-    Drain,
-    /// They are discarded, and the shutdown does not wait.
-    Drop,
-}
-
-/// Whether a new queue hands out keys.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Gate {
-    /// It does.
-    #[default]
-    Open,
-    /// It collects keys and hands none out until it is opened: a standby that keeps its queues warm.
-    Closed,
-}
 
 /// What a worker says of a key it releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +125,7 @@ impl<K> State<K> {
 
     /// Whether an add would change nothing: the key waits already, or nothing is added any more.
     ///
-    /// It is the common case, and asking first spares it the reading of a clock.
+    /// It is the common case, and asking first spares it a look at the clock.
     pub(crate) fn is_settled(&self, spot: Spot, priority: Priority) -> bool {
         let Some(slot) = spot.slot else { return self.is_shutting_down() };
         let entry = &self.entries[slot];
@@ -207,6 +175,10 @@ impl<K> State<K> {
     pub(crate) fn forget(&mut self, spot: Spot) {
         if let Some(slot) = spot.slot {
             self.clear_failures(slot);
+            let entry = &mut self.entries[slot];
+            if entry.place() != Place::Held {
+                entry.started = None;
+            }
             self.free_if_idle(slot);
         }
     }
@@ -244,6 +216,9 @@ impl<K> State<K> {
         let entry = &mut self.entries[slot];
         if let Some(started) = entry.started {
             self.tally.worked.observe(now.saturating_duration_since(started));
+        }
+        if entry.backoff.requeues() == 0 {
+            entry.started = None; // only a failing key keeps its distance
         }
         if let Some(lane) = entry.added_again.take() {
             self.added_again -= 1;
@@ -426,7 +401,10 @@ impl<K> State<K> {
                 }
             }
             Place::Waiting(present) if present >= lane => {}
-            Place::Waiting(_) => self.entries.move_to(slot, Place::Waiting(lane)),
+            Place::Waiting(_) => {
+                entry.lane = lane;
+                self.entries.move_to(slot, Place::Waiting(lane));
+            }
             Place::Held => {
                 if entry.added_again.is_none() {
                     entry.waits_since = at;

@@ -66,8 +66,11 @@ fn invalid_utf8_and_half_surrogates_become_replacement_characters() {
 #[test]
 fn what_is_no_object_is_refused() {
     for (text, want) in [
-        ("[]", "json: cannot unmarshal array into Go value of type struct { APIVersion string \
-                \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }"),
+        (
+            "[]",
+            "json: cannot unmarshal array into Go value of type struct { APIVersion string \
+                \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }",
+        ),
         ("{\"kind\": 1}", "json: cannot unmarshal number into Go struct field .kind of type string"),
     ] {
         let error = object(text.as_bytes(), ContentType::Json).expect_err("it is no object");
@@ -87,10 +90,17 @@ fn duplicate_keys_are_found_where_they_are() {
 #[test]
 fn yaml_is_read_as_go_reads_it() {
     for (name, text, want) in [
-        ("an object", "metadata:\n  name: y6\ndata:\n  a: b\n", json!({"metadata": {"name": "y6"}, "data": {"a": "b"}})),
+        (
+            "an object",
+            "metadata:\n  name: y6\ndata:\n  a: b\n",
+            json!({"metadata": {"name": "y6"}, "data": {"a": "b"}}),
+        ),
         ("an octal mode", "mode: 0644\n", json!({"mode": 420})),
-        ("scalars", "a: 1\nb: 1.5\nc: true\nd: null\ne: ~\nf: \"1\"\ng: 1e3\n",
-            json!({"a": 1, "b": 1.5, "c": true, "d": null, "e": null, "f": "1", "g": 1000.0})),
+        (
+            "scalars",
+            "a: 1\nb: 1.5\nc: true\nd: null\ne: ~\nf: \"1\"\ng: 1e3\n",
+            json!({"a": 1, "b": 1.5, "c": true, "d": null, "e": null, "f": "1", "g": 1000.0}),
+        ),
         ("old booleans", "a: yes\nb: off\n", json!({"a": true, "b": false})),
         ("keys that are no strings", "1: a\ntrue: b\n", json!({"1": "a", "true": "b"})),
         ("anchors", "a: &x {b: 1}\nc: *x\n", json!({"a": {"b": 1}, "c": {"b": 1}})),
@@ -118,10 +128,7 @@ fn broken_yaml_names_the_line() {
 }
 
 fn text_like_json() -> impl Strategy<Value = Vec<u8>> {
-    prop::collection::vec(
-        prop::sample::select(&b"{}[]\",:\\u0123d8ef truefalsn-.E+\n\x00\xff&*|<!%@#?"[..]),
-        0..60,
-    )
+    prop::collection::vec(prop::sample::select(&b"{}[]\",:\\u0123d8ef truefalsn-.E+\n\x00\xff&*|<!%@#?"[..]), 0..60)
 }
 
 proptest! {

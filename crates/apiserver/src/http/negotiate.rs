@@ -104,7 +104,7 @@ pub(crate) fn patch_type(headers: &HeaderMap, is_custom: bool) -> Result<PatchTy
         "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&CUSTOM_PATCH_TYPES)),
         _ => {
             let mut status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
-            status.details = Some(crate::status::Details::default());
+            status.details = Some(Box::default());
             Err(status)
         }
     }

@@ -89,8 +89,7 @@ mod tests {
     fn paths_are_read_as_upstream_reads_them() {
         let check = |path: &str, want: [&str; 6], is_watch: bool| {
             let Target::Resource(found) = parse(path) else { panic!("{path} is no resource") };
-            let got =
-                [&found.group, &found.version, &found.namespace, &found.plural, &found.name, &found.subresource];
+            let got = [&found.group, &found.version, &found.namespace, &found.plural, &found.name, &found.subresource];
             assert_eq!(got, want.each_ref(), "{path}");
             assert_eq!(found.is_watch, is_watch, "{path}");
         };
@@ -102,7 +101,11 @@ mod tests {
         check("/api/v1/namespaces/a/pods/b/log", ["", "v1", "a", "pods", "b", "log"], false);
         check("/api/v1/watch/namespaces/a/pods/b", ["", "v1", "a", "pods", "b", ""], true);
         check("/api/v1/watch/namespaces/a", ["", "v1", "", "namespaces", "a", ""], true);
-        check("/apis/apps/v1/namespaces/a/deployments/d/scale", ["apps", "v1", "a", "deployments", "d", "scale"], false);
+        check(
+            "/apis/apps/v1/namespaces/a/deployments/d/scale",
+            ["apps", "v1", "a", "deployments", "d", "scale"],
+            false,
+        );
         check("/apis/apps/v1/watch/deployments", ["apps", "v1", "", "deployments", "", ""], true);
     }
 }

@@ -53,7 +53,10 @@ impl<'a> Responder<'a> {
 
     fn may_gzip(&self) -> bool {
         let accepted = self.parts.headers.get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok());
-        accepted.unwrap_or_default().split(',').any(|name| name.split(';').next().is_some_and(|name| name.trim() == "gzip"))
+        accepted
+            .unwrap_or_default()
+            .split(',')
+            .any(|name| name.split(';').next().is_some_and(|name| name.trim() == "gzip"))
     }
 
     /// A body that is known, compressed if it is large and may be.
@@ -96,7 +99,11 @@ impl<'a> Responder<'a> {
         response
     }
 
-    pub(super) fn watch(&self, warning: Option<&str>, lines: impl Stream<Item = Bytes> + Send + 'static) -> Response<Body> {
+    pub(super) fn watch(
+        &self,
+        warning: Option<&str>,
+        lines: impl Stream<Item = Bytes> + Send + 'static,
+    ) -> Response<Body> {
         let mut response = Self::respond(200, JSON, Body::chunks(lines));
         warn(&mut response, warning);
         response
@@ -152,7 +159,7 @@ impl<'a> Responder<'a> {
         let head = ListHead::of(row, shape, &list);
         let is_plain = encoding == Encoding::Json && convert::is_storage_version(row);
         if is_plain && shape != Shape::Table {
-            return Ok(self.stream(head, row.custom.is_none(), shape, list));
+            return Ok(self.stream(&head, row.custom.is_none(), shape, list));
         }
         let objects: Result<Vec<Value>, _> = list.objects.iter().map(|object| object.parse()).collect();
         let objects: Vec<Value> =
@@ -176,9 +183,16 @@ impl<'a> Responder<'a> {
     }
 
     /// A list of objects as they are stored: no object is decoded, and the whole is never in memory twice.
-    fn stream(&self, head: ListHead, drops_kind: bool, shape: Shape, list: ListAnswer) -> Response<Body> {
+    fn stream(&self, head: &ListHead, drops_kind: bool, shape: Shape, list: ListAnswer) -> Response<Body> {
         let bytes: usize = list.objects.iter().map(|object| object.len()).sum();
-        let mut chunks = ListChunks { opening: Some(head.opening()), objects: list.objects.into_iter(), drops_kind, shape, is_first: true, is_over: false };
+        let mut chunks = ListChunks {
+            opening: Some(head.opening()),
+            objects: list.objects.into_iter(),
+            drops_kind,
+            shape,
+            is_first: true,
+            is_over: false,
+        };
         if bytes < CHUNK_BYTES || self.may_gzip() {
             let whole: Vec<Bytes> = chunks.collect();
             return self.whole(200, JSON, whole.concat().into());
@@ -249,7 +263,9 @@ impl Iterator for ListChunks {
             }
             match self.shape {
                 Shape::Metadata => {
-                    chunk.extend_from_slice(b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":");
+                    chunk.extend_from_slice(
+                        b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":",
+                    );
                     chunk.extend_from_slice(&object.metadata());
                     chunk.push(b'}');
                 }
@@ -281,7 +297,25 @@ fn render(registry: &Registry, row: &Row, objects: &[Value], metadata: &Value, i
     let resource = &row.resource;
     let objects: Vec<&Value> = objects.iter().collect();
     let now = registry.clock.now();
-    table::render(&resource.group, &resource.version, &resource.plural, &objects, metadata, include, now)
+    let mut table =
+        table::render(&resource.group, &resource.version, &resource.plural, &objects, metadata, include, now);
+    if row.is("apps", "daemonsets") {
+        table["rows"].as_array_mut().into_iter().flatten().for_each(drop_template_generation);
+    }
+    table
+}
+
+/// Upstream makes this annotation when it writes a DaemonSet, and its tables are made before.
+fn drop_template_generation(row: &mut Value) {
+    let metadata = &mut row["object"]["metadata"];
+    if let Some(annotations) = metadata["annotations"].as_object_mut() {
+        annotations.remove("deprecated.daemonset.template.generation");
+        if annotations.is_empty()
+            && let Some(metadata) = metadata.as_object_mut()
+        {
+            metadata.remove("annotations");
+        }
+    }
 }
 
 fn partial(object: &Value) -> Value {

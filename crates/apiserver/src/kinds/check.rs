@@ -111,9 +111,7 @@ pub(super) fn env_name(name: &str) -> Problems {
     if name.chars().all(|c| (c == ' ' || c.is_ascii_graphic()) && c != '=') {
         return Problems::new();
     }
-    vec![
-        "a valid environment variable name must consist only of printable ASCII characters other than '='".to_owned(),
-    ]
+    vec!["a valid environment variable name must consist only of printable ASCII characters other than '='".to_owned()]
 }
 
 /// A field of a string that must be one of a few; required unless `""` is among them.
@@ -294,11 +292,9 @@ pub(super) fn cidr(value: &str, path: &Path, errors: &mut Errors) {
             value,
             "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)",
         )),
-        Ok(net) if net.addr() != net.network() => errors.push(FieldError::invalid(
-            path,
-            value,
-            "must not have bits set beyond the prefix length",
-        )),
+        Ok(net) if net.addr() != net.network() => {
+            errors.push(FieldError::invalid(path, value, "must not have bits set beyond the prefix length"));
+        }
         Ok(_) => {}
     }
 }

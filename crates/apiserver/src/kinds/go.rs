@@ -36,7 +36,10 @@ static STRUCTS: LazyLock<BTreeMap<&'static str, Vec<Field>>> = LazyLock::new(|| 
         Field { name: next(), json: next(), kind: next() }
     };
     let lines = include_str!("../../data/go-structs.tsv").lines();
-    lines.filter_map(|line| line.split_once('\t')).map(|(name, fields)| (name, fields.split(' ').map(field).collect())).collect()
+    lines
+        .filter_map(|line| line.split_once('\t'))
+        .map(|(name, fields)| (name, fields.split(' ').map(field).collect()))
+        .collect()
 });
 
 /// Shows a value as the Go struct of this name.

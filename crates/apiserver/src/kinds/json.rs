@@ -74,7 +74,7 @@ fn is_hollow(value: &Value) -> bool {
 }
 
 /// Calls `f` with every item of a list and its path.
-pub(super) fn each(list: &Value, path: &Path, mut f: impl FnMut(&Value, &Path)) {
+pub(super) fn each<'a>(list: &'a Value, path: &Path, mut f: impl FnMut(&'a Value, &Path)) {
     for (index, item) in items(list).iter().enumerate() {
         f(item, &path.index(index));
     }

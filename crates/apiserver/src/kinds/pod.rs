@@ -24,8 +24,7 @@ pub(super) static POD: Rules = Rules::named(NameRule::Subdomain)
     });
 
 /// PodTemplate.
-pub(super) static POD_TEMPLATE: Rules = Rules::named(NameRule::Subdomain)
-    .defaulted(|object| defaults::template(object, "template"))
-    .validated(|new, _, errors| {
+pub(super) static POD_TEMPLATE: Rules =
+    Rules::named(NameRule::Subdomain).defaulted(defaults::template).validated(|new, _, errors| {
         validation::template(&new["template"], &crate::field::Path::new("template"), errors);
     });

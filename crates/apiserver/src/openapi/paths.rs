@@ -93,9 +93,9 @@ fn add(paths: &mut Map<String, Value>, row: &Row) {
     let on_object = [Verb::Get, Verb::Update, Verb::Patch, Verb::Delete];
     let on_object: Vec<Verb> = on_object.into_iter().filter(|verb| row.verbs.has(*verb)).collect();
     insert(paths, format!("{collection}/{{name}}"), Verbs::of(&on_object), ON_OBJECT, &kind);
-    for part in &row.subresources {
-        let (group, version) =
-            part.answer.as_ref().map_or((group, version), |(group, version)| (&**group, &**version));
+    // What is connected to (exec, proxy) takes options in the query, and no client looks here for them.
+    for part in row.subresources.iter().filter(|part| !part.kind.ends_with("Options")) {
+        let (group, version) = part.answer.as_ref().map_or((group, version), |(group, version)| (&**group, &**version));
         let kind = Kind { group, version, name: &part.kind };
         insert(paths, format!("{collection}/{{name}}/{}", part.name), part.verbs, ON_OBJECT, &kind);
     }

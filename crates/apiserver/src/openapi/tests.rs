@@ -41,7 +41,8 @@ fn every_kind_that_can_be_written_has_a_schema_and_server_side_validation() {
         let document = v3_document(path).expect("the document");
         for (path, operations) in document["paths"].as_object().expect("paths") {
             let Some(patch) = operations.get("patch") else { continue };
-            let names: Vec<&Value> = patch["parameters"].as_array().expect("parameters").iter().map(|it| &it["name"]).collect();
+            let names: Vec<&Value> =
+                patch["parameters"].as_array().expect("parameters").iter().map(|it| &it["name"]).collect();
             assert!(names.contains(&&json!("fieldValidation")) && names.contains(&&json!("dryRun")), "{path}");
             assert!(patch["requestBody"]["content"]["application/strategic-merge-patch+json"].is_object(), "{path}");
             let kind = &patch["x-kubernetes-group-version-kind"];

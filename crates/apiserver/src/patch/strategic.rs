@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::order::{Identity, arrange};
+use super::order::{Identity, Places, arrange};
 use super::{PatchError, go_format};
 use crate::schema::{Field, Shape, Struct};
 
@@ -72,12 +72,13 @@ fn merge_objects(mut original: Object, mut patch: Object, level: Level<'_>) -> R
                 Some(Value::Object(merged))
             }
             (Some(Value::Array(original)), Value::Array(patch)) => {
-                let field = level.list(&name)?;
-                Some(Value::Array(match (deletes, field.merges) {
-                    (true, _) => delete_elements(original, &patch)?,
-                    (false, true) => merge_lists(original, patch, &field)?,
-                    (false, false) => patch,
-                }))
+                let list = level.list(&name)?;
+                let merged = match (deletes, list.merges) {
+                    (true, _) if !original.is_empty() || !patch.is_empty() => delete_elements(original, patch, &list)?,
+                    (_, true) => merge_lists(original, patch, &list)?,
+                    (_, false) => patch,
+                };
+                Some(Value::Array(merged))
             }
             // A list to delete from that is none stays as it is.
             (Some(original), _) if deletes => Some(original),
@@ -100,8 +101,7 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchErr
     let malformed = || PatchError::bad_request("invalid patch format of retainKeys");
     let Value::Array(keys) = keys else { return Err(malformed()) };
     let is_retained = |name: &String| keys.iter().any(|key| key.as_str() == Some(name));
-    let is_directive =
-        |name: &str| name.starts_with(DELETE_FROM_PRIMITIVE_LIST) || name.starts_with(SET_ELEMENT_ORDER);
+    let is_directive = |name: &str| name.starts_with(DELETE_FROM_PRIMITIVE_LIST) || name.starts_with(SET_ELEMENT_ORDER);
     if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !is_retained(name)) {
         return Err(malformed());
     }
@@ -131,9 +131,12 @@ fn merge_ordered_lists(original: &mut Object, patch: &mut Object, level: Level<'
             (Some(original), Some(patch)) if field.merges => merge_lists(original.clone(), patch, &field)?,
             (Some(_), Some(patch)) => patch,
         };
+        let in_original = in_original.unwrap_or_default();
+        let has_objects = has_objects(&in_original, list_of(patch.get(name))?.as_deref().unwrap_or_default())?;
         patch.remove(name);
-        check_keys(&merged, field.key())?;
-        let arranged = arrange(merged, &order, &in_original.unwrap_or_default(), Identity(field.key()));
+        let key = field.key().or(has_objects.then_some(""));
+        [&merged, &order, &in_original].into_iter().try_for_each(|list| check_keys(list, key))?;
+        let arranged = arrange(merged, &order, &in_original, Identity(field.key()));
         original.insert(name.to_owned(), Value::Array(arranged));
     }
     Ok(())
@@ -148,8 +151,7 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
     let mut rest = order.iter();
     for element in patch.iter().filter(|element| element.get(DIRECTIVE).is_none()) {
         check_keys(std::slice::from_ref(element), key)?;
-        let identity = Identity(key);
-        if !rest.by_ref().any(|other| identity.index(std::slice::from_ref(other), element).is_some()) {
+        if !rest.by_ref().any(|other| Identity(key).is_same(other, element)) {
             return Err(PatchError::internal(format!(
                 "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
                 go_format::value(&Value::Array(patch.to_vec())),
@@ -167,8 +169,10 @@ fn merge_lists(original: Vec<Value>, patch: Vec<Value>, list: &List<'_>) -> Resu
     }
     if !has_objects(&original, &patch)? {
         let mut merged: Vec<Value> = Vec::with_capacity(original.len() + patch.len());
+        let mut places = Places::of(&[], Identity(None));
         for element in original.iter().chain(&patch) {
-            if !merged.contains(element) {
+            if places.get(element).is_none() {
+                places.add(element, merged.len());
                 merged.push(element.clone());
             }
         }
@@ -177,10 +181,14 @@ fn merge_lists(original: Vec<Value>, patch: Vec<Value>, list: &List<'_>) -> Resu
     let key = list.key().ok_or_else(|| PatchError::internal("cannot merge lists without merge key for struct"))?;
     let (original, patch) = apply_element_directives(original, patch, key)?;
     let mut merged = original.clone();
+    let mut places = Places::of(&merged, Identity(Some(key)));
     for element in &patch {
         check_keys(std::slice::from_ref(element), Some(key))?;
-        match Identity(Some(key)).index(&merged, element) {
-            None => merged.push(element.clone()),
+        match places.get(element) {
+            None => {
+                places.add(element, merged.len());
+                merged.push(element.clone());
+            }
             Some(index) => {
                 let (Some(Value::Object(into)), Value::Object(from)) = (merged.get_mut(index), element) else {
                     continue;
@@ -219,11 +227,13 @@ fn apply_element_directives(
     Ok(if replaces { (plain, Vec::new()) } else { (original, plain) })
 }
 
-fn delete_elements(mut original: Vec<Value>, deleted: &[Value]) -> Result<Vec<Value>, PatchError> {
-    if !original.is_empty() || !deleted.is_empty() {
-        has_objects(&original, deleted)?;
+/// Only lists of scalars are deleted from; in lists of objects the elements say so themselves.
+fn delete_elements(mut original: Vec<Value>, deleted: Vec<Value>, list: &List<'_>) -> Result<Vec<Value>, PatchError> {
+    if has_objects(&original, &deleted)? {
+        return merge_lists(original, deleted, list);
     }
-    original.retain(|element| !deleted.contains(element));
+    let deleted = Places::of(&deleted, Identity(None));
+    original.retain(|element| deleted.get(element).is_none());
     Ok(original)
 }
 
@@ -335,9 +345,7 @@ impl<'a> Level<'a> {
         match self {
             Self::Struct(schema) => schema.field(name).ok_or_else(|| {
                 let short = schema.short;
-                PatchError::internal(format!(
-                    "unable to find api field in struct {short} for the json field {name:?}"
-                ))
+                PatchError::internal(format!("unable to find api field in struct {short} for the json field {name:?}"))
             }),
             Self::Other(shape) => Err(PatchError::internal(match shape {
                 Shape::Any => format!("unable to find api field in struct RawExtension for the json field {name:?}"),

@@ -61,9 +61,8 @@ fn the_recorded_patches_give_the_recorded_objects() {
         }
         let original = before(&all, index);
         let (group, version, kind) = kind_of(&original);
-        let mut patched =
-            apply(patch_type(&recorded.content_type), &group, &version, &kind, &original, &recorded.body)
-                .unwrap_or_else(|error| panic!("{}: {error}", recorded.id));
+        let mut patched = apply(patch_type(&recorded.content_type), &group, &version, &kind, &original, &recorded.body)
+            .unwrap_or_else(|error| panic!("{}: {error}", recorded.id));
         check(&group, &version, &kind, &mut patched, FieldValidation::Strict).expect("it fits its schema");
         pod_defaults(&mut patched);
         complete(&group, &version, &kind, &mut patched);
@@ -75,7 +74,8 @@ fn the_recorded_patches_give_the_recorded_objects() {
 
 #[test]
 fn the_recorded_bad_patches_get_the_recorded_errors() {
-    for id in ["json-patch-test-fails", "json-patch-bad-path", "json-patch-not-list", "smp-bad-directive", "smp-on-crd"] {
+    for id in ["json-patch-test-fails", "json-patch-bad-path", "json-patch-not-list", "smp-bad-directive", "smp-on-crd"]
+    {
         let recorded = recorded::get(id);
         let (group, kind) = match id {
             "smp-bad-directive" => ("apps", "Deployment"),
@@ -114,6 +114,18 @@ fn merge_patch_does_what_rfc_7396_shows() {
     }
 }
 
+/// Lines of `tests/data/strategic-merge.jsonl` are random patches and what upstream's own code (1.37.1) made of them.
+#[test]
+fn strategic_merge_patches_give_what_upstreams_code_gives() {
+    for line in include_str!("../../tests/data/strategic-merge.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).expect("a line is JSON");
+        let [group, version, kind] = recorded::kind_in(&row);
+        let got = apply(PatchType::Strategic, group, version, kind, &row["given"], row["patch"].to_string().as_bytes());
+        let want = row["error"].as_str().map_or_else(|| Ok(row["want"].clone()), |error| Err(error.to_owned()));
+        assert_eq!(got.map_err(|error| error.message), want, "{} {}", row["given"], row["patch"]);
+    }
+}
+
 fn pod(spec: impl Into<Value>) -> Value {
     json!({"metadata": {"name": "p"}, "spec": spec.into()})
 }
@@ -121,36 +133,81 @@ fn pod(spec: impl Into<Value>) -> Value {
 #[test]
 fn strategic_merge_patch_does_what_upstream_does() {
     for (name, original, patch, want) in [
-        ("lists without a strategy are replaced", json!({"containers": [{"name": "a", "args": ["1", "2"]}]}),
-            json!({"containers": [{"name": "a", "args": ["3"]}]}), json!({"containers": [{"name": "a", "args": ["3"]}]})),
-        ("new elements come first, in the patch's order", json!({"containers": [{"name": "a"}, {"name": "b"}]}),
+        (
+            "lists without a strategy are replaced",
+            json!({"containers": [{"name": "a", "args": ["1", "2"]}]}),
+            json!({"containers": [{"name": "a", "args": ["3"]}]}),
+            json!({"containers": [{"name": "a", "args": ["3"]}]}),
+        ),
+        (
+            "new elements come first, in the patch's order",
+            json!({"containers": [{"name": "a"}, {"name": "b"}]}),
             json!({"containers": [{"name": "y"}, {"name": "x"}]}),
-            json!({"containers": [{"name": "y"}, {"name": "x"}, {"name": "a"}, {"name": "b"}]})),
-        ("patched elements take the patch's order", json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
+            json!({"containers": [{"name": "y"}, {"name": "x"}, {"name": "a"}, {"name": "b"}]}),
+        ),
+        (
+            "patched elements take the patch's order",
+            json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
             json!({"containers": [{"name": "c", "image": "x"}, {"name": "a"}]}),
-            json!({"containers": [{"name": "b"}, {"name": "c", "image": "x"}, {"name": "a"}]})),
-        ("an order is enforced", json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
+            json!({"containers": [{"name": "b"}, {"name": "c", "image": "x"}, {"name": "a"}]}),
+        ),
+        (
+            "an order is enforced",
+            json!({"containers": [{"name": "a"}, {"name": "b"}, {"name": "c"}]}),
             json!({"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}]}),
-            json!({"containers": [{"name": "b"}, {"name": "c"}, {"name": "a"}]})),
-        ("null deletes a field", json!({"nodeName": "n", "containers": []}), json!({"nodeName": null}), json!({"containers": []})),
-        ("null in what is new is dropped", json!({}), json!({"securityContext": {"runAsUser": null, "runAsGroup": 1}}),
-            json!({"securityContext": {"runAsGroup": 1}})),
-        ("$patch: delete empties an object", json!({"securityContext": {"runAsUser": 1}}),
-            json!({"securityContext": {"$patch": "delete"}}), json!({"securityContext": {}})),
-        ("$patch: replace replaces an object", json!({"securityContext": {"runAsUser": 1}}),
-            json!({"securityContext": {"$patch": "replace", "runAsGroup": 2}}), json!({"securityContext": {"runAsGroup": 2}})),
-        ("a directive about nothing leaves nothing", json!({}),
-            json!({"containers": [{"name": "a"}, {"name": "b", "$patch": "delete"}]}), json!({"containers": [{"name": "a"}]})),
-        ("$retainKeys of a volume", json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
+            json!({"containers": [{"name": "b"}, {"name": "c"}, {"name": "a"}]}),
+        ),
+        (
+            "null deletes a field",
+            json!({"nodeName": "n", "containers": []}),
+            json!({"nodeName": null}),
+            json!({"containers": []}),
+        ),
+        (
+            "null in what is new is dropped",
+            json!({}),
+            json!({"securityContext": {"runAsUser": null, "runAsGroup": 1}}),
+            json!({"securityContext": {"runAsGroup": 1}}),
+        ),
+        (
+            "$patch: delete empties an object",
+            json!({"securityContext": {"runAsUser": 1}}),
+            json!({"securityContext": {"$patch": "delete"}}),
+            json!({"securityContext": {}}),
+        ),
+        (
+            "$patch: replace replaces an object",
+            json!({"securityContext": {"runAsUser": 1}}),
+            json!({"securityContext": {"$patch": "replace", "runAsGroup": 2}}),
+            json!({"securityContext": {"runAsGroup": 2}}),
+        ),
+        (
+            "a directive about nothing leaves nothing",
+            json!({}),
+            json!({"containers": [{"name": "a"}, {"name": "b", "$patch": "delete"}]}),
+            json!({"containers": [{"name": "a"}]}),
+        ),
+        (
+            "$retainKeys of a volume",
+            json!({"volumes": [{"name": "v", "emptyDir": {}}]}),
             json!({"volumes": [{"name": "v", "$retainKeys": ["name", "configMap"], "configMap": {"name": "c"}}]}),
-            json!({"volumes": [{"name": "v", "configMap": {"name": "c"}}]})),
-        ("ports are merged by containerPort", json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "x"}]}]}),
+            json!({"volumes": [{"name": "v", "configMap": {"name": "c"}}]}),
+        ),
+        (
+            "ports are merged by containerPort",
+            json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "x"}]}]}),
             json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "protocol": "UDP"}, {"containerPort": 81}]}]}),
-            json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "x", "protocol": "UDP"}, {"containerPort": 81}]}]})),
-        ("maps are merged", json!({"nodeSelector": {"a": "1", "b": "2"}}), json!({"nodeSelector": {"a": "3", "b": null}}),
-            json!({"nodeSelector": {"a": "3"}})),
+            json!({"containers": [{"name": "a", "ports": [{"containerPort": 80, "name": "x", "protocol": "UDP"}, {"containerPort": 81}]}]}),
+        ),
+        (
+            "maps are merged",
+            json!({"nodeSelector": {"a": "1", "b": "2"}}),
+            json!({"nodeSelector": {"a": "3", "b": null}}),
+            json!({"nodeSelector": {"a": "3"}}),
+        ),
     ] {
-        let got = apply(PatchType::Strategic, "", "v1", "Pod", &pod(original), json!({"spec": patch}).to_string().as_bytes());
+        let got =
+            apply(PatchType::Strategic, "", "v1", "Pod", &pod(original), json!({"spec": patch}).to_string().as_bytes());
         assert_eq!(got, Ok(pod(want)), "{name}");
     }
 }
@@ -161,7 +218,12 @@ fn primitive_lists_are_merged_deleted_from_and_ordered() {
     for (name, original, patch, want) in [
         ("merged without duplicates", &["a", "b"][..], json!({"finalizers": ["b", "c"]}), &["a", "b", "c"][..]),
         ("deleted from", &["a", "b", "c"], json!({"$deleteFromPrimitiveList/finalizers": ["b", "x"]}), &["a", "c"]),
-        ("ordered", &["a", "b"], json!({"finalizers": ["c"], "$setElementOrder/finalizers": ["c", "b", "a"]}), &["c", "b", "a"]),
+        (
+            "ordered",
+            &["a", "b"],
+            json!({"finalizers": ["c"], "$setElementOrder/finalizers": ["c", "b", "a"]}),
+            &["c", "b", "a"],
+        ),
     ] {
         let patch = json!({"metadata": patch}).to_string();
         let got = apply(PatchType::Strategic, "", "v1", "ConfigMap", &object(original), patch.as_bytes());
@@ -179,32 +241,98 @@ fn bad_patches_get_upstreams_status() {
     let deep = Value::Array(deep).to_string();
     for (name, patch_type, patch, code, message) in [
         ("no JSON", PatchType::Merge, "{", 400, "invalid JSON patch"),
-        ("no object", PatchType::Merge, "[]", 400,
-            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"),
-        ("no object either", PatchType::Strategic, "1", 400,
-            "json: cannot unmarshal number into Go value of type map[string]interface {}"),
-        ("operations that are none", PatchType::Json, "[{\"op\": 1}]", 400,
-            "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"),
-        ("an unknown operation", PatchType::Json, "[{\"op\": \"nope\", \"path\": \"/a\"}]", 422,
-            "the server rejected our request due to an error in our request"),
-        ("too many operations", PatchType::Json, &many, 413,
-            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"),
-        ("a bomb of copies", PatchType::Json, &copies, 422, "the server rejected our request due to an error in our request"),
-        ("a move into itself", PatchType::Json, &nesting, 422, "the server rejected our request due to an error in our request"),
+        (
+            "no object",
+            PatchType::Merge,
+            "[]",
+            400,
+            "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}",
+        ),
+        (
+            "no object either",
+            PatchType::Strategic,
+            "1",
+            400,
+            "json: cannot unmarshal number into Go value of type map[string]interface {}",
+        ),
+        (
+            "operations that are none",
+            PatchType::Json,
+            "[{\"op\": 1}]",
+            400,
+            "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string",
+        ),
+        (
+            "an unknown operation",
+            PatchType::Json,
+            "[{\"op\": \"nope\", \"path\": \"/a\"}]",
+            422,
+            "the server rejected our request due to an error in our request",
+        ),
+        (
+            "too many operations",
+            PatchType::Json,
+            &many,
+            413,
+            "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001",
+        ),
+        (
+            "a bomb of copies",
+            PatchType::Json,
+            &copies,
+            422,
+            "the server rejected our request due to an error in our request",
+        ),
+        (
+            "a move into itself",
+            PatchType::Json,
+            &nesting,
+            422,
+            "the server rejected our request due to an error in our request",
+        ),
         ("a ladder", PatchType::Json, &deep, 422, "the server rejected our request due to an error in our request"),
-        ("an element without its key", PatchType::Strategic, r#"{"spec":{"containers":[{"image":"x"}]}}"#, 500,
-            "map: map[image:x] does not contain declared merge key: name"),
-        ("keys that are not retained", PatchType::Strategic,
-            r#"{"spec":{"containers":[{"name":"a","$retainKeys":["name"],"image":"x"}]}}"#, 400,
-            "invalid patch format of retainKeys"),
-        ("a list that merges merging", PatchType::Strategic, r#"{"spec":{"containers":[{"name":"a","$patch":"merge"}]}}"#, 500,
-            "merging lists cannot yet be specified in the patch"),
-        ("an order that is no list", PatchType::Strategic, r#"{"spec":{"$setElementOrder/containers":1}}"#, 500,
-            "expected a []interface {}, but received a int64"),
-        ("a directive without its list", PatchType::Strategic, r#"{"spec":{"$deleteFromPrimitiveList":[]}}"#, 400,
-            "invalid patch format of primitive list"),
-        ("elements of two types", PatchType::Strategic, r#"{"spec":{"containers":[1]}}"#, 500,
-            "list element types are not identical: [[map[name:a]] [1]]"),
+        (
+            "an element without its key",
+            PatchType::Strategic,
+            r#"{"spec":{"containers":[{"image":"x"}]}}"#,
+            500,
+            "map: map[image:x] does not contain declared merge key: name",
+        ),
+        (
+            "keys that are not retained",
+            PatchType::Strategic,
+            r#"{"spec":{"containers":[{"name":"a","$retainKeys":["name"],"image":"x"}]}}"#,
+            400,
+            "invalid patch format of retainKeys",
+        ),
+        (
+            "a list that merges merging",
+            PatchType::Strategic,
+            r#"{"spec":{"containers":[{"name":"a","$patch":"merge"}]}}"#,
+            500,
+            "merging lists cannot yet be specified in the patch",
+        ),
+        (
+            "an order that is no list",
+            PatchType::Strategic,
+            r#"{"spec":{"$setElementOrder/containers":1}}"#,
+            500,
+            "expected a []interface {}, but received a int64",
+        ),
+        (
+            "a directive without its list",
+            PatchType::Strategic,
+            r#"{"spec":{"$deleteFromPrimitiveList":[]}}"#,
+            400,
+            "invalid patch format of primitive list",
+        ),
+        (
+            "elements of two types",
+            PatchType::Strategic,
+            r#"{"spec":{"containers":[1]}}"#,
+            500,
+            "list element types are not identical: [[map[name:a]] [1]]",
+        ),
     ] {
         let error = apply(patch_type, "", "v1", "Pod", &original, patch.as_bytes()).expect_err(name);
         assert_eq!((error.code, error.message.as_str()), (code, message), "{name}");
@@ -235,9 +363,28 @@ fn a_patched_object_of_wrong_type_is_a_422_about_the_patch() {
 /// Patches that look as if they were meant.
 fn patch_like() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec![
-        "$patch", "$retainKeys", "$setElementOrder/containers", "$deleteFromPrimitiveList/args", "spec", "containers",
-        "name", "env", "ports", "containerPort", "metadata", "finalizers", "volumes", "emptyDir", "labels", "template",
-        "args", "tolerations", "$setElementOrder/finalizers", "status", "conditions", "type",
+        "$patch",
+        "$retainKeys",
+        "$setElementOrder/containers",
+        "$deleteFromPrimitiveList/args",
+        "spec",
+        "containers",
+        "name",
+        "env",
+        "ports",
+        "containerPort",
+        "metadata",
+        "finalizers",
+        "volumes",
+        "emptyDir",
+        "labels",
+        "template",
+        "args",
+        "tolerations",
+        "$setElementOrder/finalizers",
+        "status",
+        "conditions",
+        "type",
     ]);
     let leaf = prop_oneof![
         Just(Value::Null),

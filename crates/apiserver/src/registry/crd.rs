@@ -42,6 +42,8 @@ impl Registry {
     pub(crate) fn after_delete(&self, row: &Row, object: &Value) {
         if row.is("apiextensions.k8s.io", "customresourcedefinitions") {
             self.withdraw(object);
+        } else if row.is("", "services") {
+            self.services.release(object);
         }
     }
 
@@ -58,7 +60,7 @@ impl Registry {
         }
         let before = definition["status"].clone();
         self.accept_names(&mut definition);
-        if definition["status"] != before && self.write_definition(&name, definition, revision) {
+        if definition["status"] != before && self.write_definition(&name, &definition, revision) {
             return; // The write has come back here.
         }
         let stored = self.definition(&name);
@@ -83,7 +85,7 @@ impl Registry {
         Some((stored.parse().ok()?, stored.revision))
     }
 
-    fn write_definition(&self, name: &str, definition: Value, revision: u64) -> bool {
+    fn write_definition(&self, name: &str, definition: &Value, revision: u64) -> bool {
         let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return false };
         let change = Change::Put(new_state(&row, definition));
         match self.store.commit(&row.shelf, &ObjectKey::cluster(name), Expect::Revision(revision), change) {
@@ -102,7 +104,7 @@ impl Registry {
             let now = self.clock.now().to_string();
             let message = "the initial names have been accepted";
             set_condition(&mut definition, "Established", "True", "InitialNamesAccepted", message, &now);
-            self.write_definition(name, definition, revision);
+            self.write_definition(name, &definition, revision);
         }
     }
 
@@ -149,11 +151,15 @@ impl Registry {
         let names = &definition["spec"]["names"];
         for other in others.iter().map(|other| &other["status"]["acceptedNames"]) {
             for (field, reason) in [("plural", "PluralConflict"), ("singular", "SingularConflict")] {
-                if let Some(name) = names[field].as_str().filter(|name| resources(other).iter().any(|held| held == name)) {
+                if let Some(name) =
+                    names[field].as_str().filter(|name| resources(other).iter().any(|held| held == name))
+                {
                     return Some((reason, format!("{name:?} is already in use")));
                 }
             }
-            if let Some(name) = strings(&names["shortNames"]).iter().find(|name| resources(other).iter().any(|held| held == *name)) {
+            if let Some(name) =
+                strings(&names["shortNames"]).iter().find(|name| resources(other).iter().any(|held| held == *name))
+            {
                 return Some(("ShortNamesConflict", format!("{name:?} is already in use")));
             }
             for (field, reason) in [("kind", "KindConflict"), ("listKind", "ListKindConflict")] {
@@ -212,7 +218,7 @@ impl Registry {
                 held.into_iter().filter(|held| *held != CUSTOM_RESOURCE_CLEANUP).map(str::to_owned).collect();
             let is_last = kept.is_empty();
             metadata(&mut definition).insert("finalizers".into(), kept.into());
-            let change = if is_last { Change::Delete(None) } else { Change::Put(new_state(&row, definition.clone())) };
+            let change = if is_last { Change::Delete(None) } else { Change::Put(new_state(&row, &definition)) };
             if self.store.commit(&row.shelf, &ObjectKey::cluster(name), Expect::Revision(revision), change).is_ok() {
                 if is_last {
                     self.withdraw(&definition);
@@ -282,6 +288,7 @@ fn rows_of(definition: &Value) -> Vec<Row> {
                 preserves_unknown: spec["preserveUnknownFields"] == Value::Bool(true),
                 storage_version: storage_version.clone(),
                 scale,
+                is_terminating: !definition["metadata"]["deletionTimestamp"].is_null(),
                 columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
             }),
         }
@@ -301,7 +308,11 @@ fn subresources_of(kind: &str, declared: &Value) -> (Vec<Subresource>, Option<Sc
     }
     let scale = declared.get("scale").filter(|scale| scale.is_object()).map(|scale| {
         let path = |field: &str| scale[field].as_str().unwrap_or_default().to_owned();
-        ScalePaths { spec: path("specReplicasPath"), status: path("statusReplicasPath"), selector: path("labelSelectorPath") }
+        ScalePaths {
+            spec: path("specReplicasPath"),
+            status: path("statusReplicasPath"),
+            selector: path("labelSelectorPath"),
+        }
     });
     if scale.is_some() {
         let answer = Some((Cow::Borrowed("autoscaling"), Cow::Borrowed("v1")));

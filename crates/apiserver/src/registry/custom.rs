@@ -21,6 +21,8 @@ pub struct Custom {
     pub storage_version: String,
     /// Paths of the scale subresource: replicas wanted, replicas there, selector.
     pub scale: Option<ScalePaths>,
+    /// Whether the definition is being deleted.
+    pub is_terminating: bool,
     /// `additionalPrinterColumns`
     pub columns: Vec<Value>,
 }

@@ -118,13 +118,13 @@ impl Registry {
                 Verdict::Go(Some(last)) if is_dry => return Ok((shown(row, last), true)),
                 Verdict::Go(None) if is_dry => return Ok((content(row, stored), true)),
                 Verdict::Mark(marked) => {
-                    let state = new_state(row, marked);
+                    let state = new_state(row, &marked);
                     if state.draft.says_the_same_as(&stored) {
                         return Ok((content(row, stored), false));
                     }
                     (Change::Put(state), false)
                 }
-                Verdict::Go(last) => (Change::Delete(last.map(|last| new_state(row, last))), true),
+                Verdict::Go(last) => (Change::Delete(last.map(|last| new_state(row, &last))), true),
             };
             match self.store.commit(&row.shelf, key, expect, change) {
                 Ok(written) => {
@@ -167,7 +167,8 @@ fn mark_namespace(mut namespace: Value, options: &DeleteOptions, now: Time) -> V
         return Verdict::Nothing;
     }
     let held = strings(&namespace["metadata"]["finalizers"]);
-    let want = |policy: Propagation, by_orphan: bool, name: &str| match (options.orphan_dependents, options.propagation) {
+    let want = |policy: Propagation, by_orphan: bool, name: &str| match (options.orphan_dependents, options.propagation)
+    {
         (Some(orphan), _) => orphan == by_orphan,
         (None, Some(asked)) => asked == policy,
         (None, None) => held.contains(&name),
@@ -279,7 +280,8 @@ fn mark(object: &mut Value, is_first: bool, now: Time) {
 /// Marks a definition: it waits until its objects are gone.
 fn mark_definition(mut definition: Value, now: Time) -> Verdict {
     let now = now.to_string();
-    let mut names: Vec<String> = strings(&definition["metadata"]["finalizers"]).into_iter().map(str::to_owned).collect();
+    let mut names: Vec<String> =
+        strings(&definition["metadata"]["finalizers"]).into_iter().map(str::to_owned).collect();
     if !names.iter().any(|name| name == finalizers::CUSTOM_RESOURCE_CLEANUP) {
         names.push(finalizers::CUSTOM_RESOURCE_CLEANUP.to_owned());
     }
@@ -313,8 +315,8 @@ fn policy(row: &Row, object: &Value, options: &DeleteOptions) -> (bool, bool) {
 fn with_policy_finalizers(object: &Value, orphan: bool, foreground: bool) -> Vec<String> {
     let held = strings(&object["metadata"]["finalizers"]);
     let is_policy = |name: &&str| [finalizers::ORPHAN, finalizers::FOREGROUND_DELETION].contains(name);
-    let as_before = held.contains(&finalizers::ORPHAN) == orphan
-        && held.contains(&finalizers::FOREGROUND_DELETION) == foreground;
+    let as_before =
+        held.contains(&finalizers::ORPHAN) == orphan && held.contains(&finalizers::FOREGROUND_DELETION) == foreground;
     if as_before {
         return held.into_iter().map(str::to_owned).collect();
     }
@@ -341,7 +343,8 @@ impl DeleteOptions {
     /// # Errors
     /// If they make no sense.
     pub(crate) fn read(query: &Query, body: &[u8], content_type: ContentType) -> Result<Self, Status> {
-        let (options, errors) = if body.is_empty() { Self::from_query(query)? } else { Self::from_body(body, content_type)? };
+        let (options, errors) =
+            if body.is_empty() { Self::from_query(query)? } else { Self::from_body(body, content_type)? };
         if errors.is_empty() { Ok(options) } else { Err(invalid_options("DeleteOptions", &errors)) }
     }
 

@@ -82,7 +82,10 @@ pub(crate) fn new_uid() -> String {
 
 /// A name with this prefix that probably nobody has.
 pub(crate) fn generate_name(prefix: &str) -> String {
-    let end = prefix.char_indices().map(|(at, letter)| at + letter.len_utf8()).take_while(|end| *end <= NAME_PREFIX_LENGTH_MAX);
+    let end = prefix
+        .char_indices()
+        .map(|(at, letter)| at + letter.len_utf8())
+        .take_while(|end| *end <= NAME_PREFIX_LENGTH_MAX);
     let mut name = prefix[..end.last().unwrap_or(0)].to_owned();
     let letters = (0..NAME_SUFFIX_LENGTH).map(|_| char::from(NAME_LETTERS[fastrand::usize(..NAME_LETTERS.len())]));
     name.extend(letters);
@@ -140,10 +143,10 @@ pub(crate) fn take_status(row: &Row, body: &Value, old: &Value) -> Value {
     object
 }
 
-/// A changed object: what the server keeps, and whether its generation goes up.
-pub(crate) fn carry_over(row: &Row, object: &mut Value, old: &Value) {
+/// A changed object: what the server keeps.
+pub(crate) fn carry_over(object: &mut Value, old: &Value, is_next_generation: bool) {
     let before = &old["metadata"];
-    let bump = i64::from(is_next_generation(row.traits.generation, object, old));
+    let bump = i64::from(is_next_generation);
     let meta = metadata(object);
     match before["generation"].as_i64() {
         Some(generation) => meta.insert("generation".into(), (generation + bump).into()),
@@ -162,7 +165,8 @@ pub(crate) fn carry_over(row: &Row, object: &mut Value, old: &Value) {
     }
 }
 
-fn is_next_generation(rule: Generation, object: &Value, old: &Value) -> bool {
+/// Whether a change makes a new generation.
+pub(crate) fn is_next_generation(rule: Generation, object: &Value, old: &Value) -> bool {
     let of = |object: &Value, field: &str| object["metadata"].get(field).cloned();
     match rule {
         Generation::None | Generation::Once => false,

@@ -6,15 +6,19 @@
 use std::sync::Arc;
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use steersman_base::{FieldSelector, Istr, ObjectKey, Selector};
 
 use super::query::{ListOptions, VersionMatch};
 use super::write::content;
 use super::{Answer, Call, ListAnswer, Registry, Row};
-use crate::status::Status;
+use crate::status::{Details, Status};
 use crate::store::{Object, Range, Unavailable};
+
+/// As Go reads it: bits that do not matter need not be zero.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&base64::alphabet::URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
 /// Which objects a list or a watch is about.
 #[derive(Clone, Debug)]
@@ -72,7 +76,8 @@ impl Registry {
             Unavailable::Future { current } => Status::future_version(range.at.unwrap_or(0), current),
         })?;
         let last = page.objects.last().filter(|_| page.remaining > 0);
-        let continue_token = last.map_or_else(String::new, |last| Token::encode(Some(page.revision), &last.key, &call.namespace));
+        let continue_token =
+            last.map_or_else(String::new, |last| Token::encode(Some(page.revision), &last.key, &call.namespace));
         // With a selector, upstream does not know how many are left.
         let remaining = (page.remaining > 0 && filter.is_everything()).then_some(page.remaining);
         Ok(ListAnswer { objects: page.objects, revision: page.revision, continue_token, remaining })
@@ -98,7 +103,8 @@ fn expired_token(range: &Range<'_>) -> Status {
                    now may show up in the list.";
     let mut status = Status::expired(message);
     if let Some(from) = &range.from {
-        status.continue_token = Token::encode(None, from, range.namespace);
+        let continue_token = Token::encode(None, from, range.namespace);
+        status.details = Some(Box::new(Details { continue_token, ..Details::default() }));
     }
     status
 }
@@ -119,8 +125,9 @@ impl Token {
     }
 
     fn decode(text: &str, namespace: &str) -> Result<Self, Status> {
-        let invalid = |why: String| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
-        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| {
+        let invalid =
+            |why: String| Status::bad_request(format!("invalid continue token: continue key is not valid: {why}"));
+        let bytes = LENIENT.decode(text).map_err(|error| {
             use base64::DecodeError as Error;
             let at = match error {
                 Error::InvalidByte(at, _) | Error::InvalidLastSymbol(at, _) => at,

@@ -52,7 +52,9 @@ impl Query {
     #[must_use]
     pub fn parse(query: &str) -> Self {
         let pairs = query.split('&').filter(|pair| !pair.is_empty());
-        Self(pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(k, v)| (decode(k), decode(v))).collect())
+        Self(
+            pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(k, v)| (decode(k), decode(v))).collect(),
+        )
     }
 
     /// The first value of a parameter; empty if there is none.
@@ -111,9 +113,10 @@ impl Query {
     pub fn list_options(&self, is_watch: bool) -> Result<ListOptions, Status> {
         let number = |name: &str| match self.get(name) {
             "" => Ok(None),
-            text => text.parse::<i64>().map(Some).map_err(|_| {
-                Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))
-            }),
+            text => text
+                .parse::<i64>()
+                .map(Some)
+                .map_err(|_| Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))),
         };
         let limit = number("limit")?;
         let timeout = number("timeoutSeconds")?;
@@ -127,7 +130,9 @@ impl Query {
         let resource_version = match version {
             "" => None,
             text => Some(text.parse().map_err(|_| {
-                let error = format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax");
+                let error = format!(
+                    "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+                );
                 let error = if is_watch { error } else { format!("invalid resource version: {error}") };
                 Status::bad_request(error)
             })?),
@@ -175,7 +180,10 @@ impl Query {
             return version_match;
         }
         if send_initial_events.is_some() {
-            errors.push(FieldError::forbidden(&Path::new("sendInitialEvents"), "sendInitialEvents is forbidden for list"));
+            errors.push(FieldError::forbidden(
+                &Path::new("sendInitialEvents"),
+                "sendInitialEvents is forbidden for list",
+            ));
         }
         if text.is_empty() {
             return None;

@@ -23,7 +23,8 @@ impl Registry {
 
     /// PUT of a scale.
     pub(super) fn put_scale(&self, call: &Call, body: &[u8], content_type: ContentType) -> Result<Answer, Status> {
-        let decoded = decode::object(body, content_type).map_err(|error| Status::bad_request(error.message("Scale")))?;
+        let decoded =
+            decode::object(body, content_type).map_err(|error| Status::bad_request(error.message("Scale")))?;
         let mut scale = decoded.value;
         let checked =
             schema::check_with("autoscaling", "v1", "Scale", &mut scale, decoded.duplicates, call.field_validation);
@@ -38,14 +39,19 @@ impl Registry {
         })
     }
 
-    fn set_scale(&self, call: &Call, change: &mut dyn FnMut(&Value) -> Result<Value, Status>) -> Result<Answer, Status> {
+    fn set_scale(
+        &self,
+        call: &Call,
+        change: &mut dyn FnMut(&Value) -> Result<Value, Status>,
+    ) -> Result<Answer, Status> {
         let row = &*call.row;
         let updated: Updated = self.update(call, Part::Whole, &mut |old| {
             let Some(old) = old else { return Err(Status::not_found(row.target(), &call.name)) };
             let scale = change(&scale_of(row, old))?;
             let name = meta_text(&scale, "name");
             if !name.is_empty() && name != call.name {
-                let message = format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
+                let message =
+                    format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
                 return Err(Status::bad_request(message));
             }
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);

@@ -40,7 +40,9 @@ impl Registry {
             ("token", Input::Object(body, kind)) => {
                 self.request_token(call, read(body, *kind, "authentication.k8s.io", "v1", "TokenRequest", call)?)
             }
-            ("eviction", Input::Object(body, kind)) => self.evict(call, body, *kind),
+            ("eviction", Input::Object(body, kind)) => {
+                self.evict(call, &read(body, *kind, "policy", "v1", "Eviction", call)?)
+            }
             ("log", Input::None) => self.log(call),
             _ => Err(Status::method_not_supported(call.row.target(), verb_name(verb))),
         }
@@ -75,7 +77,9 @@ impl Registry {
             let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
             let name = &call.name;
             let why = match old["spec"]["nodeName"].as_str() {
-                _ if !old["metadata"]["deletionTimestamp"].is_null() => format!("pod {name} is being deleted, cannot be assigned to a host"),
+                _ if !old["metadata"]["deletionTimestamp"].is_null() => {
+                    format!("pod {name} is being deleted, cannot be assigned to a host")
+                }
                 Some(held) if !held.is_empty() => format!("pod {name} is already assigned to node {held:?}"),
                 _ => String::new(),
             };
@@ -105,20 +109,21 @@ impl Registry {
         }
     }
 
-    /// POST of an Eviction: a deletion. What disruption budgets have to say comes in a later issue.
-    fn evict(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
-        let eviction = read(body, kind, "policy", "v1", "Eviction", call)?;
-        let options = eviction["deleteOptions"].to_string();
-        let options = if eviction["deleteOptions"].is_object() { options.as_bytes() } else { &[] };
-        let options = super::delete::DeleteOptions::read(&call.query, options, ContentType::Json)?;
-        self.delete_object(&call.row, &call.key(), &options, call.dry_run || options.dry_run)?;
-        Ok(Answer { code: 201, ..Answer::from(Status::new(201, "", "")) })
-    }
-
-    /// GET of a pod's log. Simulated pods say nothing yet.
+    /// GET of a pod's log: the kubelet would know. Simulated pods say nothing yet.
     fn log(&self, call: &Call) -> Result<Answer, Status> {
         let pod = self.store.get(&call.row.shelf, &call.key());
-        pod.ok_or_else(|| Status::not_found(call.row.target(), &call.name))?;
+        let pod = pod.ok_or_else(|| Status::not_found(call.row.target(), &call.name))?;
+        let pod = pod.parse().map_err(Status::internal)?;
+        let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
+        if node.is_empty() {
+            return Err(Status::bad_request(format!("pod {} does not have a host assigned", call.name)));
+        }
+        let target = GroupResource { group: "", resource: "nodes" };
+        let found = self.stored("", "v1", "nodes", &steersman_base::ObjectKey::cluster(node));
+        let found = found.ok_or_else(|| Status::not_found(target, node))?;
+        if found["status"]["addresses"].as_array().is_none_or(Vec::is_empty) {
+            return Err(Status::plain("no preferred addresses found; known addresses: []"));
+        }
         Ok(Answer::ok(Content::Text(String::new())))
     }
 
@@ -136,7 +141,9 @@ impl Registry {
             }
             "tokenreviews" => self.review_token(&review),
             // There is no authorizer yet: who is somebody may do everything.
-            "subjectaccessreviews" | "selfsubjectaccessreviews" | "localsubjectaccessreviews" => json!({"allowed": true}),
+            "subjectaccessreviews" | "selfsubjectaccessreviews" | "localsubjectaccessreviews" => {
+                json!({"allowed": true})
+            }
             "selfsubjectrulesreviews" => json!({
                 "incomplete": false,
                 "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
@@ -164,7 +171,14 @@ fn verb_name(verb: Verb) -> &'static str {
 }
 
 /// Reads a body that is no object of a resource.
-fn read(body: &[u8], content_type: ContentType, group: &str, version: &str, kind: &str, call: &Call) -> Result<Value, Status> {
+fn read(
+    body: &[u8],
+    content_type: ContentType,
+    group: &str,
+    version: &str,
+    kind: &str,
+    call: &Call,
+) -> Result<Value, Status> {
     let decoded = decode::object(body, content_type).map_err(|error| Status::bad_request(error.message(kind)))?;
     let mut value = decoded.value;
     let checked = schema::check_with(group, version, kind, &mut value, decoded.duplicates, call.field_validation);

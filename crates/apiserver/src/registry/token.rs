@@ -16,7 +16,8 @@ const SECONDS_MIN: i64 = 600;
 const SECONDS_MAX: i64 = 1 << 32;
 const SECONDS_DEFAULT: i64 = 3600;
 /// Objects that a token can be bound to: kind, resource, and the name of the claim.
-const BINDABLE: [(&str, &str, &str); 3] = [("Pod", "pods", "pod"), ("Secret", "secrets", "secret"), ("Node", "nodes", "node")];
+const BINDABLE: [(&str, &str, &str); 3] =
+    [("Pod", "pods", "pod"), ("Secret", "secrets", "secret"), ("Node", "nodes", "node")];
 
 impl Registry {
     /// POST of a TokenRequest.
@@ -69,7 +70,10 @@ impl Registry {
         let text = |field: &str| reference[field].as_str().unwrap_or_default();
         let (kind, name) = (text("kind"), text("name"));
         let Some((_, plural, claim)) = BINDABLE.iter().find(|(held, ..)| *held == kind) else {
-            return Err(Status::bad_request(format!("cannot bind token for serviceaccount {:?} to object of type {kind:?}", call.name)));
+            return Err(Status::bad_request(format!(
+                "cannot bind token for serviceaccount {:?} to object of type {kind:?}",
+                call.name
+            )));
         };
         let namespace = if *plural == "nodes" { "" } else { &call.namespace };
         let object = self.stored("", "v1", plural, &ObjectKey::new(namespace, name));
@@ -77,7 +81,10 @@ impl Registry {
         let uid = meta_text(&object, "uid").to_owned();
         if !text("uid").is_empty() && text("uid") != uid {
             let target = GroupResource { group: "", resource: plural };
-            let why = format!("the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated", text("uid"));
+            let why = format!(
+                "the UID in the bound object reference ({}) does not match the UID in record. The object might have been deleted and then recreated",
+                text("uid")
+            );
             return Err(Status::conflict(target, name, &why));
         }
         let node = object["spec"]["nodeName"].as_str().filter(|node| *plural == "pods" && !node.is_empty());

@@ -122,11 +122,7 @@ static TRAITS: &[(&str, &str, Traits)] = &[
     (
         "",
         "services",
-        Traits {
-            create_on_update: true,
-            fields: &[("spec.clusterIP", ""), ("spec.type", "")],
-            ..RETURNED
-        },
+        Traits { create_on_update: true, fields: &[("spec.clusterIP", ""), ("spec.type", "")], ..RETURNED },
     ),
     ("", "serviceaccounts", RETURNED),
     ("", "persistentvolumes", RETURNED),
@@ -154,11 +150,7 @@ static TRAITS: &[(&str, &str, Traits)] = &[
     ("apps", "replicasets", Traits { fields: &[("status.replicas", "0")], ..SPEC }),
     ("apps", "statefulsets", SPEC),
     ("apps", "daemonsets", SPEC),
-    (
-        "batch",
-        "jobs",
-        Traits { dependents: Dependents::Orphan, fields: &[("status.successful", "0")], ..SPEC },
-    ),
+    ("batch", "jobs", Traits { dependents: Dependents::Orphan, fields: &[("status.successful", "0")], ..SPEC }),
     ("batch", "cronjobs", SPEC),
     ("autoscaling", "horizontalpodautoscalers", SPEC),
     ("policy", "poddisruptionbudgets", Traits { unconditional_update: false, ..SPEC }),
@@ -169,7 +161,11 @@ static TRAITS: &[(&str, &str, Traits)] = &[
     ("scheduling.k8s.io", "priorityclasses", Traits { generation: Generation::Once, ..USUAL }),
     ("flowcontrol.apiserver.k8s.io", "flowschemas", SPEC),
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations", SPEC),
-    ("resource.k8s.io", "resourceslices", Traits { returns_deleted: true, fields: &[("spec.nodeName", ""), ("spec.driver", "")], ..SPEC }),
+    (
+        "resource.k8s.io",
+        "resourceslices",
+        Traits { returns_deleted: true, fields: &[("spec.nodeName", ""), ("spec.driver", "")], ..SPEC },
+    ),
     ("resource.k8s.io", "deviceclasses", Traits { returns_deleted: true, ..SPEC }),
     ("resource.k8s.io", "resourceclaims", RETURNED),
     ("resource.k8s.io", "resourceclaimtemplates", RETURNED),

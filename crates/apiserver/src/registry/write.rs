@@ -14,6 +14,7 @@ use steersman_base::{ObjectKey, StringMap};
 
 use super::life::{self, meta_text, metadata};
 use super::query::strings;
+use super::traits::Generation;
 use super::{Answer, Call, Content, Registry, Row, convert};
 use crate::decode::{self, ContentType, Decoded};
 use crate::field::{FieldError, Path};
@@ -45,6 +46,10 @@ pub(crate) struct Updated {
     pub(crate) is_new: bool,
     pub(crate) warnings: Vec<String>,
 }
+
+/// What a write has taken of things there are few of; given back unless the write is done.
+#[must_use]
+pub(crate) struct Claimed<'a>(pub(crate) Option<kinds::service::Claim<'a>>);
 
 /// A change of one object, computed from what is stored.
 pub(crate) type Compute<'a> = dyn FnMut(Option<&Value>) -> Result<(Value, Vec<String>), Status> + 'a;
@@ -82,7 +87,7 @@ impl Registry {
             return Err(Status::plain("resourceVersion should not be set on objects to be created"));
         }
         life::begin(row, &mut object, self.clock.now());
-        self.finish(call, &mut object, None, Part::Whole)?;
+        let claim = self.finish(call, &mut object, None, Part::Whole)?;
         let name = meta_text(&object, "name").to_owned();
         let key = ObjectKey::new(&call.namespace, &name);
         if call.dry_run {
@@ -91,9 +96,10 @@ impl Registry {
                 None => Ok(Content::Value(convert::to_version(row, object))),
             };
         }
-        let state = new_state(row, object);
+        let state = new_state(row, &object);
         let committed = self.store.commit(&row.shelf, &key, Expect::Absent, Change::Put(state));
         let stored = committed.map_err(|_| Status::already_exists(row.target(), &name))?;
+        claim.keep();
         self.after_write(row, &stored);
         Ok(content(row, stored))
     }
@@ -154,7 +160,7 @@ impl Registry {
             if part == Part::Status {
                 object = life::take_status(row, &object, &old);
             }
-            self.finish(call, &mut object, Some(&old), part)?;
+            let claim = self.finish(call, &mut object, Some(&old), part)?;
             let is_over = is_released(row, &object, &old);
             if call.dry_run {
                 let content = Content::Value(convert::to_version(row, object));
@@ -172,12 +178,13 @@ impl Registry {
                     Err(_) => continue,
                 }
             }
-            let state = new_state(row, object);
+            let state = new_state(row, &object);
             if state.draft.says_the_same_as(&stored) {
                 return Ok(Updated { content: content(row, stored), is_new: false, warnings });
             }
             match self.store.commit(&row.shelf, &key, Expect::Revision(stored.revision), Change::Put(state)) {
                 Ok(stored) => {
+                    claim.keep();
                     self.after_write(row, &stored);
                     return Ok(Updated { content: content(row, stored), is_new: false, warnings });
                 }
@@ -228,25 +235,37 @@ impl Registry {
         Ok(true)
     }
 
-    /// What every write of an object ends with: prepared, defaulted, validated and complete.
-    pub(crate) fn finish(&self, call: &Call, object: &mut Value, old: Option<&Value>, part: Part) -> Result<(), Status> {
+    /// What every write of an object ends with: admitted, prepared, validated and complete.
+    pub(crate) fn finish(
+        &self,
+        call: &Call,
+        object: &mut Value,
+        old: Option<&Value>,
+        part: Part,
+    ) -> Result<Claimed<'_>, Status> {
         let row = &*call.row;
         let (group, kind) = (&*row.resource.group, &*row.resource.kind);
+        let mut claimed = Claimed(None);
         if let (Some(old), Part::Whole) = (old, part) {
             life::keep_status(row, object, old);
         }
         if part == Part::Whole {
-            kinds::prepare(group, kind, object, old);
             admission::admit(self, call, object, old)?;
+            kinds::prepare(group, kind, object, old);
+            claimed = admission::claim(self, row, object, old)?;
         }
         if let Some(old) = old {
-            life::carry_over(row, object, old);
+            let is_next = part == Part::Whole && is_next_generation(row, object, old);
+            life::carry_over(object, old, is_next);
         }
         life::tidy(object);
         let errors = match (part, &row.custom) {
             (Part::Raw, _) => Vec::new(),
             (_, Some(custom)) => custom.validate(object, old),
-            (Part::Status, None) => admission::validate_status(row, object, old),
+            (Part::Status, None) => old.map(|old| kinds::validate_status(group, kind, object, old)).unwrap_or_default(),
+            (Part::Whole, None) if call.subresource == "ephemeralcontainers" => {
+                admission::validate_ephemeral_containers(object, old)
+            }
             (Part::Whole, None) => kinds::validate(group, kind, object, old),
         };
         if !errors.is_empty() {
@@ -257,7 +276,7 @@ impl Registry {
             let (group, version, kind) = convert::storage_kind(row);
             schema::complete(group, version, kind, object);
         }
-        Ok(())
+        Ok(claimed)
     }
 
     /// Reads a body that must be an object of this resource.
@@ -313,21 +332,33 @@ impl Registry {
     }
 }
 
+/// Whether a change is a new generation. What is stored is complete, so what is new must be too to be compared with it.
+fn is_next_generation(row: &Row, object: &Value, old: &Value) -> bool {
+    if row.custom.is_some() || row.traits.generation == Generation::None {
+        return life::is_next_generation(row.traits.generation, object, old);
+    }
+    let mut complete = object.clone();
+    convert::to_storage(row, &mut complete);
+    let (group, version, kind) = convert::storage_kind(row);
+    schema::complete(group, version, kind, &mut complete);
+    life::is_next_generation(row.traits.generation, &complete, old)
+}
+
 /// Whether nobody holds a terminating object any more, once it is changed so.
 fn is_released(row: &Row, object: &Value, old: &Value) -> bool {
     let before = &old["metadata"];
+    let holds_namespace = row.is("", "namespaces") && !strings(&object["spec"]["finalizers"]).is_empty();
     !before["deletionTimestamp"].is_null()
         && before["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
         && strings(&object["metadata"]["finalizers"]).is_empty()
-        && !(row.is("", "namespaces") && !strings(&object["spec"]["finalizers"]).is_empty())
+        && !holds_namespace
 }
 
 /// The object as the store takes it.
-pub(crate) fn new_state(row: &Row, object: Value) -> NewState {
+pub(crate) fn new_state(row: &Row, object: &Value) -> NewState {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
-    let labels: StringMap =
-        labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
-    NewState { draft: Draft::encode(&object), labels, fields: row.traits.field_values(&object) }
+    let labels: StringMap = labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
+    NewState { draft: Draft::encode(object), labels, fields: row.traits.field_values(object) }
 }
 
 /// A stored object as this version of its resource shows it.
@@ -354,9 +385,8 @@ fn fit_kind(row: &Row, object: &Value) -> Result<(), Status> {
         return Err(Status::bad_request(format!("error unmarshaling JSON: {message}")));
     }
     if !version.is_empty() && version != want_version {
-        let message = format!(
-            "the API version in the data ({version}) does not match the expected API version ({want_version})"
-        );
+        let message =
+            format!("the API version in the data ({version}) does not match the expected API version ({want_version})");
         return Err(Status::bad_request(message));
     }
     if !kind.is_empty() && kind != want_kind {
@@ -406,6 +436,16 @@ fn wrong_uid(call: &Call, named: &str, held: &str) -> Status {
     Status::conflict(row.target(), &call.name, &why)
 }
 
+// === impl Claimed ===
+
+impl Claimed<'_> {
+    fn keep(self) {
+        if let Some(claim) = self.0 {
+            claim.commit();
+        }
+    }
+}
+
 // === impl Updated ===
 
 impl From<Updated> for Answer {
@@ -420,6 +460,6 @@ impl From<Updated> for Answer {
 impl From<patch::PatchError> for Status {
     fn from(error: patch::PatchError) -> Self {
         let details = error.details.then(Default::default);
-        Self { code: error.code, reason: error.reason, message: error.message, details, continue_token: String::new() }
+        Self { code: error.code, reason: error.reason, message: error.message, details }
     }
 }

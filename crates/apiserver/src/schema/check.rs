@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::decode;
 use crate::schema::scalar::{self, Fault};
-use crate::schema::table::{Shape, Struct};
+use crate::schema::table::{Omit, Shape, Struct};
 
 /// How many unknown and duplicate fields are reported; upstream's bound.
 const FINDINGS_MAX: usize = 100;
@@ -122,7 +122,12 @@ impl Checker {
             self.go_struct = schema.short;
             let zero = self.value(&field.shape, field.go, value);
             let keep = match zero {
-                Ok(Zero::Yes) => field.pointer && !value.is_null(),
+                // Empty bytes are not nil, but only fields that are always written show it.
+                Ok(Zero::Yes) => {
+                    let is_distinct =
+                        field.pointer || (matches!(field.shape, Shape::Bytes) && field.omit == Omit::Never);
+                    is_distinct && !value.is_null()
+                }
                 Ok(Zero::No) => true,
                 Err(error) => {
                     // The place stays in the message, so we do not go back.
@@ -159,7 +164,9 @@ impl Checker {
                 self.fields(id.schema(), fields)?;
                 return Ok(Zero::of(fields.is_empty()));
             }
-            (Shape::List(element), Value::Array(elements)) => return self.elements(element, element_type(go), elements),
+            (Shape::List(element), Value::Array(elements)) => {
+                return self.elements(element, element_type(go), elements);
+            }
             (Shape::Map(element), Value::Object(entries)) => return self.entries(element, element_type(go), entries),
             (Shape::Struct(_) | Shape::List(_) | Shape::Map(_), other) => {
                 let type_name = type_name(shape, go);
@@ -253,7 +260,8 @@ fn push_dotted(path: &mut String, part: &str) {
 fn zero_for_null(shape: &Shape, element: &mut Value) {
     if element.is_null() {
         *element = match shape {
-            Shape::Struct(_) => Value::Object(Map::new()),
+            Shape::Bytes => Value::String(String::new()),
+            Shape::List(_) => Value::Array(Vec::new()),
             other => scalar::zero(other),
         };
     }
@@ -289,11 +297,8 @@ fn type_name(shape: &Shape, go: &'static str) -> String {
         Shape::Int32 => "int32".to_owned(),
         Shape::Int64 => "int64".to_owned(),
         Shape::Float => "float64".to_owned(),
-        Shape::String
-        | Shape::Time
-        | Shape::MicroTime
-        | Shape::Quantity
-        | Shape::IntOrString
-        | Shape::Any => "string".to_owned(),
+        Shape::String | Shape::Time | Shape::MicroTime | Shape::Quantity | Shape::IntOrString | Shape::Any => {
+            "string".to_owned()
+        }
     }
 }

@@ -143,7 +143,7 @@ fn table() -> &'static Table {
 // === impl Table ===
 
 impl Table {
-    /// Cuts the text into lines, which takes well under a millisecond; the schemas themselves are parsed when asked for.
+    /// Cuts the text into lines, which takes well under a millisecond; the schemas are parsed when asked for.
     fn read() -> Self {
         let mut table = Self { lines: Vec::new(), by_name: HashMap::new(), by_kind: HashMap::new() };
         for line in FACTS.lines() {

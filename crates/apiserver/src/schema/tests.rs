@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{FieldValidation, check, check_with, complete, is_known};
+use super::{FieldValidation, Problem, check, check_with, complete, is_known};
 use crate::decode::{ContentType, object as decode};
 use crate::recorded::{self, kind_of};
 
@@ -34,48 +34,142 @@ fn what_kube_apiserver_answers_is_left_as_it_is() {
     assert!(seen > 100, "only {seen} objects were compared");
 }
 
+/// Lines of `tests/data/decoded.jsonl` are random objects and what upstream's own code (1.37.1) made of them: decoded
+/// strictly, to protobuf and back, encoded.
+#[test]
+fn objects_become_what_upstreams_code_makes_of_them() {
+    for line in include_str!("../../tests/data/decoded.jsonl").lines() {
+        let row: Value = serde_json::from_str(line).expect("a line is JSON");
+        let [group, version, kind] = recorded::kind_in(&row);
+        let mut object = row["given"].clone();
+        let got = check(group, version, kind, &mut object, FieldValidation::Warn);
+        complete(group, version, kind, &mut object);
+        match (row["error"].as_str(), got) {
+            (Some(error), got) => {
+                assert_eq!(got.map_err(|problem| problem.to_string()), Err(error.to_owned()), "{line}");
+            }
+            (None, got) => {
+                let warnings = got.unwrap_or_else(|problem| panic!("{problem}: {line}"));
+                let strict = Problem::strict(&warnings).to_string();
+                assert_eq!((!warnings.is_empty()).then_some(strict.as_str()), row["warning"].as_str(), "{line}");
+                assert_eq!(object, row["want"], "{line}");
+            }
+        }
+    }
+}
+
 #[test]
 fn what_was_written_is_what_kube_apiserver_says() {
     let rows: &[(&str, &str, Value, Result<Value, &str>)] = &[
-        ("a string for a number", "apps/v1/Deployment", json!({"spec": {"replicas": "three"}}),
-            Err("json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32")),
-        ("a fraction for a number", "apps/v1/Deployment", json!({"spec": {"replicas": 1.5}}),
-            Err("json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32")),
-        ("a number too large", "apps/v1/Deployment", json!({"spec": {"replicas": 99999999999_i64}}),
-            Err("json: cannot unmarshal number 99999999999 into Go struct field DeploymentSpec.spec.replicas of type int32")),
-        ("a list for a struct", "/v1/Pod", json!({"spec": []}),
-            Err("json: cannot unmarshal array into Go struct field Pod.spec of type v1.PodSpec")),
-        ("an element of a list", "/v1/Pod", json!({"spec": {"containers": [{"name": 1}]}}),
-            Err("json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string")),
-        ("a label that is a number", "/v1/Pod", json!({"metadata": {"labels": {"a": 1}}}),
-            Err("json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string")),
-        ("an embedded struct", "/v1/Pod", json!({"spec": {"volumes": [{"emptyDir": true}]}}),
-            Err("json: cannot unmarshal bool into Go struct field Volume.spec.volumes.VolumeSource.emptyDir of type v1.EmptyDirVolumeSource")),
-        ("a bad quantity", "/v1/Pod", json!({"spec": {"containers": [{"resources": {"requests": {"cpu": "abc"}}}]}}),
-            Err("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'")),
-        ("a bad int-or-string", "/v1/Service", json!({"spec": {"ports": [{"targetPort": true}]}}),
-            Err("json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32")),
+        (
+            "a string for a number",
+            "apps/v1/Deployment",
+            json!({"spec": {"replicas": "three"}}),
+            Err("json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        ),
+        (
+            "a fraction for a number",
+            "apps/v1/Deployment",
+            json!({"spec": {"replicas": 1.5}}),
+            Err("json: cannot unmarshal number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32"),
+        ),
+        (
+            "a number too large",
+            "apps/v1/Deployment",
+            json!({"spec": {"replicas": 99999999999_i64}}),
+            Err(
+                "json: cannot unmarshal number 99999999999 into Go struct field DeploymentSpec.spec.replicas of type int32",
+            ),
+        ),
+        (
+            "a list for a struct",
+            "/v1/Pod",
+            json!({"spec": []}),
+            Err("json: cannot unmarshal array into Go struct field Pod.spec of type v1.PodSpec"),
+        ),
+        (
+            "an element of a list",
+            "/v1/Pod",
+            json!({"spec": {"containers": [{"name": 1}]}}),
+            Err("json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string"),
+        ),
+        (
+            "a label that is a number",
+            "/v1/Pod",
+            json!({"metadata": {"labels": {"a": 1}}}),
+            Err("json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"),
+        ),
+        (
+            "an embedded struct",
+            "/v1/Pod",
+            json!({"spec": {"volumes": [{"emptyDir": true}]}}),
+            Err(
+                "json: cannot unmarshal bool into Go struct field Volume.spec.volumes.VolumeSource.emptyDir of type v1.EmptyDirVolumeSource",
+            ),
+        ),
+        (
+            "a bad quantity",
+            "/v1/Pod",
+            json!({"spec": {"containers": [{"resources": {"requests": {"cpu": "abc"}}}]}}),
+            Err("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"),
+        ),
+        (
+            "a bad int-or-string",
+            "/v1/Service",
+            json!({"spec": {"ports": [{"targetPort": true}]}}),
+            Err("json: cannot unmarshal bool into Go struct field ServicePort.spec.ports.targetPort of type int32"),
+        ),
         ("bad base64", "/v1/Secret", json!({"data": {"a": "!"}}), Err("illegal base64 data at input byte 0")),
-        ("a root that is a list", "/v1/Pod", json!([]), Err("json: cannot unmarshal array into Go value of type v1.Pod")),
-        ("values in canonical form", "/v1/Pod",
+        (
+            "a root that is a list",
+            "/v1/Pod",
+            json!([]),
+            Err("json: cannot unmarshal array into Go value of type v1.Pod"),
+        ),
+        (
+            "values in canonical form",
+            "/v1/Pod",
             json!({"metadata": {"creationTimestamp": "2026-11-15T22:04:07.5+01:00"},
                 "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}}}]}}),
             Ok(json!({"metadata": {"creationTimestamp": "2026-11-15T21:04:07Z"},
-                "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}}))),
-        ("null, zero and empty values are as if absent", "apps/v1/Deployment",
+                "spec": {"containers": [{"name": "c", "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}})),
+        ),
+        (
+            "null, zero and empty values are as if absent",
+            "apps/v1/Deployment",
             json!({"metadata": {"labels": {}, "annotations": null}, "spec": {"paused": false, "replicas": 0, "template": {}}}),
-            Ok(json!({"spec": {"replicas": 0}}))),
-        ("null elements are zero values", "/v1/Pod",
+            Ok(json!({"spec": {"replicas": 0}})),
+        ),
+        (
+            "null elements are zero values",
+            "/v1/Pod",
             json!({"metadata": {"labels": {"a": null}, "finalizers": [null]}, "spec": {"containers": [null]}}),
-            Ok(json!({"metadata": {"labels": {"a": ""}, "finalizers": [""]}, "spec": {"containers": [{}]}}))),
-        ("pointers to empty structs stay", "/v1/Pod", json!({"spec": {"volumes": [{"name": "e", "emptyDir": {}}]}}),
-            Ok(json!({"spec": {"volumes": [{"name": "e", "emptyDir": {}}]}}))),
-        ("declared defaults", "/v1/Pod", json!({"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}),
-            Ok(json!({"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]}}))),
-        ("what nobody knows is kept", "example.com/v1/Widget", json!({"spec": {"x": null}, "metadata": {"name": "w"}}),
-            Ok(json!({"spec": {"x": null}, "metadata": {"name": "w"}}))),
-        ("but its metadata is checked", "example.com/v1/Widget", json!({"metadata": {"labels": {"a": 1}}}),
-            Err("json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string")),
+            Ok(json!({"metadata": {"labels": {"a": ""}, "finalizers": [""]}, "spec": {"containers": [{}]}})),
+        ),
+        (
+            "pointers to empty structs stay",
+            "/v1/Pod",
+            json!({"spec": {"volumes": [{"name": "e", "emptyDir": {}}]}}),
+            Ok(json!({"spec": {"volumes": [{"name": "e", "emptyDir": {}}]}})),
+        ),
+        (
+            "declared defaults",
+            "/v1/Pod",
+            json!({"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80}]}]}}),
+            Ok(json!({"spec": {"containers": [{"name": "c", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]}})),
+        ),
+        (
+            "what nobody knows is kept",
+            "example.com/v1/Widget",
+            json!({"spec": {"x": null}, "metadata": {"name": "w"}}),
+            Ok(json!({"spec": {"x": null}, "metadata": {"name": "w"}})),
+        ),
+        (
+            "but its metadata is checked",
+            "example.com/v1/Widget",
+            json!({"metadata": {"labels": {"a": 1}}}),
+            Err("json: cannot unmarshal number into Go struct field ObjectMeta.metadata.labels of type string"),
+        ),
     ];
     for (name, kind, given, want) in rows {
         let mut parts = kind.split('/');
@@ -106,7 +200,10 @@ fn unknown_and_duplicate_fields_are_dropped_warned_about_or_refused() {
     let problem = run(FieldValidation::Strict).1.expect_err("it is strict");
     assert_eq!(
         problem.message("v1", "ConfigMap"),
-        format!("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: {}", findings.join(", "))
+        format!(
+            "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: {}",
+            findings.join(", ")
+        )
     );
 }
 

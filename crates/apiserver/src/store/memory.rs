@@ -213,7 +213,8 @@ impl State {
             revision += 1;
             let object = Arc::new(held.buried(revision));
             contents.objects.remove(key);
-            let event = Event { revision, before: before.clone(), object: Arc::clone(&object), kind: EventKind::Deleted };
+            let event =
+                Event { revision, before: before.clone(), object: Arc::clone(&object), kind: EventKind::Deleted };
             contents.remember(event, shelf.history_events_max);
             before = Some(object);
         }

@@ -1,1 +1,143 @@
+//! What the store promises, and its engine keeps.
 
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::json;
+use steersman_base::{Clock, Istr, ObjectKey, StringMap};
+
+use super::memory::Memory;
+use super::{Change, Draft, EventKind, Expect, NewState, Range, Shelf, Storage, Unavailable, WriteConflict};
+
+fn shelf() -> Shelf {
+    Shelf { name: Istr::new("things"), history_events_max: 100, ttl_seconds: None }
+}
+
+fn state(key: &ObjectKey, value: i64) -> NewState {
+    let object = json!({
+        "apiVersion": "v1", "kind": "Thing",
+        "metadata": {"name": key.name.as_str(), "namespace": key.namespace.as_str()}, "value": value,
+    });
+    NewState { draft: Draft::encode(&object), labels: StringMap::default(), fields: Box::default() }
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new("n", name)
+}
+
+fn put(store: &Memory, name: &str, value: i64) -> Arc<super::Object> {
+    let expect = store.get(&shelf(), &key(name)).map_or(Expect::Absent, |held| Expect::Revision(held.revision));
+    store.commit(&shelf(), &key(name), expect, Change::Put(state(&key(name), value))).unwrap()
+}
+
+fn remove(store: &Memory, name: &str) {
+    let Some(held) = store.get(&shelf(), &key(name)) else { return };
+    store.commit(&shelf(), &key(name), Expect::Revision(held.revision), Change::Delete(None)).unwrap();
+}
+
+#[test]
+fn an_object_is_written_only_as_it_was_seen() {
+    let store = Memory::new(Clock::system());
+    let commit = |expect| store.commit(&shelf(), &key("a"), expect, Change::Put(state(&key("a"), 1)));
+    assert_eq!(commit(Expect::Revision(7)).unwrap_err(), WriteConflict::Gone);
+    let made = commit(Expect::Absent).unwrap();
+    assert_eq!(commit(Expect::Absent).unwrap_err(), WriteConflict::Exists);
+    assert_eq!(commit(Expect::Revision(made.revision + 1)).unwrap_err(), WriteConflict::Moved);
+    let changed = commit(Expect::Revision(made.revision)).unwrap();
+    assert_eq!(changed.revision, made.revision + 1);
+    assert_eq!(store.revision(), changed.revision, "what was refused has no revision");
+}
+
+#[test]
+fn the_bytes_hold_the_revision_in_every_form() {
+    let store = Memory::new(Clock::system());
+    let made = put(&store, "a", 1);
+    let whole = made.parse().unwrap();
+    assert_eq!(whole["metadata"]["resourceVersion"], made.revision.to_string());
+    let item: serde_json::Value = serde_json::from_slice(&[b"{", &*made.item()].concat()).unwrap();
+    assert!(item.get("kind").is_none() && item["metadata"] == whole["metadata"] && item["value"] == 1);
+    let meta: serde_json::Value = serde_json::from_slice(&made.metadata()).unwrap();
+    assert_eq!(meta, whole["metadata"]);
+    let line: serde_json::Value = serde_json::from_slice(&made.line(EventKind::Added).unwrap()).unwrap();
+    assert_eq!((&line["type"], &line["object"]), (&json!("ADDED"), &whole));
+    assert!(made.line(EventKind::Modified).is_none());
+    let buried = made.buried(123_456_789);
+    assert_eq!(buried.parse().unwrap()["metadata"]["resourceVersion"], "123456789");
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&buried.metadata()).unwrap()["name"], "a");
+}
+
+#[test]
+fn a_state_that_says_the_same_is_recognised_whatever_its_revision() {
+    let store = Memory::new(Clock::system());
+    let made = put(&store, "a", 1);
+    assert!(state(&key("a"), 1).draft.says_the_same_as(&made));
+    assert!(!state(&key("a"), 2).draft.says_the_same_as(&made));
+}
+
+#[test]
+fn history_is_bounded_and_what_has_gone_is_said_to_be_gone() {
+    let store = Memory::new(Clock::system());
+    for value in 0..150 {
+        put(&store, "a", value);
+    }
+    let current = store.revision();
+    assert!(matches!(store.events(&shelf(), 1, 1000), Err(Unavailable::Compacted { .. })));
+    assert_eq!(store.events(&shelf(), current - 100, 1000).unwrap().events.len(), 100);
+    assert!(matches!(store.events(&shelf(), current + 1, 1), Err(Unavailable::Future { .. })));
+    let range = Range { at: Some(1), ..Range::default() };
+    assert!(matches!(store.list(&shelf(), &range, &|_| true), Err(Unavailable::Compacted { .. })));
+}
+
+#[test]
+fn events_come_in_batches_without_a_gap() {
+    let store = Memory::new(Clock::system());
+    for value in 0..20 {
+        put(&store, "a", value);
+    }
+    let (mut after, mut seen) = (1, Vec::new());
+    while after < store.revision() {
+        let batch = store.events(&shelf(), after, 7).unwrap();
+        seen.extend(batch.events.iter().map(|event| event.revision));
+        after = batch.reached;
+    }
+    assert_eq!(seen, (2..=21).collect::<Vec<_>>());
+}
+
+/// Writes of few objects: name, and what becomes of it.
+fn writes() -> impl Strategy<Value = Vec<(u8, Option<i64>)>> {
+    prop::collection::vec((0..6_u8, prop::option::weighted(0.7, 0..100_i64)), 0..60)
+}
+
+proptest! {
+    #[test]
+    fn a_list_at_a_revision_is_what_a_list_was_then(writes in writes(), limit in 0..4_usize) {
+        let store = Memory::new(Clock::system());
+        let list = |at: Option<u64>, limit: usize, from: Option<ObjectKey>| {
+            let range = Range { at, limit, from, namespace: "n" };
+            let page = store.list(&shelf(), &range, &|_| true).unwrap();
+            (page.objects.iter().map(|object| (object.key.clone(), object.revision)).collect::<Vec<_>>(), page.remaining)
+        };
+        let mut then = vec![(store.revision(), list(None, 0, None).0)];
+        for (name, value) in writes {
+            let name = format!("o{name}");
+            match value {
+                Some(value) => { put(&store, &name, value); }
+                None => remove(&store, &name),
+            }
+            then.push((store.revision(), list(None, 0, None).0));
+        }
+        for (revision, want) in then {
+            prop_assert_eq!(&list(Some(revision), 0, None).0, &want);
+            let mut paged = Vec::new();
+            let mut from = None;
+            loop {
+                let (page, remaining) = list(Some(revision), limit, from.clone());
+                let last = page.last().map(|(key, _)| key.clone());
+                paged.extend(page);
+                let Some(last) = last.filter(|_| remaining > 0) else { break };
+                from = Some(ObjectKey::new(&last.namespace, &format!("{}\0", last.name)));
+            }
+            prop_assert_eq!(paged, want);
+        }
+    }
+}

@@ -46,7 +46,9 @@ impl Cell {
             Self::Name => row.text("/metadata/name").into(),
             Self::Age => row.since("/metadata/creationTimestamp").into(),
             Self::Text(path) => row.text(path).into(),
-            Self::TextOr(path, otherwise) => Some(row.text(path)).filter(|text| !text.is_empty()).unwrap_or(otherwise).into(),
+            Self::TextOr(path, otherwise) => {
+                Some(row.text(path)).filter(|text| !text.is_empty()).unwrap_or(otherwise).into()
+            }
             Self::Int(path) => row.int(path).into(),
             Self::Bool(path, otherwise) => row.at(path).and_then(Value::as_bool).unwrap_or(otherwise).into(),
             Self::Count(path) => row.count(path).into(),

@@ -34,13 +34,25 @@ pub(super) const KINDS: Kinds = &[
     ),
     ("/events", EVENT),
     ("events.k8s.io/events", EVENT),
-    ("/resourcequotas", &[Cell::Name, Cell::Made(|row| quota(row, false)), Cell::Made(|row| quota(row, true)), Cell::Age]),
-    ("/componentstatuses", &[Cell::Name, Cell::Made(health), Cell::Text("/conditions/0/message"), Cell::Text("/conditions/0/error")]),
+    (
+        "/resourcequotas",
+        &[Cell::Name, Cell::Made(|row| quota(row, false)), Cell::Made(|row| quota(row, true)), Cell::Age],
+    ),
+    (
+        "/componentstatuses",
+        &[Cell::Name, Cell::Made(health), Cell::Text("/conditions/0/message"), Cell::Text("/conditions/0/error")],
+    ),
     ("coordination.k8s.io/leases", &[Cell::Name, Cell::Text("/spec/holderIdentity"), Cell::Age]),
     ("node.k8s.io/runtimeclasses", &[Cell::Name, Cell::Text("/handler"), Cell::Age]),
     (
         "scheduling.k8s.io/priorityclasses",
-        &[Cell::Name, Cell::Int("/value"), Cell::Bool("/globalDefault", false), Cell::Age, Cell::Text("/preemptionPolicy")],
+        &[
+            Cell::Name,
+            Cell::Int("/value"),
+            Cell::Bool("/globalDefault", false),
+            Cell::Age,
+            Cell::Text("/preemptionPolicy"),
+        ],
     ),
 ];
 
@@ -89,7 +101,8 @@ fn node_address(row: &Row<'_>, kind: &str) -> String {
 }
 
 fn kernel(row: &Row<'_>) -> String {
-    let kernel = Some(row.text("/status/nodeInfo/kernelVersion")).filter(|kernel| !kernel.is_empty()).unwrap_or(UNKNOWN);
+    let kernel =
+        Some(row.text("/status/nodeInfo/kernelVersion")).filter(|kernel| !kernel.is_empty()).unwrap_or(UNKNOWN);
     match row.text("/status/nodeInfo/architecture") {
         "" => kernel.to_owned(),
         architecture => format!("{kernel} ({architecture})"),
@@ -131,8 +144,10 @@ fn event_count(row: &Row<'_>) -> Value {
 }
 
 fn event_source(row: &Row<'_>) -> String {
-    let component =
-        first(row, &["/source/component", "/deprecatedSource/component", "/reportingComponent", "/reportingController"]);
+    let component = first(
+        row,
+        &["/source/component", "/deprecatedSource/component", "/reportingComponent", "/reportingController"],
+    );
     match first(row, &["/source/host", "/deprecatedSource/host", "/reportingInstance"]) {
         "" => component.to_owned(),
         instance => format!("{component}, {instance}"),

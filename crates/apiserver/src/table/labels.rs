@@ -30,8 +30,13 @@ pub(super) fn raw_selector(selector: Option<&Value>) -> String {
     let expressions = expressions.map(|expression| {
         let text = |name: &str| expression.get(name).and_then(Value::as_str).unwrap_or_default();
         let key = text("key");
-        let mut values: Vec<&str> =
-            expression.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        let mut values: Vec<&str> = expression
+            .get("values")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         values.sort_unstable();
         let values = values.join(",");
         let requirement = match text("operator") {

@@ -70,7 +70,9 @@ fn load_balancer(row: &Row<'_>) -> String {
     let addresses: BTreeSet<&str> = row
         .list_at("/status/loadBalancer/ingress")
         .iter()
-        .filter_map(|ingress| [text(ingress, "ip"), text(ingress, "hostname")].into_iter().find(|text| !text.is_empty()))
+        .filter_map(|ingress| {
+            [text(ingress, "ip"), text(ingress, "hostname")].into_iter().find(|text| !text.is_empty())
+        })
         .collect();
     addresses.into_iter().collect::<Vec<_>>().join(",")
 }
@@ -95,7 +97,8 @@ fn endpoints(row: &Row<'_>) -> String {
     if subsets.is_empty() {
         return "<none>".to_owned();
     }
-    let elements = |subset: &'_ Value, field: &str| subset.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
+    let elements =
+        |subset: &'_ Value, field: &str| subset.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut all = Vec::new();
     for subset in subsets {
         let (addresses, ports) = (elements(subset, "addresses"), elements(subset, "ports"));
@@ -104,7 +107,9 @@ fn endpoints(row: &Row<'_>) -> String {
             all.extend(ips().map(str::to_owned));
         }
         for port in ports.iter().map(|port| port.get("port").and_then(Value::as_i64).unwrap_or_default()) {
-            all.extend(ips().map(|ip| if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }));
+            all.extend(
+                ips().map(|ip| if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }),
+            );
         }
     }
     first_of(&all, SHOWN_MAX, ",")
@@ -166,7 +171,8 @@ fn class_parameters(row: &Row<'_>) -> String {
 
 fn parent(row: &Row<'_>) -> String {
     let Some(parent) = row.at("/spec/parentRef") else { return "<none>".to_owned() };
-    let [group, resource, namespace, name] = ["group", "resource", "namespace", "name"].map(|field| text(parent, field));
+    let [group, resource, namespace, name] =
+        ["group", "resource", "namespace", "name"].map(|field| text(parent, field));
     let resource = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
     let parts = [resource.to_lowercase(), namespace.to_owned(), name.to_owned()];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")

@@ -69,7 +69,11 @@ impl Summary {
         let init_containers = row.list_at("/spec/initContainers");
         let sidecars = init_containers.iter().filter(|container| is_sidecar(container)).count();
         let mut summary = Self {
-            reason: [row.text("/status/reason"), phase].into_iter().find(|text| !text.is_empty()).unwrap_or("").to_owned(),
+            reason: [row.text("/status/reason"), phase]
+                .into_iter()
+                .find(|text| !text.is_empty())
+                .unwrap_or("")
+                .to_owned(),
             ready: 0,
             total: row.list_at("/spec/containers").len() + sidecars,
             restarts: Restarts::default(),
@@ -99,8 +103,9 @@ impl Summary {
     fn add_init_containers(&mut self, row: &Row<'_>, containers: &[Value]) -> (bool, Restarts) {
         let mut sidecar_restarts = Restarts::default();
         for (index, status) in row.list_at("/status/initContainerStatuses").iter().enumerate() {
-            let is_sidecar =
-                containers.iter().any(|container| text(container, "name") == text(status, "name") && is_sidecar(container));
+            let is_sidecar = containers
+                .iter()
+                .any(|container| text(container, "name") == text(status, "name") && is_sidecar(container));
             self.restarts.add(status);
             if is_sidecar {
                 sidecar_restarts.add(status);

@@ -13,7 +13,9 @@ pub(super) const KINDS: Kinds = &[
         "autoscaling/horizontalpodautoscalers",
         &[
             Cell::Name,
-            Cell::Made(|row| format!("{}/{}", row.text("/spec/scaleTargetRef/kind"), row.text("/spec/scaleTargetRef/name"))),
+            Cell::Made(|row| {
+                format!("{}/{}", row.text("/spec/scaleTargetRef/kind"), row.text("/spec/scaleTargetRef/name"))
+            }),
             Cell::Made(metrics),
             Cell::Made(|row| row.at("/spec/minReplicas").map_or_else(|| UNSET.to_owned(), Value::to_string)),
             Cell::Int("/spec/maxReplicas"),
@@ -34,7 +36,10 @@ pub(super) const KINDS: Kinds = &[
     ("rbac.authorization.k8s.io/rolebindings", BINDING),
     ("rbac.authorization.k8s.io/clusterrolebindings", BINDING),
     ("admissionregistration.k8s.io/mutatingwebhookconfigurations", &[Cell::Name, Cell::Count("/webhooks"), Cell::Age]),
-    ("admissionregistration.k8s.io/validatingwebhookconfigurations", &[Cell::Name, Cell::Count("/webhooks"), Cell::Age]),
+    (
+        "admissionregistration.k8s.io/validatingwebhookconfigurations",
+        &[Cell::Name, Cell::Count("/webhooks"), Cell::Age],
+    ),
     (
         "admissionregistration.k8s.io/validatingadmissionpolicies",
         &[Cell::Name, Cell::Count("/spec/validations"), Cell::Made(param_kind), Cell::Age],
@@ -97,7 +102,9 @@ pub(super) const KINDS: Kinds = &[
             Cell::Int("/spec/matchingPrecedence"),
             Cell::TextOr("/spec/distinguisherMethod/type", NONE),
             Cell::Age,
-            Cell::Made(|row| row.condition("/status/conditions", "Dangling").map_or("?", |it| text(it, "status")).to_owned()),
+            Cell::Made(|row| {
+                row.condition("/status/conditions", "Dangling").map_or("?", |it| text(it, "status")).to_owned()
+            }),
         ],
     ),
     (
@@ -117,7 +124,13 @@ pub(super) const KINDS: Kinds = &[
     ("resource.k8s.io/resourceclaims", &[Cell::Name, Cell::Made(claim_state), Cell::Age]),
     (
         "resource.k8s.io/resourceslices",
-        &[Cell::Name, Cell::Text("/spec/nodeName"), Cell::Text("/spec/driver"), Cell::Text("/spec/pool/name"), Cell::Age],
+        &[
+            Cell::Name,
+            Cell::Text("/spec/nodeName"),
+            Cell::Text("/spec/driver"),
+            Cell::Text("/spec/pool/name"),
+            Cell::Age,
+        ],
     ),
     (
         "resource.k8s.io/devicetaintrules",
@@ -144,7 +157,8 @@ pub(super) const KINDS: Kinds = &[
             Cell::Made(|row| {
                 let is_true = |condition: &&Value| text(condition, "status") == "True";
                 let known = ["Running", "Failed", "Succeeded"];
-                let mut conditions = row.list_at("/status/conditions").iter().filter(is_true).map(|it| text(it, "type"));
+                let mut conditions =
+                    row.list_at("/status/conditions").iter().filter(is_true).map(|it| text(it, "type"));
                 conditions.rfind(|kind| known.contains(kind)).unwrap_or("Unknown").to_owned()
             }),
         ],
@@ -177,7 +191,10 @@ fn metrics(row: &Row<'_>) -> String {
     // The first version of the API knows one metric only.
     if let Some(target) = row.at("/spec/targetCPUUtilizationPercentage") {
         let current = row.at("/status/currentCPUUtilizationPercentage");
-        return format!("cpu: {}/{target}%", current.map_or_else(|| "<unknown>".to_owned(), |current| format!("{current}%")));
+        return format!(
+            "cpu: {}/{target}%",
+            current.map_or_else(|| "<unknown>".to_owned(), |current| format!("{current}%"))
+        );
     }
     let statuses = row.list_at("/status/currentMetrics");
     let all: Vec<String> = row
@@ -219,10 +236,8 @@ fn one_metric(metric: &Value, status: Option<&Value>) -> String {
 }
 
 fn param_kind(row: &Row<'_>) -> String {
-    row.at("/spec/paramKind").map_or_else(
-        || UNSET.to_owned(),
-        |kind| format!("{}/{}", text(kind, "apiVersion"), text(kind, "kind")),
-    )
+    row.at("/spec/paramKind")
+        .map_or_else(|| UNSET.to_owned(), |kind| format!("{}/{}", text(kind, "apiVersion"), text(kind, "kind")))
 }
 
 fn param(row: &Row<'_>) -> String {

@@ -7,9 +7,12 @@ use crate::table::cell::{Cell, Row, joined, seconds_of};
 
 const VOLUME_ATTRIBUTES_CLASS: Cell = Cell::TextOr("/spec/volumeAttributesClassName", "<unset>");
 const VOLUME_MODE: Cell = Cell::TextOr("/spec/volumeMode", "<unset>");
-const PHASE: Cell = Cell::Made(|row| {
-    if row.is_terminating() { "Terminating".to_owned() } else { row.text("/status/phase").to_owned() }
-});
+const PHASE: Cell =
+    Cell::Made(
+        |row| {
+            if row.is_terminating() { "Terminating".to_owned() } else { row.text("/status/phase").to_owned() }
+        },
+    );
 /// An annotation from before the field, which still wins.
 const STORAGE_CLASS: Cell = Cell::Made(|row| {
     let annotation = row.at("/metadata/annotations/volume.beta.kubernetes.io~1storage-class").and_then(Value::as_str);
@@ -119,12 +122,12 @@ fn claim(row: &Row<'_>) -> String {
 fn class_name(row: &Row<'_>) -> String {
     let name = row.text("/metadata/name");
     let is_default = |class: &&&Value| {
-        ["storageclass.kubernetes.io~1is-default-class", "storageclass.beta.kubernetes.io~1is-default-class"].iter().any(
-            |annotation| {
+        ["storageclass.kubernetes.io~1is-default-class", "storageclass.beta.kubernetes.io~1is-default-class"]
+            .iter()
+            .any(|annotation| {
                 let annotation = class.pointer(&format!("/metadata/annotations/{annotation}"));
                 annotation.and_then(Value::as_str) == Some("true")
-            },
-        )
+            })
     };
     let rank = |class: &&&Value| {
         let text = |path: &str| class.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();

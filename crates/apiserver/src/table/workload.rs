@@ -69,10 +69,7 @@ pub(super) const KINDS: Kinds = &[
             SELECTOR,
         ],
     ),
-    (
-        "apps/controllerrevisions",
-        &[Cell::Name, Cell::Made(controller), Cell::Int("/revision"), Cell::Age],
-    ),
+    ("apps/controllerrevisions", &[Cell::Name, Cell::Made(controller), Cell::Int("/revision"), Cell::Age]),
     (
         "batch/jobs",
         &[

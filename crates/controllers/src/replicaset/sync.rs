@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use steersman_base::{Istr, Meta, ObjectKey, OwnerRef, Resource, Selector, Uid};
-use steersman_informer::{Index, Lister};
+use steersman_informer::{Index, Lister, Scope};
 use steersman_model::apps::{ReplicaSetStatus, ReplicaSetView};
 use steersman_model::core::PodView;
 use steersman_model::{Kind, PodName, View, status_body};
-use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, live, reasons};
+use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
 
 use super::claim::{Claim, claim};
 use super::map::{self, OwnerKey};
@@ -76,11 +76,9 @@ impl Reconciler for ReplicaSets {
 impl ReplicaSets {
     /// The pods that are the set's own, after those that should be are adopted and those that should not are let go.
     async fn observe(&self, cx: &Context, set: &ReplicaSetView, selector: &Selector) -> Result<Seen, Error> {
-        let owned = self.pods_by_owner.get(&OwnerKey::Controller(set.meta().uid.clone()));
-        let orphans = self.pods_by_owner.get(&OwnerKey::OrphanIn(set.meta().namespace.clone()));
         let mut seen = Seen { active: Vec::new(), terminating: 0 };
         let mut checked = false;
-        for pod in owned.into_iter().chain(orphans) {
+        for pod in self.pods(cx, set).await? {
             let decision = claim(set.meta(), selector, pod.meta());
             if pod::is_terminating(&pod) {
                 seen.terminating += usize::from(decision == Claim::Keep);
@@ -104,6 +102,17 @@ impl ReplicaSets {
             }
         }
         Ok(seen)
+    }
+
+    /// The pods that are ours, or nobody's.
+    async fn pods(&self, cx: &Context, set: &ReplicaSetView) -> Result<Vec<Arc<PodView>>, Error> {
+        if cx.freshness == Freshness::ReadLive {
+            // Whose else a pod is, is decided as for any other.
+            return Ok(live::list(&self.client, Scope::namespace(&set.meta().namespace)).await?);
+        }
+        let mut pods = self.pods_by_owner.get(&OwnerKey::Controller(set.meta().uid.clone()));
+        pods.extend(self.pods_by_owner.get(&OwnerKey::OrphanIn(set.meta().namespace.clone())));
+        Ok(pods)
     }
 
     /// The cache may show a set that is gone, or another of its name: before the first adoption, the server is asked.

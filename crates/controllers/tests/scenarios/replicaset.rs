@@ -4,10 +4,10 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use steersman_testing::{Cluster, Failure, objects};
+use steersman_testing::{Failure, TestCluster, objects};
 
 /// The classic story: three pods come, a deleted one is replaced, and status follows in a second pass.
-pub(crate) async fn a_deleted_pod_is_replaced_and_status_follows(cluster: &Cluster) -> Result<(), Failure> {
+pub(crate) async fn a_deleted_pod_is_replaced_and_status_follows(cluster: &TestCluster) -> Result<(), Failure> {
     let set = cluster.create(objects::replica_set("web", 3)).await?;
     let pods = cluster.pods_of(&set).until_count(3).await?;
     until_status(cluster, "web", 3, 0).await?;
@@ -27,7 +27,7 @@ pub(crate) async fn a_deleted_pod_is_replaced_and_status_follows(cluster: &Clust
 }
 
 /// Scaling down deletes the surplus and nothing else; scaling up makes up for it.
-pub(crate) async fn scaling_down_deletes_the_surplus_and_keeps_the_ready_ones(cluster: &Cluster) -> Result<(), Failure> {
+pub(crate) async fn scaling_down_deletes_the_surplus_and_keeps_the_ready_ones(cluster: &TestCluster) -> Result<(), Failure> {
     let set = cluster.create(objects::replica_set("web", 2)).await?;
     let ready = cluster.pods_of(&set).until_count(2).await?;
     cluster.pods_of(&set).make_ready().await?;
@@ -45,7 +45,7 @@ pub(crate) async fn scaling_down_deletes_the_surplus_and_keeps_the_ready_ones(cl
 }
 
 /// An orphan that matches is adopted, and counts; a pod whose labels change is let go, and replaced.
-pub(crate) async fn an_orphan_is_adopted_and_a_stranger_is_released(cluster: &Cluster) -> Result<(), Failure> {
+pub(crate) async fn an_orphan_is_adopted_and_a_stranger_is_released(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(objects::pod("orphan", "web")).await?;
     let set = cluster.create(objects::replica_set("web", 2)).await?;
     let pods = cluster.pods_of(&set).until_count(2).await?;
@@ -66,13 +66,13 @@ pub(crate) async fn an_orphan_is_adopted_and_a_stranger_is_released(cluster: &Cl
         .await
 }
 
-async fn scale(cluster: &Cluster, name: &str, replicas: i32) -> Result<(), Failure> {
+async fn scale(cluster: &TestCluster, name: &str, replicas: i32) -> Result<(), Failure> {
     let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
     cluster.api::<ReplicaSet>().patch(name, &PatchParams::default(), &patch).await?;
     Ok(())
 }
 
-async fn until_status(cluster: &Cluster, name: &str, replicas: i32, ready: i32) -> Result<(), Failure> {
+async fn until_status(cluster: &TestCluster, name: &str, replicas: i32, ready: i32) -> Result<(), Failure> {
     cluster
         .until(&format!("status with {replicas} replicas, {ready} ready"), || async {
             let set = cluster.api::<ReplicaSet>().get(name).await?;

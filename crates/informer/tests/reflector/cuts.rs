@@ -25,7 +25,7 @@ async fn check(http: Http, broken: Answer, name: &str) {
         ["watch", "from", version] => Answer::json(changes_after(version.parse().unwrap())).hang(),
         _ => unreachable!(),
     });
-    pass(seconds(120)).await;
+    pass(seconds(10)).await;
     assert_eq!(scene.holds(), END, "{name}: {:?} {:?}", scene.told(), scene.asked());
     // The recorder fails if versions ever go back; here: no state is told twice, and nothing half.
     let mut told = scene.told();
@@ -61,10 +61,8 @@ async fn a_connection_cut_at_every_byte_loses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_ends_gracefully_at_every_byte_loses_nothing() {
     let body = streamed(10, &[("a", 3), ("b", 4)]) + &changes_after(10);
-    for http in BOTH {
-        for at in 0..=body.len() {
-            check(http, Answer::json(&body[..at]), &format!("{http:?}, ends at {at}")).await;
-        }
+    for at in 0..=body.len() {
+        check(Http::One, Answer::json(&body[..at]), &format!("ends at {at}")).await;
     }
 }
 
@@ -96,7 +94,9 @@ async fn a_page_cut_at_every_byte_is_asked_for_again() {
     for http in BOTH {
         for (answer, length) in &pages {
             for at in 0..*length {
-                for broken in [answer.clone().cut_body(at), answer.clone().end_body(at)] {
+                // To end early is a matter of the body alone; to break is one of the protocol, too.
+                let early = (http == Http::One).then(|| answer.clone().end_body(at));
+                for broken in early.into_iter().chain([answer.clone().cut_body(at)]) {
                     let scene = play(http, [Answer::status(400, ""), broken]);
                     scene.server.otherwise(|asked| match asked {
                         "list 500" => Answer::json(page(10, "next", &[("a", 3)])),

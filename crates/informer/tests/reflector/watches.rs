@@ -15,7 +15,7 @@ async fn a_graceful_end_is_followed_at_once_from_the_version_reached() {
             Answer::json("").after(seconds(400)).then_text(&bookmark(50)),
             Answer::json(added("c", 51)).hang(),
         ]);
-        pass(seconds(1100)).await;
+        pass(seconds(1050)).await;
         assert_eq!(scene.asked(), ["stream", "watch from 11", "watch from 12", "watch from 50"]);
         assert_eq!(scene.told(), ["list 10: a@3", "~ a@11", "+ b@12", "at 50", "+ c@51"]);
         let times: Vec<_> = scene.server.times().iter().map(|time| time.round() as u64).collect();
@@ -139,9 +139,9 @@ async fn broken_servers_are_asked_less_and_less_often() {
 #[tokio::test(start_paused = true)]
 async fn two_quiet_minutes_reset_the_back_off() {
     let scene = play(Http::One, [
-        Answer::status(500, ""),
-        Answer::status(500, ""),
-        Answer::status(500, ""),
+        Answer::status(429, ""),
+        Answer::status(429, ""),
+        Answer::status(429, ""),
         Answer::json(streamed(10, &[])).after(seconds(200)),
         Answer::status(500, ""),
     ]);
@@ -208,7 +208,6 @@ async fn an_unreadable_line_restarts_the_watch_and_then_the_list() {
             let scene = play(http, [
                 Answer::json(streamed(10, &[("a", 3)]) + &added("b", 11) + line + &added("never", 13)).hang(),
                 Answer::json(line.clone()).hang(),
-                Answer::json(line.clone()).hang(),
                 Answer::json(streamed(20, &[("a", 3), ("b", 11), ("c", 19)])).hang(),
             ]);
             pass(seconds(1) / 2).await;
@@ -217,8 +216,7 @@ async fn an_unreadable_line_restarts_the_watch_and_then_the_list() {
             assert_eq!(scene.holds(), ["a@3", "b@11"], "{name}");
             pass(seconds(30)).await;
             assert_eq!(scene.asked(), ["stream", "watch from 11", "stream"].map(str::to_owned), "{name}");
-            pass(seconds(60)).await;
-            assert_eq!(scene.holds().last().map(String::as_str), Some("b@11"), "{name}: {:?}", scene.asked());
+            assert_eq!(scene.told()[2..], ["list 20: a@3 b@11 c@19"], "{name}");
         }
     }
 }

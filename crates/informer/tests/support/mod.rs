@@ -96,6 +96,7 @@ impl<V: View> Scene<V> {
 impl<V: View> Drop for Scene<V> {
     fn drop(&mut self) {
         self.stop.cancel();
+        self.server.shut_down();
     }
 }
 

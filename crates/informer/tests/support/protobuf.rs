@@ -33,13 +33,15 @@ pub fn envelope(api_version: &str, kind: &str, raw: &[u8]) -> Vec<u8> {
 
 /// The pod of `objects::pod`.
 pub fn pod(name: &str, version: u64) -> Vec<u8> {
-    let metadata = [
+    let mut metadata = vec![
         field(1, name.as_bytes()),
         field(3, b"default"),
         field(5, format!("uid-{name}").as_bytes()),
         field(6, version.to_string().as_bytes()),
-        field(12, &[field(1, b"x"), field(2, br#"a "}]{\"#)].concat()),
     ];
+    if name == "a" {
+        metadata.push(field(12, &[field(1, b"x"), field(2, br#"a "}]{\"#)].concat()));
+    }
     [field(1, &metadata.concat()), field(2, &field(10, format!("node-{version}").as_bytes()))].concat()
 }
 

@@ -18,6 +18,7 @@ use kube::client::Body;
 use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tower::BoxError;
 
 /// The protocol that client and server speak.
@@ -78,6 +79,8 @@ struct Shared {
     shared: tokio::sync::Mutex<Option<hyper::client::conn::http2::SendRequest<Body>>>,
     /// Whether the network swallows everything from now on.
     unplugged: tokio::sync::watch::Sender<bool>,
+    /// Ends all connections: what is left open would go on pinging for all the virtual time of a test.
+    over: CancellationToken,
 }
 
 #[derive(Clone, Debug)]
@@ -233,6 +236,7 @@ impl Server {
             chosen: Mutex::default(),
             shared: tokio::sync::Mutex::default(),
             unplugged: tokio::sync::watch::Sender::new(false),
+            over: CancellationToken::new(),
         }))
     }
 
@@ -258,6 +262,11 @@ impl Server {
     /// From now on nothing passes the network, and nobody is told: a half-open connection.
     pub fn unplug(&self) {
         self.0.unplugged.send_replace(true);
+    }
+
+    /// Ends all connections.
+    pub fn shut_down(&self) {
+        self.0.over.cancel();
     }
 
     pub fn plug_in(&self) {
@@ -339,7 +348,8 @@ impl Server {
     fn connect(&self, answer: Answer) -> DuplexStream {
         let (client, network) = tokio::io::duplex(64 << 10);
         let (server, far) = tokio::io::duplex(64 << 10);
-        tokio::spawn(carry(network, far, answer.wire_cut, self.0.unplugged.subscribe()));
+        let carried = carry(network, far, answer.wire_cut, self.0.unplugged.subscribe());
+        tokio::spawn(self.0.over.clone().run_until_cancelled_owned(carried));
         let (this, io) = (self.clone(), TokioIo::new(server));
         let one = answer.clone();
         let service = service_fn(move |request: Request<Incoming>| {

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use steersman_base::Clock;
 use steersman_controllers::ALL;
-use steersman_runtime::{Manager, connection};
+use steersman_runtime::{Manager, ManagerOptions, connection};
 use tokio_util::sync::CancellationToken;
 
 use super::{CommandError, selection};
@@ -71,7 +70,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     runtime.block_on(async {
         let options = connection::Options { kubeconfig, ..connection::Options::default() };
         let client = connection::connect(options).await.map_err(|error| CommandError(error.to_string()))?;
-        let mut manager = Manager::new(client, Clock::system());
+        let mut manager = Manager::new(client, ManagerOptions::default()).map_err(|error| CommandError(error.to_string()))?;
         for descriptor in controllers {
             manager.add(descriptor, workers);
         }

@@ -117,22 +117,18 @@ impl PrometheusMetrics {
 
     /// The figures by name.
     fn stats(&self) -> BTreeMap<String, QueueStats> {
-        // The queues are asked after the lock is released: a queue whose last handle was dropped meanwhile ends here,
-        // and reports its end to this very lock.
-        let queues: Vec<(String, QueueStats, Vec<Arc<dyn Observe>>)> = self
-            .shared
-            .queues
-            .lock()
-            .iter()
-            .map(|(name, series)| {
-                (name.clone(), series.retired.clone(), series.living.iter().filter_map(Weak::upgrade).collect())
-            })
-            .collect();
-        let sum = |mut stats: QueueStats, queues: &[Arc<dyn Observe>]| {
-            queues.iter().for_each(|queue| stats.merge(&queue.stats()));
-            stats
-        };
-        queues.into_iter().map(|(name, retired, living)| (name, sum(retired, &living))).collect()
+        let mut stats = BTreeMap::new();
+        let mut living: Vec<(String, Arc<dyn Observe>)> = Vec::new();
+        for (name, series) in &*self.shared.queues.lock() {
+            stats.insert(name.clone(), series.retired.clone());
+            living.extend(series.living.iter().filter_map(Weak::upgrade).map(|queue| (name.clone(), queue)));
+        }
+        // The queues are asked with the lock released: one whose last handle was dropped meanwhile ends here, and
+        // reports its end to this very lock.
+        for (name, queue) in living {
+            stats.entry(name).or_default().merge(&queue.stats());
+        }
+        stats
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::{collections::VecDeque, task::Waker};
 
-use tokio::time::Instant;
+use crate::Instant;
 
 /// The workers that wait.
 #[derive(Default)]

@@ -11,7 +11,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
+use crate::Instant;
 
 /// How long at most an event has to wait for a failing key. Long enough that a key which always fails costs one
 /// attempt a second at most, short enough that a person who has just repaired an object does not notice.

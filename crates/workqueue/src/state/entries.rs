@@ -7,12 +7,12 @@
 use std::ops::{Index, IndexMut};
 
 use hashbrown::HashTable;
-use tokio::time::Instant;
 
-use super::{Priority, backoff::Backoff};
+use super::backoff::Backoff;
+use crate::{Instant, terms::Priority};
 
-/// An empty queue keeps room for this many entries and gives the rest back, so that the burst of an initial list
-/// does not stay in memory. Large enough that steady work never allocates.
+/// A queue that has become empty gives its memory back if it has room for more entries than this: the burst of an
+/// initial list does not stay. Large enough that steady work never allocates.
 const KEPT_WHEN_EMPTY: usize = 1024;
 
 /// Where an entry is in the slab. Valid until the entry is removed.

@@ -3,9 +3,8 @@
 //! A binary heap that knows where each slot's timer is, so that a timer can be moved or taken out. There is at most
 //! one timer per slot: the heap never outgrows the keys, however often they are re-timed.
 
-use tokio::time::Instant;
-
 use super::entries::Slot;
+use crate::Instant;
 
 /// The pending times of all delayed keys.
 #[derive(Default)]

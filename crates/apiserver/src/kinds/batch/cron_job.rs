@@ -5,19 +5,20 @@ use serde_json::Value;
 use super::{job, schedule};
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors};
-use crate::kinds::json::{default_to, default_zero_to, flag, is_set, object_mut, text, with};
+use crate::kinds::json::{default_to, default_zero_to, flag, is_set, text, with};
 use crate::kinds::{NameRule, Rules};
 
-pub(super) static CRON_JOB: Rules = Rules::named(NameRule::Subdomain).defaulted(default).validated(|new, old, errors| {
-    /// A job is named after its cron job with `-` and ten digits, and must fit into a label.
-    const NAME_LENGTH_MAX: usize = 52;
-    spec(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors);
-    let name = text(&new["metadata"]["name"]);
-    if old.is_none() && name.len() > NAME_LENGTH_MAX {
-        let path = Path::new("metadata").child("name");
-        errors.push(FieldError::invalid(&path, name, "must be no more than 52 characters"));
-    }
-});
+pub(super) static CRON_JOB: Rules =
+    Rules::named(NameRule::Subdomain).defaulted(default).validated(|new, old, errors| {
+        /// A job is named after its cron job with `-` and ten digits, and must fit into a label.
+        const NAME_LENGTH_MAX: usize = 52;
+        spec(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors);
+        let name = text(&new["metadata"]["name"]);
+        if old.is_none() && name.len() > NAME_LENGTH_MAX {
+            let path = Path::new("metadata").child("name");
+            errors.push(FieldError::invalid(&path, name, "must be no more than 52 characters"));
+        }
+    });
 
 fn default(object: &mut Value) {
     with(object, "spec", |spec| {
@@ -25,9 +26,7 @@ fn default(object: &mut Value) {
         default_to(spec, "suspend", false);
         default_to(spec, "successfulJobsHistoryLimit", 3);
         default_to(spec, "failedJobsHistoryLimit", 1);
-        if let Some(spec) = object_mut(spec, "jobTemplate").and_then(|template| object_mut(template, "spec")) {
-            job::template_defaults(spec);
-        }
+        with(spec, "jobTemplate", |template| with(template, "spec", job::template_defaults));
     });
 }
 
@@ -76,12 +75,66 @@ fn spec(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
 /// Upstream looks the zone up in its database. We have none here: a zone of a known area is taken at its word.
 fn time_zone(value: &Value, path: &Path, errors: &mut Errors) {
     const AREAS: &[&str] = &[
-        "Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Brazil", "CET", "CST6CDT",
-        "Canada", "Chile", "Cuba", "EET", "EST", "EST5EDT", "Egypt", "Eire", "Etc", "Europe", "GB", "GB-Eire", "GMT",
-        "GMT+0", "GMT-0", "GMT0", "Greenwich", "HST", "Hongkong", "Iceland", "Indian", "Iran", "Israel", "Jamaica",
-        "Japan", "Kwajalein", "Libya", "MET", "MST", "MST7MDT", "Mexico", "NZ", "NZ-CHAT", "Navajo", "PRC", "PST8PDT",
-        "Pacific", "Poland", "Portugal", "ROC", "ROK", "Singapore", "Turkey", "UCT", "US", "UTC", "Universal", "W-SU",
-        "WET", "Zulu",
+        "Africa",
+        "America",
+        "Antarctica",
+        "Arctic",
+        "Asia",
+        "Atlantic",
+        "Australia",
+        "Brazil",
+        "CET",
+        "CST6CDT",
+        "Canada",
+        "Chile",
+        "Cuba",
+        "EET",
+        "EST",
+        "EST5EDT",
+        "Egypt",
+        "Eire",
+        "Etc",
+        "Europe",
+        "GB",
+        "GB-Eire",
+        "GMT",
+        "GMT+0",
+        "GMT-0",
+        "GMT0",
+        "Greenwich",
+        "HST",
+        "Hongkong",
+        "Iceland",
+        "Indian",
+        "Iran",
+        "Israel",
+        "Jamaica",
+        "Japan",
+        "Kwajalein",
+        "Libya",
+        "MET",
+        "MST",
+        "MST7MDT",
+        "Mexico",
+        "NZ",
+        "NZ-CHAT",
+        "Navajo",
+        "PRC",
+        "PST8PDT",
+        "Pacific",
+        "Poland",
+        "Portugal",
+        "ROC",
+        "ROK",
+        "Singapore",
+        "Turkey",
+        "UCT",
+        "US",
+        "UTC",
+        "Universal",
+        "W-SU",
+        "WET",
+        "Zulu",
     ];
     let Some(zone) = value.as_str() else { return };
     if zone.is_empty() {
@@ -89,9 +142,7 @@ fn time_zone(value: &Value, path: &Path, errors: &mut Errors) {
         return;
     }
     let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b'+');
-    let good = |part: &str| {
-        !matches!(part, "." | ".." | "") && !part.starts_with('-') && part.bytes().all(known)
-    };
+    let good = |part: &str| !matches!(part, "." | ".." | "") && !part.starts_with('-') && part.bytes().all(known);
     let area = zone.split('/').next().unwrap_or_default();
     if zone.eq_ignore_ascii_case("local") {
         let detail = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones";

@@ -51,7 +51,7 @@ fn default(job: &mut Value) {
 
 /// What is filled in of a job's spec wherever it stands.
 pub(super) fn template_defaults(spec: &mut Value) {
-    pod::defaults::template(spec, "template");
+    pod::defaults::template(spec);
     if let Some(policy) = object_mut(spec, "podFailurePolicy") {
         each_mut(policy, "rules", |rule| {
             each_mut(rule, "onPodConditions", |pattern| default_zero_to(pattern, "status", "True"));
@@ -154,11 +154,7 @@ pub(super) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     if let Some(manager) = spec["managedBy"].as_str() {
         let at = path.child("managedBy");
         if !manager.contains('/') || manager.ends_with('/') {
-            errors.push(FieldError::invalid(
-                &at,
-                manager,
-                "must be a domain-prefixed path (such as \"acme.io/foo\")",
-            ));
+            errors.push(FieldError::invalid(&at, manager, "must be a domain-prefixed path (such as \"acme.io/foo\")"));
         }
         if manager.len() > MANAGED_BY_LENGTH_MAX {
             errors.push(FieldError::too_long(&at, MANAGED_BY_LENGTH_MAX));
@@ -194,12 +190,7 @@ fn completion_mode(spec: &Value, path: &Path, errors: &mut Errors) {
     /// Above so many indexes, a status with a limit per index could grow too large for an object.
     const COMPLETIONS_MANY: i64 = 100_000;
     const OF_MANY_MAX: i64 = 10_000;
-    check::one_of_if_set(
-        &spec["completionMode"],
-        &["NonIndexed", "Indexed"],
-        &path.child("completionMode"),
-        errors,
-    );
+    check::one_of_if_set(&spec["completionMode"], &["NonIndexed", "Indexed"], &path.child("completionMode"), errors);
     let failed_max = spec["maxFailedIndexes"].as_i64();
     if text(&spec["completionMode"]) != "Indexed" {
         for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {

@@ -16,8 +16,7 @@ const FIELDS: [Bounds; 5] = [
     Bounds { min: 1, max: 12, names: MONTHS },
     Bounds { min: 0, max: 6, names: DAYS },
 ];
-const DESCRIPTORS: &[&str] =
-    &["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
+const DESCRIPTORS: &[&str] = &["@yearly", "@annually", "@monthly", "@weekly", "@daily", "@midnight", "@hourly"];
 
 /// Reads a schedule of five fields or a descriptor.
 pub(super) fn parse(schedule: &str) -> Result<(), String> {

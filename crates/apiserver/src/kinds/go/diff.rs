@@ -180,7 +180,8 @@ mod tests {
         let mut new = old.clone();
         new[5] = "x".to_owned();
         new.remove(20);
-        let want = "@@ -3,7 +3,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n@@ -18,7 +18,6 @@\n 17\n 18\n 19\n-20\n 21\n 22\n 23\n";
+        let want =
+            "@@ -3,7 +3,7 @@\n 2\n 3\n 4\n-5\n+x\n 6\n 7\n 8\n@@ -18,7 +18,6 @@\n 17\n 18\n 19\n-20\n 21\n 22\n 23\n";
         assert_eq!(unified(&old.join("\n"), &new.join("\n")), want);
         assert_eq!(unified("a\nb", "a\nb"), "");
     }

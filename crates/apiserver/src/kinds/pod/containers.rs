@@ -43,7 +43,8 @@ pub(super) fn containers(context: &Context<'_>, path: &Path, errors: &mut Errors
 /// Init containers; those that restart always are sidecars and may have what regular ones have.
 pub(super) fn init_containers(context: &Context<'_>, path: &Path, errors: &mut Errors) {
     const ONLY_SIDECARS: &str = "may not be set for init containers without restartPolicy=Always";
-    let mut names: Vec<_> = items(&context.spec["containers"]).iter().map(|container| text(&container["name"])).collect();
+    let mut names: Vec<_> =
+        items(&context.spec["containers"]).iter().map(|container| text(&container["name"])).collect();
     each(&context.spec["initContainers"], path, |container, at| {
         common(context, container, at, errors);
         let sidecar = text(&container["restartPolicy"]) == "Always";
@@ -139,12 +140,7 @@ fn common(context: &Context<'_>, container: &Value, path: &Path, errors: &mut Er
     env::sources(&container["envFrom"], &path.child("envFrom"), errors);
     mounts(context, container, &path.child("volumeMounts"), errors);
     devices(context, container, &path.child("volumeDevices"), errors);
-    one_of(
-        &container["imagePullPolicy"],
-        &["Always", "IfNotPresent", "Never"],
-        &path.child("imagePullPolicy"),
-        errors,
-    );
+    one_of(&container["imagePullPolicy"], &["Always", "IfNotPresent", "Never"], &path.child("imagePullPolicy"), errors);
     resources::container(&container["resources"], &context.spec["resourceClaims"], &path.child("resources"), errors);
     resize_policy(context, container, &path.child("resizePolicy"), errors);
     security::container(container, context.spec, &path.child("securityContext"), errors);

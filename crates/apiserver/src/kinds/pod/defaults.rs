@@ -15,19 +15,25 @@ const CONTAINERS: [&str; 3] = ["initContainers", "containers", "ephemeralContain
 
 /// A pod.
 pub(in crate::kinds) fn pod(pod: &mut Value) {
-    if let Some(spec) = object_mut(pod, "spec") {
+    with(pod, "spec", |spec| {
         pod_only(spec);
         pod_spec(spec);
-    }
+    });
     if let Some(status) = object_mut(pod, "status") {
         pod_ips(status);
     }
 }
 
-/// The pod template at `key`.
-pub(in crate::kinds) fn template(value: &mut Value, key: &str) {
-    let Some(template) = object_mut(value, key) else { return };
-    with(template, "spec", pod_spec);
+/// The pod template at `template`, there or not: it is no pointer in Go.
+pub(in crate::kinds) fn template(value: &mut Value) {
+    with(value, "template", |template| with(template, "spec", pod_spec));
+}
+
+/// The pod template at `template`, if it is there.
+pub(in crate::kinds) fn optional_template(value: &mut Value) {
+    if let Some(template) = object_mut(value, "template") {
+        with(template, "spec", pod_spec);
+    }
 }
 
 /// What is filled in for pods and not for templates, because old templates must stay as they are.

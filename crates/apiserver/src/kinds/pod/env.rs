@@ -182,10 +182,9 @@ fn divisor(selector: &Value, resource: &str, path: &Path, errors: &mut Errors) {
             (&["1m", "1"][..], "only divisor's values 1m and 1 are supported with the cpu resource".to_owned())
         }
         Some("memory") => (SIZES, format!("only divisor's values {sizes} are supported with the memory resource")),
-        Some("ephemeral-storage") => (
-            SIZES,
-            format!("only divisor's values {sizes} are supported with the local ephemeral storage resource"),
-        ),
+        Some("ephemeral-storage") => {
+            (SIZES, format!("only divisor's values {sizes} are supported with the local ephemeral storage resource"))
+        }
         Some(name) if name.starts_with("hugepages-") => {
             (SIZES, format!("only divisor's values {sizes} are supported with the hugepages resource"))
         }

@@ -62,8 +62,7 @@ fn handler(handler: &Value, grace_seconds: Option<i64>, path: &Path, errors: &mu
             "sleep" => {
                 let seconds = number(&action["seconds"]);
                 if let Some(grace) = grace_seconds.filter(|grace| seconds < 0 || seconds > *grace) {
-                    let detail =
-                        format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
+                    let detail = format!("must be non-negative and less than terminationGracePeriodSeconds ({grace})");
                     errors.push(FieldError::invalid(&at, seconds, detail));
                 }
             }

@@ -14,10 +14,8 @@ use crate::kinds::json::{copy, each_mut, entries, is_empty, items, object_mut, s
 pub(in crate::kinds) fn pod(new: &mut Value, old: Option<&Value>) {
     if let Some(old) = old {
         copy(new, old, "status");
-        if new["spec"]["resources"].is_null() && !old["spec"]["resources"].is_null() {
-            if let Some(spec) = new.get_mut("spec") {
-                copy(spec, &old["spec"], "resources");
-            }
+        if let Some(spec) = new.get_mut("spec").filter(|spec| spec["resources"].is_null()) {
+            copy(spec, &old["spec"], "resources");
         }
         return;
     }

@@ -72,12 +72,7 @@ pub(super) fn list(amounts: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-fn requirements_of(
-    requirements: &Value,
-    name_rule: fn(&str, &Path, &mut Errors),
-    path: &Path,
-    errors: &mut Errors,
-) {
+fn requirements_of(requirements: &Value, name_rule: fn(&str, &Path, &mut Errors), path: &Path, errors: &mut Errors) {
     let (limits, requests) = (&requirements["limits"], &requirements["requests"]);
     let (limits_path, requests_path) = (path.child("limits"), path.child("requests"));
     for (name, amount) in entries(limits) {
@@ -91,10 +86,9 @@ fn requirements_of(
         amount_of(name, amount, &at, errors);
         match limits.get(name) {
             Some(limit) => within(name, amount, limit, &requests_path, errors),
-            None if !can_overcommit(name) => errors.push(FieldError::required(
-                &limits_path,
-                "Limit must be set for non overcommitable resources",
-            )),
+            None if !can_overcommit(name) => {
+                errors.push(FieldError::required(&limits_path, "Limit must be set for non overcommitable resources"));
+            }
             None => {}
         }
     }
@@ -199,9 +193,7 @@ fn is_native(name: &str) -> bool {
 }
 
 fn is_extended(name: &str) -> bool {
-    !is_native(name)
-        && !name.starts_with("requests.")
-        && qualified_name(&format!("requests.{name}")).is_empty()
+    !is_native(name) && !name.starts_with("requests.") && qualified_name(&format!("requests.{name}")).is_empty()
 }
 
 fn can_overcommit(name: &str) -> bool {

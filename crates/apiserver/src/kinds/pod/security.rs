@@ -147,10 +147,7 @@ fn app_armor(profile: &Value, path: &Path, errors: &mut Errors) {
                 errors.push(FieldError::invalid(&at, name, detail));
             }
         }
-        "" => errors.push(FieldError::required(
-            &path.child("type"),
-            "type is required when appArmorProfile is set",
-        )),
+        "" => errors.push(FieldError::required(&path.child("type"), "type is required when appArmorProfile is set")),
         other => errors.push(FieldError::not_supported(&path.child("type"), other, PROFILES)),
     }
 }

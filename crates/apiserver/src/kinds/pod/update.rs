@@ -65,7 +65,8 @@ fn mask(spec: &mut Value, old: &Value) {
 /// Until a pod is let to the scheduler, where it may run can be narrowed.
 fn gated(spec: &mut Value, old: &Value, path: &Path, errors: &mut Errors) {
     if !same(&spec["nodeSelector"], &old["nodeSelector"]) {
-        let kept = entries(&old["nodeSelector"]).iter().all(|(key, value)| spec["nodeSelector"].get(key) == Some(*value));
+        let kept =
+            entries(&old["nodeSelector"]).iter().all(|(key, value)| spec["nodeSelector"].get(key) == Some(*value));
         if !kept {
             let detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)";
             errors.push(FieldError::invalid(&path.child("nodeSelector"), spec["nodeSelector"].clone(), detail));
@@ -232,7 +233,8 @@ fn restarts(status: &Value, old: &Value, path: &Path, errors: &mut Errors) {
         if ended.is_null() || (ended["exitCode"] != 0 && policy == "OnFailure") {
             continue;
         }
-        if items(&old["spec"]["containers"]).iter().any(|it| text(&it["name"]) == name && is_set(&it["restartPolicy"])) {
+        if items(&old["spec"]["containers"]).iter().any(|it| text(&it["name"]) == name && is_set(&it["restartPolicy"]))
+        {
             continue;
         }
         each(&status["containerStatuses"], &path.child("containerStatuses"), |now, path| {

@@ -57,11 +57,7 @@ pub(super) fn pod_spec_of(pod: &Value, errors: &mut Errors) {
             });
         });
     }
-    check::non_negative(
-        &spec["terminationGracePeriodSeconds"],
-        &path.child("terminationGracePeriodSeconds"),
-        errors,
-    );
+    check::non_negative(&spec["terminationGracePeriodSeconds"], &path.child("terminationGracePeriodSeconds"), errors);
     for list in ["containers", "initContainers"] {
         each(&spec[list], &path.child(list), |container, path| containers::only_for_pod(container, path, errors));
     }
@@ -279,12 +275,7 @@ fn hostname_override(spec: &Value, path: &Path, errors: &mut Errors) {
     const LENGTH_MAX: usize = 64;
     let Some(name) = spec["hostnameOverride"].as_str() else { return };
     let at = path.child("hostnameOverride");
-    forbid_if(
-        flag(&spec["setHostnameAsFQDN"]),
-        "may not be specified when setHostnameAsFQDN is true",
-        &at,
-        errors,
-    );
+    forbid_if(flag(&spec["setHostnameAsFQDN"]), "may not be specified when setHostnameAsFQDN is true", &at, errors);
     forbid_if(flag(&spec["hostNetwork"]), "may not be specified when hostNetwork is true", &at, errors);
     if name.len() > LENGTH_MAX {
         errors.push(FieldError::too_long(&at, LENGTH_MAX));

@@ -56,9 +56,9 @@ const SOURCES: &[&str] = &[
 pub(super) fn volumes<'a>(volumes: &'a Value, holder: Holder<'_>, path: &Path, errors: &mut Errors) -> Volumes<'a> {
     let mut good = Volumes::new();
     let created = |claim: &str| match holder {
-        Holder::Pod(pod) if !pod.is_empty() => items(volumes).iter().any(|volume| {
-            is_set(&volume["ephemeral"]) && claim == format!("{pod}-{}", text(&volume["name"]))
-        }),
+        Holder::Pod(pod) if !pod.is_empty() => items(volumes)
+            .iter()
+            .any(|volume| is_set(&volume["ephemeral"]) && claim == format!("{pod}-{}", text(&volume["name"]))),
         _ => false,
     };
     for (index, volume) in items(volumes).iter().enumerate() {
@@ -133,7 +133,11 @@ fn source_of(name: &str, volume: &Value, holder: Holder<'_>, path: &Path, errors
         "csi" => {
             storage::driver_name(text(&source["driver"]), &at.child("driver"), errors);
             if is_set(&source["nodePublishSecretRef"]) {
-                required(&source["nodePublishSecretRef"]["name"], &at.child("nodePublishSecretRef").child("name"), errors);
+                required(
+                    &source["nodePublishSecretRef"]["name"],
+                    &at.child("nodePublishSecretRef").child("name"),
+                    errors,
+                );
             }
         }
         "nfs" => need(&["server", "path"]),
@@ -162,16 +166,8 @@ fn empty_dir(source: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn host_path(source: &Value, path: &Path, errors: &mut Errors) {
-    const TYPES: &[&str] = &[
-        "",
-        "BlockDevice",
-        "CharDevice",
-        "Directory",
-        "DirectoryOrCreate",
-        "File",
-        "FileOrCreate",
-        "Socket",
-    ];
+    const TYPES: &[&str] =
+        &["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
     if required(&source["path"], &path.child("path"), errors) {
         check::no_backsteps(text(&source["path"]), &path.child("path"), errors);
         check::one_of_if_set(&source["type"], TYPES, &path.child("type"), errors);

@@ -158,9 +158,8 @@ impl Allocator {
         if policy == "SingleStack" {
             for (field, what) in [("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")] {
                 if items(&spec[field]).len() == 2 {
-                    let detail = format!(
-                        "must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified"
-                    );
+                    let detail =
+                        format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
                     errors.push(FieldError::invalid(&at, policy.as_str(), detail));
                 }
             }
@@ -249,7 +248,8 @@ impl Allocator {
         let state = &mut *self.state.lock();
         let held = &state.held;
         let ip = |number| to_ip(number, family);
-        let number = state.ip_pools.get_mut(index).and_then(|pool| pool.take(|number| held.contains(&Thing::Ip(ip(number)))));
+        let number =
+            state.ip_pools.get_mut(index).and_then(|pool| pool.take(|number| held.contains(&Thing::Ip(ip(number)))));
         let Some(number) = number else {
             let why = format!("failed to allocate a serviceIP for Service {name:?}: range is full");
             return Err(AllocateError::Full(why));
@@ -263,8 +263,7 @@ impl Allocator {
         let invalid = |detail: &str| AllocateError::Invalid(vec![FieldError::invalid(path, port, detail)]);
         let Some(number) = u32::try_from(port).ok().filter(|number| NODE_PORTS.contains(number)) else {
             let (low, high) = (NODE_PORTS.start(), NODE_PORTS.end());
-            let detail =
-                format!("provided port is not in the valid range. The range of valid ports is {low}-{high}");
+            let detail = format!("provided port is not in the valid range. The range of valid ports is {low}-{high}");
             return Err(invalid(&detail));
         };
         if !self.state.lock().held.insert(Thing::Port(number)) {
@@ -291,8 +290,7 @@ impl Allocator {
         let mut given: Vec<(i64, i64)> = Vec::new();
         if needs_node_port(new) {
             let path = Path::new("spec").child("ports");
-            let allocates =
-                kind_of(new) != "LoadBalancer" || flag(&new["spec"]["allocateLoadBalancerNodePorts"]);
+            let allocates = kind_of(new) != "LoadBalancer" || flag(&new["spec"]["allocateLoadBalancerNodePorts"]);
             let asked: Vec<_> = items(&new["spec"]["ports"]).to_vec();
             let ports = new.get_mut("spec").and_then(|spec| spec.get_mut("ports")).and_then(Value::as_array_mut);
             for (index, entry) in ports.into_iter().flatten().enumerate() {
@@ -327,7 +325,8 @@ impl Allocator {
         old: Option<&Value>,
         claim: &mut Claim<'_>,
     ) -> Result<(), AllocateError> {
-        let held = old.filter(|old| needs_health_check(old)).map_or(0, |old| number(&old["spec"]["healthCheckNodePort"]));
+        let held =
+            old.filter(|old| needs_health_check(old)).map_or(0, |old| number(&old["spec"]["healthCheckNodePort"]));
         let asked = number(&new["spec"]["healthCheckNodePort"]);
         if !needs_health_check(new) {
             claim.unneeded.extend(u32::try_from(held).ok().filter(|port| *port != 0).map(Thing::Port));

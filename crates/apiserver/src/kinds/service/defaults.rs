@@ -3,9 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{is_external, kind_of};
-use crate::kinds::json::{
-    default_to, default_zero_to, each_mut, is_empty, object_mut, set, text, unset, with,
-};
+use crate::kinds::json::{default_to, default_zero_to, each_mut, is_empty, object_mut, set, text, unset, with};
 
 const AFFINITY_SECONDS: i64 = 10_800;
 

@@ -27,7 +27,8 @@ pub(super) fn service(new: &Value, old: Option<&Value>, errors: &mut Errors) {
     check::labels(&spec["selector"], &path.child("selector"), errors);
     affinity(spec, &path, errors);
     cluster_ips(new, old, &path, errors);
-    let known: Vec<_> = old.map(|old| items(&old["spec"]["externalIPs"]).iter().map(text).collect()).unwrap_or_default();
+    let known: Vec<_> =
+        old.map(|old| items(&old["spec"]["externalIPs"]).iter().map(text).collect()).unwrap_or_default();
     each(&spec["externalIPs"], &path.child("externalIPs"), |ip, path| {
         let count = errors.len();
         check::legacy_ip(text(ip), &known, path, errors);
@@ -266,12 +267,10 @@ fn traffic(service: &Value, path: &Path, errors: &mut Errors) {
         check::port(port, &at, errors);
     }
     let at = path.child("internalTrafficPolicy");
-    if !is_set(&spec["internalTrafficPolicy"]) {
-        if matches!(kind_of(service), "NodePort" | "LoadBalancer" | "ClusterIP") {
-            errors.push(FieldError::required(&at, ""));
-        }
-    } else {
-        one_of_if_set(&spec["internalTrafficPolicy"], &["Cluster", "Local"], &at, errors);
+    one_of_if_set(&spec["internalTrafficPolicy"], &["Cluster", "Local"], &at, errors);
+    let needs_policy = matches!(kind_of(service), "NodePort" | "LoadBalancer" | "ClusterIP");
+    if needs_policy && !is_set(&spec["internalTrafficPolicy"]) {
+        errors.push(FieldError::required(&at, ""));
     }
     one_of_if_set(
         &spec["trafficDistribution"],

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::kinds::json::{default_to, default_zero_to, each_mut, is_empty, object_mut, set, text, with};
-use crate::kinds::pod::defaults::template;
+use crate::kinds::pod::defaults::{optional_template, template};
 use crate::kinds::storage;
 
 pub(super) fn deployment(object: &mut Value) {
@@ -21,14 +21,14 @@ pub(super) fn deployment(object: &mut Value) {
         });
         default_to(spec, "revisionHistoryLimit", 10);
         default_to(spec, "progressDeadlineSeconds", 600);
-        template(spec, "template");
+        template(spec);
     });
 }
 
 pub(super) fn replica_set(object: &mut Value) {
     with(object, "spec", |spec| {
         default_to(spec, "replicas", 1);
-        template(spec, "template");
+        template(spec);
     });
 }
 
@@ -39,7 +39,7 @@ pub(super) fn replication_controller(object: &mut Value) {
         if labels.is_object() {
             default_zero_to(spec, "selector", labels.clone());
         }
-        template(spec, "template");
+        optional_template(spec);
     });
     if labels.is_object() {
         with(object, "metadata", |metadata| default_zero_to(metadata, "labels", labels));
@@ -58,7 +58,7 @@ pub(super) fn daemon_set(object: &mut Value) {
             }
         });
         default_to(spec, "revisionHistoryLimit", 10);
-        template(spec, "template");
+        template(spec);
     });
 }
 
@@ -70,11 +70,11 @@ pub(super) fn stateful_set(object: &mut Value) {
                 set(strategy, "type", "RollingUpdate");
                 default_to(strategy, "rollingUpdate", json!({}));
             }
-            if text(&strategy["type"]) == "RollingUpdate" {
-                if let Some(rolling) = object_mut(strategy, "rollingUpdate") {
-                    default_to(rolling, "partition", 0);
-                    default_to(rolling, "maxUnavailable", 1);
-                }
+            if text(&strategy["type"]) == "RollingUpdate"
+                && let Some(rolling) = object_mut(strategy, "rollingUpdate")
+            {
+                default_to(rolling, "partition", 0);
+                default_to(rolling, "maxUnavailable", 1);
             }
         });
         with(spec, "persistentVolumeClaimRetentionPolicy", |policy| {
@@ -83,7 +83,7 @@ pub(super) fn stateful_set(object: &mut Value) {
         });
         default_to(spec, "replicas", 1);
         default_to(spec, "revisionHistoryLimit", 10);
-        template(spec, "template");
+        template(spec);
         each_mut(spec, "volumeClaimTemplates", |claim| {
             // Stored with its kind, as conversion writes it.
             default_zero_to(claim, "apiVersion", "v1");

@@ -68,10 +68,8 @@ fn template_to_check(spec: &Value) -> Value {
     unset(pod, "hostname");
     let claims: Vec<_> = items(&spec["volumeClaimTemplates"]).iter().map(|it| text(&it["metadata"]["name"])).collect();
     if !claims.is_empty() {
-        let mut volumes: Vec<_> = claims
-            .iter()
-            .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}))
-            .collect();
+        let mut volumes: Vec<_> =
+            claims.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}})).collect();
         let others = items(&pod["volumes"]).iter().filter(|volume| !claims.contains(&text(&volume["name"])));
         volumes.extend(others.cloned());
         set(pod, "volumes", volumes);

@@ -57,7 +57,8 @@ pub(in crate::kinds) fn validate(kind: &str, new: &Value, old: &Value, errors: &
         check::non_negative(&status[*field], &path.child(field), errors);
     }
     if kind != "DaemonSet" {
-        let parts = ["fullyLabeledReplicas", "currentReplicas", "updatedReplicas", "readyReplicas", "availableReplicas"];
+        let parts =
+            ["fullyLabeledReplicas", "currentReplicas", "updatedReplicas", "readyReplicas", "availableReplicas"];
         for field in parts.iter().filter(|field| counts.contains(field)) {
             check::at_most(status, field, "replicas", "cannot be greater than status.replicas", &path, errors);
         }

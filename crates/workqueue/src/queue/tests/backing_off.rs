@@ -108,19 +108,31 @@ async fn a_failure_before_the_previous_back_off_deadline_does_not_raise_the_expo
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_early_failure_just_before_the_deadline_still_rests() {
+async fn an_early_failure_shortly_before_the_deadline_still_rests() {
     let queue = backing_off();
     queue.add("a", Priority::Live);
-    fail(&queue); // due in 100 ms, and not before that
-    let item = queue.next().await.expect("the retry comes");
-    item.retry(); // due in 200 ms
-    sleep(ms(200)).await;
     let item = take(&queue);
-    sleep(ms(1)).await;
-    item.retry(); // 400 ms from now
+    sleep(ms(30)).await;
+    item.retry(); // due at 130 ms, not before 100 ms
+    queue.add("a", Priority::Live);
+    let (item, _) = next_after(&queue).await; // at 100 ms
+    item.retry(); // early: the deadline is still 130 ms, but the next start is not before 200 ms
+    assert_eq!(queue.num_requeues(&"a"), 1);
     let (item, waited) = next_after(&queue).await;
-    assert_eq!(waited, ms(400));
+    assert_eq!(waited, ms(100));
     item.done();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_succeeded_has_no_last_start_to_rest_from() {
+    let queue = queue_with(Fixed(Duration::from_secs(1000)));
+    queue.add("a", Priority::Live);
+    let item = take(&queue);
+    queue.add_after("a", ms(500));
+    item.done();
+    queue.add_rate_limited("a");
+    queue.add("a", Priority::Live);
+    assert_eq!(take_all(&queue), ["a"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -109,22 +109,24 @@ async fn getters_are_released_at_shutdown() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn getters_are_released_when_the_last_key_that_could_come_back_does_not() {
+async fn during_a_drain_workers_stay_for_a_held_key_that_was_added_again() {
     let queue = queue();
     queue.add("a", Priority::Live);
     let item = take(&queue);
     queue.add("a", Priority::Live);
-    let waiting = tokio::spawn({
+    let [first, second] = [(); 2].map(|()| {
         let queue = queue.clone();
-        async move { queue.next().await.is_none() }
+        tokio::spawn(async move { queue.next().await.map(|item| *item.key()) })
     });
     let shutdown = tokio::spawn({
         let queue = queue.clone();
         async move { queue.shutdown(Shutdown::Drain).await }
     });
     sleep(ms(1)).await;
-    item.done(); // goes to the waiting worker, which drops it
-    assert!(!waiting.await.expect("it gets the key"));
+    assert!(!first.is_finished() && !second.is_finished());
+    item.done();
+    assert_eq!(first.await.expect("it ends"), Some("a"), "the key came back");
+    assert_eq!(second.await.expect("it ends"), None, "and nothing else can");
     shutdown.await.expect("the shutdown ends");
 }
 

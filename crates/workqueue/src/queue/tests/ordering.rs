@@ -174,4 +174,11 @@ async fn a_retried_key_keeps_its_priority() {
     sleep(ms(10)).await;
     queue.add("live", Priority::Live);
     assert_eq!(take_all(&queue), ["live", "background"]);
+
+    queue.add("moved", Priority::Background);
+    queue.add("moved", Priority::Live);
+    fail(&queue);
+    queue.add("background", Priority::Background);
+    sleep(ms(10)).await;
+    assert_eq!(take_all(&queue), ["moved", "background"]);
 }

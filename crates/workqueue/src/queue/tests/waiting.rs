@@ -129,7 +129,7 @@ fn adding_needs_no_runtime() {
             std::thread::spawn(move || {
                 queue.add(key, Priority::Live);
                 queue.add_after(key, ms(1));
-                queue.add_rate_limited(&key);
+                queue.add_rate_limited(key);
             })
         })
         .collect();

@@ -1,0 +1,129 @@
+//! ConfigMaps and Secrets: `ValidateConfigMap` and `ValidateSecret` of `pkg/apis/core/validation/validation.go`.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use serde_json::Value;
+
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors, problems};
+use crate::kinds::json::{copy, default_zero_to, entries, is_empty, set, text, unset, with};
+use crate::kinds::{NameRule, Rules};
+
+/// What all values of an object may have together: an object must fit into one of etcd's.
+const BYTES_MAX: usize = 1024 * 1024;
+
+pub(super) static CONFIG_MAP: Rules = Rules::named(NameRule::Subdomain).validated(|new, old, errors| {
+    if let Some(old) = old {
+        check::frozen(new, old, &["data", "binaryData"], errors);
+    }
+    config_map(new, errors);
+});
+
+pub(super) static SECRET: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(|secret| {
+        string_data(secret);
+        default_zero_to(secret, "type", "Opaque");
+    })
+    .prepared(|new, old| {
+        if let Some(old) = old.filter(|_| is_empty(&new["type"])) {
+            copy(new, old, "type");
+        }
+    })
+    .validated(|new, old, errors| {
+        if let Some(old) = old {
+            check::frozen(new, old, &["data"], errors);
+        }
+        secret(new, errors);
+        if let Some(old) = old {
+            // Checked declaratively upstream, after what is checked by hand.
+            check::immutable(&new["type"], &old["type"], &Path::new("type"), errors);
+        }
+    });
+
+fn config_map(object: &Value, errors: &mut Errors) {
+    let (data, binary) = (Path::new("data"), Path::new("binaryData"));
+    let mut bytes = 0;
+    for (key, value) in entries(&object["data"]) {
+        problems(key, check::config_key(key), &data.key(key), errors);
+        if object["binaryData"].get(key).is_some() {
+            let detail = "duplicate of key present in binaryData";
+            errors.push(FieldError::invalid(&data.key(key), key, detail));
+        }
+        bytes += text(value).len();
+    }
+    for (key, value) in entries(&object["binaryData"]) {
+        problems(key, check::config_key(key), &binary.key(key), errors);
+        bytes += decoded_length(value);
+    }
+    if bytes > BYTES_MAX {
+        errors.push(FieldError::too_long(&Path::root(), BYTES_MAX));
+    }
+}
+
+/// `stringData` is a way to write `data`, and is not kept.
+fn string_data(secret: &mut Value) {
+    let Some(strings) = unset(secret, "stringData") else { return };
+    if strings.as_object().is_none_or(serde_json::Map::is_empty) {
+        return;
+    }
+    with(secret, "data", |data| {
+        for (key, value) in entries(&strings) {
+            set(data, key, BASE64.encode(text(value)));
+        }
+    });
+}
+
+fn decoded_length(value: &Value) -> usize {
+    BASE64.decode(text(value)).map_or(0, |bytes| bytes.len())
+}
+
+fn secret(secret: &Value, errors: &mut Errors) {
+    let (data, path) = (&secret["data"], Path::new("data"));
+    let mut bytes = 0;
+    for (key, value) in entries(data) {
+        problems(key, check::config_key(key), &path.key(key), errors);
+        bytes += decoded_length(value);
+    }
+    if bytes > BYTES_MAX {
+        errors.push(FieldError::too_long(&path, BYTES_MAX));
+    }
+    let has = |key: &str| data.get(key).is_some();
+    let mut required = |key: &str| errors.push(FieldError::required(&path.key(key), ""));
+    match text(&secret["type"]) {
+        "kubernetes.io/service-account-token" => {
+            const NAME: &str = "kubernetes.io/service-account.name";
+            if is_empty(&secret["metadata"]["annotations"][NAME]) {
+                let path = Path::new("metadata").child("annotations").key(NAME);
+                errors.push(FieldError::required(&path, ""));
+            }
+        }
+        "kubernetes.io/dockercfg" => docker_config(data, ".dockercfg", &path, errors),
+        "kubernetes.io/dockerconfigjson" => docker_config(data, ".dockerconfigjson", &path, errors),
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            required("username");
+            required("password");
+        }
+        "kubernetes.io/ssh-auth" if is_empty(&data["ssh-privatekey"]) => required("ssh-privatekey"),
+        "kubernetes.io/tls" => {
+            for key in ["tls.crt", "tls.key"] {
+                if !has(key) {
+                    required(key);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn docker_config(data: &Value, key: &str, path: &Path, errors: &mut Errors) {
+    let Some(value) = data.get(key) else {
+        errors.push(FieldError::required(&path.key(key), ""));
+        return;
+    };
+    let json = BASE64.decode(text(value)).unwrap_or_default();
+    let read: Result<serde_json::Map<String, Value>, _> = serde_json::from_slice(&json);
+    if let Err(error) = read {
+        let why = if json.is_empty() { "unexpected end of JSON input".to_owned() } else { error.to_string() };
+        errors.push(FieldError::invalid(&path.key(key), "<secret contents redacted>", why));
+    }
+}

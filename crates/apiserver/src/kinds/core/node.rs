@@ -1,0 +1,113 @@
+//! Nodes. Follows `ValidateNode` of `pkg/apis/core/validation/validation.go` and the conversion of pod CIDRs.
+
+use serde_json::{Value, json};
+use steersman_base::validation::{label_value, qualified_name};
+
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors, problems};
+use crate::kinds::json::{copy, each, entries, is_empty, items, object_mut, set, text};
+use crate::kinds::pod::resources::amount_of;
+use crate::kinds::pod::validation::taint_effect;
+use crate::kinds::{NameRule, Rules};
+
+pub(super) static NODE: Rules =
+    Rules::named(NameRule::Subdomain).defaulted(default).prepared(prepare).validated(|new, old, errors| {
+        let path = Path::new("metadata").child("taints");
+        if let Some(old) = old {
+            resources(new, errors);
+            update(new, old, errors);
+            taints(&new["spec"]["taints"], &path, errors);
+        } else {
+            taints(&new["spec"]["taints"], &path, errors);
+            resources(new, errors);
+        }
+        pod_cidrs(&new["spec"], &Path::new("spec").child("podCIDRs"), errors);
+    });
+
+fn default(node: &mut Value) {
+    if let Some(spec) = object_mut(node, "spec") {
+        let (one, first) = (text(&spec["podCIDR"]).to_owned(), text(&spec["podCIDRs"][0]).to_owned());
+        if !one.is_empty() && one != first {
+            set(spec, "podCIDRs", json!([one]));
+        } else if one.is_empty() && !first.is_empty() {
+            set(spec, "podCIDR", first);
+        }
+    }
+    if let Some(status) = object_mut(node, "status")
+        && status["allocatable"].is_null()
+        && !status["capacity"].is_null()
+    {
+        set(status, "allocatable", status["capacity"].clone());
+    }
+}
+
+fn prepare(new: &mut Value, old: Option<&Value>) {
+    if let Some(old) = old {
+        copy(new, old, "status");
+    }
+}
+
+fn taints(taints: &Value, path: &Path, errors: &mut Errors) {
+    let mut seen = Vec::new();
+    each(taints, path, |taint, path| {
+        let (key, value, effect) = (text(&taint["key"]), text(&taint["value"]), text(&taint["effect"]));
+        problems(key, qualified_name(key), &path.child("key"), errors);
+        let wrong = label_value(value);
+        if !wrong.is_empty() {
+            errors.push(FieldError::invalid(&path.child("value"), value, wrong.join(";")));
+        }
+        if effect.is_empty() {
+            errors.push(FieldError::required(&path.child("effect"), ""));
+        } else {
+            taint_effect(effect, &path.child("effect"), errors);
+        }
+        if seen.contains(&(key, effect)) {
+            let shown = json!({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint["timeAdded"]});
+            let mut error =
+                FieldError::duplicate(path, check::ordered(&shown, &["Key", "Value", "Effect", "TimeAdded"]));
+            error.detail = "taints must be unique by key and effect pair".to_owned();
+            errors.push(error);
+        }
+        seen.push((key, effect));
+    });
+}
+
+/// Amounts of a node's status, wherever it is written.
+fn resources(node: &Value, errors: &mut Errors) {
+    for list in ["capacity", "allocatable"] {
+        for (name, amount) in entries(&node["status"][list]) {
+            amount_of(name, amount, &Path::new("status").child(list).child(name), errors);
+        }
+    }
+}
+
+fn pod_cidrs(spec: &Value, path: &Path, errors: &mut Errors) {
+    each(&spec["podCIDRs"], path, |cidr, path| check::cidr(text(cidr), path, errors));
+    let cidrs = items(&spec["podCIDRs"]);
+    let is_v6 = |cidr: &Value| text(cidr).contains(':');
+    if cidrs.len() > 2 || (cidrs.len() == 2 && is_v6(&cidrs[0]) == is_v6(&cidrs[1])) {
+        let detail = "may specify no more than one CIDR for each IP family";
+        errors.push(FieldError::invalid(path, spec["podCIDRs"].clone(), detail));
+    }
+}
+
+fn update(new: &Value, old: &Value, errors: &mut Errors) {
+    let (spec, before, path) = (&new["spec"], &old["spec"], Path::new("spec"));
+    if !is_empty(&before["podCIDRs"]) && items(&before["podCIDRs"]) != items(&spec["podCIDRs"]) {
+        let detail = "node updates may not change podCIDR except from \"\" to valid";
+        errors.push(FieldError::forbidden(&path.child("podCIDRs"), detail));
+    }
+    let (id, was) = (text(&spec["providerID"]), text(&before["providerID"]));
+    if !was.is_empty() && id != was {
+        let done = if id.is_empty() { "cleared" } else { "modified" };
+        let detail = format!("field cannot be {done} once set");
+        errors.push(FieldError::invalid(&path.child("providerID"), Value::Null, detail));
+    }
+    let mut seen = Vec::new();
+    each(&new["status"]["addresses"], &Path::new("status").child("addresses"), |address, path| {
+        if seen.contains(&address) {
+            errors.push(FieldError::duplicate(path, address.clone()));
+        }
+        seen.push(address);
+    });
+}

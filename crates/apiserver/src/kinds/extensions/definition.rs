@@ -1,0 +1,160 @@
+//! CustomResourceDefinitions: defaults, stored versions and names. Follows
+//! `apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go`, `…/registry/customresourcedefinition/strategy.go` and the
+//! part of `…/apiextensions/validation/validation.go` that is not about schemas.
+
+use serde_json::{Value, json};
+use steersman_base::validation::{dns1035_label, dns1123_subdomain};
+
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors, problems};
+use crate::kinds::json::{copy, default_to, default_zero_to, each, flag, is_set, items, object_mut, set, text, with};
+use crate::kinds::{NameRule, Rules};
+
+pub(super) static DEFINITION: Rules =
+    Rules::named(NameRule::Any).defaulted(default).prepared(prepare).validated(|new, old, errors| {
+        if old.is_none() {
+            name(new, errors);
+        }
+        spec(&new["spec"], &Path::new("spec"), errors);
+        if let Some(old) = old {
+            update(new, old, errors);
+        }
+    });
+
+fn default(object: &mut Value) {
+    with(object, "spec", |spec| {
+        with(spec, "names", |names| {
+            let kind = text(&names["kind"]).to_owned();
+            if !kind.is_empty() {
+                default_zero_to(names, "singular", kind.to_lowercase());
+                default_zero_to(names, "listKind", format!("{kind}List"));
+            }
+        });
+        default_to(spec, "conversion", json!({"strategy": "None"}));
+        let webhook = object_mut(spec, "conversion").and_then(|it| object_mut(it, "webhook"));
+        let config = webhook.and_then(|it| object_mut(it, "clientConfig"));
+        if let Some(service) = config.and_then(|it| object_mut(it, "service")) {
+            default_to(service, "port", 443);
+        }
+    });
+}
+
+/// The version that is stored is among those that were ever stored.
+fn prepare(new: &mut Value, old: Option<&Value>) {
+    match old {
+        Some(old) => copy(new, old, "status"),
+        None => set(
+            new,
+            "status",
+            json!({"acceptedNames": {"kind": "", "plural": ""}, "conditions": null, "storedVersions": []}),
+        ),
+    }
+    let versions = items(&new["spec"]["versions"]);
+    let Some(stored) = versions.iter().find(|version| flag(&version["storage"])).map(|it| it["name"].clone()) else {
+        return;
+    };
+    with(new, "status", |status| {
+        let mut names = items(&status["storedVersions"]).to_vec();
+        if !names.contains(&stored) {
+            names.push(stored);
+            set(status, "storedVersions", names);
+        }
+    });
+}
+
+/// The name is made of the plural and the group.
+fn name(new: &Value, errors: &mut Errors) {
+    let (plural, group) = (text(&new["spec"]["names"]["plural"]), text(&new["spec"]["group"]));
+    let (name, want) = (text(&new["metadata"]["name"]), format!("{plural}.{group}"));
+    if name != want && !name.is_empty() {
+        let detail = "must be spec.names.plural+\".\"+spec.group";
+        errors.push(FieldError::invalid(&Path::new("metadata").child("name"), name, detail));
+    }
+}
+
+fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+    let (group, at) = (text(&spec["group"]), path.child("group"));
+    if group.is_empty() {
+        errors.push(FieldError::required(&at, ""));
+    } else {
+        problems(group, dns1123_subdomain(group), &at, errors);
+        if !group.contains('.') {
+            errors.push(FieldError::invalid(&at, group, "should be a domain with at least one dot"));
+        }
+    }
+    check::one_of(&spec["scope"], &["Cluster", "Namespaced"], &path.child("scope"), errors);
+    versions(spec, path, errors);
+    names(&spec["names"], &path.child("names"), errors);
+}
+
+fn versions(spec: &Value, path: &Path, errors: &mut Errors) {
+    let (versions, at) = (items(&spec["versions"]), path.child("versions"));
+    for (index, version) in versions.iter().enumerate() {
+        let (name, path) = (text(&version["name"]), at.index(index));
+        if versions[..index].iter().any(|other| text(&other["name"]) == name) {
+            let detail = "must contain unique version names";
+            errors.push(FieldError::invalid(&at, spec["versions"].clone(), detail));
+        }
+        problems(name, dns1035_label(name), &path.child("name"), errors);
+        if !is_set(&version["schema"]["openAPIV3Schema"]) {
+            let detail = "schemas are required";
+            errors.push(FieldError::required(&path.child("schema").child("openAPIV3Schema"), detail));
+        }
+    }
+    let stored = versions.iter().filter(|version| flag(&version["storage"])).count();
+    if stored != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        errors.push(FieldError::invalid(&at, spec["versions"].clone(), detail));
+    }
+}
+
+fn names(names: &Value, path: &Path, errors: &mut Errors) {
+    for field in ["plural", "singular", "kind", "listKind"] {
+        let (name, at) = (text(&names[field]), path.child(field));
+        if name.is_empty() {
+            errors.push(FieldError::required(&at, ""));
+        } else {
+            problems(name, dns1035_label(&name.to_lowercase()), &at, errors);
+        }
+    }
+    each(&names["shortNames"], &path.child("shortNames"), |name, path| {
+        problems(text(name), dns1035_label(text(name)), path, errors);
+    });
+    each(&names["categories"], &path.child("categories"), |name, path| {
+        problems(text(name), dns1035_label(text(name)), path, errors);
+    });
+    let (kind, list) = (text(&names["kind"]), text(&names["listKind"]));
+    if !kind.is_empty() && kind == list {
+        let detail = "kind and listKind may not be the same";
+        errors.push(FieldError::invalid(&path.child("listKind"), list, detail));
+    }
+}
+
+fn update(new: &Value, old: &Value, errors: &mut Errors) {
+    let is_established = items(&old["status"]["conditions"])
+        .iter()
+        .any(|it| text(&it["type"]) == "Established" && text(&it["status"]) == "True");
+    let (spec, before, path) = (&new["spec"], &old["spec"], Path::new("spec"));
+    check::immutable(&spec["group"], &before["group"], &path.child("group"), errors);
+    check::immutable(
+        &spec["names"]["plural"],
+        &before["names"]["plural"],
+        &path.child("names").child("plural"),
+        errors,
+    );
+    if is_established {
+        check::immutable(&spec["scope"], &before["scope"], &path.child("scope"), errors);
+        check::immutable(&spec["names"]["kind"], &before["names"]["kind"], &path.child("names").child("kind"), errors);
+    }
+    each(&old["status"]["storedVersions"], &Path::new("status").child("storedVersions"), |name, path| {
+        if !items(&spec["versions"]).iter().any(|version| version["name"] == *name) {
+            let name = text(name);
+            let detail = format!(
+                "missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions \
+                 until a storage migration ensures no data remains persisted in {name} and removes {name} from \
+                 status.storedVersions"
+            );
+            errors.push(FieldError::invalid(path, name, detail));
+        }
+    });
+}

@@ -1,0 +1,146 @@
+//! Ingresses and IngressClasses: `pkg/apis/networking/v1/defaults.go` and `pkg/apis/networking/validation/validation.go`.
+
+use serde_json::Value;
+use steersman_base::validation::{dns1123_label, dns1123_subdomain};
+
+use crate::field::{FieldError, Path};
+use crate::kinds::check::{self, Errors, problems, required};
+use crate::kinds::json::{default_to, each, is_empty, is_set, items, number, object_mut, text};
+use crate::kinds::{NameRule, Rules};
+
+pub(super) static INGRESS: Rules = Rules::named(NameRule::Subdomain).validated(|new, old, errors| {
+    const CLASS: &str = "kubernetes.io/ingress.class";
+    spec(&new["spec"], &Path::new("spec"), errors);
+    let class = new["metadata"]["annotations"][CLASS].as_str();
+    if let (None, Some(class), Some(name)) = (old, class, new["spec"]["ingressClassName"].as_str())
+        && class != name
+    {
+        let path = Path::new("annotations").child(CLASS);
+        let detail = "must match `ingressClassName` when both are specified";
+        errors.push(FieldError::invalid(&path, class, detail));
+    }
+});
+
+pub(super) static INGRESS_CLASS: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(|class| {
+        if let Some(parameters) = object_mut(class, "spec").and_then(|spec| object_mut(spec, "parameters")) {
+            default_to(parameters, "scope", "Cluster");
+        }
+    })
+    .validated(|new, old, errors| {
+        if let Some(old) = old {
+            let path = Path::new("spec").child("controller");
+            check::immutable(&new["spec"]["controller"], &old["spec"]["controller"], &path, errors);
+        }
+    });
+
+fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+    if items(&spec["rules"]).is_empty() && !is_set(&spec["defaultBackend"]) {
+        let detail = "either `defaultBackend` or `rules` must be specified";
+        errors.push(FieldError::invalid(path, spec["rules"].clone(), detail));
+    }
+    if is_set(&spec["defaultBackend"]) {
+        backend(&spec["defaultBackend"], &path.child("defaultBackend"), errors);
+    }
+    each(&spec["rules"], &path.child("rules"), |rule, path| {
+        let name = text(&rule["host"]);
+        if !name.is_empty() {
+            if check::ip(name).is_some() {
+                let detail = "must be a DNS name, not an IP address";
+                errors.push(FieldError::invalid(&path.child("host"), name, detail));
+            }
+            host(name, &path.child("host"), errors);
+        }
+        if is_set(&rule["http"]) {
+            let at = path.child("http").child("paths");
+            if items(&rule["http"]["paths"]).is_empty() {
+                errors.push(FieldError::required(&at, ""));
+            }
+            each(&rule["http"]["paths"], &at, |it, path| http_path(it, path, errors));
+        }
+    });
+    each(&spec["tls"], &path.child("tls"), |tls, path| {
+        each(&tls["hosts"], &path.child("hosts"), |name, path| host(text(name), path, errors));
+        let secret = text(&tls["secretName"]);
+        if !secret.is_empty() {
+            problems(secret, dns1123_subdomain(secret), &path.child("secretName"), errors);
+        }
+    });
+    if let Some(class) = spec["ingressClassName"].as_str() {
+        problems(class, dns1123_subdomain(class), &path.child("ingressClassName"), errors);
+    }
+}
+
+fn host(name: &str, path: &Path, errors: &mut Errors) {
+    if !name.contains('*') {
+        problems(name, dns1123_subdomain(name), path, errors);
+        return;
+    }
+    let good = name.strip_prefix("*.").is_some_and(|rest| dns1123_subdomain(rest).is_empty());
+    if !good {
+        let problem = "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must \
+                       consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character \
+                       (e.g. '*.example.com', regex used for validation is \
+                       '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+        errors.push(FieldError::invalid(path, name, problem));
+    }
+}
+
+fn http_path(it: &Value, path: &Path, errors: &mut Errors) {
+    let (value, at) = (text(&it["path"]), path.child("path"));
+    match it["pathType"].as_str() {
+        None => {
+            errors.push(FieldError::required(&path.child("pathType"), "pathType must be specified"));
+            return;
+        }
+        Some("Exact" | "Prefix") => {
+            if !value.starts_with('/') {
+                errors.push(FieldError::invalid(&at, value, "must be an absolute path"));
+            }
+            for part in ["//", "/./", "/../", "%2f", "%2F"].iter().filter(|part| value.contains(**part)) {
+                errors.push(FieldError::invalid(&at, value, format!("must not contain '{part}'")));
+            }
+            for end in ["/..", "/."].iter().filter(|end| value.ends_with(**end)) {
+                errors.push(FieldError::invalid(&at, value, format!("cannot end with '{end}'")));
+            }
+        }
+        Some("ImplementationSpecific") => {
+            if !value.is_empty() && !value.starts_with('/') {
+                errors.push(FieldError::invalid(&at, value, "must be an absolute path"));
+            }
+        }
+        Some(other) => {
+            let known = &["Exact", "ImplementationSpecific", "Prefix"];
+            errors.push(FieldError::not_supported(&path.child("pathType"), other, known));
+        }
+    }
+    backend(&it["backend"], &path.child("backend"), errors);
+}
+
+fn backend(backend: &Value, path: &Path, errors: &mut Errors) {
+    let (service, resource) = (&backend["service"], &backend["resource"]);
+    let invalid = |detail: &str| FieldError::invalid(path, "", detail);
+    match (is_set(resource), is_set(service)) {
+        (true, true) => errors.push(invalid("cannot set both resource and service backends")),
+        (false, false) => errors.push(invalid("resource or service backend is required")),
+        (true, false) => {
+            for field in ["kind", "name"] {
+                required(&resource[field], &path.child("resource").child(field), errors);
+            }
+        }
+        (false, true) => {
+            let at = path.child("service");
+            if required(&service["name"], &at.child("name"), errors) {
+                let name = text(&service["name"]);
+                problems(name, dns1123_label(name), &at.child("name"), errors);
+            }
+            let (name, port, at) = (text(&service["port"]["name"]), &service["port"]["number"], at.child("port"));
+            match (name.is_empty(), is_empty(port)) {
+                (false, false) => errors.push(invalid("cannot set both port name & port number")),
+                (false, true) => problems(name, check::port_name(name), &at.child("name"), errors),
+                (true, false) => check::port(number(port), &at.child("number"), errors),
+                (true, true) => errors.push(FieldError::required(path, "port name or number is required")),
+            }
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Volumes, claims and classes of storage.
+
+mod claim;
+mod volume;
+
+use steersman_base::validation::{dns1123_subdomain, qualified_name};
+
+use super::check::{self, Errors, one_of_if_set, problems, required};
+use super::json::{default_to, entries, is_empty, set, text, with};
+use super::{NameRule, Rules};
+use crate::field::{FieldError, Path};
+
+pub(super) use claim::{
+    PERSISTENT_VOLUME_CLAIM, defaults as claim_defaults, spec as claim_spec, spec_defaults as claim_spec_defaults,
+};
+pub(super) use volume::PERSISTENT_VOLUME;
+
+/// The rules of a kind of the group `storage.k8s.io`.
+pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
+    Some(match kind {
+        "StorageClass" => &STORAGE_CLASS,
+        "CSIDriver" => &CSI_DRIVER,
+        _ => return None,
+    })
+}
+
+/// Follows `pkg/apis/storage/v1/defaults.go` and `pkg/apis/storage/validation/validation.go`.
+static STORAGE_CLASS: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(|class| {
+        default_to(class, "reclaimPolicy", "Delete");
+        default_to(class, "volumeBindingMode", "Immediate");
+    })
+    .validated(|new, old, errors| {
+        if let Some(old) = old {
+            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+                check::immutable(&new[field], &old[field], &Path::new(field), errors);
+            }
+            return;
+        }
+        let path = Path::new("provisioner");
+        if required(&new["provisioner"], &path, errors) {
+            let name = text(&new["provisioner"]).to_lowercase();
+            problems(&name, qualified_name(&name), &path, errors);
+        }
+        for (key, _) in entries(&new["parameters"]).into_iter().filter(|(key, _)| key.is_empty()) {
+            errors.push(FieldError::invalid(&Path::new("parameters"), key, "field can not be empty."));
+        }
+        one_of_if_set(&new["reclaimPolicy"], &["Delete", "Retain"], &Path::new("reclaimPolicy"), errors);
+        let modes = &["Immediate", "WaitForFirstConsumer"];
+        one_of_if_set(&new["volumeBindingMode"], modes, &Path::new("volumeBindingMode"), errors);
+    });
+
+static CSI_DRIVER: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(|driver| {
+        with(driver, "spec", |spec| {
+            default_to(spec, "attachRequired", true);
+            default_to(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+            for field in [
+                "podInfoOnMount",
+                "storageCapacity",
+                "requiresRepublish",
+                "seLinuxMount",
+                "preventPodSchedulingIfMissing",
+            ] {
+                default_to(spec, field, false);
+            }
+            if is_empty(&spec["volumeLifecycleModes"]) {
+                set(spec, "volumeLifecycleModes", vec!["Persistent"]);
+            }
+        });
+    })
+    .validated(|new, old, errors| {
+        if old.is_none() {
+            driver_name(text(&new["metadata"]["name"]), &Path::new("metadata").child("name"), errors);
+        }
+    });
+
+/// The name of a CSI driver: `ValidateCSIDriverName` of `pkg/apis/core/validation/validation.go`.
+pub(super) fn driver_name(name: &str, path: &Path, errors: &mut Errors) {
+    const LENGTH_MAX: usize = 63;
+    if name.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    if name.len() > LENGTH_MAX {
+        errors.push(FieldError::too_long(path, LENGTH_MAX));
+    }
+    problems(name, dns1123_subdomain(&name.to_lowercase()), path, errors);
+}

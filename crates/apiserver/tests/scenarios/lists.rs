@@ -1,0 +1,97 @@
+//! Pages, selectors, versions.
+
+use serde_json::json;
+
+use crate::support::{CONFIG_MAPS, Got, ask, config_map, pod, send, server};
+
+fn names(got: &serde_json::Value) -> Vec<&str> {
+    got["items"].as_array().unwrap().iter().map(|item| item["metadata"]["name"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_show_one_revision_whatever_is_written_between_them() {
+    let server = server();
+    for name in ["a", "b", "c", "d"] {
+        ask(&server, "POST", CONFIG_MAPS, Some(config_map(name))).await.expect(201);
+    }
+    let first = ask(&server, "GET", &format!("{CONFIG_MAPS}?limit=2"), None).await.expect(200);
+    assert_eq!(names(&first), ["a", "b"]);
+    assert_eq!(first["metadata"]["remainingItemCount"], 2);
+    ask(&server, "DELETE", &format!("{CONFIG_MAPS}/c"), None).await.expect(200);
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("bb"))).await.expect(201);
+    ask(&server, "PATCH", &format!("{CONFIG_MAPS}/d"), Some(json!({"data": {"a": "new"}}))).await.expect(200);
+    let token = first["metadata"]["continue"].as_str().unwrap();
+    let path = format!("{CONFIG_MAPS}?limit=2&continue={token}");
+    let second = ask(&server, "GET", &path, None).await.expect(200);
+    assert_eq!(names(&second), ["c", "d"]);
+    assert_eq!(second["items"][1]["data"]["a"], "b");
+    assert_eq!(second["metadata"]["resourceVersion"], first["metadata"]["resourceVersion"]);
+    server.compact(server.revision());
+    let expired = ask(&server, "GET", &path, None).await.expect(410);
+    assert_eq!(expired["reason"], "Expired");
+    let token = expired["metadata"]["continue"].as_str().unwrap();
+    let rest = ask(&server, "GET", &format!("{CONFIG_MAPS}?limit=9&continue={token}"), None).await.expect(200);
+    assert_eq!(names(&rest), ["bb", "d"], "a list that has expired goes on from the present");
+}
+
+#[tokio::test(start_paused = true)]
+async fn selectors_choose_by_labels_and_fields() {
+    let server = server();
+    let pods = "/api/v1/namespaces/default/pods";
+    for (name, node) in [("a", "n1"), ("b", "n2"), ("c", "n1")] {
+        let mut body = pod(name);
+        body["spec"]["nodeName"] = node.into();
+        body["metadata"]["labels"] = json!({"app": name});
+        ask(&server, "POST", pods, Some(body)).await.expect(201);
+    }
+    let check = async |query: &str, want: &[&str]| {
+        let got = ask(&server, "GET", &format!("{pods}?{query}"), None).await.expect(200);
+        assert_eq!(names(&got), want, "{query}");
+    };
+    check("fieldSelector=spec.nodeName%3Dn1", &["a", "c"]).await;
+    check("fieldSelector=spec.nodeName!%3Dn1", &["b"]).await;
+    check("fieldSelector=metadata.name%3Db", &["b"]).await;
+    check("labelSelector=app+in+(a,b)", &["a", "b"]).await;
+    check("labelSelector=app!%3Da&fieldSelector=spec.nodeName%3Dn1", &["c"]).await;
+    check("labelSelector=!app", &[]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_over_all_namespaces_has_them_in_order() {
+    let server = server();
+    for namespace in ["kube-system", "default", "kube-public"] {
+        let path = format!("/api/v1/namespaces/{namespace}/configmaps");
+        ask(&server, "POST", &path, Some(config_map("a"))).await.expect(201);
+    }
+    let mut token = String::new();
+    let mut seen = Vec::new();
+    loop {
+        let path = format!("/api/v1/configmaps?limit=1&continue={token}");
+        let page = ask(&server, "GET", &path, None).await.expect(200);
+        seen.extend(page["items"].as_array().unwrap().iter().map(|item| item["metadata"]["namespace"].clone()));
+        token = page["metadata"]["continue"].as_str().unwrap_or_default().to_owned();
+        if token.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["default", "kube-public", "kube-system"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_come_in_the_form_that_is_asked_for() {
+    let server = server();
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    let get =
+        async |accept: &str| -> Got { send(&server, "GET", CONFIG_MAPS, &[("accept", accept)], Vec::new()).await };
+    let json = "application/vnd.kubernetes.protobuf, application/json";
+    assert_eq!(get(json).await.expect(200)["kind"], "ConfigMapList", "no protobuf yet, so the next");
+    let table = "application/json;as=Table;v=v1;g=meta.k8s.io, application/json";
+    assert_eq!(get(table).await.expect(200)["kind"], "Table");
+    let partial = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+    let list = get(partial).await.expect(200);
+    assert_eq!(list["kind"], "PartialObjectMetadataList");
+    assert!(list["items"][0].get("data").is_none());
+    let yaml = get("application/yaml").await.expect(200);
+    assert!(yaml.as_str().unwrap().contains("kind: ConfigMapList"), "{yaml}");
+    get("application/vnd.kubernetes.protobuf").await.expect(406);
+}

@@ -1,0 +1,10 @@
+//! What clients see of the server, through `kube::Client` in process and under the paused clock.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
+
+mod bad_input;
+mod deletion;
+mod lists;
+mod support;
+mod watches;
+mod writes;

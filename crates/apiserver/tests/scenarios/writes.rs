@@ -1,0 +1,163 @@
+//! Creates, updates, patches, dry runs, namespaces, definitions.
+
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use serde_json::json;
+
+use crate::support::{CONFIG_MAPS, ask, client, config_map, config_maps, pod, server};
+
+#[tokio::test(start_paused = true)]
+async fn a_kube_client_creates_reads_patches_and_deletes() {
+    use k8s_openapi::api::core::v1::Pod;
+    let server = server();
+    let client = client(&server);
+    let pods: Api<Pod> = Api::default_namespaced(client);
+    let made = pods.create(&PostParams::default(), &serde_json::from_value(pod("a")).unwrap()).await.unwrap();
+    assert_eq!(made.metadata.namespace.as_deref(), Some("default"));
+    assert_eq!(made.metadata.generation, Some(1));
+    assert!(made.metadata.uid.is_some());
+    let status = json!({"status": {"phase": "Running"}});
+    pods.patch_status("a", &PatchParams::default(), &Patch::Merge(status)).await.unwrap();
+    let read = pods.get("a").await.unwrap();
+    assert_eq!(read.status.unwrap().phase.as_deref(), Some("Running"));
+    assert_eq!(read.metadata.generation, Some(1), "a status is no new generation");
+    pods.delete("a", &Default::default()).await.unwrap();
+    assert!(pods.get_opt("a").await.unwrap().is_none(), "a pod without a node goes at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_update_that_changes_nothing_keeps_the_resource_version() {
+    let server = server();
+    let made = ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    let path = format!("{CONFIG_MAPS}/a");
+    let same = ask(&server, "PUT", &path, Some(config_map("a"))).await.expect(200);
+    assert_eq!(same["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+    let patched = ask(&server, "PATCH", &path, Some(json!({"data": {"a": "b"}}))).await.expect(200);
+    assert_eq!(patched, same);
+    let changed = ask(&server, "PATCH", &path, Some(json!({"data": {"a": "c"}}))).await.expect(200);
+    assert_ne!(changed["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_updates_from_one_state_the_second_is_a_conflict() {
+    let server = server();
+    let mut first = ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    let mut second = first.clone();
+    first["data"]["a"] = "1".into();
+    second["data"]["a"] = "2".into();
+    let path = format!("{CONFIG_MAPS}/a");
+    ask(&server, "PUT", &path, Some(first)).await.expect(200);
+    let refused = ask(&server, "PUT", &path, Some(second)).await.expect(409);
+    assert_eq!(refused["reason"], "Conflict");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_answers_as_if_and_writes_nothing() {
+    let server = server();
+    let before = server.revision();
+    let path = format!("{CONFIG_MAPS}?dryRun=All");
+    let answer = ask(&server, "POST", &path, Some(config_map("a"))).await.expect(201);
+    assert!(answer["metadata"]["uid"].is_string());
+    ask(&server, "GET", &format!("{CONFIG_MAPS}/a"), None).await.expect(404);
+    assert_eq!(server.revision(), before);
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    ask(&server, "DELETE", &format!("{CONFIG_MAPS}/a?dryRun=All"), None).await.expect(200);
+    ask(&server, "GET", &format!("{CONFIG_MAPS}/a"), None).await.expect(200);
+    ask(&server, "POST", &path, Some(config_map("a"))).await.expect(409);
+}
+
+#[tokio::test(start_paused = true)]
+async fn generated_names_have_the_prefix_and_differ() {
+    let server = server();
+    let body = json!({"metadata": {"generateName": "web-"}});
+    let mut names = std::collections::BTreeSet::new();
+    for _ in 0..50 {
+        let made = ask(&server, "POST", CONFIG_MAPS, Some(body.clone())).await.expect(201);
+        let name = made["metadata"]["name"].as_str().unwrap().to_owned();
+        assert!(name.starts_with("web-") && name.len() == 9, "{name}");
+        names.insert(name);
+    }
+    assert_eq!(names.len(), 50);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_and_the_rest_are_written_apart() {
+    let server = server();
+    let sets = "/apis/apps/v1/namespaces/default/replicasets";
+    let template = json!({"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}});
+    let set = json!({
+        "metadata": {"name": "a"},
+        "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "a"}}, "template": template},
+        "status": {"replicas": 9},
+    });
+    let made = ask(&server, "POST", sets, Some(set)).await.expect(201);
+    assert_eq!(made["status"]["replicas"], 0, "a create sets no status");
+    let path = format!("{sets}/a");
+    let body = json!({"spec": {"replicas": 3}, "status": {"replicas": 9}});
+    let changed = ask(&server, "PATCH", &path, Some(body.clone())).await.expect(200);
+    assert_eq!((&changed["spec"]["replicas"], &changed["status"]["replicas"]), (&json!(3), &json!(0)));
+    assert_eq!(changed["metadata"]["generation"], 2);
+    let body = json!({"spec": {"replicas": 7}, "status": {"replicas": 9}});
+    let changed = ask(&server, "PATCH", &format!("{path}/status"), Some(body)).await.expect(200);
+    assert_eq!((&changed["spec"]["replicas"], &changed["status"]["replicas"]), (&json!(3), &json!(9)));
+    assert_eq!(changed["metadata"]["generation"], 2, "a status is no new generation");
+    let mut put = changed.clone();
+    put["metadata"]["annotations"] = json!({"note": "x"});
+    let changed = ask(&server, "PUT", &format!("{path}/status"), Some(put)).await.expect(200);
+    assert_eq!(changed["metadata"]["annotations"]["note"], "x", "a status PUT takes the annotations of its body");
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_writers_of_one_object_lose_no_write() {
+    let server = server();
+    let client = client(&server);
+    let maps = config_maps(&client);
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    let writes = (0..32).map(|at| {
+        let maps = maps.clone();
+        tokio::spawn(async move {
+            let patch = Patch::Merge(json!({"data": {format!("k{at}"): "v"}}));
+            maps.patch("a", &PatchParams::default(), &patch).await.unwrap();
+        })
+    });
+    for write in writes.collect::<Vec<_>>() {
+        write.await.unwrap();
+    }
+    let map = maps.get("a").await.unwrap();
+    assert_eq!(map.data["data"].as_object().unwrap().len(), 33);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_custom_resource_is_served_as_soon_as_its_names_are_accepted() {
+    let server = server();
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let definition = json!({
+        "metadata": {"name": "cakes.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "cakes", "singular": "cake", "kind": "Cake", "listKind": "CakeList"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+            }],
+        },
+    });
+    ask(&server, "POST", definitions, Some(definition)).await.expect(201);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    let held = ask(&server, "GET", &format!("{definitions}/cakes.example.com"), None).await.expect(200);
+    let established =
+        held["status"]["conditions"].as_array().unwrap().iter().find(|held| held["type"] == "Established");
+    assert_eq!(established.unwrap()["status"], "True");
+    let cakes = "/apis/example.com/v1/namespaces/default/cakes";
+    let cake = json!({"apiVersion": "example.com/v1", "kind": "Cake", "metadata": {"name": "a"}, "spec": {"size": 1}, "status": {"x": 1}});
+    let made = ask(&server, "POST", cakes, Some(cake)).await.expect(201);
+    assert_eq!((&made["spec"]["size"], &made["status"]), (&json!(1), &json!(null)));
+    let changed = ask(&server, "PATCH", &format!("{cakes}/a"), Some(json!({"spec": {"size": 2}}))).await.expect(200);
+    assert_eq!(changed["metadata"]["generation"], 2);
+    let changed =
+        ask(&server, "PATCH", &format!("{cakes}/a/status"), Some(json!({"status": {"x": 2}}))).await.expect(200);
+    assert_eq!((&changed["metadata"]["generation"], &changed["status"]["x"]), (&json!(2), &json!(2)));
+    ask(&server, "DELETE", &format!("{definitions}/cakes.example.com"), None).await.expect(200);
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    ask(&server, "GET", &format!("{definitions}/cakes.example.com"), None).await.expect(404);
+    assert_eq!(ask(&server, "GET", cakes, None).await.code, 404, "the group is gone with its definition");
+}

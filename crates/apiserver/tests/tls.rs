@@ -1,0 +1,103 @@
+//! The server behind a socket, on the normal clock: certificates, tokens, slow clients.
+
+#![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, PostParams, WatchEvent, WatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use steersman_apiserver::listener::{ListenOptions, Listening};
+use steersman_apiserver::{ApiServer, Options};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+async fn listening() -> (ApiServer, Listening) {
+    let server = ApiServer::new(Options::default());
+    let options = ListenOptions { patience: Duration::from_millis(300), ..ListenOptions::default() };
+    let listening = Listening::start(&server, options).await.unwrap();
+    (server, listening)
+}
+
+async fn client(kubeconfig: &str) -> kube::Client {
+    let kubeconfig = Kubeconfig::from_yaml(kubeconfig).unwrap();
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    kube::Client::try_from(config).unwrap()
+}
+
+#[tokio::test]
+async fn a_client_with_the_kubeconfig_reads_writes_and_watches() {
+    use futures::{StreamExt, TryStreamExt};
+    let (_server, listening) = listening().await;
+    assert!(listening.address().ip().is_loopback());
+    let client = client(&listening.kubeconfig()).await;
+    let maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let mut events = maps.watch(&WatchParams::default(), "0").await.unwrap().boxed();
+    let map = serde_json::from_value(serde_json::json!({"metadata": {"name": "a"}, "data": {"a": "b"}})).unwrap();
+    maps.create(&PostParams::default(), &map).await.unwrap();
+    match events.try_next().await.unwrap() {
+        Some(WatchEvent::Added(map)) => assert_eq!(map.metadata.name.as_deref(), Some("a")),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(client.apiserver_version().await.unwrap().git_version, "v1.37.1");
+}
+
+#[tokio::test]
+async fn a_client_certificate_is_its_user_and_anything_else_is_401() {
+    use base64::Engine;
+    let (_server, listening) = listening().await;
+    let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
+    let certificate = listening.client_certificate("jane", &["dev"]).unwrap();
+    let with = |user: &str| {
+        let token = listening.kubeconfig().lines().last().unwrap().to_owned();
+        listening.kubeconfig().replace(&token, user)
+    };
+    let user = format!(
+        "    client-certificate-data: {}\n    client-key-data: {}",
+        encode(&certificate.certificate_pem),
+        encode(&certificate.key_pem)
+    );
+    let review = serde_json::json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let whoami = || {
+        http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews")
+            .body(review.to_string().into_bytes())
+            .unwrap()
+    };
+    let answer: serde_json::Value = client(&with(&user)).await.request(whoami()).await.unwrap();
+    assert_eq!(answer["status"]["userInfo"]["username"], "jane");
+    assert_eq!(answer["status"]["userInfo"]["groups"][0], "dev");
+    for stranger in ["    token: nope", "    token: "] {
+        let refused = client(&with(stranger)).await.request::<serde_json::Value>(whoami()).await.unwrap_err();
+        assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_get_on_is_dropped() {
+    let (_server, listening) = listening().await;
+    let mut silent = tokio::net::TcpStream::connect(listening.address()).await.unwrap();
+    let mut byte = [0];
+    let read = tokio::time::timeout(Duration::from_secs(5), silent.read(&mut byte)).await;
+    assert!(matches!(read, Ok(Ok(0) | Err(_))), "a handshake that never starts");
+    let mut noise = tokio::net::TcpStream::connect(listening.address()).await.unwrap();
+    noise.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    let mut rest = Vec::new();
+    let read = tokio::time::timeout(Duration::from_secs(5), noise.read_to_end(&mut rest)).await;
+    assert!(read.is_ok(), "no TLS at all");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_kubeconfig_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_server, listening) = listening().await;
+    let folder = std::env::temp_dir().join(format!("steersman-kubeconfig-{}", listening.address().port()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = folder.join("config");
+    std::fs::write(&path, "old").unwrap();
+    listening.write_kubeconfig(&path).unwrap();
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(mode, 0o600);
+    assert_eq!(text, listening.kubeconfig());
+}

@@ -1,0 +1,33 @@
+//! Why a scenario did not hold.
+
+use std::fmt;
+
+/// Why a scenario did not hold, in words that show the world.
+pub struct Failure(String);
+
+// === impl Failure ===
+
+impl Failure {
+    /// A failure in these words.
+    pub fn new(text: impl fmt::Display) -> Self {
+        Self(text.to_string())
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let mut text = error.to_string();
+        let mut cause = error.source();
+        while let Some(error) = cause {
+            text = format!("{text}: {error}");
+            cause = error.source();
+        }
+        Self(text)
+    }
+}
+
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

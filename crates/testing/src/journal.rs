@@ -1,0 +1,152 @@
+//! What the controllers asked the server to change.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use http::{Method, Uri};
+use parking_lot::Mutex;
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verb {
+    /// Reads one object.
+    Get,
+    /// Reads a collection.
+    List,
+    /// Follows a collection.
+    Watch,
+    /// Makes an object.
+    Create,
+    /// Replaces an object.
+    Update,
+    /// Changes an object.
+    Patch,
+    /// Removes an object.
+    Delete,
+    /// Removes a collection.
+    DeleteCollection,
+}
+
+/// One request that changes something.
+#[derive(Clone, Debug)]
+pub struct Write {
+    /// What it does.
+    pub verb: Verb,
+    /// To what: plural name, and the subresource behind a slash.
+    pub resource: String,
+    /// Where: the path.
+    pub path: String,
+}
+
+/// The writes of a cluster's controllers: how many there were, and the last ones.
+#[derive(Debug, Default)]
+pub(crate) struct Journal(Mutex<Entries>);
+
+#[derive(Debug, Default)]
+struct Entries {
+    count: u64,
+    last: VecDeque<Write>,
+}
+
+/// What a request is about, read off its method and path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct About {
+    pub(crate) verb: Verb,
+    pub(crate) resource: String,
+}
+
+/// Enough to see how it came to a failure.
+const LAST_MAX: usize = 20;
+
+// === impl Journal ===
+
+impl Journal {
+    pub(crate) fn note(&self, about: &About, uri: &Uri) {
+        let is_write = !matches!(about.verb, Verb::Get | Verb::List | Verb::Watch);
+        // Heartbeats go on for ever.
+        if !is_write || about.resource == "leases" {
+            return;
+        }
+        let mut entries = self.0.lock();
+        entries.count += 1;
+        if entries.last.len() == LAST_MAX {
+            entries.last.pop_front();
+        }
+        entries.last.push_back(Write {
+            verb: about.verb,
+            resource: about.resource.clone(),
+            path: uri.path().to_owned(),
+        });
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.0.lock().count
+    }
+
+    pub(crate) fn last(&self) -> Vec<Write> {
+        self.0.lock().last.iter().cloned().collect()
+    }
+}
+
+impl fmt::Display for Write {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} {}", self.verb, self.path)
+    }
+}
+
+// === impl About ===
+
+impl About {
+    /// `None` for paths that are about no resource, such as discovery.
+    pub(crate) fn request(method: &Method, uri: &Uri) -> Option<Self> {
+        let mut parts = uri.path().split('/').filter(|part| !part.is_empty());
+        match parts.next()? {
+            "api" => drop(parts.next()?),
+            "apis" => drop((parts.next()?, parts.next()?)),
+            _ => return None,
+        }
+        let mut rest: Vec<&str> = parts.collect();
+        // `namespaces/x/pods` is about pods; `namespaces/x` and its two subresources are about the namespace.
+        if rest.len() > 2 && rest[0] == "namespaces" && !matches!(rest[2], "status" | "finalize") {
+            rest.drain(..2);
+        }
+        let (plural, name, subresource) = (rest.first()?, rest.get(1), rest.get(2));
+        let watches = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true" || pair == "watch=1"));
+        let verb = match (method, name) {
+            (&Method::GET, None) if watches => Verb::Watch,
+            (&Method::GET, None) => Verb::List,
+            (&Method::GET, Some(_)) => Verb::Get,
+            (&Method::POST, _) => Verb::Create,
+            (&Method::PUT, _) => Verb::Update,
+            (&Method::PATCH, _) => Verb::Patch,
+            (&Method::DELETE, None) => Verb::DeleteCollection,
+            (&Method::DELETE, Some(_)) => Verb::Delete,
+            _ => return None,
+        };
+        let resource = subresource.map_or_else(|| (*plural).to_owned(), |sub| format!("{plural}/{sub}"));
+        Some(Self { verb, resource })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_tells_what_it_is_about() {
+        let check = |method: Method, uri: &str, want: Option<(Verb, &str)>| {
+            let got = About::request(&method, &uri.parse().unwrap());
+            assert_eq!(got, want.map(|(verb, resource)| About { verb, resource: resource.into() }), "{method} {uri}");
+        };
+        check(Method::GET, "/api/v1/pods?watch=true", Some((Verb::Watch, "pods")));
+        check(Method::GET, "/api/v1/namespaces/a/pods?limit=5", Some((Verb::List, "pods")));
+        check(Method::GET, "/api/v1/namespaces/a", Some((Verb::Get, "namespaces")));
+        check(Method::PUT, "/api/v1/namespaces/a/finalize", Some((Verb::Update, "namespaces/finalize")));
+        check(Method::POST, "/api/v1/namespaces/a/pods/b/binding", Some((Verb::Create, "pods/binding")));
+        check(Method::PUT, "/apis/apps/v1/namespaces/a/replicasets/b/status", Some((Verb::Update, "replicasets/status")));
+        check(Method::DELETE, "/apis/apps/v1/namespaces/a/replicasets", Some((Verb::DeleteCollection, "replicasets")));
+        check(Method::PATCH, "/api/v1/nodes/n", Some((Verb::Patch, "nodes")));
+        check(Method::GET, "/apis", None);
+        check(Method::GET, "/version", None);
+    }
+}
