@@ -43,6 +43,8 @@ pub use pod::update::{validate_ephemeral_containers, validate_pod_status};
 pub struct Rules {
     /// What its objects may be called.
     pub name: NameRule,
+    /// Whether an update checks all of the metadata that a create checks.
+    pub rechecks_meta: bool,
     /// Fills in what the object leaves open and the schema does not say.
     pub default: fn(&mut Value),
     /// What a create or an update does to the object before it is validated: fields that users do not set, are kept from
@@ -62,7 +64,7 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
         "autoscaling" | "policy" | "coordination.k8s.io" | "scheduling.k8s.io" | "node.k8s.io" => {
             policy::rules(group, kind)
         }
-        "events.k8s.io" => core::rules(kind),
+        "events.k8s.io" => core::event_rules(kind),
         "networking.k8s.io" | "discovery.k8s.io" => networking::rules(kind),
         "storage.k8s.io" => storage::rules(kind),
         "rbac.authorization.k8s.io" | "apiextensions.k8s.io" | "admissionregistration.k8s.io" => {
@@ -96,11 +98,26 @@ pub fn validate(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Ve
         return errors;
     }
     let rules = rules(group, kind);
-    validate_meta(new, old, rules.map_or(NameRule::default(), |rules| rules.name), &mut errors);
+    let name_rule = rules.map_or(NameRule::default(), |rules| rules.name);
+    validate_meta(new, old, name_rule, &mut errors);
+    if old.is_some() && rules.is_some_and(|rules| rules.rechecks_meta) {
+        validate_meta(new, None, name_rule, &mut errors);
+    }
     if let Some(rules) = rules {
         (rules.validate)(new, old, &mut errors);
     }
-    errors
+    without_repeats(errors)
+}
+
+/// Upstream says the same thing once.
+fn without_repeats(errors: Vec<FieldError>) -> Vec<FieldError> {
+    let mut once: Vec<FieldError> = Vec::with_capacity(errors.len());
+    for error in errors {
+        if !once.contains(&error) {
+            once.push(error);
+        }
+    }
+    once
 }
 
 /// All that is wrong with a changed status: the object's metadata, then what its kind checks.
@@ -122,7 +139,12 @@ pub fn validate_status(group: &str, kind: &str, new: &Value, old: &Value) -> Vec
 impl Rules {
     /// The rules of a kind about which only the name is special.
     const fn named(name: NameRule) -> Self {
-        Self { name, default: |_| (), prepare: |_, _| (), validate: |_, _, _| () }
+        Self { name, rechecks_meta: false, default: |_| (), prepare: |_, _| (), validate: |_, _, _| () }
+    }
+
+    const fn rechecked(mut self) -> Self {
+        self.rechecks_meta = true;
+        self
     }
 
     const fn defaulted(mut self, default: fn(&mut Value)) -> Self {

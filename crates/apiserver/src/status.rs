@@ -128,7 +128,7 @@ impl Status {
     /// 405 of a resource that is there, but takes no such verb at this path.
     #[must_use]
     pub fn method_not_supported(target: GroupResource<'_>, action: &str) -> Self {
-        Self::new(405, "MethodNotAllowed", format!("{action} is not supported on resources of kind {target:?}"))
+        Self::new(405, "MethodNotAllowed", format!("{action} is not supported on resources of kind \"{target}\""))
             .about(target, "")
     }
 

@@ -30,8 +30,11 @@ embedded! {
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
     for lost in 1..=3 {
-        let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).start().await?;
-        cluster.faults().on(Verb::Create, "pods").nth(lost).lose_reply();
+        // The cache lags, so that it cannot tell by chance what became of the create.
+        let faults = Faults::default();
+        faults.on(Verb::Watch, "pods").happens(Fault::Lag(Duration::from_secs(1)));
+        faults.on(Verb::Create, "pods").nth(lost).lose_reply();
+        let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).faults(&faults).start().await?;
         let web = cluster.create(objects::replica_set("web", 3)).await?;
         cluster.settle().await?;
         cluster.pods_of(&web).until_count(3).await?;

@@ -290,7 +290,7 @@ impl Shared {
         }
         let (reached, ended) = match advance {
             Some(advance) => (advance.reached.cloned(), advance.ended),
-            None => (tracked.reached(resource), &[] as &[Uid]),
+            None => (tracked.reached(resource), Some(&[] as &[Uid])),
         };
         wakes.extend(state.advanced(resource, reached.as_ref(), ended, tracked));
         drop(entries);

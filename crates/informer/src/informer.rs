@@ -30,6 +30,7 @@ use steersman_base::{ObjectKey, ResourceVersion, Uid};
 use steersman_model::View;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
+use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
 pub use self::sink::InformerSink;
@@ -132,7 +133,8 @@ struct Shared<V> {
 struct Told {
     list: Option<ListInfo>,
     went_back: bool,
-    ended: Vec<Uid>,
+    /// `None` if nobody wanted to know when the batch began.
+    ended: Option<Vec<Uid>>,
 }
 
 // === impl SharedInformer ===
@@ -189,13 +191,27 @@ impl<V: View> SharedInformer<V> {
     }
 
     /// Finds objects by what `keys` reads off them: `None`, one key or several. Objects that are there already are
-    /// found too. Every call makes an index of its own: keep the handle.
+    /// found too. Every call makes an index of its own: keep the handle, or share one by
+    /// [name](SharedInformer::index_named).
+    ///
+    /// `keys` runs while readers wait, so it must be quick and must not read the store itself. If it panics, the object
+    /// is not in the index, and the panic is logged.
     pub fn index<K, I>(&self, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
     where
         K: std::hash::Hash + Eq + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
     {
         self.0.store.index(keys)
+    }
+
+    /// As [`index`](SharedInformer::index), made once for everybody who asks for this name with keys of this type: the
+    /// function of the first one counts.
+    pub fn index_named<K, I>(&self, name: &'static str, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
+    where
+        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        I: IntoIterator<Item = K>,
+    {
+        self.0.store.index_named(name, keys)
     }
 
     /// The version the store shows, bookmarks included; `None` before the first list.
@@ -287,7 +303,9 @@ impl<V: View> SharedInformer<V> {
                 told = self.0.fifo.pop(usize::MAX, |popped| Ok::<_, std::convert::Infallible>(self.take_in(popped))) => told,
             };
             let Ok(told) = told;
-            self.0.store.announce(told.list.as_ref(), told.went_back, &told.ended);
+            // A source on another thread may keep this up for long; others want the thread too.
+            consume_budget().await;
+            self.0.store.announce(told.list.as_ref(), told.went_back, told.ended.as_deref());
         }
     }
 
@@ -321,7 +339,7 @@ impl<V: View> SharedInformer<V> {
         if let Some(metrics) = &shared.metrics {
             metrics.took_in(popped.reached.as_ref());
         }
-        let ended = if is_watched { applied.iter().filter_map(Applied::ended).cloned().collect() } else { Vec::new() };
+        let ended = is_watched.then(|| applied.iter().filter_map(Applied::ended).cloned().collect());
         Told { list: popped.list.take(), went_back, ended }
     }
 
@@ -364,16 +382,6 @@ impl<V: View> Change<V> {
         match self {
             Self::Added { new, .. } | Self::Updated { new, .. } => new,
             Self::Deleted { last, .. } => last,
-        }
-    }
-
-    /// What the subscriber saw before, if it had seen the object.
-    #[must_use]
-    pub fn old(&self) -> Option<&Arc<V>> {
-        match self {
-            Self::Added { .. } => None,
-            Self::Updated { old, .. } => Some(old),
-            Self::Deleted { last, .. } => Some(last),
         }
     }
 

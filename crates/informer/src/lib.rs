@@ -1,4 +1,39 @@
-//! Reflector → delta FIFO → indexed store → subscribers.
+//! Reflector → delta FIFO → indexed store → subscribers: what controllers know of a cluster.
+//!
+//! ```no_run
+//! use steersman_informer::{Change, InformerFactory};
+//! use steersman_model::{PodView, View};
+//!
+//! # async fn example(client: kube::Client) -> Result<(), steersman_informer::NotSynced> {
+//! let factory = InformerFactory::new(client);
+//! let pods = factory.informer::<PodView>();                       // the same informer for every caller
+//! let by_owner = pods.index(|pod: &PodView| pod.meta().controller().map(|owner| owner.uid.clone()));
+//! let _subscription = pods.subscribe(|change: &Change<PodView>| println!("{change:?}"));
+//! factory.start();                                                // after all have declared what they need
+//! factory.synced().await?;                                        // the error names what is missing
+//!
+//! if let Some(web) = pods.lister().namespace("default").get("web-1") {
+//!     let siblings = by_owner.get(&web.meta().controller().map(|owner| owner.uid.clone()).unwrap_or_default());
+//!     println!("{} and {} more, as of {:?}", web.meta().name, siblings.len(), pods.reached());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`factory`] | [`InformerFactory`]: one informer for everybody who needs the same |
+//! | [`informer`] | [`SharedInformer`], [`Change`], [`Subscription`]: the guarantees for subscribers |
+//! | [`store`] | objects by key, indexes, waiting for a version |
+//! | [`lister`] | reading a store by key, namespace, selector |
+//! | [`delta_fifo`] | what happened to each object since the store last looked |
+//! | [`consistency`] | read your own writes |
+//! | [`meta_source`] | any informer read as metadata |
+//! | [`typed`] | whole typed objects as views |
+//! | [`reflector`] | list, watch, resume, back off |
+//! | [`wire`] | lists and watches as bytes |
+//! | [`sink`] | the seam between reflector and delta FIFO |
+//! | [`metrics`] | what is counted, under upstream's names |
 
 pub mod consistency;
 pub mod delta_fifo;

@@ -13,10 +13,11 @@
 //!    at its timeout (drawn from 5 to 10 minutes) starts again at once; one that ends within a second and without an event
 //!    counts as a failure.
 //! 6. **Silence is noticed.** Who is dead is noticed by the connection in under a minute: HTTP/2 pings (30 s, and 15 s for the
-//!    answer), or TCP keep-alive and `TCP_USER_TIMEOUT` (see the connector in the runtime crate). Who is alive and silent is
-//!    noticed here: an answer or a list that stands still for 55 s is given up; so is a watch without a byte for 90 s, once the
-//!    server has shown that it sends bookmarks, which it does every minute; and any watch that is silent for half a minute
-//!    beyond the timeout that it was given.
+//!    answer), or TCP keep-alive and `TCP_USER_TIMEOUT` (see the connector in the runtime crate). Who is alive and stands
+//!    still is noticed here: a request without an answer, or a list without progress, is given up after 55 s; a watch half a
+//!    minute after the timeout that it was given. Sooner would be wrong: a watch on which nothing happens *is* silent, and
+//!    bookmarks, though usual every minute, are promised by nobody (kube-apiserver 1.37 sends none while it has nothing new to
+//!    say). Who knows better sets [`ReflectorOptions::watch_patience`].
 //! 7. **Never in the way.** A resource that is forbidden or does not exist is asked for again with the same back-off, and
 //!    told through [`Reflector::state`]; nobody else waits for it.
 //! 8. **A relist is cheap.** Objects whose uid and version are known keep their allocation, and are not even decoded.
@@ -66,8 +67,9 @@ pub struct ReflectorOptions {
     pub watch_timeout: RangeInclusive<Duration>,
     /// How long an answer, or a list in progress, may stand still.
     pub list_patience: Duration,
-    /// How long a watch may be without a byte, if the server is known to send bookmarks.
-    pub watch_patience: Duration,
+    /// How long a watch may be without a byte, for servers that are known to send bookmarks in time; `None` waits for its
+    /// timeout.
+    pub watch_patience: Option<Duration>,
     /// Seed of all chance, so that a run can be repeated; `None` takes a random one.
     pub seed: Option<u64>,
     /// Who counts.
@@ -123,8 +125,6 @@ pub struct Problem {
 const WATCH_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(300)..=Duration::from_secs(600);
 /// A page takes a second; a server that says nothing for this long will not. Under a minute, as people wait for it.
 const LIST_PATIENCE: Duration = Duration::from_secs(55);
-/// Bookmarks come every minute (kube-apiserver's `defaultBookmarkFrequency`); half as long again is too late.
-const WATCH_PATIENCE: Duration = Duration::from_secs(90);
 
 // === impl Reflector ===
 
@@ -163,7 +163,7 @@ impl Default for ReflectorOptions {
             lists: Lists::default(),
             watch_timeout: WATCH_TIMEOUT,
             list_patience: LIST_PATIENCE,
-            watch_patience: WATCH_PATIENCE,
+            watch_patience: None,
             seed: None,
             metrics: Arc::new(NoMetrics),
         }

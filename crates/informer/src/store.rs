@@ -17,6 +17,7 @@ mod slots;
 mod tests;
 mod wait;
 
+use std::any::TypeId;
 use std::fmt;
 use std::sync::Arc;
 
@@ -37,12 +38,16 @@ use crate::keyed_queue::KeyRef;
 /// See the module. Written by one task only, read by any.
 pub struct Store<V> {
     inner: RwLock<Inner<V>>,
-    /// Held by whoever changes objects or adds an index, so that a list can be built beside what readers see.
-    writer: Mutex<()>,
+    /// Held by whoever changes objects or adds an index, so that a list can be built beside what readers see. The
+    /// indexes that have a name, by type of key and place.
+    writer: Mutex<Vec<NamedIndex>>,
     /// Goes up with every batch: what waiters wait on.
     batches: watch::Sender<u64>,
     watchers: Mutex<Vec<std::sync::Weak<dyn Watcher>>>,
 }
+
+/// An index with a name: name and type of key, and its place.
+type NamedIndex = ((&'static str, TypeId), usize);
 
 /// What readers see.
 pub(crate) struct Inner<V> {
@@ -72,7 +77,7 @@ impl<V: View> Store<V> {
     pub fn new() -> Self {
         Self {
             inner: RwLock::new(Inner::new(Vec::new(), 0)),
-            writer: Mutex::new(()),
+            writer: Mutex::new(Vec::new()),
             batches: watch::Sender::new(0),
             watchers: Mutex::new(Vec::new()),
         }
@@ -113,15 +118,42 @@ impl<V: View> Store<V> {
         self.inner.read().reached.clone()
     }
 
-    /// Adds an index: every object is found under each key that `keys` gives for it, those that are there included.
-    ///
-    /// A `keys` that panics gives no keys for that object; the panic is logged.
+    /// See [`SharedInformer::index`](crate::SharedInformer::index).
     pub fn index<K, I>(self: &Arc<Self>, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
     where
         K: std::hash::Hash + Eq + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
     {
         let _writer = self.writer.lock();
+        self.add_index(keys)
+    }
+
+    /// See [`SharedInformer::index_named`](crate::SharedInformer::index_named).
+    pub fn index_named<K, I>(
+        self: &Arc<Self>,
+        name: &'static str,
+        keys: impl Fn(&V) -> I + Send + Sync + 'static,
+    ) -> Index<K, V>
+    where
+        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        I: IntoIterator<Item = K>,
+    {
+        let mut named = self.writer.lock();
+        let id = (name, TypeId::of::<K>());
+        if let Some((_, at)) = named.iter().find(|(other, _)| *other == id) {
+            return Index::new(Arc::clone(self), *at);
+        }
+        let index = self.add_index(keys);
+        named.push((id, index.place()));
+        index
+    }
+
+    /// The writer's lock is held.
+    fn add_index<K, I>(self: &Arc<Self>, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
+    where
+        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        I: IntoIterator<Item = K>,
+    {
         let mut table = IndexTable::new(Arc::new(move |object: &V, into: &mut Vec<K>| into.extend(keys(object))));
         let snapshot = self.inner.read().slots.clone();
         snapshot.each(|slot, object| table.put(slot, None, object));

@@ -172,11 +172,8 @@ impl Connection {
     /// # Errors
     /// [`ConnectError::Unreachable`] or [`ConnectError::Unauthorized`].
     pub async fn check_reachable(&self, client: &Client) -> Result<(), ConnectError> {
-        let unreachable = |problem: String| ConnectError::Unreachable {
-            server: self.server(),
-            origin: self.origin.clone(),
-            problem,
-        };
+        let unreachable =
+            |problem: String| ConnectError::Unreachable { server: self.server(), origin: self.origin.clone(), problem };
         let request = Request::get("/version").body(Body::empty()).map_err(|error| unreachable(error.to_string()))?;
         let answer = tokio::time::timeout(PROBE_WAIT, client.send(request)).await;
         match answer {

@@ -15,7 +15,7 @@ use steersman_base::{Clock, ObjectKey, Uid};
 use steersman_informer::consistency::{Book, Verdict};
 use steersman_informer::{Change, InformerFactory, SharedInformer, Subscription};
 use steersman_model::{Kind, View};
-use steersman_workqueue::{Held, PrometheusMetrics, Priority, Queue, QueueOptions, Shutdown};
+use steersman_workqueue::{Held, Priority, PrometheusMetrics, Queue, QueueOptions, Shutdown};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;

@@ -21,8 +21,8 @@ pub mod reconcile;
 pub mod writer;
 
 pub use controller::{BuildContext, Controller};
-pub use manager::{Inspection, Manager, ManagerOptions};
 pub use descriptor::Descriptor;
+pub use manager::{Inspection, Manager, ManagerOptions};
 pub use reason::Reason;
 pub use reconcile::{Action, Context, Error, Freshness, Reconciler};
 pub use writer::{Propagation, WriteError, Writer, Written};

@@ -243,7 +243,8 @@ impl Behalf<'_> {
         let path = resource.object_path(&key);
         let book = &self.writer.shared.book;
         tracing::info!(%resource, object = %key, reason = why.code(), "delete: {why}");
-        let outcome = self.writer.send(request(Method::DELETE, path, "application/json", body.to_string().into())?).await;
+        let outcome =
+            self.writer.send(request(Method::DELETE, path, "application/json", body.to_string().into())?).await;
         match outcome {
             Ok(_) => book.deleted(&self.owner.uid, resource, key, object.uid.clone()),
             Err(WriteError::Unknown(_)) => book.unknown(&self.owner.uid, resource),
@@ -282,12 +283,7 @@ impl Behalf<'_> {
     }
 }
 
-fn request(
-    method: Method,
-    path: String,
-    content: &'static str,
-    body: Vec<u8>,
-) -> Result<Request<Body>, WriteError> {
+fn request(method: Method, path: String, content: &'static str, body: Vec<u8>) -> Result<Request<Body>, WriteError> {
     Request::builder()
         .method(method)
         .uri(path)

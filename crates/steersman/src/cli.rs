@@ -1,12 +1,15 @@
 //! The command line.
 
 use std::ffi::OsString;
+use std::future::Future;
 use std::process::ExitCode;
 
-use clap::Command;
+use clap::{Arg, ArgAction, Command};
 
 mod controller_manager;
 mod selection;
+mod signals;
+mod up;
 
 /// Why a command could not do what it was asked for: one sentence that says what to change.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +28,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match matches.subcommand() {
         Some(("controller-manager", matches)) => controller_manager::run(matches),
+        Some(("up", matches)) => up::run(matches),
         _ => unreachable!("clap asks for a subcommand it knows"),
     };
     match outcome {
@@ -43,4 +47,18 @@ fn command() -> Command {
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(controller_manager::command())
+        .subcommand(up::command())
+}
+
+/// A flag that takes a value; given twice, the last one counts, as with Go's flags.
+fn flag(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).help(help).action(ArgAction::Set).overrides_with(name)
+}
+
+fn block_on(work: impl Future<Output = Result<(), CommandError>>) -> Result<(), CommandError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| CommandError(format!("cannot start: {error}")))?;
+    runtime.block_on(work)
 }

@@ -1,6 +1,7 @@
 //! What runs to an end: Jobs and CronJobs.
 
 mod cron_job;
+mod index;
 mod job;
 mod schedule;
 mod status;

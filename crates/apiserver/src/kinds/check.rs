@@ -35,7 +35,7 @@ pub(super) fn non_negative(value: &Value, path: &Path, errors: &mut Errors) {
 /// A number must be greater than 0.
 pub(super) fn positive(value: &Value, path: &Path, errors: &mut Errors) {
     if number(value) <= 0 {
-        errors.push(FieldError::invalid(path, number(value), "must be greater than 0"));
+        errors.push(FieldError::invalid(path, number(value), "must be greater than zero"));
     }
 }
 
@@ -82,6 +82,47 @@ pub(super) fn port_name(name: &str) -> Problems {
     unless(!name.contains("--"), "must not contain consecutive hyphens");
     unless(!name.starts_with('-') && !name.ends_with('-'), "must not begin or end with a hyphen");
     problems
+}
+
+/// A DNS-1123 subdomain whose labels may have underscores: `IsDNS1123SubdomainWithUnderscore`.
+pub(super) fn subdomain_with_underscore(name: &str) -> Problems {
+    let edge = |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_');
+    let good = |label: &str| {
+        let label = label.strip_prefix('_').unwrap_or(label).as_bytes();
+        edge(label.first()) && edge(label.last()) && label.iter().all(|byte| inner(*byte))
+    };
+    let mut problems = Problems::new();
+    if name.len() > validation::DNS_SUBDOMAIN_LENGTH_MAX {
+        problems.push("must be no more than 253 characters".to_owned());
+    }
+    if !name.split('.').all(good) {
+        problems.push(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '_', '-' or '.', and \
+             must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
+             '_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?(\\._?[a-z0-9]([-_a-z0-9]*[a-z0-9])?)*')"
+                .to_owned(),
+        );
+    }
+    problems
+}
+
+/// A path that starts with a domain: `IsDomainPrefixedPath`.
+pub(super) fn domain_prefixed_path(value: &str, path: &Path, errors: &mut Errors) {
+    if value.is_empty() {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    let Some((host, rest)) = value.split_once('/').filter(|(host, rest)| !host.is_empty() && !rest.is_empty()) else {
+        errors.push(FieldError::invalid(path, value, "must be a domain-prefixed path (such as \"acme.io/foo\")"));
+        return;
+    };
+    problems(host, validation::dns1123_subdomain(host), path, errors);
+    let known = |c: char| c.is_ascii_alphanumeric() || "/-._~%!$&'()*+,;=:".contains(c);
+    if !rest.chars().all(known) {
+        let problem = "Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')";
+        errors.push(FieldError::invalid(path, rest, problem));
+    }
 }
 
 /// The key of a config map or secret: `IsConfigMapKey`.
@@ -186,6 +227,20 @@ pub(super) fn immutable(new: &Value, old: &Value, path: &Path, errors: &mut Erro
     }
 }
 
+/// A plain string that must not change: not a pointer in Go, so that none is shown as `""`.
+pub(super) fn immutable_text(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
+    if text(new) != text(old) {
+        errors.push(FieldError::invalid(path, text(new), IMMUTABLE));
+    }
+}
+
+/// A field that must not change, where upstream checks that declaratively and shows no value.
+pub(super) fn immutable_unshown(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
+    if !same(new, old) {
+        errors.push(FieldError::invalid(path, Value::Null, IMMUTABLE));
+    }
+}
+
 /// Shows a value as Go prints a struct: these keys first, in this order.
 pub(super) fn ordered(value: &Value, keys: &[&str]) -> Shown {
     Shown::Text(ordered_text(value, keys))
@@ -227,7 +282,10 @@ pub(super) fn percent(value: &Value) -> Option<i64> {
 
 /// The number of an int-or-percent, whichever it is.
 pub(super) fn number_of(value: &Value) -> i64 {
-    percent(value).unwrap_or_else(|| number(value))
+    match value {
+        Value::String(text) => text.strip_suffix('%').unwrap_or(text).parse().unwrap_or_default(),
+        other => number(other),
+    }
 }
 
 /// A quantity, if it is one.

@@ -7,7 +7,9 @@ mod namespace;
 mod node;
 mod quota;
 
-use super::json::{is_empty, items, set, text};
+use serde_json::{Value, json};
+
+use super::json::{copy, is_empty, items, set};
 use super::{NameRule, Rules, pod, service, storage, workload};
 
 /// The rules of a kind of the core group.
@@ -32,12 +34,21 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     })
 }
 
+/// The rules of a kind of the group `events.k8s.io`.
+pub(super) fn event_rules(kind: &str) -> Option<&'static Rules> {
+    (kind == "Event").then_some(&event::NEW_EVENT)
+}
+
 /// A service account refers to secrets of its namespace, by name alone.
 static SERVICE_ACCOUNT: Rules = Rules::named(NameRule::Subdomain).prepared(|account, _| {
     if is_empty(&account["secrets"]) {
         return;
     }
-    let names = items(&account["secrets"]).iter().map(|secret| text(&secret["name"]));
-    let secrets: Vec<_> = names.map(|name| serde_json::json!({ "name": name })).collect();
+    let only_name = |secret: &Value| {
+        let mut only = json!({});
+        copy(&mut only, secret, "name");
+        only
+    };
+    let secrets: Vec<_> = items(&account["secrets"]).iter().map(only_name).collect();
     set(account, "secrets", secrets);
 });

@@ -21,10 +21,6 @@ pub enum NameRule {
     Label1035,
     /// Whatever fits between two slashes.
     PathSegment,
-    /// A DNS-1123 subdomain that leaves room for what a controller appends: CronJob, no more than 52.
-    CronJob,
-    /// Not checked here: the kind has a rule of its own.
-    Any,
 }
 
 /// Checks the metadata of an object that is created, or its change if there is an old one.
@@ -193,20 +189,11 @@ impl NameRule {
     /// What is wrong with a name.
     #[must_use]
     pub fn problems(self, name: &str) -> Problems {
-        /// A job of a cron job is named after it with `-` and ten digits, and must fit into a label.
-        const CRON_JOB_NAME_LENGTH_MAX: usize = 52;
         match self {
             Self::Subdomain => validation::dns1123_subdomain(name),
             Self::Label => validation::dns1123_label(name),
             Self::Label1035 => validation::dns1035_label(name),
             Self::PathSegment => validation::path_segment(name),
-            Self::CronJob if name.len() > CRON_JOB_NAME_LENGTH_MAX => {
-                let mut problems = validation::dns1123_subdomain(name);
-                problems.push("must be no more than 52 characters".to_owned());
-                problems
-            }
-            Self::CronJob => validation::dns1123_subdomain(name),
-            Self::Any => Problems::new(),
         }
     }
 }

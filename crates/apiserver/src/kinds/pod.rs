@@ -15,13 +15,13 @@ mod volumes;
 use super::{NameRule, Rules};
 
 /// Pod.
-pub(super) static POD: Rules = Rules::named(NameRule::Subdomain)
-    .defaulted(defaults::pod)
-    .prepared(prepare::pod)
-    .validated(|new, old, errors| match old {
-        None => validation::create(new, errors),
-        Some(old) => update::pod(new, old, errors),
-    });
+pub(super) static POD: Rules =
+    Rules::named(NameRule::Subdomain).rechecked().defaulted(defaults::pod).prepared(prepare::pod).validated(
+        |new, old, errors| match old {
+            None => validation::create(new, errors),
+            Some(old) => update::pod(new, old, errors),
+        },
+    );
 
 /// PodTemplate.
 pub(super) static POD_TEMPLATE: Rules =

@@ -6,7 +6,8 @@ use serde_json::Value;
 use steersman_base::validation::{dns1123_label, path_segment};
 
 use super::check::{self, Errors, forbid_if, one_of, one_of_if_set, problems};
-use super::json::{default_to, is_empty, is_set, number, same, text};
+use super::json::{default_to, is_empty, is_set, items, number, same, text};
+use super::pod::resources::overhead;
 use super::pod::validation::tolerations;
 use super::{NameRule, Rules, go};
 use crate::field::{FieldError, Path};
@@ -24,7 +25,7 @@ pub(super) fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
 }
 
 /// Follows `pkg/apis/policy/validation/validation.go`.
-static BUDGET: Rules = Rules::named(NameRule::Subdomain).validated(|new, _, errors| {
+static BUDGET: Rules = Rules::named(NameRule::PathSegment).validated(|new, _, errors| {
     let (spec, path) = (&new["spec"], Path::new("spec"));
     if is_set(&spec["minAvailable"]) && is_set(&spec["maxUnavailable"]) {
         let shown = go::show("PodDisruptionBudgetSpec", spec);
@@ -49,7 +50,10 @@ static BUDGET: Rules = Rules::named(NameRule::Subdomain).validated(|new, _, erro
 static LEASE: Rules = Rules::named(NameRule::Subdomain).validated(|new, _, errors| {
     let (spec, path) = (&new["spec"], Path::new("spec"));
     if is_set(&spec["leaseDurationSeconds"]) {
-        check::positive(&spec["leaseDurationSeconds"], &path.child("leaseDurationSeconds"), errors);
+        let (seconds, at) = (number(&spec["leaseDurationSeconds"]), path.child("leaseDurationSeconds"));
+        if seconds <= 0 {
+            errors.push(FieldError::invalid(&at, seconds, "must be greater than 0"));
+        }
     }
     check::non_negative(&spec["leaseTransitions"], &path.child("leaseTransitions"), errors);
     forbid_if(
@@ -101,10 +105,26 @@ fn priority_class(class: &Value, errors: &mut Errors) {
 /// Follows `pkg/apis/node/validation/validation.go`.
 static RUNTIME_CLASS: Rules = Rules::named(NameRule::Subdomain).validated(|new, old, errors| {
     let (handler, path) = (text(&new["handler"]), Path::new("handler"));
-    problems(handler, dns1123_label(handler), &path, errors);
+    if handler.is_empty() {
+        errors.push(FieldError::required(&path, ""));
+    } else {
+        // Checked declaratively upstream, which counts bytes.
+        let wrong = dns1123_label(handler).into_iter().map(|problem| problem.replace("63 characters", "63 bytes"));
+        problems(handler, wrong.collect(), &path, errors);
+    }
+    if is_set(&new["overhead"]) {
+        overhead(&new["overhead"]["podFixed"], &Path::new("overhead"), errors);
+    }
     let scheduling = Path::new("scheduling");
     check::labels(&new["scheduling"]["nodeSelector"], &scheduling.child("nodeSelector"), errors);
-    tolerations(&new["scheduling"]["tolerations"], &scheduling.child("tolerations"), errors);
+    let at = scheduling.child("tolerations");
+    let given = items(&new["scheduling"]["tolerations"]);
+    for (index, toleration) in given.iter().enumerate() {
+        if given[..index].iter().any(|other| same(other, toleration)) {
+            errors.push(FieldError::duplicate(&at.index(index), go::show("Toleration", toleration)));
+        }
+    }
+    tolerations(&new["scheduling"]["tolerations"], &at, errors);
     if let Some(old) = old.filter(|old| !same(&old["handler"], &new["handler"])) {
         check::immutable(&new["handler"], &old["handler"], &path, errors);
     }

@@ -31,12 +31,6 @@ static STORAGE_CLASS: Rules = Rules::named(NameRule::Subdomain)
         default_to(class, "volumeBindingMode", "Immediate");
     })
     .validated(|new, old, errors| {
-        if let Some(old) = old {
-            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
-                check::immutable(&new[field], &old[field], &Path::new(field), errors);
-            }
-            return;
-        }
         let path = Path::new("provisioner");
         if required(&new["provisioner"], &path, errors) {
             let name = text(&new["provisioner"]).to_lowercase();
@@ -45,35 +39,32 @@ static STORAGE_CLASS: Rules = Rules::named(NameRule::Subdomain)
         for (key, _) in entries(&new["parameters"]).into_iter().filter(|(key, _)| key.is_empty()) {
             errors.push(FieldError::invalid(&Path::new("parameters"), key, "field can not be empty."));
         }
-        one_of_if_set(&new["reclaimPolicy"], &["Delete", "Retain"], &Path::new("reclaimPolicy"), errors);
+        if !is_empty(&new["reclaimPolicy"]) {
+            one_of_if_set(&new["reclaimPolicy"], &["Delete", "Retain"], &Path::new("reclaimPolicy"), errors);
+        }
         let modes = &["Immediate", "WaitForFirstConsumer"];
         one_of_if_set(&new["volumeBindingMode"], modes, &Path::new("volumeBindingMode"), errors);
-    });
-
-static CSI_DRIVER: Rules = Rules::named(NameRule::Subdomain)
-    .defaulted(|driver| {
-        with(driver, "spec", |spec| {
-            default_to(spec, "attachRequired", true);
-            default_to(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
-            for field in [
-                "podInfoOnMount",
-                "storageCapacity",
-                "requiresRepublish",
-                "seLinuxMount",
-                "preventPodSchedulingIfMissing",
-            ] {
-                default_to(spec, field, false);
+        if let Some(old) = old {
+            for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+                check::immutable_unshown(&new[field], &old[field], &Path::new(field), errors);
             }
-            if is_empty(&spec["volumeLifecycleModes"]) {
-                set(spec, "volumeLifecycleModes", vec!["Persistent"]);
-            }
-        });
-    })
-    .validated(|new, old, errors| {
-        if old.is_none() {
-            driver_name(text(&new["metadata"]["name"]), &Path::new("metadata").child("name"), errors);
         }
     });
+
+static CSI_DRIVER: Rules = Rules::named(NameRule::Subdomain).defaulted(|driver| {
+    with(driver, "spec", |spec| {
+        default_to(spec, "attachRequired", true);
+        default_to(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+        for field in
+            ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount", "preventPodSchedulingIfMissing"]
+        {
+            default_to(spec, field, false);
+        }
+        if is_empty(&spec["volumeLifecycleModes"]) {
+            set(spec, "volumeLifecycleModes", vec!["Persistent"]);
+        }
+    });
+});
 
 /// The name of a CSI driver: `ValidateCSIDriverName` of `pkg/apis/core/validation/validation.go`.
 pub(super) fn driver_name(name: &str, path: &Path, errors: &mut Errors) {

@@ -44,6 +44,10 @@ impl Registry {
                 self.evict(call, &read(body, *kind, "policy", "v1", "Eviction", call)?)
             }
             ("log", Input::None) => self.log(call),
+            ("exec" | "attach" | "portforward" | "proxy", _) => {
+                let message = format!("{} is not supported by this server: its pods are simulated", call.subresource);
+                Err(Status::new(405, "MethodNotAllowed", message))
+            }
             _ => Err(Status::method_not_supported(call.row.target(), verb_name(verb))),
         }
     }

@@ -12,7 +12,8 @@ async fn bad_requests_get_a_status_and_change_nothing() {
     let one = &format!("{CONFIG_MAPS}/a");
     let json = "application/json";
     let deep = "[".repeat(200_000);
-    let rows: &[(&str, &str, &str, &str, &[u8], u16)] = &[
+    type Row<'a> = (&'a str, &'a str, &'a str, &'a str, &'a [u8], u16);
+    let rows: &[Row<'_>] = &[
         ("cut JSON", "POST", CONFIG_MAPS, json, b"{\"metadata\":", 400),
         ("no body", "POST", CONFIG_MAPS, json, b"", 400),
         ("no object", "POST", CONFIG_MAPS, json, b"[]", 400),

@@ -162,13 +162,13 @@ impl State {
         self.owners.remove(owner)?.wake
     }
 
-    /// The store of a resource has moved on to this version, and shows these uids gone or terminating. The answer is
-    /// who is to be woken.
+    /// The store of a resource has moved on to this version, and shows these uids gone or terminating; without them, all
+    /// deletions are looked at. The answer is who is to be woken.
     pub(super) fn advanced(
         &mut self,
         resource: &Resource,
         reached: Option<&ResourceVersion>,
-        ended: &[Uid],
+        ended: Option<&[Uid]>,
         stores: &impl Shows,
     ) -> Vec<Wake> {
         let Some(pending) = self.resources.get_mut(resource) else { return Vec::new() };
@@ -179,7 +179,10 @@ impl State {
             }
             owners.extend(first.remove());
         }
-        owners.extend(ended.iter().filter_map(|uid| pending.by_deleted.remove(uid)).flatten());
+        match ended {
+            Some(ended) => owners.extend(ended.iter().filter_map(|uid| pending.by_deleted.remove(uid)).flatten()),
+            None => owners.extend(pending.by_deleted.drain().flat_map(|(_, owners)| owners)),
+        }
         owners.iter().filter_map(|owner| self.settle(owner, stores).then(|| self.forget(owner))?).collect()
     }
 

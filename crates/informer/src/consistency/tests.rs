@@ -180,6 +180,57 @@ async fn clause_b_a_list_without_the_object_shows_it_gone() {
     assert_eq!(desk.wakes().await, 1);
 }
 
+/// A store of one object, which a test lets end without a word about which one it was.
+#[derive(Default)]
+struct OneObject {
+    gone: std::sync::atomic::AtomicBool,
+    watchers: Mutex<Vec<Weak<dyn Watcher>>>,
+}
+
+impl Ledger for OneObject {
+    fn reached(&self) -> Option<ResourceVersion> {
+        Some("10".into())
+    }
+
+    fn shows_alive(&self, _key: &ObjectKey, _uid: &Uid) -> bool {
+        !self.gone.load(Ordering::Relaxed)
+    }
+
+    fn watch(&self, watcher: Weak<dyn Watcher>) {
+        self.watchers.lock().push(watcher);
+    }
+}
+
+struct OneStore(Arc<OneObject>);
+
+impl Stores for OneStore {
+    fn ledgers(&self, _resource: &Resource) -> Vec<Arc<dyn Ledger>> {
+        vec![Arc::clone(&self.0) as Arc<dyn Ledger>]
+    }
+
+    fn latest_version(&self, _resource: &Resource) -> BoxFuture<'static, Result<ResourceVersion, BarrierFailed>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clause_b_a_batch_that_began_before_the_book_listened_counts_too() {
+    let store = Arc::new(OneObject::default());
+    let book = Book::looking_into(OneStore(Arc::clone(&store)));
+    let woken = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&woken);
+    book.deleted(&"rs".into(), &things(), key("a"), "1".into());
+    let verdict = book.check(&"rs".into(), move || {
+        count.fetch_add(1, Ordering::Relaxed);
+    });
+    assert_eq!(verdict, Verdict::Parked);
+    store.gone.store(true, Ordering::Relaxed);
+    let watcher = store.watchers.lock()[0].upgrade().unwrap();
+    watcher.advanced(&Advance { reached: Some(&"11".into()), list: None, went_back: false, ended: None });
+    assert_eq!(woken.load(Ordering::Relaxed), 1);
+    assert!(book.is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn clause_b_two_owners_may_have_deleted_the_same_object() {
     let mut desk = Desk::open().await;

@@ -42,8 +42,6 @@ pub(super) struct Run<'a, V, S> {
     version: ResourceVersion,
     /// Whether a list was completed before, so that the sink knows objects.
     listed: bool,
-    /// Whether the server was seen to send bookmarks.
-    bookmarks: bool,
     departed: Departed,
     /// The watch that a streaming list has become.
     open: Option<OpenWatch>,
@@ -80,7 +78,6 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             failures: 0,
             version: ResourceVersion::default(),
             listed: false,
-            bookmarks: false,
             departed: Departed::default(),
             open: None,
             view: std::marker::PhantomData,
@@ -266,13 +263,13 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
 
     /// Hands events to the sink until the watch ends.
     async fn follow(&mut self, open: &mut OpenWatch) -> Result<(), WireError> {
+        let patience = self.options.watch_patience.unwrap_or(open.timeout + TIMEOUT_SLACK);
         loop {
             while let Some(event) = open.decoder.next_event()? {
                 self.take(event)?;
                 open.events += 1;
             }
             self.options.metrics.reached(&self.version);
-            let patience = if self.bookmarks { self.options.watch_patience } else { open.timeout + TIMEOUT_SLACK };
             match open.answer.chunk(patience).await? {
                 Some(chunk) => open.decoder.feed(&chunk),
                 None => return open.decoder.finish(),
@@ -282,12 +279,11 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     }
 
     fn take(&mut self, event: RawEvent<'_>) -> Result<(), WireError> {
-        let (object, direction, made): (_, _, fn(Arc<V>) -> WatchEvent<V>) = match event {
-            RawEvent::Added(object) => (object, Direction::Here, WatchEvent::Added),
-            RawEvent::Modified(object) => (object, Direction::Here, WatchEvent::Modified),
-            RawEvent::Deleted(object) => (object, Direction::Gone, WatchEvent::Deleted),
+        let (event, direction) = match event {
+            RawEvent::Added(object) => (WatchEvent::Added(Arc::new(self.decode(object)?)), Direction::Here),
+            RawEvent::Modified(object) => (WatchEvent::Modified(Arc::new(self.decode(object)?)), Direction::Here),
+            RawEvent::Deleted(object) => (WatchEvent::Deleted(Arc::new(self.decode(object)?)), Direction::Gone),
             RawEvent::Bookmark(bookmark) => {
-                self.bookmarks = true;
                 // A bookmark of a server that lags behind the one before says nothing.
                 if !self.version.is_newer_than(&bookmark.version) {
                     self.version = bookmark.version.clone();
@@ -297,7 +293,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             }
             RawEvent::Error(status) => return Err(WireError::Status(Box::new(status))),
         };
-        let object = self.decode(object)?;
+        let (WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) = &event;
         let meta = object.meta();
         let known = self.sink.known(&meta.key());
         let stale = known.is_some_and(|known| is_stale(direction, meta, known.meta())) || self.departed.is_stale(meta);
@@ -312,7 +308,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         if !meta.resource_version.is_empty() && !self.version.is_newer_than(&meta.resource_version) {
             self.version = meta.resource_version.clone();
         }
-        self.sink.apply(made(Arc::new(object)));
+        self.sink.apply(event);
         Ok(())
     }
 

@@ -61,6 +61,10 @@ impl<K: Hash + Eq + Send + Sync + 'static, V: View> Index<K, V> {
         Self { store, at, of: PhantomData }
     }
 
+    pub(super) fn place(&self) -> usize {
+        self.at
+    }
+
     /// The objects under this key, in no order that means anything.
     #[must_use]
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Arc<V>>

@@ -136,6 +136,16 @@ fn an_index_may_have_several_keys_per_object_and_the_same_twice() {
 }
 
 #[test]
+fn an_index_with_a_name_is_made_once() {
+    let fed = Fed::with(objects(&["a@1"]), "1");
+    let one = fed.store.index_named("name", |object| Some(object.name.to_string()));
+    let two = fed.store.index_named("name", |_| None::<String>);
+    let other = fed.store.index_named("name", |object| Some(object.name.clone()));
+    assert_eq!((one.count("a"), two.count("a"), other.count("a")), (1, 1, 1));
+    assert_eq!(fed.store.read().indexes.len(), 2, "keys of another type are another index");
+}
+
+#[test]
 fn an_index_function_that_panics_costs_nothing_but_that_object() {
     let mut fed = Fed::with(objects(&["bad@1", "good@1"]), "1");
     let by_name = fed.store.index(|object| {

@@ -27,8 +27,8 @@ pub struct Advance<'a> {
     pub list: Option<&'a ListInfo>,
     /// Whether that list went back to an older version: the server was restored.
     pub went_back: bool,
-    /// Uids that the batch shows to be gone or terminating.
-    pub ended: &'a [Uid],
+    /// Uids that the batch shows to be gone or terminating; `None` if nobody kept count.
+    pub ended: Option<&'a [Uid]>,
 }
 
 /// Who wants to hear of every batch, after readers can see it.
@@ -92,7 +92,7 @@ impl<V: View> Store<V> {
     }
 
     /// Tells the watchers of a batch. Called without a lock, after readers can see it.
-    pub(crate) fn announce(&self, list: Option<&ListInfo>, went_back: bool, ended: &[Uid]) {
+    pub(crate) fn announce(&self, list: Option<&ListInfo>, went_back: bool, ended: Option<&[Uid]>) {
         let watchers: Vec<Arc<dyn Watcher>> = {
             let mut watchers = self.watchers.lock();
             if watchers.is_empty() {

@@ -86,7 +86,7 @@ impl JsonList {
             let Some(byte) = self.buffer.skip_space() else { return Ok(None) };
             self.place = match (self.place, byte) {
                 (Place::Start, b'{') => self.step(Place::FirstName),
-                (Place::FirstName, b'}') | (Place::AfterValue, b'}') => self.step(Place::End),
+                (Place::FirstName | Place::AfterValue, b'}') => self.step(Place::End),
                 (Place::FirstName | Place::Name, b'"') => {
                     let Some(name) = self.whole_value()? else { return Ok(None) };
                     Place::Colon(field(self.buffer.slice(name)))

@@ -10,6 +10,9 @@ pub(super) struct Fields<'a> {
     first: bool,
 }
 
+/// The name of a field, as written but without its quotes, and its value.
+pub(super) type Field<'a> = (&'a [u8], &'a [u8]);
+
 /// What is wrong, and at which byte of the object.
 pub(super) type Problem = (&'static str, usize);
 
@@ -25,8 +28,8 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next name (as written, without its quotes) and value; `None` at the end of the object.
-    pub(super) fn next(&mut self) -> Result<Option<(&'a [u8], &'a [u8])>, Problem> {
+    /// The next field; `None` at the end of the object.
+    pub(super) fn next(&mut self) -> Result<Option<Field<'a>>, Problem> {
         let Some(name) = self.next_name()? else { return Ok(None) };
         Ok(Some((name, self.value()?)))
     }

@@ -87,7 +87,10 @@ fn protobuf_watch() -> Vec<u8> {
         let event = [field(1, kind.as_bytes()), field(2, &field(1, object))].concat();
         [(event.len() as u32).to_be_bytes().to_vec(), event].concat()
     };
-    let mark = field(1, &[field(6, b"5"), field(12, &[field(1, b"k8s.io/initial-events-end"), field(2, b"true")].concat())].concat());
+    let mark = field(
+        1,
+        &[field(6, b"5"), field(12, &[field(1, b"k8s.io/initial-events-end"), field(2, b"true")].concat())].concat(),
+    );
     [
         frame("ADDED", &envelope("Pod", &[1; 200])),
         frame("BOOKMARK", &envelope("Pod", &mark)),
@@ -100,7 +103,10 @@ fn protobuf_watch() -> Vec<u8> {
 fn a_list_is_cut_into_its_items_and_says_what_it_is() {
     let (items, meta) = read_list(Format::Json, LIST.as_bytes(), &[]).unwrap();
     let items: Vec<_> = items.iter().map(|item| String::from_utf8_lossy(item)).collect();
-    assert_eq!(items, [r#"{"metadata":{"name":"a","x":"]}\\\"{"}}"#, r#"{"metadata":{"name":"b"},"y":[[],{},[{"z":"\\"}]]}"#, "{}"]);
+    assert_eq!(
+        items,
+        [r#"{"metadata":{"name":"a","x":"]}\\\"{"}}"#, r#"{"metadata":{"name":"b"},"y":[[],{},[{"z":"\\"}]]}"#, "{}"]
+    );
     let want = ListMeta { resource_version: "12".into(), continue_token: "a\"b".into(), remaining_item_count: Some(7) };
     assert_eq!(meta, want);
     let (items, meta) = read_list(Format::Protobuf, &protobuf_list(), &[]).unwrap();
@@ -182,10 +188,14 @@ fn a_watch_is_read_event_by_event() {
 fn a_peek_tells_what_a_decoder_would() {
     let typed = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","generateName":"g","namespace":"n","uid":"u","resourceVersion":"5","labels":{}},"spec":{}}"#;
     let custom = r#"{"apiVersion":"x/v1","kind":"X","metadata":{"annotations":{"name":"no"},"name":"a","namespace":"n","resourceVersion":"5","uid":"u"}}"#;
-    let cluster = r#"{"spec":{"metadata":{"name":"no"}},"metadata":{"uid":"u\u0041","name":"a","resourceVersion":"5"}}"#;
+    let cluster =
+        r#"{"spec":{"metadata":{"name":"no"}},"metadata":{"uid":"u\u0041","name":"a","resourceVersion":"5"}}"#;
     let check = |body: &str, key: &str, uid: &str| {
         let peeked = peek(Encoded::Json(body.as_bytes())).unwrap();
-        assert_eq!((peeked.key.to_string(), peeked.uid, peeked.resource_version.as_str()), (key.into(), uid.into(), "5"));
+        assert_eq!(
+            (peeked.key.to_string(), peeked.uid, peeked.resource_version.as_str()),
+            (key.into(), uid.into(), "5")
+        );
     };
     check(typed, "n/a", "u");
     check(custom, "n/a", "u");

@@ -12,11 +12,13 @@ async fn protobuf_and_json_give_the_same() {
             Answer::status(400, ""),
             Answer::json(objects::page(10, "x", &items)),
             Answer::json(objects::page(10, "", &[("c", 5)])),
-            Answer::json(objects::modified("a", 11) + &objects::deleted("b", 12) + &objects::bookmark(20)).after(seconds(2)),
+            Answer::json(objects::modified("a", 11) + &objects::deleted("b", 12) + &objects::bookmark(20))
+                .after(seconds(2)),
             Answer::json(objects::error(410, "Expired")),
             Answer::json(objects::list(30, &[("a", 11)])),
         ];
-        let frames = [protobuf::event("MODIFIED", "a", 11), protobuf::event("DELETED", "b", 12), protobuf::bookmark(20, false)];
+        let frames =
+            [protobuf::event("MODIFIED", "a", 11), protobuf::event("DELETED", "b", 12), protobuf::bookmark(20, false)];
         let proto = [
             Answer::status(400, ""),
             Answer::protobuf(protobuf::list(10, "x", &items)),
@@ -81,10 +83,10 @@ async fn protobuf_of_another_kind_is_an_error() {
 #[tokio::test(start_paused = true)]
 async fn a_server_without_the_encodings_asked_for_is_asked_for_plain_json() {
     for code in [406, 415] {
-        let scene = play(Http::One, [
-            Answer::status(code, "NotAcceptable"),
-            Answer::json(objects::streamed(10, &[("a", 3)])).hang(),
-        ]);
+        let scene = play(
+            Http::One,
+            [Answer::status(code, "NotAcceptable"), Answer::json(objects::streamed(10, &[("a", 3)])).hang()],
+        );
         pass(seconds(1) / 2).await;
         assert_eq!(scene.told(), ["list 10: a@3"]);
         let accepts: Vec<_> = scene.server.requests().into_iter().map(|asked| asked.accept).collect();
@@ -102,7 +104,8 @@ async fn a_server_that_accepts_nothing_is_not_asked_for_ever_without_a_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn metadata_is_asked_for_as_such_and_read_from_whole_objects_too() {
-    let partial = objects::added("a", 3).replace("\"Pod\"", "\"PartialObjectMetadata\"").replace("\"v1\"", "\"meta.k8s.io/v1\"");
+    let partial =
+        objects::added("a", 3).replace("\"Pod\"", "\"PartialObjectMetadata\"").replace("\"v1\"", "\"meta.k8s.io/v1\"");
     let body = partial + &objects::added("b", 4) + &objects::synced(10);
     let scene: Scene<Meta> = Scene::start(Server::in_turn(Http::One, [Answer::json(body).hang()]), options());
     pass(seconds(1)).await;

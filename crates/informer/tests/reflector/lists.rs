@@ -20,9 +20,15 @@ async fn a_streaming_list_becomes_the_watch() {
 
 #[tokio::test(start_paused = true)]
 async fn nothing_of_a_list_is_seen_before_all_of_it_is_there() {
-    let scene = play(Http::One, [
-        Answer::json(added("a", 3)).after(seconds(20)).then_text(&added("b", 4)).after(seconds(20)).then_text(&synced(10)).hang(),
-    ]);
+    let scene = play(
+        Http::One,
+        [Answer::json(added("a", 3))
+            .after(seconds(20))
+            .then_text(&added("b", 4))
+            .after(seconds(20))
+            .then_text(&synced(10))
+            .hang()],
+    );
     pass(seconds(39)).await;
     assert!(scene.told().is_empty());
     assert_eq!(scene.state.borrow().phase, Phase::Listing);
@@ -32,7 +38,8 @@ async fn nothing_of_a_list_is_seen_before_all_of_it_is_there() {
 
 #[tokio::test(start_paused = true)]
 async fn changes_during_a_streaming_list_are_part_of_it() {
-    let body = [added("a", 1), added("b", 2), added("c", 3), modified("a", 8), deleted("b", 9), modified("c", 2), synced(9)];
+    let body =
+        [added("a", 1), added("b", 2), added("c", 3), modified("a", 8), deleted("b", 9), modified("c", 2), synced(9)];
     let scene = play(Http::One, [Answer::json(body.concat()).hang()]);
     pass(seconds(1)).await;
     assert_eq!(scene.told(), ["list 9: a@8 c@3"]);
@@ -41,14 +48,19 @@ async fn changes_during_a_streaming_list_are_part_of_it() {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_refuses_streaming_is_asked_for_pages() {
     for http in BOTH {
-        for refusal in [Answer::status(422, "Invalid"), Answer::status(400, "BadRequest"), Answer::text(405, "no such thing")] {
-            let scene = play(http, [
-                refusal,
-                Answer::json(page(10, "x", &[("a", 3), ("b", 4)])),
-                Answer::json(page(10, "y", &[("c", 5)])),
-                Answer::json(page(10, "", &[("d", 6)])),
-                Answer::json(added("e", 11)).hang(),
-            ]);
+        for refusal in
+            [Answer::status(422, "Invalid"), Answer::status(400, "BadRequest"), Answer::text(405, "no such thing")]
+        {
+            let scene = play(
+                http,
+                [
+                    refusal,
+                    Answer::json(page(10, "x", &[("a", 3), ("b", 4)])),
+                    Answer::json(page(10, "y", &[("c", 5)])),
+                    Answer::json(page(10, "", &[("d", 6)])),
+                    Answer::json(added("e", 11)).hang(),
+                ],
+            );
             pass(seconds(1)).await;
             assert_eq!(scene.asked(), ["stream", "list 500", "list 500 from x", "list 500 from y", "watch from 10"]);
             assert_eq!(scene.told(), ["list 10: a@3 b@4 c@5 d@6", "+ e@11"]);
@@ -59,12 +71,15 @@ async fn a_server_that_refuses_streaming_is_asked_for_pages() {
 
 #[tokio::test(start_paused = true)]
 async fn who_refused_streaming_once_is_not_asked_for_it_again() {
-    let scene = play(Http::One, [
-        Answer::status(400, "BadRequest"),
-        Answer::json(list(10, &[("a", 3)])),
-        Answer::status(410, "Expired"),
-        Answer::json(list(20, &[("a", 3)])),
-    ]);
+    let scene = play(
+        Http::One,
+        [
+            Answer::status(400, "BadRequest"),
+            Answer::json(list(10, &[("a", 3)])),
+            Answer::status(410, "Expired"),
+            Answer::json(list(20, &[("a", 3)])),
+        ],
+    );
     pass(seconds(5)).await;
     assert_eq!(scene.asked(), ["stream", "list 500", "watch from 10", "list 500", "watch from 20"]);
 }
@@ -94,12 +109,15 @@ async fn an_empty_list_is_a_list() {
 #[tokio::test(start_paused = true)]
 async fn a_list_that_expires_between_its_pages_is_asked_for_as_a_whole() {
     for http in BOTH {
-        let scene = play(http, [
-            Answer::status(400, ""),
-            Answer::json(page(10, "x", &[("a", 3), ("b", 4)])),
-            Answer::status(410, "Expired"),
-            Answer::json(list(20, &[("b", 4), ("c", 15)])),
-        ]);
+        let scene = play(
+            http,
+            [
+                Answer::status(400, ""),
+                Answer::json(page(10, "x", &[("a", 3), ("b", 4)])),
+                Answer::status(410, "Expired"),
+                Answer::json(list(20, &[("b", 4), ("c", 15)])),
+            ],
+        );
         pass(seconds(1)).await;
         assert_eq!(scene.asked(), ["stream", "list 500", "list 500 from x", "list all", "watch from 20"]);
         assert_eq!(scene.told(), ["list 20: b@4 c@15"], "nothing of the first attempt is left");
@@ -109,12 +127,15 @@ async fn a_list_that_expires_between_its_pages_is_asked_for_as_a_whole() {
 #[tokio::test(start_paused = true)]
 async fn unchanged_objects_of_a_relist_keep_their_allocation() {
     for relist in [Answer::json(streamed(20, &[("a", 3), ("b", 15)])).hang(), Answer::status(400, "")] {
-        let scene = play(Http::One, [
-            Answer::json(streamed(10, &[("a", 3), ("b", 4)])),
-            Answer::status(410, "Expired"),
-            relist,
-            Answer::json(list(20, &[("a", 3), ("b", 15)])),
-        ]);
+        let scene = play(
+            Http::One,
+            [
+                Answer::json(streamed(10, &[("a", 3), ("b", 4)])),
+                Answer::status(410, "Expired"),
+                relist,
+                Answer::json(list(20, &[("a", 3), ("b", 15)])),
+            ],
+        );
         pass(seconds(1) / 2).await;
         let before = scene.recorder.objects();
         pass(seconds(10)).await;
@@ -128,11 +149,14 @@ async fn unchanged_objects_of_a_relist_keep_their_allocation() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_was_made_again_is_another_one() {
     let again = event("ADDED", &pod("a", 3).replace("uid-a", "uid-new"));
-    let scene = play(Http::One, [
-        Answer::json(streamed(10, &[("a", 3)])),
-        Answer::status(410, "Expired"),
-        Answer::json(again + &synced(20)).hang(),
-    ]);
+    let scene = play(
+        Http::One,
+        [
+            Answer::json(streamed(10, &[("a", 3)])),
+            Answer::status(410, "Expired"),
+            Answer::json(again + &synced(20)).hang(),
+        ],
+    );
     pass(seconds(10)).await;
     assert_eq!(scene.recorder.objects()[0].metadata.uid.to_string(), "uid-new");
 }
@@ -147,10 +171,10 @@ async fn a_list_without_a_version_cannot_be_followed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_ends_before_its_list_does_is_replaced_by_pages() {
-    let scene = play(Http::One, [
-        Answer::json(added("a", 3) + &added("b", 4)),
-        Answer::json(list(10, &[("a", 3), ("b", 4), ("c", 5)])),
-    ]);
+    let scene = play(
+        Http::One,
+        [Answer::json(added("a", 3) + &added("b", 4)), Answer::json(list(10, &[("a", 3), ("b", 4), ("c", 5)]))],
+    );
     pass(seconds(5)).await;
     assert_eq!(scene.asked(), ["stream", "list 500", "watch from 10"]);
     assert_eq!(scene.told(), ["list 10: a@3 b@4 c@5"]);
@@ -173,13 +197,16 @@ async fn what_is_forbidden_or_missing_is_told_and_asked_for_again() {
 
 #[tokio::test(start_paused = true)]
 async fn who_may_list_but_not_watch_gets_the_list() {
-    let scene = play(Http::One, [
-        Answer::status(403, "Forbidden"),
-        Answer::json(list(10, &[("a", 3)])),
-        Answer::status(403, "Forbidden"),
-        Answer::status(403, "Forbidden"),
-        Answer::json(added("b", 11)).hang(),
-    ]);
+    let scene = play(
+        Http::One,
+        [
+            Answer::status(403, "Forbidden"),
+            Answer::json(list(10, &[("a", 3)])),
+            Answer::status(403, "Forbidden"),
+            Answer::status(403, "Forbidden"),
+            Answer::json(added("b", 11)).hang(),
+        ],
+    );
     pass(seconds(1) / 2).await;
     assert_eq!(scene.told(), ["list 10: a@3"]);
     assert!(scene.problem().unwrap().starts_with("Forbidden"));
@@ -201,11 +228,10 @@ async fn a_stopped_reflector_says_so_and_asks_nothing_more() {
 
 #[tokio::test(start_paused = true)]
 async fn the_latest_version_is_a_consistent_list_of_one() {
-    let server = Server::in_turn(Http::One, [
-        Answer::json(page(77, "more", &[("a", 3)])),
-        Answer::status(503, ""),
-        Answer::mute(),
-    ]);
+    let server = Server::in_turn(
+        Http::One,
+        [Answer::json(page(77, "more", &[("a", 3)])), Answer::status(503, ""), Answer::mute()],
+    );
     let target = crate::support::pods();
     let version = latest_version(&server.client(), &target, seconds(5)).await.unwrap();
     assert_eq!(version.as_str(), "77");

@@ -1,8 +1,9 @@
 //! Servers that say nothing.
 
 use crate::support::objects::{added, bookmark, list, streamed};
-use crate::support::server::{Answer, BOTH, Http};
-use crate::support::{pass, play, seconds};
+use crate::support::server::{Answer, BOTH, Http, Server};
+use crate::support::{Scene, options, pass, play, seconds};
+use steersman_informer::reflector::ReflectorOptions;
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_takes_requests_and_says_nothing_is_given_up_in_under_a_minute() {
@@ -19,11 +20,14 @@ async fn a_server_that_takes_requests_and_says_nothing_is_given_up_in_under_a_mi
 async fn a_list_that_stands_still_is_given_up() {
     for http in BOTH {
         let half = list(10, &[("a", 3), ("b", 4)]);
-        let scene = play(http, [
-            Answer::json(added("a", 3)).hang(),
-            Answer::json(half[..half.len() / 2].to_owned()).hang(),
-            Answer::json(streamed(11, &[("a", 3)])).hang(),
-        ]);
+        let scene = play(
+            http,
+            [
+                Answer::json(added("a", 3)).hang(),
+                Answer::json(half[..half.len() / 2].to_owned()).hang(),
+                Answer::json(streamed(11, &[("a", 3)])).hang(),
+            ],
+        );
         pass(seconds(130)).await;
         assert_eq!(scene.asked(), ["stream", "list 500", "stream"]);
         assert_eq!(scene.told(), ["list 11: a@3"]);
@@ -47,14 +51,21 @@ async fn a_half_open_connection_is_noticed_in_under_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_whose_bookmarks_stop_is_started_again() {
+async fn a_watch_that_is_silent_for_longer_than_it_may_is_started_again() {
     for http in BOTH {
-        let scene = play(http, [
-            Answer::json(streamed(10, &[])).after(seconds(60)).then_text(&bookmark(20)).after(seconds(60)).then_text(&bookmark(30)).hang(),
+        let answers = [
+            Answer::json(streamed(10, &[]))
+                .after(seconds(30))
+                .then_text(&bookmark(20))
+                .after(seconds(30))
+                .then_text(&bookmark(30))
+                .hang(),
             Answer::json(added("a", 31)).hang(),
-        ]);
-        pass(seconds(205)).await;
-        assert_eq!(scene.asked(), ["stream"], "a minute and a half is not over");
+        ];
+        let options = ReflectorOptions { watch_patience: Some(seconds(45)), ..options() };
+        let scene: Scene = Scene::start(Server::in_turn(http, answers), options);
+        pass(seconds(100)).await;
+        assert_eq!(scene.asked(), ["stream"], "its patience is not over");
         pass(seconds(10)).await;
         assert_eq!(scene.asked(), ["stream", "watch from 30"]);
         assert_eq!(scene.told(), ["list 10:", "at 20", "at 30", "+ a@31"]);
@@ -62,13 +73,16 @@ async fn a_watch_whose_bookmarks_stop_is_started_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_without_bookmarks_has_until_its_timeout() {
-    let scene = play(Http::One, [
-        Answer::status(400, ""),
-        Answer::json(list(10, &[])),
-        Answer::json("").hang(),
-        Answer::json(added("a", 11)).hang(),
-    ]);
+async fn a_silent_watch_has_until_its_timeout() {
+    let scene = play(
+        Http::One,
+        [
+            Answer::status(400, ""),
+            Answer::json(list(10, &[])),
+            Answer::json("").hang(),
+            Answer::json(added("a", 11)).hang(),
+        ],
+    );
     pass(seconds(300)).await;
     assert_eq!(scene.asked().len(), 3, "it may be silent because nothing happens");
     pass(seconds(340)).await;

@@ -9,12 +9,15 @@ use steersman_informer::wire::OBJECT_BYTES_MAX;
 #[tokio::test(start_paused = true)]
 async fn a_graceful_end_is_followed_at_once_from_the_version_reached() {
     for http in BOTH {
-        let scene = play(http, [
-            Answer::json(streamed(10, &[("a", 3)])).after(seconds(300)).then_text(&modified("a", 11)),
-            Answer::json(added("b", 12)).after(seconds(300)),
-            Answer::json("").after(seconds(400)).then_text(&bookmark(50)),
-            Answer::json(added("c", 51)).hang(),
-        ]);
+        let scene = play(
+            http,
+            [
+                Answer::json(streamed(10, &[("a", 3)])).after(seconds(300)).then_text(&modified("a", 11)),
+                Answer::json(added("b", 12)).after(seconds(300)),
+                Answer::json("").after(seconds(400)).then_text(&bookmark(50)),
+                Answer::json(added("c", 51)).hang(),
+            ],
+        );
         pass(seconds(1050)).await;
         assert_eq!(scene.asked(), ["stream", "watch from 11", "watch from 12", "watch from 50"]);
         assert_eq!(scene.told(), ["list 10: a@3", "~ a@11", "+ b@12", "at 50", "+ c@51"]);
@@ -40,13 +43,16 @@ async fn timeouts_are_drawn_from_five_to_ten_minutes() {
 
 #[tokio::test(start_paused = true)]
 async fn a_very_short_watch_backs_off() {
-    let scene = play(Http::One, [
-        Answer::json(streamed(10, &[])).after(seconds(2)),
-        Answer::json(""),
-        Answer::json(""),
-        Answer::json(added("a", 11)),
-        Answer::json(""),
-    ]);
+    let scene = play(
+        Http::One,
+        [
+            Answer::json(streamed(10, &[])).after(seconds(2)),
+            Answer::json(""),
+            Answer::json(""),
+            Answer::json(added("a", 11)),
+            Answer::json(""),
+        ],
+    );
     pass(seconds(60)).await;
     let times = scene.server.times();
     assert!((0.8..1.6).contains(&(times[2] - times[1])), "{times:?}");
@@ -58,10 +64,13 @@ async fn a_very_short_watch_backs_off() {
 #[tokio::test(start_paused = true)]
 async fn bookmarks_alone_move_the_version_on() {
     for http in BOTH {
-        let scene = play(http, [
-            Answer::json(streamed(10, &[("a", 3)]) + &bookmark(20) + &bookmark(30)).after(seconds(2)),
-            Answer::json(bookmark(40)).after(seconds(2)),
-        ]);
+        let scene = play(
+            http,
+            [
+                Answer::json(streamed(10, &[("a", 3)]) + &bookmark(20) + &bookmark(30)).after(seconds(2)),
+                Answer::json(bookmark(40)).after(seconds(2)),
+            ],
+        );
         pass(seconds(5)).await;
         assert_eq!(scene.asked(), ["stream", "watch from 30", "watch from 40"]);
         assert_eq!(scene.told(), ["list 10: a@3", "at 20", "at 30", "at 40"]);
@@ -79,12 +88,17 @@ async fn a_bookmark_of_a_lagging_server_does_not_go_back() {
 #[tokio::test(start_paused = true)]
 async fn an_expired_version_is_followed_by_a_list_in_a_status_or_as_an_event() {
     for http in BOTH {
-        for expired in [Answer::status(410, "Expired"), Answer::status(410, "Gone"), Answer::json(error(410, "Expired"))] {
-            let scene = play(http, [
-                Answer::json(streamed(10, &[("a", 3), ("b", 4)])),
-                expired,
-                Answer::json(streamed(90, &[("b", 4), ("c", 80)])).hang(),
-            ]);
+        for expired in
+            [Answer::status(410, "Expired"), Answer::status(410, "Gone"), Answer::json(error(410, "Expired"))]
+        {
+            let scene = play(
+                http,
+                [
+                    Answer::json(streamed(10, &[("a", 3), ("b", 4)])),
+                    expired,
+                    Answer::json(streamed(90, &[("b", 4), ("c", 80)])).hang(),
+                ],
+            );
             pass(seconds(5)).await;
             assert_eq!(scene.asked(), ["stream", "watch from 10", "stream"]);
             assert_eq!(scene.told(), ["list 10: a@3 b@4", "list 90: b@4 c@80"]);
@@ -94,10 +108,14 @@ async fn an_expired_version_is_followed_by_a_list_in_a_status_or_as_an_event() {
 
 #[tokio::test(start_paused = true)]
 async fn events_before_an_error_event_are_kept() {
-    let scene = play(Http::One, [
-        Answer::json(streamed(10, &[]) + &added("a", 11) + &error(500, "InternalError") + &added("never", 12)).hang(),
-        Answer::json(added("b", 12)).hang(),
-    ]);
+    let scene = play(
+        Http::One,
+        [
+            Answer::json(streamed(10, &[]) + &added("a", 11) + &error(500, "InternalError") + &added("never", 12))
+                .hang(),
+            Answer::json(added("b", 12)).hang(),
+        ],
+    );
     pass(seconds(5)).await;
     assert_eq!(scene.asked(), ["stream", "watch from 11"]);
     assert_eq!(scene.told(), ["list 10:", "+ a@11", "+ b@12"]);
@@ -138,13 +156,16 @@ async fn broken_servers_are_asked_less_and_less_often() {
 
 #[tokio::test(start_paused = true)]
 async fn two_quiet_minutes_reset_the_back_off() {
-    let scene = play(Http::One, [
-        Answer::status(429, ""),
-        Answer::status(429, ""),
-        Answer::status(429, ""),
-        Answer::json(streamed(10, &[])).after(seconds(200)),
-        Answer::status(500, ""),
-    ]);
+    let scene = play(
+        Http::One,
+        [
+            Answer::status(429, ""),
+            Answer::status(429, ""),
+            Answer::status(429, ""),
+            Answer::json(streamed(10, &[])).after(seconds(200)),
+            Answer::status(500, ""),
+        ],
+    );
     pass(seconds(300)).await;
     let times = scene.server.times();
     assert!((0.8..1.6).contains(&(times[5] - times[4])), "{times:?}");
@@ -156,11 +177,14 @@ async fn a_version_too_large_backs_off_and_then_lists_consistently() {
         let too_large = r#"{"kind":"Status","code":504,"reason":"Timeout","message":"Timeout: Too large resource version: 10, current: 5",
             "details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}],"retryAfterSeconds":3}}"#;
         let body = too_large.replace('\n', " ");
-        let scene = play(http, [
-            Answer::json(streamed(10, &[("a", 3)])).after(seconds(2)),
-            Answer::json(event("ERROR", &body)),
-            Answer::json(streamed(12, &[("a", 3)])).hang(),
-        ]);
+        let scene = play(
+            http,
+            [
+                Answer::json(streamed(10, &[("a", 3)])).after(seconds(2)),
+                Answer::json(event("ERROR", &body)),
+                Answer::json(streamed(12, &[("a", 3)])).hang(),
+            ],
+        );
         pass(seconds(10)).await;
         assert_eq!(scene.asked(), ["stream", "watch from 10", "stream"]);
         let times = scene.server.times();
@@ -195,8 +219,16 @@ async fn an_unreadable_line_restarts_the_watch_and_then_the_list() {
     let table: [(&str, String, &str); 9] = [
         ("not JSON", "hello\n".into(), "not a JSON object at byte"),
         ("half an object", "{\"type\":\"ADDED\",\"object\":{\"kind\":\"Pod\"\n".into(), "incomplete value"),
-        ("bad JSON in the object", event("ADDED", r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":tru}}"#), "expected ident"),
-        ("another kind", event("ADDED", &pod("x", 12).replace("\"Pod\"", "\"Service\"")), "expected Pod of v1, the server sent Service of v1"),
+        (
+            "bad JSON in the object",
+            event("ADDED", r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":tru}}"#),
+            "expected ident",
+        ),
+        (
+            "another kind",
+            event("ADDED", &pod("x", 12).replace("\"Pod\"", "\"Service\"")),
+            "expected Pod of v1, the server sent Service of v1",
+        ),
         ("another version", event("ADDED", &pod("x", 12).replace("\"v1\"", "\"v2\"")), "the server sent Pod of v2"),
         ("a table", event("ADDED", r#"{"kind":"Table","apiVersion":"meta.k8s.io/v1"}"#), "the server sent Table"),
         ("no type", format!("{{\"object\":{}}}\n", pod("x", 12)), "it has no type"),
@@ -205,11 +237,14 @@ async fn an_unreadable_line_restarts_the_watch_and_then_the_list() {
     ];
     for http in BOTH {
         for (name, line, want) in &table {
-            let scene = play(http, [
-                Answer::json(streamed(10, &[("a", 3)]) + &added("b", 11) + line + &added("never", 13)).hang(),
-                Answer::json(line.clone()).hang(),
-                Answer::json(streamed(20, &[("a", 3), ("b", 11), ("c", 19)])).hang(),
-            ]);
+            let scene = play(
+                http,
+                [
+                    Answer::json(streamed(10, &[("a", 3)]) + &added("b", 11) + line + &added("never", 13)).hang(),
+                    Answer::json(line.clone()).hang(),
+                    Answer::json(streamed(20, &[("a", 3), ("b", 11), ("c", 19)])).hang(),
+                ],
+            );
             pass(seconds(1) / 2).await;
             let problem = scene.problem().unwrap_or_default();
             assert!(problem.starts_with("BadAnswer") && problem.contains(want), "{name}: {problem}");
@@ -224,7 +259,8 @@ async fn an_unreadable_line_restarts_the_watch_and_then_the_list() {
 #[tokio::test(start_paused = true)]
 async fn a_line_over_the_bound_is_an_error_and_not_a_full_memory() {
     let chunk = bytes::Bytes::from(vec![b'x'; 1 << 20]);
-    let endless = (0..=OBJECT_BYTES_MAX >> 20).fold(Answer::json(streamed(10, &[("a", 3)])), |answer, _| answer.then(chunk.clone()));
+    let endless = (0..=OBJECT_BYTES_MAX >> 20)
+        .fold(Answer::json(streamed(10, &[("a", 3)])), |answer, _| answer.then(chunk.clone()));
     let scene = play(Http::One, [endless.hang(), Answer::json(added("b", 11)).hang()]);
     pass(seconds(1) / 2).await;
     assert_eq!(scene.problem().unwrap(), "BadAnswer: a line of a watch is larger than 67108864 bytes");
@@ -243,12 +279,15 @@ async fn an_object_that_the_view_cannot_read_is_named() {
 
 #[tokio::test(start_paused = true)]
 async fn an_api_that_vanishes_is_listed_when_it_is_back() {
-    let scene = play(Http::One, [
-        Answer::json(streamed(10, &[("a", 3)])).after(seconds(2)),
-        Answer::text(404, "404 page not found"),
-        Answer::text(404, "404 page not found"),
-        Answer::json(streamed(50, &[("b", 40)])).hang(),
-    ]);
+    let scene = play(
+        Http::One,
+        [
+            Answer::json(streamed(10, &[("a", 3)])).after(seconds(2)),
+            Answer::text(404, "404 page not found"),
+            Answer::text(404, "404 page not found"),
+            Answer::json(streamed(50, &[("b", 40)])).hang(),
+        ],
+    );
     pass(seconds(3)).await;
     assert!(scene.problem().unwrap().starts_with("NotFound: the server answered 404: 404 page not found"));
     pass(seconds(20)).await;

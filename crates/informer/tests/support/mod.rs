@@ -3,7 +3,7 @@
 //! Everything runs under the paused clock: hours of watching take milliseconds, and nothing depends on how fast a machine is.
 
 // Each test binary uses its own part of this.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 
 pub mod objects;
 pub mod protobuf;

@@ -411,9 +411,8 @@ async fn carry(
 
 fn in_short(url: &str) -> String {
     let query = url.split_once('?').map_or("", |(_, query)| query);
-    let value = |name: &str| {
-        query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned)
-    };
+    let value =
+        |name: &str| query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('=')).map(str::to_owned);
     if value("sendInitialEvents").is_some() {
         assert_eq!(value("resourceVersion"), None, "a list is consistent");
         return "stream".to_owned();

@@ -123,7 +123,9 @@ mod tests {
         let mut lanes = Lanes::new(move || {
             let lane = counted.fetch_add(1, Ordering::Relaxed);
             tower::service_fn(move |_: Request<()>| async move {
-                Ok::<_, Infallible>(Response::builder().header("lane", lane).body(http_body_util::Empty::<Bytes>::new()).unwrap())
+                Ok::<_, Infallible>(
+                    Response::builder().header("lane", lane).body(http_body_util::Empty::<Bytes>::new()).unwrap(),
+                )
             })
         });
         let mut open = Vec::new();

@@ -30,7 +30,8 @@ pub(super) async fn load(options: &Options, environment: Environment<'_>) -> Res
     // As client-go: of several files, those that do not exist are passed over.
     let there: Vec<PathBuf> = files.iter().filter(|path| path.exists()).cloned().collect();
     if there.is_empty() {
-        let sought = if files.is_empty() { "anywhere: neither KUBECONFIG nor HOME is set".into() } else { names(&files) };
+        let sought =
+            if files.is_empty() { "anywhere: neither KUBECONFIG nor HOME is set".into() } else { names(&files) };
         return Err(ConnectError::Nowhere(format!(
             "not inside one (KUBERNETES_SERVICE_HOST or the service account is missing), and no kubeconfig at {sought}"
         )));
@@ -50,15 +51,31 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
         merged = merged.merge(one).map_err(|error| wrong(told(&error)))?;
     }
     let context = choose_context(&merged, options.context.as_deref()).map_err(wrong)?;
+    let proxied = has_proxy(&merged, &context);
     let chosen = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
-    let config = Config::from_custom_kubeconfig(merged, &chosen)
+    let mut config = Config::from_custom_kubeconfig(merged, &chosen)
         .await
         .map_err(|error| wrong(format!("context \"{context}\": {}", told(&error))))?;
     if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none_or(str::is_empty) {
         let server = &config.cluster_url;
-        return Err(wrong(format!("context \"{context}\": \"{server}\" is not an address: it must be https:// and a host")));
+        return Err(wrong(format!(
+            "context \"{context}\": \"{server}\" is not an address: it must be https:// and a host"
+        )));
+    }
+    // kube also takes a proxy from the environment, where most have one for other purposes.
+    if !proxied && let Some(proxy) = config.proxy_url.take() {
+        tracing::warn!(%proxy, server = %config.cluster_url, "HTTPS_PROXY is set and not used: proxies are not supported yet");
     }
     Ok((config, Origin::Kubeconfig { files, context }))
+}
+
+/// Whether the cluster of this context is configured to be reached through a proxy.
+fn has_proxy(config: &Kubeconfig, context: &str) -> bool {
+    let context = config.contexts.iter().find(|named| named.name == context).and_then(|named| named.context.as_ref());
+    context.is_some_and(|context| {
+        let cluster = config.clusters.iter().find(|named| named.name == context.cluster);
+        cluster.and_then(|named| named.cluster.as_ref()?.proxy_url.as_ref()).is_some_and(|proxy| !proxy.is_empty())
+    })
 }
 
 /// The context to use, after checking that all it names is there.

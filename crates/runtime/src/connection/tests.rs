@@ -62,7 +62,10 @@ async fn failure(path: &Path, options: Options) -> String {
 async fn a_missing_kubeconfig_is_named() {
     let folder = Folder::new();
     let path = folder.0.join("none");
-    assert_eq!(failure(&path, named(&path)).await, "cannot read kubeconfig {F}: No such file or directory (os error 2)");
+    assert_eq!(
+        failure(&path, named(&path)).await,
+        "cannot read kubeconfig {F}: No such file or directory (os error 2)"
+    );
     let text = failure(&folder.0, named(&folder.0)).await;
     assert!(text.starts_with("cannot read kubeconfig {F}: Is a directory"), "{text}");
 }
@@ -70,7 +73,9 @@ async fn a_missing_kubeconfig_is_named() {
 #[tokio::test]
 async fn a_malformed_kubeconfig_is_one_sentence() {
     let folder = Folder::new();
-    for (name, content) in [("yaml", "clusters: [{name: x\n- y: ]"), ("shape", "clusters: 12"), ("binary", "\u{0}\u{1}{{{")] {
+    for (name, content) in
+        [("yaml", "clusters: [{name: x\n- y: ]"), ("shape", "clusters: 12"), ("binary", "\u{0}\u{1}{{{")]
+    {
         let path = folder.write(name, content);
         let text = failure(&path, named(&path)).await;
         assert!(text.starts_with("kubeconfig {F}: ") && !text.contains('\n'), "{text}");
@@ -136,11 +141,24 @@ async fn credentials_that_do_not_work_are_told_with_their_context() {
 }
 
 #[tokio::test]
+async fn a_proxy_is_refused_and_not_passed_over() {
+    let folder = Folder::new();
+    let text =
+        kubeconfig("https://localhost:1", "{}").replace("{server: ", "{proxy-url: 'http://proxy:3128', server: ");
+    let path = folder.write("config", &text);
+    assert_eq!(
+        failure(&path, named(&path)).await,
+        "cannot use the proxy http://proxy:3128/ from context \"a\" in {F}: proxies are not supported yet"
+    );
+}
+
+#[tokio::test]
 async fn without_a_cluster_and_a_kubeconfig_the_places_are_named() {
     let environment = |pairs: &'static [(&str, &str)]| {
         move |name: &str| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| OsString::from(value))
     };
-    let load = async |pairs| source::load(&Options::default(), &environment(pairs)).await.map(|_| ()).unwrap_err().to_string();
+    let load =
+        async |pairs| source::load(&Options::default(), &environment(pairs)).await.map(|_| ()).unwrap_err().to_string();
     let text = load(&[("HOME", "/nowhere")]).await;
     assert!(text.starts_with("no cluster to talk to: not inside one"), "{text}");
     assert!(text.ends_with("no kubeconfig at /nowhere/.kube/config"), "{text}");
@@ -152,7 +170,8 @@ async fn without_a_cluster_and_a_kubeconfig_the_places_are_named() {
 async fn several_kubeconfigs_are_merged_and_the_first_wins() {
     let folder = Folder::new();
     let first = folder.write("first", "current-context: a\n");
-    let second = folder.write("second", &kubeconfig("https://localhost:1", "{}").replace("current-context: a", "current-context: b"));
+    let second = folder
+        .write("second", &kubeconfig("https://localhost:1", "{}").replace("current-context: a", "current-context: b"));
     let list = std::env::join_paths([&first, &folder.0.join("none"), &second]).unwrap();
     let environment = move |name: &str| (name == "KUBECONFIG").then(|| list.clone());
     let (config, origin) = source::load(&Options::default(), &environment).await.unwrap();
@@ -216,7 +235,8 @@ async fn a_request_carries_token_user_agent_and_nothing_is_retried() {
     let folder = Folder::new();
     let token = folder.write("token", "secret\n");
     let (server, mut seen) = answering("503 Service Unavailable").await;
-    let path = folder.write("config", &kubeconfig(&server, &format!("{{tokenFile: {}, token: other, as: jane}}", token.display())));
+    let path = folder
+        .write("config", &kubeconfig(&server, &format!("{{tokenFile: {}, token: other, as: jane}}", token.display())));
     let options = Options { user_agent: Some("test".into()), ..named(&path) };
     let connection = Connection::load(options).await.unwrap();
     let client = connection.client().await.unwrap();

@@ -70,7 +70,11 @@ mod tests {
         check(404, r#"{"reason":"NotFound"}"#, "NotFound");
         check(409, r#"{"reason":"AlreadyExists"}"#, "AlreadyExists");
         check(409, r#"{"reason":"Conflict"}"#, "Conflict");
-        check(403, r#"{"reason":"Forbidden","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#, "NamespaceTerminating");
+        check(
+            403,
+            r#"{"reason":"Forbidden","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#,
+            "NamespaceTerminating",
+        );
         check(403, r#"{"reason":"Forbidden"}"#, "Rejected");
         check(429, "", "Throttled");
         check(504, "", "Unknown");
@@ -80,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_rejection_says_what_the_server_said() {
-        let error = failure(StatusCode::UNPROCESSABLE_ENTITY, None, br#"{"message":"Pod \"a\" is invalid: spec: wrong"}"#);
+        let error =
+            failure(StatusCode::UNPROCESSABLE_ENTITY, None, br#"{"message":"Pod \"a\" is invalid: spec: wrong"}"#);
         assert_eq!(error.to_string(), r#"the server refused: Pod "a" is invalid: spec: wrong (422)"#);
         let error = failure(StatusCode::BAD_GATEWAY, None, b"<html>bad gateway</html>");
         assert_eq!(error.to_string(), "the server refused: <html>bad gateway</html> (502)");

@@ -40,9 +40,15 @@ mod tests {
 
     #[tokio::test]
     async fn batches_double_until_the_first_failure() {
-        for (count, fails_at, want_asked, want_made) in
-            [(0, 99, 0, 0), (1, 99, 1, 1), (10, 99, 10, 10), (10, 0, 1, 0), (10, 1, 3, 2), (10, 4, 7, 6), (500, 3, 7, 6)]
-        {
+        for (count, fails_at, want_asked, want_made) in [
+            (0, 99, 0, 0),
+            (1, 99, 1, 1),
+            (10, 99, 10, 10),
+            (10, 0, 1, 0),
+            (10, 1, 3, 2),
+            (10, 4, 7, 6),
+            (500, 3, 7, 6),
+        ] {
             let asked = RefCell::new(0);
             let (made, failure) = slow_start(count, |at| {
                 *asked.borrow_mut() += 1;

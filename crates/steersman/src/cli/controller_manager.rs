@@ -2,17 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use clap::{ArgMatches, Command, value_parser};
 use steersman_controllers::ALL;
 use steersman_runtime::{Manager, ManagerOptions, connection};
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandError, selection};
+use super::{CommandError, flag, selection, signals};
 
 pub(super) fn command() -> Command {
-    let flag = |name: &'static str, help: &'static str| {
-        Arg::new(name).long(name).help(help).action(ArgAction::Set).overrides_with(name)
-    };
     Command::new("controller-manager")
         .about("Runs the built-in controllers of Kubernetes against a cluster")
         .arg(
@@ -63,11 +60,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     let workers = matches.get_one::<u16>("concurrent-replicaset-syncs").copied().map(usize::from);
     let kubeconfig = matches.get_one::<PathBuf>("kubeconfig").cloned();
 
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandError(format!("cannot start: {error}")))?;
-    runtime.block_on(async {
+    super::block_on(async {
         let options = connection::Options { kubeconfig, ..connection::Options::default() };
         let client = connection::connect(options).await.map_err(|error| CommandError(error.to_string()))?;
         let mut manager = Manager::new(client, ManagerOptions::default()).map_err(|error| CommandError(error.to_string()))?;
@@ -75,30 +68,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
             manager.add(descriptor, workers);
         }
         let stop = CancellationToken::new();
-        tokio::spawn(stop_on_signal(stop.clone()));
+        tokio::spawn(signals::stop_on_signal(stop.clone()));
         manager.run(stop).await;
         Ok(())
     })
-}
-
-/// Ctrl-C and SIGTERM end the program in order; a second Ctrl-C ends it at once.
-async fn stop_on_signal(stop: CancellationToken) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let terminated = async {
-        match signal(SignalKind::terminate()) {
-            Ok(mut signals) => drop(signals.recv().await),
-            Err(_) => std::future::pending().await,
-        }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
-    }
-    tracing::info!("stopping: reconciles in flight finish first; Ctrl-C again ends at once");
-    stop.cancel();
-    if tokio::signal::ctrl_c().await.is_ok() {
-        std::process::exit(130);
-    }
 }
 
 fn log(verbosity: u8) {

@@ -33,9 +33,7 @@ fn default(object: &mut Value) {
 fn spec(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
     let at = path.child("schedule");
     let schedule = text(&spec["schedule"]);
-    if schedule.is_empty() {
-        errors.push(FieldError::required(&at, ""));
-    } else {
+    if !schedule.is_empty() {
         if let Err(problem) = schedule::parse(schedule) {
             errors.push(FieldError::invalid(&at, schedule, problem));
         }
@@ -69,6 +67,10 @@ fn spec(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
     }
     for field in ["successfulJobsHistoryLimit", "failedJobsHistoryLimit"] {
         check::non_negative(&spec[field], &path.child(field), errors);
+    }
+    if schedule.is_empty() {
+        // Checked declaratively upstream, after what is checked by hand.
+        errors.push(FieldError::required(&path.child("schedule"), ""));
     }
 }
 

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use steersman_base::Selector;
 use steersman_base::validation::{dns1123_label, qualified_name};
 
-use crate::field::{FieldError, Path};
+use super::index;
+use crate::field::{FieldError, Path, Shown};
 use crate::kinds::check::{self, Errors, problems};
 use crate::kinds::json::{
     copy, default_to, default_zero_to, each, each_mut, flag, is_empty, is_set, items, number, object_mut, same, text,
@@ -29,6 +30,9 @@ pub(super) static JOB: Rules =
             update(&new["spec"], old, &path, errors);
         }
         name_for_completions(new, errors);
+        // Upstream copies the generated labels after it has validated.
+        let (labels, name) = (Path::new("metadata").child("labels"), Shown::from(text(&new["metadata"]["name"])));
+        errors.retain(|error| error.path != labels || error.value.as_ref() != Some(&name));
     });
 
 fn default(job: &mut Value) {
@@ -153,9 +157,7 @@ pub(super) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     }
     if let Some(manager) = spec["managedBy"].as_str() {
         let at = path.child("managedBy");
-        if !manager.contains('/') || manager.ends_with('/') {
-            errors.push(FieldError::invalid(&at, manager, "must be a domain-prefixed path (such as \"acme.io/foo\")"));
-        }
+        check::domain_prefixed_path(manager, &at, errors);
         if manager.len() > MANAGED_BY_LENGTH_MAX {
             errors.push(FieldError::too_long(&at, MANAGED_BY_LENGTH_MAX));
         }
@@ -192,9 +194,10 @@ fn completion_mode(spec: &Value, path: &Path, errors: &mut Errors) {
     const OF_MANY_MAX: i64 = 10_000;
     check::one_of_if_set(&spec["completionMode"], &["NonIndexed", "Indexed"], &path.child("completionMode"), errors);
     let failed_max = spec["maxFailedIndexes"].as_i64();
-    if text(&spec["completionMode"]) != "Indexed" {
+    let mode = text(&spec["completionMode"]);
+    if mode != "Indexed" {
         for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {
-            if is_set(&spec[field]) {
+            if is_set(&spec[field]) && (mode == "NonIndexed" || !is_set(&spec["completionMode"])) {
                 let detail = "requires indexed completion mode";
                 errors.push(FieldError::invalid(&path.child(field), spec[field].clone(), detail));
             }
@@ -346,11 +349,28 @@ fn success_policy(spec: &Value, path: &Path, errors: &mut Errors) {
             let detail = "at least one of succeededCount or succeededIndexes must be specified";
             errors.push(FieldError::required(path, detail));
         }
-        check::non_negative(&rule["succeededCount"], &path.child("succeededCount"), errors);
-        let (count, completions) = (number(&rule["succeededCount"]), number(&spec["completions"]));
+        let completions = number(&spec["completions"]);
+        let mut total = None;
+        if let Some(indexes) = rule["succeededIndexes"].as_str() {
+            let counted = index::count(indexes, completions);
+            total = Some(*counted.as_ref().unwrap_or(&0));
+            if let Err(why) = counted {
+                let detail = format!("error parsing succeededIndexes: {why}");
+                errors.push(FieldError::invalid(&path.child("succeededIndexes"), indexes, detail));
+            }
+        }
+        let Some(count) = rule["succeededCount"].as_i64() else { return };
+        let at = path.child("succeededCount");
+        check::non_negative(&rule["succeededCount"], &at, errors);
         if count > completions {
             let detail = format!("must be less than or equal to {completions} (the number of specified completions)");
-            errors.push(FieldError::invalid(&path.child("succeededCount"), count, detail));
+            errors.push(FieldError::invalid(&at, count, detail));
+        }
+        if let Some(total) = total.filter(|total| count > *total) {
+            let detail = format!(
+                "must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
+            );
+            errors.push(FieldError::invalid(&at, count, detail));
         }
     });
 }
@@ -400,12 +420,16 @@ fn update(new: &Value, old_job: &Value, path: &Path, errors: &mut Errors) {
     }
 }
 
-/// The template stays, but a job that was suspended before it started may still be told where to run.
+/// The template stays, but a job that is suspended and has no pods may still be told where to run.
 fn template_update(new: &Value, old_job: &Value, path: &Path, errors: &mut Errors) {
     let mut old = old_job["spec"]["template"].clone();
     let template = &new["template"];
-    let not_started = flag(&old_job["spec"]["suspend"]) && is_empty(&old_job["status"]["startTime"]);
-    if not_started {
+    let is_idle = is_empty(&old_job["status"]["startTime"])
+        || items(&old_job["status"]["conditions"])
+            .iter()
+            .any(|it| text(&it["type"]) == "Suspended" && text(&it["status"]) == "True");
+    let is_open = flag(&old_job["spec"]["suspend"]) && is_idle && number(&old_job["status"]["active"]) == 0;
+    if is_open {
         if let Some(pod) = old.get_mut("spec") {
             for field in ["nodeSelector", "tolerations", "schedulingGates"] {
                 copy(pod, &template["spec"], field);
@@ -419,7 +443,31 @@ fn template_update(new: &Value, old_job: &Value, path: &Path, errors: &mut Error
             }
         }
     }
-    if !same(template, &old) {
+    if is_open {
+        keep_resources(&template["spec"], &mut old);
+        if !same(&template["spec"], &old["spec"]) {
+            let shown = go::show("PodSpec", &template["spec"]);
+            errors.push(FieldError::invalid(&path.child("spec"), shown, check::IMMUTABLE));
+        }
+    } else if !same(template, &old) {
         errors.push(FieldError::invalid(path, go::show("PodTemplateSpec", template), check::IMMUTABLE));
+    }
+}
+
+/// A job that is suspended may also be told how much its pods ask for.
+fn keep_resources(new: &Value, old: &mut Value) {
+    for list in ["containers", "initContainers"] {
+        let containers = items(&new[list]);
+        let Some(before) = old.get_mut("spec").and_then(|spec| spec.get_mut(list)).and_then(Value::as_array_mut) else {
+            continue;
+        };
+        if before.len() != containers.len() {
+            continue;
+        }
+        for (before, container) in before.iter_mut().zip(containers) {
+            if before["name"] == container["name"] {
+                copy(before, container, "resources");
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::kinds::{NameRule, Rules};
 /// What all values of an object may have together: an object must fit into one of etcd's.
 const BYTES_MAX: usize = 1024 * 1024;
 
-pub(super) static CONFIG_MAP: Rules = Rules::named(NameRule::Subdomain).validated(|new, old, errors| {
+pub(super) static CONFIG_MAP: Rules = Rules::named(NameRule::Subdomain).rechecked().validated(|new, old, errors| {
     if let Some(old) = old {
         check::frozen(new, old, &["data", "binaryData"], errors);
     }
@@ -20,6 +20,7 @@ pub(super) static CONFIG_MAP: Rules = Rules::named(NameRule::Subdomain).validate
 });
 
 pub(super) static SECRET: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(|secret| {
         string_data(secret);
         default_zero_to(secret, "type", "Opaque");

@@ -10,6 +10,7 @@ use crate::kinds::networking::endpoint_ip;
 use crate::kinds::{NameRule, Rules};
 
 pub(super) static ENDPOINTS: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(|object| {
         each_mut(object, "subsets", |subset| {
             each_mut(subset, "ports", |port| default_zero_to(port, "protocol", "TCP"));

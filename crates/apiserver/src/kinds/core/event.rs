@@ -4,19 +4,21 @@ use serde_json::Value;
 use steersman_base::validation::qualified_name;
 
 use crate::field::{FieldError, Path};
-use crate::kinds::check::{Errors, immutable, problems};
-use crate::kinds::json::{is_empty, is_set, text};
-use crate::kinds::{NameRule, Rules};
+use crate::kinds::check::{Errors, IMMUTABLE, immutable, immutable_text, problems};
+use crate::kinds::json::{is_empty, is_set, same, text};
+use crate::kinds::{NameRule, Rules, go};
 
 const LENGTH_MAX: usize = 128;
 const NOTE_LENGTH_MAX: usize = 1024;
 
-pub(super) static EVENT: Rules = Rules::named(NameRule::PathSegment).validated(|new, old, errors| {
-    let is_new_api = text(&new["apiVersion"]).starts_with("events.k8s.io/");
-    legacy(new, is_new_api, errors);
-    if is_new_api {
-        strict(new, old, errors);
-    }
+/// Event of the core group.
+pub(super) static EVENT: Rules =
+    Rules::named(NameRule::PathSegment).validated(|new, _, errors| legacy(new, false, errors));
+
+/// Event of the group `events.k8s.io`.
+pub(super) static NEW_EVENT: Rules = Rules::named(NameRule::Subdomain).validated(|new, old, errors| {
+    legacy(new, true, errors);
+    strict(new, old, errors);
 });
 
 fn legacy(event: &Value, is_new_api: bool, errors: &mut Errors) {
@@ -65,23 +67,7 @@ fn legacy(event: &Value, is_new_api: bool, errors: &mut Errors) {
 
 fn strict(new: &Value, old: Option<&Value>, errors: &mut Errors) {
     if let Some(old) = old {
-        for field in [
-            "regarding",
-            "reason",
-            "note",
-            "deprecatedSource",
-            "deprecatedFirstTimestamp",
-            "deprecatedLastTimestamp",
-            "deprecatedCount",
-            "type",
-            "eventTime",
-            "action",
-            "related",
-            "reportingController",
-            "reportingInstance",
-        ] {
-            immutable(&new[field], &old[field], &Path::new(field), errors);
-        }
+        stays(new, old, errors);
         return;
     }
     if !is_set(&new["eventTime"]) {
@@ -100,5 +86,29 @@ fn strict(new: &Value, old: Option<&Value>, errors: &mut Errors) {
         if !is_empty(&new[field]) {
             errors.push(FieldError::invalid(&Path::new(name), "", "needs to be unset"));
         }
+    }
+}
+
+/// The old event is kept as one of the core group, and the errors name its fields.
+fn stays(new: &Value, old: &Value, errors: &mut Errors) {
+    let fields = [
+        ("reason", "reason", "reason"),
+        ("note", "message", "message"),
+        ("type", "type", "type"),
+        ("action", "action", "action"),
+        ("reportingController", "reportingComponent", "reportingController"),
+        ("reportingInstance", "reportingInstance", "reportingInstance"),
+    ];
+    let either = |now: &str, was: &str| if is_set(&old[now]) { old[now].clone() } else { old[was].clone() };
+    let object = either("regarding", "involvedObject");
+    if !same(&new["regarding"], &object) {
+        let shown = go::show("ObjectReference", &new["regarding"]);
+        errors.push(FieldError::invalid(&Path::new("involvedObject"), shown, IMMUTABLE));
+    }
+    for (now, was, name) in fields {
+        immutable_text(&new[now], &either(now, was), &Path::new(name), errors);
+    }
+    for field in ["eventTime", "related"] {
+        immutable(&new[field], &old[field], &Path::new(field), errors);
     }
 }

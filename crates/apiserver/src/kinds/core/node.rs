@@ -8,7 +8,7 @@ use crate::kinds::check::{self, Errors, problems};
 use crate::kinds::json::{copy, each, entries, is_empty, items, object_mut, set, text};
 use crate::kinds::pod::resources::amount_of;
 use crate::kinds::pod::validation::taint_effect;
-use crate::kinds::{NameRule, Rules};
+use crate::kinds::{NameRule, Rules, go};
 
 pub(super) static NODE: Rules =
     Rules::named(NameRule::Subdomain).defaulted(default).prepared(prepare).validated(|new, old, errors| {
@@ -62,9 +62,7 @@ fn taints(taints: &Value, path: &Path, errors: &mut Errors) {
             taint_effect(effect, &path.child("effect"), errors);
         }
         if seen.contains(&(key, effect)) {
-            let shown = json!({"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint["timeAdded"]});
-            let mut error =
-                FieldError::duplicate(path, check::ordered(&shown, &["Key", "Value", "Effect", "TimeAdded"]));
+            let mut error = FieldError::duplicate(path, go::show("Taint", taint));
             error.detail = "taints must be unique by key and effect pair".to_owned();
             errors.push(error);
         }
@@ -106,7 +104,7 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
     let mut seen = Vec::new();
     each(&new["status"]["addresses"], &Path::new("status").child("addresses"), |address, path| {
         if seen.contains(&address) {
-            errors.push(FieldError::duplicate(path, address.clone()));
+            errors.push(FieldError::duplicate(path, go::show("NodeAddress", address)));
         }
         seen.push(address);
     });

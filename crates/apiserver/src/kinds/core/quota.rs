@@ -222,5 +222,14 @@ fn limit_of(limit: &Value, path: &Path, errors: &mut Errors) {
             let path = path.child("maxLimitRequestRatio").key(name);
             errors.push(FieldError::invalid(&path, ratio.clone(), detail));
         }
+        let bounds = (check::quantity(&limit["min"][name]), check::quantity(&limit["max"][name]));
+        if let (Some(quantity), (Some(min), Some(max))) = (check::quantity(ratio), bounds) {
+            let most = max.to_f64() / min.to_f64();
+            if quantity.to_f64() > most {
+                let detail = format!("ratio {quantity} is greater than max/min = {most:.6}");
+                let path = path.child("maxLimitRequestRatio").key(name);
+                errors.push(FieldError::invalid(&path, ratio.clone(), detail));
+            }
+        }
     }
 }

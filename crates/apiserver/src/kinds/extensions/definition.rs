@@ -7,15 +7,21 @@ use steersman_base::validation::{dns1035_label, dns1123_subdomain};
 
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors, problems};
-use crate::kinds::json::{copy, default_to, default_zero_to, each, flag, is_set, items, object_mut, set, text, with};
+use crate::kinds::json::{
+    copy, default_to, default_zero_to, each, flag, is_empty, is_set, items, object_mut, set, text, with,
+};
 use crate::kinds::{NameRule, Rules};
 
 pub(super) static DEFINITION: Rules =
-    Rules::named(NameRule::Any).defaulted(default).prepared(prepare).validated(|new, old, errors| {
+    Rules::named(NameRule::Subdomain).defaulted(default).prepared(prepare).validated(|new, old, errors| {
         if old.is_none() {
             name(new, errors);
         }
         spec(&new["spec"], &Path::new("spec"), errors);
+        if is_empty(&new["status"]["storedVersions"]) {
+            let path = Path::new("status").child("storedVersions");
+            errors.push(FieldError::invalid(&path, Value::Null, "must have at least one stored version"));
+        }
         if let Some(old) = old {
             update(new, old, errors);
         }
@@ -78,12 +84,17 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
         errors.push(FieldError::required(&at, ""));
     } else {
         problems(group, dns1123_subdomain(group), &at, errors);
-        if !group.contains('.') {
+        if dns1123_subdomain(group).is_empty() && !group.contains('.') {
             errors.push(FieldError::invalid(&at, group, "should be a domain with at least one dot"));
         }
     }
     check::one_of(&spec["scope"], &["Cluster", "Namespaced"], &path.child("scope"), errors);
     versions(spec, path, errors);
+    if let Some(first) = items(&spec["versions"]).first() {
+        // The version of old, which is the first of the list.
+        let name = text(&first["name"]);
+        problems(name, dns1035_label(name), &path.child("version"), errors);
+    }
     names(&spec["names"], &path.child("names"), errors);
 }
 
@@ -97,8 +108,7 @@ fn versions(spec: &Value, path: &Path, errors: &mut Errors) {
         }
         problems(name, dns1035_label(name), &path.child("name"), errors);
         if !is_set(&version["schema"]["openAPIV3Schema"]) {
-            let detail = "schemas are required";
-            errors.push(FieldError::required(&path.child("schema").child("openAPIV3Schema"), detail));
+            errors.push(FieldError::required(&path.child("schema").child("openAPIV3Schema"), ""));
         }
     }
     let stored = versions.iter().filter(|version| flag(&version["storage"])).count();
@@ -113,8 +123,12 @@ fn names(names: &Value, path: &Path, errors: &mut Errors) {
         let (name, at) = (text(&names[field]), path.child(field));
         if name.is_empty() {
             errors.push(FieldError::required(&at, ""));
+        } else if matches!(field, "kind" | "listKind") {
+            let wrong = dns1035_label(&name.to_lowercase());
+            let mixed = |problem: String| format!("may have mixed case, but should otherwise match: {problem}");
+            problems(name, wrong.into_iter().map(mixed).collect(), &at, errors);
         } else {
-            problems(name, dns1035_label(&name.to_lowercase()), &at, errors);
+            problems(name, dns1035_label(name), &at, errors);
         }
     }
     each(&names["shortNames"], &path.child("shortNames"), |name, path| {

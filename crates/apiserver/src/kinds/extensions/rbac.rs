@@ -29,7 +29,13 @@ pub(super) static CLUSTER_ROLE: Rules = Rules::named(NameRule::PathSegment).vali
             let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
             errors.push(FieldError::required(&path, detail));
         }
-        each(&aggregation["clusterRoleSelectors"], &path, |it, path| check::label_selector(it, path, errors));
+        each(&aggregation["clusterRoleSelectors"], &path, |it, path| {
+            let count = errors.len();
+            check::label_selector(it, path, errors);
+            if errors.len() > count {
+                errors.push(FieldError::invalid(path, Value::Null, "invalid label selector."));
+            }
+        });
     }
 });
 
@@ -51,10 +57,17 @@ fn binding_defaults(binding: &mut Value) {
 }
 
 fn rules(role: &Value, scope: Scope, errors: &mut Errors) {
+    rules_by_hand(role, scope, errors);
+    // Checked declaratively upstream, after what is checked by hand; so are the names in bindings.
     each(&role["rules"], &Path::new("rules"), |rule, path| {
         if is_empty(&rule["verbs"]) {
-            errors.push(FieldError::required(&path.child("verbs"), "verbs must contain at least one value"));
+            errors.push(FieldError::required(&path.child("verbs"), ""));
         }
+    });
+}
+
+fn rules_by_hand(role: &Value, scope: Scope, errors: &mut Errors) {
+    each(&role["rules"], &Path::new("rules"), |rule, path| {
         let (urls, at) = (&rule["nonResourceURLs"], path.child("nonResourceURLs"));
         if !is_empty(urls) {
             if scope == Scope::Namespace {
@@ -86,12 +99,18 @@ fn binding(new: &Value, old: Option<&Value>, scope: Scope, errors: &mut Errors) 
         errors.push(FieldError::not_supported(&path.child("kind"), text(&role["kind"]), kinds));
     }
     let name = text(&role["name"]);
-    if name.is_empty() {
-        errors.push(FieldError::required(&path.child("name"), ""));
-    } else {
+    if !name.is_empty() {
         problems(name, path_segment(name), &path.child("name"), errors);
     }
     each(&new["subjects"], &Path::new("subjects"), |it, path| subject(it, scope, path, errors));
+    if name.is_empty() {
+        errors.push(FieldError::required(&path.child("name"), ""));
+    }
+    each(&new["subjects"], &Path::new("subjects"), |it, path| {
+        if is_empty(&it["name"]) {
+            errors.push(FieldError::required(&path.child("name"), ""));
+        }
+    });
     if old.is_some_and(|old| !same(&old["roleRef"], role)) {
         let shown = check::ordered(role, &["apiGroup", "kind", "name"]);
         errors.push(FieldError::invalid(&path, shown, check::IMMUTABLE));
@@ -100,9 +119,6 @@ fn binding(new: &Value, old: Option<&Value>, scope: Scope, errors: &mut Errors) 
 
 fn subject(subject: &Value, scope: Scope, path: &Path, errors: &mut Errors) {
     let (name, group) = (text(&subject["name"]), text(&subject["apiGroup"]));
-    if name.is_empty() {
-        errors.push(FieldError::required(&path.child("name"), ""));
-    }
     match text(&subject["kind"]) {
         "ServiceAccount" => {
             if !name.is_empty() {

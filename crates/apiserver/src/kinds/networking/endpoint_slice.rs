@@ -28,7 +28,7 @@ pub(super) static ENDPOINT_SLICE: Rules = Rules::named(NameRule::Subdomain)
         ports(&new["ports"], &Path::new("ports"), errors);
         one_of(&new["addressType"], &["FQDN", "IPv4", "IPv6"], &Path::new("addressType"), errors);
         if let Some(old) = old {
-            check::immutable(&new["addressType"], &old["addressType"], &Path::new("addressType"), errors);
+            check::immutable_unshown(&new["addressType"], &old["addressType"], &Path::new("addressType"), errors);
         }
     });
 
@@ -41,7 +41,7 @@ fn endpoints(endpoints: &Value, kind: &str, path: &Path, errors: &mut Errors) {
     each(endpoints, path, |endpoint, path| {
         let at = path.child("addresses");
         match items(&endpoint["addresses"]).len() {
-            0 => errors.push(FieldError::required(&at, "must contain at least 1 address")),
+            0 => errors.push(FieldError::required(&at, "")),
             count if count > ADDRESSES_MAX => errors.push(FieldError::too_many(&at, count, ADDRESSES_MAX)),
             _ => {}
         }
@@ -70,10 +70,14 @@ fn address(address: &str, kind: &str, list: &Path, path: &Path, errors: &mut Err
         "IPv6" => check::strict_ip(address, path, errors),
         "FQDN" => {
             let name = address.strip_suffix('.').unwrap_or(address);
-            problems(address, dns1123_subdomain(name), path, errors);
-            if name.split('.').count() < 2 {
+            let wrong = dns1123_subdomain(name);
+            if address.is_empty() {
+                errors.push(FieldError::required(path, ""));
+            } else if !wrong.is_empty() {
+                problems(name, wrong, path, errors);
+            } else if !name.contains('.') {
                 let detail = "should be a domain with at least two segments separated by dots";
-                errors.push(FieldError::invalid(path, address, detail));
+                errors.push(FieldError::invalid(path, name, detail));
             }
             return;
         }

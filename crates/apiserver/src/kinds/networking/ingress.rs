@@ -1,7 +1,7 @@
 //! Ingresses and IngressClasses: `pkg/apis/networking/v1/defaults.go` and `pkg/apis/networking/validation/validation.go`.
 
 use serde_json::Value;
-use steersman_base::validation::{dns1123_label, dns1123_subdomain};
+use steersman_base::validation::{dns1123_label, dns1123_subdomain, path_segment};
 
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors, problems, required};
@@ -28,9 +28,10 @@ pub(super) static INGRESS_CLASS: Rules = Rules::named(NameRule::Subdomain)
         }
     })
     .validated(|new, old, errors| {
+        class(&new["spec"], &Path::new("spec"), errors);
         if let Some(old) = old {
             let path = Path::new("spec").child("controller");
-            check::immutable(&new["spec"]["controller"], &old["spec"]["controller"], &path, errors);
+            check::immutable_text(&new["spec"]["controller"], &old["spec"]["controller"], &path, errors);
         }
     });
 
@@ -68,6 +69,48 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     });
     if let Some(class) = spec["ingressClassName"].as_str() {
         problems(class, dns1123_subdomain(class), &path.child("ingressClassName"), errors);
+    }
+}
+
+/// A reference to an object of any kind.
+fn reference(reference: &Value, path: &Path, errors: &mut Errors) {
+    if let Some(group) = reference["apiGroup"].as_str() {
+        problems(group, dns1123_subdomain(group), &path.child("apiGroup"), errors);
+    }
+    for field in ["kind", "name"] {
+        if required(&reference[field], &path.child(field), errors) {
+            let value = text(&reference[field]);
+            problems(value, path_segment(value), &path.child(field), errors);
+        }
+    }
+}
+
+fn class(spec: &Value, path: &Path, errors: &mut Errors) {
+    const LENGTH_MAX: usize = 250;
+    let (controller, at) = (text(&spec["controller"]), path.child("controller"));
+    if controller.len() > LENGTH_MAX {
+        errors.push(FieldError::too_long(&at, LENGTH_MAX));
+    }
+    check::domain_prefixed_path(controller, &at, errors);
+    let (parameters, path) = (&spec["parameters"], path.child("parameters"));
+    if !is_set(parameters) {
+        return;
+    }
+    reference(parameters, &path, errors);
+    let (namespace, at) = (parameters["namespace"].as_str(), path.child("namespace"));
+    match (parameters["scope"].as_str(), namespace) {
+        (None, _) => errors.push(FieldError::required(&path.child("scope"), "")),
+        (Some("Namespace"), None) => {
+            errors.push(FieldError::required(&at, "`parameters.scope` is set to 'Namespace'"));
+        }
+        (Some("Namespace"), Some(name)) => problems(name, dns1123_label(name), &at, errors),
+        (Some("Cluster"), Some(_)) => {
+            errors.push(FieldError::forbidden(&at, "`parameters.scope` is set to 'Cluster'"));
+        }
+        (Some("Cluster"), None) => {}
+        (Some(other), _) => {
+            errors.push(FieldError::not_supported(&path.child("scope"), other, &["Cluster", "Namespace"]));
+        }
     }
 }
 
@@ -124,9 +167,7 @@ fn backend(backend: &Value, path: &Path, errors: &mut Errors) {
         (true, true) => errors.push(invalid("cannot set both resource and service backends")),
         (false, false) => errors.push(invalid("resource or service backend is required")),
         (true, false) => {
-            for field in ["kind", "name"] {
-                required(&resource[field], &path.child("resource").child(field), errors);
-            }
+            reference(resource, &path.child("resource"), errors);
         }
         (false, true) => {
             let at = path.child("service");

@@ -230,15 +230,25 @@ fn is_latest(image: &str) -> bool {
         Some((last, tag)) => (&name[..at + last.len()], Some(tag)),
         None => (name, None),
     };
-    let known = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '_' | '-' | '/' | ':');
-    let path = repository.split_once('/').map_or(repository, |(_, path)| path);
-    if repository.is_empty() || !path.chars().all(known) {
+    let path = match repository.split_once('/') {
+        Some((host, path)) if host == "localhost" || host.contains(['.', ':']) => path,
+        _ => repository,
+    };
+    if !path.split('/').all(is_path_part) {
         return false;
     }
     match tag {
         Some(tag) => tag == "latest",
         None => !digest,
     }
+}
+
+/// Lower-case letters and digits, with a dot, one or two underscores, or dashes between them.
+fn is_path_part(part: &str) -> bool {
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let separators: Vec<_> = part.split(is_word).filter(|text| !text.is_empty()).collect();
+    let good = |text: &&str| matches!(*text, "." | "_" | "__") || text.bytes().all(|byte| byte == b'-');
+    part.starts_with(is_word) && part.ends_with(is_word) && separators.iter().all(good)
 }
 
 #[cfg(test)]
@@ -256,6 +266,8 @@ mod tests {
             ("nginx@sha256:0123", false),
             ("nginx:latest@sha256:0123", true),
             ("Nginx", false),
+            ("-1", false),
+            ("a--b__c.d/e", true),
             ("", false),
         ] {
             assert_eq!(is_latest(image), want, "{image}");

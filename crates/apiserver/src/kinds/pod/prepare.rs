@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use steersman_base::Quantity;
 
 use crate::kinds::check;
-use crate::kinds::json::{copy, each_mut, entries, is_empty, items, object_mut, set, text};
+use crate::kinds::json::{copy, default_to, each_mut, entries, is_empty, items, object_mut, set, text, unset, with};
 
 /// `PrepareForCreate` and `PrepareForUpdate` of a pod; generation is the registry's.
 pub(in crate::kinds) fn pod(new: &mut Value, old: Option<&Value>) {
@@ -18,6 +18,9 @@ pub(in crate::kinds) fn pod(new: &mut Value, old: Option<&Value>) {
             copy(spec, &old["spec"], "resources");
         }
         return;
+    }
+    if let Some(spec) = object_mut(new, "spec") {
+        pod_requests(spec);
     }
     let mut status = json!({"phase": "Pending"});
     if !is_empty(&new["spec"]["schedulingGates"]) {
@@ -66,6 +69,55 @@ fn merge(term: &mut Value, labels: &Value) {
     let mut expressions = items(&selector["matchExpressions"]).to_vec();
     expressions.extend(added);
     set(selector, "matchExpressions", expressions);
+}
+
+/// What a pod asks for as a whole, if it says so in part: what its containers ask for, or else its limits
+/// (`defaultPodLevelRequests`).
+fn pod_requests(spec: &mut Value) {
+    let of_containers = ["cpu", "memory"].map(|name| (name, asked(spec, name)));
+    let Some(resources) = object_mut(spec, "resources") else { return };
+    if is_empty(&resources["requests"]) && is_empty(&resources["limits"]) {
+        return;
+    }
+    let limits = resources["limits"].clone();
+    with(resources, "requests", |requests| {
+        for (name, amount) in of_containers {
+            if let Some(amount) = amount {
+                default_to(requests, name, amount.to_string());
+            }
+        }
+        for (name, limit) in entries(&limits).into_iter().filter(|(name, _)| is_of_pod(name)) {
+            default_to(requests, name, limit.clone());
+        }
+    });
+    if is_empty(&resources["requests"]) {
+        unset(resources, "requests");
+    }
+}
+
+fn is_of_pod(name: &str) -> bool {
+    matches!(name, "cpu" | "memory") || name.starts_with("hugepages-")
+}
+
+/// What the containers of a pod ask for together: sidecars count from their turn on, other init containers one by one.
+fn asked(spec: &Value, name: &str) -> Option<Quantity> {
+    let of = |container: &Value| check::quantity(&container["resources"]["requests"][name]);
+    let sum = |a: Option<Quantity>, b: Option<Quantity>| match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    };
+    let mut sidecars = None;
+    let mut most = None;
+    for container in items(&spec["initContainers"]) {
+        if text(&container["restartPolicy"]) == "Always" {
+            sidecars = sum(sidecars, of(container));
+            most = most.max(sidecars);
+        } else {
+            most = most.max(sum(sidecars, of(container)));
+        }
+    }
+    let running = items(&spec["containers"]).iter().fold(sidecars, |total, container| sum(total, of(container)));
+    running.max(most)
 }
 
 /// How dear a pod is to its node (`ComputePodQOS`).

@@ -1,7 +1,7 @@
 //! What containers ask for: `validateResourceRequirements` of `pkg/apis/core/validation/validation.go`, and the names of
 //! resources from `pkg/apis/core/helper/helpers.go`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use steersman_base::Quantity;
 use steersman_base::validation::{dns1123_label, qualified_name};
 
@@ -64,12 +64,9 @@ pub(super) fn pod_resources(spec: &Value, path: &Path, errors: &mut Errors) {
     requirements_of(resources, pod_name, path, errors);
 }
 
-/// Amounts by name, such as a pod's overhead.
-pub(super) fn list(amounts: &Value, path: &Path, errors: &mut Errors) {
-    for (name, amount) in entries(amounts) {
-        container_name(name, &path.key(name), errors);
-        amount_of(name, amount, &path.key(name), errors);
-    }
+/// What running a pod costs by itself; upstream checks it as if it were a container's limits.
+pub(in crate::kinds) fn overhead(amounts: &Value, path: &Path, errors: &mut Errors) {
+    requirements_of(&json!({ "limits": amounts }), container_name, path, errors);
 }
 
 fn requirements_of(requirements: &Value, name_rule: fn(&str, &Path, &mut Errors), path: &Path, errors: &mut Errors) {
@@ -132,7 +129,7 @@ pub(in crate::kinds) fn name(name: &str, path: &Path, errors: &mut Errors) -> bo
     true
 }
 
-fn container_name(value: &str, path: &Path, errors: &mut Errors) {
+pub(in crate::kinds) fn container_name(value: &str, path: &Path, errors: &mut Errors) {
     name(value, path, errors);
     if !value.contains('/') {
         if !CONTAINER.contains(&value) && !is_huge_page(value) {

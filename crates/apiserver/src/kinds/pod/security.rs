@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors, one_of_if_set};
+use crate::kinds::go;
 use crate::kinds::json::{each, flag, is_set, items, text};
 
 const ID_MAX: i64 = i32::MAX as i64;
@@ -41,11 +42,11 @@ pub(super) fn container(container: &Value, spec: &Value, path: &Path, errors: &m
     if context["allowPrivilegeEscalation"] == Value::Bool(false) {
         if flag(&context["privileged"]) {
             let detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true";
-            errors.push(FieldError::invalid(path, context.clone(), detail));
+            errors.push(FieldError::invalid(path, go::show("SecurityContext", context), detail));
         }
         if items(&context["capabilities"]["add"]).iter().any(|name| text(name) == "CAP_SYS_ADMIN") {
             let detail = "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN";
-            errors.push(FieldError::invalid(path, context.clone(), detail));
+            errors.push(FieldError::invalid(path, go::show("SecurityContext", context), detail));
         }
     }
     app_armor(&context["appArmorProfile"], &path.child("appArmorProfile"), errors);
@@ -114,7 +115,7 @@ fn seccomp(profile: &Value, path: &Path, errors: &mut Errors) {
         Some(name) if kind == "Localhost" => check::descending_path(name, &at, errors),
         Some(_) => {
             let detail = "can only be set when seccomp type is Localhost";
-            errors.push(FieldError::invalid(&at, profile.clone(), detail));
+            errors.push(FieldError::invalid(&at, go::show("SeccompProfile", profile), detail));
         }
         None => {}
     }

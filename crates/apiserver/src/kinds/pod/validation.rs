@@ -154,7 +154,7 @@ fn classes(spec: &Value, path: &Path, errors: &mut Errors) {
         one_of(&spec["preemptionPolicy"], policies, &path.child("preemptionPolicy"), errors);
     }
     if is_set(&spec["overhead"]) {
-        resources::list(&spec["overhead"], &path.child("overhead"), errors);
+        resources::overhead(&spec["overhead"], &path.child("overhead"), errors);
     }
     if is_set(&spec["os"]) {
         match text(&spec["os"]["name"]) {
@@ -247,6 +247,10 @@ fn dns_config(spec: &Value, path: &Path, errors: &mut Errors) {
             "must not have more than {SEARCH_LIST_LENGTH_MAX} characters (including spaces) in the search list"
         );
         errors.push(FieldError::invalid(&searches, config["searches"].clone(), detail));
+    }
+    for (index, search) in list.iter().enumerate().filter(|(_, search)| **search != ".") {
+        let search = search.strip_suffix('.').unwrap_or(search);
+        problems(search, check::subdomain_with_underscore(search), &searches.index(index), errors);
     }
     each(&config["options"], &path.child("options"), |option, path| {
         if is_empty(&option["name"]) {

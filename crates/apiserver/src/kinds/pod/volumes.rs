@@ -140,7 +140,12 @@ fn source_of(name: &str, volume: &Value, holder: Holder<'_>, path: &Path, errors
                 );
             }
         }
-        "nfs" => need(&["server", "path"]),
+        "nfs" => {
+            need(&["server", "path"]);
+            if !text(&source["path"]).starts_with('/') {
+                errors.push(FieldError::invalid(&at.child("path"), text(&source["path"]), "must be an absolute path"));
+            }
+        }
         "iscsi" => need(&["targetPortal", "iqn"]),
         "glusterfs" => need(&["endpoints", "path"]),
         "gitRepo" => need(&["repository"]),

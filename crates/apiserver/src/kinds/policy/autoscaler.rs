@@ -2,11 +2,13 @@
 //! `pkg/apis/autoscaling/validation/validation.go`.
 
 use serde_json::{Value, json};
+use steersman_base::validation::{dns1123_label, path_segment};
 
 use super::reference;
 use crate::field::{FieldError, Path};
-use crate::kinds::check::{self, Errors, forbid_if, one_of_if_set};
+use crate::kinds::check::{self, Errors, forbid_if, one_of_if_set, problems};
 use crate::kinds::json::{default_to, each, is_empty, is_set, items, number, object_mut, set, text, with};
+use crate::kinds::pod::resources::container_name;
 use crate::kinds::{NameRule, Rules};
 
 const CPU_UTILIZATION: i64 = 80;
@@ -53,12 +55,19 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
         errors.push(FieldError::invalid(&at, max, "must be greater than or equal to `minReplicas`"));
     }
     reference(&spec["scaleTargetRef"], &path.child("scaleTargetRef"), errors);
-    if !text(&spec["scaleTargetRef"]["apiVersion"]).contains('/') {
-        let version = text(&spec["scaleTargetRef"]["apiVersion"]);
+    let version = text(&spec["scaleTargetRef"]["apiVersion"]);
+    if version.split_once('/').is_none_or(|(group, _)| group.is_empty()) {
         let at = path.child("scaleTargetRef").child("apiVersion");
         errors.push(FieldError::invalid(&at, version, "apiVersion must specify API group"));
     }
     each(&spec["metrics"], &path.child("metrics"), |it, path| metric(it, path, errors));
+    let of_objects = |it: &Value| matches!(text(&it["type"]), "Object" | "External");
+    forbid_if(
+        min == Some(0) && !items(&spec["metrics"]).iter().any(of_objects),
+        "must specify at least one Object or External metric to support scaling to zero replicas",
+        &path.child("metrics"),
+        errors,
+    );
     for direction in ["scaleUp", "scaleDown"] {
         let rules = &spec["behavior"][direction];
         if is_set(rules) {
@@ -66,11 +75,9 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
         }
     }
     // Checked declaratively upstream, after what is checked by hand.
-    if let Some(min) = min.filter(|min| *min < 1) {
-        errors.push(FieldError::invalid(&path.child("minReplicas"), min, "must be greater than or equal to 1"));
-    }
+    check::non_negative(&spec["minReplicas"], &path.child("minReplicas"), errors);
     if max == 0 {
-        errors.push(FieldError::required(&at, "must be set and greater than 0"));
+        errors.push(FieldError::required(&at, ""));
     } else if max < 0 {
         errors.push(FieldError::invalid(&at, max, "must be greater than or equal to 1"));
     }
@@ -122,12 +129,24 @@ fn source(kind: &str, source: &Value, path: &Path, errors: &mut Errors) {
         }
         _ => {}
     }
-    if kind == "containerResource" && is_empty(&source["container"]) {
-        errors.push(FieldError::required(&path.child("container"), "must specify a container"));
+    if kind == "containerResource" {
+        let (name, container) = (text(&source["name"]), text(&source["container"]));
+        if !name.is_empty() {
+            container_name(name, &path.child("name"), errors);
+        }
+        if container.is_empty() {
+            errors.push(FieldError::required(&path.child("container"), "must specify a container"));
+        } else {
+            problems(container, dns1123_label(container), &path.child("container"), errors);
+        }
     }
-    if matches!(kind, "object" | "external" | "pods") && is_empty(&source["metric"]["name"]) {
-        let detail = "must specify a metric name";
-        errors.push(FieldError::required(&path.child("metric").child("name"), detail));
+    if matches!(kind, "object" | "external" | "pods") {
+        let (name, at) = (text(&source["metric"]["name"]), path.child("metric").child("name"));
+        if name.is_empty() {
+            errors.push(FieldError::required(&at, "must specify a metric name"));
+        } else {
+            problems(name, path_segment(name), &at, errors);
+        }
     }
     metric_target(target, &at, errors);
     match kind {

@@ -7,6 +7,7 @@ use steersman_base::validation::{dns1123_label, dns1123_subdomain, qualified_nam
 use super::{is_external, is_headless, kind_of, needs_health_check};
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors, PROTOCOLS, forbid_if, one_of, one_of_if_set, problems};
+use crate::kinds::go;
 use crate::kinds::json::{each, is_empty, is_set, items, number, text};
 use crate::kinds::networking::endpoint_ip;
 
@@ -202,13 +203,8 @@ fn unique_ports(service: &Value, path: &Path, errors: &mut Errors) {
     }
     for (index, port) in items(list).iter().enumerate() {
         if seen_before("port", index) {
-            // As Go prints a ServicePort of which only these fields are set.
-            let shown = json!({
-                "Name": "", "Protocol": port["protocol"], "AppProtocol": null, "Port": port["port"], "TargetPort": 0,
-                "NodePort": 0,
-            });
-            let order = &["Name", "Protocol", "AppProtocol", "Port", "TargetPort", "NodePort"];
-            errors.push(FieldError::duplicate(&path.index(index), check::ordered(&shown, order)));
+            let key = json!({"protocol": port["protocol"], "port": port["port"]});
+            errors.push(FieldError::duplicate(&path.index(index), go::show("ServicePort", &key)));
         }
     }
 }

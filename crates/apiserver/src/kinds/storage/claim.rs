@@ -8,18 +8,20 @@ use super::volume::access_modes;
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors, one_of_if_set, problems, required};
 use crate::kinds::json::{
-    copy, default_to, default_zero_to, is_empty, is_set, items, object_mut, same, set, text, with,
+    copy, default_to, default_zero_to, is_empty, is_set, items, object_mut, same, set, text, unset, with,
 };
 use crate::kinds::pod::{defaults::milli, resources::amount_of};
 use crate::kinds::{NameRule, Rules, go};
 
 pub(in crate::kinds) static PERSISTENT_VOLUME_CLAIM: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(defaults)
     .prepared(|new, old| {
         match old {
             Some(old) => copy(new, old, "status"),
             None => set(new, "status", json!({"phase": "Pending"})),
         }
+        drop_foreign_source(new, old);
         normalise_sources(new);
     })
     .validated(|new, old, errors| {
@@ -41,6 +43,24 @@ pub(in crate::kinds) fn spec_defaults(spec: &mut Value) {
     if let Some(resources) = object_mut(spec, "resources") {
         milli(resources, "limits");
         milli(resources, "requests");
+    }
+}
+
+/// A source that is neither a claim nor a snapshot was always dropped in `dataSource`, and still is.
+fn drop_foreign_source(claim: &mut Value, old: Option<&Value>) {
+    let in_use = |spec: &Value| is_set(&spec["dataSource"]) || is_set(&spec["dataSourceRef"]);
+    if old.is_some_and(|old| in_use(&old["spec"])) {
+        return;
+    }
+    let Some(spec) = object_mut(claim, "spec") else { return };
+    let source = &spec["dataSource"];
+    let known = match text(&source["kind"]) {
+        "PersistentVolumeClaim" => text(&source["apiGroup"]).is_empty(),
+        "VolumeSnapshot" => text(&source["apiGroup"]) == "snapshot.storage.k8s.io",
+        _ => false,
+    };
+    if !known {
+        unset(spec, "dataSource");
     }
 }
 
@@ -94,7 +114,7 @@ fn sources(spec: &Value, path: &Path, errors: &mut Errors) {
         let group = text(&source["apiGroup"]);
         if group.is_empty() && text(&source["kind"]) != "PersistentVolumeClaim" {
             let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
-            errors.push(FieldError::invalid(&at, source["kind"].clone(), detail));
+            errors.push(FieldError::invalid(&at, text(&source["kind"]), detail));
         }
     }
 }
@@ -132,12 +152,9 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
         );
         errors.push(FieldError::forbidden(&path, detail));
     }
-    let size = |claim: &Value| check::quantity(&claim["spec"]["resources"]["requests"]["storage"]);
-    let capacity = check::quantity(&old["status"]["capacity"]["storage"]);
-    if let (Some(now), Some(was)) = (size(new), size(old))
-        && now < was
-        && capacity.is_some_and(|capacity| now <= capacity)
-    {
+    let amount = |value: &Value| check::quantity(value).unwrap_or_default();
+    let size = |claim: &Value| amount(&claim["spec"]["resources"]["requests"]["storage"]);
+    if size(new) < size(old) && size(new) <= amount(&old["status"]["capacity"]["storage"]) {
         let at = path.child("resources").child("requests").child("storage");
         errors.push(FieldError::forbidden(&at, "field can not be less than status.capacity"));
     }

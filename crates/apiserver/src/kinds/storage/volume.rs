@@ -6,12 +6,14 @@ use steersman_base::validation::dns1123_subdomain;
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors, one_of_if_set, problems, required};
 use crate::kinds::json::{
-    copy, default_to, default_zero_to, entries, is_empty, is_set, items, object_mut, same, set, text, with,
+    copy, default_to, default_zero_to, each_mut, entries, is_empty, is_set, items, object_mut, same, set, text, unset,
+    with,
 };
 use crate::kinds::pod::affinity;
 use crate::kinds::{NameRule, Rules, go};
 
 pub(in crate::kinds) static PERSISTENT_VOLUME: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .defaulted(default)
     .prepared(|new, old| match old {
         Some(old) => copy(new, old, "status"),
@@ -91,7 +93,11 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
         errors.push(FieldError::not_supported(&at, capacity.clone(), &["storage"]));
     }
     for (name, amount) in entries(capacity) {
-        if let Some(quantity) = check::quantity(amount).filter(|quantity| quantity.milli_value() <= 0) {
+        let Some(quantity) = check::quantity(amount) else { continue };
+        if quantity.value() < 0 {
+            errors.push(FieldError::invalid(&at.key(name), quantity.value(), "must be a valid resource quantity"));
+        }
+        if quantity.milli_value() <= 0 {
             errors.push(FieldError::invalid(&at.key(name), quantity.to_string(), "must be greater than zero"));
         }
     }
@@ -168,8 +174,22 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
         errors.push(FieldError::forbidden(&Path::new("spec").child("persistentvolumesource"), detail));
     }
     check::immutable(&new["volumeMode"], &old["volumeMode"], &Path::new("volumeMode"), errors);
-    if is_set(&old["nodeAffinity"]) && !same(&new["nodeAffinity"], &old["nodeAffinity"]) {
-        let shown = go::show("VolumeNodeAffinity", &new["nodeAffinity"]);
-        errors.push(FieldError::invalid(&Path::new("nodeAffinity"), shown, check::IMMUTABLE));
+    if is_set(&old["nodeAffinity"]) && !same(&without_keys(&new["nodeAffinity"]), &without_keys(&old["nodeAffinity"])) {
+        let shown = go::show("*VolumeNodeAffinity", &new["nodeAffinity"]);
+        let detail = "field is immutable, except for updating from beta label to GA";
+        errors.push(FieldError::invalid(&Path::new("nodeAffinity"), shown, detail));
     }
+}
+
+/// Labels of nodes may be renamed in an affinity.
+fn without_keys(affinity: &Value) -> Value {
+    let mut affinity = affinity.clone();
+    if let Some(required) = object_mut(&mut affinity, "required") {
+        each_mut(required, "nodeSelectorTerms", |term| {
+            each_mut(term, "matchExpressions", |expression| {
+                unset(expression, "key");
+            });
+        });
+    }
+    affinity
 }

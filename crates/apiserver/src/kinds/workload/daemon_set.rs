@@ -1,12 +1,12 @@
 //! DaemonSets: `ValidateDaemonSet` of `pkg/apis/apps/validation/validation.go`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{compiled, defaults, lasting_template};
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors};
 use crate::kinds::json::{is_set, same, set, text, with};
-use crate::kinds::{NameRule, Rules};
+use crate::kinds::{NameRule, Rules, go};
 
 /// Counts the changes of the template; long out of use, but still shown.
 const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
@@ -63,9 +63,8 @@ fn update_strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
         "OnDelete" => {}
         "RollingUpdate" if !is_set(rolling) => errors.push(FieldError::required(&at, "")),
         "RollingUpdate" => rolling_update(rolling, &at, errors),
-        other => {
-            let shown = json!({"Type": other, "RollingUpdate": rolling});
-            let shown = check::ordered(&shown, &["Type", "RollingUpdate"]);
+        _ => {
+            let shown = go::show("DaemonSetUpdateStrategy", strategy);
             errors.push(FieldError::not_supported(path, shown, &["RollingUpdate", "OnDelete"]));
         }
     }

@@ -1,12 +1,12 @@
 //! Deployments: `ValidateDeployment` of `pkg/apis/apps/validation/validation.go`.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{compiled, defaults, lasting_template, selector, template_labels};
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors};
 use crate::kinds::json::{is_set, number, text};
-use crate::kinds::{NameRule, Rules};
+use crate::kinds::{NameRule, Rules, go};
 
 pub(super) static DEPLOYMENT: Rules =
     Rules::named(NameRule::Subdomain).defaulted(defaults::deployment).validated(|new, old, errors| {
@@ -51,9 +51,8 @@ fn strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
             errors.push(FieldError::required(&at, "this should be defaulted and never be nil"));
         }
         "RollingUpdate" => rolling_update(rolling, &at, errors),
-        other => {
-            let shown = json!({"Type": other, "RollingUpdate": rolling});
-            let shown = check::ordered(&shown, &["Type", "RollingUpdate"]);
+        _ => {
+            let shown = go::show("DeploymentStrategy", strategy);
             errors.push(FieldError::not_supported(path, shown, &["Recreate", "RollingUpdate"]));
         }
     }

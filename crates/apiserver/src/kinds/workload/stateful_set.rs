@@ -6,13 +6,13 @@ use steersman_base::validation::dns1123_label;
 use super::{compiled, defaults, lasting, selector, template_labels};
 use crate::field::{FieldError, Path};
 use crate::kinds::check::{self, Errors, problems};
-use crate::kinds::json::{each, is_set, items, set, text, unset};
-use crate::kinds::{NameRule, Rules, meta, pod, storage};
+use crate::kinds::json::{each, is_set, items, same, set, text, unset};
+use crate::kinds::{NameRule, Rules, go, meta, pod, storage};
 
 pub(super) static STATEFUL_SET: Rules =
     Rules::named(NameRule::Label).defaulted(defaults::stateful_set).validated(|new, old, errors| {
         let path = Path::new("spec");
-        spec(&new["spec"], &path, errors);
+        spec(&new["spec"], old.is_none(), &path, errors);
         if let Some(old) = old {
             update(&new["spec"], &old["spec"], &path, errors);
         }
@@ -20,12 +20,17 @@ pub(super) static STATEFUL_SET: Rules =
 
 fn update(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
     check::immutable_selector(&new["selector"], &old["selector"], &path.child("selector"), errors);
-    for field in ["volumeClaimTemplates", "serviceName", "podManagementPolicy"] {
-        check::immutable(&new[field], &old[field], &path.child(field), errors);
+    if !same(&new["volumeClaimTemplates"], &old["volumeClaimTemplates"]) {
+        let shown = go::show("[PersistentVolumeClaim", &new["volumeClaimTemplates"]);
+        errors.push(FieldError::invalid(&path.child("volumeClaimTemplates"), shown, check::IMMUTABLE));
+    }
+    for field in ["serviceName", "podManagementPolicy"] {
+        check::immutable_text(&new[field], &old[field], &path.child(field), errors);
     }
 }
 
-fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+/// What cannot change any more is checked only in a new set.
+fn spec(spec: &Value, is_new: bool, path: &Path, errors: &mut Errors) {
     let at = path.child("podManagementPolicy");
     match text(&spec["podManagementPolicy"]) {
         "" => errors.push(FieldError::required(&at, "")),
@@ -38,14 +43,16 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     for field in ["whenDeleted", "whenScaled"] {
         check::one_of_if_set(&retention[field], &["Retain", "Delete"], &at.child(field), errors);
     }
-    each(&spec["volumeClaimTemplates"], &path.child("volumeClaimTemplates"), |claim, path| {
-        storage::claim_spec(&claim["spec"], &path.child("spec"), errors);
-    });
+    if is_new {
+        each(&spec["volumeClaimTemplates"], &path.child("volumeClaimTemplates"), |claim, path| {
+            storage::claim_spec(&claim["spec"], &path.child("spec"), errors);
+        });
+    }
     check::non_negative(&spec["replicas"], &path.child("replicas"), errors);
     check::non_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
     check::non_negative(&spec["ordinals"]["start"], &path.child("ordinals.start"), errors);
     let service = text(&spec["serviceName"]);
-    if !service.is_empty() {
+    if is_new && !service.is_empty() {
         problems(service, dns1123_label(service), &path.child("serviceName"), errors);
     }
     selector(spec, "statefulset", path, errors);
@@ -66,7 +73,10 @@ fn template_to_check(spec: &Value) -> Value {
     let Some(pod) = template.get_mut("spec") else { return template };
     unset(pod, "subdomain");
     unset(pod, "hostname");
-    let claims: Vec<_> = items(&spec["volumeClaimTemplates"]).iter().map(|it| text(&it["metadata"]["name"])).collect();
+    let mut claims: Vec<_> =
+        items(&spec["volumeClaimTemplates"]).iter().map(|it| text(&it["metadata"]["name"])).collect();
+    claims.sort_unstable();
+    claims.dedup();
     if !claims.is_empty() {
         let mut volumes: Vec<_> =
             claims.iter().map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}})).collect();
@@ -97,9 +107,8 @@ fn update_strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
                 check::percent_at_most_100(unavailable, &at, errors);
             }
         }
-        other => {
-            let shown = json!({"Type": other, "RollingUpdate": rolling});
-            let shown = check::ordered(&shown, &["Type", "RollingUpdate"]);
+        _ => {
+            let shown = go::show("StatefulSetUpdateStrategy", strategy);
             errors.push(FieldError::invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'"));
         }
     }
