@@ -18,7 +18,11 @@ fn rss() -> usize {
 }
 
 async fn call(server: &ApiServer, method: &str, path: &str, body: String) -> bytes::Bytes {
-    let request = http::Request::builder().method(method).uri(path).body(http_body_util::Full::new(bytes::Bytes::from(body))).unwrap();
+    let request = http::Request::builder()
+        .method(method)
+        .uri(path)
+        .body(http_body_util::Full::new(bytes::Bytes::from(body)))
+        .unwrap();
     let response = server.clone().oneshot(request).await.unwrap();
     assert!(response.status().is_success(), "{}", response.status());
     response.into_body().collect().await.unwrap().to_bytes()
@@ -35,7 +39,9 @@ async fn main() {
     println!("listening: {:?}, rss {} KB", started.elapsed(), rss());
 
     let data = "x".repeat(900);
-    let map = |at: usize| json!({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":format!("m{at}"),"labels":{"app":"web"}},"data":{"a":data}}).to_string();
+    let map = |at: usize| {
+        json!({"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":format!("m{at}"),"labels":{"app":"web"}},"data":{"a":data}}).to_string()
+    };
     let before = rss();
     let started = Instant::now();
     let count = 20_000;
@@ -44,9 +50,15 @@ async fn main() {
         bytes += call(&server, "POST", "/api/v1/namespaces/default/configmaps", map(at)).await.len();
     }
     let took = started.elapsed();
-    println!("in process, one client: {:.0} creates/s; {:.2} bytes kept per JSON byte", f64::from(count as u32) / took.as_secs_f64(), (rss() - before) as f64 * 1024.0 / bytes as f64);
+    println!(
+        "in process, one client: {:.0} creates/s; {:.2} bytes kept per JSON byte",
+        f64::from(count as u32) / took.as_secs_f64(),
+        (rss() - before) as f64 * 1024.0 / bytes as f64
+    );
 
-    let pod = |at: usize| json!({"metadata":{"name":format!("p{at}"),"labels":{"app":"web"}},"spec":{"containers":(0..6).map(|c| json!({"name":format!("c{c}"),"image":"nginx","env":(0..10).map(|e| json!({"name":format!("E{e}"),"value":"v".repeat(40)})).collect::<Vec<_>>()})).collect::<Vec<_>>()}}).to_string();
+    let pod = |at: usize| {
+        json!({"metadata":{"name":format!("p{at}"),"labels":{"app":"web"}},"spec":{"containers":(0..6).map(|c| json!({"name":format!("c{c}"),"image":"nginx","env":(0..10).map(|e| json!({"name":format!("E{e}"),"value":"v".repeat(40)})).collect::<Vec<_>>()})).collect::<Vec<_>>()}}).to_string()
+    };
     let started = Instant::now();
     for at in 0..10_000 {
         call(&server, "POST", "/api/v1/namespaces/default/pods", pod(at)).await;
@@ -54,7 +66,11 @@ async fn main() {
     println!("pods: {:.0} creates/s", 10_000.0 / started.elapsed().as_secs_f64());
     let started = Instant::now();
     let list = call(&server, "GET", "/api/v1/pods", String::new()).await;
-    println!("list in process: {} MB, {:.0} MB/s", list.len() >> 20, list.len() as f64 / 1e6 / started.elapsed().as_secs_f64());
+    println!(
+        "list in process: {} MB, {:.0} MB/s",
+        list.len() >> 20,
+        list.len() as f64 / 1e6 / started.elapsed().as_secs_f64()
+    );
 
     let kubeconfig = kube::config::Kubeconfig::from_yaml(&listening.kubeconfig()).unwrap();
     let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.unwrap();
@@ -62,7 +78,11 @@ async fn main() {
     let started = Instant::now();
     let request = http::Request::get("/api/v1/pods").body(Vec::new()).unwrap();
     let text = client.request_text(request).await.unwrap();
-    println!("list over TLS: {} MB, {:.0} MB/s", text.len() >> 20, text.len() as f64 / 1e6 / started.elapsed().as_secs_f64());
+    println!(
+        "list over TLS: {} MB, {:.0} MB/s",
+        text.len() >> 20,
+        text.len() as f64 / 1e6 / started.elapsed().as_secs_f64()
+    );
 
     let maps: Api<k8s_openapi::api::core::v1::ConfigMap> = Api::namespaced(client.clone(), "kube-system");
     let started = Instant::now();
@@ -71,7 +91,9 @@ async fn main() {
         let data = data.clone();
         tokio::spawn(async move {
             for at in 0..200 {
-                let map = serde_json::from_value(json!({"metadata":{"name":format!("w{worker}-{at}")},"data":{"a":data}})).unwrap();
+                let map =
+                    serde_json::from_value(json!({"metadata":{"name":format!("w{worker}-{at}")},"data":{"a":data}}))
+                        .unwrap();
                 maps.create(&PostParams::default(), &map).await.unwrap();
             }
         })

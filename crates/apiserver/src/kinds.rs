@@ -3,7 +3,7 @@
 //! An object goes through this on its way into the store: decoded → patched → pruned and type-checked by schema →
 //! [`default`] → metadata filled in (name, namespace, `uid`, `creationTimestamp`) → [`admission::admit`] → status dropped or
 //! kept → [`prepare`] → addresses of services ([`service::Allocator`]) → [`validate`] → encoded once → stored. A status that
-//! is written alone goes through [`validate_status`] instead of the last steps.
+//! is written alone goes through [`prepare_status`] and [`validate_status`] instead.
 //!
 //! Contracts:
 //! 1. Every function is pure over JSON and takes objects of any shape: what has the wrong type counts as absent, because
@@ -26,6 +26,7 @@ mod networking;
 mod pod;
 mod policy;
 pub mod service;
+mod status;
 mod storage;
 #[cfg(test)]
 mod tests;
@@ -124,14 +125,13 @@ fn without_repeats(errors: Vec<FieldError>) -> Vec<FieldError> {
 #[must_use]
 pub fn validate_status(group: &str, kind: &str, new: &Value, old: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    validate_meta(new, Some(old), NameRule::default(), &mut errors);
-    match (group, kind) {
-        ("", "Pod") => validate_pod_status(new, old, &mut errors),
-        ("apps", _) | ("", "ReplicationController") => workload::validate_status(kind, new, old, &mut errors),
-        ("batch", _) => batch::validate_status(kind, new, old, &mut errors),
-        _ => {}
-    }
-    errors
+    status::validate(group, kind, new, old, &mut errors);
+    without_repeats(errors)
+}
+
+/// What a write of the status does to the object before it is validated; `now` is the time of the write.
+pub fn prepare_status(group: &str, kind: &str, new: &mut Value, old: &Value, now: &str) {
+    status::prepare(group, kind, new, old, now);
 }
 
 // === impl Rules ===

@@ -13,6 +13,7 @@
 //! Built from kube's `ConfigExt` layers, so users keep [`kube::Client`].
 
 mod lanes;
+mod metrics;
 mod source;
 mod token;
 mod transport;
@@ -26,6 +27,8 @@ use http::{Request, StatusCode, Uri};
 use kube::client::Body;
 use kube::{Client, Config};
 
+pub use metrics::RestMetrics;
+
 /// What to connect to, and as whom.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -37,6 +40,8 @@ pub struct Options {
     pub server: Option<String>,
     /// Added to the user agent, such as the name of a controller.
     pub user_agent: Option<String>,
+    /// Where requests are counted; nowhere, if nothing is said.
+    pub metrics: Option<RestMetrics>,
 }
 
 /// Where an API server is and how to speak to it. Makes clients.
@@ -44,6 +49,7 @@ pub struct Options {
 pub struct Connection {
     config: Config,
     origin: Origin,
+    metrics: Option<RestMetrics>,
 }
 
 /// Where a configuration came from, as errors name it.
@@ -98,7 +104,7 @@ pub enum ConnectError {
     #[error("cannot use the proxy {proxy} {origin}: proxies are not supported yet")]
     Proxy {
         /// Its address.
-        proxy: Uri,
+        proxy: String,
         /// Where it is configured.
         origin: Origin,
     },
@@ -156,7 +162,7 @@ impl Connection {
             config.cluster_url = address(&server)?;
         }
         config.headers.push((http::header::USER_AGENT, transport::user_agent(options.user_agent.as_deref())?));
-        Ok(Self { config, origin })
+        Ok(Self { config, origin, metrics: options.metrics })
     }
 
     /// A client with connections of its own: whoever must not wait behind others, such as a lease, asks for another one.
@@ -164,7 +170,7 @@ impl Connection {
     /// # Errors
     /// Certificates, keys, tokens or a plug-in that do not work.
     pub async fn client(&self) -> Result<Client, ConnectError> {
-        transport::client(&self.config, &self.origin).await
+        transport::client(&self.config, &self.origin, self.metrics.clone()).await
     }
 
     /// Asks the server for its version, to see whether it is there and knows us.

@@ -34,6 +34,8 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     })
 }
 
+pub(super) use node::status as validate_node_status;
+
 /// The rules of a kind of the group `events.k8s.io`.
 pub(super) fn event_rules(kind: &str) -> Option<&'static Rules> {
     (kind == "Event").then_some(&event::NEW_EVENT)

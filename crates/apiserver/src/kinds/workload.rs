@@ -15,6 +15,7 @@ use super::json::is_set;
 use super::{NameRule, Rules, pod};
 use crate::field::{FieldError, Path};
 
+pub(super) use daemon_set::keep_template_generation;
 pub(super) use replica_set::REPLICATION_CONTROLLER;
 pub(super) use status::validate as validate_status;
 

@@ -104,6 +104,23 @@ impl Registry {
         Ok(Answer { code: 201, ..Answer::from(Status::new(201, "", "")) })
     }
 
+    /// POST of a Binding to the old path: its name is the pod's.
+    fn bind_by_name(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
+        let binding = read(body, kind, "", "v1", "Binding", call)?;
+        let row = self.row("", "v1", "pods").ok_or_else(Status::no_resource)?;
+        let pod = Call {
+            row,
+            namespace: call.namespace.clone(),
+            name: super::life::meta_text(&binding, "name").to_owned(),
+            subresource: "binding".to_owned(),
+            user: call.user.clone(),
+            query: call.query.clone(),
+            dry_run: call.dry_run,
+            field_validation: call.field_validation,
+        };
+        self.bind_pod(&pod, body, kind)
+    }
+
     /// Ephemeral containers and resizes: a pod's spec, but only the part that may change.
     fn change_pod(&self, call: &Call, input: &Input<'_>) -> Result<Answer, Status> {
         match input {
@@ -134,6 +151,9 @@ impl Registry {
     /// POST to a resource that keeps nothing: reviews and bindings.
     pub(crate) fn review(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
         let resource = &call.row.resource;
+        if call.row.is("", "bindings") {
+            return self.bind_by_name(call, body, kind);
+        }
         let mut review = read(body, kind, &resource.group, &resource.version, &resource.kind, call)?;
         review["kind"] = resource.kind.clone().into();
         review["apiVersion"] = resource.api_version().into();

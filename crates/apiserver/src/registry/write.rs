@@ -156,7 +156,7 @@ impl Registry {
             };
             let old = stored.parse().map_err(Status::internal)?;
             let (mut object, warnings) = compute(Some(&old))?;
-            let is_conditional = self.check_version(call, &mut object, &stored)?;
+            check_version(call, &mut object, &stored)?;
             if part == Part::Status {
                 object = life::take_status(row, &object, &old);
             }
@@ -174,7 +174,6 @@ impl Registry {
                         let content = Content::Value(convert::to_version(row, object));
                         return Ok(Updated { content, is_new: false, warnings });
                     }
-                    Err(_) if is_conditional => return Err(Status::modified(row.target(), &call.name)),
                     Err(_) => continue,
                 }
             }
@@ -189,7 +188,8 @@ impl Registry {
                     return Ok(Updated { content: content(row, stored), is_new: false, warnings });
                 }
                 Err(WriteConflict::Gone) => return Err(Status::not_found(row.target(), &call.name)),
-                Err(_) if is_conditional => return Err(Status::modified(row.target(), &call.name)),
+                // Somebody was faster: once more from what there is now, which is a conflict if the client named what
+                // it saw.
                 Err(_) => {}
             }
         }
@@ -208,31 +208,6 @@ impl Registry {
         metadata(&mut object).remove("resourceVersion");
         let content = self.create_once(call, object)?;
         Ok(Updated { content, is_new: true, warnings })
-    }
-
-    /// Whether the client named the version it saw; an error if it is not the stored one.
-    fn check_version(&self, call: &Call, object: &mut Value, stored: &Object) -> Result<bool, Status> {
-        let row = &*call.row;
-        let named = meta_text(object, "resourceVersion").to_owned();
-        let version = stored.revision.to_string();
-        if named.is_empty() || named == "0" {
-            if !row.traits.unconditional_update {
-                let path = Path::new("metadata").child("resourceVersion");
-                let error = FieldError::invalid(&path, 0, "must be specified for an update");
-                return Err(Status::invalid(row.target(), &call.name, &[error]));
-            }
-            metadata(object).insert("resourceVersion".into(), version.into());
-            return Ok(false);
-        }
-        if named.parse::<u64>().is_err() {
-            let path = Path::new("metadata").child("resourceVersion");
-            let detail = format!("strconv.ParseUint: parsing {named:?}: invalid syntax");
-            return Err(Status::invalid(row.kind(), &call.name, &[FieldError::invalid(&path, named, detail)]));
-        }
-        if named != version {
-            return Err(Status::modified(row.target(), &call.name));
-        }
-        Ok(true)
     }
 
     /// What every write of an object ends with: admitted, prepared, validated and complete.
@@ -330,6 +305,31 @@ impl Registry {
         }
         Ok(())
     }
+}
+
+/// If the client names the version it saw, it must be the stored one.
+fn check_version(call: &Call, object: &mut Value, stored: &Object) -> Result<(), Status> {
+    let row = &*call.row;
+    let named = meta_text(object, "resourceVersion").to_owned();
+    let version = stored.revision.to_string();
+    if named.is_empty() || named == "0" {
+        if !row.traits.unconditional_update {
+            let path = Path::new("metadata").child("resourceVersion");
+            let error = FieldError::invalid(&path, 0, "must be specified for an update");
+            return Err(Status::invalid(row.target(), &call.name, &[error]));
+        }
+        metadata(object).insert("resourceVersion".into(), version.into());
+        return Ok(());
+    }
+    if named.parse::<u64>().is_err() {
+        let path = Path::new("metadata").child("resourceVersion");
+        let detail = format!("strconv.ParseUint: parsing {named:?}: invalid syntax");
+        return Err(Status::invalid(row.kind(), &call.name, &[FieldError::invalid(&path, named, detail)]));
+    }
+    if named != version {
+        return Err(Status::modified(row.target(), &call.name));
+    }
+    Ok(())
 }
 
 /// Whether a change is a new generation. What is stored is complete, so what is new must be too to be compared with it.

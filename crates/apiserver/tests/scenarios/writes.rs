@@ -161,3 +161,75 @@ async fn a_custom_resource_is_served_as_soon_as_its_names_are_accepted() {
     ask(&server, "GET", &format!("{definitions}/cakes.example.com"), None).await.expect(404);
     assert_eq!(ask(&server, "GET", cakes, None).await.code, 404, "the group is gone with its definition");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_update_of_a_namespace_keeps_its_finalizers_and_its_phase() {
+    let server = server();
+    let body =
+        json!({"spec": {"finalizers": null}, "status": {"phase": "Terminating"}, "metadata": {"labels": {"a": "b"}}});
+    let changed = ask(&server, "PATCH", "/api/v1/namespaces/default", Some(body)).await.expect(200);
+    assert_eq!(changed["spec"]["finalizers"], json!(["kubernetes"]));
+    assert_eq!((&changed["status"]["phase"], &changed["metadata"]["labels"]["a"]), (&json!("Active"), &json!("b")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_bound_once_by_either_path() {
+    let server = server();
+    let pods = "/api/v1/namespaces/default/pods";
+    for (name, path) in [("a", format!("{pods}/a/binding")), ("b", "/api/v1/namespaces/default/bindings".to_owned())] {
+        ask(&server, "POST", pods, Some(pod(name))).await.expect(201);
+        let binding = json!({"metadata": {"name": name}, "target": {"kind": "Node", "name": "n1"}});
+        ask(&server, "POST", &path, Some(binding.clone())).await.expect(201);
+        let bound = ask(&server, "GET", &format!("{pods}/{name}"), None).await.expect(200);
+        assert_eq!((&bound["spec"]["nodeName"], &bound["metadata"]["generation"]), (&json!("n1"), &json!(1)));
+        ask(&server, "POST", &path, Some(binding)).await.expect(409);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn both_apis_show_the_same_events() {
+    let server = server();
+    let event = json!({
+        "metadata": {"name": "a"}, "involvedObject": {"kind": "Pod", "name": "p", "namespace": "default"},
+        "reason": "R", "message": "m", "type": "Normal", "source": {"component": "c"},
+    });
+    ask(&server, "POST", "/api/v1/namespaces/default/events", Some(event)).await.expect(201);
+    let shown = ask(&server, "GET", "/apis/events.k8s.io/v1/namespaces/default/events/a", None).await.expect(200);
+    assert_eq!(shown["apiVersion"], "events.k8s.io/v1");
+    assert_eq!((&shown["regarding"]["name"], &shown["note"]), (&json!("p"), &json!("m")));
+    let list = ask(&server, "GET", "/apis/events.k8s.io/v1/events", None).await.expect(200);
+    assert_eq!((&list["kind"], &list["items"][0]["note"]), (&json!("EventList"), &json!("m")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_eviction_asks_the_budget() {
+    let server = server();
+    let pods = "/api/v1/namespaces/default/pods";
+    ask(&server, "POST", pods, Some(pod("a"))).await.expect(201);
+    let ready = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
+    ask(&server, "PATCH", &format!("{pods}/a/status"), Some(ready)).await.expect(200);
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let budget =
+        json!({"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}});
+    ask(&server, "POST", budgets, Some(budget)).await.expect(201);
+    let evict = async || {
+        let body = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "a"}});
+        ask(&server, "POST", &format!("{pods}/a/eviction"), Some(body)).await
+    };
+    assert_eq!(evict().await.expect(429)["reason"], "TooManyRequests");
+    let status = |allowed: i64| {
+        Some(json!({"status": {
+            "observedGeneration": 1, "disruptionsAllowed": allowed, "desiredHealthy": 1, "currentHealthy": 1, "expectedPods": 1,
+        }}))
+    };
+    ask(&server, "PATCH", &format!("{budgets}/b/status"), status(0)).await.expect(200);
+    let refused = evict().await.expect(429);
+    let why = "The disruption budget b needs 1 healthy pods and has 1 currently";
+    assert_eq!(refused["details"]["causes"][0]["message"], why);
+    ask(&server, "PATCH", &format!("{budgets}/b/status"), status(1)).await.expect(200);
+    evict().await.expect(201);
+    let left = ask(&server, "GET", &format!("{budgets}/b"), None).await.expect(200);
+    assert_eq!(left["status"]["disruptionsAllowed"], 0);
+    assert!(left["status"]["disruptedPods"]["a"].is_string());
+    ask(&server, "GET", &format!("{pods}/a"), None).await.expect(404);
+}

@@ -22,7 +22,7 @@ async fn check(http: Http, broken: Answer, name: &str) {
     scene.server.otherwise(|asked| match asked.split(' ').collect::<Vec<_>>()[..] {
         ["stream"] => Answer::json(streamed(10, &[("a", 3), ("b", 4)]) + &changes_after(10)).hang(),
         ["list", ..] => Answer::json(list(10, &[("a", 3), ("b", 4)])),
-        ["watch", "from", version] => Answer::json(changes_after(version.parse().unwrap())).hang(),
+        ["watch", "from", version] => Answer::json(changes_after(version.parse().expect("a number"))).hang(),
         _ => unreachable!(),
     });
     pass(seconds(10)).await;

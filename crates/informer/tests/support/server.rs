@@ -62,6 +62,10 @@ enum Part {
     Hang,
 }
 
+/// From what is asked, in short, to what is answered.
+type Improvised = Box<dyn Fn(&str) -> Answer + Send>;
+type Parts = BoxStream<'static, Result<Frame<Bytes>, io::Error>>;
+
 /// A server, and what it was asked.
 #[derive(Clone)]
 pub struct Server(Arc<Shared>);
@@ -70,7 +74,7 @@ struct Shared {
     http: Http,
     answers: Mutex<VecDeque<Answer>>,
     /// What to say when the answers are used up.
-    otherwise: Mutex<Box<dyn Fn(&str) -> Answer + Send>>,
+    otherwise: Mutex<Improvised>,
     asked: Mutex<Vec<Asked>>,
     started: Instant,
     /// Answers for HTTP/2 requests on their way, by the number that each carries.
@@ -205,7 +209,7 @@ impl Answer {
         self
     }
 
-    fn response(self) -> Response<StreamBody<BoxStream<'static, Result<Frame<Bytes>, io::Error>>>> {
+    fn response(self) -> Response<StreamBody<Parts>> {
         let parts = stream::unfold(self.parts, |mut parts| async {
             loop {
                 match parts.pop_front()? {
@@ -291,7 +295,7 @@ impl Server {
         match self.0.http {
             Http::One => {
                 let (mut sender, connection) =
-                    hyper::client::conn::http1::handshake(TokioIo::new(self.connect(answer.clone()))).await?;
+                    hyper::client::conn::http1::handshake(TokioIo::new(self.connect(&answer))).await?;
                 tokio::spawn(connection);
                 Ok(sender.send_request(request).await?)
             }
@@ -325,7 +329,7 @@ impl Server {
             .keep_alive_interval(Duration::from_secs(30))
             .keep_alive_timeout(Duration::from_secs(15))
             .keep_alive_while_idle(true)
-            .handshake(TokioIo::new(self.connect(answer.clone())))
+            .handshake(TokioIo::new(self.connect(answer)))
             .await?;
         tokio::spawn(connection);
         *shared = Some(sender.clone());
@@ -345,7 +349,7 @@ impl Server {
     }
 
     /// A new connection to the server; what it takes HTTP/1.1 requests to is `answer`.
-    fn connect(&self, answer: Answer) -> DuplexStream {
+    fn connect(&self, answer: &Answer) -> DuplexStream {
         let (client, network) = tokio::io::duplex(64 << 10);
         let (server, far) = tokio::io::duplex(64 << 10);
         let carried = carry(network, far, answer.wire_cut, self.0.unplugged.subscribe());

@@ -218,3 +218,49 @@ impl<B> Drop for Measured<B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt, Full};
+    use prometheus::TextEncoder;
+    use tower::{ServiceExt, service_fn};
+
+    use super::*;
+
+    /// Sends one request of 5 bytes; the answer is `code` with 3 bytes, or none for 0.
+    async fn counted(metrics: &RestMetrics, uri: &str, code: u16) {
+        let answer = service_fn(move |_: Request<Body>| async move {
+            if code == 0 {
+                return Err(BoxError::from("no answer"));
+            }
+            Response::builder().status(code).body(Full::new(Bytes::from_static(b"abc"))).map_err(BoxError::from)
+        });
+        let service = Counting(Some(metrics.clone())).layer(answer);
+        let request = Request::put(uri).body(Body::from(b"hello".to_vec())).unwrap();
+        if let Ok(response) = service.oneshot(request).await {
+            response.into_body().collect().await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_are_counted_under_upstreams_names() {
+        let registry = Registry::new();
+        let metrics = RestMetrics::new(&registry).unwrap();
+        counted(&metrics, "https://host:6443/api/v1/pods", 200).await;
+        counted(&metrics, "https://host:6443/api/v1/pods", 409).await;
+        counted(&metrics, "https://host:6443/api/v1/pods", 0).await;
+        counted(&metrics, "https://host:6443/api/v1/pods?watch=true", 200).await;
+        let text = TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+        for line in [
+            r#"rest_client_requests_total{code="200",host="host:6443",method="PUT"} 2"#,
+            r#"rest_client_requests_total{code="409",host="host:6443",method="PUT"} 1"#,
+            r#"rest_client_requests_total{code="<error>",host="host:6443",method="PUT"} 1"#,
+            r#"rest_client_request_duration_seconds_count{host="host:6443",verb="PUT"} 3"#,
+            r#"rest_client_request_size_bytes_sum{host="host:6443",verb="PUT"} 15"#,
+            r#"rest_client_response_size_bytes_sum{host="host:6443",verb="PUT"} 6"#,
+        ] {
+            assert!(text.contains(line), "{line} is missing in:\n{text}");
+        }
+        assert!(RestMetrics::new(&registry).is_err(), "two of them in one registry would count twice");
+    }
+}

@@ -17,6 +17,7 @@ use rustls::pki_types::ServerName;
 use tower::{BoxError, Service, ServiceBuilder};
 
 use super::lanes::Lanes;
+use super::metrics::{Counting, RestMetrics};
 use super::token::TokenFile;
 use super::{ConnectError, Origin, root_cause};
 
@@ -54,9 +55,13 @@ pub(super) fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, ConnectErr
 }
 
 /// A client with connections of its own.
-pub(super) async fn client(config: &Config, origin: &Origin) -> Result<Client, ConnectError> {
+pub(super) async fn client(
+    config: &Config,
+    origin: &Origin,
+    metrics: Option<RestMetrics>,
+) -> Result<Client, ConnectError> {
     if let Some(proxy) = &config.proxy_url {
-        return Err(ConnectError::Proxy { proxy: proxy.clone(), origin: origin.clone() });
+        return Err(ConnectError::Proxy { proxy: proxy.to_string(), origin: origin.clone() });
     }
     let wrong = |problem: String| ConnectError::Credentials { origin: origin.clone(), problem };
     let mut config = config.clone();
@@ -70,14 +75,18 @@ pub(super) async fn client(config: &Config, origin: &Origin) -> Result<Client, C
         None => None,
     };
     // Making the layers reads key files and runs plug-ins, which may take their time.
-    let made = tokio::task::spawn_blocking(move || stack(&config, token));
+    let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics));
     match made.await {
         Ok(client) => client.map_err(|error| wrong(root_cause(&error))),
         Err(error) => Err(wrong(error.to_string())),
     }
 }
 
-fn stack(config: &Config, token: Option<TokenFile>) -> Result<Client, kube::Error> {
+fn stack(
+    config: &Config,
+    token: Option<TokenFile>,
+    metrics: Option<RestMetrics>,
+) -> Result<Client, kube::Error> {
     // kube builds its TLS configuration from the default of the process, which nobody else may have set.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster, which is as good.
@@ -100,6 +109,7 @@ fn stack(config: &Config, token: Option<TokenFile>) -> Result<Client, kube::Erro
         .map_err(BoxError::from)
         .option_layer(token)
         .map_err(BoxError::from)
+        .layer(Counting(metrics))
         .service(lanes);
     Ok(Client::new(service, config.default_namespace.clone()))
 }

@@ -16,6 +16,7 @@ pub(super) static NODE: Rules =
         if let Some(old) = old {
             resources(new, errors);
             update(new, old, errors);
+            addresses(new, errors);
             taints(&new["spec"]["taints"], &path, errors);
         } else {
             taints(&new["spec"]["taints"], &path, errors);
@@ -70,7 +71,12 @@ fn taints(taints: &Value, path: &Path, errors: &mut Errors) {
     });
 }
 
-/// Amounts of a node's status, wherever it is written.
+/// What is wrong with a node's status, wherever it is written.
+pub(in crate::kinds) fn status(node: &Value, errors: &mut Errors) {
+    resources(node, errors);
+    addresses(node, errors);
+}
+
 fn resources(node: &Value, errors: &mut Errors) {
     for list in ["capacity", "allocatable"] {
         for (name, amount) in entries(&node["status"][list]) {
@@ -101,6 +107,9 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
         let detail = format!("field cannot be {done} once set");
         errors.push(FieldError::invalid(&path.child("providerID"), Value::Null, detail));
     }
+}
+
+fn addresses(new: &Value, errors: &mut Errors) {
     let mut seen = Vec::new();
     each(&new["status"]["addresses"], &Path::new("status").child("addresses"), |address, path| {
         if seen.contains(&address) {

@@ -23,10 +23,22 @@ pub(super) static DAEMON_SET: Rules = Rules::named(NameRule::Subdomain)
         spec(&new["spec"], &path, errors);
     });
 
+fn generation_of(object: &Value) -> i64 {
+    text(&object["metadata"]["annotations"][TEMPLATE_GENERATION]).parse().unwrap_or_default()
+}
+
+/// A write of the status leaves it as it was.
+pub(in crate::kinds) fn keep_template_generation(new: &mut Value, old: &Value) {
+    note(new, generation_of(old));
+}
+
+fn note(object: &mut Value, generation: i64) {
+    with(object, "metadata", |metadata| {
+        with(metadata, "annotations", |annotations| set(annotations, TEMPLATE_GENERATION, generation.to_string()));
+    });
+}
+
 fn prepare(new: &mut Value, old: Option<&Value>) {
-    let generation_of = |object: &Value| {
-        text(&object["metadata"]["annotations"][TEMPLATE_GENERATION]).parse::<i64>().unwrap_or_default()
-    };
     let generation = match old {
         None => generation_of(new).max(1),
         Some(old) => {
@@ -34,9 +46,7 @@ fn prepare(new: &mut Value, old: Option<&Value>) {
             generation_of(old).saturating_add(i64::from(changed))
         }
     };
-    with(new, "metadata", |metadata| {
-        with(metadata, "annotations", |annotations| set(annotations, TEMPLATE_GENERATION, generation.to_string()));
-    });
+    note(new, generation);
 }
 
 fn spec(spec: &Value, path: &Path, errors: &mut Errors) {

@@ -1,0 +1,71 @@
+//! The reconcile contract, held by the one worker loop.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use steersman_base::ObjectKey;
+use steersman_model::ReplicaSetView;
+use steersman_runtime::{Action, Context, Descriptor, Error, Reconciler};
+use steersman_testing::{Failure, TestCluster, objects};
+
+/// How often each object was reconciled. One test, one table.
+static SEEN: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
+
+/// Does what the object's name says.
+struct Obedient;
+
+impl Reconciler for Obedient {
+    async fn reconcile(&self, _: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let times = {
+            let mut seen = SEEN.lock().unwrap();
+            let times = seen.entry(key.name.to_string()).or_default();
+            *times += 1;
+            *times
+        };
+        match &*key.name {
+            "panics" if times < 4 => panic!("on purpose"),
+            "fails" if times < 4 => Err(Error::message("on purpose")),
+            "hopeless" => Err(Error::terminal("on purpose")),
+            "always-fails" => Err(Error::message("on purpose")),
+            "again" if times < 4 => Ok(Action::Again),
+            "hourly" => Ok(Action::After(Duration::from_secs(3600))),
+            _ => Ok(Action::Done),
+        }
+    }
+}
+
+const OBEDIENT: Descriptor = Descriptor {
+    name: "obedient-controller",
+    aliases: &[],
+    workers: 1,
+    build: |cx, workers| {
+        let builder = cx.controller::<ReplicaSetView>("obedient");
+        builder.reconcile_with("obedient-controller", workers, Obedient).give_up_after(5)
+    },
+};
+
+#[tokio::test(start_paused = true)]
+async fn each_outcome_has_its_consequence_and_one_worker_serves_them_all() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(&[OBEDIENT]).start().await?;
+    let names = ["panics", "fails", "hopeless", "always-fails", "again", "hourly", "done"];
+    for name in names {
+        cluster.create(objects::replica_set(name, 0)).await?;
+    }
+    cluster.advance(Duration::from_secs(3 * 3600 + 60)).await;
+    let seen = SEEN.lock().unwrap().clone();
+    let want = BTreeMap::from([
+        ("panics", 4),
+        ("fails", 4),
+        ("hopeless", 1),
+        // The first time, and five retries; then it is given up.
+        ("always-fails", 6),
+        ("again", 4),
+        // At once, and after one, two and three hours.
+        ("hourly", 4),
+        ("done", 1),
+    ]);
+    let want: BTreeMap<String, usize> = want.into_iter().map(|(name, times)| (name.to_owned(), times)).collect();
+    assert_eq!(seen, want);
+    cluster.stop().await
+}
