@@ -68,9 +68,11 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
         "events.k8s.io" => core::event_rules(kind),
         "networking.k8s.io" | "discovery.k8s.io" => networking::rules(kind),
         "storage.k8s.io" => storage::rules(kind),
-        "rbac.authorization.k8s.io" | "apiextensions.k8s.io" | "admissionregistration.k8s.io" => {
-            extensions::rules(kind)
-        }
+        "rbac.authorization.k8s.io"
+        | "apiextensions.k8s.io"
+        | "admissionregistration.k8s.io"
+        | "flowcontrol.apiserver.k8s.io"
+        | "resource.k8s.io" => extensions::rules(kind),
         _ => None,
     }
 }

@@ -1,11 +1,12 @@
-//! Kinds that extend or guard the API: RBAC, custom resource definitions, webhooks and admission policies.
+//! Kinds that extend or guard the API: RBAC, custom resource definitions, webhooks, admission policies, flow control; and
+//! claims of devices.
 
 mod definition;
 mod rbac;
 
 use serde_json::{Value, json};
 
-use super::json::{default_to, each_mut, object_mut, with};
+use super::json::{default_to, default_zero_to, each_mut, object_mut, text, with};
 use super::{NameRule, Rules};
 
 /// The rules of a kind of one of these groups.
@@ -20,8 +21,61 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
         "MutatingWebhookConfiguration" => &MUTATING_WEBHOOKS,
         "ValidatingAdmissionPolicy" | "MutatingAdmissionPolicy" => &ADMISSION_POLICY,
         "ValidatingAdmissionPolicyBinding" | "MutatingAdmissionPolicyBinding" => &ADMISSION_POLICY_BINDING,
+        "FlowSchema" => &FLOW_SCHEMA,
+        "PriorityLevelConfiguration" => &PRIORITY_LEVEL,
+        "ResourceClaim" => &RESOURCE_CLAIM,
+        "ResourceClaimTemplate" => &RESOURCE_CLAIM_TEMPLATE,
         _ => return None,
     })
+}
+
+/// Follows `pkg/apis/flowcontrol/v1/defaults.go`.
+static FLOW_SCHEMA: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(|object| with(object, "spec", |spec| default_zero_to(spec, "matchingPrecedence", 1000)));
+
+static PRIORITY_LEVEL: Rules = Rules::named(NameRule::Subdomain).defaulted(|object| {
+    let Some(spec) = object_mut(object, "spec") else { return };
+    for (kind, shares) in [("exempt", 0), ("limited", 30)] {
+        if let Some(level) = object_mut(spec, kind) {
+            default_to(level, "nominalConcurrencyShares", shares);
+            default_to(level, "lendablePercent", 0);
+            let response = object_mut(level, "limitResponse");
+            if let Some(queuing) = response.and_then(|it| object_mut(it, "queuing")) {
+                default_zero_to(queuing, "handSize", 8);
+                default_zero_to(queuing, "queues", 64);
+                default_zero_to(queuing, "queueLengthLimit", 50);
+            }
+        }
+    }
+});
+
+/// Follows `pkg/apis/resource/v1/defaults.go`.
+static RESOURCE_CLAIM: Rules = Rules::named(NameRule::Subdomain).defaulted(|object| {
+    if let Some(spec) = object_mut(object, "spec") {
+        device_requests(spec);
+    }
+});
+
+static RESOURCE_CLAIM_TEMPLATE: Rules = Rules::named(NameRule::Subdomain).defaulted(|object| {
+    if let Some(spec) = object_mut(object, "spec").and_then(|spec| object_mut(spec, "spec")) {
+        device_requests(spec);
+    }
+});
+
+fn device_requests(spec: &mut Value) {
+    let exactly = |request: &mut Value| {
+        default_zero_to(request, "allocationMode", "ExactCount");
+        if text(&request["allocationMode"]) == "ExactCount" {
+            default_zero_to(request, "count", 1);
+        }
+    };
+    let Some(devices) = object_mut(spec, "devices") else { return };
+    each_mut(devices, "requests", |request| {
+        if let Some(request) = object_mut(request, "exactly") {
+            exactly(request);
+        }
+        each_mut(request, "firstAvailable", exactly);
+    });
 }
 
 static VALIDATING_WEBHOOKS: Rules =

@@ -6,7 +6,7 @@ mod volume;
 use steersman_base::validation::{dns1123_subdomain, qualified_name};
 
 use super::check::{self, Errors, one_of_if_set, problems, required};
-use super::json::{default_to, entries, is_empty, set, text, with};
+use super::json::{default_to, entries, is_empty, is_set, set, text, with};
 use super::{NameRule, Rules};
 use crate::field::{FieldError, Path};
 
@@ -20,6 +20,7 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     Some(match kind {
         "StorageClass" => &STORAGE_CLASS,
         "CSIDriver" => &CSI_DRIVER,
+        "VolumeAttachment" => &VOLUME_ATTACHMENT,
         _ => return None,
     })
 }
@@ -64,6 +65,28 @@ static CSI_DRIVER: Rules = Rules::named(NameRule::Subdomain).defaulted(|driver| 
             set(spec, "volumeLifecycleModes", vec!["Persistent"]);
         }
     });
+});
+
+static VOLUME_ATTACHMENT: Rules = Rules::named(NameRule::Subdomain).validated(|new, old, errors| {
+    let (spec, path) = (&new["spec"], Path::new("spec"));
+    if let Some(old) = old {
+        check::immutable(spec, &old["spec"], &path, errors);
+        return;
+    }
+    let (source, at) = (&spec["source"], path.child("source"));
+    let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
+    match (is_set(&source["inlineVolumeSpec"]), source["persistentVolumeName"].as_str()) {
+        (false, None) => errors.push(FieldError::required(&at, detail)),
+        (true, Some(_)) => errors.push(FieldError::forbidden(&at, detail)),
+        (false, Some("")) => {
+            let detail = "must specify non empty persistentVolumeName";
+            errors.push(FieldError::required(&at.child("persistentVolumeName"), detail));
+        }
+        _ => {}
+    }
+    let node = text(&spec["nodeName"]);
+    problems(node, dns1123_subdomain(node), &path.child("nodeName"), errors);
+    driver_name(text(&spec["attacher"]), &path.child("attacher"), errors);
 });
 
 /// The name of a CSI driver: `ValidateCSIDriverName` of `pkg/apis/core/validation/validation.go`.

@@ -2,7 +2,10 @@
 //!
 //! Past revisions are not kept as copies: a list at a revision is the present, with what the history says undone.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -29,7 +32,7 @@ struct State {
 
 #[derive(Debug)]
 struct Contents {
-    objects: BTreeMap<ObjectKey, Arc<Object>>,
+    objects: BTreeSet<Slot>,
     history: VecDeque<Arc<Event>>,
     history_bytes: usize,
     /// Up to here the history may lack events.
@@ -38,6 +41,10 @@ struct Contents {
     expiries: VecDeque<(i64, ObjectKey, u64)>,
     signal: watch::Sender<u64>,
 }
+
+/// An object at its key: the key is the object's own, so that it is kept once.
+#[derive(Debug)]
+struct Slot(Arc<Object>);
 
 // === impl Memory ===
 
@@ -73,7 +80,7 @@ impl Storage for Memory {
 
     fn get(&self, shelf: &Shelf, key: &ObjectKey) -> Option<Arc<Object>> {
         self.expire(shelf);
-        self.state.read().shelves.get(&shelf.name)?.objects.get(key).cloned()
+        self.state.read().shelves.get(&shelf.name)?.get(key)
     }
 
     fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: &dyn Fn(&Object) -> bool) -> Result<Page, Unavailable> {
@@ -100,7 +107,9 @@ impl Storage for Memory {
         };
         let from = range.from.clone().unwrap_or_else(|| ObjectKey::new(range.namespace, ""));
         let mut undone = contents.undone(at);
-        for (key, object) in contents.objects.range(from.clone()..) {
+        let behind = (Bound::Included(&from), Bound::Unbounded);
+        for Slot(object) in contents.objects.range::<ObjectKey, _>(behind) {
+            let key = &object.key;
             if !range.namespace.is_empty() && key.namespace != range.namespace {
                 break;
             }
@@ -187,7 +196,7 @@ impl State {
     ) -> Result<Arc<Object>, WriteConflict> {
         let mut revision = self.revision;
         let contents = self.shelf(shelf);
-        let mut before = contents.objects.get(key).cloned();
+        let mut before = contents.get(key);
         match (&before, expect) {
             (Some(_), Expect::Absent) => return Err(WriteConflict::Exists),
             (None, Expect::Revision(_)) => return Err(WriteConflict::Gone),
@@ -202,7 +211,7 @@ impl State {
             revision += 1;
             let kind = if before.is_some() { EventKind::Modified } else { EventKind::Added };
             let object = Arc::new(Object::seal(key.clone(), state, kind, revision));
-            contents.objects.insert(key.clone(), Arc::clone(&object));
+            contents.objects.replace(Slot(Arc::clone(&object)));
             contents.remember(Event { revision, before, object: Arc::clone(&object), kind }, shelf.history_events_max);
             if let Some(at) = expiry {
                 contents.expiries.push_back((at, key.clone(), revision));
@@ -229,13 +238,17 @@ impl State {
 impl Contents {
     fn new() -> Self {
         Self {
-            objects: BTreeMap::new(),
+            objects: BTreeSet::new(),
             history: VecDeque::new(),
             history_bytes: 0,
             compacted: 0,
             expiries: VecDeque::new(),
             signal: watch::Sender::new(0),
         }
+    }
+
+    fn get(&self, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.objects.get(key).map(|slot| Arc::clone(&slot.0))
     }
 
     fn remember(&mut self, event: Event, events_max: usize) {
@@ -268,5 +281,33 @@ impl Contents {
             return None;
         }
         self.expiries.pop_front().map(|(_, key, revision)| (key, revision))
+    }
+}
+
+// === impl Slot ===
+
+impl Borrow<ObjectKey> for Slot {
+    fn borrow(&self) -> &ObjectKey {
+        &self.0.key
+    }
+}
+
+impl PartialEq for Slot {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key == other.0.key
+    }
+}
+
+impl Eq for Slot {}
+
+impl PartialOrd for Slot {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Slot {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.key.cmp(&other.0.key)
     }
 }

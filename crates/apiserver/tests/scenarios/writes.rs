@@ -126,6 +126,26 @@ async fn many_writers_of_one_object_lose_no_write() {
     assert_eq!(map.data["data"].as_object().unwrap().len(), 33);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn patches_from_many_threads_are_all_applied_without_a_conflict() {
+    let server = server();
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    let writes = (0..8).map(|writer| {
+        let server = server.clone();
+        tokio::spawn(async move {
+            for at in 0..25 {
+                let patch = json!({"data": {format!("k{writer}-{at}"): "v"}});
+                ask(&server, "PATCH", &format!("{CONFIG_MAPS}/a"), Some(patch)).await.expect(200);
+            }
+        })
+    });
+    for write in writes.collect::<Vec<_>>() {
+        write.await.unwrap();
+    }
+    let map = ask(&server, "GET", &format!("{CONFIG_MAPS}/a"), None).await.expect(200);
+    assert_eq!(map["data"].as_object().unwrap().len(), 201);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_custom_resource_is_served_as_soon_as_its_names_are_accepted() {
     let server = server();

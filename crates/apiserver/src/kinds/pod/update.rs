@@ -1,7 +1,7 @@
 //! What of a pod may change: `ValidatePodUpdate`, `ValidatePodStatusUpdate` and `ValidatePodEphemeralContainersUpdate` of
 //! `pkg/apis/core/validation/validation.go`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use steersman_base::validation::{dns1123_subdomain, qualified_name};
 
 use super::validation;
@@ -199,7 +199,8 @@ pub fn validate_pod_status(new: &Value, old: &Value, errors: &mut Vec<FieldError
     each(&status["conditions"], &path.child("conditions"), |condition, path| {
         let name = text(&condition["type"]);
         if !matches!(name, "PodScheduled" | "Ready" | "Initialized" | "ContainersReady") {
-            problems(name, qualified_name(name), &path.child("type"), errors);
+            // The capital is upstream's.
+            problems(name, qualified_name(name), &path.child("Type"), errors);
         }
     });
     let nominated = text(&status["nominatedNodeName"]);
@@ -247,20 +248,18 @@ fn restarts(status: &Value, old: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn pod_ips(status: &Value, path: &Path, errors: &mut Errors) {
-    const ADDRESSES_MAX: usize = 2;
-    for list in ["podIPs", "hostIPs"] {
-        let mut seen = Vec::new();
-        each(&status[list], &path.child(list), |it, path| {
-            let ip = text(&it["ip"]);
-            check::legacy_ip(ip, &[], path, errors);
-            if seen.contains(&ip) {
-                errors.push(FieldError::duplicate(path, ip));
-            }
-            seen.push(ip);
-        });
-        if seen.len() > ADDRESSES_MAX {
+    for (list, one) in [("podIPs", "podIP"), ("hostIPs", "hostIP")] {
+        let (ips, at) = (items(&status[list]), path.child(list));
+        if list == "hostIPs" && !ips.is_empty() && text(&ips[0]["ip"]) != text(&status[one]) {
+            let detail = "must be equal to `hostIP`";
+            errors.push(FieldError::invalid(&at.index(0).child("ip"), text(&ips[0]["ip"]), detail));
+        }
+        each(&status[list], &at, |it, path| check::legacy_ip(text(&it["ip"]), &[], path, errors));
+        let is_v6 = |it: &Value| text(&it["ip"]).contains(':');
+        if ips.len() > 2 || (ips.len() == 2 && is_v6(&ips[0]) == is_v6(&ips[1])) {
+            let shown: Vec<_> = ips.iter().map(|it| json!({"IP": it["ip"]})).collect();
             let detail = "may specify no more than one IP for each IP family";
-            errors.push(FieldError::invalid(&path.child(list), status[list].clone(), detail));
+            errors.push(FieldError::invalid(&at, shown, detail));
         }
     }
 }

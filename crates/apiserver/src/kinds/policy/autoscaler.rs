@@ -74,6 +74,12 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
             scaling_rules(rules, &path.child("behavior").child(direction), errors);
         }
     }
+    if spec["targetCPUUtilizationPercentage"].as_i64().is_some_and(|percent| percent < 1) {
+        // The first version's target is the first metric of the second.
+        let at = path.child("metrics").index(0).child("resource").child("target").child("averageUtilization");
+        let shown = spec["targetCPUUtilizationPercentage"].clone();
+        errors.push(FieldError::invalid(&at, shown, "must be greater than 0"));
+    }
     // Checked declaratively upstream, after what is checked by hand.
     check::non_negative(&spec["minReplicas"], &path.child("minReplicas"), errors);
     if max == 0 {

@@ -59,7 +59,7 @@ pub(in crate::kinds) fn validate(kind: &str, new: &Value, old: &Value, errors: &
     if kind != "DaemonSet" {
         let parts =
             ["fullyLabeledReplicas", "currentReplicas", "updatedReplicas", "readyReplicas", "availableReplicas"];
-        for field in parts.iter().filter(|field| counts.contains(field)) {
+        for field in counts.iter().filter(|field| parts.contains(field)) {
             check::at_most(status, field, "replicas", "cannot be greater than status.replicas", &path, errors);
         }
         let bound = if kind == "StatefulSet" { "status.readyReplicas" } else { "readyReplicas" };

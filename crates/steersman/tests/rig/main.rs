@@ -1,4 +1,8 @@
-//! The binary on a real kube-apiserver: `cargo xtask k8s test`.
+//! The binary beside real parts of Kubernetes: `cargo xtask k8s test`.
+//!
+//! The controller manager runs on the rig's kube-apiserver; the rig's kubectl talks to our own API server.
+
+mod kubectl;
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
