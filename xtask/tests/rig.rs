@@ -4,7 +4,7 @@
 //! so that none ends somebody's rig.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -24,12 +24,15 @@ fn rigd(test: &str) -> Command {
 /// Starts a rig and returns it with its directory when it is ready.
 fn up(test: &str) -> (Child, PathBuf) {
     let mut rig = rigd(test).stdout(Stdio::piped()).spawn().expect("rigd starts");
-    let output = BufReader::new(rig.stdout.take().expect("stdout is a pipe"));
+    let mut output = BufReader::new(rig.stdout.take().expect("stdout is a pipe"));
     let kubeconfig = output
+        .by_ref()
         .lines()
         .map_while(Result::ok)
         .find_map(|line| line.trim().strip_prefix("export KUBECONFIG=").map(PathBuf::from))
         .expect("the rig prints its kubeconfig when it is ready");
+    // The pipe stays open: a rig that cannot print its next line would end.
+    rig.stdout = Some(output.into_inner());
     let dir = kubeconfig.parent().expect("it is a file in a directory").to_path_buf();
     (rig, dir)
 }

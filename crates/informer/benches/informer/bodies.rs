@@ -24,27 +24,39 @@ pub(crate) struct ListBody {
 
 impl ListBody {
     pub(crate) fn pods(count: usize, encoding: Encoding) -> Self {
-        let pods = sorted(count, |index| Corpus::new(SEED).pod(index));
-        Self::new("v1", "Pod", "core.v1.Pod", pods, encoding)
+        let make = |index| Corpus::new(SEED).pod(index);
+        Self::new("v1", "Pod", "core.v1.Pod", (count, make), encoding)
     }
 
     pub(crate) fn pod_metadata(count: usize, encoding: Encoding) -> Self {
-        let pods = sorted(count, |index| Corpus::new(SEED).pod_metadata(index));
+        let make = |index| Corpus::new(SEED).pod_metadata(index);
         let (version, kind) = ("meta.k8s.io/v1", "PartialObjectMetadata");
-        Self::new(version, kind, "meta.v1.PartialObjectMetadata", pods, encoding)
+        Self::new(version, kind, "meta.v1.PartialObjectMetadata", (count, make), encoding)
     }
 
     pub(crate) fn replica_sets(count: usize) -> Self {
-        let sets = sorted(count, |index| Corpus::new(SEED).replica_set(index));
-        Self::new("apps/v1", "ReplicaSet", "apps.v1.ReplicaSet", sets, Encoding::Json)
+        let make = |index| Corpus::new(SEED).replica_set(index);
+        Self::new("apps/v1", "ReplicaSet", "apps.v1.ReplicaSet", (count, make), Encoding::Json)
     }
 
-    fn new(api_version: &str, kind: &str, message: &str, items: Vec<String>, encoding: Encoding) -> Self {
-        let count = items.len();
-        let (bytes, content_type) = match encoding {
-            Encoding::Json => (json(api_version, kind, &items), "application/json"),
-            Encoding::Protobuf => (protobuf(api_version, kind, message, items), "application/vnd.kubernetes.protobuf"),
-        };
+    /// Made in a thread of its own, so that the allocator of this one starts out tidy.
+    fn new(
+        api_version: &'static str,
+        kind: &'static str,
+        message: &'static str,
+        (count, make): (usize, fn(usize) -> String),
+        encoding: Encoding,
+    ) -> Self {
+        let made = std::thread::spawn(move || {
+            let items = sorted(count, make);
+            match encoding {
+                Encoding::Json => (json(api_version, kind, &items), "application/json"),
+                Encoding::Protobuf => {
+                    (protobuf(api_version, kind, message, items), "application/vnd.kubernetes.protobuf")
+                }
+            }
+        });
+        let (bytes, content_type) = made.join().expect("the corpus");
         Self { bytes: bytes.into(), content_type, count }
     }
 }

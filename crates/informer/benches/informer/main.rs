@@ -117,6 +117,7 @@ fn fill_and_measure<V: View>(
         let filled = fill::<V>(&server, resource.clone(), indexes).await;
         assert_eq!(filled.informer.lister().len(), body.count);
         let (kept, peak, rss) = memory.since();
+        drop(memory);
         filled.factory.stop().await;
         drop(filled);
         let count = body.count as f64;

@@ -1,7 +1,8 @@
 //! `steersman up`: a cluster in this process.
 
+use std::io::Write;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
@@ -70,15 +71,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
             manager.add(descriptor, None);
         }
         let names: Vec<_> = controllers.iter().map(|descriptor| descriptor.name).collect();
-        println!("API server:   {}", listening.url());
-        println!("controllers:  {}", if names.is_empty() { "none".to_owned() } else { names.join(", ") });
-        println!("kubeconfig:   {}", kubeconfig.display());
-        println!();
-        println!("  export KUBECONFIG={}", kubeconfig.display());
-        println!("  kubectl get namespaces");
-        println!();
-        println!("Everything is kept in memory, and gone when this ends. Ctrl-C stops it.");
-
+        greet(&listening.url(), &names, &kubeconfig);
         let stop = CancellationToken::new();
         tokio::spawn(signals::stop_on_signal(stop.clone()));
         manager.run(stop).await;
@@ -87,4 +80,22 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
         let _ = std::fs::remove_file(&kubeconfig);
         Ok(())
     })
+}
+
+fn greet(url: &str, controllers: &[&str], kubeconfig: &Path) {
+    let controllers = if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") };
+    let kubeconfig = kubeconfig.display();
+    let text = format!(
+        "API server:   {url}
+controllers:  {controllers}
+kubeconfig:   {kubeconfig}
+
+  export KUBECONFIG={kubeconfig}
+  kubectl get namespaces
+
+Everything is kept in memory, and gone when this ends. Ctrl-C stops it.
+"
+    );
+    // Whoever does not read this does not want to know; the cluster runs all the same.
+    let _ = std::io::stdout().write_all(text.as_bytes());
 }
