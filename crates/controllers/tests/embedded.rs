@@ -69,7 +69,11 @@ async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Fa
             let set = cluster.api::<k8s_openapi::api::apps::v1::ReplicaSet>().get("web").await?;
             let conditions = set.status.and_then(|status| status.conditions).unwrap_or_default();
             let seen = format!("{conditions:?}");
-            Ok(if conditions.iter().any(|condition| condition.type_.as_deref() == Some("ReplicaFailure")) { Ok(()) } else { Err(seen) })
+            Ok(if conditions.iter().any(|condition| condition.type_.as_deref() == Some("ReplicaFailure")) {
+                Ok(())
+            } else {
+                Err(seen)
+            })
         })
         .await?;
     cluster.settle().await?;

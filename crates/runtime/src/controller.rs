@@ -48,6 +48,9 @@ pub struct Builder<V: View> {
     subscriptions: Vec<Subscription>,
 }
 
+/// Tells the uid of the main object with a key, if there is one.
+type OwnerOf = Box<dyn Fn(&ObjectKey) -> Option<Uid> + Send + Sync>;
+
 /// A controller that is ready to run.
 pub struct Controller {
     name: &'static str,
@@ -57,7 +60,7 @@ pub struct Controller {
     subscriptions: Vec<Subscription>,
     context: Context,
     book: Book,
-    owner: Box<dyn Fn(&ObjectKey) -> Option<Uid> + Send + Sync>,
+    owner: OwnerOf,
     reconciler: Box<dyn DynReconciler>,
 }
 

@@ -167,7 +167,9 @@ fn not_answered(error: &kube::Error) -> WriteError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = std::error::Error::source(error);
     let mut unsent = false;
     while let Some(error) = cause {
-        unsent |= error.downcast_ref::<hyper_util::client::legacy::Error>().is_some_and(|error| error.is_connect());
+        unsent |= error
+            .downcast_ref::<hyper_util::client::legacy::Error>()
+            .is_some_and(hyper_util::client::legacy::Error::is_connect);
         text = error.to_string();
         cause = error.source();
     }

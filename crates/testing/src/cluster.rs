@@ -179,7 +179,11 @@ impl TestCluster {
     /// The server refuses it.
     pub async fn create<K>(&self, object: K) -> Result<K, Failure>
     where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Serialize + DeserializeOwned + Clone + fmt::Debug,
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
+            + Serialize
+            + DeserializeOwned
+            + Clone
+            + fmt::Debug,
     {
         Ok(self.api().create(&PostParams::default(), &object).await?)
     }

@@ -111,7 +111,8 @@ impl About {
             rest.drain(..2);
         }
         let (plural, name, subresource) = (rest.first()?, rest.get(1), rest.get(2));
-        let watches = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true" || pair == "watch=1"));
+        let watches =
+            uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true" || pair == "watch=1"));
         let verb = match (method, name) {
             (&Method::GET, None) if watches => Verb::Watch,
             (&Method::GET, None) => Verb::List,
@@ -143,7 +144,11 @@ mod tests {
         check(Method::GET, "/api/v1/namespaces/a", Some((Verb::Get, "namespaces")));
         check(Method::PUT, "/api/v1/namespaces/a/finalize", Some((Verb::Update, "namespaces/finalize")));
         check(Method::POST, "/api/v1/namespaces/a/pods/b/binding", Some((Verb::Create, "pods/binding")));
-        check(Method::PUT, "/apis/apps/v1/namespaces/a/replicasets/b/status", Some((Verb::Update, "replicasets/status")));
+        check(
+            Method::PUT,
+            "/apis/apps/v1/namespaces/a/replicasets/b/status",
+            Some((Verb::Update, "replicasets/status")),
+        );
         check(Method::DELETE, "/apis/apps/v1/namespaces/a/replicasets", Some((Verb::DeleteCollection, "replicasets")));
         check(Method::PATCH, "/api/v1/nodes/n", Some((Verb::Patch, "nodes")));
         check(Method::GET, "/apis", None);

@@ -43,7 +43,11 @@ fn labels(app: &str) -> BTreeMap<String, String> {
 
 fn one_container() -> PodSpec {
     PodSpec {
-        containers: vec![Container { name: "main".into(), image: Some("example/main:1".into()), ..Container::default() }],
+        containers: vec![Container {
+            name: "main".into(),
+            image: Some("example/main:1".into()),
+            ..Container::default()
+        }],
         ..PodSpec::default()
     }
 }

@@ -27,7 +27,8 @@ impl<'a> PodsOf<'a> {
         let pods = self.cluster.api::<Pod>().list(&ListParams::default()).await?;
         let mine = |pod: &Pod| {
             let owners = pod.metadata.owner_references.iter().flatten();
-            let controlled = owners.filter(|owner| owner.controller == Some(true)).any(|owner| owner.uid == self.owner_uid);
+            let controlled =
+                owners.filter(|owner| owner.controller == Some(true)).any(|owner| owner.uid == self.owner_uid);
             controlled && pod.metadata.deletion_timestamp.is_none()
         };
         Ok(pods.items.into_iter().filter(mine).collect())

@@ -44,9 +44,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     informers.start();
     informers.synced().await?;
     let (report, mut outcomes) = mpsc::unbounded_channel();
-    let workers: Vec<_> = (0..WORKERS)
-        .map(|_| tokio::spawn(work(queue.clone(), pods.lister(), report.clone())))
-        .collect();
+    let workers: Vec<_> =
+        (0..WORKERS).map(|_| tokio::spawn(work(queue.clone(), pods.lister(), report.clone()))).collect();
 
     let api: Api<Pod> = Api::default_namespaced(client);
     let (good, bad) = (create(&api, "good-").await?, create(&api, "bad-").await?);

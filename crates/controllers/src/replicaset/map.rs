@@ -19,9 +19,15 @@ pub(super) enum OwnerKey {
 /// label and nobody walks the namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum SelectorKey {
-    Label { namespace: Istr, key: Istr, value: Istr },
+    Label {
+        namespace: Istr,
+        key: Istr,
+        value: Istr,
+    },
     /// A selector that insists on no label with one value: found by every orphan of its namespace.
-    Any { namespace: Istr },
+    Any {
+        namespace: Istr,
+    },
 }
 
 /// The index key of a pod.
@@ -78,7 +84,9 @@ pub(super) fn replica_sets_of(
     };
     let takers = |pod: &Meta| -> Vec<ObjectKey> {
         let sets = wanted_under(pod).flat_map(|key| sets_under(&key));
-        sets.filter(|set| selector(set).is_some_and(|selector| selector.matches(&pod.labels))).map(|set| set.meta().key()).collect()
+        sets.filter(|set| selector(set).is_some_and(|selector| selector.matches(&pod.labels)))
+            .map(|set| set.meta().key())
+            .collect()
     };
     match change {
         Change::Added { new, .. } if new.meta().controller().is_some() => controller(new.meta()).into_iter().collect(),

@@ -23,7 +23,8 @@ pub(super) fn status(
     now: Time,
 ) -> ReplicaSetStatus {
     let labels = set.spec.template.labels();
-    let fully_labeled = |pod: &&Arc<PodView>| labels.iter().all(|(key, value)| pod.meta().labels.get(key) == Some(value));
+    let fully_labeled =
+        |pod: &&Arc<PodView>| labels.iter().all(|(key, value)| pod.meta().labels.get(key) == Some(value));
     let available = |pod: &&Arc<PodView>| pod::available_in(pod, min_ready(set), now) == Some(Duration::ZERO);
     let count = |pods: usize| i32::try_from(pods).unwrap_or(i32::MAX);
     ReplicaSetStatus {

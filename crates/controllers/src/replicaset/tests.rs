@@ -117,7 +117,8 @@ fn those_go_first_that_are_missed_least() {
     // Each row: the pod that goes, the pod that stays, for one reason alone.
     let old = "2026-11-01T00:00:00Z";
     let ready = || ready_since(old);
-    let cost = |cost: &str| json!({ "metadata": { "annotations": { "controller.kubernetes.io/pod-deletion-cost": cost } } });
+    let cost =
+        |cost: &str| json!({ "metadata": { "annotations": { "controller.kubernetes.io/pod-deletion-cost": cost } } });
     let restarted = |count: i32| json!({ "status": { "containerStatuses": [{ "name": "c", "restartCount": count }] } });
     let sidecar = |count: i32| {
         json!({
@@ -198,7 +199,10 @@ fn a_failure_shows_as_a_condition_until_it_is_over() {
     let condition = json!({ "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "first" });
     let seen = set(json!({ "status": { "conditions": [condition] } }));
     let again = status::status(&seen, &[], 0, Some("second"), now());
-    assert_eq!(&*again.conditions[0].message, "first", "the first failure stays, so that status is not written each time");
+    assert_eq!(
+        &*again.conditions[0].message, "first",
+        "the first failure stays, so that status is not written each time"
+    );
     assert!(status::status(&seen, &[], 0, None, now()).conditions.is_empty());
     let pods: Vec<_> = (0..5).map(|n| pod(&format!("p{n}"), json!({}))).collect();
     assert_eq!(&*status::status(&set(json!({})), &pods, 0, Some("x"), now()).conditions[0].reason, "FailedDelete");

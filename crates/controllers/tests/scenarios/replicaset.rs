@@ -27,7 +27,9 @@ pub(crate) async fn a_deleted_pod_is_replaced_and_status_follows(cluster: &TestC
 }
 
 /// Scaling down deletes the surplus and nothing else; scaling up makes up for it.
-pub(crate) async fn scaling_down_deletes_the_surplus_and_keeps_the_ready_ones(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn scaling_down_deletes_the_surplus_and_keeps_the_ready_ones(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
     let set = cluster.create(objects::replica_set("web", 2)).await?;
     let ready = cluster.pods_of(&set).until_count(2).await?;
     cluster.pods_of(&set).make_ready().await?;

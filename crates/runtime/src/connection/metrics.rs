@@ -74,7 +74,10 @@ impl RestMetrics {
         };
         let requests = "Number of HTTP requests, partitioned by status code, method, and host.";
         let families = Families {
-            requests: IntCounterVec::new(Opts::new("rest_client_requests_total", requests), &["code", "method", "host"])?,
+            requests: IntCounterVec::new(
+                Opts::new("rest_client_requests_total", requests),
+                &["code", "method", "host"],
+            )?,
             duration: histogram(
                 "rest_client_request_duration_seconds",
                 "Request latency in seconds. Broken down by verb, and host.",

@@ -82,11 +82,7 @@ pub(super) async fn client(
     }
 }
 
-fn stack(
-    config: &Config,
-    token: Option<TokenFile>,
-    metrics: Option<RestMetrics>,
-) -> Result<Client, kube::Error> {
+fn stack(config: &Config, token: Option<TokenFile>, metrics: Option<RestMetrics>) -> Result<Client, kube::Error> {
     // kube builds its TLS configuration from the default of the process, which nobody else may have set.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster, which is as good.

@@ -63,7 +63,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     super::block_on(async {
         let options = connection::Options { kubeconfig, ..connection::Options::default() };
         let client = connection::connect(options).await.map_err(|error| CommandError(error.to_string()))?;
-        let mut manager = Manager::new(client, ManagerOptions::default()).map_err(|error| CommandError(error.to_string()))?;
+        let mut manager =
+            Manager::new(client, ManagerOptions::default()).map_err(|error| CommandError(error.to_string()))?;
         for descriptor in controllers {
             manager.add(descriptor, workers);
         }

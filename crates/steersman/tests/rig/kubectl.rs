@@ -108,7 +108,10 @@ async fn objects_are_made_read_changed_and_deleted() -> Result<(), Failure> {
     assert_eq!(settings["data"], serde_json::json!({ "size": "big" }));
 
     let columns = up.kubectl("get cm -l app=web -o custom-columns=NAME:.metadata.name,SIZE:.data.size").await?;
-    assert_eq!(columns.lines().nth(1).map(|line| line.split_whitespace().collect::<Vec<_>>()), Some(vec!["settings", "big"]));
+    assert_eq!(
+        columns.lines().nth(1).map(|line| line.split_whitespace().collect::<Vec<_>>()),
+        Some(vec!["settings", "big"])
+    );
     assert!(up.kubectl("get cm settings -o yaml").await?.contains("size: big"));
     assert!(up.kubectl("describe cm settings").await?.contains("big"));
 
