@@ -77,11 +77,11 @@ pub(crate) fn claim<'a>(
     }
 }
 
-/// What is wrong with changed ephemeral containers.
-pub(crate) fn validate_ephemeral_containers(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+/// What is wrong with a part of a pod's spec that has been changed through its subresource.
+pub(crate) fn validate_spec(subresource: &str, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     kinds::validate_meta(object, old, kinds::NameRule::default(), &mut errors);
-    if let Some(old) = old {
+    if let Some(old) = old.filter(|_| subresource == "ephemeralcontainers") {
         kinds::validate_ephemeral_containers(object, old, &mut errors);
     }
     errors

@@ -172,7 +172,7 @@ fn resource(row: &Row) -> Value {
         "singularName": row.singular,
         "namespaced": row.is_namespaced(),
         "kind": row.resource.kind,
-        "verbs": row.verbs.names().collect::<Vec<_>>(),
+        "verbs": verbs(row),
     });
     if !row.short_names.is_empty() {
         json["shortNames"] = row.short_names.iter().map(|name| Value::from(&**name)).collect();
@@ -184,6 +184,14 @@ fn resource(row: &Row) -> Value {
         json["storageVersionHash"] = row.storage_hash.as_ref().into();
     }
     json
+}
+
+/// What can be done; upstream lists it in another order for custom resources.
+fn verbs(row: &Row) -> Vec<&'static str> {
+    match row.custom {
+        Some(_) => vec!["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
+        None => row.verbs.names().collect(),
+    }
 }
 
 fn subresource(row: &Row, part: &Subresource) -> Value {
@@ -238,7 +246,7 @@ fn aggregated_resource(row: &Row) -> Value {
         "responseKind": own(&row.resource.kind),
         "scope": if row.is_namespaced() { "Namespaced" } else { "Cluster" },
         "singularResource": row.singular,
-        "verbs": row.verbs.names().collect::<Vec<_>>(),
+        "verbs": verbs(row),
     });
     if row.custom.is_some() {
         let resource = &row.resource;

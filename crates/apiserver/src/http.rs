@@ -22,6 +22,7 @@ use http::{Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 pub use body::Body;
+use negotiate::Shape;
 use path::{ResourcePath, Target};
 use respond::Responder;
 
@@ -175,7 +176,7 @@ impl ApiServer {
             ["openapi", "v3"] => responder.json(200, &openapi::v3_index()),
             ["openapi", "v3", rest @ ..] => match openapi::v3_document(&rest.join("/")) {
                 Some(document) => responder.json(200, &document),
-                None => responder.page_not_found(),
+                None => responder.nothing(404),
             },
             _ => responder.page_not_found(),
         }
@@ -205,8 +206,8 @@ impl ApiServer {
             name: path.name,
             subresource: path.subresource,
             user,
-            dry_run: matches!(verb, Verb::Create | Verb::Update | Verb::Patch | Verb::Delete | Verb::DeleteCollection)
-                && query.dry_run(options)?,
+            // The options of a deletion are its body's, if it has one.
+            dry_run: matches!(verb, Verb::Create | Verb::Update | Verb::Patch) && query.dry_run(options)?,
             field_validation: if matches!(verb, Verb::Create | Verb::Update | Verb::Patch) {
                 query.field_validation(options)?
             } else {
@@ -215,11 +216,15 @@ impl ApiServer {
             query,
             row,
         };
-        let include = include_object(&call.query)?;
+        let include =
+            if accepted.shape == Shape::Table { include_object(&call.query)? } else { IncludeObject::default() };
         if verb == Verb::Watch {
             return watch(registry, responder, &mut call, accepted, include);
         }
-        let answer = handle(registry, parts, &call, verb, body)?;
+        let answer = match handle(registry, parts, &call, verb, body) {
+            Ok(answer) => answer,
+            Err(status) => return Ok(responder.refused(&status, call.row.traits.warning)),
+        };
         let answer = answer.warning(call.row.traits.warning.into_iter().map(str::to_owned).collect());
         responder.answer(registry, &call.row, accepted, include, answer)
     }
@@ -294,7 +299,11 @@ fn check_verb(row: &Row, path: &ResourcePath, verb: Verb) -> Result<(), Status> 
     let verbs = if path.subresource.is_empty() {
         row.verbs
     } else {
-        row.subresource(&path.subresource).ok_or_else(Status::no_resource)?.verbs
+        let missing = || match &row.custom {
+            Some(_) => Status::not_found(row.target(), &path.name),
+            None => Status::no_resource(),
+        };
+        row.subresource(&path.subresource).ok_or_else(missing)?.verbs
     };
     // A namespaced object is reached through its namespace; only lists go over all of them.
     let is_homeless = row.is_namespaced() && path.namespace.is_empty();
@@ -322,6 +331,9 @@ fn include_object(query: &Query) -> Result<IncludeObject, Status> {
         "" | "Metadata" => Ok(IncludeObject::Metadata),
         "None" => Ok(IncludeObject::None),
         "Object" => Ok(IncludeObject::Object),
-        other => Err(Status::bad_request(format!("unrecognized includeObject value: {other:?}"))),
+        other => Err(Status::bad_request(format!(
+            "Unable to convert to Table as requested: includeObject: Invalid value: {other:?}: must be 'Metadata', \
+             'Object', 'None', or empty"
+        ))),
     }
 }

@@ -158,6 +158,8 @@ pub enum Content {
     Status(Status),
     /// Text.
     Text(String),
+    /// Nothing at all.
+    Nothing,
 }
 
 /// A list, not yet encoded.

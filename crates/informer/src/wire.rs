@@ -31,7 +31,7 @@ mod watch;
 
 pub use error::{ApiStatus, WireError};
 pub use expected::Expected;
-pub use list::{ListDecoder, ListMeta};
+pub use list::{BATCH_BYTES, ListDecoder, ListMeta};
 pub use peek::{Peeked, peek};
 pub use request::{Accept, ListQuery, WatchQuery, list_request, watch_request};
 pub use response::{Answer, Format, latest_version, send};

@@ -45,16 +45,29 @@ pub(crate) fn accepted(headers: &HeaderMap) -> Result<Accepted, Status> {
     if header.trim().is_empty() {
         return Ok(Accepted { encoding: Encoding::Json, shape: Shape::Full });
     }
-    header.split(',').find_map(clause).ok_or_else(Status::not_acceptable)
+    let refused = || match header.split(',').any(|clause| encoding_of(clause).is_some()) {
+        // The encoding is ours, the shape is not.
+        true => Status::new(
+            406,
+            "NotAcceptable",
+            format!("only the following media types are accepted: {}", OBJECT_TYPES.join(", ")),
+        ),
+        false => Status::not_acceptable(),
+    };
+    header.split(',').find_map(clause).ok_or_else(refused)
+}
+
+fn encoding_of(clause: &str) -> Option<Encoding> {
+    match clause.split(';').next()?.trim() {
+        "application/json" | "application/*" | "*/*" => Some(Encoding::Json),
+        "application/yaml" => Some(Encoding::Yaml),
+        _ => None,
+    }
 }
 
 fn clause(clause: &str) -> Option<Accepted> {
-    let mut parts = clause.split(';').map(str::trim);
-    let encoding = match parts.next()? {
-        "application/json" | "application/*" | "*/*" => Encoding::Json,
-        "application/yaml" => Encoding::Yaml,
-        _ => return None,
-    };
+    let encoding = encoding_of(clause)?;
+    let parts = clause.split(';').skip(1).map(str::trim);
     let mut shape = Shape::Full;
     let (mut group, mut version) = ("meta.k8s.io", "v1");
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {

@@ -86,6 +86,13 @@ impl<'a> Responder<'a> {
         response
     }
 
+    /// A status, and no word about it.
+    pub(super) fn nothing(&self, code: u16) -> Response<Body> {
+        let mut response = Response::new(Body::default());
+        *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        response
+    }
+
     pub(super) fn page_not_found(&self) -> Response<Body> {
         self.text(404, "404 page not found\n")
     }
@@ -96,6 +103,13 @@ impl<'a> Responder<'a> {
         if seconds > 0 {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
+        response
+    }
+
+    /// A refusal, with the warning that everybody gets who uses the resource.
+    pub(super) fn refused(&self, status: &Status, warning: Option<&str>) -> Response<Body> {
+        let mut response = self.status(status);
+        warn(&mut response, warning);
         response
     }
 
@@ -121,6 +135,7 @@ impl<'a> Responder<'a> {
         let mut response = match (body, accepted.shape) {
             (Content::Status(status), _) => self.encoded(status.code, accepted.encoding, &status.to_json())?,
             (Content::Text(text), _) => self.text(code, &text),
+            (Content::Nothing, _) => self.nothing(204),
             (Content::Stored(object), Shape::Full) if accepted.encoding == Encoding::Json => {
                 self.whole(code, JSON, object.bytes())
             }
@@ -223,7 +238,8 @@ struct ListChunks {
 impl ListHead {
     fn of(row: &Row, shape: Shape, list: &ListAnswer) -> Self {
         let mut metadata = json!({"resourceVersion": list.revision.to_string()});
-        if !list.continue_token.is_empty() {
+        // Upstream writes it always where it does not know the Go type.
+        if !list.continue_token.is_empty() || row.custom.is_some() && shape == Shape::Full {
             metadata["continue"] = list.continue_token.clone().into();
         }
         if let Some(remaining) = list.remaining {

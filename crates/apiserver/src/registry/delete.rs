@@ -66,7 +66,7 @@ impl Registry {
                            to remove them or set propagationPolicy=Orphan to suppress this warning";
             warnings.push(warning.to_owned());
         }
-        let (content, is_gone) = self.delete_object(row, &call.key(), options, call.dry_run || options.dry_run)?;
+        let (content, is_gone) = self.delete_object(row, &call.key(), options, options.dry_run)?;
         let answer = match content {
             Content::Stored(_) | Content::Value(_) if is_gone && !row.traits.returns_deleted => {
                 let object = as_value(&content)?;
@@ -83,7 +83,7 @@ impl Registry {
         let list_options = call.query.list_options(false)?;
         let list: ListAnswer = self.list(call, &list_options)?;
         for object in &list.objects {
-            match self.delete_object(row, &object.key, options, call.dry_run || options.dry_run) {
+            match self.delete_object(row, &object.key, options, options.dry_run) {
                 Ok(_) => {}
                 Err(status) if status.reason == "NotFound" => {}
                 Err(status) => return Err(status),
@@ -361,9 +361,12 @@ impl DeleteOptions {
 
     fn from_body(body: &[u8], content_type: ContentType) -> Result<(Self, Vec<FieldError>), Status> {
         let decoded = decode::object(body, content_type);
-        let body = decoded.map_err(|error| Status::bad_request(error.message("DeleteOptions")))?.value;
+        let body = decoded.map_err(|error| Status::bad_request(error.to_string()))?.value;
         if let Some(kind) = body["kind"].as_str().filter(|kind| !matches!(*kind, "DeleteOptions" | "")) {
-            let message = format!("decoded object cannot be converted to DeleteOptions: {kind}");
+            let version = body["apiVersion"].as_str().unwrap_or_default();
+            let message = format!(
+                "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+            );
             return Err(Status::bad_request(message));
         }
         let text = |value: &Value| value.as_str().map(str::to_owned);

@@ -8,7 +8,8 @@ use steersman_base::{LabelSelector, ObjectKey, StringMap};
 use super::delete::DeleteOptions;
 use super::life::meta_text;
 use super::list::everything;
-use super::write::new_state;
+use super::subresource::set_condition;
+use super::write::{Part, new_state};
 use super::{Answer, Call, Registry, Row};
 use crate::decode::ContentType;
 use crate::status::{Cause, Details, Status};
@@ -23,6 +24,9 @@ impl Registry {
         let row = &*call.row;
         let missing = || Status::not_found(row.target(), &call.name);
         let pod = self.store.get(&row.shelf, &call.key()).ok_or_else(missing)?.parse().map_err(Status::internal)?;
+        if meta_text(eviction, "name") != call.name {
+            return Err(Status::bad_request("name in URL does not match name in Eviction object"));
+        }
         let options = eviction["deleteOptions"].to_string();
         let options = if eviction["deleteOptions"].is_object() { options.as_bytes() } else { &[] };
         let options = DeleteOptions::read(&call.query, options, ContentType::Json)?;
@@ -30,8 +34,27 @@ impl Registry {
         if !needs_no_budget(&pod) {
             self.ask_budget(call, &pod, is_dry)?;
         }
+        if !is_dry {
+            self.mark_as_target(call)?;
+        }
         self.delete_object(row, &call.key(), &options, is_dry)?;
         Ok(Answer::from(Status::new(201, "", "")))
+    }
+
+    /// Says on the pod why it goes.
+    fn mark_as_target(&self, call: &Call) -> Result<(), Status> {
+        let now = self.clock.now().to_string();
+        self.update(call, Part::Raw, &mut |old| {
+            let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
+            let mut pod = old.clone();
+            let target = json!({
+                "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+                "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now,
+            });
+            set_condition(&mut pod, target);
+            Ok((pod, Vec::new()))
+        })?;
+        Ok(())
     }
 
     /// Takes one disruption from the pod's budget, if it has one.

@@ -19,8 +19,8 @@ const NAME_SUFFIX_LENGTH: usize = 5;
 const NAME_PREFIX_LENGTH_MAX: usize = 63 - NAME_SUFFIX_LENGTH;
 
 /// Fields of metadata that only the server sets.
-const SYSTEM_FIELDS: [&str; 6] =
-    ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "generation", "selfLink", "uid"];
+const SYSTEM_FIELDS: [&str; 5] =
+    ["creationTimestamp", "deletionGracePeriodSeconds", "deletionTimestamp", "selfLink", "uid"];
 
 /// The metadata of an object as a map; made if it is not there.
 pub(crate) fn metadata(object: &mut Value) -> &mut Map<String, Value> {
@@ -141,6 +141,27 @@ pub(crate) fn take_status(row: &Row, body: &Value, old: &Value) -> Value {
         }
     }
     object
+}
+
+/// The pod as a write of a part of its spec leaves it: ephemeral containers, or resources.
+pub(crate) fn take_spec(subresource: &str, body: &Value, old: &Value) -> Value {
+    let mut pod = old.clone();
+    keep(&mut pod, body, "metadata");
+    if subresource == "ephemeralcontainers" {
+        keep(&mut pod["spec"], &body["spec"], "ephemeralContainers");
+        return pod;
+    }
+    for list in ["containers", "initContainers"] {
+        let held = pod["spec"][list].as_array_mut().into_iter().flatten();
+        for container in held {
+            let mut sent = body["spec"][list].as_array().into_iter().flatten();
+            if let Some(sent) = sent.find(|sent| sent["name"] == container["name"]) {
+                keep(container, sent, "resources");
+                keep(container, sent, "resizePolicy");
+            }
+        }
+    }
+    pod
 }
 
 /// A changed object: what the server keeps.

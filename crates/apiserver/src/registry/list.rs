@@ -138,7 +138,10 @@ impl Token {
         })?;
         let token: Value = serde_json::from_slice(&bytes).map_err(|_| invalid(json_problem(&bytes)))?;
         if token["v"] != "meta.k8s.io/v1" {
-            return Err(invalid(format!("server does not recognize this encoded version {}", token["v"])));
+            return Err(invalid(format!(
+                "server does not recognize this encoded version {}",
+                token["v"].as_str().unwrap_or_default()
+            )));
         }
         let start = token["start"].as_str().unwrap_or_default();
         let revision = match token["rv"].as_i64().unwrap_or(0) {
@@ -218,7 +221,7 @@ fn field_of(row: &Row, field: &str) -> Result<usize, Status> {
     };
     let found = row.traits.fields.iter().position(|(name, _)| *name == field);
     found.ok_or_else(|| {
-        Status::bad_request(if row.traits.fields.is_empty() {
+        Status::bad_request(if row.traits.fields.is_empty() && row.custom.is_none() {
             format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
         } else {
             format!("field label not supported: {field}")
@@ -228,8 +231,7 @@ fn field_of(row: &Row, field: &str) -> Result<usize, Status> {
 
 /// Upstream's answer is the parser's complaint alone.
 fn label_problem(error: &steersman_base::selector::ParseSelectorError) -> Status {
-    let reason = error.reason();
-    Status::bad_request(reason.strip_prefix("unable to parse requirement: ").unwrap_or(reason))
+    Status::bad_request(error.reason())
 }
 
 /// All objects of a resource, as they are.

@@ -133,8 +133,11 @@ impl Query {
                 let error = format!(
                     "resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
                 );
-                let error = if is_watch { error } else { format!("invalid resource version: {error}") };
-                Status::bad_request(error)
+                if is_watch {
+                    Status::plain(error)
+                } else {
+                    Status::bad_request(format!("invalid resource version: {error}"))
+                }
             })?),
         };
         Ok(ListOptions {
@@ -163,8 +166,8 @@ impl Query {
             "NotOlderThan" => Some(VersionMatch::NotOlderThan),
             "Exact" => Some(VersionMatch::Exact),
             other => {
-                let supported = ["Exact", "NotOlderThan"];
-                errors.push(FieldError::not_supported(&path, other, &supported));
+                let supported: &[&str] = if is_watch { &["NotOlderThan"] } else { &["Exact", "NotOlderThan", ""] };
+                errors.push(FieldError::not_supported(&path, other, supported));
                 None
             }
         };
@@ -175,7 +178,10 @@ impl Query {
             }
             if send_initial_events.is_none() && !text.is_empty() {
                 let detail = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-                errors.push(FieldError::forbidden(&path, detail));
+                errors.insert(0, FieldError::forbidden(&path, detail));
+            }
+            if version_match == Some(VersionMatch::Exact) {
+                errors.push(FieldError::not_supported(&path, "Exact", &["NotOlderThan"]));
             }
             return version_match;
         }

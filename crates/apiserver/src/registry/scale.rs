@@ -26,6 +26,7 @@ impl Registry {
         let decoded =
             decode::object(body, content_type).map_err(|error| Status::bad_request(error.message("Scale")))?;
         let mut scale = decoded.value;
+        super::subresource::check_kind(&scale, "autoscaling", "v1", "Scale")?;
         let checked =
             schema::check_with("autoscaling", "v1", "Scale", &mut scale, decoded.duplicates, call.field_validation);
         let warnings = checked.map_err(|problem| Status::bad_request(problem.message("v1", "Scale")))?;

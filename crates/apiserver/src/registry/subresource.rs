@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::life::metadata;
-use super::write::Part;
+use super::write::{Part, fit_name, wrong_kind};
 use super::{Answer, Call, Content, Registry, Verb};
 use crate::auth::ISSUER;
 use crate::decode::{self, ContentType};
+use crate::field::{FieldError, Path};
 use crate::kinds;
 use crate::patch::PatchType;
 use crate::schema;
@@ -55,6 +56,7 @@ impl Registry {
     /// PUT of a namespace's finalizers; nothing else is taken.
     fn finalize(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
         let (sent, warnings) = self.decode(&call.row, body, kind, call.field_validation)?;
+        fit_name(call, &sent)?;
         let updated = self.update(call, Part::Raw, &mut |old| {
             let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
             let mut namespace = old.clone();
@@ -73,6 +75,10 @@ impl Registry {
     fn bind_pod(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
         let binding = read(body, kind, "", "v1", "Binding", call)?;
         let target = GroupResource { group: "", resource: "pods/binding" };
+        if super::life::meta_text(&binding, "name") != call.name {
+            return Err(Status::bad_request("name in URL does not match name in Binding object"));
+        }
+        check_target(&binding["target"])?;
         let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
         let annotations = binding["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
         let labels = binding["metadata"]["labels"].as_object().cloned().unwrap_or_default();
@@ -124,8 +130,8 @@ impl Registry {
     /// Ephemeral containers and resizes: a pod's spec, but only the part that may change.
     fn change_pod(&self, call: &Call, input: &Input<'_>) -> Result<Answer, Status> {
         match input {
-            Input::Object(body, kind) => self.put(call, Part::Whole, body, *kind),
-            Input::Patch(body, kind) => self.patch(call, Part::Whole, *kind, body),
+            Input::Object(body, kind) => self.put(call, Part::Spec, body, *kind),
+            Input::Patch(body, kind) => self.patch(call, Part::Spec, *kind, body),
             Input::None => self.get(call),
         }
     }
@@ -137,7 +143,7 @@ impl Registry {
         let pod = pod.parse().map_err(Status::internal)?;
         let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
         if node.is_empty() {
-            return Err(Status::bad_request(format!("pod {} does not have a host assigned", call.name)));
+            return Ok(Answer::ok(Content::Nothing));
         }
         let target = GroupResource { group: "", resource: "nodes" };
         let found = self.stored("", "v1", "nodes", &steersman_base::ObjectKey::cluster(node));
@@ -205,14 +211,50 @@ fn read(
 ) -> Result<Value, Status> {
     let decoded = decode::object(body, content_type).map_err(|error| Status::bad_request(error.message(kind)))?;
     let mut value = decoded.value;
+    check_kind(&value, group, version, kind)?;
     let checked = schema::check_with(group, version, kind, &mut value, decoded.duplicates, call.field_validation);
     checked.map_err(|problem| Status::bad_request(problem.message(version, kind)))?;
     kinds::default(group, kind, &mut value);
     Ok(value)
 }
 
+/// A body may leave its kind out, but not be of another.
+pub(super) fn check_kind(value: &Value, group: &str, version: &str, want: &str) -> Result<(), Status> {
+    match value["kind"].as_str() {
+        Some(kind) if !kind.is_empty() && kind != want => {
+            Err(Status::bad_request(wrong_kind(group, version, want, kind)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A pod is bound to a node, and to nothing else. Upstream answers these with 500.
+fn check_target(target: &Value) -> Result<(), Status> {
+    let path = Path::new("target");
+    let mut errors = Vec::new();
+    let kind = target["kind"].as_str().unwrap_or_default();
+    if !matches!(kind, "" | "Node") {
+        errors.push(FieldError::not_supported(&path.child("kind"), kind, &["Node", "<empty>"]));
+    }
+    if target["name"].as_str().is_none_or(str::is_empty) {
+        errors.push(FieldError::required(&path.child("name"), ""));
+    }
+    match errors.as_slice() {
+        [] => Ok(()),
+        [one] => Err(Status::plain(one.to_string())),
+        many => {
+            Err(Status::plain(format!("[{}]", many.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "))))
+        }
+    }
+}
+
 fn set_scheduled(pod: &mut Value, now: &str) {
     let scheduled = json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now});
+    set_condition(pod, scheduled);
+}
+
+/// Sets a condition of a pod, unless it is so already.
+pub(super) fn set_condition(pod: &mut Value, condition: Value) {
     if !pod["status"].is_object() {
         pod["status"] = json!({});
     }
@@ -220,9 +262,9 @@ fn set_scheduled(pod: &mut Value, now: &str) {
         pod["status"]["conditions"] = json!([]);
     }
     let Some(conditions) = pod["status"]["conditions"].as_array_mut() else { return };
-    match conditions.iter_mut().find(|condition| condition["type"] == "PodScheduled") {
-        Some(held) if held["status"] == "True" => {}
-        Some(held) => *held = scheduled,
-        None => conditions.push(scheduled),
+    match conditions.iter_mut().find(|held| held["type"] == condition["type"]) {
+        Some(held) if held["status"] == condition["status"] => {}
+        Some(held) => *held = condition,
+        None => conditions.push(condition),
     }
 }

@@ -70,10 +70,9 @@ impl Registry {
         let text = |field: &str| reference[field].as_str().unwrap_or_default();
         let (kind, name) = (text("kind"), text("name"));
         let Some((_, plural, claim)) = BINDABLE.iter().find(|(held, ..)| *held == kind) else {
-            return Err(Status::bad_request(format!(
-                "cannot bind token for serviceaccount {:?} to object of type {kind:?}",
-                call.name
-            )));
+            let group_version = group_version(text("apiVersion"));
+            let message = format!("cannot bind token to object of type {group_version}, Kind={kind}");
+            return Err(Status::bad_request(message));
         };
         let namespace = if *plural == "nodes" { "" } else { &call.namespace };
         let object = self.stored("", "v1", plural, &ObjectKey::new(namespace, name));
@@ -109,4 +108,9 @@ fn check_seconds(seconds: i64) -> Result<(), Status> {
     let path = Path::new("spec").child("expirationSeconds");
     let kind = GroupResource { group: "authentication.k8s.io", resource: "TokenRequest" };
     Err(Status::invalid(kind, "", &[FieldError::invalid(&path, seconds, detail)]))
+}
+
+/// A version with its group, as Go prints it: `/v1`, `apps/v1`.
+fn group_version(api_version: &str) -> String {
+    if api_version.contains('/') { api_version.to_owned() } else { format!("/{api_version}") }
 }

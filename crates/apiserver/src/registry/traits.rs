@@ -95,7 +95,7 @@ const EVENTS: Traits = Traits {
     ..USUAL
 };
 /// Custom resources: whatever their definition does not say.
-pub(crate) const CUSTOM: Traits = Traits { returns_deleted: false, ..SPEC };
+pub(crate) const CUSTOM: Traits = Traits { unconditional_update: false, ..SPEC };
 
 static TRAITS: &[(&str, &str, Traits)] = &[
     (
@@ -124,6 +124,7 @@ static TRAITS: &[(&str, &str, Traits)] = &[
         "services",
         Traits { create_on_update: true, fields: &[("spec.clusterIP", ""), ("spec.type", "")], ..RETURNED },
     ),
+    ("", "componentstatuses", Traits { warning: Some("v1 ComponentStatus is deprecated in v1.19+"), ..USUAL }),
     ("", "serviceaccounts", RETURNED),
     ("", "persistentvolumes", RETURNED),
     ("", "persistentvolumeclaims", RETURNED),

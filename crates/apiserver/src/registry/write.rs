@@ -20,7 +20,7 @@ use crate::decode::{self, ContentType, Decoded};
 use crate::field::{FieldError, Path};
 use crate::patch::{self, PatchType};
 use crate::schema::{self, FieldValidation};
-use crate::status::Status;
+use crate::status::{GroupResource, Status};
 use crate::store::{Change, Draft, Expect, NewState, Object, WriteConflict};
 use crate::{admission, kinds};
 
@@ -36,6 +36,8 @@ pub(crate) enum Part {
     Whole,
     /// The status.
     Status,
+    /// The part of a pod's spec that its subresource is about.
+    Spec,
     /// Parts that only the server changes, on behalf of a subresource: nothing is kept from the stored state.
     Raw,
 }
@@ -50,6 +52,14 @@ pub(crate) struct Updated {
 /// What a write has taken of things there are few of; given back unless the write is done.
 #[must_use]
 pub(crate) struct Claimed<'a>(pub(crate) Option<kinds::service::Claim<'a>>);
+
+/// Why a body is no object of its resource.
+enum Misfit {
+    /// Its fields are not those of the kind.
+    Schema(String),
+    /// It is of another kind.
+    Other(Status),
+}
 
 /// A change of one object, computed from what is stored.
 pub(crate) type Compute<'a> = dyn FnMut(Option<&Value>) -> Result<(Value, Vec<String>), Status> + 'a;
@@ -137,8 +147,10 @@ impl Registry {
             let Some(old) = old else { return Err(Status::not_found(row.target(), &call.name)) };
             let shown = convert::to_version(row, old.clone());
             let patched = patch::apply(kind, group, version, of, &shown, body).map_err(Status::from)?;
+            let text = patched.to_string();
             let decoded = Decoded { value: patched, duplicates: Vec::new() };
-            let (mut object, warnings) = self.checked(row, decoded, call.field_validation)?;
+            let checked = checked(row, decoded, call.field_validation);
+            let (mut object, warnings) = checked.map_err(|misfit| misfit.of_patch(text))?;
             fit_name(call, &object)?;
             self.fit_namespace(call, &mut object)?;
             Ok((object, warnings))
@@ -157,8 +169,10 @@ impl Registry {
             let old = stored.parse().map_err(Status::internal)?;
             let (mut object, warnings) = compute(Some(&old))?;
             check_version(call, &mut object, &stored)?;
-            if part == Part::Status {
-                object = life::take_status(row, &object, &old);
+            match part {
+                Part::Status => object = life::take_status(row, &object, &old),
+                Part::Spec => object = life::take_spec(&call.subresource, &object, &old),
+                Part::Whole | Part::Raw => {}
             }
             let claim = self.finish(call, &mut object, Some(&old), part)?;
             let is_over = is_released(row, &object, &old);
@@ -230,7 +244,7 @@ impl Registry {
             claimed = admission::claim(self, row, object, old)?;
         }
         if let Some(old) = old {
-            let is_next = part == Part::Whole && is_next_generation(row, object, old);
+            let is_next = matches!(part, Part::Whole | Part::Spec) && is_next_generation(row, object, old);
             life::carry_over(object, old, is_next);
         }
         life::tidy(object);
@@ -238,9 +252,7 @@ impl Registry {
             (Part::Raw, _) => Vec::new(),
             (_, Some(custom)) => custom.validate(object, old),
             (Part::Status, None) => old.map(|old| kinds::validate_status(group, kind, object, old)).unwrap_or_default(),
-            (Part::Whole, None) if call.subresource == "ephemeralcontainers" => {
-                admission::validate_ephemeral_containers(object, old)
-            }
+            (Part::Spec, None) => admission::validate_spec(&call.subresource, object, old),
             (Part::Whole, None) => kinds::validate(group, kind, object, old),
         };
         if !errors.is_empty() {
@@ -264,34 +276,7 @@ impl Registry {
     ) -> Result<(Value, Vec<String>), Status> {
         let kind = &*row.resource.kind;
         let decoded = decode::object(body, content_type).map_err(|error| Status::bad_request(error.message(kind)))?;
-        self.checked(row, decoded, validation)
-    }
-
-    /// Checks a decoded body against its kind.
-    pub(crate) fn checked(
-        &self,
-        row: &Row,
-        decoded: Decoded,
-        validation: FieldValidation,
-    ) -> Result<(Value, Vec<String>), Status> {
-        let Decoded { value: mut object, duplicates } = decoded;
-        fit_kind(row, &object)?;
-        let (group, version, kind) = (&*row.resource.group, &*row.resource.version, &*row.resource.kind);
-        if let Some(map) = object.as_object_mut() {
-            map.insert("apiVersion".into(), row.resource.api_version().into());
-            map.insert("kind".into(), kind.into());
-        }
-        let checked = match &row.custom {
-            Some(custom) => custom
-                .check(&mut object, duplicates, validation)
-                .map_err(|problem| format!("{kind} in version {version:?} cannot be handled as a {kind}: {problem}")),
-            None => schema::check_with(group, version, kind, &mut object, duplicates, validation)
-                .map_err(|problem| problem.message(version, kind)),
-        };
-        let warnings = checked.map_err(Status::bad_request)?;
-        kinds::default(group, kind, &mut object);
-        life::tidy(&mut object);
-        Ok((object, warnings))
+        checked(row, decoded, validation).map_err(|misfit| misfit.of_body(row))
     }
 
     /// The object must be meant for the namespace of the request.
@@ -305,6 +290,26 @@ impl Registry {
         }
         Ok(())
     }
+}
+
+/// Checks a decoded body against its kind.
+fn checked(row: &Row, decoded: Decoded, validation: FieldValidation) -> Result<(Value, Vec<String>), Misfit> {
+    let Decoded { value: mut object, duplicates } = decoded;
+    fit_kind(row, &object).map_err(Misfit::Other)?;
+    let (group, version, kind) = (&*row.resource.group, &*row.resource.version, &*row.resource.kind);
+    if let Some(map) = object.as_object_mut() {
+        map.insert("apiVersion".into(), row.resource.api_version().into());
+        map.insert("kind".into(), kind.into());
+    }
+    let checked = match &row.custom {
+        Some(custom) => custom.check(&mut object, duplicates, validation),
+        None => schema::check_with(group, version, kind, &mut object, duplicates, validation)
+            .map_err(|problem| problem.to_string()),
+    };
+    let warnings = checked.map_err(Misfit::Schema)?;
+    kinds::default(group, kind, &mut object);
+    life::tidy(&mut object);
+    Ok((object, warnings))
 }
 
 /// If the client names the version it saw, it must be the stored one.
@@ -322,9 +327,7 @@ fn check_version(call: &Call, object: &mut Value, stored: &Object) -> Result<(),
         return Ok(());
     }
     if named.parse::<u64>().is_err() {
-        let path = Path::new("metadata").child("resourceVersion");
-        let detail = format!("strconv.ParseUint: parsing {named:?}: invalid syntax");
-        return Err(Status::invalid(row.kind(), &call.name, &[FieldError::invalid(&path, named, detail)]));
+        return Err(Status::plain(format!("strconv.ParseUint: parsing {named:?}: invalid syntax")));
     }
     if named != version {
         return Err(Status::modified(row.target(), &call.name));
@@ -381,24 +384,32 @@ fn fit_kind(row: &Row, object: &Value) -> Result<(), Status> {
     }
     if row.custom.is_some() && (version.is_empty() || kind.is_empty()) {
         let missing = if kind.is_empty() { "Kind" } else { "apiVersion" };
-        let message = format!("Object '{missing}' is missing in '{object}'");
-        return Err(Status::bad_request(format!("error unmarshaling JSON: {message}")));
+        let message = format!(
+            "the object provided is unrecognized (must be of type {want_kind}): Object '{missing}' is missing in \
+             '{object}' ({object})"
+        );
+        return Err(Status::bad_request(message));
     }
     if !version.is_empty() && version != want_version {
         let message =
             format!("the API version in the data ({version}) does not match the expected API version ({want_version})");
         return Err(Status::bad_request(message));
     }
+    if !kind.is_empty() && kind != want_kind && row.custom.is_some() {
+        let error = FieldError::invalid(&Path::new("kind"), kind, format!("must be {want_kind}"));
+        let sent = GroupResource { group: &row.resource.group, resource: kind };
+        return Err(Status::invalid(sent, meta_text(object, "name"), &[error]));
+    }
     if !kind.is_empty() && kind != want_kind {
-        return Err(Status::bad_request(wrong_kind(row, kind)));
+        let (group, version) = (&*row.resource.group, &*row.resource.version);
+        return Err(Status::bad_request(wrong_kind(group, version, want_kind, kind)));
     }
     Ok(())
 }
 
 /// Upstream's decoder reads what the body says, then fails to convert it.
-fn wrong_kind(row: &Row, kind: &str) -> String {
-    let (version, want) = (&row.resource.version, &row.resource.kind);
-    let group = match row.resource.group.split('.').next() {
+pub(crate) fn wrong_kind(group: &str, version: &str, want: &str, kind: &str) -> String {
+    let group = match group.split('.').next() {
         Some("") | None => "core",
         Some(group) => group,
     };
@@ -408,7 +419,7 @@ fn wrong_kind(row: &Row, kind: &str) -> String {
     )
 }
 
-fn fit_name(call: &Call, object: &Value) -> Result<(), Status> {
+pub(crate) fn fit_name(call: &Call, object: &Value) -> Result<(), Status> {
     let name = meta_text(object, "name");
     if name.is_empty() {
         let message =
@@ -434,6 +445,31 @@ fn wrong_uid(call: &Call, named: &str, held: &str) -> Status {
          UID in precondition: {named}, UID in object meta: {held}"
     );
     Status::conflict(row.target(), &call.name, &why)
+}
+
+// === impl Misfit ===
+
+impl Misfit {
+    fn of_body(self, row: &Row) -> Status {
+        let (version, kind) = (&*row.resource.version, &*row.resource.kind);
+        match self {
+            Self::Schema(problem) => {
+                Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {problem}"))
+            }
+            Self::Other(status) => status,
+        }
+    }
+
+    /// Upstream blames the patch, and shows what came of it.
+    fn of_patch(self, patched: String) -> Status {
+        match self {
+            Self::Schema(problem) => {
+                let error = FieldError::invalid(&Path::new("patch"), patched, problem);
+                Status::invalid(GroupResource { group: "", resource: "" }, "", &[error])
+            }
+            Self::Other(status) => status,
+        }
+    }
 }
 
 // === impl Claimed ===

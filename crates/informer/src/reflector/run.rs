@@ -21,8 +21,8 @@ use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, 
 use crate::sink::{Sink, WatchEvent};
 use crate::target::Target;
 use crate::wire::{
-    Accept, Answer, Expected, ListDecoder, ListQuery, RawEvent, WatchDecoder, WatchQuery, WireError, list_request,
-    peek, send, watch_request,
+    Accept, Answer, BATCH_BYTES, Expected, ListDecoder, ListQuery, RawEvent, WatchDecoder, WatchQuery, WireError,
+    list_request, peek, send, watch_request,
 };
 
 /// A reflector at work.
@@ -169,11 +169,12 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             let mut decoder = ListDecoder::new(answer.format, self.expected.clone());
             while let Some(chunk) = answer.chunk(patience).await? {
                 decoder.feed(&chunk);
-                while let Some(item) = decoder.next_item()? {
-                    staging.put(self.listed_object(item)?);
+                if decoder.buffered() >= BATCH_BYTES {
+                    self.read_items(&mut decoder, &mut staging)?;
                 }
                 consume_budget().await;
             }
+            self.read_items(&mut decoder, &mut staging)?;
             let meta = decoder.finish()?;
             // All pages are of one version; the first says it.
             let version = version.get_or_insert(meta.resource_version);
@@ -183,6 +184,20 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
                 return self.complete(ListKind::Paged, staging, version, begun);
             }
         }
+    }
+
+    /// Reads what is there of a list. On a relist most of it is known, and need not be decoded.
+    fn read_items(&self, decoder: &mut ListDecoder, staging: &mut Staging<V>) -> Result<(), WireError> {
+        if self.listed {
+            while let Some(item) = decoder.next_item()? {
+                staging.put(self.listed_object(item)?);
+            }
+        } else {
+            while let Some(object) = decoder.next_object()? {
+                staging.put(Arc::new(object));
+            }
+        }
+        Ok(())
     }
 
     /// Hands a whole list to the sink.
@@ -313,10 +328,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     }
 
     fn decode(&self, object: Encoded<'_>) -> Result<V, WireError> {
-        V::decode(object).map_err(|source| {
-            let name = peek(object).map_or_else(|| "an object".to_owned(), |peeked| peeked.key.to_string());
-            WireError::Object { object: format!("{} {name}", self.expected.kind()), source }
-        })
+        self.expected.decode(object)
     }
 
     /// What a failure leads to; told to whom it concerns. A first failure of its kind is a warning, more of it are noise.

@@ -1,9 +1,9 @@
 //! Which kind an answer should hold.
 
 use steersman_base::Resource;
-use steersman_model::Projection;
+use steersman_model::{Encoded, Projection, View};
 
-use super::WireError;
+use super::{WireError, peek};
 
 /// The kind of object that was asked for. Kind and apiVersion are checked where an answer says them: items of a typed
 /// list do not.
@@ -51,9 +51,12 @@ impl Expected {
         Err(self.mismatch("List", kind, api_version))
     }
 
-    /// How errors call one object of this kind.
-    pub(crate) fn kind(&self) -> &str {
-        &self.kind
+    /// Decodes an object; the error names it, as far as it can be told.
+    pub(crate) fn decode<V: View>(&self, object: Encoded<'_>) -> Result<V, WireError> {
+        V::decode(object).map_err(|source| {
+            let name = peek(object).map_or_else(|| "without a name".to_owned(), |peeked| peeked.key.to_string());
+            WireError::Object { object: format!("{} {name}", self.kind), source }
+        })
     }
 
     fn mismatch(&self, suffix: &str, kind: Option<&str>, api_version: Option<&str>) -> WireError {

@@ -2,14 +2,16 @@
 
 use std::ops::Range;
 
+use memchr::memmem;
 use serde::Deserialize;
+use steersman_base::ResourceVersion;
+use steersman_model::{Encoded, View};
 
 use super::buffer::Buffer;
 use super::json_scan::ValueEnd;
 use super::json_walk::text;
 use super::list::ListMeta;
 use super::{Expected, OBJECT_BYTES_MAX, WireError};
-use steersman_base::ResourceVersion;
 
 /// Reads `{"kind":…,"apiVersion":…,"metadata":…,"items":[…]}`, its fields in any order.
 #[derive(Debug)]
@@ -23,6 +25,8 @@ pub(super) struct JsonList {
     meta: ListMeta,
     /// Whether the list said its metadata: one that does not is no list.
     described: bool,
+    /// Whether it is worth guessing where items end.
+    guessing: bool,
 }
 
 /// What comes next.
@@ -59,6 +63,10 @@ struct ListMetaJson {
 }
 
 const WHAT: &str = "a list";
+/// What stands between two items of a typed list; and nowhere in a string, whose quotes are escaped.
+const BETWEEN_ITEMS: &[u8] = br#"},{"metadata":{"#;
+/// Within so many bytes a typed item ends; if none does, these items begin in another way, and looking on is in vain.
+const GUESS_WITHIN: usize = 32 << 10;
 
 // === impl JsonList ===
 
@@ -73,7 +81,13 @@ impl JsonList {
             api_version: None,
             meta: ListMeta::default(),
             described: false,
+            guessing: true,
         }
+    }
+
+    /// How many bytes wait to be read.
+    pub(super) fn buffered(&self) -> usize {
+        self.buffer.rest().len()
     }
 
     pub(super) fn feed(&mut self, chunk: &[u8]) {
@@ -82,30 +96,64 @@ impl JsonList {
 
     /// The next item, if all of it is there.
     pub(super) fn next_item(&mut self) -> Result<Option<&[u8]>, WireError> {
+        if !self.seek_item()? {
+            return Ok(None);
+        }
+        let Some(item) = self.whole_value()? else { return Ok(None) };
+        self.place = Place::AfterItem;
+        Ok(Some(self.buffer.slice(item)))
+    }
+
+    /// The next item, decoded, if all of it is there.
+    ///
+    /// To find the end of an item costs a good part of what it takes to decode it. So the end is guessed first, to be where
+    /// the next typed item seems to begin. That is safe: a text that is read as one whole JSON object ends where that
+    /// object ends, so a wrong guess cannot be read. After one, or where items begin in another way, ends are sought.
+    pub(super) fn next_object<V: View>(&mut self) -> Result<Option<V>, WireError> {
+        if !self.seek_item()? {
+            return Ok(None);
+        }
+        if self.guessing && self.value.is_fresh() {
+            let rest = self.buffer.rest();
+            match memmem::find(rest, BETWEEN_ITEMS).filter(|end| *end < OBJECT_BYTES_MAX) {
+                Some(end) => match V::decode(Encoded::Json(&rest[..=end])) {
+                    Ok(object) => {
+                        self.buffer.take(end + 1);
+                        self.place = Place::AfterItem;
+                        return Ok(Some(object));
+                    }
+                    Err(_) => self.guessing = false,
+                },
+                None => self.guessing = rest.len() < GUESS_WITHIN,
+            }
+        }
+        let Some(item) = self.whole_value()? else { return Ok(None) };
+        self.place = Place::AfterItem;
+        self.expected.decode(Encoded::Json(self.buffer.slice(item))).map(Some)
+    }
+
+    /// Goes to the start of the next item; tells whether it is there.
+    fn seek_item(&mut self) -> Result<bool, WireError> {
         loop {
-            let Some(byte) = self.buffer.skip_space() else { return Ok(None) };
+            let Some(byte) = self.buffer.skip_space() else { return Ok(false) };
             self.place = match (self.place, byte) {
+                (Place::FirstItem | Place::Item, b'{') => return Ok(true),
                 (Place::Start, b'{') => self.step(Place::FirstName),
                 (Place::FirstName | Place::AfterValue, b'}') => self.step(Place::End),
                 (Place::FirstName | Place::Name, b'"') => {
-                    let Some(name) = self.whole_value()? else { return Ok(None) };
+                    let Some(name) = self.whole_value()? else { return Ok(false) };
                     Place::Colon(field(self.buffer.slice(name)))
                 }
                 (Place::Colon(field), b':') => self.step(Place::Value(field)),
                 (Place::Value(Field::Items), b'[') => self.step(Place::FirstItem),
                 (Place::Value(field), _) => {
-                    let Some(value) = self.whole_value()? else { return Ok(None) };
+                    let Some(value) = self.whole_value()? else { return Ok(false) };
                     self.read_field(field, value)?;
                     Place::AfterValue
                 }
                 (Place::AfterValue, b',') => self.step(Place::Name),
                 (Place::FirstItem | Place::AfterItem, b']') => self.step(Place::AfterValue),
                 (Place::AfterItem, b',') => self.step(Place::Item),
-                (Place::FirstItem | Place::Item, b'{') => {
-                    let Some(item) = self.whole_value()? else { return Ok(None) };
-                    self.place = Place::AfterItem;
-                    return Ok(Some(self.buffer.slice(item)));
-                }
                 (place, byte) => return Err(self.malformed(&format!("{} does not belong {place}", shown(byte)))),
             };
         }

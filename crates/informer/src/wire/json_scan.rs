@@ -46,6 +46,11 @@ impl ValueEnd {
         }
     }
 
+    /// Whether nothing was looked at yet.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.looked == 0
+    }
+
     fn word(&mut self, bytes: &[u8]) -> Option<usize> {
         let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
         let found = bytes[self.looked..].iter().position(ends).map(|at| self.looked + at);

@@ -1,7 +1,7 @@
 //! One page of a list, in either encoding.
 
 use steersman_base::ResourceVersion;
-use steersman_model::Encoded;
+use steersman_model::{Encoded, View};
 
 use super::json_list::JsonList;
 use super::proto_list::ProtoList;
@@ -29,6 +29,9 @@ pub struct ListMeta {
     /// How many items are on later pages, if the server knows.
     pub remaining_item_count: Option<u64>,
 }
+
+/// Items that lie across the end of what was fed cost double; in so many bytes there are few of them.
+pub const BATCH_BYTES: usize = 128 << 10;
 
 // === impl ListDecoder ===
 
@@ -59,6 +62,27 @@ impl ListDecoder {
             Repr::Json(list) => list.next_item()?.map(Encoded::Json),
             Repr::Protobuf(list) => list.next_item()?.map(Encoded::Protobuf),
         })
+    }
+
+    /// The next item, decoded, or `None` until more is fed. Faster than [`next_item`](Self::next_item) and
+    /// [`View::decode`], the more so the more was fed: [`BATCH_BYTES`] are enough.
+    ///
+    /// # Errors
+    /// As [`next_item`](Self::next_item); or the view cannot read the item.
+    pub fn next_object<V: View>(&mut self) -> Result<Option<V>, WireError> {
+        match &mut self.0 {
+            Repr::Json(list) => list.next_object(),
+            Repr::Protobuf(list) => list.next_object(),
+        }
+    }
+
+    /// How many bytes were fed and not read.
+    #[must_use]
+    pub fn buffered(&self) -> usize {
+        match &self.0 {
+            Repr::Json(list) => list.buffered(),
+            Repr::Protobuf(list) => list.buffered(),
+        }
     }
 
     /// What the list says of itself; to be called at the end of the body.

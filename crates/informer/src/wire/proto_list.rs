@@ -2,7 +2,10 @@
 //!
 //! A body is `k8s\0`, then `Unknown { typeMeta 1, raw 2, … }`; raw is the list: `{ metadata 1, items 2 }`.
 
+use std::ops::Range;
+
 use steersman_base::ResourceVersion;
+use steersman_model::{Encoded, View};
 
 use super::buffer::Buffer;
 use super::list::ListMeta;
@@ -53,8 +56,25 @@ impl ProtoList {
         self.buffer.feed(chunk);
     }
 
+    /// How many bytes wait to be read.
+    pub(super) fn buffered(&self) -> usize {
+        self.buffer.rest().len()
+    }
+
+    /// The next item, decoded, if all of it is there.
+    pub(super) fn next_object<V: View>(&mut self) -> Result<Option<V>, WireError> {
+        let Some(item) = self.seek_item()? else { return Ok(None) };
+        self.expected.decode(Encoded::Protobuf(self.buffer.slice(item))).map(Some)
+    }
+
     /// The next item, if all of it is there.
     pub(super) fn next_item(&mut self) -> Result<Option<&[u8]>, WireError> {
+        let item = self.seek_item()?;
+        Ok(item.map(|item| self.buffer.slice(item)))
+    }
+
+    /// Goes to the next item; tells where it is, if all of it is there.
+    fn seek_item(&mut self) -> Result<Option<Range<usize>>, WireError> {
         loop {
             match self.place {
                 Place::Magic => {
@@ -80,7 +100,7 @@ impl ProtoList {
                 }
                 Place::List { left: 0 } => self.place = Place::Envelope,
                 Place::List { left } => {
-                    let Some(head) = self.head()? else { return self.more(left) };
+                    let Some(head) = self.head()? else { return self.more(left).map(|()| None) };
                     let size = (head.head as u64).saturating_add(head.length);
                     let Some(left) = left.checked_sub(size) else {
                         return Err(self.malformed("a field longer than its message"));
@@ -88,7 +108,7 @@ impl ProtoList {
                     let Some(body) = self.body(&head)? else { return Ok(None) };
                     self.place = Place::List { left };
                     match (head.number, head.kind) {
-                        (2, 2) => return Ok(Some(self.buffer.slice(body))),
+                        (2, 2) => return Ok(Some(body)),
                         (1, 2) => {
                             self.meta =
                                 read_meta(self.buffer.slice(body)).map_err(|problem| self.malformed(problem))?;
@@ -113,11 +133,11 @@ impl ProtoList {
     }
 
     /// The rest of the list is shorter than the head of a field: then no more will come.
-    fn more(&self, left: u64) -> Result<Option<&[u8]>, WireError> {
+    fn more(&self, left: u64) -> Result<(), WireError> {
         if self.buffer.rest().len() as u64 >= left {
             return Err(self.malformed("a field longer than its message"));
         }
-        Ok(None)
+        Ok(())
     }
 
     /// A field beside the list: its type, or how it is encoded. Tells whether it was there.
@@ -154,7 +174,7 @@ impl ProtoList {
     }
 
     /// Takes a field; tells where its body is, if it is there.
-    fn body(&mut self, head: &Head) -> Result<Option<std::ops::Range<usize>>, WireError> {
+    fn body(&mut self, head: &Head) -> Result<Option<Range<usize>>, WireError> {
         let Some(length) = usize::try_from(head.length).ok().filter(|length| *length <= OBJECT_BYTES_MAX) else {
             return Err(WireError::TooLarge { what: "an object of a list", limit: OBJECT_BYTES_MAX });
         };

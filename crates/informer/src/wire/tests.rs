@@ -2,8 +2,8 @@
 
 use super::*;
 use proptest::prelude::*;
-use steersman_base::Resource;
-use steersman_model::{Encoded, Projection};
+use steersman_base::{Meta, Resource};
+use steersman_model::{DecodeError, Encoded, Projection, View};
 
 fn pods() -> Expected {
     Expected::new(&Resource::namespaced("", "v1", "pods", "Pod"), Projection::Whole)
@@ -112,6 +112,58 @@ fn a_list_is_cut_into_its_items_and_says_what_it_is() {
     let (items, meta) = read_list(Format::Protobuf, &protobuf_list(), &[]).unwrap();
     assert_eq!(items, [b"\x0a\x00".to_vec(), vec![7; 300], vec![]]);
     assert_eq!(meta, want);
+}
+
+/// Reads all items as decoded objects, and shows them.
+fn read_objects(format: Format, body: &[u8], cuts: &[usize]) -> Result<Vec<String>, String> {
+    let mut decoder = ListDecoder::new(format, pods());
+    let mut objects = Vec::new();
+    for chunk in chunks(body, cuts) {
+        decoder.feed(chunk);
+        while let Some(object) = decoder.next_object::<Whole>().map_err(|error| error.to_string())? {
+            objects.push(object.0.to_string());
+        }
+    }
+    decoder.finish().map(|_| objects).map_err(|error| error.to_string())
+}
+
+/// A view that keeps the whole object.
+struct Whole(serde_json::Value, Meta);
+
+impl View for Whole {
+    fn meta(&self) -> &Meta {
+        &self.1
+    }
+    fn decode(body: Encoded<'_>) -> Result<Self, DecodeError> {
+        Ok(Self(serde_json::from_slice(bytes_of(body))?, Meta::default()))
+    }
+}
+
+#[test]
+fn a_wrong_guess_where_an_item_ends_does_no_harm() {
+    // What stands between items also stands inside the second one, as in the claim templates of a StatefulSet.
+    let items = [
+        r#"{"metadata":{"name":"a"}}"#,
+        r#"{"metadata":{"name":"b"},"spec":[{"metadata":{"name":"x"}},{"metadata":{"name":"y"}}]}"#,
+        r#"{"metadata":{"name":"c","text":"},{\"metadata\":{"}}"#,
+        r#"{"metadata":{"name":"d"}}"#,
+        r#"{"kind":"CustomItem","metadata":{"name":"e"}}"#,
+        r#"{"metadata":{}}"#,
+    ];
+    let body = format!(r#"{{"metadata":{{"resourceVersion":"1"}},"items":[{}]}}"#, items.join(","));
+    let want: Vec<_> =
+        items.iter().map(|item| Whole::decode(Encoded::Json(item.as_bytes())).unwrap().0.to_string()).collect();
+    assert_eq!(read_objects(Format::Json, body.as_bytes(), &[]).unwrap(), want);
+    for at in 0..body.len() {
+        assert_eq!(read_objects(Format::Json, body.as_bytes(), &[at]).unwrap(), want, "at {at}");
+    }
+}
+
+#[test]
+fn an_item_that_cannot_be_read_is_named_even_if_others_follow() {
+    let body = r#"{"metadata":{},"items":[{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"x":tru},{"metadata":{}}]}"#;
+    let error = read_objects(Format::Json, body.as_bytes(), &[]).unwrap_err();
+    assert!(error.starts_with("cannot read Pod a: "), "{error}");
 }
 
 #[test]
@@ -255,7 +307,9 @@ proptest! {
         cuts in proptest::collection::vec(0usize..200, 0..6),
     ) {
         for format in [Format::Json, Format::Protobuf] {
-            prop_assert_eq!(read_list(format, &bytes, &cuts).is_ok(), read_list(format, &bytes, &[]).is_ok());
+            let whole = read_list(format, &bytes, &[]).is_ok();
+            prop_assert_eq!(read_list(format, &bytes, &cuts).is_ok(), whole);
+            prop_assert!(whole || read_objects(format, &bytes, &cuts).is_err());
             prop_assert_eq!(read_watch(format, &bytes, &cuts).0, read_watch(format, &bytes, &[]).0);
         }
         let _ = peek(Encoded::Json(&bytes));
