@@ -99,14 +99,14 @@ pub fn findings(patch_type: PatchType, patch: &[u8]) -> Vec<String> {
 
 /// The error for a patched object that its schema refuses: 422, of no kind and no name, with this as the only cause.
 #[must_use]
-pub fn refused_result(patch_type: PatchType, patched: &Value, patch: &[u8], problem: &schema::Problem) -> FieldError {
+pub fn refused_result(patch_type: PatchType, patched: &Value, patch: &[u8], problem: &str) -> FieldError {
     let shown = match patch_type {
         PatchType::Json | PatchType::Merge => patched.to_string(),
         PatchType::Strategic => {
             decode::json(patch).map_or_else(|_| String::new(), |patch| go_format::value(&patch.value))
         }
     };
-    FieldError::invalid(&Path::new("patch"), Value::String(shown), problem.to_string())
+    FieldError::invalid(&Path::new("patch"), Value::String(shown), problem)
 }
 
 /// The patch as an object, or what it is instead. `null` is an empty one.

@@ -355,7 +355,7 @@ fn a_patched_object_of_wrong_type_is_a_422_about_the_patch() {
     let patch = br#"{"spec": {"nodeName": 1}}"#;
     let mut patched = apply(PatchType::Strategic, "", "v1", "Pod", &original, patch).expect("it applies");
     let problem = check("", "v1", "Pod", &mut patched, FieldValidation::Warn).expect_err("it is a number");
-    let error = refused_result(PatchType::Strategic, &patched, patch, &problem);
+    let error = refused_result(PatchType::Strategic, &patched, patch, &problem.to_string());
     assert_eq!(error.path.as_str(), "patch");
     assert_eq!(error.detail, "json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string");
 }

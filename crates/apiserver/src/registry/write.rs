@@ -147,10 +147,10 @@ impl Registry {
             let Some(old) = old else { return Err(Status::not_found(row.target(), &call.name)) };
             let shown = convert::to_version(row, old.clone());
             let patched = patch::apply(kind, group, version, of, &shown, body).map_err(Status::from)?;
-            let text = patched.to_string();
-            let decoded = Decoded { value: patched, duplicates: Vec::new() };
+            let decoded = Decoded { value: patched.clone(), duplicates: patch::findings(kind, body) };
             let checked = checked(row, decoded, call.field_validation);
-            let (mut object, warnings) = checked.map_err(|misfit| misfit.of_patch(text))?;
+            let blamed = |problem: &str| patch::refused_result(kind, &patched, body, problem);
+            let (mut object, warnings) = checked.map_err(|misfit| misfit.of_patch(blamed))?;
             fit_name(call, &object)?;
             self.fit_namespace(call, &mut object)?;
             Ok((object, warnings))
@@ -170,7 +170,16 @@ impl Registry {
             let (mut object, warnings) = compute(Some(&old))?;
             check_version(call, &mut object, &stored)?;
             match part {
-                Part::Status => object = life::take_status(row, &object, &old),
+                Part::Status => {
+                    object = life::take_status(row, &object, &old);
+                    kinds::prepare_status(
+                        &row.resource.group,
+                        &row.resource.kind,
+                        &mut object,
+                        &old,
+                        &self.clock.now().to_string(),
+                    );
+                }
                 Part::Spec => object = life::take_spec(&call.subresource, &object, &old),
                 Part::Whole | Part::Raw => {}
             }
@@ -460,12 +469,11 @@ impl Misfit {
         }
     }
 
-    /// Upstream blames the patch, and shows what came of it.
-    fn of_patch(self, patched: String) -> Status {
+    /// Upstream blames the patch.
+    fn of_patch(self, blamed: impl FnOnce(&str) -> FieldError) -> Status {
         match self {
             Self::Schema(problem) => {
-                let error = FieldError::invalid(&Path::new("patch"), patched, problem);
-                Status::invalid(GroupResource { group: "", resource: "" }, "", &[error])
+                Status::invalid(GroupResource { group: "", resource: "" }, "", &[blamed(&problem)])
             }
             Self::Other(status) => status,
         }

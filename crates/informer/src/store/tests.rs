@@ -233,6 +233,27 @@ fn an_object_costs_little_beside_itself() {
     assert!(bytes / 30_000 <= 50, "{} bytes per object", bytes / 30_000);
 }
 
+#[test]
+fn the_end_of_one_object_is_not_the_end_of_another_that_has_its_name() {
+    let mut fed = Fed::with(objects(&["a#2@5"]), "5");
+    fed.fifo.push(Delta::Deleted { last: object("a#1@4"), end: End::Observed });
+    assert_eq!(fed.flush().len(), 0);
+    assert_eq!(fed.store.len(), 1);
+}
+
+#[test]
+fn an_emptied_store_holds_nothing() {
+    let texts: Vec<_> = (0..1000).map(|n| format!("n{n}@1")).collect();
+    let mut fed = Fed::with(texts.iter().map(|text| object(text)).collect(), "1");
+    let by_namespace = fed.store.index(|object| Some(object.namespace.clone()));
+    assert_eq!(by_namespace.count("ns"), 1000);
+    fed.replace(vec![], "2");
+    assert_eq!((fed.store.len(), by_namespace.count("ns")), (0, 0));
+    assert!(fed.store.read().slots.bytes() < 100);
+    fed.event(WatchEvent::Added(object("again@3")));
+    assert_eq!(names(&by_namespace.get("ns")), ["again"]);
+}
+
 #[derive(Clone, Debug)]
 enum Step {
     Put { name: u8, owner: u8 },

@@ -307,3 +307,20 @@ async fn a_book_looks_into_the_stores_and_asks_the_server() {
     assert_eq!(*woken.lock(), 2, "the store shows the version that the server tells");
     assert_eq!(server.asked().last().unwrap(), "version /api/v1/configmaps as metadata");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_book_does_not_believe_a_store_that_shows_only_a_part() {
+    let (server, factory) = cluster();
+    server.put(SECRETS, "a", &json!({}));
+    let scope = Scope::everything().with_labels("app=web");
+    let _part: SharedInformer<Meta> = factory.informer_for(secrets(), scope);
+    let book = Book::new(&factory);
+    factory.start();
+    factory.synced().await.unwrap();
+    book.wrote(&"owner".into(), &secrets(), "99".into());
+    assert_eq!(
+        book.check(&"owner".into(), || {}),
+        Verdict::Clear,
+        "it may never show the write, so nobody waits for it"
+    );
+}
