@@ -5,6 +5,7 @@
 //! the tables to `docs/benchmarks.md`.
 
 mod report;
+mod rig;
 mod table;
 
 use std::process::Command;
@@ -15,20 +16,51 @@ use crate::failure::{Failure, Result};
 use crate::{k8s, process};
 use table::{Row, Table};
 
-const USAGE: &str = "usage: cargo xtask bench workqueue|informer|all [--save]";
+const USAGE: &str = "usage: cargo xtask bench workqueue|informer|apiserver|all [--save]";
 
 /// A benchmark of the workspace.
 struct Suite {
     name: &'static str,
     package: &'static str,
     target: &'static str,
-    /// The rig's program that runs the same loops.
-    peer: Option<&'static str>,
+    peer: Option<Peer>,
+    /// What we want to reach, by the name of the bench.
+    goals: &'static [(&'static str, &'static str)],
 }
 
-const SUITES: [Suite; 2] = [
-    Suite { name: "workqueue", package: "steersman-workqueue", target: "queue", peer: Some("bench-workqueue") },
-    Suite { name: "informer", package: "steersman-informer", target: "informer", peer: None },
+/// Beside what we are measured.
+#[derive(Clone, Copy)]
+enum Peer {
+    /// A program of the rig runs the same loops on client-go.
+    ClientGo { program: &'static str },
+    /// Our own program runs again, inside the rig, on kube-apiserver; the rig measures its start for this bench.
+    Rig { start: &'static str },
+}
+
+const SUITES: [Suite; 3] = [
+    Suite {
+        name: "workqueue",
+        package: "steersman-workqueue",
+        target: "queue",
+        peer: Some(Peer::ClientGo { program: "bench-workqueue" }),
+        goals: &[],
+    },
+    Suite { name: "informer", package: "steersman-informer", target: "informer", peer: None, goals: &[] },
+    Suite {
+        name: "apiserver",
+        package: "steersman-apiserver",
+        target: "server",
+        peer: Some(Peer::Rig { start: "process start to serving TLS" }),
+        goals: &[
+            ("start to first list, in process", "≤ 5 ms"),
+            ("process start to serving TLS", "≤ 100 ms"),
+            ("idle memory", "≤ 20 MB"),
+            ("list of 10,000 pods", "≥ 3 × peer"),
+            ("bytes kept per stored byte of JSON", "≤ 1.3 ×"),
+            ("creates of 1 KB ConfigMaps by 64 clients", "≥ 8 × peer"),
+            ("one change reaches 1,000 watchers", "≤ 20 ms"),
+        ],
+    },
 ];
 
 /// One line of a benchmark's output.
@@ -53,12 +85,16 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     // Compiled before anything is measured: the compiler would be measured too.
     for suite in &suites {
         process::run(process::cargo(["bench", "--package", suite.package, "--bench", suite.target]).arg("--no-run"))?;
+        if let Some(Peer::Rig { .. }) = suite.peer {
+            // Our side is the real binary, as users get it.
+            process::run(&mut process::cargo(["build", "--release", "--package", "steersman"]))?;
+        }
     }
     for suite in suites {
         let table = suite.measure()?;
         println!("\n{table}");
         if save {
-            report::save(suite.name, suite.peer.is_some(), &table)?;
+            report::save(suite.name, suite.peer.map(Peer::name), &table)?;
         }
     }
     Ok(())
@@ -79,11 +115,12 @@ fn parse(output: &str) -> Vec<Measurement> {
 }
 
 /// One row per bench of ours, in our order, with the peer's value where it has the same bench.
-fn join(ours: Vec<Measurement>, peers: &[Measurement]) -> Vec<Row> {
+fn join(ours: Vec<Measurement>, peers: &[Measurement], goals: &[(&str, &'static str)]) -> Vec<Row> {
     ours.into_iter()
         .map(|ours| {
             let same = |peer: &&Measurement| peer.bench == ours.bench && peer.unit == ours.unit;
-            Row { peer: peers.iter().find(same).map(|peer| peer.value), ours }
+            let goal = goals.iter().find(|(bench, _)| *bench == ours.bench).map(|(_, goal)| *goal);
+            Row { peer: peers.iter().find(same).map(|peer| peer.value), ours, goal }
         })
         .collect()
 }
@@ -95,14 +132,29 @@ impl Suite {
         let ours = measurements(&mut process::cargo(["bench", "--package", self.package, "--bench", self.target]))?;
         let peers = match self.peer {
             None => Vec::new(),
-            Some(_) if k8s::Go::find().is_none() => {
-                println!("client-go SKIPPED: Go is not installed, so there is no ratio");
+            Some(peer) if k8s::Go::find().is_none() => {
+                println!("{} SKIPPED: Go is not installed, so there is no ratio", peer.name());
                 Vec::new()
             }
-            Some(peer) => measurements(&mut Command::new(k8s::binary(peer)?))?,
+            Some(Peer::ClientGo { program }) => measurements(&mut Command::new(k8s::binary(program)?))?,
+            Some(Peer::Rig { start }) => rig::measure(&rig::program(self.package, self.target)?, start)?,
         };
-        let rows = join(ours, &peers);
-        Ok(if peers.is_empty() { Table::alone(rows) } else { Table::beside("client-go", rows) })
+        let rows = join(ours, &peers, self.goals);
+        Ok(match self.peer {
+            Some(peer) if !peers.is_empty() => Table::beside(peer.name(), rows),
+            _ => Table::alone(rows),
+        })
+    }
+}
+
+// === impl Peer ===
+
+impl Peer {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ClientGo { .. } => "client-go",
+            Self::Rig { .. } => "kube-apiserver + etcd",
+        }
     }
 }
 
@@ -120,7 +172,7 @@ fn measurements(command: &mut Command) -> Result<Vec<Measurement>> {
 
 #[cfg(test)]
 mod tests {
-    use super::{join, parse};
+    use super::{Measurement, join, parse};
 
     #[test]
     fn measurements_are_found_among_other_lines_and_joined_by_name_and_unit() {
@@ -132,7 +184,11 @@ mod tests {
             "{\"bench\":\"kept\",\"value\":1,\"unit\":\"ns\"}\n{\"bench\":\"add\",\"value\":150.5,\"unit\":\"ns\"}\n",
         );
         let rows: Vec<_> =
-            join(ours, &peers).into_iter().map(|row| (row.ours.bench, row.ours.value, row.peer)).collect();
-        assert_eq!(rows, [("add".to_owned(), 50.0, Some(150.5)), ("kept".to_owned(), 790.0, None)]);
+            join(ours, &peers, &[("kept", "≤ 800")]).into_iter().map(|row| (row.ours, row.peer, row.goal)).collect();
+        let row = |bench: &str, value, unit: &str, peer, goal| {
+            (Measurement { bench: bench.to_owned(), value, unit: unit.to_owned() }, peer, goal)
+        };
+        let want = [row("add", 50.0, "ns", Some(150.5), None), row("kept", 790.0, "bytes", None, Some("≤ 800"))];
+        assert_eq!(rows, want);
     }
 }

@@ -1,7 +1,7 @@
 //! How a client is made, from a kubeconfig or from inside a cluster.
 //!
-//! 1. **Where to.** The kubeconfig that was named; else the cluster we run in; else `$KUBECONFIG`, else `~/.kube/config`.
-//!    Files, inline data, exec plug-ins, tokens that are read again every minute, `tls-server-name`,
+//! 1. **Where to.** The kubeconfig that was named, or the server; else the cluster we run in; else `$KUBECONFIG`, else
+//!    `~/.kube/config`. Files, inline data, exec plug-ins, tokens that are read again every minute, `tls-server-name`,
 //!    `insecure-skip-tls-verify` and impersonation work as in client-go.
 //! 2. **The dead are noticed in under a minute.** HTTP/2 pings every 30 s and gives 15 s for the answer; HTTP/1.1, where a server
 //!    has nothing better, relies on TCP keep-alive and `TCP_USER_TIMEOUT` of 45 s. There is no read timeout: a watch may be silent.
@@ -57,6 +57,8 @@ pub struct Connection {
 pub enum Origin {
     /// The service account of the pod we run in.
     InCluster,
+    /// An address that was named, without credentials.
+    Named,
     /// A context of a kubeconfig.
     Kubeconfig {
         /// The file, or files.
@@ -227,6 +229,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InCluster => f.write_str("from the service account of this pod"),
+            Self::Named => f.write_str("as named, without credentials"),
             Self::Kubeconfig { files, context } => write!(f, "from context \"{context}\" in {files}"),
         }
     }

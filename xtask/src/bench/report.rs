@@ -11,14 +11,14 @@ use crate::{k8s, process, workspace};
 const FILE: &str = "docs/benchmarks.md";
 
 /// Writes the section of a suite; one with a peer names the peer's version too.
-pub(super) fn save(name: &str, has_peer: bool, table: &Table) -> Result<()> {
+pub(super) fn save(name: &str, peer: Option<&str>, table: &Table) -> Result<()> {
     let path = workspace::root().join(FILE);
     let before = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => "# Benchmarks\n".to_owned(),
         Err(error) => return Err(Failure::io("reading", &path)(error)),
     };
-    let section = format!("{}\n\n{table}", conditions(name, has_peer)?);
+    let section = format!("{}\n\n{table}", conditions(name, peer)?);
     let after = replaced(&before, name, &section).map_err(|problem| Failure::error(format!("{FILE}: {problem}")))?;
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(Failure::io("making", parent))?;
@@ -42,14 +42,14 @@ fn replaced(text: &str, name: &str, section: &str) -> std::result::Result<String
 }
 
 /// What the figures depend on, in one paragraph.
-fn conditions(name: &str, has_peer: bool) -> Result<String> {
+fn conditions(name: &str, peer: Option<&str>) -> Result<String> {
     let date = process::output(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
     let rust = process::output(Command::new("rustc").arg("--version"))?;
     // "rustc 1.95.0 (hash date)" without the hash.
     let rust = rust.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
-    let peer = match k8s::Go::find().filter(|_| has_peer) {
-        Some(go) => format!(", client-go of Kubernetes {} with {}", k8s::versions()?.kubernetes, go.version),
-        None => String::new(),
+    let peer = match (peer, k8s::Go::find()) {
+        (Some(peer), Some(go)) => format!(", {peer} of Kubernetes {} with {}", k8s::versions()?.kubernetes, go.version),
+        _ => String::new(),
     };
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     Ok(format!("`cargo xtask bench {name}` on {}: {}, {cores} cores; {rust}{peer}.", date.trim(), cpu_model()))

@@ -9,6 +9,8 @@ use super::Measurement;
 pub(super) struct Row {
     pub(super) ours: Measurement,
     pub(super) peer: Option<f64>,
+    /// What we want to reach.
+    pub(super) goal: Option<&'static str>,
 }
 
 /// The result of a suite.
@@ -18,27 +20,45 @@ pub(super) struct Table {
     cells: Vec<Vec<String>>,
 }
 
+// === impl Row ===
+
+impl Row {
+    /// How many times as good as the peer: it takes longer or more, or gets less done in the same time.
+    fn ratio(&self) -> Option<f64> {
+        let higher_is_better = self.ours.unit.ends_with("/s");
+        self.peer.map(|peer| if higher_is_better { self.ours.value / peer } else { peer / self.ours.value })
+    }
+}
+
 // === impl Table ===
 
 impl Table {
     /// Without a peer.
     pub(super) fn alone(rows: Vec<Row>) -> Self {
-        let header = ["benchmark", "steersman"].map(str::to_owned).to_vec();
-        let cells = rows.into_iter().map(|row| vec![row.ours.bench, figure(row.ours.value, &row.ours.unit)]);
-        Self { header, cells: cells.collect() }
+        Self::new(None, rows)
     }
 
-    /// With the ratio: how many times as much the peer takes.
+    /// With the ratio: how many times as good as the peer we are.
     pub(super) fn beside(peer: &str, rows: Vec<Row>) -> Self {
-        let header = ["benchmark", "steersman", peer, "ratio"].map(str::to_owned).to_vec();
-        let cells = rows.into_iter().map(|Row { ours, peer }| {
-            let absent = || "–".to_owned();
-            vec![
-                ours.bench,
-                figure(ours.value, &ours.unit),
-                peer.map_or_else(absent, |peer| figure(peer, &ours.unit)),
-                peer.map_or_else(absent, |peer| format!("{:.1} ×", peer / ours.value)),
-            ]
+        Self::new(Some(peer), rows)
+    }
+
+    /// There is a column of goals where there are any.
+    fn new(peer: Option<&str>, rows: Vec<Row>) -> Self {
+        let has_goals = rows.iter().any(|row| row.goal.is_some());
+        let header = ["benchmark", "steersman"].into_iter().chain(peer).chain(peer.map(|_| "ratio"));
+        let header = header.chain(has_goals.then_some("goal")).map(str::to_owned).collect();
+        let cells = rows.into_iter().map(|row| {
+            let shown = |text: Option<String>| text.unwrap_or_else(|| "–".to_owned());
+            let mut cells = vec![row.ours.bench.clone(), figure(row.ours.value, &row.ours.unit)];
+            if peer.is_some() {
+                cells.push(shown(row.peer.map(|peer| figure(peer, &row.ours.unit))));
+                cells.push(shown(row.ratio().map(|ratio| format!("{ratio:.1} ×"))));
+            }
+            if has_goals {
+                cells.push(shown(row.goal.map(str::to_owned)));
+            }
+            cells
         });
         Self { header, cells: cells.collect() }
     }
@@ -107,12 +127,39 @@ mod tests {
         }
     }
 
+    fn row(bench: &str, value: f64, unit: &str, peer: Option<f64>, goal: Option<&'static str>) -> Row {
+        Row { ours: Measurement { bench: bench.to_owned(), value, unit: unit.to_owned() }, peer, goal }
+    }
+
+    #[test]
+    fn more_per_second_is_better_and_less_of_anything_else() {
+        for (unit, want) in [("ns", 4.0), ("MB", 4.0), ("/s", 0.25), ("MB/s", 0.25)] {
+            assert_eq!(row("a", 2.0, unit, Some(8.0), None).ratio(), Some(want), "{unit}");
+        }
+    }
+
+    #[test]
+    fn goals_have_a_column_where_there_are_any() {
+        let rows = || vec![row("list", 9.0, "MB/s", Some(3.0), Some("≥ 3 ×")), row("kept", 1.0, "MB", None, None)];
+        assert_eq!(
+            Table::beside("peer", rows()).to_string(),
+            "| benchmark | steersman |      peer | ratio |  goal |\n\
+             |-----------|----------:|----------:|------:|------:|\n\
+             | list      | 9.00 MB/s | 3.00 MB/s | 3.0 × | ≥ 3 × |\n\
+             | kept      |   1.00 MB |         – |     – |     – |\n"
+        );
+        assert_eq!(
+            Table::alone(rows()).to_string(),
+            "| benchmark | steersman |  goal |\n\
+             |-----------|----------:|------:|\n\
+             | list      | 9.00 MB/s | ≥ 3 × |\n\
+             | kept      |   1.00 MB |     – |\n"
+        );
+    }
+
     #[test]
     fn a_table_shows_the_ratio_and_aligns() {
-        let row = |bench: &str, value, peer| Row {
-            ours: Measurement { bench: bench.to_owned(), value, unit: "ns".to_owned() },
-            peer,
-        };
+        let row = |bench: &str, value, peer| row(bench, value, "ns", peer, None);
         let table = Table::beside("client-go", vec![row("add", 50.0, Some(150.0)), row("longer_name", 8.0, None)]);
         assert_eq!(
             table.to_string(),

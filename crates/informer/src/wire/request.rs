@@ -6,7 +6,6 @@ use std::fmt::Write as _;
 
 use http::Request;
 use http::header::{ACCEPT, ACCEPT_ENCODING};
-use kube::client::Body;
 use steersman_base::ResourceVersion;
 use steersman_model::{Projection, View};
 
@@ -46,7 +45,7 @@ const AS_METADATA_LIST: &str = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1
 ///
 /// # Errors
 /// The namespace cannot stand in a URL.
-pub fn list_request(target: &Target, query: ListQuery<'_>, accept: Accept) -> Result<Request<Body>, http::Error> {
+pub fn list_request(target: &Target, query: ListQuery<'_>, accept: Accept) -> Result<Request<()>, http::Error> {
     let mut url = Url::of(target);
     if let Some(limit) = query.limit {
         url.add("limit", &limit.to_string());
@@ -59,7 +58,7 @@ pub fn list_request(target: &Target, query: ListQuery<'_>, accept: Accept) -> Re
 ///
 /// # Errors
 /// The namespace cannot stand in a URL.
-pub fn watch_request(target: &Target, query: WatchQuery<'_>, accept: Accept) -> Result<Request<Body>, http::Error> {
+pub fn watch_request(target: &Target, query: WatchQuery<'_>, accept: Accept) -> Result<Request<()>, http::Error> {
     let mut url = Url::of(target);
     url.add("watch", "true");
     url.add("allowWatchBookmarks", "true");
@@ -75,8 +74,8 @@ pub fn watch_request(target: &Target, query: WatchQuery<'_>, accept: Accept) -> 
 }
 
 /// A GET. 1.37 compresses even watches for who lets it: bytes then wait in the compressor, and it costs both sides CPU.
-fn request(url: &Url, accept: &str) -> Result<Request<Body>, http::Error> {
-    Request::get(&url.text).header(ACCEPT, accept).header(ACCEPT_ENCODING, "identity").body(Body::empty())
+fn request(url: &Url, accept: &str) -> Result<Request<()>, http::Error> {
+    Request::get(&url.text).header(ACCEPT, accept).header(ACCEPT_ENCODING, "identity").body(())
 }
 
 // === impl Accept ===

@@ -44,8 +44,8 @@ const EXCERPT_CHARS: usize = 200;
 ///
 /// # Errors
 /// No connection, no answer, or a refusal.
-pub async fn send(client: &Client, request: Request<Body>, patience: Duration) -> Result<Answer, WireError> {
-    let response = timeout(patience, client.send(request))
+pub async fn send(client: &Client, request: Request<()>, patience: Duration) -> Result<Answer, WireError> {
+    let response = timeout(patience, client.send(request.map(|()| Body::empty())))
         .await
         .map_err(|_| WireError::Silent(patience))?
         .map_err(|error| WireError::Connection(Box::new(error)))?;

@@ -71,7 +71,7 @@ impl Server {
         let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": {
             "name": name, "namespace": "default", "uid": format!("uid-{name}"), "resourceVersion": version.to_string(),
         } });
-        object.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap_or_default());
+        object.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
         let is_new = objects.insert(name.into(), object.clone()).is_none();
         let line = event(if is_new { "ADDED" } else { "MODIFIED" }, &object);
         watchers.retain(|watcher| watcher.unbounded_send(line.clone()).is_ok());
@@ -95,7 +95,7 @@ impl Server {
     }
 
     fn answer(&self, request: &Request<Body>) -> Answer {
-        let accept = request.headers()["accept"].to_str().unwrap();
+        let accept = request.headers()["accept"].to_str().expect("text");
         let as_metadata = accept.contains("as=PartialObjectMetadata");
         let path = request.uri().path().replace("/namespaces/default", "");
         let query = request.uri().query().unwrap_or_default().to_owned();
@@ -163,5 +163,5 @@ fn whole(code: u16, body: &Value) -> Answer {
 }
 
 fn respond(code: u16, body: UnsyncBoxBody<Bytes, Infallible>) -> Answer {
-    Response::builder().status(code).header("content-type", "application/json").body(body).unwrap()
+    Response::builder().status(code).header("content-type", "application/json").body(body).expect("a response")
 }

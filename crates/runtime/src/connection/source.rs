@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use kube::Config;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 
-use super::{ConnectError, Options, Origin};
+use super::{ConnectError, Options, Origin, address};
 
 /// Looks up an environment variable; a parameter, so that tests need not change the process.
 pub(super) type Environment<'a> = &'a (dyn Fn(&str) -> Option<OsString> + Send + Sync);
@@ -17,6 +17,10 @@ const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccou
 pub(super) async fn load(options: &Options, environment: Environment<'_>) -> Result<(Config, Origin), ConnectError> {
     if let Some(path) = &options.kubeconfig {
         return from_files(std::slice::from_ref(path), options).await;
+    }
+    // As client-go: who names a server and no kubeconfig speaks to it as nobody, and not as whoever a file around says.
+    if let Some(server) = options.server.as_deref().filter(|_| options.context.is_none()) {
+        return Ok((Config::new(address(server)?), Origin::Named));
     }
     let set = |name: &str| environment(name).filter(|value| !value.is_empty());
     let service = set("KUBERNETES_SERVICE_HOST").zip(set("KUBERNETES_SERVICE_PORT"));

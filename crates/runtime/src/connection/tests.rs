@@ -167,6 +167,14 @@ async fn without_a_cluster_and_a_kubeconfig_the_places_are_named() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_named_alone_is_spoken_to_as_nobody() {
+    let options = Options { server: Some("http://localhost:1".into()), ..Options::default() };
+    let home = |name: &str| (name == "HOME").then(|| OsString::from("/nowhere"));
+    let (config, origin) = source::load(&options, &home).await.unwrap();
+    assert_eq!((config.cluster_url.to_string().as_str(), origin), ("http://localhost:1/", Origin::Named));
+}
+
+#[tokio::test]
 async fn several_kubeconfigs_are_merged_and_the_first_wins() {
     let folder = Folder::new();
     let first = folder.write("first", "current-context: a\n");
@@ -188,13 +196,9 @@ async fn a_kubeconfig_that_points_nowhere_names_host_context_and_file() {
     let connection = Connection::load(named(&path)).await.unwrap();
     let client = connection.client().await.unwrap();
     let text = connection.check_reachable(&client).await.unwrap_err().to_string();
-    assert_eq!(
-        text,
-        format!(
-            "cannot reach https://127.0.0.1:{port} (from context \"a\" in {}): Connection refused (os error 111)",
-            path.display()
-        )
-    );
+    let file = path.display();
+    let want = format!("cannot reach https://127.0.0.1:{port} (from context \"a\" in {file}): Connection refused");
+    assert!(text.starts_with(&want), "{text}");
 }
 
 #[tokio::test]

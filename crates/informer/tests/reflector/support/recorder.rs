@@ -29,10 +29,6 @@ impl<V: View> Recorder<V> {
         self.0.lock().objects.values().cloned().collect()
     }
 
-    pub fn reached(&self) -> String {
-        self.0.lock().reached.to_string()
-    }
-
     fn note(&self, text: String, version: &ResourceVersion) {
         let mut inner = self.0.lock();
         inner.told.push(text);

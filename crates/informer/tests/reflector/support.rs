@@ -2,15 +2,13 @@
 //!
 //! Everything runs under the paused clock: hours of watching take milliseconds, and nothing depends on how fast a machine is.
 
-// Each test binary uses its own part of this.
-#![allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+#![allow(unreachable_pub, clippy::unwrap_used)]
 
 pub mod objects;
 pub mod protobuf;
 pub mod recorder;
 pub mod server;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::Resource;
@@ -58,10 +56,7 @@ pub fn play(http: Http, answers: impl IntoIterator<Item = Answer>) -> Scene {
 
 impl<V: View> Scene<V> {
     pub fn start(server: Server, options: ReflectorOptions) -> Self {
-        Self::start_with(server, options, Recorder::default())
-    }
-
-    pub fn start_with(server: Server, options: ReflectorOptions, recorder: Recorder<V>) -> Self {
+        let recorder = Recorder::default();
         let stop = CancellationToken::new();
         let reflector = Reflector::<V>::new(server.client(), pods(), options);
         let state = reflector.state();
@@ -98,9 +93,4 @@ impl<V: View> Drop for Scene<V> {
         self.stop.cancel();
         self.server.shut_down();
     }
-}
-
-/// Shares a value with the tasks of a test.
-pub fn shared<T>(value: T) -> Arc<parking_lot::Mutex<T>> {
-    Arc::new(parking_lot::Mutex::new(value))
 }

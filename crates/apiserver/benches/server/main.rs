@@ -11,11 +11,8 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures the real clock")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a benchmark that meets trouble ends with it")]
 
-#[path = "server/client.rs"]
 mod client;
-#[path = "server/load.rs"]
 mod load;
-#[path = "server/process.rs"]
 mod process;
 
 use std::time::{Duration, Instant};
