@@ -96,7 +96,11 @@ impl Subject<'_> {
         if is_wanted(name) {
             let size = self.bodies.bytes.len() as f64 / self.bodies.len() as f64;
             report(&format!("size/{name}"), size, "bytes");
-            report(&format!("kept/{name}"), kept(self.bodies, self.bodies.len(), |body| self.decode::<V>(body)), "bytes");
+            report(
+                &format!("kept/{name}"),
+                kept(self.bodies, self.bodies.len(), |body| self.decode::<V>(body)),
+                "bytes",
+            );
         }
     }
 

@@ -1,6 +1,8 @@
 //! Objects in which every field is set, encoded both ways by an encoder that knows only the table of field numbers.
 //! Both decoders give equal views, and every field that a view promises is found in it.
 
+#![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
+
 use serde_json::{Value, json};
 use steersman_base::{IntOrString, Istr, Meta, Quantity, Time};
 use steersman_model::core::pod::{Container, ContainerState, ContainerStatus, Resources, VolumeSource};
@@ -67,10 +69,14 @@ fn metadata_of_any_kind_is_whole_but_for_managed_fields() {
     let object = every_field("meta.v1.PartialObjectMetadata");
     let meta: Meta = both("meta.v1.PartialObjectMetadata", &object);
     check(&object, &meta, META);
-    check(&object, &meta, &[
-        ("/metadata/annotations", |meta| json!(meta.annotations)),
-        ("/metadata/generateName", |meta| text(meta.generate_name())),
-    ]);
+    check(
+        &object,
+        &meta,
+        &[
+            ("/metadata/annotations", |meta| json!(meta.annotations)),
+            ("/metadata/generateName", |meta| text(meta.generate_name())),
+        ],
+    );
     let mut want = object["metadata"].clone();
     for dropped in ["managedFields", "selfLink"] {
         want.as_object_mut().unwrap().remove(dropped);
@@ -124,43 +130,48 @@ fn pod_metadata_has_what_controllers_read() {
 fn pod_spec_has_what_controllers_read() {
     let pod = pod();
     let view: PodView = both("core.v1.Pod", &pod);
-    check(&pod, &view, &[
-        ("/spec/nodeName", |pod| text(&pod.spec.node_name)),
-        ("/spec/hostname", |pod| text(&pod.spec.hostname)),
-        ("/spec/subdomain", |pod| text(&pod.spec.subdomain)),
-        ("/spec/tolerations", |pod| {
-            list(&pod.spec.tolerations, |toleration| {
-                json!({
-                    "key": toleration.key, "operator": toleration.operator, "value": toleration.value,
-                    "effect": toleration.effect, "tolerationSeconds": toleration.toleration_seconds,
+    check(
+        &pod,
+        &view,
+        &[
+            ("/spec/nodeName", |pod| text(&pod.spec.node_name)),
+            ("/spec/hostname", |pod| text(&pod.spec.hostname)),
+            ("/spec/subdomain", |pod| text(&pod.spec.subdomain)),
+            ("/spec/tolerations", |pod| {
+                list(&pod.spec.tolerations, |toleration| {
+                    json!({
+                        "key": toleration.key, "operator": toleration.operator, "value": toleration.value,
+                        "effect": toleration.effect, "tolerationSeconds": toleration.toleration_seconds,
+                    })
                 })
-            })
-        }),
-        ("/spec/priorityClassName", |pod| text(&pod.spec.priority_class_name)),
-        ("/spec/overhead", |pod| json!(pod.spec.overhead)),
-        ("/spec/resources/requests", |pod| json!(pod.spec.resources.requests)),
-        ("/spec/resources/limits", |pod| json!(pod.spec.resources.limits)),
-        ("/spec/schedulingGroup/podGroupName", |pod| text(&pod.spec.pod_group_name)),
-        ("/spec/resourceClaims", |pod| {
-            list(&pod.spec.resource_claims, |claim| {
-                json!({
-                    "name": claim.name, "resourceClaimName": claim.resource_claim_name,
-                    "resourceClaimTemplateName": claim.resource_claim_template_name,
+            }),
+            ("/spec/priorityClassName", |pod| text(&pod.spec.priority_class_name)),
+            ("/spec/overhead", |pod| json!(pod.spec.overhead)),
+            ("/spec/resources/requests", |pod| json!(pod.spec.resources.requests)),
+            ("/spec/resources/limits", |pod| json!(pod.spec.resources.limits)),
+            ("/spec/schedulingGroup/podGroupName", |pod| text(&pod.spec.pod_group_name)),
+            ("/spec/resourceClaims", |pod| {
+                list(&pod.spec.resource_claims, |claim| {
+                    json!({
+                        "name": claim.name, "resourceClaimName": claim.resource_claim_name,
+                        "resourceClaimTemplateName": claim.resource_claim_template_name,
+                    })
                 })
-            })
-        }),
-        ("/spec/imagePullSecrets", |pod| list(&pod.spec.image_pull_secrets, |name| json!({"name": name}))),
-        ("/spec/securityContext/seLinuxOptions", |pod| se_linux(pod.spec.se_linux_options.as_deref())),
-        ("/spec/securityContext/seLinuxChangePolicy", |pod| text(&pod.spec.se_linux_change_policy)),
-    ]);
+            }),
+            ("/spec/imagePullSecrets", |pod| list(&pod.spec.image_pull_secrets, |name| json!({"name": name}))),
+            ("/spec/securityContext/seLinuxOptions", |pod| se_linux(pod.spec.se_linux_options.as_deref())),
+            ("/spec/securityContext/seLinuxChangePolicy", |pod| text(&pod.spec.se_linux_change_policy)),
+        ],
+    );
     assert!(view.spec.has_active_deadline);
     assert!(view.spec.has_cross_namespace_affinity);
 }
 
 fn se_linux(options: Option<&steersman_model::core::pod::SeLinuxOptions>) -> Value {
-    options.map_or(Value::Null, |options| {
-        json!({"user": options.user, "role": options.role, "type": options.type_, "level": options.level})
-    })
+    options.map_or(
+        Value::Null,
+        |options| json!({"user": options.user, "role": options.role, "type": options.type_, "level": options.level}),
+    )
 }
 
 #[test]
@@ -169,19 +180,23 @@ fn containers_have_what_controllers_read() {
     let view: PodView = both("core.v1.Pod", &pod);
     let check_container = |path: &str, at: usize, container: &Container| {
         let object = &pod["spec"][path][at];
-        check(object, container, &[
-            ("/name", |container| text(&container.name)),
-            ("/ports/1/name", |container| text(&container.ports[1].name)),
-            ("/ports/1/protocol", |container| text(&container.ports[1].protocol)),
-            ("/ports/1/containerPort", |container| json!(container.ports[1].container_port)),
-            ("/resources/requests", |container| json!(container.resources.requests)),
-            ("/resources/limits", |container| json!(container.resources.limits)),
-            ("/env/1/valueFrom/secretKeyRef/name", |container| text(&container.env_secrets[1])),
-            ("/envFrom/1/secretRef/name", |container| text(&container.env_from_secrets[1])),
-            ("/volumeMounts/0/name", |container| text(&container.volume_mounts[0])),
-            ("/securityContext/seLinuxOptions", |container| se_linux(container.se_linux_options.as_deref())),
-            ("/restartPolicy", |container| text(&container.restart_policy)),
-        ]);
+        check(
+            object,
+            container,
+            &[
+                ("/name", |container| text(&container.name)),
+                ("/ports/1/name", |container| text(&container.ports[1].name)),
+                ("/ports/1/protocol", |container| text(&container.ports[1].protocol)),
+                ("/ports/1/containerPort", |container| json!(container.ports[1].container_port)),
+                ("/resources/requests", |container| json!(container.resources.requests)),
+                ("/resources/limits", |container| json!(container.resources.limits)),
+                ("/env/1/valueFrom/secretKeyRef/name", |container| text(&container.env_secrets[1])),
+                ("/envFrom/1/secretRef/name", |container| text(&container.env_from_secrets[1])),
+                ("/volumeMounts/0/name", |container| text(&container.volume_mounts[0])),
+                ("/securityContext/seLinuxOptions", |container| se_linux(container.se_linux_options.as_deref())),
+                ("/restartPolicy", |container| text(&container.restart_policy)),
+            ],
+        );
         assert_eq!(container.volume_mounts.len(), 1, "only mounts of kept volumes are kept");
         assert_eq!(container.secret_names().count(), 4);
     };
@@ -294,10 +309,9 @@ fn volumes_that_are_attached_are_whole() {
                 json!({"volumePath": it.volume_path, "fsType": it.fs_type,
                     "storagePolicyName": it.storage_policy_name, "storagePolicyID": it.storage_policy_id}),
             ),
-            VolumeSource::Portworx(it) => (
-                "portworxVolume",
-                json!({"volumeID": it.volume_id, "fsType": it.fs_type, "readOnly": it.read_only}),
-            ),
+            VolumeSource::Portworx(it) => {
+                ("portworxVolume", json!({"volumeID": it.volume_id, "fsType": it.fs_type, "readOnly": it.read_only}))
+            }
             VolumeSource::Other | VolumeSource::PersistentVolumeClaim(_) | VolumeSource::Ephemeral(_) => continue,
         };
         assert_eq!(whole, self::volume(&pod, name)[name]);
@@ -319,9 +333,10 @@ fn the_nodes_a_pod_may_go_to_are_kept_until_it_is_bound() {
     let view: PodView = both("core.v1.Pod", &pod);
     let terms = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms";
     for (at, term) in view.spec.node_field_terms.iter().enumerate() {
-        let got = list(&term.match_fields, |field| {
-            json!({"key": field.key, "operator": field.operator, "values": field.values})
-        });
+        let got = list(
+            &term.match_fields,
+            |field| json!({"key": field.key, "operator": field.operator, "values": field.values}),
+        );
         assert_eq!(&got, pod.pointer(&format!("{terms}/{at}/matchFields")).unwrap());
     }
     assert_eq!(view.spec.node_field_terms.len(), 2);
@@ -331,22 +346,27 @@ fn the_nodes_a_pod_may_go_to_are_kept_until_it_is_bound() {
 fn pod_status_has_what_controllers_read() {
     let pod = pod();
     let view: PodView = both("core.v1.Pod", &pod);
-    check(&pod, &view, &[
-        ("/status/phase", |pod| text(&pod.status.phase)),
-        ("/status/reason", |pod| text(pod.status.reason())),
-        ("/status/podIP", |pod| text(&pod.status.pod_ip)),
-        ("/status/podIPs", |pod| pod.status.pod_ips().map(|ip| json!({"ip": ip})).collect()),
-        ("/status/startTime", |pod| time(pod.status.start_time)),
-        ("/status/qosClass", |pod| text(&pod.status.qos_class)),
-        ("/status/resourceClaimStatuses", |pod| {
-            list(pod.status.resource_claim_statuses(), |claim| {
-                json!({"name": claim.name, "resourceClaimName": claim.resource_claim_name})
-            })
-        }),
-        ("/status/extendedResourceClaimStatus/resourceClaimName", |pod| {
-            text(pod.status.extended_resource_claim_name())
-        }),
-    ]);
+    check(
+        &pod,
+        &view,
+        &[
+            ("/status/phase", |pod| text(&pod.status.phase)),
+            ("/status/reason", |pod| text(pod.status.reason())),
+            ("/status/podIP", |pod| text(&pod.status.pod_ip)),
+            ("/status/podIPs", |pod| pod.status.pod_ips().map(|ip| json!({"ip": ip})).collect()),
+            ("/status/startTime", |pod| time(pod.status.start_time)),
+            ("/status/qosClass", |pod| text(&pod.status.qos_class)),
+            ("/status/resourceClaimStatuses", |pod| {
+                list(
+                    pod.status.resource_claim_statuses(),
+                    |claim| json!({"name": claim.name, "resourceClaimName": claim.resource_claim_name}),
+                )
+            }),
+            ("/status/extendedResourceClaimStatus/resourceClaimName", |pod| {
+                text(pod.status.extended_resource_claim_name())
+            }),
+        ],
+    );
     let conditions: Vec<_> = view.status.conditions.iter().collect();
     assert_eq!(conditions.len(), 2);
     for (at, condition) in conditions.iter().enumerate() {
@@ -367,13 +387,17 @@ fn check_statuses(objects: &Value, statuses: &[ContainerStatus]) {
     assert_eq!(statuses.len(), 3, "one in each state");
     for (at, status) in statuses.iter().enumerate() {
         let object = &objects[at];
-        check(object, status, &[
-            ("/name", |status| text(&status.name)),
-            ("/restartCount", |status| json!(status.restart_count)),
-            ("/allocatedResources", |status| json!(status.allocated_resources)),
-            ("/resources/limits", |status| json!(status.resources.as_ref().unwrap().limits)),
-            ("/resources/requests", |status| json!(status.resources.as_ref().unwrap().requests)),
-        ]);
+        check(
+            object,
+            status,
+            &[
+                ("/name", |status| text(&status.name)),
+                ("/restartCount", |status| json!(status.restart_count)),
+                ("/allocatedResources", |status| json!(status.allocated_resources)),
+                ("/resources/limits", |status| json!(status.resources.as_ref().unwrap().limits)),
+                ("/resources/requests", |status| json!(status.resources.as_ref().unwrap().requests)),
+            ],
+        );
         let state = match status.state {
             ContainerState::Unset => json!({}),
             ContainerState::Waiting => json!({"waiting": object["state"]["waiting"]}),
@@ -394,17 +418,21 @@ fn node_has_what_controllers_read() {
     let object = every_field("core.v1.Node");
     let node: NodeView = both("core.v1.Node", &object);
     check(&object, &node.metadata, META);
-    check(&object, &node, &[
-        ("/metadata/annotations", |node| json!(node.metadata.annotations)),
-        ("/spec/podCIDR", |node| text(&node.spec.pod_cidr)),
-        ("/spec/podCIDRs", |node| texts(&node.spec.pod_cidrs)),
-        ("/spec/unschedulable", |node| json!(node.spec.unschedulable)),
-        ("/spec/taints", |node| json!(node.spec.taints)),
-        ("/status/allocatable", |node| json!(node.status.allocatable)),
-        ("/status/conditions", |node| json!(node.status.conditions)),
-        ("/status/volumesInUse", |node| texts(&node.status.volumes_in_use)),
-        ("/status/volumesAttached", |node| json!(node.status.volumes_attached)),
-    ]);
+    check(
+        &object,
+        &node,
+        &[
+            ("/metadata/annotations", |node| json!(node.metadata.annotations)),
+            ("/spec/podCIDR", |node| text(&node.spec.pod_cidr)),
+            ("/spec/podCIDRs", |node| texts(&node.spec.pod_cidrs)),
+            ("/spec/unschedulable", |node| json!(node.spec.unschedulable)),
+            ("/spec/taints", |node| json!(node.spec.taints)),
+            ("/status/allocatable", |node| json!(node.status.allocatable)),
+            ("/status/conditions", |node| json!(node.status.conditions)),
+            ("/status/volumesInUse", |node| texts(&node.status.volumes_in_use)),
+            ("/status/volumesAttached", |node| json!(node.status.volumes_attached)),
+        ],
+    );
 }
 
 #[test]
@@ -412,22 +440,26 @@ fn service_has_what_controllers_read() {
     let object = every_field("core.v1.Service");
     let service: ServiceView = both("core.v1.Service", &object);
     check(&object, &service.metadata, META);
-    check(&object, &service, &[
-        ("/metadata/annotations", |service| json!(service.metadata.annotations)),
-        ("/spec/type", |service| text(&service.spec.type_)),
-        ("/spec/selector", |service| json!(service.spec.selector)),
-        ("/spec/clusterIP", |service| text(&service.spec.cluster_ip)),
-        ("/spec/ipFamilies", |service| texts(&service.spec.ip_families)),
-        ("/spec/publishNotReadyAddresses", |service| json!(service.spec.publish_not_ready_addresses)),
-        ("/spec/trafficDistribution", |service| json!(service.spec.traffic_distribution)),
-        ("/spec/allocateLoadBalancerNodePorts", |service| json!(service.spec.allocate_load_balancer_node_ports)),
-        ("/spec/ports", |service| {
-            list(&service.spec.ports, |port| {
-                json!({"name": port.name, "protocol": port.protocol, "port": port.port,
+    check(
+        &object,
+        &service,
+        &[
+            ("/metadata/annotations", |service| json!(service.metadata.annotations)),
+            ("/spec/type", |service| text(&service.spec.type_)),
+            ("/spec/selector", |service| json!(service.spec.selector)),
+            ("/spec/clusterIP", |service| text(&service.spec.cluster_ip)),
+            ("/spec/ipFamilies", |service| texts(&service.spec.ip_families)),
+            ("/spec/publishNotReadyAddresses", |service| json!(service.spec.publish_not_ready_addresses)),
+            ("/spec/trafficDistribution", |service| json!(service.spec.traffic_distribution)),
+            ("/spec/allocateLoadBalancerNodePorts", |service| json!(service.spec.allocate_load_balancer_node_ports)),
+            ("/spec/ports", |service| {
+                list(&service.spec.ports, |port| {
+                    json!({"name": port.name, "protocol": port.protocol, "port": port.port,
                     "targetPort": port.target_port, "nodePort": port.node_port, "appProtocol": port.app_protocol})
-            })
-        }),
-    ]);
+                })
+            }),
+        ],
+    );
     let mut numbered = object;
     numbered["spec"]["ports"][0]["targetPort"] = json!(8080);
     numbered["spec"]["ports"][1]["targetPort"] = json!("web");
@@ -441,10 +473,14 @@ fn service_account_has_what_controllers_read() {
     let object = every_field("core.v1.ServiceAccount");
     let account: ServiceAccountView = both("core.v1.ServiceAccount", &object);
     check(&object, &account.metadata, META);
-    check(&object, &account, &[
-        ("/secrets/0/name", |account| text(&account.secret_names[0])),
-        ("/secrets/1/name", |account| text(&account.secret_names[1])),
-    ]);
+    check(
+        &object,
+        &account,
+        &[
+            ("/secrets/0/name", |account| text(&account.secret_names[0])),
+            ("/secrets/1/name", |account| text(&account.secret_names[1])),
+        ],
+    );
 }
 
 /// Asserts that a kind that is PUT gives back what was read, whole.
@@ -457,7 +493,11 @@ fn check_whole<V: Kind + serde::Serialize>(message: &str, view: &V, object: &Val
         let kept = ["name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers"];
         template.as_object_mut().unwrap().retain(|name, _| kept.contains(&name.as_str()));
     }
-    assert_eq!(serde_json::to_value(view).unwrap(), want, "{message}: what is PUT on the left, what was read on the right");
+    assert_eq!(
+        serde_json::to_value(view).unwrap(),
+        want,
+        "{message}: what is PUT on the left, what was read on the right"
+    );
 }
 
 #[test]
@@ -482,7 +522,7 @@ fn kinds_that_are_put_are_read_whole() {
     check::<EndpointsView>("core.v1.Endpoints");
     check::<EndpointSliceView>("discovery.v1.EndpointSlice");
     check::<LeaseView>("coordination.v1.Lease");
-    assert!(PodView::PROTOBUF && Meta::PROTOBUF && !ReplicaSetView::PROTOBUF);
+    const { assert!(PodView::PROTOBUF && Meta::PROTOBUF && !ReplicaSetView::PROTOBUF) };
 }
 
 #[test]

@@ -57,14 +57,66 @@ static MESSAGES: LazyLock<BTreeMap<&'static str, Vec<Field>>> = LazyLock::new(||
 
 /// Fields that Go keeps as plain values and writes to protobuf even when they are zero, of those the API server fills.
 const ALWAYS_WRITTEN: [(&str, &[&str]); 8] = [
-    ("meta.v1.ObjectMeta", &["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"]),
+    (
+        "meta.v1.ObjectMeta",
+        &["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"],
+    ),
     ("meta.v1.OwnerReference", &["kind", "name", "uid", "apiVersion"]),
-    ("core.v1.PodSpec", &["restartPolicy", "dnsPolicy", "serviceAccountName", "serviceAccount", "nodeName", "hostNetwork", "hostPID", "hostIPC", "hostname", "subdomain", "schedulerName", "priorityClassName"]),
-    ("core.v1.Container", &["name", "image", "workingDir", "resources", "terminationMessagePath", "imagePullPolicy", "stdin", "stdinOnce", "tty", "terminationMessagePolicy"]),
+    (
+        "core.v1.PodSpec",
+        &[
+            "restartPolicy",
+            "dnsPolicy",
+            "serviceAccountName",
+            "serviceAccount",
+            "nodeName",
+            "hostNetwork",
+            "hostPID",
+            "hostIPC",
+            "hostname",
+            "subdomain",
+            "schedulerName",
+            "priorityClassName",
+        ],
+    ),
+    (
+        "core.v1.Container",
+        &[
+            "name",
+            "image",
+            "workingDir",
+            "resources",
+            "terminationMessagePath",
+            "imagePullPolicy",
+            "stdin",
+            "stdinOnce",
+            "tty",
+            "terminationMessagePolicy",
+        ],
+    ),
     ("core.v1.ContainerPort", &["name", "hostPort", "containerPort", "protocol", "hostIP"]),
-    ("core.v1.PodStatus", &["phase", "message", "reason", "hostIP", "podIP", "qosClass", "nominatedNodeName", "resize", "observedGeneration"]),
-    ("core.v1.PodCondition", &["type", "status", "lastProbeTime", "lastTransitionTime", "reason", "message", "observedGeneration"]),
-    ("core.v1.ContainerStatus", &["name", "state", "lastState", "ready", "restartCount", "image", "imageID", "containerID"]),
+    (
+        "core.v1.PodStatus",
+        &[
+            "phase",
+            "message",
+            "reason",
+            "hostIP",
+            "podIP",
+            "qosClass",
+            "nominatedNodeName",
+            "resize",
+            "observedGeneration",
+        ],
+    ),
+    (
+        "core.v1.PodCondition",
+        &["type", "status", "lastProbeTime", "lastTransitionTime", "reason", "message", "observedGeneration"],
+    ),
+    (
+        "core.v1.ContainerStatus",
+        &["name", "state", "lastState", "ready", "restartCount", "image", "imageID", "containerID"],
+    ),
 ];
 
 /// The fields of a message such as `core.v1.Pod`.
