@@ -1,9 +1,9 @@
 //! The reconcile contract, held by the one worker loop.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use steersman_base::ObjectKey;
 use steersman_model::ReplicaSetView;
 use steersman_runtime::{Action, Context, Descriptor, Error, Reconciler};
@@ -18,7 +18,7 @@ struct Obedient;
 impl Reconciler for Obedient {
     async fn reconcile(&self, _: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let times = {
-            let mut seen = SEEN.lock().unwrap();
+            let mut seen = SEEN.lock();
             let times = seen.entry(key.name.to_string()).or_default();
             *times += 1;
             *times
@@ -53,7 +53,7 @@ async fn each_outcome_has_its_consequence_and_one_worker_serves_them_all() -> Re
         cluster.create(objects::replica_set(name, 0)).await?;
     }
     cluster.advance(Duration::from_secs(3 * 3600 + 60)).await;
-    let seen = SEEN.lock().unwrap().clone();
+    let seen = SEEN.lock().clone();
     let want = BTreeMap::from([
         ("panics", 4),
         ("fails", 4),
