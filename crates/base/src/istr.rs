@@ -10,12 +10,14 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::ops::Deref;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, LazyLock};
 
 use ecow::{EcoString, EcoVec};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// An immutable string of 16 bytes that is cheap to clone; interned or not, it compares and hashes by content.
@@ -27,25 +29,22 @@ pub struct Istr(EcoString);
 /// 1. Values nobody else holds are swept when the pool has doubled since its last sweep, so a pool is never
 ///    larger than twice what is alive.
 /// 2. A lock is held for one look-up only, and there are several, so that threads seldom meet.
-pub struct Pool<T: ?Sized> {
-    shards: Box<[Mutex<Shard<T>>]>,
-    hasher: FixedState,
+pub struct Pool<T: ?Sized>(Table<Arc<T>>);
+
+/// Entries by hash, in several shards.
+pub(crate) struct Table<E> {
+    shards: Box<[Mutex<Shard<E>>]>,
 }
 
-struct Shard<T: ?Sized> {
-    table: HashTable<Arc<T>>,
+struct Shard<E> {
+    entries: HashTable<E>,
     sweep_at: usize,
 }
 
-/// The pool of strings. It differs from [`Pool`] in what it holds: strings that are 16 bytes with their length.
-struct Strings {
-    shards: Box<[Mutex<StringShard>]>,
-    hasher: FixedState,
-}
-
-struct StringShard {
-    table: HashTable<EcoString>,
-    sweep_at: usize,
+/// What a table holds: something that knows its hash, and whether anybody else holds it.
+pub(crate) trait Entry: Clone {
+    fn hash(&self) -> u64;
+    fn is_used(&mut self) -> bool;
 }
 
 /// Enough that two or four decoding threads seldom wait for each other.
@@ -53,7 +52,14 @@ const SHARDS: usize = 16;
 /// A shard is not swept before it holds this many: sweeping a handful saves nothing.
 const SWEEP_AT_MIN: usize = 256;
 
-static STRINGS: LazyLock<Strings> = LazyLock::new(Strings::new);
+static STRINGS: LazyLock<Table<EcoString>> = LazyLock::new(Table::default);
+
+/// Hashes of texts seen lately, each at a place of its own; a later one may take the place.
+static SEEN: [AtomicU32; SEEN_MAX] = [const { AtomicU32::new(0) }; SEEN_MAX];
+/// Lists come sorted, siblings side by side, so few texts pass before one comes again. This is 64 KiB.
+const SEEN_MAX: usize = 1 << 14;
+
+pub(crate) const HASHER: FixedState = FixedState::with_seed(0);
 
 // === impl Istr ===
 
@@ -71,8 +77,30 @@ impl Istr {
     pub fn interned(text: &str) -> Self {
         match EcoString::try_inline(text) {
             Some(short) => Self(short),
-            None => Self(STRINGS.share(text)),
+            None => Self::pooled(text, HASHER.hash_one(text.as_bytes())),
         }
+    }
+
+    /// Interned, if this text was seen before, lately: for what may repeat and may as well be unique, such as the values
+    /// of labels. What comes once never enters the pool.
+    #[must_use]
+    #[inline]
+    pub fn interned_if_seen(text: &str) -> Self {
+        if let Some(short) = EcoString::try_inline(text) {
+            return Self(short);
+        }
+        let hash = HASHER.hash_one(text.as_bytes());
+        // The table takes bits from both ends, this takes other ones. Threads that meet here lose a chance to share.
+        let (seen, mark) = (&SEEN[(hash >> 20) as usize % SEEN_MAX], (hash >> 32) as u32 | 1);
+        if seen.load(Relaxed) == mark {
+            return Self::pooled(text, hash);
+        }
+        seen.store(mark, Relaxed);
+        Self::new(text)
+    }
+
+    fn pooled(text: &str, hash: u64) -> Self {
+        Self(STRINGS.share(hash, |held| held == text, || EcoString::from(text)))
     }
 
     /// The text.
@@ -199,37 +227,28 @@ impl<T: ?Sized + Hash + Eq> Pool<T> {
     /// An empty pool.
     #[must_use]
     pub fn new() -> Self {
-        let shard = || Mutex::new(Shard { table: HashTable::new(), sweep_at: SWEEP_AT_MIN });
-        Self { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: FixedState::default() }
+        Self(Table::default())
     }
 
     /// The pooled value equal to this one; this one itself if there is none yet.
     pub fn share(&self, value: Arc<T>) -> Arc<T> {
-        let hash = self.hasher.hash_one(&*value);
-        let mut shard = self.shard(hash).lock();
-        if let Some(held) = shard.find(hash, &value) {
-            return held;
+        let hash = HASHER.hash_one(&*value);
+        let mut shard = self.0.lock(hash);
+        match shard.find(hash, |held| **held == *value) {
+            Some(held) => held,
+            None => shard.insert(hash, value),
         }
-        shard.insert(hash, &self.hasher, Arc::clone(&value));
-        value
     }
 
     /// The pooled value equal to `value`, made by `make` if there is none yet.
     pub fn share_ref(&self, value: &T, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
-        let hash = self.hasher.hash_one(value);
-        let mut shard = self.shard(hash).lock();
-        if let Some(held) = shard.find(hash, value) {
-            return held;
-        }
-        let made = make();
-        shard.insert(hash, &self.hasher, Arc::clone(&made));
-        made
+        self.0.share(HASHER.hash_one(value), |held| **held == *value, make)
     }
 
     /// How many values the pool holds, unused ones that were not swept yet included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.shards.iter().map(|shard| shard.lock().table.len()).sum()
+        self.0.len()
     }
 
     /// Whether the pool holds nothing.
@@ -240,42 +259,31 @@ impl<T: ?Sized + Hash + Eq> Pool<T> {
 
     /// Frees now what nobody else holds. The pool does this by itself as it grows.
     pub fn sweep(&self) {
-        for shard in &self.shards {
-            shard.lock().sweep(&self.hasher);
-        }
-    }
-
-    fn shard(&self, hash: u64) -> &Mutex<Shard<T>> {
-        // The table uses the low bits for buckets and the top seven for tags; take some in between.
-        &self.shards[(hash >> 40) as usize % SHARDS]
+        self.0.sweep();
     }
 }
 
 impl<T: Hash + Eq> Pool<T> {
     /// The pooled value equal to this one; nothing is allocated if there is one.
     pub fn share_value(&self, value: T) -> Arc<T> {
-        let hash = self.hasher.hash_one(&value);
-        let mut shard = self.shard(hash).lock();
-        if let Some(held) = shard.find(hash, &value) {
-            return held;
+        let hash = HASHER.hash_one(&value);
+        let mut shard = self.0.lock(hash);
+        match shard.find(hash, |held| **held == value) {
+            Some(held) => held,
+            None => shard.insert(hash, Arc::new(value)),
         }
-        let made = Arc::new(value);
-        shard.insert(hash, &self.hasher, Arc::clone(&made));
-        made
     }
 }
 
 impl<T: Hash + Eq> Pool<[T]> {
     /// The pooled list equal to this one; nothing is allocated if there is one.
     pub fn share_list(&self, list: Vec<T>) -> Arc<[T]> {
-        let hash = self.hasher.hash_one(&*list);
-        let mut shard = self.shard(hash).lock();
-        if let Some(held) = shard.find(hash, &list) {
-            return held;
+        let hash = HASHER.hash_one(&*list);
+        let mut shard = self.0.lock(hash);
+        match shard.find(hash, |held| **held == *list) {
+            Some(held) => held,
+            None => shard.insert(hash, Arc::from(list)),
         }
-        let made = Arc::from(list);
-        shard.insert(hash, &self.hasher, Arc::clone(&made));
-        made
     }
 }
 
@@ -291,62 +299,85 @@ impl<T: ?Sized> fmt::Debug for Pool<T> {
     }
 }
 
-impl<T: ?Sized + Hash + Eq> Shard<T> {
-    fn find(&self, hash: u64, value: &T) -> Option<Arc<T>> {
-        self.table.find(hash, |held| **held == *value).cloned()
-    }
+// === impl Table ===
 
-    fn insert(&mut self, hash: u64, hasher: &FixedState, value: Arc<T>) {
-        if self.table.len() >= self.sweep_at {
-            self.sweep(hasher);
+impl<E: Entry> Table<E> {
+    /// The entry of this hash for which `same` holds, made by `make` if there is none yet.
+    pub(crate) fn share(&self, hash: u64, same: impl Fn(&E) -> bool, make: impl FnOnce() -> E) -> E {
+        let mut shard = self.lock(hash);
+        match shard.find(hash, same) {
+            Some(held) => held,
+            None => shard.insert(hash, make()),
         }
-        self.table.insert_unique(hash, value, |held| hasher.hash_one(&**held));
     }
 
-    fn sweep(&mut self, hasher: &FixedState) {
-        self.table.retain(|held| Arc::strong_count(held) > 1);
-        self.sweep_at = (self.table.len() * 2).max(SWEEP_AT_MIN);
-        // The table is grown to `sweep_at` anyway; what is far above it goes back.
-        self.table.shrink_to(self.sweep_at, |held| hasher.hash_one(&**held));
+    fn lock(&self, hash: u64) -> MutexGuard<'_, Shard<E>> {
+        // The table uses the low bits for buckets and the top seven for tags; take some in between.
+        self.shards[(hash >> 40) as usize % SHARDS].lock()
+    }
+
+    fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().entries.len()).sum()
+    }
+
+    fn sweep(&self) {
+        for shard in &self.shards {
+            shard.lock().sweep();
+        }
     }
 }
 
-// === impl Strings ===
+impl<E> Default for Table<E> {
+    fn default() -> Self {
+        let shard = || Mutex::new(Shard { entries: HashTable::new(), sweep_at: SWEEP_AT_MIN });
+        Self { shards: (0..SHARDS).map(|_| shard()).collect() }
+    }
+}
 
-impl Strings {
-    fn new() -> Self {
-        let shard = || Mutex::new(StringShard { table: HashTable::new(), sweep_at: SWEEP_AT_MIN });
-        Self { shards: (0..SHARDS).map(|_| shard()).collect(), hasher: FixedState::default() }
+impl<E: Entry> Shard<E> {
+    fn find(&self, hash: u64, same: impl Fn(&E) -> bool) -> Option<E> {
+        self.entries.find(hash, same).cloned()
     }
 
-    fn share(&self, text: &str) -> EcoString {
-        let hash = self.hasher.hash_one(text.as_bytes());
-        let mut shard = self.shards[(hash >> 40) as usize % SHARDS].lock();
-        if let Some(held) = shard.table.find(hash, |held| held == text) {
-            return held.clone();
+    fn insert(&mut self, hash: u64, made: E) -> E {
+        if self.entries.len() >= self.sweep_at {
+            self.sweep();
         }
-        if shard.table.len() >= shard.sweep_at {
-            shard.sweep(&self.hasher);
-        }
-        let made = EcoString::from(text);
-        shard.table.insert_unique(hash, made.clone(), |held| self.hasher.hash_one(held.as_bytes()));
+        self.entries.insert_unique(hash, made.clone(), E::hash);
         made
     }
+
+    fn sweep(&mut self) {
+        self.entries.retain(E::is_used);
+        self.sweep_at = (self.entries.len() * 2).max(SWEEP_AT_MIN);
+        // The table is grown to `sweep_at` anyway; what is far above it goes back.
+        self.entries.shrink_to(self.sweep_at, E::hash);
+    }
 }
 
-impl StringShard {
-    fn sweep(&mut self, hasher: &FixedState) {
-        self.table.retain(|held| {
-            // Only the vector inside tells whether others hold it. Going there and back copies nothing.
-            let mut bytes = EcoVec::from(std::mem::take(held));
-            let is_used = !bytes.is_unique();
-            if is_used {
-                *held = EcoString::try_from(bytes).unwrap_or_default();
-            }
-            is_used
-        });
-        self.sweep_at = (self.table.len() * 2).max(SWEEP_AT_MIN);
-        self.table.shrink_to(self.sweep_at, |held| hasher.hash_one(held.as_bytes()));
+impl<T: ?Sized + Hash> Entry for Arc<T> {
+    fn hash(&self) -> u64 {
+        HASHER.hash_one(&**self)
+    }
+
+    fn is_used(&mut self) -> bool {
+        Arc::strong_count(self) > 1
+    }
+}
+
+impl Entry for EcoString {
+    fn hash(&self) -> u64 {
+        HASHER.hash_one(self.as_bytes())
+    }
+
+    fn is_used(&mut self) -> bool {
+        // Only the vector inside tells whether others hold it. Going there and back copies nothing.
+        let mut bytes = EcoVec::from(std::mem::take(self));
+        let is_used = !bytes.is_unique();
+        if is_used {
+            *self = EcoString::try_from(bytes).unwrap_or_default();
+        }
+        is_used
     }
 }
 
@@ -371,21 +402,30 @@ mod tests {
 
     #[test]
     fn the_pool_of_strings_frees_what_nobody_holds_and_nothing_else() {
-        let strings = Strings::new();
-        let count = || strings.shards.iter().map(|shard| shard.lock().table.len()).sum::<usize>();
-        let kept: Vec<_> = (0..100).map(|n| strings.share(&format!("a string that is kept {n}"))).collect();
+        let strings = Table::<EcoString>::default();
+        let share =
+            |text: &str| strings.share(HASHER.hash_one(text.as_bytes()), |held| held == text, || EcoString::from(text));
+        let kept: Vec<_> = (0..100).map(|n| share(&format!("a string that is kept {n}"))).collect();
         for n in 0..100_000 {
-            strings.share(&format!("a string that nobody keeps {n}"));
+            share(&format!("a string that nobody keeps {n}"));
         }
-        assert!(count() <= SHARDS * SWEEP_AT_MIN, "{} strings are held, but only 100 are used", count());
-        for shard in &strings.shards {
-            shard.lock().sweep(&strings.hasher);
-        }
-        assert_eq!(count(), 100);
+        let count = strings.len();
+        assert!(count <= SHARDS * SWEEP_AT_MIN, "{count} strings are held, but only 100 are used");
+        strings.sweep();
+        assert_eq!(strings.len(), 100);
         for (n, kept) in kept.iter().enumerate() {
-            let again = strings.share(&format!("a string that is kept {n}"));
+            let again = share(&format!("a string that is kept {n}"));
             assert!(std::ptr::eq(kept.as_str(), again.as_str()), "{kept} is still the same allocation");
         }
+    }
+
+    #[test]
+    fn a_text_is_shared_from_the_second_time_on() {
+        let seen = || Istr::interned_if_seen("seen in no other test at all");
+        let (first, second, third) = (seen(), seen(), seen());
+        assert!(!first.same_allocation(&second));
+        assert!(second.same_allocation(&third));
+        assert_eq!(first, third);
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What every Kubernetes object carries.
 
 use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::istr::Pool;
+use crate::istr::{Entry, HASHER, Pool, Table};
 use crate::{Istr, ObjectKey, ResourceVersion, Time, Uid};
 
 /// The metadata of an object: whole but for `managedFields`, which no controller reads.
@@ -71,22 +72,20 @@ pub struct OwnerRef {
 }
 
 /// The owner references of an object; equal lists are one allocation.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct Owners(Arc<[OwnerRef]>);
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Owners(Option<Arc<[OwnerRef]>>);
 
 /// An immutable map of strings, sorted by key: labels and annotations.
 ///
 /// Objects of one template have the same keys, so the keys are one shared list and only the values are the object's own.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct StringMap {
-    keys: Arc<[Istr]>,
+    keys: Option<Arc<[Istr]>>,
     values: Box<[Istr]>,
 }
 
 static OWNER_LISTS: LazyLock<Pool<[OwnerRef]>> = LazyLock::new(Pool::new);
-static KEY_LISTS: LazyLock<Pool<[Istr]>> = LazyLock::new(Pool::new);
-static NO_OWNERS: LazyLock<Arc<[OwnerRef]>> = LazyLock::new(|| Arc::from([]));
-static NO_KEYS: LazyLock<Arc<[Istr]>> = LazyLock::new(|| Arc::from([]));
+static KEY_LISTS: LazyLock<Table<KeyList>> = LazyLock::new(Table::default);
 
 // === impl Meta ===
 
@@ -212,32 +211,26 @@ impl Owners {
     /// The shared list with these references.
     #[must_use]
     pub fn new(owners: Vec<OwnerRef>) -> Self {
-        if owners.is_empty() { Self::default() } else { Self(OWNER_LISTS.share(Arc::from(owners))) }
-    }
-}
-
-impl Default for Owners {
-    fn default() -> Self {
-        Self(Arc::clone(&NO_OWNERS))
+        Self((!owners.is_empty()).then(|| OWNER_LISTS.share_list(owners)))
     }
 }
 
 impl std::ops::Deref for Owners {
     type Target = [OwnerRef];
     fn deref(&self) -> &[OwnerRef] {
-        &self.0
+        self.0.as_deref().unwrap_or_default()
     }
 }
 
 impl fmt::Debug for Owners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        fmt::Debug::fmt(&**self, f)
     }
 }
 
 impl Serialize for Owners {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        (**self).serialize(serializer)
     }
 }
 
@@ -253,7 +246,7 @@ impl StringMap {
     /// The value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Istr> {
-        let at = self.keys.binary_search_by(|held| held.as_str().cmp(key)).ok()?;
+        let at = self.keys().binary_search_by(|held| held.as_str().cmp(key)).ok()?;
         Some(&self.values[at])
     }
 
@@ -265,7 +258,11 @@ impl StringMap {
 
     /// Keys and values, by key.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Istr, &Istr)> {
-        self.keys.iter().zip(&*self.values)
+        self.keys().iter().zip(&*self.values)
+    }
+
+    fn keys(&self) -> &[Istr] {
+        self.keys.as_deref().unwrap_or_default()
     }
 
     /// How many there are.
@@ -292,15 +289,50 @@ impl StringMap {
             pairs.dedup_by(|(later, _), (kept, _)| later == kept);
             pairs.reverse();
         }
-        let (keys, values): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-        Self { keys: KEY_LISTS.share_ref(&keys, || Arc::from(&*keys)), values: values.into() }
+        Self::of_sorted(&pairs, Istr::clone)
+    }
+
+    /// The map with these texts, as [`new`](Self::new) has it. The keys are looked up all at once, and values that are
+    /// seen for the first time stay out of the pool.
+    #[must_use]
+    pub fn from_texts<T: AsRef<str>>(mut pairs: Vec<(T, T)>) -> Self {
+        if pairs.is_empty() {
+            return Self::default();
+        }
+        if !pairs.is_sorted_by(|(left, _), (right, _)| left.as_ref() < right.as_ref()) {
+            pairs.reverse();
+            pairs.sort_by(|(left, _), (right, _)| left.as_ref().cmp(right.as_ref()));
+            pairs.dedup_by(|(earlier, _), (last, _)| earlier.as_ref() == last.as_ref());
+        }
+        Self::of_sorted(&pairs, |value| Istr::interned_if_seen(value.as_ref()))
+    }
+
+    fn of_sorted<T: AsRef<str>>(pairs: &[(T, T)], value: impl Fn(&T) -> Istr) -> Self {
+        let keys = || pairs.iter().map(|(key, _)| key.as_ref());
+        let same = |KeyList(held): &KeyList| held.len() == pairs.len() && held.iter().map(Istr::as_str).eq(keys());
+        let KeyList(keys) = KEY_LISTS.share(hash_keys(keys()), same, || KeyList(keys().map(Istr::interned).collect()));
+        Self { keys: Some(keys), values: pairs.iter().map(|(_, text)| value(text)).collect() }
     }
 }
 
-impl Default for StringMap {
-    fn default() -> Self {
-        Self { keys: Arc::clone(&NO_KEYS), values: Box::default() }
+/// A pooled list of keys; it can be found by texts that are not interned.
+#[derive(Clone)]
+struct KeyList(Arc<[Istr]>);
+
+impl Entry for KeyList {
+    fn hash(&self) -> u64 {
+        hash_keys(self.0.iter().map(Istr::as_str))
     }
+
+    fn is_used(&mut self) -> bool {
+        Arc::strong_count(&self.0) > 1
+    }
+}
+
+fn hash_keys<'a>(keys: impl Iterator<Item = &'a str>) -> u64 {
+    let mut hasher = HASHER.build_hasher();
+    keys.for_each(|key| key.hash(&mut hasher));
+    hasher.finish()
 }
 
 impl<K: Into<Istr>, V: Into<Istr>> FromIterator<(K, V)> for StringMap {
@@ -377,12 +409,13 @@ mod tests {
     #[test]
     fn maps_of_one_template_share_their_keys() {
         let map = |value: &str| StringMap::from([("app", "web"), ("unique", value)]);
-        assert!(Arc::ptr_eq(&map("1").keys, &map("2").keys));
+        assert!(std::ptr::eq(map("1").keys(), map("2").keys()));
     }
 
     #[test]
     fn siblings_share_their_owner_references() {
         let owners = || Owners::new(vec![OwnerRef { uid: "a".into(), ..OwnerRef::default() }]);
-        assert!(Arc::ptr_eq(&owners().0, &owners().0));
+        let (one, other) = (owners(), owners());
+        assert!(std::ptr::eq(&*one, &*other));
     }
 }

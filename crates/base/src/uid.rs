@@ -42,25 +42,29 @@ impl Uid {
     }
 }
 
+/// The value of each hexadecimal digit in lower case; above 15 for every other byte.
+const NIBBLES: [u8; 256] = {
+    let mut nibbles = [u8::MAX; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        nibbles[b"0123456789abcdef"[digit as usize] as usize] = digit;
+        digit += 1;
+    }
+    nibbles
+};
+/// Where the two digits of each byte are.
+const DIGITS_AT: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
+
 fn pack(text: &[u8]) -> Option<[u8; 16]> {
-    if text.len() != UUID_LENGTH || HYPHENS.iter().any(|&at| text[at] != b'-') {
-        return None;
-    }
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
+    let text: &[u8; UUID_LENGTH] = text.try_into().ok()?;
+    let mut wrong = HYPHENS.iter().fold(0, |wrong, &at| wrong | (text[at] ^ b'-'));
     let mut bytes = [0; 16];
-    let mut at = 0;
-    for byte in &mut bytes {
-        if HYPHENS.contains(&at) {
-            at += 1;
-        }
-        *byte = digit(text[at])? << 4 | digit(text[at + 1])?;
-        at += 2;
+    for (byte, at) in bytes.iter_mut().zip(DIGITS_AT) {
+        let (high, low) = (NIBBLES[usize::from(text[at])], NIBBLES[usize::from(text[at + 1])]);
+        wrong |= (high | low) & 0xf0;
+        *byte = high << 4 | low & 15;
     }
-    Some(bytes)
+    (wrong == 0).then_some(bytes)
 }
 
 impl Default for Uid {

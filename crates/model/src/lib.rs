@@ -5,12 +5,14 @@ mod body;
 mod conditions;
 pub mod coordination;
 pub mod core;
-#[cfg(feature = "corpus")]
+#[cfg(any(test, feature = "corpus"))]
 pub mod corpus;
 pub mod discovery;
 mod macros;
+mod memo;
 mod meta;
 pub mod shared;
+mod split;
 pub mod template;
 mod view;
 pub mod wire;

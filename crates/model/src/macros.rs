@@ -106,6 +106,8 @@ macro_rules! message {
             $(.. $inline:ident : $inline_type:ty = $inline_number:literal $(,)?)?
         }
     ) => {
+        // A struct may have no field at all.
+        #[allow(unused_imports, unused_variables, unreachable_code)]
         const _: () = {
             #[doc(hidden)]
             #[allow(non_camel_case_types, missing_docs, unreachable_pub, private_interfaces, clippy::enum_variant_names)]
@@ -117,6 +119,8 @@ macro_rules! message {
 
             impl $crate::wire::Message for $name {
                 type Key = Key;
+                const FIELDS: &'static [(&'static str, u32)] =
+                    &[$( ($crate::__json_name!($field $($json)?), $number), )*];
 
                 fn key(name: &str) -> ::core::option::Option<Key> {
                     $(
@@ -170,7 +174,7 @@ macro_rules! message {
                             match number {
                                 $( $number => <$crate::__read!($type $(as $read)?) as __Wire>::take(&mut $field, value)?, )*
                                 $( $inline_number => <$inline_type as __Wire>::take(&mut $inline, value)?, )?
-                                _ => {}
+                                _ => value.skip()?,
                             }
                         }
                     }
@@ -198,7 +202,7 @@ macro_rules! message {
                 }
                 fn take<'a>(
                     building: &mut $crate::wire::Parts<'a>,
-                    value: $crate::wire::Value<'a>,
+                    value: $crate::wire::Value<'_, 'a>,
                 ) -> ::core::result::Result<(), $crate::wire::Fault> {
                     building.push(value.slice()?);
                     ::core::result::Result::Ok(())

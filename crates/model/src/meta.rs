@@ -123,7 +123,7 @@ impl Wire for Meta {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         WholeFields::read_json(deserializer).map(Self::from)
     }
-    fn take<'a>(building: &mut Parts<'a>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Parts<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         WholeFields::take(building, value)
     }
     fn finish(building: Parts<'_>) -> Result<Self, Fault> {
@@ -152,7 +152,7 @@ impl Wire for PodMeta {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         PodFields::read_json(deserializer).map(|fields| Self(fields.into()))
     }
-    fn take<'a>(building: &mut Parts<'a>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Parts<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         PodFields::take(building, value)
     }
     fn finish(building: Parts<'_>) -> Result<Self, Fault> {
@@ -194,7 +194,7 @@ impl Wire for PodAnnotations {
         }
         deserializer.deserialize_map(Kept).map(|pairs| Self(StringMap::new(pairs)))
     }
-    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         let mut reader = value.slice()?.reader();
         let mut name = None;
         let mut text = Istr::default();
@@ -202,7 +202,7 @@ impl Wire for PodAnnotations {
             match number {
                 1 => name = kept_name(part.text()?),
                 2 if name.is_some() => Istr::take(&mut text, part)?,
-                _ => {}
+                _ => part.skip()?,
             }
         }
         building.extend(name.map(|name| (Istr::interned(name), text)));

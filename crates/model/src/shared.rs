@@ -40,7 +40,7 @@ macro_rules! pooled {
             }
             fn empty() -> &'static ::std::sync::Arc<Self> {
                 static EMPTY: ::std::sync::LazyLock<::std::sync::Arc<$type>> =
-                    ::std::sync::LazyLock::new(::std::default::Default::default);
+                    ::std::sync::LazyLock::new(|| <$type>::pool().share_value(<$type>::default()));
                 &EMPTY
             }
         }
@@ -170,7 +170,7 @@ impl<T: Wire + PooledInLists> Wire for SharedList<T> {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::read_json(deserializer).map(Self::new)
     }
-    fn take<'a>(building: &mut Vec<T>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Vec<T>, value: Value<'_, 'a>) -> Result<(), Fault> {
         Vec::take(building, value)
     }
     fn finish(building: Vec<T>) -> Result<Self, Fault> {

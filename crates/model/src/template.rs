@@ -189,7 +189,7 @@ impl Wire for Template {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         TemplateFields::read_json(deserializer).map(Adapt::adapt)
     }
-    fn take<'a>(building: &mut Parts<'a>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Parts<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         TemplateFields::take(building, value)
     }
     fn finish(building: Parts<'_>) -> Result<Self, Fault> {
@@ -273,7 +273,7 @@ impl Wire for RawJson {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         <&RawValue>::deserialize(deserializer).map(|raw| Self::new(raw.get()))
     }
-    fn take<'a>(_: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(_: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
         Err(value.slice()?.fault("a field that is read as JSON only"))
     }
     fn finish(building: Self) -> Result<Self, Fault> {

@@ -9,6 +9,7 @@
 //! 4. No input panics. A JSON error says which field it is in, a protobuf error at which byte.
 
 mod collections;
+mod json;
 mod message;
 mod protobuf;
 mod scalars;
@@ -18,6 +19,7 @@ use std::marker::PhantomData;
 
 use serde::de::{self, Deserialize, Deserializer};
 
+pub(crate) use collections::read_list;
 pub use collections::{Pick, Picked, Quantities};
 pub use message::{Message, Parts, read_message};
 pub use protobuf::{Fault, Reader, Slice, Value};
@@ -43,7 +45,7 @@ pub trait Wire: Sized + Default {
     ///
     /// # Errors
     /// The field has the wrong wire type or ends too early.
-    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault>;
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault>;
 
     /// The value, when all fields have come.
     ///
@@ -71,7 +73,7 @@ pub trait Wire: Sized + Default {
     ///
     /// # Errors
     /// The field has the wrong wire type or ends too early.
-    fn from_protobuf(value: Value<'_>) -> Result<Self, Fault> {
+    fn from_protobuf(value: Value<'_, '_>) -> Result<Self, Fault> {
         let mut building = Self::Building::default();
         Self::take(&mut building, value)?;
         Self::finish(building)
@@ -102,14 +104,16 @@ pub fn decode<T: Message>(body: Encoded<'_>, kind: &'static str) -> Result<T, De
     }
 }
 
-fn decode_json<T: Wire>(bytes: &[u8]) -> Result<T, DecodeError> {
-    // One look at the whole body is cheaper than one at each string. Bytes that are no text are left to the slice
-    // reader, whose error says where.
-    let value = match std::str::from_utf8(bytes) {
-        Ok(text) => serde_json::from_str::<Json<T>>(text),
-        Err(_) => serde_json::from_slice::<Json<T>>(bytes),
-    };
-    Ok(value?.0)
+pub(crate) fn decode_json<T: Wire>(bytes: &[u8]) -> Result<T, DecodeError> {
+    // One look at the whole body is cheaper than one at each string.
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && let Ok(Json(value)) = json::read(text)
+    {
+        return Ok(value);
+    }
+    // Something is wrong or unusual: here is who can tell.
+    let Json(value) = serde_json::from_slice(bytes)?;
+    Ok(value)
 }
 
 /// Puts the name of a field before what went wrong in it: `.spec.containers[0].name: …`.
@@ -123,9 +127,18 @@ pub fn in_field<E: de::Error>(name: &str, problem: &E) -> E {
     }
 }
 
+/// What was wrong with a text that was cut out of the body, without the place in it, which nobody knows; the reader puts
+/// in its own.
+#[cold]
+pub(crate) fn without_place<E: de::Error>(problem: &DecodeError) -> E {
+    let DecodeError::Json(problem) = problem else { return E::custom(problem) };
+    let problem = problem.to_string();
+    E::custom(problem.rsplit_once(" at line ").map_or(problem.as_str(), |(problem, _)| problem))
+}
+
 /// Puts the position in a list before what went wrong there.
 #[cold]
-fn at_index<E: de::Error>(index: usize, problem: &E) -> E {
+pub(crate) fn at_index<E: de::Error>(index: usize, problem: &E) -> E {
     let problem = problem.to_string();
     if problem.starts_with(['.', '[']) {
         E::custom(format_args!("[{index}]{problem}"))

@@ -56,67 +56,23 @@ static MESSAGES: LazyLock<BTreeMap<&'static str, Vec<Field>>> = LazyLock::new(||
 });
 
 /// Fields that Go keeps as plain values and writes to protobuf even when they are zero, of those the API server fills.
-const ALWAYS_WRITTEN: [(&str, &[&str]); 8] = [
-    (
-        "meta.v1.ObjectMeta",
-        &["name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp"],
-    ),
-    ("meta.v1.OwnerReference", &["kind", "name", "uid", "apiVersion"]),
+const ALWAYS_WRITTEN: [(&str, &str); 8] = [
+    ("meta.v1.ObjectMeta", "name generateName namespace selfLink uid resourceVersion generation creationTimestamp"),
+    ("meta.v1.OwnerReference", "kind name uid apiVersion"),
     (
         "core.v1.PodSpec",
-        &[
-            "restartPolicy",
-            "dnsPolicy",
-            "serviceAccountName",
-            "serviceAccount",
-            "nodeName",
-            "hostNetwork",
-            "hostPID",
-            "hostIPC",
-            "hostname",
-            "subdomain",
-            "schedulerName",
-            "priorityClassName",
-        ],
+        "restartPolicy dnsPolicy serviceAccountName serviceAccount nodeName hostNetwork hostPID hostIPC hostname \
+         subdomain schedulerName priorityClassName",
     ),
     (
         "core.v1.Container",
-        &[
-            "name",
-            "image",
-            "workingDir",
-            "resources",
-            "terminationMessagePath",
-            "imagePullPolicy",
-            "stdin",
-            "stdinOnce",
-            "tty",
-            "terminationMessagePolicy",
-        ],
+        "name image workingDir resources terminationMessagePath imagePullPolicy stdin stdinOnce tty \
+         terminationMessagePolicy",
     ),
-    ("core.v1.ContainerPort", &["name", "hostPort", "containerPort", "protocol", "hostIP"]),
-    (
-        "core.v1.PodStatus",
-        &[
-            "phase",
-            "message",
-            "reason",
-            "hostIP",
-            "podIP",
-            "qosClass",
-            "nominatedNodeName",
-            "resize",
-            "observedGeneration",
-        ],
-    ),
-    (
-        "core.v1.PodCondition",
-        &["type", "status", "lastProbeTime", "lastTransitionTime", "reason", "message", "observedGeneration"],
-    ),
-    (
-        "core.v1.ContainerStatus",
-        &["name", "state", "lastState", "ready", "restartCount", "image", "imageID", "containerID"],
-    ),
+    ("core.v1.ContainerPort", "name hostPort containerPort protocol hostIP"),
+    ("core.v1.PodStatus", "phase message reason hostIP podIP qosClass nominatedNodeName resize observedGeneration"),
+    ("core.v1.PodCondition", "type status lastProbeTime lastTransitionTime reason message observedGeneration"),
+    ("core.v1.ContainerStatus", "name state lastState ready restartCount image imageID containerID"),
 ];
 
 /// The fields of a message such as `core.v1.Pod`.
@@ -134,14 +90,16 @@ pub fn fields_of(message: &str) -> &'static [Field] {
 /// The object has a field that the message lacks, or a value of another type.
 #[must_use]
 pub fn encode(message: &str, value: &Value) -> Vec<u8> {
-    let mut body = Vec::new();
-    let object = value.as_object().unwrap_or_else(|| panic!("{message} is an object, and not {value}"));
-    let mut known = vec!["apiVersion", "kind"];
-    encode_fields(message, object, &mut known, &mut body);
-    for name in object.keys() {
-        assert!(known.contains(&name.as_str()), "{message} has no field {name}");
-    }
-    body
+    Encoder { writes_zeros: true }.encode(message, value)
+}
+
+/// The same without the zeros that Go writes for what was never set.
+///
+/// # Panics
+/// As [`encode`].
+#[must_use]
+pub fn encode_sparsely(message: &str, value: &Value) -> Vec<u8> {
+    Encoder { writes_zeros: false }.encode(message, value)
 }
 
 /// Wraps a message as an API server sends it: magic bytes, and an `Unknown` with the type.
@@ -158,80 +116,102 @@ pub fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     body
 }
 
-fn encode_fields(message: &str, object: &Map<String, Value>, known: &mut Vec<&str>, body: &mut Vec<u8>) {
-    let always = ALWAYS_WRITTEN.iter().find(|(name, _)| *name == message).map_or(&[][..], |(_, fields)| fields);
-    for field in fields_of(message) {
-        known.push(field.name);
-        match field.label {
-            Label::Inline => {
+#[derive(Clone, Copy)]
+struct Encoder {
+    writes_zeros: bool,
+}
+
+impl Encoder {
+    fn encode(self, message: &str, value: &Value) -> Vec<u8> {
+        let mut body = Vec::new();
+        let object = value.as_object().unwrap_or_else(|| panic!("{message} is an object, and not {value}"));
+        let mut known = vec!["apiVersion", "kind"];
+        self.put_fields(message, object, &mut known, &mut body);
+        for name in object.keys() {
+            assert!(known.contains(&name.as_str()), "{message} has no field {name}");
+        }
+        body
+    }
+
+    fn put_fields(self, message: &str, object: &Map<String, Value>, known: &mut Vec<&str>, body: &mut Vec<u8>) {
+        let always = ALWAYS_WRITTEN.iter().find(|(name, _)| *name == message).map_or("", |(_, fields)| fields);
+        for field in fields_of(message) {
+            known.push(field.name);
+            match field.label {
+                Label::Inline => {
+                    let mut inner = Vec::new();
+                    self.put_fields(field.type_name, object, known, &mut inner);
+                    put_bytes(body, field.number, &inner);
+                }
+                label => match object.get(field.name) {
+                    None | Some(Value::Null)
+                        if self.writes_zeros && always.split(' ').any(|name| name == field.name) =>
+                    {
+                        put_zero(field, body);
+                    }
+                    None | Some(Value::Null) => {}
+                    Some(value) => self.put_field(field, label, value, body),
+                },
+            }
+        }
+    }
+
+    fn put_field(self, field: &Field, label: Label, value: &Value, body: &mut Vec<u8>) {
+        match (label, value) {
+            (Label::Repeated, Value::Array(elements)) => {
+                for element in elements {
+                    self.put_value(field, element, body);
+                }
+            }
+            (Label::Map, Value::Object(entries)) => {
+                for (key, value) in entries {
+                    let mut entry = Vec::new();
+                    put_bytes(&mut entry, 1, key.as_bytes());
+                    self.put_value(&Field { number: 2, ..*field }, value, &mut entry);
+                    put_bytes(body, field.number, &entry);
+                }
+            }
+            (Label::Optional, value) => self.put_value(field, value, body),
+            (label, value) => panic!("{} is {label:?}, and not {value}", field.name),
+        }
+    }
+
+    fn put_value(self, field: &Field, value: &Value, body: &mut Vec<u8>) {
+        let wrong = || -> ! { panic!("{} is a {}, and not {value}", field.name, field.type_name) };
+        let text = || value.as_str().unwrap_or_else(|| wrong());
+        match field.type_name {
+            "string" => put_bytes(body, field.number, text().as_bytes()),
+            "bool" => put_number(body, field.number, value.as_bool().unwrap_or_else(|| wrong()).into()),
+            "int32" | "int64" => put_number(body, field.number, value.as_i64().unwrap_or_else(|| wrong())),
+            "meta.v1.Time" => {
+                let time: Time = text().parse().unwrap_or_else(|_| wrong());
+                put_time(body, field.number, time.unix(), 0);
+            }
+            "meta.v1.MicroTime" => {
+                let time: MicroTime = text().parse().unwrap_or_else(|_| wrong());
+                let micros = time.unix_micros();
+                put_time(body, field.number, micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000) * 1_000);
+            }
+            "resource.Quantity" => {
                 let mut inner = Vec::new();
-                encode_fields(field.type_name, object, known, &mut inner);
+                put_bytes(&mut inner, 1, text().as_bytes());
                 put_bytes(body, field.number, &inner);
             }
-            label => match object.get(field.name) {
-                None | Some(Value::Null) if always.contains(&field.name) => put_zero(field, body),
-                None | Some(Value::Null) => {}
-                Some(value) => put_field(field, label, value, body),
-            },
-        }
-    }
-}
-
-fn put_field(field: &Field, label: Label, value: &Value, body: &mut Vec<u8>) {
-    match (label, value) {
-        (Label::Repeated, Value::Array(elements)) => {
-            for element in elements {
-                put_value(field, element, body);
+            "intstr.IntOrString" => {
+                let mut inner = Vec::new();
+                let number = value.as_i64();
+                put_number(&mut inner, 1, i64::from(number.is_none()));
+                put_number(&mut inner, 2, number.unwrap_or(0));
+                put_bytes(&mut inner, 3, if number.is_none() { text().as_bytes() } else { b"" });
+                put_bytes(body, field.number, &inner);
             }
-        }
-        (Label::Map, Value::Object(entries)) => {
-            for (key, value) in entries {
-                let mut entry = Vec::new();
-                put_bytes(&mut entry, 1, key.as_bytes());
-                put_value(&Field { number: 2, ..*field }, value, &mut entry);
-                put_bytes(body, field.number, &entry);
+            "meta.v1.FieldsV1" => {
+                let mut inner = Vec::new();
+                put_bytes(&mut inner, 1, value.to_string().as_bytes());
+                put_bytes(body, field.number, &inner);
             }
+            message => put_bytes(body, field.number, &self.encode(message, value)),
         }
-        (Label::Optional, value) => put_value(field, value, body),
-        (label, value) => panic!("{} is {label:?}, and not {value}", field.name),
-    }
-}
-
-fn put_value(field: &Field, value: &Value, body: &mut Vec<u8>) {
-    let wrong = || -> ! { panic!("{} is a {}, and not {value}", field.name, field.type_name) };
-    let text = || value.as_str().unwrap_or_else(|| wrong());
-    match field.type_name {
-        "string" => put_bytes(body, field.number, text().as_bytes()),
-        "bool" => put_number(body, field.number, value.as_bool().unwrap_or_else(|| wrong()).into()),
-        "int32" | "int64" => put_number(body, field.number, value.as_i64().unwrap_or_else(|| wrong())),
-        "meta.v1.Time" => {
-            let time: Time = text().parse().unwrap_or_else(|_| wrong());
-            put_time(body, field.number, time.unix(), 0);
-        }
-        "meta.v1.MicroTime" => {
-            let time: MicroTime = text().parse().unwrap_or_else(|_| wrong());
-            let micros = time.unix_micros();
-            put_time(body, field.number, micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000) * 1_000);
-        }
-        "resource.Quantity" => {
-            let mut inner = Vec::new();
-            put_bytes(&mut inner, 1, text().as_bytes());
-            put_bytes(body, field.number, &inner);
-        }
-        "intstr.IntOrString" => {
-            let mut inner = Vec::new();
-            let number = value.as_i64();
-            put_number(&mut inner, 1, i64::from(number.is_none()));
-            put_number(&mut inner, 2, number.unwrap_or(0));
-            put_bytes(&mut inner, 3, if number.is_none() { text().as_bytes() } else { b"" });
-            put_bytes(body, field.number, &inner);
-        }
-        "meta.v1.FieldsV1" => {
-            let mut inner = Vec::new();
-            put_bytes(&mut inner, 1, value.to_string().as_bytes());
-            put_bytes(body, field.number, &inner);
-        }
-        message => put_bytes(body, field.number, &encode(message, value)),
     }
 }
 

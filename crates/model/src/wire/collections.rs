@@ -1,14 +1,18 @@
 //! Optional values, lists and maps.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::LazyLock;
 
-use serde::de::{self, Deserializer, MapAccess, SeqAccess};
+use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
 use steersman_base::meta::Owners;
 use steersman_base::{Istr, OwnerRef, StringMap};
 
-use super::{Adapt, Fault, Json, Value, Wire, at_index, in_field};
+use super::{Adapt, Fault, Json, Message, Parts, Slice, Value, Wire, at_index, decode_json, in_field, without_place};
+use crate::memo::{Masked, Memo};
 use steersman_base::Quantity;
 
 /// Amounts by name, sorted: `requests`, `limits`, `allocatable` and their like.
@@ -16,7 +20,7 @@ use steersman_base::Quantity;
 pub struct Quantities(Box<[(Istr, Quantity)]>);
 
 /// Lists longer than this are grown as they come; a JSON list does not say its length.
-const FIRST_CAPACITY: usize = 4;
+const FIRST_CAPACITY: usize = 8;
 
 // === impl Option ===
 
@@ -26,7 +30,7 @@ impl<T: Wire> Wire for Option<T> {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         T::read_json(deserializer).map(Some)
     }
-    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         T::take(building.get_or_insert_default(), value)
     }
     fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
@@ -48,7 +52,7 @@ impl<T: Wire> Wire for Box<T> {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         T::read_json(deserializer).map(Self::new)
     }
-    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         T::take(building, value)
     }
     fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
@@ -67,7 +71,7 @@ impl<T: Wire> Wire for Vec<T> {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         read_list(deserializer, Self::push)
     }
-    fn take<'a>(building: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
         building.push(T::from_protobuf(value)?);
         Ok(())
     }
@@ -82,7 +86,7 @@ impl<T: Wire> Wire for Box<[T]> {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Vec::read_json(deserializer).map(Vec::into_boxed_slice)
     }
-    fn take<'a>(building: &mut Vec<T>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Vec<T>, value: Value<'_, 'a>) -> Result<(), Fault> {
         Vec::take(building, value)
     }
     fn finish(building: Vec<T>) -> Result<Self, Fault> {
@@ -120,7 +124,7 @@ impl<W: Pick> Wire for Picked<W> {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         read_list(deserializer, |Self(kept), element: W| kept.extend(element.pick()))
     }
-    fn take<'a>(building: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
         building.0.extend(W::from_protobuf(value)?.pick());
         Ok(())
     }
@@ -142,7 +146,7 @@ impl<W: Pick> Adapt<Box<[W::Kept]>> for Picked<W> {
 }
 
 /// Reads a JSON list into a collection.
-fn read_list<'de, D, L, T>(deserializer: D, push: impl Fn(&mut L, T)) -> Result<L, D::Error>
+pub(crate) fn read_list<'de, D, L, T>(deserializer: D, push: impl Fn(&mut L, T)) -> Result<L, D::Error>
 where
     D: Deserializer<'de>,
     L: Default,
@@ -167,16 +171,31 @@ where
     deserializer.deserialize_seq(List(push, PhantomData))
 }
 
+/// Siblings have the same owners, so what was made of the bytes is remembered.
+static OWNERS: LazyLock<Memo<Owners>> = LazyLock::new(Memo::new);
+
 impl Wire for Owners {
-    type Building<'a> = Vec<OwnerRef>;
+    type Building<'a> = Vec<Slice<'a>>;
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Vec::read_json(deserializer).map(Self::new)
+        let text = <&RawValue>::deserialize(deserializer)?.get().as_bytes();
+        let owners = OWNERS.remember(text, text.len(), &Masked::default(), |text| decode_json(text).map(Self::new));
+        owners.map_err(|problem| without_place(&problem))
     }
-    fn take<'a>(building: &mut Vec<OwnerRef>, value: Value<'a>) -> Result<(), Fault> {
-        Vec::take(building, value)
+    fn take<'a>(building: &mut Vec<Slice<'a>>, value: Value<'_, 'a>) -> Result<(), Fault> {
+        building.push(value.slice()?);
+        Ok(())
     }
-    fn finish(building: Vec<OwnerRef>) -> Result<Self, Fault> {
-        Ok(Self::new(building))
+    fn finish(building: Vec<Slice<'_>>) -> Result<Self, Fault> {
+        let read = |owner: &Slice<'_>| OwnerRef::merge(&Parts::from(*owner));
+        match &*building {
+            [] => Ok(Self::default()),
+            // The bytes of an owner are not mistaken for a JSON list of them, which begins with a bracket.
+            [owner] => {
+                let bytes = owner.bytes();
+                OWNERS.remember(bytes, bytes.len(), &Masked::default(), |_| Ok(Self::new(vec![read(owner)?])))
+            }
+            owners => Ok(Self::new(owners.iter().map(read).collect::<Result<_, _>>()?)),
+        }
     }
 }
 
@@ -201,7 +220,7 @@ impl<'de, V: Wire> de::Visitor<'de> for Pairs<V> {
 }
 
 /// Reads one entry of a map: protobuf sends each as a message of key and value.
-fn take_pair<V: Wire>(pairs: &mut Vec<(Istr, V)>, entry: Value<'_>) -> Result<(), Fault> {
+fn take_pair<V: Wire>(pairs: &mut Vec<(Istr, V)>, entry: Value<'_, '_>) -> Result<(), Fault> {
     let mut key = Istr::default();
     let mut value = V::Building::default();
     let mut reader = entry.slice()?.reader();
@@ -209,7 +228,7 @@ fn take_pair<V: Wire>(pairs: &mut Vec<(Istr, V)>, entry: Value<'_>) -> Result<()
         match number {
             1 => Istr::take(&mut key, part)?,
             2 => V::take(&mut value, part)?,
-            _ => {}
+            _ => part.skip()?,
         }
     }
     if pairs.is_empty() {
@@ -220,15 +239,73 @@ fn take_pair<V: Wire>(pairs: &mut Vec<(Istr, V)>, entry: Value<'_>) -> Result<()
 }
 
 impl Wire for StringMap {
-    type Building<'a> = Vec<(Istr, Istr)>;
+    type Building<'a> = Vec<(&'a str, &'a str)>;
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Pairs(PhantomData)).map(Self::new)
+        struct Texts;
+        impl<'de> de::Visitor<'de> for Texts {
+            type Value = StringMap;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of strings")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StringMap, A::Error> {
+                let mut pairs = Vec::with_capacity(FIRST_CAPACITY);
+                while let Some(key) = map.next_key::<Text<'de>>()? {
+                    let value = map.next_value::<Option<Text<'de>>>();
+                    let value = value.map_err(|problem| in_field(key.as_ref(), &problem))?.unwrap_or_default();
+                    pairs.push((key, value));
+                }
+                Ok(StringMap::from_texts(pairs))
+            }
+        }
+        deserializer.deserialize_map(Texts)
     }
-    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
-        take_pair(building, value)
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
+        let mut pair = ("", "");
+        let mut reader = value.slice()?.reader();
+        while let Some((number, part)) = reader.field()? {
+            match number {
+                1 => pair.0 = part.text()?,
+                2 => pair.1 = part.text()?,
+                _ => part.skip()?,
+            }
+        }
+        if building.is_empty() {
+            building.reserve(FIRST_CAPACITY);
+        }
+        building.push(pair);
+        Ok(())
     }
     fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
-        Ok(Self::new(building))
+        Ok(Self::from_texts(building))
+    }
+}
+
+/// A JSON text that is borrowed from the body, if it has no escapes.
+#[derive(Default)]
+struct Text<'a>(Cow<'a, str>);
+
+impl AsRef<str> for Text<'_> {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Text<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Borrowing;
+        impl<'de> de::Visitor<'de> for Borrowing {
+            type Value = Text<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+            fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Borrowed(text)))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<'de>, E> {
+                Ok(Text(Cow::Owned(text.to_owned())))
+            }
+        }
+        deserializer.deserialize_str(Borrowing)
     }
 }
 
@@ -244,7 +321,7 @@ impl Wire for Quantities {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Pairs(PhantomData)).map(Self::new)
     }
-    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         take_pair(building, value)
     }
     fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {

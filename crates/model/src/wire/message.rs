@@ -12,6 +12,9 @@ pub trait Message: Wire {
     /// Names a field in JSON.
     type Key: Copy;
 
+    /// JSON name and protobuf number of each field, but for those of an inlined struct.
+    const FIELDS: &'static [(&'static str, u32)];
+
     /// The field of this JSON name.
     fn key(name: &str) -> Option<Self::Key>;
 

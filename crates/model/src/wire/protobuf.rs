@@ -9,23 +9,12 @@ pub struct Slice<'a> {
     bytes: &'a [u8],
 }
 
-/// The value of one field.
-#[derive(Clone, Copy, Debug)]
-pub enum Value<'a> {
-    /// A number of variable length: all integers and booleans.
-    Varint {
-        /// The number.
-        number: u64,
-        /// Where it ends in the body.
-        offset: usize,
-    },
-    /// A string, bytes, or a message.
-    Bytes(Slice<'a>),
-    /// A number of four or eight bytes. Kubernetes writes doubles so, and no view reads one.
-    Fixed {
-        /// Where it ends in the body.
-        offset: usize,
-    },
+/// The value of one field, which is to be read, or skipped.
+#[derive(Debug)]
+#[must_use = "the reader stands before the value until it is read or skipped"]
+pub struct Value<'r, 'a> {
+    reader: &'r mut Reader<'a>,
+    wire_type: u8,
 }
 
 /// Cuts a message into its fields.
@@ -87,42 +76,61 @@ impl<'a> Slice<'a> {
 
 // === impl Value ===
 
-impl<'a> Value<'a> {
-    /// The number, if it is one.
+const VARINT: u8 = 0;
+const FIXED_64: u8 = 1;
+const BYTES: u8 = 2;
+const FIXED_32: u8 = 5;
+
+impl<'a> Value<'_, 'a> {
+    /// The number: all integers and booleans.
     ///
     /// # Errors
-    /// It is something else.
+    /// It is something else, or cut off.
     #[inline]
     pub fn number(self) -> Result<u64, Fault> {
-        match self {
-            Self::Varint { number, .. } => Ok(number),
-            Self::Bytes(Slice { offset, .. }) | Self::Fixed { offset } => {
-                Err(Fault::at(offset, "a number is written as something else"))
-            }
+        if self.wire_type != VARINT {
+            return Err(self.reader.fault("a number is written as something else"));
         }
+        self.reader.varint()
     }
 
-    /// The bytes, if it has some.
+    /// The bytes: those of a text, or a message.
     ///
     /// # Errors
-    /// It is a number.
+    /// It is a number, or cut off.
     #[inline]
     pub fn slice(self) -> Result<Slice<'a>, Fault> {
-        match self {
-            Self::Bytes(slice) => Ok(slice),
-            Self::Varint { offset, .. } | Self::Fixed { offset } => {
-                Err(Fault::at(offset, "a text or message is written as a number"))
-            }
+        if self.wire_type != BYTES {
+            return Err(self.reader.fault("a text or message is written as a number"));
         }
+        let length = self.reader.varint()?;
+        let bytes = self.reader.take(length)?;
+        Ok(Slice { offset: self.reader.offset() - bytes.len(), bytes })
     }
 
-    /// The text, if it is one.
+    /// The text.
     ///
     /// # Errors
-    /// It is a number, or not UTF-8.
+    /// It is a number, cut off, or not UTF-8.
     #[inline]
     pub fn text(self) -> Result<&'a str, Fault> {
         self.slice()?.text()
+    }
+
+    /// Nothing.
+    ///
+    /// # Errors
+    /// It is cut off, or of a wire type that Kubernetes never writes, such as a group.
+    #[inline]
+    pub fn skip(self) -> Result<(), Fault> {
+        let length = match self.wire_type {
+            BYTES => self.reader.varint()?,
+            VARINT => return self.reader.varint().map(drop),
+            FIXED_64 => 8,
+            FIXED_32 => 4,
+            _ => return Err(self.reader.fault("a wire type that Kubernetes never writes")),
+        };
+        self.reader.take(length).map(drop)
     }
 }
 
@@ -134,7 +142,8 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The message is cut off, or what stands here is no field.
     #[inline]
-    pub fn field(&mut self) -> Result<Option<(u32, Value<'a>)>, Fault> {
+    #[allow(clippy::cast_possible_truncation, reason = "three bits are left")]
+    pub fn field(&mut self) -> Result<Option<(u32, Value<'_, 'a>)>, Fault> {
         if self.rest.is_empty() {
             return Ok(None);
         }
@@ -142,27 +151,18 @@ impl<'a> Reader<'a> {
         let Ok(number @ 1..) = u32::try_from(tag >> 3) else {
             return Err(self.fault("a field number that cannot be"));
         };
-        let value = match tag & 7 {
-            0 => {
-                let value = self.varint()?;
-                Value::Varint { number: value, offset: self.offset() }
-            }
-            1 => {
-                self.take(8)?;
-                Value::Fixed { offset: self.offset() }
-            }
-            2 => {
-                let length = self.varint()?;
-                let bytes = self.take(usize::try_from(length).unwrap_or(usize::MAX))?;
-                Value::Bytes(Slice { offset: self.offset() - bytes.len(), bytes })
-            }
-            5 => {
-                self.take(4)?;
-                Value::Fixed { offset: self.offset() }
-            }
-            _ => return Err(self.fault("a wire type that Kubernetes never writes")),
-        };
-        Ok(Some((number, value)))
+        Ok(Some((number, Value { reader: self, wire_type: tag as u8 & 7 })))
+    }
+
+    /// The next field: its number, and all its bytes, from the tag on.
+    ///
+    /// # Errors
+    /// As [`field`](Self::field).
+    pub fn raw_field(&mut self) -> Result<Option<(u32, &'a [u8])>, Fault> {
+        let before = self.rest;
+        let Some((number, value)) = self.field()? else { return Ok(None) };
+        value.skip()?;
+        Ok(Some((number, &before[..before.len() - self.rest.len()])))
     }
 
     #[inline]
@@ -195,8 +195,9 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    fn take(&mut self, count: usize) -> Result<&'a [u8], Fault> {
-        let Some((taken, rest)) = self.rest.split_at_checked(count) else {
+    fn take(&mut self, count: u64) -> Result<&'a [u8], Fault> {
+        let Some((taken, rest)) = usize::try_from(count).ok().and_then(|count| self.rest.split_at_checked(count))
+        else {
             return Err(self.fault("a field that is longer than what holds it"));
         };
         self.rest = rest;
@@ -228,30 +229,36 @@ impl From<Fault> for DecodeError {
 }
 
 #[cfg(test)]
+#[allow(clippy::redundant_closure_for_method_calls, reason = "the method alone is not general enough")]
 mod tests {
     use super::*;
 
-    fn fields(bytes: &[u8]) -> Result<Vec<(u32, Value<'_>)>, Fault> {
+    fn numbers(bytes: &[u8]) -> Result<Vec<u32>, Fault> {
         let mut reader = Slice::whole(bytes).reader();
-        std::iter::from_fn(|| reader.field().transpose()).collect()
+        std::iter::from_fn(|| reader.raw_field().map(|field| field.map(|(number, _)| number)).transpose()).collect()
+    }
+
+    fn first<T>(bytes: &[u8], read: impl Fn(Value<'_, '_>) -> Result<T, Fault>) -> Result<T, Fault> {
+        read(Slice::whole(bytes).reader().field()?.unwrap().1)
     }
 
     #[test]
     fn a_message_is_cut_into_its_fields() {
         let bytes =
             b"\x08\x96\x01\x12\x02hi\x1d\0\0\0\0\x21\0\0\0\0\0\0\0\0\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
-        let fields = fields(bytes).unwrap();
-        assert_eq!(fields.iter().map(|(number, _)| *number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-        assert_eq!(fields[0].1.number(), Ok(150));
-        assert_eq!(fields[1].1.text(), Ok("hi"));
-        assert!(matches!((fields[2].1, fields[3].1), (Value::Fixed { .. }, Value::Fixed { .. })));
-        assert_eq!(fields[4].1.number(), Ok(u64::MAX));
+        assert_eq!(numbers(bytes), Ok(vec![1, 2, 3, 4, 5]));
+        assert_eq!(first(bytes, |value| value.number()), Ok(150));
+        assert_eq!(first(&bytes[3..], |value| value.text().map(str::to_owned)), Ok("hi".to_owned()));
+        assert_eq!(first(&bytes[21..], |value| value.number()), Ok(u64::MAX));
+        let mut reader = Slice::whole(bytes).reader();
+        assert_eq!(reader.raw_field(), Ok(Some((1, &b"\x08\x96\x01"[..]))));
+        assert_eq!(reader.raw_field(), Ok(Some((2, &b"\x12\x02hi"[..]))));
     }
 
     #[test]
     fn what_is_no_message_is_refused_with_its_place() {
         let check = |bytes: &[u8], offset, problem: &str| {
-            let fault = fields(bytes).unwrap_err();
+            let fault = numbers(bytes).unwrap_err();
             assert!(fault.offset == offset && fault.problem.contains(problem), "{bytes:x?}: {fault:?}");
         };
         check(b"\x08", 1, "the end, within a number");
@@ -267,8 +274,8 @@ mod tests {
 
     #[test]
     fn a_value_of_the_wrong_wire_type_is_refused() {
-        assert_eq!(fields(b"\x08\x01").unwrap()[0].1.slice().unwrap_err().offset, 2);
-        assert_eq!(fields(b"\x12\x01a").unwrap()[0].1.number().unwrap_err().offset, 2);
-        assert_eq!(fields(b"\x12\x02a\xff").unwrap()[0].1.text().unwrap_err().offset, 3);
+        assert_eq!(first(b"\x08\x01", |value| value.slice().map(drop)).unwrap_err().offset, 1);
+        assert_eq!(first(b"\x12\x01a", |value| value.number()).unwrap_err().offset, 1);
+        assert_eq!(first(b"\x12\x02a\xff", |value| value.text().map(drop)).unwrap_err().offset, 3);
     }
 }

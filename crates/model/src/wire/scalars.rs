@@ -44,7 +44,7 @@ macro_rules! scalar {
                 Self::deserialize(deserializer)
             }
             #[inline]
-            fn take<'a>(building: &mut Self, $value: Value<'a>) -> Result<(), Fault> {
+            fn take<'a>(building: &mut Self, $value: Value<'_, 'a>) -> Result<(), Fault> {
                 *building = $read;
                 Ok(())
             }
@@ -71,7 +71,16 @@ scalar! {
     Istr, value => Istr::interned(value.text()?);
     Uid, value => Uid::new(value.text()?);
     ResourceVersion, value => ResourceVersion::new(value.text()?);
-    ConditionStatus, value => ConditionStatus::from(value.text()?);
+    ConditionStatus, value => condition_status(value.slice()?.bytes());
+}
+
+/// Bytes that are no text are neither of the two that matter.
+fn condition_status(text: &[u8]) -> ConditionStatus {
+    match text {
+        b"True" => ConditionStatus::True,
+        b"False" => ConditionStatus::False,
+        _ => ConditionStatus::Unknown,
+    }
 }
 
 // === impl Unique ===
@@ -91,7 +100,7 @@ impl Wire for Unique {
         }
         deserializer.deserialize_str(Text)
     }
-    fn take<'a>(building: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
         building.0 = Istr::new(value.text()?);
         Ok(())
     }
@@ -107,9 +116,9 @@ impl Wire for IsSet {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|_| Self(true))
     }
-    fn take<'a>(building: &mut Self, _: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
         building.0 = true;
-        Ok(())
+        value.skip()
     }
     fn finish(building: Self) -> Result<Self, Fault> {
         Ok(building)
@@ -123,8 +132,8 @@ impl Wire for Ignored {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
-    fn take<'a>(_: &mut Self, _: Value<'a>) -> Result<(), Fault> {
-        Ok(())
+    fn take<'a>(_: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
+        value.skip()
     }
     fn finish(_: Self) -> Result<Self, Fault> {
         Ok(Self)
@@ -142,7 +151,7 @@ impl Instant {
             match number {
                 1 => self.seconds = value.number()? as i64,
                 2 => self.nanos = value.number()? as i64,
-                _ => {}
+                _ => value.skip()?,
             }
         }
         Ok(())
@@ -154,7 +163,7 @@ impl Wire for Time {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::deserialize(deserializer)
     }
-    fn take<'a>(building: &mut Instant, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Instant, value: Value<'_, 'a>) -> Result<(), Fault> {
         building.take(value.slice()?)
     }
     fn finish(building: Instant) -> Result<Self, Fault> {
@@ -170,7 +179,7 @@ impl Wire for MicroTime {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::deserialize(deserializer)
     }
-    fn take<'a>(building: &mut Instant, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Instant, value: Value<'_, 'a>) -> Result<(), Fault> {
         building.take(value.slice()?)
     }
     fn finish(building: Instant) -> Result<Self, Fault> {
@@ -189,13 +198,15 @@ impl Wire for Quantity {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::deserialize(deserializer)
     }
-    fn take<'a>(building: &mut Self, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
         let mut reader = value.slice()?.reader();
         while let Some((number, value)) = reader.field()? {
-            if number == 1 {
-                let slice = value.slice()?;
-                *building = slice.text()?.parse().map_err(|_| slice.fault("a quantity that cannot be read"))?;
+            if number != 1 {
+                value.skip()?;
+                continue;
             }
+            let slice = value.slice()?;
+            *building = slice.text()?.parse().map_err(|_| slice.fault("a quantity that cannot be read"))?;
         }
         Ok(())
     }
@@ -211,14 +222,14 @@ impl Wire for IntOrString {
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Self::deserialize(deserializer)
     }
-    fn take<'a>(building: &mut NumberAndText, value: Value<'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut NumberAndText, value: Value<'_, 'a>) -> Result<(), Fault> {
         let mut reader = value.slice()?.reader();
         while let Some((number, value)) = reader.field()? {
             match number {
                 1 => building.is_text = value.number()? != 0,
                 2 => i32::take(&mut building.number, value)?,
                 3 => Istr::take(&mut building.text, value)?,
-                _ => {}
+                _ => value.skip()?,
             }
         }
         Ok(())

@@ -2,12 +2,13 @@
 
 use std::fmt;
 
+use serde::de::Deserializer;
 use steersman_base::{ConditionStatus, Istr, Time};
 
-use super::Resources;
+use super::container_status::{ContainerStatus, ReadStatuses};
 use crate::shared::{SharedList, pooled};
 use crate::view;
-use crate::wire::{Adapt, IsSet, Pick, Picked, Quantities, Unique};
+use crate::wire::{Adapt, Fault, Pick, Picked, Unique, Value, Wire, read_list};
 
 /// What a pod is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -79,43 +80,7 @@ pub struct PodCondition<'a> {
     pub last_transition_time: Option<Time>,
 }
 
-/// What a container does.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ContainerState {
-    /// The node has said nothing, which is as good as waiting.
-    #[default]
-    Unset,
-    /// It does not run yet.
-    Waiting,
-    /// It runs.
-    Running,
-    /// It has ended.
-    Terminated {
-        /// With this code.
-        exit_code: i32,
-        /// When.
-        finished_at: Option<Time>,
-    },
-}
-
-view! {
-    /// How a container is.
-    #[derive(Eq, Hash)]
-    pub struct ContainerStatus {
-        /// Its name within the pod.
-        name: Istr = 1,
-        /// What it does.
-        state: ContainerState as StateFields = 2,
-        /// How often it was started again.
-        restart_count: i32 = 5,
-        /// What the node has set aside for it.
-        allocated_resources: Quantities = 10,
-        /// What it has been given; absent if the node did not say.
-        resources: Option<Box<Resources>> = 11,
-    }
-}
-
-pooled!(lists of ConditionShape, ContainerStatus);
+pooled!(lists of ConditionShape);
 
 view! {
     /// A claim that was made for a pod.
@@ -131,15 +96,15 @@ view! {
     /// `status` as it comes.
     pub(super) struct PodStatusFields {
         phase: Istr = 1,
-        conditions: PodConditions as Vec<ConditionFields> = 2,
+        conditions: PodConditions as ReadConditions = 2,
         reason: Istr = 4,
         pod_ip "podIP": Istr as Unique = 6,
         start_time: Option<Time> = 7,
-        container_statuses: SharedList<ContainerStatus> = 8,
+        container_statuses: SharedList<ContainerStatus> as ReadStatuses = 8,
         qos_class: Istr = 9,
-        init_container_statuses: SharedList<ContainerStatus> = 10,
+        init_container_statuses: SharedList<ContainerStatus> as ReadStatuses = 10,
         pod_ips "podIPs": Vec<Istr> as Picked<PodIp> = 12,
-        ephemeral_container_statuses: SharedList<ContainerStatus> = 13,
+        ephemeral_container_statuses: SharedList<ContainerStatus> as ReadStatuses = 13,
         resource_claim_statuses: Box<[ClaimStatus]> = 15,
         extended_resource_claim_status: ExtendedClaim = 18,
     }
@@ -163,21 +128,6 @@ view! {
 view! {
     pub(super) struct ExtendedClaim {
         resource_claim_name: Istr = 2,
-    }
-}
-
-view! {
-    struct StateFields {
-        waiting: bool as IsSet = 1,
-        running: bool as IsSet = 2,
-        terminated: Option<Terminated> = 3,
-    }
-}
-
-view! {
-    struct Terminated {
-        exit_code: i32 = 1,
-        finished_at: Option<Time> = 6,
     }
 }
 
@@ -280,29 +230,46 @@ impl fmt::Debug for PodConditions {
     }
 }
 
-impl Adapt<PodConditions> for Vec<ConditionFields> {
-    fn adapt(self) -> PodConditions {
-        self.into_iter()
-            .map(|read| {
-                let shape = ConditionShape { type_: read.type_, status: read.status, reason: read.reason };
-                (shape, read.last_transition_time)
-            })
-            .collect()
+// === impl ReadConditions ===
+
+/// As many conditions as a pod has that nobody added one to.
+const USUAL_CONDITIONS: usize = 5;
+
+/// Reads the conditions of a pod.
+#[derive(Default)]
+pub(super) struct ReadConditions {
+    shape: Vec<ConditionShape>,
+    times: Vec<i64>,
+}
+
+impl ReadConditions {
+    fn push(&mut self, read: ConditionFields) {
+        if self.shape.is_empty() {
+            self.shape.reserve_exact(USUAL_CONDITIONS);
+            self.times.reserve_exact(USUAL_CONDITIONS);
+        }
+        self.shape.push(ConditionShape { type_: read.type_, status: read.status, reason: read.reason });
+        self.times.push(read.last_transition_time.map_or(NEVER, Time::unix));
     }
 }
 
-// === impl ContainerState ===
+impl Wire for ReadConditions {
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        read_list(deserializer, Self::push)
+    }
+    fn take<'a>(building: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
+        building.push(ConditionFields::from_protobuf(value)?);
+        Ok(())
+    }
+    fn finish(building: Self) -> Result<Self, Fault> {
+        Ok(building)
+    }
+}
 
-impl Adapt<ContainerState> for StateFields {
-    fn adapt(self) -> ContainerState {
-        match self {
-            Self { terminated: Some(Terminated { exit_code, finished_at }), .. } => {
-                ContainerState::Terminated { exit_code, finished_at }
-            }
-            Self { running: true, .. } => ContainerState::Running,
-            Self { waiting: true, .. } => ContainerState::Waiting,
-            Self { .. } => ContainerState::Unset,
-        }
+impl Adapt<PodConditions> for ReadConditions {
+    fn adapt(self) -> PodConditions {
+        PodConditions { shape: SharedList::new(self.shape), times: self.times.into() }
     }
 }
 

@@ -1,0 +1,227 @@
+//! How the containers of a pod are.
+//!
+//! Statuses of siblings' containers that run are the same, but for times and ids that nobody reads, so what was made of
+//! their bytes is remembered.
+
+use std::fmt;
+use std::sync::LazyLock;
+
+use serde::de::{self, Deserializer, SeqAccess};
+use steersman_base::{Istr, Time};
+
+use super::Resources;
+use crate::memo::Memo;
+use crate::shared::{SharedList, pooled};
+use crate::split::{Encoding, GatheredError, Scratch, Split, decode_gathered, split_json, split_protobuf};
+use crate::view;
+use crate::wire::{Adapt, Fault, IsSet, Parts, Quantities, Slice, Value, Wire, at_index};
+
+/// How a container is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ContainerStatus {
+    /// Its name within the pod.
+    pub name: Istr,
+    /// What it does.
+    pub state: ContainerState,
+    /// How often it was started again.
+    pub restart_count: i32,
+    /// What the node has set aside for it.
+    pub allocated_resources: Quantities,
+    /// What it has been given; absent if the node did not say.
+    pub resources: Option<Box<Resources>>,
+}
+
+/// What a container does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ContainerState {
+    /// The node has said nothing, which is as good as waiting.
+    #[default]
+    Unset,
+    /// It does not run yet.
+    Waiting,
+    /// It runs.
+    Running,
+    /// It has ended.
+    Terminated {
+        /// With this code.
+        exit_code: i32,
+        /// When.
+        finished_at: Option<Time>,
+    },
+}
+
+pooled!(lists of ContainerStatus);
+
+view! {
+    /// What differs between the statuses of siblings' containers.
+    struct OwnStatusFields {
+        state: ContainerState as StateFields = 2,
+    }
+}
+
+view! {
+    /// What is the same, as a rule.
+    struct SharedStatusFields {
+        name: Istr = 1,
+        restart_count: i32 = 5,
+        allocated_resources: Quantities = 10,
+        resources: Option<Box<Resources>> = 11,
+    }
+}
+
+view! {
+    struct Nothing {}
+}
+
+/// How a container's status is split.
+struct StatusParts;
+
+impl Split for StatusParts {
+    type Own = OwnStatusFields;
+    type First = SharedStatusFields;
+    type Second = Nothing;
+}
+
+/// Reads a list of container statuses. Those of siblings that run are the same, but for times and ids that nobody reads.
+#[derive(Default)]
+pub(super) struct ReadStatuses(SharedList<ContainerStatus>);
+
+static STATUSES: LazyLock<Memo<SharedList<ContainerStatus>>> = LazyLock::new(Memo::new);
+
+view! {
+    struct StateFields {
+        waiting: bool as IsSet = 1,
+        running: bool as IsSet = 2,
+        terminated: Option<Terminated> = 3,
+    }
+}
+
+view! {
+    struct Terminated {
+        exit_code: i32 = 1,
+        finished_at: Option<Time> = 6,
+    }
+}
+
+// === impl ReadStatuses ===
+
+/// What is gathered of some statuses: the own part of each, and where the shared part ends.
+type Gathered = Vec<(ContainerState, usize)>;
+
+impl ReadStatuses {
+    fn of_gathered(gathered: &Gathered, scratch: &mut Scratch, encoding: Encoding) -> Result<Self, GatheredError> {
+        let Scratch { groups: [body, _], masked, .. } = scratch;
+        let length = body.len();
+        let make = |body: &[u8]| {
+            let mut start = 0;
+            let statuses = gathered.iter().enumerate().map(|(index, &(state, end))| {
+                let gathered = decode_gathered(encoding, &body[std::mem::replace(&mut start, end)..end]);
+                let SharedStatusFields { name, restart_count, allocated_resources, resources } =
+                    gathered.map_err(|error| error.in_element(index))?;
+                Ok(ContainerStatus { name, state, restart_count, allocated_resources, resources })
+            });
+            Ok(SharedList::new(statuses.collect::<Result<_, GatheredError>>()?))
+        };
+        // What has ended has ended at a time of its own: nothing to remember.
+        if gathered.iter().any(|(state, _)| matches!(state, ContainerState::Terminated { .. })) {
+            return make(body).map(Self);
+        }
+        for (state, end) in gathered {
+            body.push(match state {
+                ContainerState::Unset | ContainerState::Terminated { .. } => 0,
+                ContainerState::Waiting => 1,
+                ContainerState::Running => 2,
+            });
+            body.extend_from_slice(&end.to_le_bytes());
+        }
+        masked.clear();
+        STATUSES.remember(body, length, masked, make).map(Self)
+    }
+}
+
+impl Wire for ReadStatuses {
+    type Building<'a> = Vec<Slice<'a>>;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Scratch::with(|scratch| {
+            let gathered = deserializer.deserialize_seq(JsonStatuses(scratch))?;
+            Self::of_gathered(&gathered, scratch, Encoding::Json).map_err(GatheredError::into_json)
+        })
+    }
+    fn take<'a>(building: &mut Vec<Slice<'a>>, value: Value<'_, 'a>) -> Result<(), Fault> {
+        building.push(value.slice()?);
+        Ok(())
+    }
+    fn finish(building: Vec<Slice<'_>>) -> Result<Self, Fault> {
+        let Some(&first) = building.first() else { return Ok(Self::default()) };
+        Scratch::with(|scratch| {
+            let mut gathered = Gathered::with_capacity(building.len());
+            for slice in building {
+                let own = split_protobuf::<StatusParts>(&Parts::from(slice), scratch)?;
+                gathered.push((own.state, scratch.groups[0].len()));
+            }
+            Self::of_gathered(&gathered, scratch, Encoding::Protobuf).map_err(|error| error.into_fault(&first.into()))
+        })
+    }
+}
+
+impl Adapt<SharedList<ContainerStatus>> for ReadStatuses {
+    fn adapt(self) -> SharedList<ContainerStatus> {
+        self.0
+    }
+}
+
+struct JsonStatuses<'a>(&'a mut Scratch);
+
+impl<'de> de::Visitor<'de> for JsonStatuses<'_> {
+    type Value = Gathered;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Gathered, A::Error> {
+        let mut gathered = Gathered::new();
+        while let Some(own) =
+            seq.next_element_seed(JsonStatus(self.0)).map_err(|problem| at_index(gathered.len(), &problem))?
+        {
+            gathered.push((own.state, self.0.groups[0].len()));
+        }
+        Ok(gathered)
+    }
+}
+
+struct JsonStatus<'a>(&'a mut Scratch);
+
+impl<'de> de::DeserializeSeed<'de> for JsonStatus<'_> {
+    type Value = OwnStatusFields;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<OwnStatusFields, D::Error> {
+        deserializer.deserialize_option(self)
+    }
+}
+
+impl<'de> de::Visitor<'de> for JsonStatus<'_> {
+    type Value = OwnStatusFields;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object or null")
+    }
+    fn visit_none<E: de::Error>(self) -> Result<OwnStatusFields, E> {
+        self.0.groups[0].extend_from_slice(b"{}");
+        Ok(OwnStatusFields::default())
+    }
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<OwnStatusFields, D::Error> {
+        split_json::<StatusParts, D>(deserializer, self.0)
+    }
+}
+
+// === impl ContainerState ===
+
+impl Adapt<ContainerState> for StateFields {
+    fn adapt(self) -> ContainerState {
+        match self {
+            Self { terminated: Some(Terminated { exit_code, finished_at }), .. } => {
+                ContainerState::Terminated { exit_code, finished_at }
+            }
+            Self { running: true, .. } => ContainerState::Running,
+            Self { waiting: true, .. } => ContainerState::Waiting,
+            Self { .. } => ContainerState::Unset,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Every field of the other kinds that a controller reads.
+
+use serde_json::{Value, json};
+use steersman_base::{IntOrString, Meta};
+use steersman_model::corpus::{every_field, protobuf};
+use steersman_model::{
+    DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, Kind, LeaseView, NamespaceView, NodeView,
+    PodView, ReplicaSetView, ReplicationControllerView, ServiceAccountView, ServiceView, View,
+};
+
+use crate::support::{META, both, check, list, text, texts, without};
+
+#[test]
+fn metadata_of_any_kind_is_whole_but_for_managed_fields() {
+    let object = every_field("meta.v1.PartialObjectMetadata");
+    let meta: Meta = both("meta.v1.PartialObjectMetadata", &object);
+    check(&object, &meta, META);
+    check(
+        &object,
+        &meta,
+        &[
+            ("/metadata/annotations", |meta| json!(meta.annotations)),
+            ("/metadata/generateName", |meta| text(meta.generate_name())),
+        ],
+    );
+    let mut want = object["metadata"].clone();
+    for dropped in ["managedFields", "selfLink"] {
+        want.as_object_mut().unwrap().remove(dropped);
+    }
+    assert_eq!(serde_json::to_value(&meta).unwrap(), want, "a PUT sends back what was read");
+}
+
+#[test]
+fn node_has_what_controllers_read() {
+    let object = every_field("core.v1.Node");
+    let node: NodeView = both("core.v1.Node", &object);
+    check(&object, &node.metadata, META);
+    check(
+        &object,
+        &node,
+        &[
+            ("/metadata/annotations", |node| json!(node.metadata.annotations)),
+            ("/spec/podCIDR", |node| text(&node.spec.pod_cidr)),
+            ("/spec/podCIDRs", |node| texts(&node.spec.pod_cidrs)),
+            ("/spec/unschedulable", |node| json!(node.spec.unschedulable)),
+            ("/spec/taints", |node| json!(node.spec.taints)),
+            ("/status/allocatable", |node| json!(node.status.allocatable)),
+            ("/status/conditions", |node| json!(node.status.conditions)),
+            ("/status/volumesInUse", |node| texts(&node.status.volumes_in_use)),
+            ("/status/volumesAttached", |node| json!(node.status.volumes_attached)),
+        ],
+    );
+}
+
+#[test]
+fn service_has_what_controllers_read() {
+    let object = every_field("core.v1.Service");
+    let service: ServiceView = both("core.v1.Service", &object);
+    check(&object, &service.metadata, META);
+    check(
+        &object,
+        &service,
+        &[
+            ("/metadata/annotations", |service| json!(service.metadata.annotations)),
+            ("/spec/type", |service| text(&service.spec.type_)),
+            ("/spec/selector", |service| json!(service.spec.selector)),
+            ("/spec/clusterIP", |service| text(&service.spec.cluster_ip)),
+            ("/spec/ipFamilies", |service| texts(&service.spec.ip_families)),
+            ("/spec/publishNotReadyAddresses", |service| json!(service.spec.publish_not_ready_addresses)),
+            ("/spec/trafficDistribution", |service| json!(service.spec.traffic_distribution)),
+            ("/spec/allocateLoadBalancerNodePorts", |service| json!(service.spec.allocate_load_balancer_node_ports)),
+            ("/spec/ports", |service| {
+                list(&service.spec.ports, |port| {
+                    json!({"name": port.name, "protocol": port.protocol, "port": port.port,
+                    "targetPort": port.target_port, "nodePort": port.node_port, "appProtocol": port.app_protocol})
+                })
+            }),
+        ],
+    );
+    let mut numbered = object;
+    numbered["spec"]["ports"][0]["targetPort"] = json!(8080);
+    numbered["spec"]["ports"][1]["targetPort"] = json!("web");
+    let service: ServiceView = both("core.v1.Service", &numbered);
+    assert_eq!(service.spec.ports[0].target_port, IntOrString::Int(8080));
+    assert_eq!(service.spec.ports[1].target_port, IntOrString::from("web"));
+}
+
+#[test]
+fn service_account_has_what_controllers_read() {
+    let object = every_field("core.v1.ServiceAccount");
+    let account: ServiceAccountView = both("core.v1.ServiceAccount", &object);
+    check(&object, &account.metadata, META);
+    check(
+        &object,
+        &account,
+        &[
+            ("/secrets/0/name", |account| text(&account.secret_names[0])),
+            ("/secrets/1/name", |account| text(&account.secret_names[1])),
+        ],
+    );
+}
+
+/// Asserts that a kind that is PUT gives back what was read, whole.
+fn check_whole<V: Kind + serde::Serialize>(message: &str, view: &V, object: &Value) {
+    let mut want = object.clone();
+    want["metadata"] = without(&object["metadata"], &["managedFields", "selfLink"]);
+    want["apiVersion"] = json!(V::RESOURCE.api_version());
+    want["kind"] = json!(V::RESOURCE.kind);
+    if let Some(template) = want.pointer_mut("/spec/template/metadata") {
+        let kept = ["name", "generateName", "namespace", "labels", "annotations", "ownerReferences", "finalizers"];
+        template.as_object_mut().unwrap().retain(|name, _| kept.contains(&name.as_str()));
+    }
+    assert_eq!(
+        serde_json::to_value(view).unwrap(),
+        want,
+        "{message}: what is PUT on the left, what was read on the right"
+    );
+}
+
+#[test]
+fn kinds_that_are_put_are_read_whole() {
+    fn check<V: Kind + PartialEq + std::fmt::Debug + serde::Serialize>(message: &str) {
+        let object = every_field(message);
+        let view: V = if V::PROTOBUF {
+            both(message, &object)
+        } else {
+            let body = protobuf::encode(message, &object);
+            let error = V::decode(Encoded::Protobuf(&body)).unwrap_err();
+            assert!(matches!(error, DecodeError::JsonOnly { .. }), "{error}");
+            V::decode(Encoded::Json(object.to_string().as_bytes())).unwrap()
+        };
+        crate::support::check(&object, view.meta(), META);
+        check_whole(message, &view, &object);
+    }
+    check::<ReplicaSetView>("apps.v1.ReplicaSet");
+    check::<DeploymentView>("apps.v1.Deployment");
+    check::<ReplicationControllerView>("core.v1.ReplicationController");
+    check::<NamespaceView>("core.v1.Namespace");
+    check::<EndpointsView>("core.v1.Endpoints");
+    check::<EndpointSliceView>("discovery.v1.EndpointSlice");
+    check::<LeaseView>("coordination.v1.Lease");
+    const { assert!(PodView::PROTOBUF && Meta::PROTOBUF && !ReplicaSetView::PROTOBUF) };
+}
+
+#[test]
+fn an_empty_object_is_a_view_of_defaults_in_both_encodings() {
+    let empty = json!({});
+    assert_eq!(both::<PodView>("core.v1.Pod", &empty), PodView::default());
+    assert_eq!(both::<NodeView>("core.v1.Node", &empty), NodeView::default());
+    assert_eq!(both::<ServiceView>("core.v1.Service", &empty), ServiceView::default());
+    assert_eq!(both::<EndpointSliceView>("discovery.v1.EndpointSlice", &empty), EndpointSliceView::default());
+    assert_eq!(both::<Meta>("meta.v1.PartialObjectMetadata", &empty), Meta::default());
+}
