@@ -307,6 +307,15 @@ impl StringMap {
         Self::of_sorted(&pairs, |value| Istr::interned_if_seen(value.as_ref()))
     }
 
+    /// Values that are equal to `text` become `text` itself: one allocation for a name that is also a label.
+    pub fn reuse(&mut self, text: &Istr) {
+        for value in &mut self.values {
+            if value == text {
+                *value = text.clone();
+            }
+        }
+    }
+
     fn of_sorted<T: AsRef<str>>(pairs: &[(T, T)], value: impl Fn(&T) -> Istr) -> Self {
         let keys = || pairs.iter().map(|(key, _)| key.as_ref());
         let same = |KeyList(held): &KeyList| held.len() == pairs.len() && held.iter().map(Istr::as_str).eq(keys());
@@ -410,6 +419,15 @@ mod tests {
     fn maps_of_one_template_share_their_keys() {
         let map = |value: &str| StringMap::from([("app", "web"), ("unique", value)]);
         assert!(std::ptr::eq(map("1").keys(), map("2").keys()));
+    }
+
+    #[test]
+    fn a_label_that_says_the_name_has_no_allocation_of_its_own() {
+        let name = Istr::new("database-of-the-accounting-0");
+        let mut labels = StringMap::from([("app", "database"), ("pod-name", "database-of-the-accounting-0")]);
+        labels.reuse(&name);
+        assert!(labels.get("pod-name").unwrap().same_allocation(&name));
+        assert_eq!(labels.get("app").unwrap(), "database");
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub(crate) struct Masked(Vec<(usize, [u8; MASK_LENGTH])>);
 pub(crate) const MASK_LENGTH: usize = 5;
 
 /// In all a thousand: more than most clusters have templates in use, and 3 MB when all are pod specs.
-const SETS: usize = 256;
-const WAYS: usize = 4;
+const SETS: usize = 128;
+const WAYS: usize = 8;
 /// Longer keys are not worth their memory.
 const KEY_LENGTH_MAX: usize = 16 << 10;
 

@@ -19,19 +19,16 @@ const POD_ANNOTATIONS: [&str; 4] = [
     annotations::JOB_INDEX_IGNORED_FAILURE_COUNT,
 ];
 
-/// `metadata` of a pod: without the name's prefix, and without annotations that nobody reads.
-#[derive(Default)]
-pub(crate) struct PodMeta(Meta);
-
 /// Reads annotations and keeps those a controller reads.
 #[derive(Default)]
 struct PodAnnotations(StringMap);
 
 /// `metadata` as it comes. Pods and other objects differ in two fields.
 macro_rules! metadata {
-    ($name:ident, annotations: $annotations:ty, generate_name: $generate_name:ty) => {
+    ($(#[$doc:meta])* $name:ident, annotations: $annotations:ty, generate_name: $generate_name:ty) => {
         view! {
-            struct $name {
+            $(#[$doc])*
+            pub(crate) struct $name {
                 name: Istr as Unique = 1,
                 generate_name: Istr as $generate_name = 2,
                 namespace: Istr = 3,
@@ -49,7 +46,8 @@ macro_rules! metadata {
         }
 
         impl From<$name> for Meta {
-            fn from(read: $name) -> Self {
+            fn from(mut read: $name) -> Self {
+                read.labels.reuse(&read.name);
                 let rare = RareMeta {
                     generate_name: read.generate_name,
                     deletion_timestamp: read.deletion_timestamp,
@@ -73,13 +71,20 @@ macro_rules! metadata {
     };
 }
 
-metadata!(WholeFields, annotations: StringMap, generate_name: Istr);
-metadata!(PodFields, annotations: PodAnnotations, generate_name: Ignored);
+metadata!(
+    /// `metadata`, whole but for what the server keeps by itself.
+    WholeMeta, annotations: StringMap, generate_name: Istr);
+metadata!(
+    /// `metadata` without the name's prefix.
+    BareMeta, annotations: StringMap, generate_name: Ignored);
+metadata!(
+    /// `metadata` of a pod: without the name's prefix, and without annotations that nobody reads.
+    PodMeta, annotations: PodAnnotations, generate_name: Ignored);
 
 view! {
     /// Any object, of which only the metadata is read.
     struct PartialObject {
-        metadata: Meta = 1,
+        metadata: Meta as BareMeta = 1,
     }
 }
 
@@ -121,17 +126,19 @@ fn is_rare(rare: &RareMeta) -> bool {
 impl Wire for Meta {
     type Building<'a> = Parts<'a>;
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        WholeFields::read_json(deserializer).map(Self::from)
+        WholeMeta::read_json(deserializer).map(Self::from)
     }
     fn take<'a>(building: &mut Parts<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
-        WholeFields::take(building, value)
+        WholeMeta::take(building, value)
     }
     fn finish(building: Parts<'_>) -> Result<Self, Fault> {
-        WholeFields::merge(&building).map(Self::from)
+        WholeMeta::merge(&building).map(Self::from)
     }
 }
 
 /// The metadata of an object of any kind, read from `PartialObjectMetadata` or from the whole object.
+///
+/// The prefix of the name is not kept: no controller reads it, and no such view is written back.
 impl View for Meta {
     const PROJECTION: Projection = Projection::Metadata;
     const PROTOBUF: bool = true;
@@ -145,24 +152,15 @@ impl View for Meta {
     }
 }
 
-// === impl PodMeta ===
-
-impl Wire for PodMeta {
-    type Building<'a> = Parts<'a>;
-    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        PodFields::read_json(deserializer).map(|fields| Self(fields.into()))
-    }
-    fn take<'a>(building: &mut Parts<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
-        PodFields::take(building, value)
-    }
-    fn finish(building: Parts<'_>) -> Result<Self, Fault> {
-        PodFields::merge(&building).map(|fields| Self(fields.into()))
+impl Adapt<Meta> for BareMeta {
+    fn adapt(self) -> Meta {
+        self.into()
     }
 }
 
 impl Adapt<Meta> for PodMeta {
     fn adapt(self) -> Meta {
-        self.0
+        self.into()
     }
 }
 

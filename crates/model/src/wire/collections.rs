@@ -175,19 +175,19 @@ where
 static OWNERS: LazyLock<Memo<Owners>> = LazyLock::new(Memo::new);
 
 impl Wire for Owners {
-    type Building<'a> = Vec<Slice<'a>>;
+    type Building<'a> = Parts<'a>;
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <&RawValue>::deserialize(deserializer)?.get().as_bytes();
         let owners = OWNERS.remember(text, text.len(), &Masked::default(), |text| decode_json(text).map(Self::new));
         owners.map_err(|problem| without_place(&problem))
     }
-    fn take<'a>(building: &mut Vec<Slice<'a>>, value: Value<'_, 'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Parts<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         building.push(value.slice()?);
         Ok(())
     }
-    fn finish(building: Vec<Slice<'_>>) -> Result<Self, Fault> {
+    fn finish(building: Parts<'_>) -> Result<Self, Fault> {
         let read = |owner: &Slice<'_>| OwnerRef::merge(&Parts::from(*owner));
-        match &*building {
+        match building.as_slice() {
             [] => Ok(Self::default()),
             // The bytes of an owner are not mistaken for a JSON list of them, which begins with a bracket.
             [owner] => {

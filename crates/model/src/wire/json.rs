@@ -322,3 +322,71 @@ impl<'de> de::MapAccess<'de> for Raw<'de> {
         seed.deserialize(BorrowedStrDeserializer::new(self.0.take().ok_or_else(unusual)?))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use proptest::sample::Index;
+
+    use super::*;
+    use crate::corpus::{Corpus, every_field};
+    use crate::wire::Json;
+    use crate::{DeploymentView, EndpointSliceView, NodeView, PodView, ReplicaSetView, ServiceView};
+
+    /// What an API server sends is read here, and as `serde_json` reads it.
+    #[test]
+    fn usual_objects_need_no_help() {
+        fn check<T: crate::wire::Wire + PartialEq + std::fmt::Debug>(body: &str) {
+            let Json(want) = serde_json::from_str::<Json<T>>(body).unwrap();
+            let Json(got) = read::<Json<T>>(body).unwrap();
+            assert_eq!(got, want);
+        }
+        let corpus = Corpus::new(11);
+        for index in 0..20 {
+            check::<PodView>(&corpus.pod(index));
+            check::<ReplicaSetView>(&corpus.replica_set(index));
+        }
+        check::<PodView>(&every_field("core.v1.Pod").to_string());
+        check::<ServiceView>(&every_field("core.v1.Service").to_string());
+        check::<NodeView>(&every_field("core.v1.Node").to_string());
+        check::<EndpointSliceView>(&every_field("discovery.v1.EndpointSlice").to_string());
+        check::<DeploymentView>(&serde_json::to_string_pretty(&every_field("apps.v1.Deployment")).unwrap());
+    }
+
+    #[test]
+    fn what_is_wrong_or_unusual_is_left_to_others() {
+        let check = |body: &str| assert!(read::<Json<ServiceView>>(body).is_err(), "{body}");
+        for body in ["", " ", "{", "{}}", "{} {}", "[]", "nul", "{\"spec\"}", "{\"spec\":}", "{\"spec\":{},}", "{,}"] {
+            check(body);
+        }
+        let of_port = |port: &str| format!(r#"{{"spec":{{"ports":[{{"port":{port}}}]}}}}"#);
+        assert!(read::<Json<ServiceView>>(&of_port("80")).is_ok());
+        for port in ["-0", "01", "1.0", "1e2", "-", "+1", "2147483648", "9999999999999999999", "\"80\"", "1,", ",1"] {
+            check(&of_port(port));
+        }
+        check(r#"{"metadata":{"name":"\u0061"}}"#);
+        check("{\"metadata\":{\"name\":\"a\nb\"}}");
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        assert!(read::<serde_json::Value>(&deep).is_err(), "as deep as this is for others to refuse");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        /// Whatever is done to a body: what is read here is what `serde_json` reads, if it reads it at all.
+        #[test]
+        fn nothing_is_read_differently(index in 0_usize..50, changes in prop::collection::vec((any::<Index>(), 0_u8..128), 1..6)) {
+            let mut body = Corpus::new(13).pod(index).into_bytes();
+            for (at, byte) in changes {
+                let at = at.index(body.len());
+                body[at] = byte;
+            }
+            let body = String::from_utf8(body).unwrap();
+            if let (Ok(Json(got)), Ok(Json(want))) =
+                (read::<Json<PodView>>(&body), serde_json::from_str::<Json<PodView>>(&body))
+            {
+                prop_assert_eq!(got, want);
+            }
+        }
+    }
+}

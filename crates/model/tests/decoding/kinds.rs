@@ -2,7 +2,12 @@
 
 use serde_json::{Value, json};
 use steersman_base::{IntOrString, Meta};
+use steersman_model::apps::{
+    DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSetSpec, ReplicaSetStatus, RollingUpdate,
+};
+use steersman_model::core::{ReplicationControllerSpec, ReplicationControllerStatus};
 use steersman_model::corpus::{every_field, protobuf};
+use steersman_model::wire::Message;
 use steersman_model::{
     DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, Kind, LeaseView, NamespaceView, NodeView,
     PodView, ReplicaSetView, ReplicationControllerView, ServiceAccountView, ServiceView, View,
@@ -11,23 +16,16 @@ use steersman_model::{
 use crate::support::{META, both, check, list, text, texts, without};
 
 #[test]
-fn metadata_of_any_kind_is_whole_but_for_managed_fields() {
+fn metadata_of_any_kind_is_whole_but_for_what_nobody_reads() {
     let object = every_field("meta.v1.PartialObjectMetadata");
     let meta: Meta = both("meta.v1.PartialObjectMetadata", &object);
     check(&object, &meta, META);
-    check(
-        &object,
-        &meta,
-        &[
-            ("/metadata/annotations", |meta| json!(meta.annotations)),
-            ("/metadata/generateName", |meta| text(meta.generate_name())),
-        ],
-    );
-    let mut want = object["metadata"].clone();
-    for dropped in ["managedFields", "selfLink"] {
-        want.as_object_mut().unwrap().remove(dropped);
-    }
-    assert_eq!(serde_json::to_value(&meta).unwrap(), want, "a PUT sends back what was read");
+    let want = without(&object["metadata"], &["managedFields", "selfLink", "generateName"]);
+    assert_eq!(serde_json::to_value(&meta).unwrap(), want);
+    assert_eq!(meta.key().to_string(), format!("{}/{}", meta.namespace, meta.name));
+    let service = every_field("core.v1.Service");
+    let of_whole: Meta = both("core.v1.Service", &service);
+    check(&service, &of_whole, META);
 }
 
 #[test]
@@ -140,6 +138,28 @@ fn kinds_that_are_put_are_read_whole() {
     check::<EndpointSliceView>("discovery.v1.EndpointSlice");
     check::<LeaseView>("coordination.v1.Lease");
     const { assert!(PodView::PROTOBUF && Meta::PROTOBUF && !ReplicaSetView::PROTOBUF) };
+}
+
+#[test]
+fn fields_that_are_read_from_json_only_have_their_numbers_too() {
+    fn check<M: Message>(message: &str) {
+        for (name, number) in M::FIELDS {
+            let field = protobuf::fields_of(message).iter().find(|field| field.name == *name);
+            assert_eq!(field.map(|field| field.number), Some((*number).into()), "{message}.{name}");
+        }
+        assert!(!M::FIELDS.is_empty());
+    }
+    check::<ReplicaSetView>("apps.v1.ReplicaSet");
+    check::<ReplicaSetSpec>("apps.v1.ReplicaSetSpec");
+    check::<ReplicaSetStatus>("apps.v1.ReplicaSetStatus");
+    check::<DeploymentView>("apps.v1.Deployment");
+    check::<DeploymentSpec>("apps.v1.DeploymentSpec");
+    check::<DeploymentStrategy>("apps.v1.DeploymentStrategy");
+    check::<RollingUpdate>("apps.v1.RollingUpdateDeployment");
+    check::<DeploymentStatus>("apps.v1.DeploymentStatus");
+    check::<ReplicationControllerView>("core.v1.ReplicationController");
+    check::<ReplicationControllerSpec>("core.v1.ReplicationControllerSpec");
+    check::<ReplicationControllerStatus>("core.v1.ReplicationControllerStatus");
 }
 
 #[test]
