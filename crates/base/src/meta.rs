@@ -292,19 +292,27 @@ impl StringMap {
         Self::of_sorted(&pairs, Istr::clone)
     }
 
-    /// The map with these texts, as [`new`](Self::new) has it. The keys are looked up all at once, and values that are
-    /// seen for the first time stay out of the pool.
+    /// The map with these texts, as [`new`](Self::new) has it; they are left in any order. The keys are looked up all at
+    /// once, and values that are seen for the first time stay out of the pool.
     #[must_use]
-    pub fn from_texts<T: AsRef<str>>(mut pairs: Vec<(T, T)>) -> Self {
+    pub fn from_texts<T: AsRef<str>>(pairs: &mut [(T, T)]) -> Self {
         if pairs.is_empty() {
             return Self::default();
         }
+        let mut length = pairs.len();
         if !pairs.is_sorted_by(|(left, _), (right, _)| left.as_ref() < right.as_ref()) {
             pairs.reverse();
             pairs.sort_by(|(left, _), (right, _)| left.as_ref().cmp(right.as_ref()));
-            pairs.dedup_by(|(earlier, _), (last, _)| earlier.as_ref() == last.as_ref());
+            // Of equal keys the last one is now the first one; it moves to the front, behind those that are kept.
+            length = 1;
+            for at in 1..pairs.len() {
+                if pairs[at].0.as_ref() != pairs[length - 1].0.as_ref() {
+                    pairs.swap(length, at);
+                    length += 1;
+                }
+            }
         }
-        Self::of_sorted(&pairs, |value| Istr::interned_if_seen(value.as_ref()))
+        Self::of_sorted(&pairs[..length], |value| Istr::interned_if_seen(value.as_ref()))
     }
 
     /// Values that are equal to `text` become `text` itself: one allocation for a name that is also a label.
@@ -413,6 +421,19 @@ mod tests {
         assert_eq!(map.get("b").unwrap(), "3");
         assert_eq!(map.get("c"), None);
         assert_eq!(serde_json::to_string(&map).unwrap(), r#"{"a":"2","b":"3"}"#);
+    }
+
+    #[test]
+    fn a_map_of_texts_is_the_same_map() {
+        let check = |pairs: &[(&str, &str)]| {
+            let want: StringMap = pairs.iter().copied().collect();
+            assert_eq!(StringMap::from_texts(&mut pairs.to_vec()), want);
+        };
+        check(&[]);
+        check(&[("a", "1")]);
+        check(&[("a", "1"), ("b", "2")]);
+        check(&[("b", "1"), ("a", "2"), ("b", "3")]);
+        check(&[("c", "1"), ("a", "2"), ("c", "3"), ("b", "4"), ("a", "5"), ("c", "6"), ("d", "7")]);
     }
 
     #[test]

@@ -208,7 +208,10 @@ macro_rules! message {
                     ::core::result::Result::Ok(())
                 }
                 fn finish(building: $crate::wire::Parts<'_>) -> ::core::result::Result<Self, $crate::wire::Fault> {
-                    <Self as $crate::wire::Message>::merge(&building)
+                    match building {
+                        $crate::wire::Parts::None => ::core::result::Result::Ok(Self::default()),
+                        parts => <Self as $crate::wire::Message>::merge(&parts),
+                    }
                 }
             }
         };

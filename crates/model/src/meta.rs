@@ -198,7 +198,7 @@ impl Wire for PodAnnotations {
         let mut text = Istr::default();
         while let Some((number, part)) = reader.field()? {
             match number {
-                1 => name = kept_name(part.text()?),
+                1 => name = kept_name(part.slice()?.bytes()),
                 2 if name.is_some() => Istr::take(&mut text, part)?,
                 _ => part.skip()?,
             }
@@ -213,8 +213,8 @@ impl Wire for PodAnnotations {
 
 struct KeptName(Option<&'static str>);
 
-fn kept_name(name: &str) -> Option<&'static str> {
-    POD_ANNOTATIONS.into_iter().find(|&kept| kept == name)
+fn kept_name(name: &[u8]) -> Option<&'static str> {
+    POD_ANNOTATIONS.into_iter().find(|kept| kept.as_bytes() == name)
 }
 
 impl<'de> de::Deserialize<'de> for KeptName {
@@ -226,7 +226,7 @@ impl<'de> de::Deserialize<'de> for KeptName {
                 f.write_str("the name of an annotation")
             }
             fn visit_str<E: de::Error>(self, name: &str) -> Result<KeptName, E> {
-                Ok(KeptName(kept_name(name)))
+                Ok(KeptName(kept_name(name.as_bytes())))
             }
         }
         deserializer.deserialize_identifier(Name)

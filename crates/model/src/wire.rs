@@ -9,6 +9,7 @@
 //! 4. No input panics. A JSON error says which field it is in, a protobuf error at which byte.
 
 mod collections;
+mod few;
 mod json;
 mod message;
 mod protobuf;
@@ -21,6 +22,7 @@ use serde::de::{self, Deserialize, Deserializer};
 
 pub(crate) use collections::read_list;
 pub use collections::{Pick, Picked, Quantities};
+pub use few::Few;
 pub use message::{Message, Parts, read_message};
 pub use protobuf::{Fault, Reader, Slice, Value};
 pub use scalars::{Ignored, Instant, IsSet, NumberAndText, Unique};

@@ -11,7 +11,9 @@ use serde_json::value::RawValue;
 use steersman_base::meta::Owners;
 use steersman_base::{Istr, OwnerRef, StringMap};
 
-use super::{Adapt, Fault, Json, Message, Parts, Slice, Value, Wire, at_index, decode_json, in_field, without_place};
+use super::{
+    Adapt, Fault, Few, Json, Message, Parts, Slice, Value, Wire, at_index, decode_json, in_field, without_place,
+};
 use crate::memo::{Masked, Memo};
 use steersman_base::Quantity;
 
@@ -19,8 +21,10 @@ use steersman_base::Quantity;
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Quantities(Box<[(Istr, Quantity)]>);
 
-/// Lists longer than this are grown as they come; a JSON list does not say its length.
-const FIRST_CAPACITY: usize = 8;
+/// Quantities are mostly of these: CPU, memory, and what else there is.
+const FIRST_CAPACITY: usize = 4;
+/// Most objects have no more labels than this.
+const FEW_PAIRS: usize = 8;
 
 // === impl Option ===
 
@@ -239,7 +243,7 @@ fn take_pair<V: Wire>(pairs: &mut Vec<(Istr, V)>, entry: Value<'_, '_>) -> Resul
 }
 
 impl Wire for StringMap {
-    type Building<'a> = Vec<(&'a str, &'a str)>;
+    type Building<'a> = Few<(&'a str, &'a str), FEW_PAIRS>;
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Texts;
         impl<'de> de::Visitor<'de> for Texts {
@@ -248,13 +252,13 @@ impl Wire for StringMap {
                 f.write_str("a map of strings")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StringMap, A::Error> {
-                let mut pairs = Vec::with_capacity(FIRST_CAPACITY);
+                let mut pairs = Few::<_, FEW_PAIRS>::default();
                 while let Some(key) = map.next_key::<Text<'de>>()? {
                     let value = map.next_value::<Option<Text<'de>>>();
                     let value = value.map_err(|problem| in_field(key.as_ref(), &problem))?.unwrap_or_default();
                     pairs.push((key, value));
                 }
-                Ok(StringMap::from_texts(pairs))
+                Ok(StringMap::from_texts(pairs.as_mut_slice()))
             }
         }
         deserializer.deserialize_map(Texts)
@@ -269,14 +273,11 @@ impl Wire for StringMap {
                 _ => part.skip()?,
             }
         }
-        if building.is_empty() {
-            building.reserve(FIRST_CAPACITY);
-        }
         building.push(pair);
         Ok(())
     }
-    fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
-        Ok(Self::from_texts(building))
+    fn finish(mut building: Self::Building<'_>) -> Result<Self, Fault> {
+        Ok(Self::from_texts(building.as_mut_slice()))
     }
 }
 

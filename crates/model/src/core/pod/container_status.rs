@@ -14,7 +14,7 @@ use crate::memo::Memo;
 use crate::shared::{SharedList, pooled};
 use crate::split::{Encoding, GatheredError, Scratch, Split, decode_gathered, split_json, split_protobuf};
 use crate::view;
-use crate::wire::{Adapt, Fault, IsSet, Parts, Quantities, Slice, Value, Wire, at_index};
+use crate::wire::{Adapt, Fault, Few, IsSet, Parts, Quantities, Slice, Value, Wire, at_index};
 
 /// How a container is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -106,7 +106,10 @@ view! {
 // === impl ReadStatuses ===
 
 /// What is gathered of some statuses: the own part of each, and where the shared part ends.
-type Gathered = Vec<(ContainerState, usize)>;
+type Gathered = Few<(ContainerState, usize), USUAL_CONTAINERS>;
+
+/// Most pods have no more containers than this.
+const USUAL_CONTAINERS: usize = 4;
 
 impl ReadStatuses {
     fn of_gathered(gathered: &Gathered, scratch: &mut Scratch, encoding: Encoding) -> Result<Self, GatheredError> {
@@ -114,7 +117,7 @@ impl ReadStatuses {
         let length = body.len();
         let make = |body: &[u8]| {
             let mut start = 0;
-            let statuses = gathered.iter().enumerate().map(|(index, &(state, end))| {
+            let statuses = gathered.as_slice().iter().enumerate().map(|(index, &(state, end))| {
                 let gathered = decode_gathered(encoding, &body[std::mem::replace(&mut start, end)..end]);
                 let SharedStatusFields { name, restart_count, allocated_resources, resources } =
                     gathered.map_err(|error| error.in_element(index))?;
@@ -123,10 +126,10 @@ impl ReadStatuses {
             Ok(SharedList::new(statuses.collect::<Result<_, GatheredError>>()?))
         };
         // What has ended has ended at a time of its own: nothing to remember.
-        if gathered.iter().any(|(state, _)| matches!(state, ContainerState::Terminated { .. })) {
+        if gathered.as_slice().iter().any(|(state, _)| matches!(state, ContainerState::Terminated { .. })) {
             return make(body).map(Self);
         }
-        for (state, end) in gathered {
+        for (state, end) in gathered.as_slice() {
             body.push(match state {
                 ContainerState::Unset | ContainerState::Terminated { .. } => 0,
                 ContainerState::Waiting => 1,
@@ -140,23 +143,23 @@ impl ReadStatuses {
 }
 
 impl Wire for ReadStatuses {
-    type Building<'a> = Vec<Slice<'a>>;
+    type Building<'a> = Few<Slice<'a>, USUAL_CONTAINERS>;
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Scratch::with(|scratch| {
             let gathered = deserializer.deserialize_seq(JsonStatuses(scratch))?;
             Self::of_gathered(&gathered, scratch, Encoding::Json).map_err(GatheredError::into_json)
         })
     }
-    fn take<'a>(building: &mut Vec<Slice<'a>>, value: Value<'_, 'a>) -> Result<(), Fault> {
+    fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
         building.push(value.slice()?);
         Ok(())
     }
-    fn finish(building: Vec<Slice<'_>>) -> Result<Self, Fault> {
-        let Some(&first) = building.first() else { return Ok(Self::default()) };
+    fn finish(building: Self::Building<'_>) -> Result<Self, Fault> {
+        let Some(&first) = building.as_slice().first() else { return Ok(Self::default()) };
         Scratch::with(|scratch| {
-            let mut gathered = Gathered::with_capacity(building.len());
-            for slice in building {
-                let own = split_protobuf::<StatusParts>(&Parts::from(slice), scratch)?;
+            let mut gathered = Gathered::default();
+            for slice in building.as_slice() {
+                let own = split_protobuf::<StatusParts>(&Parts::from(*slice), scratch)?;
                 gathered.push((own.state, scratch.groups[0].len()));
             }
             Self::of_gathered(&gathered, scratch, Encoding::Protobuf).map_err(|error| error.into_fault(&first.into()))
@@ -178,9 +181,10 @@ impl<'de> de::Visitor<'de> for JsonStatuses<'_> {
         f.write_str("a list")
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Gathered, A::Error> {
-        let mut gathered = Gathered::new();
-        while let Some(own) =
-            seq.next_element_seed(JsonStatus(self.0)).map_err(|problem| at_index(gathered.len(), &problem))?
+        let mut gathered = Gathered::default();
+        while let Some(own) = seq
+            .next_element_seed(JsonStatus(self.0))
+            .map_err(|problem| at_index(gathered.as_slice().len(), &problem))?
         {
             gathered.push((own.state, self.0.groups[0].len()));
         }

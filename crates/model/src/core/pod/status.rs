@@ -8,7 +8,7 @@ use steersman_base::{ConditionStatus, Istr, Time};
 use super::container_status::{ContainerStatus, ReadStatuses};
 use crate::shared::{SharedList, pooled};
 use crate::view;
-use crate::wire::{Adapt, Fault, Pick, Picked, Unique, Value, Wire, read_list};
+use crate::wire::{Adapt, Fault, Few, Pick, Picked, Unique, Value, Wire, read_list};
 
 /// What a pod is.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -238,16 +238,12 @@ const USUAL_CONDITIONS: usize = 5;
 /// Reads the conditions of a pod.
 #[derive(Default)]
 pub(super) struct ReadConditions {
-    shape: Vec<ConditionShape>,
-    times: Vec<i64>,
+    shape: Few<ConditionShape, USUAL_CONDITIONS>,
+    times: Few<i64, USUAL_CONDITIONS>,
 }
 
 impl ReadConditions {
     fn push(&mut self, read: ConditionFields) {
-        if self.shape.is_empty() {
-            self.shape.reserve_exact(USUAL_CONDITIONS);
-            self.times.reserve_exact(USUAL_CONDITIONS);
-        }
         self.shape.push(ConditionShape { type_: read.type_, status: read.status, reason: read.reason });
         self.times.push(read.last_transition_time.map_or(NEVER, Time::unix));
     }
@@ -269,7 +265,7 @@ impl Wire for ReadConditions {
 
 impl Adapt<PodConditions> for ReadConditions {
     fn adapt(self) -> PodConditions {
-        PodConditions { shape: SharedList::new(self.shape), times: self.times.into() }
+        PodConditions { shape: SharedList::of(self.shape.as_slice()), times: self.times.as_slice().into() }
     }
 }
 
