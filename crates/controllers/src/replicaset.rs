@@ -10,10 +10,11 @@
 //!
 //! Follows `pkg/controller/replicaset` of Kubernetes 1.37.1.
 
-use steersman_model::View;
+use steersman_informer::Change;
+use steersman_model::{Kind, View};
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
-use steersman_runtime::{BuildContext, Controller, Descriptor};
+use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 
 mod claim;
 mod map;
@@ -27,15 +28,23 @@ mod tests;
 pub use sync::Why;
 
 /// The controller's row.
-pub const DESCRIPTOR: Descriptor =
-    Descriptor { name: "replicaset-controller", aliases: &["replicaset"], workers: 5, build };
+pub const DESCRIPTOR: Descriptor = Descriptor {
+    name: "replicaset-controller",
+    aliases: &["replicaset"],
+    account: "replicaset-controller",
+    default: Enabled::Yes,
+    gates: &[],
+    needs: &[ReplicaSetView::RESOURCE, PodView::RESOURCE],
+    workers: Workers::flag("concurrent-replicaset-syncs", 5),
+    stage: Stage::Normal,
+    build,
+};
 
 /// How many pods one pass creates or deletes at most: upstream's figure, chosen to keep other ReplicaSets from starving.
 pub const BURST: usize = 500;
 
-fn build(cx: &BuildContext, workers: usize) -> Controller {
-    let mut builder = cx.controller::<ReplicaSetView>("replicaset");
-    let sets = builder.primary().clone();
+fn build(cx: &BuildContext, workers: usize) -> Build {
+    let sets = cx.informers.informer::<ReplicaSetView>();
     let pods = cx.informers.informer::<PodView>();
 
     let by_selector = sets.index(map::selector_keys);
@@ -43,16 +52,22 @@ fn build(cx: &BuildContext, workers: usize) -> Controller {
     let pods_by_owner = pods.index(map::owner_key);
 
     let lister = sets.lister();
-    builder.watch(&pods, move |change| {
+    let sets_of_pod = move |change: &Change<PodView>| {
         map::replica_sets_of(
             change,
             |key| lister.get(key).map(|set| set.meta().uid.clone()),
             |key| by_selector.get(key),
         )
-    });
-    builder.reconcile_with(
-        DESCRIPTOR.name,
-        workers,
-        sync::ReplicaSets { client: cx.client.clone(), sets: sets.lister(), by_deployment, pods_by_owner },
-    )
+    };
+    cx.controller_on(DESCRIPTOR.name, &sets)
+        .queue_name("replicaset")
+        .watch(&pods, sets_of_pod)
+        .workers(workers)
+        .reconcile_with(sync::ReplicaSets {
+            client: cx.client.clone(),
+            sets: sets.lister(),
+            by_deployment,
+            pods_by_owner,
+        });
+    Build::Enabled
 }

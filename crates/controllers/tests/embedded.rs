@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use steersman_controllers::replicaset;
+use steersman_runtime::decisions::{Fate, Filter};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
 #[path = "scenarios/replicaset.rs"]
@@ -25,6 +26,7 @@ embedded! {
     a_deleted_pod_is_replaced_and_status_follows with &[replicaset::DESCRIPTOR],
     scaling_down_deletes_the_surplus_and_keeps_the_ready_ones with &[replicaset::DESCRIPTOR],
     an_orphan_is_adopted_and_a_stranger_is_released with &[replicaset::DESCRIPTOR],
+    events_tell_which_pods_were_created_and_deleted with &[replicaset::DESCRIPTOR],
 }
 
 #[tokio::test(start_paused = true)]
@@ -39,7 +41,8 @@ async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
         cluster.settle().await?;
         cluster.pods_of(&web).until_count(3).await?;
         cluster.expect_quiet(Duration::from_secs(600)).await?;
-        let creates = cluster.last_writes().iter().filter(|write| write.verb == Verb::Create).count();
+        let creates =
+            cluster.last_writes().iter().filter(|write| write.verb == Verb::Create && write.resource == "pods").count();
         assert_eq!(creates, 3, "reply {lost} was lost, and no pod was asked for twice: {:?}", cluster.last_writes());
         cluster.stop().await?;
     }
@@ -54,9 +57,35 @@ async fn a_lagging_cache_never_makes_a_second_pod() -> Result<(), Failure> {
     let web = cluster.create(objects::replica_set("web", 3)).await?;
     cluster.settle().await?;
     cluster.pods_of(&web).until_count(3).await?;
-    let creates = cluster.last_writes().iter().filter(|write| write.verb == Verb::Create).count();
+    let creates =
+        cluster.last_writes().iter().filter(|write| write.verb == Verb::Create && write.resource == "pods").count();
     assert_eq!(creates, 3, "{:?}", cluster.last_writes());
     cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespace_in_none() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).start().await?;
+    cluster.faults().on(Verb::Create, "pods").next(1).refuse(http::StatusCode::FORBIDDEN);
+    cluster.create(objects::replica_set("web", 1)).await?;
+    cluster.settle().await?;
+    let told = replicaset_scenarios::events_of(&cluster, "web").await?;
+    let failed = ("Warning", "FailedCreate", "Error creating: refused with 403 Forbidden, on purpose");
+    let told: Vec<_> =
+        told.iter().map(|(type_, reason, text)| (type_.as_str(), reason.as_str(), text.as_str())).collect();
+    assert_eq!(told[0], failed, "{told:?}");
+    assert_eq!((told.len(), told[1].1), (2, "SuccessfulCreate"), "{told:?}");
+
+    let namespaces = kube::Api::<k8s_openapi::api::core::v1::Namespace>::all(cluster.client());
+    namespaces.delete(cluster.namespace(), &kube::api::DeleteParams::default()).await?;
+    let patch = serde_json::json!({ "spec": { "replicas": 3 } });
+    let sets = cluster.api::<k8s_openapi::api::apps::v1::ReplicaSet>();
+    sets.patch("web", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(patch)).await?;
+    cluster.settle().await?;
+    let creates = cluster.last_writes().iter().filter(|write| write.resource == "pods").count();
+    assert!(creates > 2, "it was tried: {:?}", cluster.last_writes());
+    assert_eq!(replicaset_scenarios::events_of(&cluster, "web").await?.len(), 2, "nobody is told again");
+    Ok(())
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,5 +109,42 @@ async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Fa
     cluster.pods_of(&web).until_count(3).await?;
     let set = cluster.api::<k8s_openapi::api::apps::v1::ReplicaSet>().get("web").await?;
     assert_eq!(set.status.and_then(|status| status.conditions).unwrap_or_default(), [], "it is over");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_shadow_mode_nothing_is_written_and_the_log_tells_what_would_have_been() -> Result<(), Failure> {
+    let shadow = TestCluster::builder().manager_options(|options| options.shadow = true);
+    let cluster = shadow.controllers(&[replicaset::DESCRIPTOR]).start().await?;
+    cluster.create(objects::replica_set("web", 2)).await?;
+    cluster.settle().await?;
+    assert!(cluster.last_writes().is_empty(), "{:?}", cluster.last_writes());
+    let entries = cluster.manager().decisions().entries(&Filter::default());
+    let told: Vec<String> = entries[0].decisions.iter().map(ToString::to_string).collect();
+    let pod = format!("{}/web-?????", cluster.namespace());
+    let create = format!("TooFew: 0 of 2 pods are active → create pods {pod}: not sent (shadow mode)");
+    assert_eq!(told[..2], [create.clone(), create], "{}", entries[0]);
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).start().await?;
+    let web = cluster.create(objects::replica_set("web", 1)).await?;
+    let pod = cluster.pods_of(&web).until_count(1).await?.remove(0).metadata.name.unwrap_or_default();
+    cluster.settle().await?;
+    let log = cluster.manager().decisions().clone();
+    let before = log.entries(&Filter::default()).len();
+    cluster.delete::<k8s_openapi::api::core::v1::Pod>(&pod).await?;
+    cluster.settle().await?;
+    let key = steersman_base::ObjectKey::new(cluster.namespace(), "web");
+    let entries = log.for_key(replicaset::DESCRIPTOR.name, &key);
+    let entry = &entries[before];
+    assert_eq!(&*entry.trigger, format!("Pod {}/{pod} deleted", cluster.namespace()), "{entry}");
+    assert_eq!(entry.decisions[0].rule, "TooFew", "{entry}");
+    assert!(matches!(entry.decisions[0].fate, Fate::Written(_)), "{entry}");
+    let passes = entries.len();
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    assert_eq!(log.for_key(replicaset::DESCRIPTOR.name, &key).len(), passes, "passes that do nothing leave no trace");
     cluster.stop().await
 }

@@ -21,4 +21,5 @@ on_the_rig! {
     a_deleted_pod_is_replaced_and_status_follows with &[replicaset::DESCRIPTOR],
     scaling_down_deletes_the_surplus_and_keeps_the_ready_ones with &[replicaset::DESCRIPTOR],
     an_orphan_is_adopted_and_a_stranger_is_released with &[replicaset::DESCRIPTOR],
+    events_tell_which_pods_were_created_and_deleted with &[replicaset::DESCRIPTOR],
 }

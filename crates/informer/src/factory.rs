@@ -33,6 +33,7 @@ pub use self::meta::MetaInformer;
 use self::slot::{AnySlot, Slot};
 use crate::informer::{InformerState, SharedInformer};
 use crate::metrics::Metrics;
+use crate::reachability::Reachability;
 use crate::reflector::{ReflectorOptions, ReflectorState};
 use crate::store::Ledger;
 use crate::target::{Scope, Target};
@@ -82,6 +83,7 @@ struct Shared {
     options: FactoryOptions,
     declared: Mutex<Declared>,
     stop: CancellationToken,
+    reachability: Reachability,
     /// Ends everything when the last clone of the factory goes.
     _end: DropGuard,
 }
@@ -119,10 +121,12 @@ impl InformerFactory {
 
     /// As [`new`](InformerFactory::new), with options.
     #[must_use]
-    pub fn with_options(client: Client, options: FactoryOptions) -> Self {
+    pub fn with_options(client: Client, mut options: FactoryOptions) -> Self {
         let stop = CancellationToken::new();
         let end = stop.clone().drop_guard();
-        Self(Arc::new(Shared { client, options, declared: Mutex::default(), stop, _end: end }))
+        let reachability = Reachability::new(client.clone(), stop.clone());
+        options.reflector.reachability.get_or_insert_with(|| reachability.clone());
+        Self(Arc::new(Shared { client, options, declared: Mutex::default(), stop, reachability, _end: end }))
     }
 
     /// The informer of a kind, over all namespaces that the factory looks into.
@@ -142,6 +146,27 @@ impl InformerFactory {
     pub fn informer_for<V: View>(&self, resource: Resource, scope: Scope) -> SharedInformer<V> {
         let target = self.0.within(Target { resource, scope });
         self.0.slot::<V>(&mut self.0.declared.lock(), target)
+    }
+
+    /// The informer of a resource and view, if somebody declared one: for who may not declare.
+    #[must_use]
+    pub fn existing<V: View>(&self, resource: &Resource, scope: Scope) -> Option<SharedInformer<V>> {
+        let key = SlotKey::of::<V>(self.0.within(Target { resource: resource.clone(), scope }));
+        let declared = self.0.declared.lock();
+        let slot = declared.informers.get(&key)?.as_any().downcast_ref::<Slot<V>>()?;
+        Some(slot.informer().clone())
+    }
+
+    /// Whether [`start`](InformerFactory::start) was called.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        self.0.declared.lock().started
+    }
+
+    /// The one namespace that it looks into, if it is one.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&Istr> {
+        self.0.options.namespace.as_ref()
     }
 
     /// The informer of a type of `k8s-openapi`, or one that derives `kube::CustomResource`.
@@ -227,12 +252,16 @@ impl InformerFactory {
     /// The stores that show every object of a resource, for a consistency book.
     #[must_use]
     pub fn ledgers(&self, resource: &Resource) -> Vec<Arc<dyn Ledger>> {
+        let everything = self.0.within(Target::all(resource.clone()));
         let declared = self.0.declared.lock();
-        let unfiltered = declared
-            .informers
-            .iter()
-            .filter(|(key, _)| key.target.resource == *resource && key.target.scope.is_everything());
+        let unfiltered = declared.informers.iter().filter(|(key, _)| key.target == everything);
         unfiltered.map(|(_, slot)| slot.ledger()).collect()
+    }
+
+    /// Whether the server can be reached.
+    #[must_use]
+    pub fn reachability(&self) -> &Reachability {
+        &self.0.reachability
     }
 
     /// The version of a resource now, as a consistent list of one item tells it.
@@ -265,12 +294,7 @@ impl fmt::Debug for InformerFactory {
 
 impl Shared {
     fn slot<V: View>(&self, declared: &mut Declared, target: Target) -> SharedInformer<V> {
-        let key = SlotKey {
-            target: target.clone(),
-            projection: V::PROJECTION,
-            view: std::any::type_name::<V>(),
-            id: TypeId::of::<V>(),
-        };
+        let key = SlotKey::of::<V>(target.clone());
         if let Some(slot) = declared.informers.get(&key)
             && let Some(slot) = slot.as_any().downcast_ref::<Slot<V>>()
         {
@@ -304,6 +328,14 @@ impl Shared {
             };
             source.bind(bound);
         }
+    }
+}
+
+// === impl SlotKey ===
+
+impl SlotKey {
+    fn of<V: View>(target: Target) -> Self {
+        Self { target, projection: V::PROJECTION, view: std::any::type_name::<V>(), id: TypeId::of::<V>() }
     }
 }
 

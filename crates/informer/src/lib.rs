@@ -30,6 +30,7 @@
 //! | [`consistency`] | read your own writes |
 //! | [`meta_source`] | any informer read as metadata |
 //! | [`typed`] | whole typed objects as views |
+//! | [`reachability`] | whether the server can be reached, and who hears when it is back |
 //! | [`reflector`] | list, watch, resume, back off |
 //! | [`wire`] | lists and watches as bytes |
 //! | [`sink`] | the seam between reflector and delta FIFO |
@@ -43,6 +44,7 @@ mod keyed_queue;
 pub mod lister;
 pub mod meta_source;
 pub mod metrics;
+pub mod reachability;
 pub mod reflector;
 pub mod sink;
 pub mod store;
@@ -58,6 +60,7 @@ pub use informer::{Change, SharedInformer, SubscribeOptions, Subscription};
 pub use lister::Lister;
 pub use meta_source::{MetaChange, MetaSource};
 pub use metrics::Metrics;
+pub use reachability::Reachability;
 pub use store::Index;
 pub use target::{Scope, Target};
 pub use typed::Typed;

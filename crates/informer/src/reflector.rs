@@ -45,6 +45,7 @@ use tokio_util::sync::CancellationToken;
 pub use failure::ProblemKind;
 pub use metrics::{ListKind, NoMetrics, ReflectorMetrics, WatchEnd};
 
+use crate::reachability::Reachability;
 use crate::sink::Sink;
 use crate::target::Target;
 
@@ -72,6 +73,8 @@ pub struct ReflectorOptions {
     pub watch_patience: Option<Duration>,
     /// Seed of all chance, so that a run can be repeated; `None` takes a random one.
     pub seed: Option<u64>,
+    /// Who knows when a server that was away is back; without, a back-off is sat out.
+    pub reachability: Option<Reachability>,
     /// Who counts.
     pub metrics: Arc<dyn ReflectorMetrics>,
 }
@@ -165,6 +168,7 @@ impl Default for ReflectorOptions {
             list_patience: LIST_PATIENCE,
             watch_patience: None,
             seed: None,
+            reachability: None,
             metrics: Arc::new(NoMetrics),
         }
     }

@@ -13,6 +13,7 @@
 //! Built from kube's `ConfigExt` layers, so users keep [`kube::Client`].
 
 mod lanes;
+mod limits;
 mod metrics;
 mod source;
 mod token;
@@ -27,6 +28,8 @@ use http::{Request, StatusCode, Uri};
 use kube::client::Body;
 use kube::{Client, Config};
 
+pub(crate) use limits::Bucket;
+pub use limits::Limits;
 pub use metrics::RestMetrics;
 
 /// What to connect to, and as whom.
@@ -42,6 +45,9 @@ pub struct Options {
     pub user_agent: Option<String>,
     /// Where requests are counted; nowhere, if nothing is said.
     pub metrics: Option<RestMetrics>,
+    /// How many requests are made at most; as many as wanted, if nothing is said. Each [client](Connection::client) has
+    /// its own share, so that a lease does not wait behind others.
+    pub limits: Option<Limits>,
 }
 
 /// Where an API server is and how to speak to it. Makes clients.
@@ -50,6 +56,7 @@ pub struct Connection {
     config: Config,
     origin: Origin,
     metrics: Option<RestMetrics>,
+    limits: Option<Limits>,
 }
 
 /// Where a configuration came from, as errors name it.
@@ -151,6 +158,14 @@ pub async fn connect(options: Options) -> Result<Client, ConnectError> {
     Connection::load(options).await?.client().await
 }
 
+/// The user agent that clients send, and what the caller adds to it.
+///
+/// # Errors
+/// What is added cannot be part of a header.
+pub fn user_agent(suffix: Option<&str>) -> Result<http::HeaderValue, ConnectError> {
+    transport::user_agent(suffix)
+}
+
 // === impl Connection ===
 
 impl Connection {
@@ -164,7 +179,7 @@ impl Connection {
             config.cluster_url = address(&server)?;
         }
         config.headers.push((http::header::USER_AGENT, transport::user_agent(options.user_agent.as_deref())?));
-        Ok(Self { config, origin, metrics: options.metrics })
+        Ok(Self { config, origin, metrics: options.metrics, limits: options.limits })
     }
 
     /// A client with connections of its own: whoever must not wait behind others, such as a lease, asks for another one.
@@ -172,7 +187,23 @@ impl Connection {
     /// # Errors
     /// Certificates, keys, tokens or a plug-in that do not work.
     pub async fn client(&self) -> Result<Client, ConnectError> {
-        transport::client(&self.config, &self.origin, self.metrics.clone()).await
+        transport::client(&self.config, &self.origin, self.metrics.clone(), self.limits).await
+    }
+
+    /// The same server, for clients whose requests name their sender themselves: see [`user_agent`].
+    #[must_use]
+    pub fn without_user_agent(&self) -> Self {
+        let mut bare = self.clone();
+        bare.config.headers.retain(|(name, _)| name != http::header::USER_AGENT);
+        bare
+    }
+
+    /// The same server, for clients whose requests bring their credentials themselves.
+    #[must_use]
+    pub fn without_credentials(&self) -> Self {
+        let mut bare = self.clone();
+        bare.config.auth_info = kube::config::AuthInfo::default();
+        bare
     }
 
     /// Asks the server for its version, to see whether it is there and knows us.

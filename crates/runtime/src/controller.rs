@@ -1,132 +1,97 @@
 //! A controller: what it watches, how it decides, and the one worker loop that runs it.
 //!
-//! 1. Nothing runs before [`Controller::run`]: building a controller declares informers, indexes and handlers.
+//! 1. Nothing runs before the manager does: building a controller declares informers, indexes and handlers.
 //! 2. One key is reconciled by one worker at a time; different keys in any order.
-//! 3. Workers start when the caches are filled *and* the handlers have seen all of what filled them.
+//! 3. Workers start when the caches are filled *and* the handlers have seen all of what filled them; and, where a lease
+//!    is asked for, when this process leads and its caches show at least what a list made after the election shows.
 //! 4. A key whose owner's writes the caches do not show yet is parked, and woken by the store.
-//! 5. A reconcile that fails or panics costs its own key a back-off, and no other key anything.
+//! 5. A reconcile that fails, hangs beyond its time or panics costs its own key a back-off, and no other key anything.
+//!
+//! | a reconcile answers | what becomes of its key |
+//! |---|---|
+//! | [`Action::Done`] | its failures are forgotten |
+//! | [`Action::Again`] | it is looked at again, rate-limited |
+//! | [`Action::After`] | its failures are forgotten; it is looked at again then |
+//! | an error | it is retried, rate-limited; given up after [`Builder::give_up_after`] |
+//! | a [terminal](Error::terminal) error | it is left until it changes |
+//! | a panic, or nothing in [time](Builder::timeout) | as an error |
 
-use std::panic::AssertUnwindSafe;
+mod builder;
+mod context;
+mod process;
+
+use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use futures::FutureExt;
 use futures::future::join_all;
-use steersman_base::{Clock, ObjectKey, Uid};
-use steersman_informer::consistency::{Book, Verdict};
-use steersman_informer::{Change, InformerFactory, SharedInformer, Subscription};
-use steersman_model::{Kind, View};
-use steersman_workqueue::{Held, Priority, PrometheusMetrics, Queue, QueueOptions, Shutdown};
+use parking_lot::Mutex;
+use steersman_base::{ObjectKey, Resource, Uid};
+use steersman_informer::Reachability;
+use steersman_informer::consistency::Book;
+use steersman_workqueue::{Priority, Queue, Shutdown};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use tracing::Instrument;
 
+pub use builder::Builder;
+pub use context::BuildContext;
+pub(crate) use context::TypeMap;
+
+use crate::decisions::Log;
+use crate::event::Trigger;
+use crate::manager::Barriers;
+use crate::metrics::Activity;
 use crate::reconcile::DynReconciler;
-use crate::{Action, Context, Error, Freshness, Reconciler, Writer};
+use crate::source::{Connected, Feed, Source, TaskSource, Watching};
+use crate::{Context, lease::Leadership};
 
-/// What controllers are built with.
+/// A controller that was built: a handle to it. Cheap to clone.
 #[derive(Clone)]
-pub struct BuildContext {
-    /// For live reads.
-    pub client: kube::Client,
-    /// Where informers are declared.
-    pub informers: InformerFactory,
-    /// The only way to write.
-    pub writer: Writer,
-    /// What was written and is not seen yet.
-    pub book: Book,
-    /// The only way to know the time.
-    pub clock: Clock,
-    /// Where queues count.
-    pub(crate) queue_metrics: Option<PrometheusMetrics>,
+pub struct Controller(Arc<Shared>);
+
+struct Shared {
+    name: &'static str,
+    workers: usize,
+    feed: Feed,
+    connected: Mutex<Sources>,
+    /// Keys whose last pass could not reach the server: they are looked at as soon as it is back.
+    unreached: Mutex<BTreeSet<ObjectKey>>,
+    informers: steersman_informer::InformerFactory,
 }
 
-/// A controller under construction: its main kind, and what else it watches.
-pub struct Builder<V: View> {
-    cx: BuildContext,
-    primary: SharedInformer<V>,
-    queue: Queue<ObjectKey>,
-    subscriptions: Vec<Subscription>,
+#[derive(Default)]
+struct Sources {
+    watching: Vec<Watching>,
+    /// Those that wait for the controller to start.
+    tasks: Vec<TaskSource>,
+    /// Set while the controller runs: later sources begin at once.
+    running: Option<CancellationToken>,
+}
+
+/// What runs a controller: its handle, and what only the workers need.
+pub(crate) struct Engine {
+    controller: Controller,
+    context: Context,
+    policy: Policy,
+    activity: Activity,
+    leadership: Leadership,
+    owner: OwnerOf,
+    reconciler: Box<dyn DynReconciler>,
+    book: Book,
+    decisions: Log,
+    reachability: Reachability,
+}
+
+/// How outcomes are dealt with.
+#[derive(Clone, Copy, Debug, Default)]
+struct Policy {
+    retries_max: Option<u32>,
+    timeout: Option<Duration>,
 }
 
 /// Tells the uid of the main object with a key, if there is one.
 type OwnerOf = Box<dyn Fn(&ObjectKey) -> Option<Uid> + Send + Sync>;
-
-/// A controller that is ready to run.
-pub struct Controller {
-    name: &'static str,
-    workers: usize,
-    retries_max: Option<u32>,
-    queue: Queue<ObjectKey>,
-    subscriptions: Vec<Subscription>,
-    context: Context,
-    book: Book,
-    owner: OwnerOf,
-    reconciler: Box<dyn DynReconciler>,
-}
-
-// === impl Builder ===
-
-impl BuildContext {
-    /// Begins a controller of objects of kind `V`: each change of such an object puts its key into the queue.
-    #[must_use]
-    pub fn controller<V: Kind>(&self, queue_name: &'static str) -> Builder<V> {
-        let primary = self.informers.informer::<V>();
-        let mut options = QueueOptions::default();
-        if let Some(metrics) = &self.queue_metrics {
-            options.metrics = Arc::new(metrics.clone());
-        }
-        let queue = Queue::new(queue_name, options);
-        let mut builder = Builder { cx: self.clone(), primary: primary.clone(), queue, subscriptions: Vec::new() };
-        builder.watch(&primary, |change| vec![change.key()]);
-        builder
-    }
-}
-
-impl<V: View> Builder<V> {
-    /// Lets changes of other objects put keys of main objects into the queue.
-    pub fn watch<W: View>(
-        &mut self,
-        informer: &SharedInformer<W>,
-        keys: impl Fn(&Change<W>) -> Vec<ObjectKey> + Send + 'static,
-    ) {
-        let queue = self.queue.clone();
-        self.subscriptions.push(informer.subscribe(move |change| queue.add_all(&keys(change), priority(change))));
-    }
-
-    /// The informer of the main kind.
-    #[must_use]
-    pub fn primary(&self) -> &SharedInformer<V> {
-        &self.primary
-    }
-
-    /// The controller's queue, for handlers of one's own.
-    #[must_use]
-    pub fn queue(&self) -> &Queue<ObjectKey> {
-        &self.queue
-    }
-
-    /// The controller, ready to run.
-    #[must_use]
-    pub fn reconcile_with(self, name: &'static str, workers: usize, reconciler: impl Reconciler) -> Controller {
-        let objects = self.primary.lister();
-        Controller {
-            name,
-            workers,
-            retries_max: None,
-            queue: self.queue,
-            subscriptions: self.subscriptions,
-            context: Context { writer: self.cx.writer, clock: self.cx.clock, freshness: Freshness::CaughtUp },
-            book: self.cx.book,
-            owner: Box::new(move |key| objects.get(key).map(|object| object.meta().uid.clone())),
-            reconciler: Box::new(reconciler),
-        }
-    }
-}
-
-/// What a cache is filled with at the start, and what is only looked at again, waits behind what happens now.
-fn priority<W: View>(change: &Change<W>) -> Priority {
-    if change.is_initial() || change.is_resync() { Priority::Background } else { Priority::Live }
-}
 
 // === impl Controller ===
 
@@ -134,85 +99,154 @@ impl Controller {
     /// The controller's name.
     #[must_use]
     pub fn name(&self) -> &'static str {
-        self.name
+        self.0.name
     }
 
     /// The controller's queue.
     #[must_use]
     pub fn queue(&self) -> &Queue<ObjectKey> {
-        &self.queue
+        self.0.feed.queue()
     }
 
-    /// Gives a key up after this many failures in a row, until it changes; without this, retries go on.
+    /// How many keys it works on at once.
     #[must_use]
-    pub fn give_up_after(mut self, retries: u32) -> Self {
-        self.retries_max = Some(retries);
-        self
+    pub fn workers(&self) -> usize {
+        self.0.workers
     }
 
-    /// Runs the controller's workers until `stop`; reconciles in flight then finish, what waits is left.
-    pub async fn run(self, stop: CancellationToken) {
-        let controller = Arc::new(self);
-        tokio::select! {
-            biased;
-            () = stop.cancelled() => return,
-            _ = join_all(controller.subscriptions.iter().map(Subscription::synced)) => {}
-        }
-        tracing::info!(controller = controller.name, workers = controller.workers, "starting workers");
-        let mut workers = JoinSet::new();
-        for _ in 0..controller.workers {
-            workers.spawn(Arc::clone(&controller).work());
-        }
-        stop.cancelled().await;
-        controller.queue.shutdown(Shutdown::Drop).await;
-        while workers.join_next().await.is_some() {}
-        tracing::info!(controller = controller.name, "stopped");
+    /// Looks at a key now, whatever happened or did not.
+    pub fn trigger(&self, key: ObjectKey) {
+        self.0.feed.trigger(key);
     }
 
-    async fn work(self: Arc<Self>) {
-        while let Some(item) = self.queue.next().await {
-            self.process(item).await;
+    /// Adds a source; also while the controller runs.
+    pub fn watch(&self, source: impl Into<Source>) {
+        let connected = source.into().connect(&self.0.feed);
+        let mut sources = self.0.connected.lock();
+        match (connected, sources.running.clone()) {
+            (Connected::Watching(watching), running) => {
+                sources.watching.push(watching);
+                if running.is_some() {
+                    self.0.informers.start();
+                }
+            }
+            (Connected::Task(task), None) => sources.tasks.push(task),
+            (Connected::Task(task), Some(stop)) => drop(tokio::spawn(task(self.0.feed.clone(), stop))),
         }
     }
 
-    async fn process(&self, item: Held<ObjectKey>) {
-        let mut context = self.context.clone();
-        if let Some(owner) = (self.owner)(item.key()) {
-            let (queue, key) = (self.queue.clone(), item.key().clone());
-            match self.book.check(&owner, move || queue.add(key.clone(), Priority::Live)) {
-                Verdict::Clear => {}
-                Verdict::Parked => return item.park(),
-                Verdict::LiveRead => context.freshness = Freshness::ReadLive,
-            }
+    /// Whether every source has told the state it began with.
+    #[must_use]
+    pub fn has_synced(&self) -> bool {
+        self.0.connected.lock().watching.iter().all(|watching| watching.subscription.has_synced())
+    }
+
+    /// The resources it watches.
+    #[must_use]
+    pub fn watches(&self) -> Vec<Resource> {
+        let sources = self.0.connected.lock();
+        sources.watching.iter().map(|watching| watching.target.resource.clone()).collect()
+    }
+
+    /// What it watches and has not seen the whole of yet.
+    #[must_use]
+    pub fn waits_for(&self) -> Vec<String> {
+        let sources = self.0.connected.lock();
+        let missing = sources.watching.iter().filter(|watching| !watching.subscription.has_synced());
+        missing.map(|watching| watching.target.to_string()).collect()
+    }
+
+    /// The server is back: who could not reach it need not sit out a back-off that grew while it was away.
+    pub(crate) fn retry_unreached(&self) {
+        let keys: Vec<_> = std::mem::take(&mut *self.0.unreached.lock()).into_iter().collect();
+        self.0.feed.add_all(&keys, Priority::Background);
+    }
+
+    fn note_reached(&self, key: &ObjectKey, reached: bool) {
+        let mut unreached = self.0.unreached.lock();
+        if reached {
+            unreached.remove(key);
+        } else {
+            unreached.insert(key.clone());
         }
-        let span = tracing::info_span!("reconcile", controller = self.name, key = %item.key());
-        let outcome = AssertUnwindSafe(self.reconciler.reconcile(&context, item.key()))
-            .catch_unwind()
-            .instrument(span.clone())
-            .await
-            .unwrap_or_else(|panic| Err(Error::message(format!("panicked: {}", panic_text(&*panic)))));
-        let _entered = span.enter();
-        match outcome {
-            Ok(Action::Done) => item.done(),
-            Ok(Action::Again) => item.again(),
-            Ok(Action::After(wait)) => item.again_after(wait),
-            Err(error) if error.is_terminal() => {
-                tracing::error!(%error, "giving up until the object changes");
-                item.give_up();
+    }
+
+    pub(crate) fn triggered_by(&self, key: &ObjectKey) -> Trigger {
+        self.0.feed.triggered_by(key)
+    }
+
+    /// Starts the sources that are tasks, and waits until the others have told the state they began with.
+    async fn sources_synced(&self, stop: &CancellationToken) {
+        let progress: Vec<_> = {
+            let mut sources = self.0.connected.lock();
+            sources.running = Some(stop.clone());
+            for task in std::mem::take(&mut sources.tasks) {
+                tokio::spawn(task(self.0.feed.clone(), stop.clone()));
             }
-            Err(error) if self.retries_max.is_some_and(|max| item.failures() >= max) => {
-                tracing::error!(%error, retries = item.failures(), "giving up until the object changes");
-                item.give_up();
-            }
-            Err(error) => {
-                tracing::warn!(%error, failures = item.failures() + 1, "retrying");
-                item.retry();
-            }
-        }
+            sources.watching.iter().map(|watching| watching.subscription.synced()).collect()
+        };
+        join_all(progress).await;
+    }
+
+    /// Waits until every cache shows at least what the server has now.
+    async fn sources_caught_up(&self, barriers: &Barriers) {
+        let caches: Vec<_> = {
+            let sources = self.0.connected.lock();
+            let watching = sources.watching.iter();
+            watching.map(|watching| (watching.target.clone(), Arc::clone(&watching.store))).collect()
+        };
+        join_all(caches.iter().map(|(target, cache)| barriers.caught_up(target, &**cache))).await;
     }
 }
 
-fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
+impl fmt::Debug for Controller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("name", &self.0.name).finish_non_exhaustive()
+    }
+}
+
+// === impl Engine ===
+
+impl Engine {
+    pub(crate) fn controller(&self) -> &Controller {
+        &self.controller
+    }
+
+    /// Whether it works only while this process leads.
+    pub(crate) fn needs_leadership(&self) -> bool {
+        !self.leadership.is_always()
+    }
+
+    /// Runs the controller until `stop`; reconciles in flight then finish, what waits is left.
+    pub(crate) async fn run(self, barriers: Barriers, stop: CancellationToken) {
+        let controller = self.controller.clone();
+        if stop.run_until_cancelled(self.ready(&barriers, &stop)).await.is_none() {
+            return;
+        }
+        tracing::info!(controller = controller.name(), workers = controller.workers(), "starting workers");
+        controller.queue().open();
+        let engine = Arc::new(self);
+        let mut workers = JoinSet::new();
+        for _ in 0..controller.workers() {
+            workers.spawn(Arc::clone(&engine).work());
+        }
+        stop.cancelled().await;
+        controller.queue().shutdown(Shutdown::Drop).await;
+        while workers.join_next().await.is_some() {}
+        tracing::info!(controller = controller.name(), "stopped");
+    }
+
+    async fn ready(&self, barriers: &Barriers, stop: &CancellationToken) {
+        self.controller.sources_synced(stop).await;
+        if self.needs_leadership() {
+            self.leadership.acquired().await;
+            self.controller.sources_caught_up(barriers).await;
+        }
+    }
+
+    async fn work(self: Arc<Self>) {
+        while let Some(item) = self.controller.queue().next().await {
+            self.process(item).await;
+        }
+    }
 }

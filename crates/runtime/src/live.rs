@@ -86,12 +86,19 @@ pub async fn get_meta(
 /// # Errors
 /// See [`WireError`]; also if objects change so fast that the list expires between two pages.
 pub async fn list<V: Kind>(client: &kube::Client, scope: Scope) -> Result<Vec<Arc<V>>, WireError> {
-    let target = Target { resource: V::RESOURCE, scope };
+    list_of::<V>(client, &Target { resource: V::RESOURCE, scope }).await
+}
+
+/// As [`list`], of a resource that is told at run time.
+///
+/// # Errors
+/// See [`list`].
+pub async fn list_of<V: View>(client: &kube::Client, target: &Target) -> Result<Vec<Arc<V>>, WireError> {
     let mut objects = Vec::new();
     let mut continue_token = String::new();
     loop {
         let query = ListQuery { limit: Some(PAGE), continue_token: &continue_token };
-        let request = wire::list_request(&target, query, Accept::of::<V>())?;
+        let request = wire::list_request(target, query, Accept::of::<V>())?;
         let mut answer = wire::send(client, request, PATIENCE).await?;
         let mut decoder = ListDecoder::new(answer.format, Expected::new(&target.resource, V::PROJECTION));
         while let Some(chunk) = answer.chunk(PATIENCE).await? {

@@ -1,55 +1,136 @@
-//! What a process with controllers shares: one client, one set of informers, one writer; and the order in which it starts.
+//! What a process with controllers shares: one client, one set of informers, one writer; and the order in which it runs.
 //!
 //! 1. All controllers are built before anything runs, so that every need for a cache is known when the caches start.
-//! 2. Then the informers start; each controller's workers start when its own caches are filled, so that a resource that
-//!    cannot be read stalls nobody who does not need it.
-//! 3. On the signal to stop, reconciles in flight finish, then the informers stop.
-//! 4. Nothing is global: several managers live in one process, each with caches and metrics of its own.
+//!    What is added later starts at once.
+//! 2. Groups start in order: [servers](Group::Servers), [caches](Group::Caches), [others](Group::Others), then
+//!    [those that need leadership](Group::Leading). A controller's workers start when its own caches are filled, so that a
+//!    resource that cannot be read stalls nobody who does not need it.
+//! 3. Whatever fails stops the manager, with its error; so does a lost lease.
+//! 4. On the signal to stop, groups end in reverse order: reconciles in flight finish, the lease is given back, caches
+//!    and servers go last; all within [`ManagerOptions::shutdown_within`].
+//! 5. Nothing is global: several managers live in one process, each with caches and metrics of its own.
 
+mod barrier;
+mod inspection;
+mod observe;
+mod run;
+mod runnable;
+
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
+use kube::core::Resource as Named;
+use parking_lot::Mutex;
 use prometheus::Registry;
-use steersman_base::{Clock, Istr, ObjectKey};
+use serde::de::DeserializeOwned;
+use steersman_base::{Clock, Istr, Resource};
 use steersman_informer::consistency::Book;
-use steersman_informer::{FactoryOptions, InformerFactory, Metrics};
-use steersman_workqueue::{PrometheusMetrics, Queue};
-use tokio_util::sync::CancellationToken;
+use steersman_informer::{FactoryOptions, InformerFactory, Lister, Metrics, Scope, Typed};
+use steersman_workqueue::PrometheusMetrics;
+use tokio::sync::Notify;
 
-use crate::{BuildContext, Controller, Descriptor, Writer};
+pub(crate) use barrier::Barriers;
+pub use inspection::Inspection;
+pub use run::ManagerError;
+pub use runnable::{Group, Runnable, runnable};
 
-/// Controllers that share caches and a client.
-pub struct Manager {
-    cx: BuildContext,
+use crate::admin::Admin;
+use crate::client::{CachedClient, ClientOptions};
+use crate::controller::{Builder, Controller, Engine, TypeMap};
+use crate::decisions::Log;
+use crate::descriptor::Build;
+use crate::events::{About, Broadcaster, EventOptions, Recorder};
+use crate::health::Health;
+use crate::lease::{Elector, Leadership, LeaseMetrics, LeaseOptions, LeaseOptionsError, Transition};
+use crate::mapper::RestMapper;
+use crate::metrics::Exposition;
+use crate::{BuildContext, Descriptor, Writer};
+use observe::Observed;
+use runnable::Part;
+
+/// Controllers that share caches and a client. Cheap to clone; clones are the same manager.
+#[derive(Clone)]
+pub struct Manager(Arc<Shared>);
+
+struct Shared {
+    client: kube::Client,
+    cached: CachedClient,
+    mapper: RestMapper,
+    informers: InformerFactory,
+    writer: Writer,
+    book: Book,
+    clock: Clock,
+    events: Recorder,
+    decisions: Log,
+    leadership: Leadership,
+    metrics: Option<Registry>,
+    queue_metrics: Option<PrometheusMetrics>,
+    observed: Observed,
+    options: TypeMap,
+    shutdown_within: Duration,
+    state: Mutex<State>,
+    /// Told when something is added while the manager runs.
+    added: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// What waits to be started.
+    parts: Vec<Part>,
     controllers: Vec<Controller>,
+    /// Taken by [`Manager::run`].
+    machinery: Option<Machinery>,
+}
+
+/// What runs beside the parts.
+struct Machinery {
+    elector: Option<Elector>,
+    broadcaster: Broadcaster,
 }
 
 /// How a manager works.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone)]
 pub struct ManagerOptions {
     /// Where time comes from.
     pub clock: Clock,
     /// The one namespace its controllers see and work in; all of them, if none is named.
     pub namespace: Option<Istr>,
-    /// Where queues and informers count; nowhere, if nothing is said.
+    /// Where queues, informers and reconciles count; nowhere, if nothing is said.
     pub metrics: Option<Registry>,
-}
-
-/// What a manager's controllers are doing.
-#[derive(Clone, Debug)]
-pub struct Inspection {
-    queues: Vec<Queue<ObjectKey>>,
-    informers: InformerFactory,
-    book: Book,
+    /// The lease that must be held to work; none: this process always leads.
+    pub lease: Option<LeaseOptions>,
+    /// The client that renews the lease, with connections of its own so that it never waits behind others.
+    pub lease_client: Option<kube::Client>,
+    /// How long the orderly end may take.
+    pub shutdown_within: Duration,
+    /// Decide everything and write nothing; the decision log tells what would have been written.
+    pub shadow: bool,
+    /// How [`Manager::client`] reads.
+    pub client: ClientOptions,
+    /// The program's name, as its pages show it.
+    pub component: String,
+    /// How events are sent.
+    pub events: EventOptions,
+    /// How many bytes the decision log keeps at most.
+    pub decisions_bytes_max: usize,
 }
 
 /// Why a manager cannot be made.
 #[derive(Debug, thiserror::Error)]
-#[error("the metrics registry holds metrics of another manager: {0}")]
-pub struct MetricsTaken(#[from] prometheus::Error);
+#[non_exhaustive]
+pub enum NewManagerError {
+    /// The registry holds another manager's metrics.
+    #[error("the metrics registry holds metrics of another manager: {0}")]
+    MetricsTaken(#[from] prometheus::Error),
+    /// The lease makes no sense.
+    #[error("the options of the lease: {0}")]
+    Lease(#[from] LeaseOptionsError),
+}
 
-/// How long caches may take to fill before the manager says what it is waiting for. It goes on waiting.
-const SAY_WHAT_IS_MISSING_AFTER: Duration = Duration::from_secs(10);
+const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease");
+/// How long an orderly end may take unless told otherwise: controller-runtime's figure, and a pod's grace period.
+const SHUTDOWN_WITHIN: Duration = Duration::from_secs(30);
 
 // === impl Manager ===
 
@@ -57,84 +138,264 @@ impl Manager {
     /// A manager without controllers.
     ///
     /// # Errors
-    /// The registry is another manager's.
-    pub fn new(client: kube::Client, options: ManagerOptions) -> Result<Self, MetricsTaken> {
-        let ManagerOptions { clock, namespace, metrics } = options;
-        let informer_metrics = metrics.as_ref().map(Metrics::new).transpose()?;
-        let queue_metrics = metrics.as_ref().map(PrometheusMetrics::register).transpose()?;
-        let factory = FactoryOptions { metrics: informer_metrics, namespace, ..FactoryOptions::default() };
+    /// The registry is another manager's, or the lease's options contradict each other.
+    pub fn new(client: kube::Client, options: ManagerOptions) -> Result<Self, NewManagerError> {
+        let registry = options.metrics;
+        let informer_metrics = registry.as_ref().map(Metrics::new).transpose()?;
+        let queue_metrics = registry.as_ref().map(PrometheusMetrics::register).transpose()?;
+        let factory =
+            FactoryOptions { metrics: informer_metrics, namespace: options.namespace, ..FactoryOptions::default() };
         let informers = InformerFactory::with_options(client.clone(), factory);
+        let clock = options.clock;
+
+        let broadcaster = Broadcaster::new(client.clone(), clock.clone(), options.events);
+        let events = if options.shadow { Recorder::nowhere() } else { broadcaster.recorder() };
+        let lease_client = options.lease_client.unwrap_or_else(|| client.clone());
+        let elector = match options.lease {
+            Some(lease) => {
+                let recorder = events.for_component(options.component.as_str());
+                let mut elector = Elector::new(lease_client, lease, clock.clone())?
+                    .on_transition(move |transition| tell(&recorder, transition));
+                if let Some(registry) = &registry {
+                    elector = elector.metrics(&LeaseMetrics::new(registry)?);
+                }
+                Some(elector)
+            }
+            None => None,
+        };
+        let leadership = elector.as_ref().map_or_else(Leadership::always, Elector::leadership);
+
         let book = Book::new(&informers);
-        let writer = Writer::new(client.clone(), book.clone());
-        let cx = BuildContext { client, informers, writer, book, clock, queue_metrics };
-        Ok(Self { cx, controllers: Vec::new() })
+        let mut writer = Writer::new(client.clone(), book.clone()).led_by(leadership.clone());
+        if options.shadow {
+            writer = writer.in_shadow();
+        }
+        let mut cached = CachedClient::new(client.clone(), informers.clone(), options.client).led_by(leadership.clone());
+        if options.shadow {
+            cached = cached.dry_run();
+        }
+        let decisions = Log::with_bytes_max(clock.clone(), options.decisions_bytes_max);
+        let machinery = Some(Machinery { elector, broadcaster });
+        let observed = Observed::new(&options.component, &clock, registry.as_ref())?;
+        let manager = Self(Arc::new(Shared {
+            observed,
+            mapper: RestMapper::new(client.clone()),
+            client,
+            cached,
+            informers,
+            writer,
+            book,
+            clock,
+            events,
+            decisions,
+            leadership,
+            metrics: registry,
+            queue_metrics,
+            options: TypeMap::default(),
+            shutdown_within: options.shutdown_within,
+            state: Mutex::new(State { machinery, ..State::default() }),
+            added: Notify::new(),
+        }));
+        manager.show();
+        Ok(manager)
     }
 
-    /// Builds a controller. It runs when the manager does.
-    pub fn add(&mut self, descriptor: &Descriptor, workers: Option<usize>) {
-        self.add_built((descriptor.build)(&self.cx, workers.unwrap_or(descriptor.workers)));
+    /// Begins a controller of a type of `k8s-openapi`, or one that derives `kube::CustomResource`.
+    ///
+    /// For views, metadata and kinds that are told at run time there is [`BuildContext::controller_on`].
+    pub fn controller<K>(&self, name: &'static str) -> Builder<Typed<K>>
+    where
+        K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
+        let informer = self.informers().typed::<K>(Scope::everything());
+        self.context().controller_on(name, &informer)
     }
 
-    /// Takes a controller that was built with this manager's [`context`](Self::context).
-    pub fn add_built(&mut self, controller: Controller) {
-        self.controllers.push(controller);
+    /// Reads objects of a kind from the cache, which is filled when the manager runs.
+    #[must_use]
+    pub fn lister<K>(&self) -> Lister<Typed<K>>
+    where
+        K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
+        self.informers().typed::<K>(Scope::everything()).lister()
+    }
+
+    /// Builds a controller of the table. It runs when the manager does.
+    pub fn build(&self, descriptor: &Descriptor, workers: Option<usize>) -> Build {
+        self.build_as(descriptor, workers, self.context())
+    }
+
+    /// As [`build`](Self::build), with a context of its own, such as [another account's](BuildContext::with_client).
+    pub fn build_as(&self, descriptor: &Descriptor, workers: Option<usize>, context: BuildContext) -> Build {
+        (descriptor.build)(&context, workers.unwrap_or(descriptor.workers.default))
+    }
+
+    /// Adds something that runs when the manager does, or at once if that runs already.
+    pub fn add(&self, runnable: impl Runnable) {
+        self.add_part(Part::of(runnable));
+    }
+
+    /// Sets what controllers ask for with [`BuildContext::options`].
+    pub fn set_options<T: Clone + Send + Sync + 'static>(&self, options: T) {
+        self.0.options.set(options);
     }
 
     /// What controllers are built with.
     #[must_use]
-    pub fn context(&self) -> &BuildContext {
-        &self.cx
+    pub fn context(&self) -> BuildContext {
+        let shared = &self.0;
+        BuildContext {
+            client: shared.client.clone(),
+            informers: shared.informers.clone(),
+            writer: shared.writer.clone(),
+            book: shared.book.clone(),
+            clock: shared.clock.clone(),
+            events: shared.events.clone(),
+            decisions: shared.decisions.clone(),
+            manager: self.clone(),
+            options: shared.options.clone(),
+        }
     }
 
-    /// A look at what the controllers that were added so far are doing.
+    /// The informers that all controllers share.
+    #[must_use]
+    pub fn informers(&self) -> &InformerFactory {
+        &self.0.informers
+    }
+
+    /// The client that reads from the caches and writes to the server; it writes while this process leads (or always,
+    /// with [`led_by(Leadership::always())`](CachedClient::led_by)), and in shadow mode nothing that stays.
+    #[must_use]
+    pub fn client(&self) -> &CachedClient {
+        &self.0.cached
+    }
+
+    /// Knows which kinds the server has.
+    #[must_use]
+    pub fn mapper(&self) -> &RestMapper {
+        &self.0.mapper
+    }
+
+    /// The client with which caches are filled.
+    #[must_use]
+    pub fn kube_client(&self) -> &kube::Client {
+        &self.0.client
+    }
+
+    /// What is asked whether the process is well. Checks of one's own are added to it.
+    #[must_use]
+    pub fn health(&self) -> &Health {
+        &self.0.observed.health
+    }
+
+    /// The pages about this manager: health, metrics, informers, queues, decisions, profile; for a server to serve, and
+    /// for controllers to add pages to.
+    #[must_use]
+    pub fn admin(&self) -> &Admin {
+        &self.0.observed.admin
+    }
+
+    /// What `/metrics` shows. Registries of one's own are added to it.
+    #[must_use]
+    pub fn exposition(&self) -> &Exposition {
+        &self.0.observed.exposition
+    }
+
+    /// Where time comes from.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    /// Tells people what happened, as Kubernetes events.
+    #[must_use]
+    pub fn events(&self) -> &Recorder {
+        &self.0.events
+    }
+
+    /// What was decided, and why.
+    #[must_use]
+    pub fn decisions(&self) -> &Log {
+        &self.0.decisions
+    }
+
+    /// Whether this process may write.
+    #[must_use]
+    pub fn leadership(&self) -> Leadership {
+        self.0.leadership.clone()
+    }
+
+    /// Where everything counts, if anything does.
+    #[must_use]
+    pub fn metrics(&self) -> Option<&Registry> {
+        self.0.metrics.as_ref()
+    }
+
+    /// A look at what the manager is doing, also while it runs.
     #[must_use]
     pub fn inspection(&self) -> Inspection {
-        let queues = self.controllers.iter().map(|controller| controller.queue().clone()).collect();
-        Inspection { queues, informers: self.cx.informers.clone(), book: self.cx.book.clone() }
+        Inspection::of(self.clone())
     }
 
-    /// Runs all controllers until `stop`.
-    pub async fn run(self, stop: CancellationToken) {
-        let informers = self.cx.informers;
-        informers.start();
-        let controllers = join_all(self.controllers.into_iter().map(|controller| controller.run(stop.clone())));
-        let until_stopped = async {
-            controllers.await;
-            stop.cancelled().await;
-        };
-        let report = async {
-            while let Err(missing) = informers.synced_within(SAY_WHAT_IS_MISSING_AFTER).await {
-                tracing::warn!("{missing}");
-            }
-            tracing::info!("all caches are filled");
-            std::future::pending::<()>().await;
-        };
-        tokio::select! {
-            biased;
-            () = until_stopped => {}
-            () = report => {}
-        }
-        informers.stop().await;
+    pub(crate) fn queue_metrics(&self) -> Option<Arc<dyn steersman_workqueue::Metrics>> {
+        Some(Arc::new(self.0.queue_metrics.clone()?))
+    }
+
+    pub(crate) fn add_engine(&self, engine: Engine) {
+        self.0.state.lock().controllers.push(engine.controller().clone());
+        self.add_part(Part::Controller(Box::new(engine)));
+    }
+
+    fn add_part(&self, part: Part) {
+        self.0.state.lock().parts.push(part);
+        self.0.added.notify_one();
     }
 }
 
-// === impl Inspection ===
-
-impl Inspection {
-    /// Whether a key waits, is held or is parked, or a cache is not filled.
-    #[must_use]
-    pub fn is_busy(&self) -> bool {
-        let busy = |queue: &Queue<ObjectKey>| {
-            let stats = queue.stats();
-            stats.depth > 0 || !stats.unfinished.is_zero()
-        };
-        let filling = || self.informers.running().iter().any(|running| !running.informer.synced);
-        self.queues.iter().any(busy) || !self.book.is_empty() || filling()
+/// Tells people who leads, as upstream does: an event about the lease, by the one who leads.
+fn tell(recorder: &Recorder, transition: &Transition) {
+    if let Some((lease, note)) = transition.event() {
+        recorder.normal(&About::new(&LEASES, lease), "LeaderElection", note);
     }
+}
 
-    /// The informers, and what each is doing.
-    #[must_use]
-    pub fn informers(&self) -> &InformerFactory {
-        &self.informers
+impl fmt::Debug for Manager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Manager").field("controllers", &self.0.state.lock().controllers).finish_non_exhaustive()
+    }
+}
+
+// === impl ManagerOptions ===
+
+impl fmt::Debug for ManagerOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { namespace, lease, shutdown_within, shadow, events, .. } = self;
+        f.debug_struct("ManagerOptions")
+            .field("namespace", namespace)
+            .field("lease", lease)
+            .field("shutdown_within", shutdown_within)
+            .field("shadow", shadow)
+            .field("events", events)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for ManagerOptions {
+    fn default() -> Self {
+        Self {
+            clock: Clock::default(),
+            namespace: None,
+            metrics: None,
+            lease: None,
+            lease_client: None,
+            component: "steersman".to_owned(),
+            shutdown_within: SHUTDOWN_WITHIN,
+            shadow: false,
+            client: ClientOptions::default(),
+            events: EventOptions::default(),
+            decisions_bytes_max: crate::decisions::BYTES_MAX,
+        }
     }
 }

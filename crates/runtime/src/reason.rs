@@ -1,37 +1,91 @@
 //! Why a controller writes.
+//!
+//! 1. A reason is a sentence for people and a code for machines; the decision log and shadow mode show both.
+//! 2. It also says which Kubernetes event tells of the write, and which one tells that it failed: the writer sends them, so
+//!    that no controller forgets.
 
 use std::fmt;
 
-/// The reason of a write: a sentence for people, a code for machines, and the event that `kubectl describe` shows.
+/// The reason of a write: a sentence for people, a code for machines, and the events that `kubectl describe` shows.
 ///
 /// Declare a controller's reasons with [`reasons!`](crate::reasons).
 pub trait Reason: fmt::Display + fmt::Debug + Send + Sync {
     /// A stable name for this reason.
     fn code(&self) -> &'static str;
 
-    /// The reason of the Kubernetes event that tells of the write, if upstream sends one.
+    /// The reason of the event that tells of the write, if upstream sends one.
     fn event(&self) -> Option<&'static str> {
         None
+    }
+
+    /// What that event says. `object` is the name of what was written, as the server has it.
+    fn note(&self, object: &str) -> String {
+        let _ = object;
+        self.to_string()
+    }
+
+    /// The reason of the warning that tells that the write failed, if upstream sends one.
+    fn failure_event(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What that warning says. `error` is what the server said.
+    fn failure_note(&self, error: &str) -> String {
+        error.to_owned()
     }
 }
 
 /// Declares the reasons for which a controller writes.
+///
+/// Behind the sentence comes, if one is to be sent, the `event` that tells of the write: its reason, and what it says, where
+/// the name between the bars stands for the name of the written object. Without a text, it says the sentence. Behind `or`
+/// comes the warning that tells that the write failed; the name between the bars stands for what the server said, and
+/// without a text that is all the warning says. The fields of the reason can be used in every text.
 ///
 /// ```
 /// steersman_runtime::reasons! {
 ///     /// Why the bakery writes.
 ///     pub enum Why {
 ///         /// A cake was ordered and there is nothing to bake it in.
-///         NeedsOven { cake: String } => "cake {cake} has no oven" event "OvenCreated",
+///         NeedsOven { cake: String } => "cake {cake} has no oven"
+///             event "OvenCreated" |oven| "Created oven {oven} for {cake}"
+///             or "OvenFailed" |error| "No oven for {cake}: {error}",
+///         /// It is burnt.
+///         Burnt { minutes: u32 } => "{minutes} minutes are too long" event "Burnt",
+///         /// It cannot be paid for.
+///         TooDear => "there is no money" or "Unpaid",
 ///         /// The order is through.
 ///         Finished => "nothing is left to bake",
 ///     }
 /// }
 /// use steersman_runtime::Reason;
+///
 /// let why = Why::NeedsOven { cake: "sponge".into() };
 /// assert_eq!(why.to_string(), "cake sponge has no oven");
 /// assert_eq!((why.code(), why.event()), ("NeedsOven", Some("OvenCreated")));
+/// assert_eq!(why.note("hot-1"), "Created oven hot-1 for sponge");
+/// assert_eq!(why.failure_event(), Some("OvenFailed"));
+/// assert_eq!(why.failure_note("quota"), "No oven for sponge: quota");
+///
+/// let why = Why::Burnt { minutes: 90 };
+/// assert_eq!((why.event(), why.note("x").as_str()), (Some("Burnt"), "90 minutes are too long"));
+/// assert_eq!(why.failure_event(), None);
+///
+/// assert_eq!((Why::TooDear.event(), Why::TooDear.failure_event()), (None, Some("Unpaid")));
+/// assert_eq!(Why::TooDear.failure_note("no credit"), "no credit");
 /// assert_eq!((Why::Finished.code(), Why::Finished.event()), ("Finished", None));
+/// ```
+///
+/// A text that uses what is not there does not compile:
+///
+/// ```compile_fail
+/// steersman_runtime::reasons! {
+///     /// Why nothing works.
+///     pub enum Why {
+///         /// The name between the bars is another one.
+///         Wrong => "wrong" event "Wrong" |oven| "Created {pod}",
+///     }
+/// }
 /// ```
 #[macro_export]
 macro_rules! reasons {
@@ -40,7 +94,9 @@ macro_rules! reasons {
         $vis:vis enum $name:ident {
             $(
                 $(#[$inner:meta])*
-                $variant:ident $({ $($field:ident: $type:ty),* $(,)? })? => $text:literal $(event $event:literal)?
+                $variant:ident $({ $($field:ident: $type:ty),* $(,)? })? => $text:literal
+                    $(event $event:literal $(|$object:ident| $note:literal)?)?
+                    $(or $failure:literal $(|$error:ident| $failure_note:literal)?)?
             ),* $(,)?
         }
     ) => {
@@ -56,19 +112,44 @@ macro_rules! reasons {
                 }
             }
         }
+        #[allow(unused_variables, reason = "a text need not use every field")]
         impl $crate::Reason for $name {
             fn code(&self) -> &'static str {
                 match self {
                     $(Self::$variant $({ $($field: _),* })? => stringify!($variant)),*
                 }
             }
-            fn event(&self) -> Option<&'static str> {
+            fn event(&self) -> ::std::option::Option<&'static str> {
                 match self {
-                    $(Self::$variant $({ $($field: _),* })? => $crate::reasons!(@event $($event)?)),*
+                    $(Self::$variant $({ $($field: _),* })? => $crate::reasons!(@name $($event)?)),*
+                }
+            }
+            fn note(&self, object: &str) -> ::std::string::String {
+                match self {
+                    $(Self::$variant $({ $($field),* })? => {
+                        $crate::reasons!(@note object, self.to_string(), $($($object $note)?)?)
+                    }),*
+                }
+            }
+            fn failure_event(&self) -> ::std::option::Option<&'static str> {
+                match self {
+                    $(Self::$variant $({ $($field: _),* })? => $crate::reasons!(@name $($failure)?)),*
+                }
+            }
+            fn failure_note(&self, error: &str) -> ::std::string::String {
+                match self {
+                    $(Self::$variant $({ $($field),* })? => {
+                        $crate::reasons!(@note error, error.to_owned(), $($($error $failure_note)?)?)
+                    }),*
                 }
             }
         }
     };
-    (@event) => { None };
-    (@event $event:literal) => { Some($event) };
+    (@name) => { ::std::option::Option::None };
+    (@name $event:literal) => { ::std::option::Option::Some($event) };
+    (@note $value:expr, $otherwise:expr,) => { $otherwise };
+    (@note $value:expr, $otherwise:expr, $bound:ident $note:literal) => {{
+        let $bound = $value;
+        format!($note)
+    }};
 }

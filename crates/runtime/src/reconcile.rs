@@ -16,7 +16,8 @@ use std::time::Duration;
 
 use steersman_base::{Clock, ObjectKey};
 
-use crate::Writer;
+use crate::{WriteError, Writer};
+use crate::events::Recorder;
 
 /// Brings the world closer to what one object asks for.
 ///
@@ -36,6 +37,8 @@ pub struct Context {
     pub clock: Clock,
     /// How far the caches can be trusted.
     pub freshness: Freshness,
+    /// Tells people what happened, as Kubernetes events. What a write tells is declared with its reason.
+    pub events: Recorder,
 }
 
 /// How far the caches can be trusted in this reconcile.
@@ -101,6 +104,44 @@ impl Error {
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.terminal
+    }
+
+    /// Whether the server could not be reached, so that its return is worth another look.
+    #[must_use]
+    pub fn is_unreachable(&self) -> bool {
+        match self.write_error() {
+            Some(error) => matches!(error, WriteError::Unreachable(_) | WriteError::Unknown(_)),
+            None => self.find(|error| match error.downcast_ref::<kube::Error>()? {
+                kube::Error::Service(_) | kube::Error::HyperError(_) => Some(()),
+                _ => None,
+            })
+            .is_some(),
+        }
+    }
+
+    /// How long the server asks to wait, if it has too much to do.
+    #[must_use]
+    pub fn throttled(&self) -> Option<Duration> {
+        match self.write_error()? {
+            WriteError::Throttled(wait) => Some(*wait),
+            _ => None,
+        }
+    }
+
+    fn write_error(&self) -> Option<&WriteError> {
+        self.find(|error| error.downcast_ref::<WriteError>())
+    }
+
+    /// The first of the causes of which `look` makes something.
+    fn find<'a, T>(&'a self, look: impl Fn(&'a (dyn std::error::Error + 'static)) -> Option<T>) -> Option<T> {
+        let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*self.source);
+        while let Some(error) = cause {
+            if let Some(found) = look(error) {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
     }
 
     /// What went wrong underneath.

@@ -1,320 +1,168 @@
 //! The one way to write.
 //!
-//! 1. Every write has a [`Reason`] and an owner: the object on whose behalf it is made.
+//! 1. Every write has a [`Reason`] and, unless it concerns no cached object ([`Writer::unowned`]), an owner: the object on
+//!    whose behalf it is made.
 //! 2. Every write is in the consistency book before the caller goes on, so that the owner's next reconcile waits until
 //!    the caches show it.
-//! 3. Deletes and patches name the uid they mean: a new object of the same name is never touched.
+//! 3. Deletes name the uid they mean: a new object of the same name is never touched. A patch should, too.
 //! 4. No write is sent twice: an outcome that is not known is [`WriteError::Unknown`], and the owner waits for a barrier
-//!    read instead.
+//!    read instead. What never left, or was turned away with `Retry-After`, may be sent again ([`Retries`]); nothing else.
 //! 5. Conflict, not found, already exists and a terminating namespace are ordinary outcomes, each a variant.
+//! 6. Nothing leaves without [`Leadership`], which is asked right before the bytes go, and again while they do:
+//!    [`WriteError::NotLeader`].
+//! 7. The event that tells of a write, or of its failure, is sent by the writer, about the owner, as the reason says.
+//! 8. Every write, and every failed one, is in the decision log. In shadow mode that is all: nothing is sent, no event is
+//!    told, and the caller is answered as if it had been.
 
-use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 
-use http::{Method, Request, header};
-use http_body_util::BodyExt;
-use kube::client::Body;
-use serde::Deserialize;
-use steersman_base::{Meta, ObjectKey, Resource};
+use steersman_base::{Meta, Resource};
 use steersman_informer::consistency::Book;
 
-use crate::Reason;
+use crate::decisions::Pass;
+use crate::events::Recorder;
+use crate::lease::Leadership;
 
 mod answer;
+mod behalf;
+mod error;
+mod options;
+mod send;
 mod slow_start;
+mod typed;
 
-pub use answer::Written;
+pub use behalf::Behalf;
+pub use error::{Rejection, RejectionCause, RejectionDetails, WriteError};
+pub use options::{Delete, Patch, Propagation, Retries, Selected};
+pub use typed::Upserted;
+
+/// What the server says of the object it has now: its metadata. The rest of the answer is not asked for.
+///
+/// In shadow mode: what is known without asking.
+pub type Written = Meta;
 
 /// Sends writes, with reasons. Cheap to clone.
 #[derive(Clone)]
 pub struct Writer {
     shared: Arc<Shared>,
+    bound: Option<Arc<Bound>>,
+    pass: Option<Pass>,
 }
 
+/// What all writers of a manager have in common, but for their clients.
+#[derive(Clone)]
 struct Shared {
     client: kube::Client,
     book: Book,
+    leadership: Leadership,
+    retries: Retries,
+    mode: Mode,
 }
 
-/// Writes on behalf of one object.
-pub struct Behalf<'a> {
-    writer: &'a Writer,
-    owner: &'a Meta,
+/// For which controller a writer writes.
+struct Bound {
+    controller: &'static str,
+    owner_resource: Resource,
+    recorder: Recorder,
 }
 
-/// How to delete.
+/// Whether writes are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Propagation {
-    /// Dependents go later, by the garbage collector.
-    Background,
-    /// The object goes after its dependents.
-    Foreground,
-    /// Dependents stay, and lose their reference.
-    Orphan,
+enum Mode {
+    Live,
+    Shadow,
 }
-
-/// Why a write has not been made, or may not have been.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum WriteError {
-    /// Somebody else changed the object first: look again.
-    #[error("somebody else changed the object first")]
-    Conflict,
-    /// The object is not there: look again.
-    #[error("the object is not there")]
-    NotFound,
-    /// An object of this name exists: look again.
-    #[error("an object of this name exists already")]
-    AlreadyExists,
-    /// The namespace is going away: there is nothing to do.
-    #[error("the namespace is going away")]
-    NamespaceTerminating,
-    /// It was sent and nobody knows what became of it. The owner waits for a barrier read.
-    #[error("it is not known whether the write was made: {0}")]
-    Unknown(String),
-    /// It was never sent: the server cannot be reached.
-    #[error("the server cannot be reached: {0}")]
-    Unreachable(String),
-    /// The server refused it.
-    #[error("the server refused: {0}")]
-    Rejected(Rejection),
-    /// The server has too much to do, and says when to come back.
-    #[error("the server asks to come back in {0:?}")]
-    Throttled(Duration),
-}
-
-/// What the server said when it refused.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Rejection {
-    /// HTTP code.
-    pub code: u16,
-    /// The reason in one word, such as `Invalid`.
-    pub reason: String,
-    /// The reason in a sentence.
-    pub message: String,
-    /// What is wrong, field by field.
-    pub details: RejectionDetails,
-}
-
-/// The machine-readable part of a [`Rejection`].
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct RejectionDetails {
-    /// What is wrong, field by field.
-    pub causes: Vec<RejectionCause>,
-}
-
-/// One thing that is wrong.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct RejectionCause {
-    /// What kind of wrong.
-    pub reason: String,
-    /// In a sentence.
-    pub message: String,
-    /// Which field.
-    pub field: String,
-}
-
-/// A write that has no answer after this long has an unknown outcome: upstream's servers give up after a minute.
-const ANSWER_WITHIN: Duration = Duration::from_secs(65);
-/// What is told of a refusal that is not a Kubernetes status: enough to recognise a proxy's error page.
-const REFUSAL_SHOWN_MAX: usize = 200;
-/// An answer holds the object's metadata alone; upstream bounds it well below this.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
-/// The metadata is all a controller needs to know of what it wrote.
-const ACCEPT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 // === impl Writer ===
 
 impl Writer {
-    /// A writer that sends through `client` and keeps `book`.
+    /// A writer that sends through `client` and keeps `book`; it always leads, and speaks for no controller.
     #[must_use]
     pub fn new(client: kube::Client, book: Book) -> Self {
-        Self { shared: Arc::new(Shared { client, book }) }
+        let (leadership, retries) = (Leadership::always(), Retries::default());
+        let shared = Shared { client, book, leadership, retries, mode: Mode::Live };
+        Self { shared: Arc::new(shared), bound: None, pass: None }
     }
 
-    /// Writes on behalf of an object: the consistency book is kept per owner.
+    /// The same, writing only while this is held.
+    #[must_use]
+    pub fn led_by(self, leadership: Leadership) -> Self {
+        self.with(|shared| shared.leadership = leadership)
+    }
+
+    /// The same, through another client: that of a controller with an account of its own.
+    #[must_use]
+    pub fn through(self, client: kube::Client) -> Self {
+        self.with(|shared| shared.client = client)
+    }
+
+    /// The same, sending again what may be sent again, by this policy.
+    #[must_use]
+    pub fn retrying(self, retries: Retries) -> Self {
+        self.with(|shared| shared.retries = retries)
+    }
+
+    /// The same in shadow mode: decisions are logged, nothing is sent, and callers are answered as if it had been.
+    #[must_use]
+    pub fn in_shadow(self) -> Self {
+        self.with(|shared| shared.mode = Mode::Shadow)
+    }
+
+    /// Whether nothing is sent.
+    #[must_use]
+    pub fn is_shadow(&self) -> bool {
+        self.shared.mode == Mode::Shadow
+    }
+
+    /// The same for one controller, whose owners are objects of this resource, and whose events this recorder tells. It
+    /// speaks for the component that upstream names as their source; if it names none yet, for the controller.
+    #[must_use]
+    pub fn bound_to(&self, controller: &'static str, owner_resource: Resource, recorder: Recorder) -> Self {
+        let recorder = if recorder.component().is_empty() { recorder.for_component(controller) } else { recorder };
+        let bound = Some(Arc::new(Bound { controller, owner_resource, recorder }));
+        Self { shared: Arc::clone(&self.shared), bound, pass: self.pass.clone() }
+    }
+
+    /// The same for one pass: its writes are in the decision log.
+    #[must_use]
+    pub fn in_pass(&self, pass: &Pass) -> Self {
+        Self { pass: Some(pass.clone()), ..self.clone() }
+    }
+
+    /// The pass that is written in, if it is known: for noting what was seen and what was refused.
+    #[must_use]
+    pub fn pass(&self) -> Option<&Pass> {
+        self.pass.as_ref()
+    }
+
+    /// Writes on behalf of an object: the consistency book is kept per owner, and events are about it.
     #[must_use]
     pub fn on_behalf_of<'a>(&'a self, owner: &'a Meta) -> Behalf<'a> {
-        Behalf { writer: self, owner }
+        Behalf::new(self, Some(owner))
     }
 
-    async fn send(&self, request: Request<Body>) -> Result<Written, WriteError> {
-        let exchange = async {
-            let response = self.shared.client.send(request).await.map_err(|error| not_answered(&error))?;
-            let (head, body) = response.into_parts();
-            let body = http_body_util::Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            let body = body.map_err(|error| WriteError::Unknown(error.to_string()))?.to_bytes();
-            if head.status.is_success() {
-                return answer::written(&body);
-            }
-            let retry_after = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-            Err(answer::failure(head.status, retry_after.map(Duration::from_secs), &body))
-        };
-        match tokio::time::timeout(ANSWER_WITHIN, exchange).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(WriteError::Unknown(format!("no answer within {ANSWER_WITHIN:?}"))),
-        }
+    /// Writes that concern no cached owner, such as a heartbeat. Nobody waits until the caches show them, and they have no
+    /// events.
+    #[must_use]
+    pub fn unowned(&self) -> Behalf<'_> {
+        Behalf::new(self, None)
     }
-}
 
-/// A request that found no connection was never sent; any other failure leaves open what the server did.
-fn not_answered(error: &kube::Error) -> WriteError {
-    let mut text = error.to_string();
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = std::error::Error::source(error);
-    let mut unsent = false;
-    while let Some(error) = cause {
-        unsent |= error
-            .downcast_ref::<hyper_util::client::legacy::Error>()
-            .is_some_and(hyper_util::client::legacy::Error::is_connect);
-        text = error.to_string();
-        cause = error.source();
+    fn with(mut self, change: impl FnOnce(&mut Shared)) -> Self {
+        change(Arc::make_mut(&mut self.shared));
+        self
     }
-    if unsent { WriteError::Unreachable(text) } else { WriteError::Unknown(text) }
+
+    fn controller(&self) -> &'static str {
+        self.bound.as_ref().map_or("", |bound| bound.controller)
+    }
 }
 
 impl std::fmt::Debug for Writer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Writer").finish_non_exhaustive()
-    }
-}
-
-// === impl Behalf ===
-
-impl Behalf<'_> {
-    /// Creates an object from a JSON body.
-    ///
-    /// # Errors
-    /// See [`WriteError`]; nothing is retried here.
-    pub async fn create(&self, resource: &Resource, body: Vec<u8>, why: &dyn Reason) -> Result<Written, WriteError> {
-        let path = resource.collection_path(Some(&self.owner.namespace));
-        self.write(Method::POST, resource, path, "application/json", body, why).await
-    }
-
-    /// Patches an object with a strategic merge patch. The patch should hold the uid of the object it means.
-    ///
-    /// # Errors
-    /// See [`WriteError`]; nothing is retried here.
-    pub async fn patch(
-        &self,
-        resource: &Resource,
-        key: &ObjectKey,
-        patch: &serde_json::Value,
-        why: &dyn Reason,
-    ) -> Result<Written, WriteError> {
-        let (path, body) = (resource.object_path(key), patch.to_string().into_bytes());
-        self.write(Method::PATCH, resource, path, "application/strategic-merge-patch+json", body, why).await
-    }
-
-    /// Replaces the status of an object. The body's resourceVersion is the precondition.
-    ///
-    /// # Errors
-    /// See [`WriteError`]; nothing is retried here.
-    pub async fn put_status(
-        &self,
-        resource: &Resource,
-        key: &ObjectKey,
-        body: Vec<u8>,
-        why: &dyn Reason,
-    ) -> Result<Written, WriteError> {
-        let path = resource.subresource_path(key, "status");
-        self.write(Method::PUT, resource, path, "application/json", body, why).await
-    }
-
-    /// Deletes an object: this one, and none that got its name since.
-    ///
-    /// # Errors
-    /// See [`WriteError`]; nothing is retried here.
-    pub async fn delete(
-        &self,
-        resource: &Resource,
-        object: &Meta,
-        propagation: Propagation,
-        why: &dyn Reason,
-    ) -> Result<(), WriteError> {
-        let key = object.key();
-        let body = serde_json::json!({
-            "kind": "DeleteOptions",
-            "apiVersion": "v1",
-            "propagationPolicy": format!("{propagation:?}"),
-            "preconditions": { "uid": object.uid },
-        });
-        let path = resource.object_path(&key);
-        let book = &self.writer.shared.book;
-        tracing::info!(%resource, object = %key, reason = why.code(), "delete: {why}");
-        let outcome =
-            self.writer.send(request(Method::DELETE, path, "application/json", body.to_string().into())?).await;
-        match outcome {
-            Ok(_) => book.deleted(&self.owner.uid, resource, key, object.uid.clone()),
-            Err(WriteError::Unknown(_)) => book.unknown(&self.owner.uid, resource),
-            Err(_) => {}
-        }
-        outcome.map(drop)
-    }
-
-    /// Makes `count` equal writes, in batches of 1, 2, 4, …; the first batch with a failure is the last one. Answers how
-    /// many went through, and the first failure.
-    pub async fn slow_start<F>(&self, count: usize, write: impl FnMut(usize) -> F) -> (usize, Option<WriteError>)
-    where
-        F: Future<Output = Result<Written, WriteError>>,
-    {
-        slow_start::slow_start(count, write).await
-    }
-
-    async fn write(
-        &self,
-        method: Method,
-        resource: &Resource,
-        path: String,
-        content: &'static str,
-        body: Vec<u8>,
-        why: &dyn Reason,
-    ) -> Result<Written, WriteError> {
-        tracing::info!(%method, path, reason = why.code(), "write: {why}");
-        let outcome = self.writer.send(request(method, path, content, body)?).await;
-        let book = &self.writer.shared.book;
-        match &outcome {
-            Ok(written) => book.wrote(&self.owner.uid, resource, written.resource_version.clone()),
-            Err(WriteError::Unknown(_)) => book.unknown(&self.owner.uid, resource),
-            Err(_) => {}
-        }
-        outcome
-    }
-}
-
-fn request(method: Method, path: String, content: &'static str, body: Vec<u8>) -> Result<Request<Body>, WriteError> {
-    Request::builder()
-        .method(method)
-        .uri(path)
-        .header(header::ACCEPT, ACCEPT)
-        .header(header::CONTENT_TYPE, content)
-        .body(Body::from(body))
-        .map_err(|error| WriteError::Unreachable(format!("the path cannot be asked for: {error}")))
-}
-
-// === impl Rejection ===
-
-impl Rejection {
-    /// Whether the server gave this cause.
-    #[must_use]
-    pub fn has_cause(&self, reason: &str) -> bool {
-        self.details.causes.iter().any(|cause| cause.reason == reason)
-    }
-
-    fn with_code(mut self, code: http::StatusCode, body: &[u8]) -> Self {
-        self.code = code.as_u16();
-        if self.message.is_empty() {
-            self.message = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();
-        }
-        self
-    }
-}
-
-impl std::fmt::Display for Rejection {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        f.debug_struct("Writer")
+            .field("controller", &self.controller())
+            .field("mode", &self.shared.mode)
+            .finish_non_exhaustive()
     }
 }

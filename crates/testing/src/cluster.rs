@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, Resource};
@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Istr, Time};
-use steersman_runtime::{Descriptor, Inspection, Manager, ManagerOptions, connection};
+use steersman_nodes::{Nodes, NodesOptions};
+use steersman_runtime::{Descriptor, Inspection, Manager, ManagerError, ManagerOptions, connection};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -24,11 +25,15 @@ use crate::journal::Write;
 use crate::{Failure, PodsOf};
 
 /// How a cluster is made.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 #[must_use]
 pub struct Builder {
     controllers: Vec<Descriptor>,
     faults: Faults,
+    options: Vec<Arc<dyn Fn(&mut ManagerOptions) + Send + Sync>>,
+    setup: Vec<Arc<dyn Fn(&Manager) + Send + Sync>>,
+    definitions: Vec<serde_json::Value>,
+    nodes: Option<NodesOptions>,
 }
 
 /// A cluster with controllers of one's choice, and a namespace of the test's own.
@@ -39,7 +44,8 @@ pub struct TestCluster {
     embedded: Option<Line>,
     controllers: Inspection,
     stop: CancellationToken,
-    manager: JoinHandle<()>,
+    manager: JoinHandle<Result<(), ManagerError>>,
+    nodes: Option<Nodes>,
 }
 
 /// The variable in which `cargo xtask k8s test` hands over its kubeconfig.
@@ -61,6 +67,35 @@ impl Builder {
     /// With these controllers. Without any, it is an API server and nothing else.
     pub fn controllers(mut self, controllers: &[Descriptor]) -> Self {
         self.controllers.extend_from_slice(controllers);
+        self
+    }
+
+    /// With controllers of one's own: `setup` adds them to the manager before it runs.
+    pub fn with(mut self, setup: impl Fn(&Manager) + Send + Sync + 'static) -> Self {
+        self.setup.push(Arc::new(setup));
+        self
+    }
+
+    /// With a manager that works otherwise, such as one that holds a lease.
+    pub fn manager_options(mut self, change: impl Fn(&mut ManagerOptions) + Send + Sync + 'static) -> Self {
+        self.options.push(Arc::new(change));
+        self
+    }
+
+    /// With a CustomResourceDefinition, given as JSON.
+    pub fn define(mut self, definition: serde_json::Value) -> Self {
+        self.definitions.push(definition);
+        self
+    }
+
+    /// With so many simulated nodes, and a scheduler.
+    pub fn nodes(self, count: usize) -> Self {
+        self.nodes_with(NodesOptions::count(count))
+    }
+
+    /// With simulated nodes of one's own choice.
+    pub fn nodes_with(mut self, nodes: NodesOptions) -> Self {
+        self.nodes = Some(nodes);
         self
     }
 
@@ -108,15 +143,41 @@ impl Builder {
         let namespace = Namespace { metadata, ..Namespace::default() };
         let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
         let namespace = namespace.metadata.name.unwrap_or_default();
-        let only = embedded.is_none().then(|| Istr::interned(&namespace));
-        let options = ManagerOptions { clock: clock.clone(), namespace: only, ..ManagerOptions::default() };
-        let mut manager = Manager::new(controllers, options)?;
-        for descriptor in &self.controllers {
-            manager.add(descriptor, None);
+        for definition in &self.definitions {
+            define(&client, definition).await?;
         }
+        let only = embedded.is_none().then(|| Istr::interned(&namespace));
+        let mut options = ManagerOptions { clock: clock.clone(), namespace: only, ..ManagerOptions::default() };
+        for change in &self.options {
+            change(&mut options);
+        }
+        let manager = Manager::new(controllers, options)?;
+        for descriptor in &self.controllers {
+            let _ = manager.build(descriptor, None);
+        }
+        for setup in &self.setup {
+            setup(&manager);
+        }
+        let nodes = match self.nodes {
+            None => None,
+            Some(nodes) if embedded.is_some() => Some(Nodes::build(&manager.context(), nodes)?),
+            // Several tests share the cluster: each has nodes of its own.
+            Some(nodes) => {
+                let nodes = NodesOptions { prefix: namespace.clone(), own_nodes_only: true, ..nodes };
+                Some(Nodes::build(&manager.context(), nodes)?)
+            }
+        };
         let (stop, controllers) = (CancellationToken::new(), manager.inspection());
-        let manager = tokio::spawn(manager.run(stop.clone()));
-        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager })
+        let running = manager.clone();
+        let ended = stop.clone();
+        let manager = tokio::spawn(async move { running.run(ended).await });
+        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager, nodes })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("controllers", &self.controllers).finish_non_exhaustive()
     }
 }
 
@@ -146,6 +207,15 @@ impl TestCluster {
         &self.namespace
     }
 
+    /// The simulated nodes: their logs, and their faults.
+    ///
+    /// # Panics
+    /// There are none: ask for them with [`Builder::nodes`].
+    #[must_use]
+    pub fn nodes(&self) -> &Nodes {
+        self.nodes.as_ref().expect("the cluster has no nodes; ask for them with `Builder::nodes`")
+    }
+
     /// What goes wrong between the controllers and the server.
     ///
     /// # Panics
@@ -162,6 +232,18 @@ impl TestCluster {
     #[must_use]
     pub fn last_writes(&self) -> Vec<Write> {
         self.embedded.as_ref().map(|line| line.journal.last()).unwrap_or_default()
+    }
+
+    /// A client to which faults happen, for another manager beside the cluster's own. On the rig: as any other.
+    #[must_use]
+    pub fn faulty_client(&self) -> Client {
+        self.embedded.as_ref().map_or_else(|| self.client(), |line| Client::new(line.clone(), "default"))
+    }
+
+    /// The manager of the controllers.
+    #[must_use]
+    pub fn manager(&self) -> &Manager {
+        self.controllers.manager()
     }
 
     /// Objects of a kind in the test's namespace.
@@ -232,6 +314,18 @@ impl TestCluster {
         }
     }
 
+    /// Waits until there is an object of this name in the test's namespace.
+    ///
+    /// # Errors
+    /// It never comes.
+    pub async fn until_exists<K>(&self, name: &str) -> Result<K, Failure>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug,
+    {
+        let what = format!("{} {name} exists", K::kind(&()));
+        self.until(&what, async || Ok(self.api::<K>().get_opt(name).await?.ok_or_else(|| "it does not".to_owned()))).await
+    }
+
     /// Waits until the controllers have nothing left to do: no key waits or is held, and nobody wrote for a while.
     ///
     /// # Errors
@@ -270,7 +364,11 @@ impl TestCluster {
     /// A controller panicked, or the server refuses.
     pub async fn stop(self) -> Result<(), Failure> {
         self.stop.cancel();
-        self.manager.await.map_err(|error| Failure::new(format!("the manager ended badly: {error}")))?;
+        let ended = self.manager.await.map_err(|error| Failure::new(format!("the manager ended badly: {error}")))?;
+        ended.map_err(|error| Failure::new(format!("the manager ended badly: {error}")))?;
+        if let (Some(nodes), None) = (&self.nodes, &self.embedded) {
+            unregister(&self.client, nodes).await?;
+        }
         Api::<Namespace>::all(self.client).delete(&self.namespace, &DeleteParams::default()).await?;
         Ok(())
     }
@@ -295,4 +393,43 @@ impl TestCluster {
         }
         Failure::new(text)
     }
+}
+
+/// Makes a custom kind known, and waits until it is served.
+async fn define(client: &Client, definition: &serde_json::Value) -> Result<(), Failure> {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = &definition["spec"];
+    let (group, version) = (text(&spec["group"]), text(&spec["versions"][0]["name"]));
+    let made: Result<serde_json::Value, _> = client
+        .request(http::Request::post(DEFINITIONS).body(definition.to_string().into_bytes()).map_err(kube::Error::HttpError)?)
+        .await;
+    match made {
+        // Another test of the rig was first.
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {}
+        made => drop(made?),
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let list = format!("/apis/{group}/{version}/{}?limit=1", text(&spec["names"]["plural"]));
+    loop {
+        let request = http::Request::get(&list).body(Vec::new()).map_err(kube::Error::HttpError)?;
+        match client.request::<serde_json::Value>(request).await {
+            Err(kube::Error::Api(status)) if status.code == 404 && Instant::now() < deadline => {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            served => return Ok(drop(served?)),
+        }
+    }
+}
+
+/// Takes the nodes of a test out of a cluster that others use, too. Some may be gone already.
+async fn unregister(client: &Client, nodes: &Nodes) -> Result<(), Failure> {
+    let all = Api::<Node>::all(client.clone());
+    for name in nodes.names() {
+        match all.delete(&name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            outcome => drop(outcome?),
+        }
+    }
+    Ok(())
 }

@@ -15,13 +15,18 @@ use parking_lot::Mutex;
 use serde_json::json;
 use steersman_apiserver::ApiServer;
 use steersman_apiserver::http::Body as Answer;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::{BoxError, Service};
 
 use crate::journal::{About, Journal, Verb};
 
 /// The faults of a cluster. Rules are looked at in the order in which they were made; the first that applies, counts.
 #[derive(Clone, Debug, Default)]
-pub struct Faults(Arc<Mutex<Vec<Armed>>>);
+pub struct Faults {
+    rules: Arc<Mutex<Vec<Armed>>>,
+    /// Cancelled while the server is away; another one when it is back.
+    outage: Arc<Mutex<CancellationToken>>,
+}
 
 /// A fault in the making: which requests, then what happens to them.
 #[must_use = "say what is to happen"]
@@ -77,6 +82,7 @@ pub(crate) struct Faulty {
     cut_after: Option<usize>,
     lag: Option<Duration>,
     waiting: Option<(Pin<Box<tokio::time::Sleep>>, Frame<Bytes>)>,
+    outage: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
 // === impl Faults ===
@@ -90,11 +96,21 @@ impl Faults {
 
     /// Everything works again.
     pub fn heal(&self) {
-        self.0.lock().clear();
+        self.rules.lock().clear();
+    }
+
+    /// The server is away: what is open breaks, and nothing reaches it, until it [is back](Self::server_is_back).
+    pub fn server_goes_away(&self) {
+        self.outage.lock().cancel();
+    }
+
+    /// The server can be reached again.
+    pub fn server_is_back(&self) {
+        *self.outage.lock() = CancellationToken::new();
     }
 
     fn of(&self, about: &About) -> Option<Fault> {
-        let mut rules = self.0.lock();
+        let mut rules = self.rules.lock();
         let mut fault = None;
         for rule in rules.iter_mut().filter(|rule| rule.verb == about.verb && rule.resource == about.resource) {
             rule.seen += 1;
@@ -122,7 +138,7 @@ impl Rule {
     /// This happens to them.
     pub fn happens(self, fault: Fault) {
         let Self { faults, verb, resource, from, to } = self;
-        faults.0.lock().push(Armed { verb, resource, seen: 0, from, to, fault });
+        faults.rules.lock().push(Armed { verb, resource, seen: 0, from, to, fault });
     }
 
     /// The server refuses them.
@@ -159,7 +175,12 @@ impl Service<Request<Body>> for Line {
             self.journal.note(about, request.uri());
         }
         let mut server = self.server.clone();
+        let outage = self.faults.outage.lock().clone();
         Box::pin(async move {
+            if outage.is_cancelled() {
+                return Err("the server is away, on purpose".into());
+            }
+            let outage = Box::pin(outage.cancelled_owned());
             match fault {
                 Some(Fault::Refuse(code)) => return Ok(refusal(code, None)),
                 Some(Fault::Throttle(seconds)) => return Ok(refusal(StatusCode::TOO_MANY_REQUESTS, Some(seconds))),
@@ -176,6 +197,7 @@ impl Service<Request<Body>> for Line {
                 cut_after: if let Some(Fault::Cut(chunks)) = fault { Some(chunks) } else { None },
                 lag: if let Some(Fault::Lag(time)) = fault { Some(time) } else { None },
                 waiting: None,
+                outage,
             }))
         })
     }
@@ -197,7 +219,8 @@ fn refusal(code: StatusCode, retry_after: Option<u64>) -> Response<Faulty> {
         "code": code.as_u16(), "reason": reason, "message": format!("refused with {code}, on purpose"),
     });
     let inner = Answer::whole(status.to_string());
-    let mut response = Response::new(Faulty { inner, cut_after: None, lag: None, waiting: None });
+    let outage = Box::pin(CancellationToken::new().cancelled_owned());
+    let mut response = Response::new(Faulty { inner, cut_after: None, lag: None, waiting: None, outage });
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
@@ -214,6 +237,9 @@ impl http_body::Body for Faulty {
     type Error = BoxError;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if self.outage.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Some(Err("the server went away, on purpose".into())));
+        }
         if let Some((sleep, _)) = &mut self.waiting {
             std::task::ready!(sleep.as_mut().poll(cx));
             return Poll::Ready(self.waiting.take().map(|(_, frame)| Ok(frame)));

@@ -64,7 +64,7 @@ impl Journal {
     pub(crate) fn note(&self, about: &About, uri: &Uri) {
         let is_write = !matches!(about.verb, Verb::Get | Verb::List | Verb::Watch);
         // Heartbeats go on for ever.
-        if !is_write || about.resource == "leases" {
+        if !is_write || matches!(about.resource.as_str(), "leases" | "nodes/status") {
             return;
         }
         let mut entries = self.0.lock();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{ReplicaSet, ReplicaSetSpec};
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
 
 /// The one label that [`replica_set`] selects by and [`pod`] has.
 pub const APP: &str = "app";
@@ -50,4 +50,16 @@ fn one_container() -> PodSpec {
         }],
         ..PodSpec::default()
     }
+}
+
+/// Metadata with a name.
+#[must_use]
+pub fn named(name: &str) -> ObjectMeta {
+    ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() }
+}
+
+/// The reference to an owner that controls its object.
+#[must_use]
+pub fn controller_ref<K: kube::Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
+    owner.controller_owner_ref(&()).unwrap_or_default()
 }

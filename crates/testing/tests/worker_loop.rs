@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use steersman_base::ObjectKey;
 use steersman_model::ReplicaSetView;
-use steersman_runtime::{Action, Context, Descriptor, Error, Reconciler};
+use steersman_runtime::{Build, Action, Context, Descriptor, Error, Reconciler};
 use steersman_testing::{Failure, TestCluster, objects};
 
 /// How often each object was reconciled. One test, one table.
@@ -35,15 +35,10 @@ impl Reconciler for Obedient {
     }
 }
 
-const OBEDIENT: Descriptor = Descriptor {
-    name: "obedient-controller",
-    aliases: &[],
-    workers: 1,
-    build: |cx, workers| {
-        let builder = cx.controller::<ReplicaSetView>("obedient");
-        builder.reconcile_with("obedient-controller", workers, Obedient).give_up_after(5)
-    },
-};
+const OBEDIENT: Descriptor = Descriptor::new("obedient-controller", |cx, workers| {
+    cx.controller::<ReplicaSetView>("obedient").workers(workers).give_up_after(5).reconcile_with(Obedient);
+    Build::Enabled
+});
 
 #[tokio::test(start_paused = true)]
 async fn each_outcome_has_its_consequence_and_one_worker_serves_them_all() -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use steersman_informer::{Index, Lister, Scope};
 use steersman_model::apps::{ReplicaSetStatus, ReplicaSetView};
 use steersman_model::core::PodView;
 use steersman_model::{Kind, PodName, View, status_body};
-use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
+use steersman_runtime::{Action, Context, Error, Freshness, Patch, Propagation, Reconciler, WriteError, live, reasons};
 
 use super::claim::{Claim, claim};
 use super::map::{self, OwnerKey};
@@ -31,9 +31,13 @@ reasons! {
     /// Why the ReplicaSet controller writes.
     pub enum Why {
         /// Fewer pods are active than wanted.
-        TooFew { have: usize, want: usize } => "{have} of {want} pods are active" event "SuccessfulCreate",
+        TooFew { have: usize, want: usize } => "{have} of {want} pods are active"
+            event "SuccessfulCreate" |pod| "Created pod: {pod}"
+            or "FailedCreate" |error| "Error creating: {error}",
         /// More pods are active than wanted.
-        TooMany { have: usize, want: usize } => "{have} pods are active, {want} are wanted" event "SuccessfulDelete",
+        TooMany { have: usize, want: usize } => "{have} pods are active, {want} are wanted"
+            event "SuccessfulDelete" |pod| "Deleted pod: {pod}"
+            or "FailedDelete" |error| "Error deleting: {error}",
         /// A pod without owner matches the selector.
         Adopt { pod: Istr } => "orphan {pod} matches the selector",
         /// A pod of ours does not match the selector any more.
@@ -64,7 +68,7 @@ impl Reconciler for ReplicaSets {
             Plan::Create { count } => create(cx, &set, seen.active.len(), count).await,
             Plan::Delete { pods } => delete(cx, &set, seen.active.len(), pods).await,
         };
-        let failure = outcome.as_ref().err().map(ToString::to_string);
+        let failure = outcome.as_ref().err().map(WriteError::message);
         let status = status::status(&set, &seen.active, seen.terminating, failure.as_deref(), now);
         let next_check = status::next_check(&set, &status, &seen.active, now);
         put_status(cx, &set, status).await?;
@@ -170,7 +174,7 @@ async fn delete(cx: &Context, set: &ReplicaSetView, have: usize, pods: Vec<Arc<P
 async fn adopt(cx: &Context, set: &ReplicaSetView, pod: &Meta) -> Result<(), Error> {
     let patch = json!({ "metadata": { "ownerReferences": [owner_ref(set)], "uid": pod.uid } });
     let why = Why::Adopt { pod: pod.name.clone() };
-    cx.writer.on_behalf_of(set.meta()).patch(PODS, &pod.key(), &patch, &why).await?;
+    cx.writer.on_behalf_of(set.meta()).patch(PODS, &pod.key(), Patch::Strategic(&patch), &why).await?;
     Ok(())
 }
 
@@ -178,7 +182,7 @@ async fn release(cx: &Context, set: &ReplicaSetView, pod: &Meta) -> Result<(), E
     let drop_us = json!({ "$patch": "delete", "uid": set.meta().uid });
     let patch = json!({ "metadata": { "ownerReferences": [drop_us], "uid": pod.uid } });
     let why = Why::Release { pod: pod.name.clone() };
-    match cx.writer.on_behalf_of(set.meta()).patch(PODS, &pod.key(), &patch, &why).await {
+    match cx.writer.on_behalf_of(set.meta()).patch(PODS, &pod.key(), Patch::Strategic(&patch), &why).await {
         Ok(_) | Err(WriteError::NotFound) => Ok(()),
         // It has no owners any more, or is another pod of that name: released either way.
         Err(WriteError::Rejected(status)) if status.reason == "Invalid" => Ok(()),

@@ -1,8 +1,8 @@
 //! What a ReplicaSet promises.
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 use steersman_testing::{Failure, TestCluster, objects};
 
@@ -39,7 +39,6 @@ pub(crate) async fn scaling_down_deletes_the_surplus_and_keeps_the_ready_ones(
     cluster.pods_of(&set).until_count(5).await?;
     scale(cluster, "web", 2).await?;
     let left = cluster.pods_of(&set).until_count(2).await?;
-    let names = |pods: &[Pod]| pods.iter().filter_map(|pod| pod.metadata.name.clone()).collect::<Vec<_>>();
     if names(&left) == names(&ready) {
         return Ok(());
     }
@@ -66,6 +65,49 @@ pub(crate) async fn an_orphan_is_adopted_and_a_stranger_is_released(cluster: &Te
             Ok(if owners.is_empty() && pods.len() == 2 { Ok(()) } else { Err(seen) })
         })
         .await
+}
+
+/// `kubectl describe` shows which pods came and went, in upstream's words.
+pub(crate) async fn events_tell_which_pods_were_created_and_deleted(cluster: &TestCluster) -> Result<(), Failure> {
+    let set = cluster.create(objects::replica_set("web", 2)).await?;
+    let before = names(&cluster.pods_of(&set).until_count(2).await?);
+    scale(cluster, "web", 1).await?;
+    let left = names(&cluster.pods_of(&set).until_count(1).await?);
+    let told = |reason: &str, text: String| ("Normal".to_owned(), reason.to_owned(), text);
+    let mut want: Vec<_> = before.iter().map(|pod| told("SuccessfulCreate", format!("Created pod: {pod}"))).collect();
+    let gone = before.iter().filter(|pod| !left.contains(pod));
+    want.extend(gone.map(|pod| told("SuccessfulDelete", format!("Deleted pod: {pod}"))));
+    want.sort();
+    cluster
+        .until("an event for each pod", || async {
+            let mut seen = events_of(cluster, "web").await?;
+            seen.sort();
+            Ok(if seen == want { Ok(()) } else { Err(format!("{seen:?}")) })
+        })
+        .await?;
+    let events = cluster.api::<Event>().list(&ListParams::default()).await?;
+    let sources = events.items.iter().map(|event| {
+        let source = event.source.as_ref().and_then(|source| source.component.clone());
+        (source, event.reporting_component.clone(), event.involved_object.uid == set.metadata.uid)
+    });
+    let name = || Some("replicaset-controller".to_owned());
+    match sources.into_iter().find(|source| *source != (name(), name(), true)) {
+        None => Ok(()),
+        Some(other) => Err(Failure::new(format!("an event is of another source, or about another object: {other:?}"))),
+    }
+}
+
+/// Type, reason and text of the events about a ReplicaSet, oldest first.
+pub(crate) async fn events_of(cluster: &TestCluster, name: &str) -> Result<Vec<(String, String, String)>, Failure> {
+    let about = ListParams::default().fields(&format!("involvedObject.kind=ReplicaSet,involvedObject.name={name}"));
+    let mut events = cluster.api::<Event>().list(&about).await?.items;
+    events.sort_by(|left, right| left.metadata.name.cmp(&right.metadata.name));
+    let text = |text: Option<String>| text.unwrap_or_default();
+    Ok(events.into_iter().map(|event| (text(event.type_), text(event.reason), text(event.message))).collect())
+}
+
+fn names(pods: &[Pod]) -> Vec<String> {
+    pods.iter().filter_map(|pod| pod.metadata.name.clone()).collect()
 }
 
 async fn scale(cluster: &TestCluster, name: &str, replicas: i32) -> Result<(), Failure> {

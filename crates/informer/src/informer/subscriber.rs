@@ -66,9 +66,12 @@ impl Subscription {
     }
 
     /// Waits until the handler has been through the initial state, or is ended.
-    pub async fn synced(&self) {
-        // An error means that the task is gone, which is an end too.
-        let _ = self.progress.clone().wait_for(|progress| *progress >= Progress::Synced).await;
+    pub fn synced(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut progress = self.progress.clone();
+        async move {
+            // An error means that the task is gone, which is an end too.
+            let _ = progress.wait_for(|progress| *progress >= Progress::Synced).await;
+        }
     }
 
     /// Lets the subscription go on until the informer stops.

@@ -38,6 +38,8 @@ pub(super) struct Run<'a, V, S> {
     started: Instant,
     backoff: Backoff,
     failures: u32,
+    /// Whether the last failure was that of the connection, not of a server that answers.
+    unreached: bool,
     /// The version that the sink has reached: where a watch goes on.
     version: ResourceVersion,
     /// Whether a list was completed before, so that the sink knows objects.
@@ -76,6 +78,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             started: Instant::now(),
             backoff: Backoff::default(),
             failures: 0,
+            unreached: false,
             version: ResourceVersion::default(),
             listed: false,
             departed: Departed::default(),
@@ -99,8 +102,23 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             if let Wait::BackOff { at_least } = step.wait {
                 let wait = self.backoff.next(self.started.elapsed(), self.random.f64(), at_least);
                 self.enter(Phase::Waiting);
-                sleep(wait).await;
+                self.wait_or_return(wait, outcome).await;
             }
+        }
+    }
+
+    /// Waits; shorter, if it was for a server that is back.
+    async fn wait_or_return(&mut self, wait: Duration, outcome: Outcome) {
+        let unreached = self.unreached && matches!(outcome, Outcome::Failed { .. });
+        let Some(reachability) = self.options.reachability.as_ref().filter(|_| unreached) else {
+            return sleep(wait).await;
+        };
+        reachability.lost();
+        let chance = self.random.f64();
+        tokio::select! {
+            biased;
+            () = sleep(wait) => {}
+            () = reachability.back(chance) => {}
         }
     }
 
@@ -341,6 +359,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             }
         }
         self.failures += 1;
+        self.unreached = matches!(error, WireError::Connection(_) | WireError::Silent(_));
         let kind = problem_kind(error);
         let told = self.state.borrow().problem.as_ref().is_some_and(|problem| problem.kind == kind);
         match kind {

@@ -71,6 +71,19 @@ impl<V: View> Store<V> {
         }
     }
 
+    /// Waits until `look` finds something: it looks now, and again after every batch. `look` must be quick.
+    pub async fn until<T>(&self, mut look: impl FnMut(&Self) -> Option<T>) -> T {
+        let mut batches = self.batches.subscribe();
+        loop {
+            batches.mark_unchanged();
+            if let Some(found) = look(self) {
+                return found;
+            }
+            // The sender lives as long as `self`, so an error cannot come.
+            let _ = batches.changed().await;
+        }
+    }
+
     /// Waits until the store shows this object gone or terminating.
     pub async fn gone_or_terminating(&self, key: &ObjectKey, uid: &Uid) {
         let mut batches = self.batches.subscribe();

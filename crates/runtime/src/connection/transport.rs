@@ -17,6 +17,7 @@ use rustls::pki_types::ServerName;
 use tower::{BoxError, Service, ServiceBuilder};
 
 use super::lanes::Lanes;
+use super::limits::{Limiting, Limits};
 use super::metrics::{Counting, RestMetrics};
 use super::token::TokenFile;
 use super::{ConnectError, Origin, root_cause};
@@ -59,6 +60,7 @@ pub(super) async fn client(
     config: &Config,
     origin: &Origin,
     metrics: Option<RestMetrics>,
+    limits: Option<Limits>,
 ) -> Result<Client, ConnectError> {
     if let Some(proxy) = &config.proxy_url {
         return Err(ConnectError::Proxy { proxy: proxy.to_string(), origin: origin.clone() });
@@ -75,14 +77,19 @@ pub(super) async fn client(
         None => None,
     };
     // Making the layers reads key files and runs plug-ins, which may take their time.
-    let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics));
+    let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics, limits));
     match made.await {
         Ok(client) => client.map_err(|error| wrong(root_cause(&error))),
         Err(error) => Err(wrong(error.to_string())),
     }
 }
 
-fn stack(config: &Config, token: Option<TokenFile>, metrics: Option<RestMetrics>) -> Result<Client, kube::Error> {
+fn stack(
+    config: &Config,
+    token: Option<TokenFile>,
+    metrics: Option<RestMetrics>,
+    limits: Option<Limits>,
+) -> Result<Client, kube::Error> {
     // kube builds its TLS configuration from the default of the process, which nobody else may have set.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster, which is as good.
@@ -99,6 +106,7 @@ fn stack(config: &Config, token: Option<TokenFile>, metrics: Option<RestMetrics>
             .build::<_, Body>(connector.clone())
     });
     let service = ServiceBuilder::new()
+        .layer(Limiting::new(limits))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)

@@ -4,58 +4,76 @@ use std::time::Duration;
 
 use http::StatusCode;
 use serde::Deserialize;
-use steersman_base::{ResourceVersion, Uid};
+use steersman_base::{Istr, Meta, ObjectKey};
+use steersman_model::{Encoded, View};
 
-use super::{Rejection, WriteError};
+use super::error::{Failure, Rejection};
+use super::{WriteError, Written};
 
-/// What the server says of the object it has now. The rest of the answer is not asked for.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default)]
-pub struct Written {
-    /// The object's name: told, or made by the server.
-    pub name: String,
-    /// The object's uid.
-    pub uid: Uid,
-    /// The version this write made.
-    #[serde(rename = "resourceVersion")]
-    pub resource_version: ResourceVersion,
-}
+/// Upstream's servers say one second when they say anything.
+const THROTTLED_MIN: Duration = Duration::from_secs(1);
+/// Stands for the letters that the server would add to a prefix.
+const NAME_TO_COME: &str = "?????";
 
-#[derive(Deserialize)]
-struct Object {
-    #[serde(default)]
-    metadata: Written,
-}
-
-/// Reads the metadata out of a successful answer.
+/// Reads the metadata out of a successful answer, and whether it is only a status.
 ///
 /// # Errors
 /// The write went through, but what it made is not known: [`WriteError::Unknown`].
-pub(super) fn written(body: &[u8]) -> Result<Written, WriteError> {
-    serde_json::from_slice::<Object>(body)
-        .map(|object| object.metadata)
-        .map_err(|error| WriteError::Unknown(format!("the answer cannot be read: {error}")))
+pub(super) fn written(body: &[u8]) -> Result<(Written, bool), WriteError> {
+    #[derive(Deserialize)]
+    struct Kind<'a> {
+        #[serde(borrow, default)]
+        kind: Option<std::borrow::Cow<'a, str>>,
+    }
+    let unknown = |error: &dyn std::fmt::Display| WriteError::Unknown(format!("the answer cannot be read: {error}"));
+    let Kind { kind } = serde_json::from_slice(body).map_err(|error| unknown(&error))?;
+    if kind.as_deref() == Some("Status") {
+        return Ok((Written::default(), true));
+    }
+    Meta::decode(Encoded::Json(body)).map(|meta| (meta, false)).map_err(|error| unknown(&error))
+}
+
+/// What would be known of an object that is not sent: what its body says of itself.
+pub(super) fn as_if_written(key: &ObjectKey, body: &[u8]) -> Written {
+    #[derive(Deserialize, Default)]
+    struct Object {
+        #[serde(default)]
+        metadata: serde_json::Map<String, serde_json::Value>,
+    }
+    let object: Object = serde_json::from_slice(body).unwrap_or_default();
+    let whole = serde_json::json!({ "metadata": &object.metadata }).to_string();
+    let mut meta = Meta::decode(Encoded::Json(whole.as_bytes())).unwrap_or_default();
+    if !key.name.is_empty() {
+        meta.name = key.name.clone();
+    } else if meta.name.is_empty() {
+        let prefix = object.metadata.get("generateName").and_then(serde_json::Value::as_str).unwrap_or_default();
+        meta.name = Istr::from(format!("{prefix}{NAME_TO_COME}"));
+    }
+    meta.namespace = key.namespace.clone();
+    meta
 }
 
 /// What a failed answer means.
-pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> WriteError {
+pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Failure {
     let status: Rejection = serde_json::from_slice(body).unwrap_or_default();
     let status = status.with_code(code, body);
-    match code {
+    let said = status.message.clone();
+    let error = match code {
         StatusCode::NOT_FOUND => WriteError::NotFound,
         StatusCode::CONFLICT if status.reason == "AlreadyExists" => WriteError::AlreadyExists,
         StatusCode::CONFLICT => WriteError::Conflict,
         StatusCode::FORBIDDEN if status.has_cause("NamespaceTerminating") => WriteError::NamespaceTerminating,
         // The server said so before it did anything.
-        StatusCode::TOO_MANY_REQUESTS => WriteError::Throttled(retry_after.unwrap_or(THROTTLED_MIN)),
+        StatusCode::TOO_MANY_REQUESTS => {
+            let error = WriteError::Throttled(retry_after.unwrap_or(THROTTLED_MIN));
+            return Failure { error, said, retriable: retry_after };
+        }
         // The server gave up waiting; what it waited for may still happen.
         StatusCode::GATEWAY_TIMEOUT => WriteError::Unknown(status.to_string()),
         _ => WriteError::Rejected(status),
-    }
+    };
+    Failure { error, said, retriable: None }
 }
-
-/// Upstream's servers say one second when they say anything.
-const THROTTLED_MIN: Duration = Duration::from_secs(1);
 
 #[cfg(test)]
 mod tests {
@@ -64,8 +82,9 @@ mod tests {
     #[test]
     fn each_answer_has_one_meaning() {
         let check = |code: u16, body: &str, want: &str| {
-            let error = failure(StatusCode::from_u16(code).unwrap(), None, body.as_bytes());
-            assert_eq!(format!("{error:?}").split(['(', ' ']).next().unwrap(), want, "{code} {body}");
+            let failure = failure(StatusCode::from_u16(code).unwrap(), None, body.as_bytes());
+            assert_eq!(format!("{:?}", failure.error).split(['(', ' ']).next().unwrap(), want, "{code} {body}");
+            assert_eq!(failure.retriable, None, "{code} {body}");
         };
         check(404, r#"{"reason":"NotFound"}"#, "NotFound");
         check(409, r#"{"reason":"AlreadyExists"}"#, "AlreadyExists");
@@ -75,27 +94,55 @@ mod tests {
             r#"{"reason":"Forbidden","details":{"causes":[{"reason":"NamespaceTerminating"}]}}"#,
             "NamespaceTerminating",
         );
-        check(403, r#"{"reason":"Forbidden"}"#, "Rejected");
+        check(403, r#"{"reason":"Forbidden","details":null}"#, "Rejected");
         check(429, "", "Throttled");
+        check(503, "", "Rejected");
         check(504, "", "Unknown");
         check(422, r#"{"reason":"Invalid"}"#, "Rejected");
         check(500, "not json", "Rejected");
     }
 
     #[test]
+    fn only_who_is_told_when_to_come_back_may_come_back() {
+        let second = Some(Duration::from_secs(1));
+        for (code, want) in [(429, second), (503, None), (500, None), (409, None), (504, None)] {
+            let failure = failure(StatusCode::from_u16(code).unwrap(), second, b"");
+            assert_eq!(failure.retriable, want, "{code}: a server that did something must not be asked twice");
+        }
+    }
+
+    #[test]
     fn a_rejection_says_what_the_server_said() {
-        let error =
+        let refused =
             failure(StatusCode::UNPROCESSABLE_ENTITY, None, br#"{"message":"Pod \"a\" is invalid: spec: wrong"}"#);
-        assert_eq!(error.to_string(), r#"the server refused: Pod "a" is invalid: spec: wrong (422)"#);
-        let error = failure(StatusCode::BAD_GATEWAY, None, b"<html>bad gateway</html>");
-        assert_eq!(error.to_string(), "the server refused: <html>bad gateway</html> (502)");
+        assert_eq!(refused.error.to_string(), r#"the server refused: Pod "a" is invalid: spec: wrong (422)"#);
+        assert_eq!(refused.said, r#"Pod "a" is invalid: spec: wrong"#, "events say it as upstream does");
+        let refused = failure(StatusCode::BAD_GATEWAY, None, b"<html>bad gateway</html>");
+        assert_eq!(refused.error.to_string(), "the server refused: <html>bad gateway</html> (502)");
     }
 
     #[test]
     fn a_written_object_tells_its_version() {
         let body = br#"{"kind":"PartialObjectMetadata","metadata":{"name":"a","uid":"u","resourceVersion":"7"}}"#;
-        let want = Written { name: "a".into(), uid: "u".into(), resource_version: "7".into() };
-        assert_eq!(written(body).unwrap(), want);
+        let want = Meta { name: "a".into(), uid: "u".into(), resource_version: "7".into(), ..Meta::default() };
+        assert_eq!(written(body).unwrap(), (want, false));
+        let status = br#"{"kind":"Status","metadata":{},"status":"Success","code":201}"#;
+        assert_eq!(written(status).unwrap(), (Meta::default(), true));
         assert!(matches!(written(b"{"), Err(WriteError::Unknown(_))));
+    }
+
+    #[test]
+    fn what_is_not_sent_is_known_by_its_own_metadata() {
+        let check = |key: ObjectKey, body: &str, want: (&str, &str)| {
+            let meta = as_if_written(&key, body.as_bytes());
+            assert_eq!((&*meta.namespace, &*meta.name), want, "{body}");
+        };
+        let created = ObjectKey::new("ns", "");
+        check(created.clone(), r#"{"metadata":{"name":"a"},"spec":{}}"#, ("ns", "a"));
+        check(created.clone(), r#"{"metadata":{"generateName":"web-"}}"#, ("ns", "web-?????"));
+        check(created, "no json", ("ns", "?????"));
+        check(ObjectKey::new("ns", "b"), r#"[{"op":"remove"}]"#, ("ns", "b"));
+        let labelled = as_if_written(&ObjectKey::cluster("n"), br#"{"metadata":{"labels":{"a":"b"}}}"#);
+        assert_eq!(labelled.labels.get("a").map(|value| &**value), Some("b"));
     }
 }

@@ -1,11 +1,10 @@
-//! Connection and reflector on a real kube-apiserver: `cargo xtask k8s test`.
+//! Connection and reflector.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
-use kube::Client;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use steersman_base::{Meta, ObjectKey, Resource, ResourceVersion};
@@ -14,12 +13,11 @@ use steersman_informer::sink::{Sink, WatchEvent};
 use steersman_informer::wire::latest_version;
 use steersman_informer::{Scope, Target};
 use steersman_model::{DecodeError, Encoded, PodView, View};
-use steersman_runtime::connection::{Connection, Options};
 use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-type Outcome = Result<(), Box<dyn std::error::Error>>;
+use crate::{Outcome, PATIENCE, Place};
 
 type Objects<V> = BTreeMap<ObjectKey, Arc<V>>;
 
@@ -29,40 +27,11 @@ struct Held<V>(Arc<Mutex<Option<Objects<V>>>>);
 /// A pod that is read as JSON, to be compared with one that came as protobuf.
 struct JsonPod(PodView);
 
-/// A namespace of a test's own, with a client.
-struct Place {
-    client: Client,
-    namespace: String,
-}
-
-const PATIENCE: Duration = Duration::from_secs(20);
-
 fn pods(scope: Scope) -> Target {
     Target { resource: Resource::namespaced("", "v1", "pods", "Pod"), scope }
 }
 
 impl Place {
-    async fn new(name: &str) -> Result<Self, Box<dyn std::error::Error>> {
-        let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into();
-        let connection = Connection::load(Options { kubeconfig: Some(kubeconfig), ..Options::default() }).await?;
-        let client = connection.client().await?;
-        connection.check_reachable(&client).await?;
-        let place = Self { client, namespace: format!("{name}-{}", std::process::id()) };
-        place.post("/api/v1/namespaces", json!({"metadata": {"name": place.namespace}})).await?;
-        place.post(&place.path("serviceaccounts"), json!({"metadata": {"name": "default"}})).await?;
-        Ok(place)
-    }
-
-    fn path(&self, plural: &str) -> String {
-        format!("/api/v1/namespaces/{}/{plural}", self.namespace)
-    }
-
-    async fn post(&self, path: &str, body: Value) -> Result<Value, Box<dyn std::error::Error>> {
-        let request =
-            Request::post(path).header("content-type", "application/json").body(serde_json::to_vec(&body)?)?;
-        Ok(self.client.request(request).await?)
-    }
-
     async fn create_pod(&self, name: &str) -> Outcome {
         let container = json!({"name": "c", "image": "i", "env": [{"name": "A", "value": "\"}]{\\"}]});
         let spec = json!({"containers": [container], "automountServiceAccountToken": false});

@@ -1,0 +1,354 @@
+//! What is served about a manager: health, metrics, configuration, state; for people, probes and Prometheus.
+//!
+//! | path | what |
+//! |---|---|
+//! | `/healthz`, `/livez`, `/readyz`, and `/<check>` below | [`Health`] |
+//! | `/metrics`, `/metrics/slis` | [`Exposition`]; results of health checks |
+//! | `/configz`, `/flagz`, `/statusz` | upstream's pages: see [`zpages`] |
+//! | `/debug/flags/v` | `PUT` sets the log level |
+//! | `/debug/informers`, `/debug/queues` | what caches and queues are doing, as JSON |
+//! | `/debug/decisions?controller=&key=` | what controllers did and why, as JSON |
+//! | `/debug/profile?seconds=` | where reconciles spend their time: see [`Profiler`] |
+//! | `/debug/controllers/<name>/…` | what a controller shows of itself |
+//!
+//! 1. Nobody gets further than the [`Guard`] lets them: it sees a request before any handler does, under the same
+//!    decoded path by which the handler is found. Without a guard, everything is open.
+//! 2. Handlers only look. A request costs what its page costs; nothing is kept for a client, and a profile that is
+//!    running ends with its client.
+//! 3. Handlers can be added while it serves. The first to take a path keeps it: [`PathTaken`].
+//! 4. It is a [`Service`]: any server carries it, and a test needs none.
+
+pub mod auth;
+mod debug;
+mod page;
+mod profile;
+mod query;
+mod router;
+pub mod zpages;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use parking_lot::RwLock;
+use prometheus::Registry;
+use serde_json::Value;
+use steersman_base::Clock;
+use steersman_informer::InformerFactory;
+use steersman_workqueue::QueueStats;
+
+use crate::health::{Ask, Health, Probe, Reasons, Report};
+use crate::metrics::{Exposition, text};
+use crate::serving::{Request, Response, Service};
+
+pub use auth::{Guard, GuardOptions};
+pub use page::{json, text as text_page};
+pub use profile::{Busy, Profile, Profiler};
+pub use query::Query;
+pub use router::PathTaken;
+pub use zpages::StatusInfo;
+
+use router::Router;
+
+/// What is served about a manager. Cheap to clone; clones are the same.
+#[derive(Clone)]
+pub struct Admin(Arc<Shared>);
+
+/// A request, as handlers see it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Call {
+    /// The method.
+    pub method: Method,
+    /// The path, decoded.
+    pub path: String,
+    /// What is behind the path.
+    pub query: Query,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body.
+    pub body: Bytes,
+    /// What the client may see.
+    pub access: Access,
+}
+
+/// What a client may see of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// What anybody may: the path is open, and nobody was asked about the client.
+    Public,
+    /// All of it: the client was let through by name.
+    Authorised,
+}
+
+struct Shared {
+    component: String,
+    clock: Clock,
+    guard: RwLock<Option<Guard>>,
+    router: Router,
+    configs: RwLock<serde_json::Map<String, Value>>,
+}
+
+// === impl Admin ===
+
+impl Admin {
+    /// Serves nothing yet. `component` is the program's name, such as `kube-controller-manager`.
+    #[must_use]
+    pub fn new(component: &str, clock: Clock) -> Self {
+        Self(Arc::new(Shared {
+            component: component.to_owned(),
+            clock,
+            guard: RwLock::default(),
+            router: Router::default(),
+            configs: RwLock::default(),
+        }))
+    }
+
+    /// Lets clients through as this guard decides, from now on.
+    pub fn guard(&self, guard: Guard) {
+        *self.0.guard.write() = Some(guard);
+    }
+
+    /// Answers a path with what only looks.
+    ///
+    /// # Errors
+    /// The path is somebody else's.
+    pub fn handle(
+        &self,
+        path: &str,
+        handler: impl Fn(&Call) -> Response + Send + Sync + 'static,
+    ) -> Result<(), PathTaken> {
+        self.0.router.exact(path, Arc::new(move |call| Box::pin(std::future::ready(handler(&call)))))
+    }
+
+    /// Answers a path with what takes time. If the client goes away, the future is dropped.
+    ///
+    /// # Errors
+    /// The path is somebody else's.
+    pub fn handle_async<F>(
+        &self,
+        path: &str,
+        handler: impl Fn(Call) -> F + Send + Sync + 'static,
+    ) -> Result<(), PathTaken>
+    where
+        F: Future<Output = Response> + Send + 'static,
+    {
+        self.0.router.exact(path, Arc::new(move |call| Box::pin(handler(call))))
+    }
+
+    /// Answers what is below `/debug/controllers/<controller>/`, and that path itself; a controller's own page.
+    ///
+    /// # Errors
+    /// The controller has one already.
+    pub fn handle_controller(
+        &self,
+        controller: &str,
+        handler: impl Fn(&Call) -> Response + Send + Sync + 'static,
+    ) -> Result<(), PathTaken> {
+        let path = format!("/debug/controllers/{controller}/");
+        self.0.router.prefix(&path, Arc::new(move |call| Box::pin(std::future::ready(handler(&call)))))
+    }
+
+    /// Serves `/healthz`, `/livez`, `/readyz`, what is below them, and `/metrics/slis`.
+    ///
+    /// # Errors
+    /// A path is taken.
+    pub fn serve_health(&self, health: &Health) -> Result<(), PathTaken> {
+        for probe in Probe::ALL {
+            let (all, one) = (health.clone(), health.clone());
+            let path = format!("/{}", probe.name());
+            self.handle(&path, move |call| probe_page(&all.report(probe, &ask(call))))?;
+            let below = format!("{path}/");
+            let prefix = below.clone();
+            let page = move |call: &Call| {
+                let name = call.path.strip_prefix(&prefix).unwrap_or_default();
+                one.report_one(probe, name).map_or_else(page::not_found, |report| probe_page(&report))
+            };
+            self.0.router.prefix(&below, Arc::new(move |call| Box::pin(std::future::ready(page(&call)))))?;
+        }
+        self.handle_registry("/metrics/slis", health.results())
+    }
+
+    /// Serves `/metrics`.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn serve_metrics(&self, metrics: &Exposition) -> Result<(), PathTaken> {
+        let metrics = metrics.clone();
+        self.handle("/metrics", move |_| page::bytes(StatusCode::OK, text::CONTENT_TYPE, metrics.text()))
+    }
+
+    /// Serves one registry under a path of its own.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn handle_registry(&self, path: &str, registry: &Registry) -> Result<(), PathTaken> {
+        let metrics = Exposition::of(registry);
+        self.handle(path, move |_| page::bytes(StatusCode::OK, text::CONTENT_TYPE, metrics.text()))
+    }
+
+    /// Shows a component's configuration, with `kind` and `apiVersion`, on `/configz` under this name.
+    ///
+    /// # Errors
+    /// The name has one already.
+    pub fn serve_config(&self, name: &str, config: Value) -> Result<(), PathTaken> {
+        let mut configs = self.0.configs.write();
+        if configs.contains_key(name) {
+            return Err(PathTaken(format!("/configz of {name}")));
+        }
+        configs.insert(name.to_owned(), config);
+        if configs.len() > 1 {
+            return Ok(());
+        }
+        drop(configs);
+        let shared = Arc::downgrade(&self.0);
+        self.handle("/configz", move |_| {
+            let configs = shared.upgrade().map(|shared| shared.configs.read().clone());
+            json(StatusCode::OK, &Value::Object(configs.unwrap_or_default()))
+        })
+    }
+
+    /// Serves `/flagz`: the flags as they are when asked for, by name.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn serve_flags(
+        &self,
+        flags: impl Fn() -> std::collections::BTreeMap<String, String> + Send + Sync + 'static,
+    ) -> Result<(), PathTaken> {
+        let component = self.0.component.clone();
+        self.handle("/flagz", move |call| zpages::flagz(call, &component, &flags()))
+    }
+
+    /// Serves `/statusz`.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn serve_status(&self, info: StatusInfo) -> Result<(), PathTaken> {
+        let shared = Arc::downgrade(&self.0);
+        self.handle("/statusz", move |call| {
+            let Some(shared) = shared.upgrade() else { return page::not_found() };
+            zpages::statusz(call, &shared.component, &info, shared.clock.now(), &shared.router.listed())
+        })
+    }
+
+    /// Serves `/debug/flags/v`: `PUT` with a number sets the verbosity of the log.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn serve_log_level(
+        &self,
+        set: impl Fn(u32) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Result<(), PathTaken> {
+        self.handle("/debug/flags", |_| debug::flags_index())?;
+        self.handle("/debug/flags/v", move |call| debug::set_verbosity(call, &set))
+    }
+
+    /// Serves `/debug/informers`.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn serve_informers(&self, informers: &InformerFactory) -> Result<(), PathTaken> {
+        let informers = informers.clone();
+        self.handle("/debug/informers", move |_| json(StatusCode::OK, &debug::informers(&informers.running())))
+    }
+
+    /// Serves `/debug/queues`: the figures of each queue, by name.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn serve_queues(
+        &self,
+        queues: impl Fn() -> Vec<(String, QueueStats)> + Send + Sync + 'static,
+    ) -> Result<(), PathTaken> {
+        self.handle("/debug/queues", move |_| json(StatusCode::OK, &debug::queues(&queues())))
+    }
+
+    /// Serves `/debug/decisions`: what the log has about the query's `controller` and `key`.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn serve_decisions(&self, log: impl Fn(&Query) -> Value + Send + Sync + 'static) -> Result<(), PathTaken> {
+        self.handle("/debug/decisions", move |call| json(StatusCode::OK, &log(&call.query)))
+    }
+
+    /// Serves `/debug/profile`.
+    ///
+    /// # Errors
+    /// The path is taken.
+    pub fn serve_profile(&self, profiler: &Profiler) -> Result<(), PathTaken> {
+        let profiler = profiler.clone();
+        self.handle_async("/debug/profile", move |call| profile::page(profiler.clone(), call))
+    }
+
+    /// Serves a path no more (`--profiling=false`).
+    pub fn withhold(&self, path: &str) {
+        self.0.router.remove(path);
+    }
+
+    /// Answers a request.
+    pub async fn respond(&self, request: Request) -> Response {
+        let mut response = self.answer(request).await;
+        // upstream's `WithCacheControl`: what is shown is true only now, and only for this client.
+        let headers = response.headers_mut();
+        headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+        response
+    }
+
+    async fn answer(&self, request: Request) -> Response {
+        let (parts, body) = request.into_parts();
+        let path = query::decode(parts.uri.path(), query::Plus::Literal);
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        let guard = self.0.guard.read().clone();
+        let guarded = guard.is_some();
+        let access = match guard {
+            None => Access::Public,
+            Some(guard) => match guard.admit(&parts, &path, &query).await {
+                Ok(access) => access,
+                Err(refusal) => return refusal,
+            },
+        };
+        let Some(handler) = self.0.router.find(&path) else {
+            return if guarded && access == Access::Public {
+                page::not_found()
+            } else {
+                page::not_found_but(&self.0.router.listed())
+            };
+        };
+        handler(Call { method: parts.method, path, query, headers: parts.headers, body, access }).await
+    }
+}
+
+impl Service for Admin {
+    async fn respond(&self, request: Request) -> Response {
+        Admin::respond(self, request).await
+    }
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let guarded = self.0.guard.read().is_some();
+        f.debug_struct("Admin").field("paths", &self.0.router.listed()).field("guarded", &guarded).finish()
+    }
+}
+
+/// What a request asks of a probe.
+fn ask(call: &Call) -> Ask {
+    let reasons = match call.access {
+        Access::Public => Reasons::Withheld,
+        Access::Authorised => Reasons::Told,
+    };
+    let exclude: BTreeSet<_> = call.query.all("exclude").map(str::to_owned).collect();
+    Ask { exclude, verbose: call.query.has("verbose"), reasons }
+}
+
+fn probe_page(report: &Report) -> Response {
+    let code = if report.passed { StatusCode::OK } else { StatusCode::INTERNAL_SERVER_ERROR };
+    text_page(code, report.text.clone())
+}

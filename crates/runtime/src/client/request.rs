@@ -1,0 +1,232 @@
+//! Pure: what is sent, from what is wanted.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use http::{Method, Request, header};
+use serde_json::Value;
+use steersman_base::Resource;
+
+use super::ClientError;
+
+/// A change to a part of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Patch {
+    /// JSON merge patch (RFC 7386): lists are replaced whole.
+    Merge(Value),
+    /// Strategic merge patch: lists are merged by key. Built-in kinds only.
+    Strategic(Value),
+    /// JSON patch (RFC 6902): a list of operations, each of which may test.
+    Json(Value),
+}
+
+/// Who applies, and whether against others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct FieldManager {
+    name: Cow<'static, str>,
+    force: bool,
+}
+
+/// What the server does about fields that it does not know or that come twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldValidation {
+    /// It drops them.
+    Ignore,
+    /// It drops them and says so in a warning; upstream's default.
+    Warn,
+    /// It refuses.
+    Strict,
+}
+
+/// One request.
+#[derive(Debug)]
+pub(super) struct Call<'a> {
+    pub(super) verb: &'static str,
+    pub(super) method: Method,
+    pub(super) resource: &'a Resource,
+    pub(super) namespace: &'a str,
+    /// None for a collection.
+    pub(super) name: Option<&'a str>,
+    pub(super) subresource: Option<&'a str>,
+    pub(super) query: Vec<(&'static str, String)>,
+    pub(super) accept: &'static str,
+    pub(super) content: &'static str,
+    pub(super) body: Vec<u8>,
+}
+
+pub(super) const JSON: &str = "application/json";
+/// Metadata alone; any server has plain JSON, of which metadata can be read too.
+pub(super) const JSON_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+// === impl Patch ===
+
+impl Patch {
+    pub(super) fn content(&self) -> &'static str {
+        match self {
+            Self::Merge(_) => "application/merge-patch+json",
+            Self::Strategic(_) => "application/strategic-merge-patch+json",
+            Self::Json(_) => "application/json-patch+json",
+        }
+    }
+
+    pub(super) fn body(&self) -> Vec<u8> {
+        let (Self::Merge(body) | Self::Strategic(body) | Self::Json(body)) = self;
+        body.to_string().into_bytes()
+    }
+}
+
+/// Server-side apply: JSON is YAML.
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
+
+// === impl FieldManager ===
+
+impl FieldManager {
+    /// The manager with this name.
+    pub fn named(name: impl Into<Cow<'static, str>>) -> Self {
+        Self { name: name.into(), force: false }
+    }
+
+    /// Takes over fields that are other managers', as controllers should.
+    pub fn force(self) -> Self {
+        Self { force: true, ..self }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it takes over other managers' fields.
+    #[must_use]
+    pub fn is_forced(&self) -> bool {
+        self.force
+    }
+}
+
+// === impl FieldValidation ===
+
+impl FieldValidation {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Ignore => "Ignore",
+            Self::Warn => "Warn",
+            Self::Strict => "Strict",
+        }
+    }
+}
+
+// === impl Call ===
+
+impl<'a> Call<'a> {
+    /// A request for one object, or for a collection if there is no name.
+    pub(super) fn new(
+        verb: &'static str,
+        method: Method,
+        resource: &'a Resource,
+        namespace: &'a str,
+        name: Option<&'a str>,
+    ) -> Self {
+        let (subresource, query, body) = (None, Vec::new(), Vec::new());
+        Self { verb, method, resource, namespace, name, subresource, query, accept: JSON, content: JSON, body }
+    }
+
+    /// What it does, for people.
+    pub(super) fn what(&self) -> String {
+        let mut what = format!("{} {}", self.verb, self.resource);
+        if let Some(subresource) = self.subresource {
+            let _ = write!(what, "/{subresource}");
+        }
+        match (self.namespace, self.name) {
+            ("", None) => {}
+            ("", Some(name)) => what.extend([" ", name]),
+            (namespace, None) => what.extend([" in ", namespace]),
+            (namespace, Some(name)) => what.extend([" ", namespace, "/", name]),
+        }
+        what
+    }
+
+    /// The request.
+    ///
+    /// # Errors
+    /// A name is no part of a path: it would reach something else.
+    pub(super) fn request(self) -> Result<Request<Vec<u8>>, ClientError> {
+        let bad = |problem: String| ClientError::BadRequest { what: self.what(), problem };
+        for part in [Some(self.namespace).filter(|part| !part.is_empty()), self.name].into_iter().flatten() {
+            segment(part).map_err(bad)?;
+        }
+        let mut url = self.resource.collection_path(Some(self.namespace));
+        for part in [self.name, self.subresource].into_iter().flatten() {
+            url.extend(["/", part]);
+        }
+        for (at, (name, value)) in self.query.iter().enumerate() {
+            url.push(if at == 0 { '?' } else { '&' });
+            url.extend([name, "="]);
+            encode(&mut url, value);
+        }
+        let what = self.what();
+        let mut request = Request::builder().method(self.method).uri(url).header(header::ACCEPT, self.accept);
+        if !self.body.is_empty() {
+            request = request.header(header::CONTENT_TYPE, self.content);
+        }
+        request.body(self.body).map_err(|problem| ClientError::BadRequest { what, problem: problem.to_string() })
+    }
+}
+
+/// Upstream's rule for what may stand in a path.
+fn segment(part: &str) -> Result<(), String> {
+    match part {
+        "" => Err("the name is empty".into()),
+        "." | ".." => Err(format!("{part:?} is no name")),
+        _ if part.contains(['/', '%']) => Err(format!("the name {part:?} contains '/' or '%'")),
+        _ if part.contains(['?', '#']) || !part.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err(format!("the name {part:?} cannot stand in a path"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn encode(url: &mut String, value: &str) {
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
+
+    #[test]
+    fn what_is_wanted_becomes_a_request() {
+        let pods = PODS;
+        let mut call = Call::new("update", Method::PUT, &pods, "default", Some("web"));
+        call.subresource = Some("status");
+        call.query = vec![("fieldManager", "a b".into()), ("dryRun", "All".into())];
+        assert_eq!(call.what(), "update pods/status default/web");
+        let request = call.request().unwrap();
+        assert_eq!(request.uri(), "/api/v1/namespaces/default/pods/web/status?fieldManager=a%20b&dryRun=All");
+
+        let call = Call::new("list", Method::GET, &pods, "default", None);
+        assert_eq!(call.what(), "list pods in default");
+        assert_eq!(call.request().unwrap().uri(), "/api/v1/namespaces/default/pods");
+    }
+
+    #[test]
+    fn a_name_never_reaches_another_path() {
+        for name in ["", ".", "..", "a/b", "a%2Fb", "a?b", "a#b", "a b", "ä"] {
+            let error = Call::new("get", Method::GET, &PODS, "default", Some(name)).request().unwrap_err();
+            assert!(matches!(error, ClientError::BadRequest { .. }), "{name}: {error}");
+        }
+        for name in ["web", "system:node:n1", "a.b-c"] {
+            assert!(Call::new("get", Method::GET, &PODS, "", Some(name)).request().is_ok(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Subresources: status, scale, eviction, token.
+
+use std::fmt;
+
+use http::Method;
+use k8s_openapi::api::autoscaling::v1::Scale;
+use kube::api::DeleteParams;
+use kube::core::Status;
+use secrecy::SecretString;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use steersman_base::{ObjectKey, Resource, Time};
+
+use super::object::AnyObject;
+use super::request::Call;
+use super::write::decode;
+use super::{CachedClient, ClientError, FieldManager, Objects, Patch};
+
+/// One subresource, read and written as the object itself. It is always read from the server.
+pub struct Subresource<T> {
+    objects: Objects<T>,
+    name: &'static str,
+}
+
+/// How an eviction ended.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub enum Eviction {
+    /// The pod is being deleted.
+    Accepted,
+    /// A disruption budget does not allow it now; the message says which. Come back later.
+    Blocked(Box<Status>),
+}
+
+/// What token is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct TokenOptions {
+    /// For whom it is; for the API server if nothing is said.
+    pub audiences: Vec<String>,
+    /// How long it is good for, ten minutes at least; the server may choose otherwise. An hour if nothing is said.
+    pub expiration_seconds: Option<i64>,
+    /// The object with which it ends, such as a Pod: apiVersion, kind, name, uid.
+    pub bound_to: Option<(String, String, String, String)>,
+}
+
+/// A token of a service account.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// The token itself, which prints as nothing.
+    pub token: SecretString,
+    /// When it ends.
+    pub expires: Time,
+}
+
+const PODS: Resource = Resource::namespaced("", "v1", "pods", "Pod");
+const SERVICE_ACCOUNTS: Resource = Resource::namespaced("", "v1", "serviceaccounts", "ServiceAccount");
+
+// === impl Subresource ===
+
+impl<T: AnyObject> Subresource<T> {
+    pub(super) fn new(objects: Objects<T>, name: &'static str) -> Self {
+        Self { objects, name }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] if there is no such object, or it has no such subresource.
+    pub async fn get(&self, key: &ObjectKey) -> Result<T, ClientError> {
+        let resource = self.objects.resource();
+        self.objects.client().ask(Method::GET, resource, key, self.name, Vec::new()).await
+    }
+
+    /// Replaces it. The object's resourceVersion, if it has one, must be the current one.
+    ///
+    /// # Errors
+    /// [`ClientError::Conflict`] if it is not.
+    pub async fn update(&self, object: &T) -> Result<T, ClientError> {
+        self.objects.put(object, Some(self.name)).await
+    }
+
+    /// Changes a part of it.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn patch(&self, key: &ObjectKey, patch: &Patch) -> Result<T, ClientError> {
+        self.objects.patch_at(key, patch, Some(self.name)).await
+    }
+
+    /// Server-side apply.
+    ///
+    /// # Errors
+    /// As [`Objects::apply`]; the object must be there.
+    pub async fn apply(&self, object: &T, by: &FieldManager) -> Result<T, ClientError> {
+        self.objects.apply_at(object, by, Some(self.name)).await
+    }
+}
+
+impl<T> fmt::Debug for Subresource<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subresource").field("of", &self.objects).field("name", &self.name).finish()
+    }
+}
+
+// === impl Objects ===
+
+impl<T: AnyObject> Objects<T> {
+    /// The scale of an object: how many replicas are wanted and there, and how they are selected.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] if there is no such object, or its kind does not scale.
+    pub async fn scale(&self, key: &ObjectKey) -> Result<Scale, ClientError> {
+        self.scales().get(key).await
+    }
+
+    /// Replaces the scale of an object. Its resourceVersion, if it has one, must be the current one.
+    ///
+    /// # Errors
+    /// [`ClientError::Conflict`] if it is not.
+    pub async fn update_scale(&self, scale: &Scale) -> Result<Scale, ClientError> {
+        self.scales().update(scale).await
+    }
+
+    /// Sets how many replicas are wanted, whoever else may have set it.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn set_replicas(&self, key: &ObjectKey, replicas: i32) -> Result<Scale, ClientError> {
+        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
+        self.scales().patch(key, &patch).await
+    }
+
+    fn scales(&self) -> Subresource<Scale> {
+        self.client().objects_at(self.resource().clone()).subresource("scale")
+    }
+}
+
+// === impl CachedClient ===
+
+impl CachedClient {
+    /// Deletes a pod if the disruption budgets allow it.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] if there is no such pod; a budget that does not allow it is no error.
+    pub async fn evict(&self, pod: &ObjectKey, how: &DeleteParams) -> Result<Eviction, ClientError> {
+        let mut how = how.clone();
+        how.dry_run |= self.mode.dry_run;
+        let body = json!({
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": &*pod.name, "namespace": &*pod.namespace},
+            "deleteOptions": how,
+        });
+        let asked = self.ask::<Value>(Method::POST, &PODS, pod, "eviction", body.to_string().into_bytes()).await;
+        match asked {
+            Ok(_) => Ok(Eviction::Accepted),
+            Err(ClientError::TooManyRequests(refusal)) if is_budget(&refusal.status) => {
+                Ok(Eviction::Blocked(Box::new(refusal.status)))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A token of a service account.
+    ///
+    /// # Errors
+    /// [`ClientError::NotFound`] if there is no such account.
+    pub async fn token(&self, account: &ObjectKey, options: &TokenOptions) -> Result<Token, ClientError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            status: Granted,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Granted {
+            token: String,
+            expiration_timestamp: Time,
+        }
+        let mut spec = json!({"audiences": options.audiences});
+        if let Some(seconds) = options.expiration_seconds {
+            spec["expirationSeconds"] = seconds.into();
+        }
+        if let Some((api_version, kind, name, uid)) = &options.bound_to {
+            spec["boundObjectRef"] = json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": uid});
+        }
+        let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec});
+        let body = body.to_string().into_bytes();
+        let answer: Answer = self.ask(Method::POST, &SERVICE_ACCOUNTS, account, "token", body).await?;
+        Ok(Token { token: answer.status.token.into(), expires: answer.status.expiration_timestamp })
+    }
+
+    /// Asks a subresource that is of another kind than its object.
+    pub(super) async fn ask<A: serde::de::DeserializeOwned>(
+        &self,
+        method: Method,
+        resource: &Resource,
+        key: &ObjectKey,
+        subresource: &str,
+        body: Vec<u8>,
+    ) -> Result<A, ClientError> {
+        let verb = match method {
+            Method::GET => "get",
+            Method::PUT => "update",
+            _ => "create",
+        };
+        let is_write = method != Method::GET;
+        let mut call = Call::new(verb, method, resource, &key.namespace, Some(&key.name));
+        call.subresource = Some(subresource);
+        call.body = body;
+        if is_write && self.mode.dry_run {
+            call.query.push(("dryRun", "All".to_owned()));
+        }
+        let what = call.what();
+        let answer = self.send(call).await?;
+        decode(&what, &answer)
+    }
+}
+
+fn is_budget(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    causes.into_iter().any(|cause| cause.reason == "DisruptionBudget")
+}

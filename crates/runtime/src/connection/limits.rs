@@ -1,0 +1,173 @@
+//! Client-side limits: so many requests per second, and no more. Off unless asked for (`--kube-api-qps`).
+//!
+//! A token bucket as client-go's `flowcontrol`: requests wait for a token, in the order in which they came. Every request
+//! takes one, a watch too. The server's own fairness does better in most clusters, which is why this is off by default.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::Request;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tower::{Layer, Service};
+
+/// How many requests a connection may make.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// How many in a second, over time. Not above zero means: as many as wanted.
+    pub qps: f32,
+    /// How many at once, after some silence; at least one.
+    pub burst: u32,
+}
+
+/// Pure: a bucket of tokens that fills at a constant rate. Times are counted from any one point.
+#[derive(Clone, Debug)]
+pub(crate) struct Bucket {
+    burst: f64,
+    every: f64,
+    tokens: f64,
+    at: Duration,
+}
+
+/// Puts the limits around a service, if there are any. All services that one layer makes share them.
+#[derive(Clone)]
+pub(super) struct Limiting(Option<Arc<Shared>>);
+
+struct Shared {
+    start: Instant,
+    bucket: Mutex<Bucket>,
+}
+
+/// A service whose requests wait for tokens.
+#[derive(Clone)]
+pub(super) struct Limited<S> {
+    inner: S,
+    shared: Option<Arc<Shared>>,
+}
+
+// === impl Bucket ===
+
+impl Bucket {
+    /// A full bucket that gets a token in every interval.
+    pub(crate) fn full(burst: u32, every: Duration, now: Duration) -> Self {
+        Self { burst: f64::from(burst), every: every.as_secs_f64(), tokens: f64::from(burst), at: now }
+    }
+
+    /// Takes a token, if there is one.
+    pub(crate) fn try_take(&mut self, now: Duration) -> bool {
+        self.fill(now);
+        let has_one = self.tokens >= 1.0;
+        if has_one {
+            self.tokens -= 1.0;
+        }
+        has_one
+    }
+
+    /// Takes a token, and says how long to wait until it is there. Who comes later waits longer.
+    fn reserve(&mut self, now: Duration) -> Duration {
+        self.fill(now);
+        self.tokens -= 1.0;
+        Duration::from_secs_f64((-self.tokens).max(0.0) * self.every)
+    }
+
+    fn fill(&mut self, now: Duration) {
+        // A clock that goes back gives nothing, and takes nothing.
+        let since = now.saturating_sub(self.at).as_secs_f64();
+        self.at = self.at.max(now);
+        self.tokens = self.burst.min(self.tokens + since / self.every);
+    }
+}
+
+// === impl Limiting ===
+
+impl Limiting {
+    pub(super) fn new(limits: Option<Limits>) -> Self {
+        let limits = limits.filter(|limits| limits.qps > 0.0);
+        Self(limits.map(|Limits { qps, burst }| {
+            let every = Duration::try_from_secs_f64(1.0 / f64::from(qps)).unwrap_or(Duration::MAX);
+            let bucket = Bucket::full(burst.max(1), every, Duration::ZERO);
+            Arc::new(Shared { start: Instant::now(), bucket: Mutex::new(bucket) })
+        }))
+    }
+}
+
+impl<S> Layer<S> for Limiting {
+    type Service = Limited<S>;
+    fn layer(&self, inner: S) -> Limited<S> {
+        Limited { inner, shared: self.0.clone() }
+    }
+}
+
+// === impl Limited ===
+
+impl<S, B> Service<Request<B>> for Limited<S>
+where
+    S: Service<Request<B>> + Clone + Send + 'static,
+    S::Future: Send,
+    B: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = BoxFuture<'static, Result<S::Response, S::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        // The service that was asked whether it is ready is the one to be called.
+        let ready = self.inner.clone();
+        let mut inner = std::mem::replace(&mut self.inner, ready);
+        let wait = self.shared.as_ref().map(|shared| shared.bucket.lock().reserve(shared.start.elapsed()));
+        match wait.filter(|wait| !wait.is_zero()) {
+            None => Box::pin(inner.call(request)),
+            Some(wait) => Box::pin(async move {
+                tokio::time::sleep(wait).await;
+                inner.call(request).await
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn a_bucket_gives_a_burst_and_then_one_per_interval() {
+        let secs = Duration::from_secs;
+        let mut bucket = Bucket::full(2, secs(300), secs(1_000));
+        let taken: Vec<bool> =
+            [1_000, 1_000, 1_000, 1_299, 1_300, 1_300, 900, 1_600].map(|at| bucket.try_take(secs(at))).to_vec();
+        assert_eq!(taken, [true, true, false, false, true, false, false, true]);
+        assert!(bucket.clone().try_take(secs(10_000)));
+        bucket.fill(secs(1_000_000));
+        assert!(bucket.tokens <= 2.0, "it never holds more than its burst");
+    }
+
+    async fn seconds_until_answered(limits: Option<Limits>, count: usize) -> Vec<u64> {
+        let inner = tower::service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Instant::now()) });
+        let mut service = Limiting::new(limits).layer(inner);
+        let start = Instant::now();
+        let calls = (0..count).map(|_| service.call(Request::new(())));
+        let answered = futures::future::join_all(calls.collect::<Vec<_>>()).await;
+        answered.into_iter().map(|at| at.unwrap().duration_since(start).as_secs()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_beyond_the_burst_wait_their_turn() {
+        let limits = Limits { qps: 0.5, burst: 3 };
+        assert_eq!(seconds_until_answered(Some(limits), 6).await, [0, 0, 0, 2, 4, 6]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_limits_nobody_waits() {
+        assert_eq!(seconds_until_answered(None, 3).await, [0, 0, 0]);
+        assert_eq!(seconds_until_answered(Some(Limits { qps: 0.0, burst: 0 }), 3).await, [0, 0, 0]);
+        assert_eq!(seconds_until_answered(Some(Limits { qps: -1.0, burst: 1 }), 3).await, [0, 0, 0]);
+    }
+}

@@ -1,0 +1,242 @@
+//! A controller under construction.
+
+use std::time::Duration;
+
+use kube::core::Resource as Named;
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use steersman_base::ObjectKey;
+use steersman_informer::{Change, Scope, SharedInformer, Typed};
+use steersman_model::View;
+use steersman_workqueue::{Gate, Priority, Queue, QueueOptions, RateLimiter};
+
+use super::{BuildContext, Controller, Engine, Policy, Shared, Sources};
+use crate::handler::{self, Handler};
+use crate::lease::Leadership;
+use crate::predicate::Predicate;
+use crate::source::{Connected, Feed, Source, Watch};
+use crate::{Context, Freshness, Reconciler};
+
+/// A controller under construction: its main kind, what else it watches, and how it works.
+#[must_use = "a controller exists when it is given a reconciler"]
+pub struct Builder<V: View> {
+    cx: BuildContext,
+    name: &'static str,
+    queue_name: &'static str,
+    main: SharedInformer<V>,
+    main_watch: Option<Watch<V>>,
+    sources: Vec<Source>,
+    filters: Vec<Box<dyn Predicate>>,
+    workers: usize,
+    limiter: Option<Box<dyn RateLimiter<ObjectKey>>>,
+    policy: Policy,
+    leadership: Leadership,
+}
+
+// === impl Builder ===
+
+impl<V: View> Builder<V> {
+    pub(crate) fn new(cx: BuildContext, name: &'static str, main: &SharedInformer<V>) -> Self {
+        let leadership = cx.leadership();
+        Self {
+            cx,
+            name,
+            queue_name: name,
+            main: main.clone(),
+            main_watch: Some(Watch::new(main, handler::object())),
+            sources: Vec::new(),
+            filters: Vec::new(),
+            workers: 1,
+            limiter: None,
+            policy: Policy::default(),
+            leadership,
+        }
+    }
+
+    /// Objects of this kind concern the main object that controls them.
+    pub fn owns<K>(self) -> Self
+    where
+        K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
+        let informer = self.cx.informers.typed::<K>(Scope::everything());
+        self.owns_in(&informer)
+    }
+
+    /// Objects that an informer sees concern the main object that controls them.
+    pub fn owns_in<W: View>(self, informer: &SharedInformer<W>) -> Self {
+        let main = self.main.target().resource.clone();
+        self.source(Watch::new(informer, handler::controller_owner(main)))
+    }
+
+    /// Objects of this kind concern the main objects that `handler` says.
+    pub fn watches<K>(self, handler: impl Handler<Typed<K>>) -> Self
+    where
+        K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: 'static,
+    {
+        let informer = self.cx.informers.typed::<K>(Scope::everything());
+        self.source(Watch::new(&informer, handler))
+    }
+
+    /// Changes that an informer sees concern the main objects that `keys` says.
+    pub fn watch<W: View>(
+        self,
+        informer: &SharedInformer<W>,
+        keys: impl Fn(&Change<W>) -> Vec<ObjectKey> + Send + Sync + 'static,
+    ) -> Self {
+        self.source(Watch::changes(informer, keys))
+    }
+
+    /// Another source of events.
+    pub fn source(mut self, source: impl Into<Source>) -> Self {
+        self.sources.push(source.into());
+        self
+    }
+
+    /// Only events that this predicate lets through are looked at, whatever they come from. Several: all must let it
+    /// through.
+    pub fn filter(mut self, predicate: impl Predicate) -> Self {
+        self.filters.push(Box::new(predicate));
+        self
+    }
+
+    /// Only events of main objects of which this is true are looked at.
+    pub fn when(mut self, condition: impl Fn(crate::event::Event<'_, V>) -> bool + Send + Sync + 'static) -> Self {
+        self.main_watch = self.main_watch.map(|watch| watch.when(condition));
+        self
+    }
+
+    /// Changes of main objects are not looked at by themselves; other sources say what is.
+    pub fn without_main_watch(mut self) -> Self {
+        self.main_watch = None;
+        self
+    }
+
+    /// Looks at every main object again, this often.
+    pub fn resync(mut self, every: Duration) -> Self {
+        self.main_watch = self.main_watch.map(|watch| watch.resync(every));
+        self
+    }
+
+    /// How many keys are worked on at once; one, if nothing is said.
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = workers.max(1);
+        self
+    }
+
+    /// The name of the queue in metrics, if it is not the controller's.
+    pub fn queue_name(mut self, name: &'static str) -> Self {
+        self.queue_name = name;
+        self
+    }
+
+    /// How long failed keys wait.
+    pub fn limiter(mut self, limiter: impl RateLimiter<ObjectKey> + 'static) -> Self {
+        self.limiter = Some(Box::new(limiter));
+        self
+    }
+
+    /// Ends a reconcile that takes longer than this, and retries it.
+    pub fn timeout(mut self, time: Duration) -> Self {
+        self.policy.timeout = Some(time);
+        self
+    }
+
+    /// Gives a key up after this many retries in a row, until it changes; without this, retries go on.
+    pub fn give_up_after(mut self, retries: u32) -> Self {
+        self.policy.retries_max = Some(retries);
+        self
+    }
+
+    /// Works whether this process leads or not. Its writes are not checked for leadership either.
+    pub fn without_leadership(mut self) -> Self {
+        self.leadership = Leadership::always();
+        self
+    }
+
+    /// The informer of the main kind.
+    #[must_use]
+    pub fn main(&self) -> &SharedInformer<V> {
+        &self.main
+    }
+
+    /// What the controller is built with.
+    #[must_use]
+    pub fn context(&self) -> &BuildContext {
+        &self.cx
+    }
+
+    /// The controller. It runs when the manager does, or at once if that runs already.
+    pub fn reconcile_with(self, reconciler: impl Reconciler) -> Controller {
+        self.build_with(|_| reconciler)
+    }
+
+    /// As [`reconcile_with`](Self::reconcile_with), for a reconciler that needs the controller's queue.
+    pub fn build_with<R: Reconciler>(self, reconciler: impl FnOnce(&Queue<ObjectKey>) -> R) -> Controller {
+        let mut options = QueueOptions::default();
+        if let Some(metrics) = self.cx.manager.queue_metrics() {
+            options.metrics = metrics;
+        }
+        if let Some(limiter) = self.limiter {
+            options.limiter = limiter;
+        }
+        options.gate = if self.leadership.is_always() { Gate::Open } else { Gate::Closed };
+        let queue = Queue::new(self.queue_name, options);
+        let feed = Feed::new(queue.clone(), self.filters);
+        let mut sources = Sources::default();
+        for source in self.main_watch.map(Source::from).into_iter().chain(self.sources) {
+            match source.connect(&feed) {
+                Connected::Watching(watching) => sources.watching.push(watching),
+                Connected::Task(task) => sources.tasks.push(task),
+            }
+        }
+        let controller = Controller::new(Shared {
+            name: self.name,
+            workers: self.workers,
+            feed,
+            connected: sources.into(),
+            unreached: Mutex::default(),
+            informers: self.cx.informers.clone(),
+        });
+        let activity = self.cx.manager.observe(&controller);
+        let objects = self.main.lister();
+        let resource = self.main.target().resource.clone();
+        let events = self.cx.events.clone();
+        let mut writer = self.cx.writer.bound_to(self.name, resource, events.clone());
+        if self.leadership.is_always() {
+            writer = writer.led_by(Leadership::always());
+        }
+        let context = Context { writer, clock: self.cx.clock.clone(), freshness: Freshness::CaughtUp, events };
+        self.cx.manager.add_engine(Engine {
+            controller: controller.clone(),
+            context,
+            policy: self.policy,
+            activity,
+            leadership: self.leadership,
+            owner: Box::new(move |key| objects.get(key).map(|object| object.meta().uid.clone())),
+            reconciler: Box::new(reconciler(&queue)),
+            book: self.cx.book.clone(),
+            decisions: self.cx.decisions.clone(),
+            reachability: self.cx.informers.reachability().clone(),
+        });
+        controller
+    }
+}
+
+impl<V: View> std::fmt::Debug for Builder<V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Builder").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Controller {
+    fn new(shared: Shared) -> Self {
+        Self(shared.into())
+    }
+
+    /// Looks at every key of a list, behind what happens now.
+    pub fn trigger_all(&self, keys: &[ObjectKey]) {
+        self.0.feed.add_all(keys, Priority::Background);
+    }
+}

@@ -1,0 +1,181 @@
+//! Pure: what becomes of an event, given those before it. client-go's `EventCorrelator`.
+//!
+//! 1. **Aggregation.** Events that differ only in their text are alike. The tenth different text within ten minutes of the
+//!    one before, and every further one, is joined into one event "(combined from similar events): …".
+//! 2. **Counting.** An event that was told before is not told again: its count goes up, by a patch.
+//! 3. **Spam.** A source may tell 25 events of a type about an object at once, and one more every five minutes; what is
+//!    beyond is counted, and not sent.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use steersman_base::MicroTime;
+
+use super::event::{Event, name};
+use super::lru::Lru;
+use crate::connection::Bucket;
+
+/// Decides what becomes of events.
+pub struct Correlator {
+    alike: Lru<String, Alike>,
+    told: Lru<String, Told>,
+    buckets: Lru<String, Bucket>,
+}
+
+/// What is to be done about an event.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    /// Nothing: its source tells too much, or it was told.
+    Skip,
+    /// It is new.
+    Create {
+        /// Under its group.
+        api: Api,
+        /// Where.
+        namespace: String,
+        /// The name.
+        name: String,
+        /// The whole event.
+        body: Value,
+    },
+    /// It was told before: this changes. Should it be gone by now, it is created.
+    Patch {
+        /// Under its group.
+        api: Api,
+        /// Where.
+        namespace: String,
+        /// The name.
+        name: String,
+        /// What changes.
+        patch: Value,
+        /// The whole event.
+        body: Value,
+    },
+}
+
+/// The API that an event is sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// `v1`.
+    Core,
+    /// `events.k8s.io/v1`.
+    Events,
+}
+
+/// Events that differ only in their text.
+struct Alike {
+    /// The different texts, oldest first; one less than the limit, once it is reached.
+    texts: Vec<String>,
+    last: MicroTime,
+}
+
+/// An event that the server has, as far as we know.
+struct Told {
+    name: String,
+    first_time: MicroTime,
+    count: u32,
+}
+
+/// How many events of each sort are remembered: client-go's `maxLruCacheEntries`.
+pub const ENTRIES_MAX: usize = 4096;
+/// How many different texts make alike events one: client-go's `defaultAggregateMaxEvents`.
+pub const ALIKE_MAX: usize = 10;
+/// After this long without one, alike events start afresh: client-go's `defaultAggregateIntervalInSeconds`.
+pub const ALIKE_WITHIN: Duration = Duration::from_secs(600);
+/// How many events a source may tell about an object at once: client-go's `defaultSpamBurst`.
+pub const SPAM_BURST: u32 = 25;
+/// And then one in this time: client-go's `defaultSpamQPS`.
+pub const SPAM_EVERY: Duration = Duration::from_secs(300);
+
+const COMBINED: &str = "(combined from similar events): ";
+
+// === impl Correlator ===
+
+impl Correlator {
+    /// What becomes of an event that happened now.
+    pub fn correlate(&mut self, event: Event, now: MicroTime) -> Verdict {
+        let (event, key) = self.aggregate(event, now);
+        let (event, is_new) = self.count(event, &key);
+        if !self.may_tell(&event, now) {
+            return Verdict::Skip;
+        }
+        let (namespace, name) = (event.namespace.to_string(), event.name.clone());
+        if is_new {
+            Verdict::Create { api: Api::Core, namespace, name, body: event.core_body() }
+        } else {
+            Verdict::Patch { api: Api::Core, namespace, name, patch: event.core_patch(), body: event.core_body() }
+        }
+    }
+
+    /// The event, or the one that it is joined into; and the key under which it is counted.
+    fn aggregate(&mut self, event: Event, now: MicroTime) -> (Event, String) {
+        let alike_key = key(&[
+            &source_and_object(&event),
+            event.type_.as_str(),
+            &event.reason,
+            &event.reporting_component,
+            &event.reporting_instance,
+        ]);
+        let alike = self.alike.get_or_insert_with(&alike_key, || Alike { texts: Vec::new(), last: now });
+        if now.since(alike.last) > ALIKE_WITHIN {
+            alike.texts.clear();
+        }
+        alike.last = now;
+        if !alike.texts.contains(&event.message) {
+            alike.texts.push(event.message.clone());
+        }
+        if alike.texts.len() < ALIKE_MAX {
+            let parts = [&source_and_object(&event), event.type_.as_str(), &event.involved_object.field_path];
+            let event_key = key(&[&key(&parts), &event.reason, &event.message]);
+            return (event, event_key);
+        }
+        // Which one goes is open in upstream; the oldest is the least likely to come again.
+        alike.texts.remove(0);
+        let joined = Event {
+            name: name(&event.involved_object.name, event.nanos),
+            message: format!("{COMBINED}{}", event.message),
+            // Upstream's joined event has a source, and leaves the newer fields empty.
+            reporting_component: "".into(),
+            reporting_instance: "".into(),
+            first_time: now,
+            last_time: now,
+            count: 1,
+            ..event
+        };
+        (joined, alike_key)
+    }
+
+    /// The event with its count, name and first time; and whether it is the first.
+    fn count(&mut self, event: Event, key: &String) -> (Event, bool) {
+        let first = || Told { name: event.name.clone(), first_time: event.first_time, count: 0 };
+        let told = self.told.get_or_insert_with(key, first);
+        told.count = told.count.saturating_add(1);
+        let event = Event { name: told.name.clone(), first_time: told.first_time, count: told.count, ..event };
+        let is_new = event.count == 1;
+        (event, is_new)
+    }
+
+    fn may_tell(&mut self, event: &Event, now: MicroTime) -> bool {
+        let spam_key = key(&[&source_and_object(event), event.type_.as_str()]);
+        let now = Duration::from_micros(now.unix_micros().try_into().unwrap_or(0));
+        self.buckets.get_or_insert_with(&spam_key, || Bucket::full(SPAM_BURST, SPAM_EVERY, now)).try_take(now)
+    }
+}
+
+impl Default for Correlator {
+    fn default() -> Self {
+        Self { alike: Lru::new(ENTRIES_MAX), told: Lru::new(ENTRIES_MAX), buckets: Lru::new(ENTRIES_MAX) }
+    }
+}
+
+/// Parts of a key; what is between them is in no name and no text that the API allows.
+pub(super) fn key(parts: &[&str]) -> String {
+    parts.join("\0")
+}
+
+/// Who tells it, and about what.
+fn source_and_object(event: &Event) -> String {
+    let object = &event.involved_object;
+    let uid = object.uid.to_string();
+    key(&[&event.component, &event.host, &object.kind, &object.namespace, &object.name, &uid, &object.api_version])
+}

@@ -1,0 +1,124 @@
+//! Pure: events of `events.k8s.io/v1` in series. client-go's `tools/events`.
+//!
+//! 1. The first of equal events is told. The second makes it a series, which is told at once; from then on the count goes
+//!    up here, and is told every half an hour and when the series ends.
+//! 2. A series ends when its event was not heard for six minutes; a single event is forgotten then.
+
+use std::time::Duration;
+
+use steersman_base::MicroTime;
+
+use super::correlate::{Api, ENTRIES_MAX, Verdict, key};
+use super::event::Event;
+use super::lru::Lru;
+
+/// Decides what becomes of events.
+pub(super) struct Series {
+    heard: Lru<String, Heard>,
+    looked: Option<MicroTime>,
+}
+
+struct Heard {
+    event: Event,
+    /// When the server was told last.
+    told: MicroTime,
+    /// Which count the server was told.
+    told_count: u32,
+}
+
+/// A series that was silent for this long is over: client-go's `finishTime`.
+const OVER_AFTER: Duration = Duration::from_secs(6 * 60);
+/// A series that goes on is told of this often: client-go's `refreshTime`.
+const TELL_EVERY: Duration = Duration::from_secs(30 * 60);
+
+// === impl Series ===
+
+impl Series {
+    /// What becomes of an event that happened now.
+    pub(super) fn correlate(&mut self, event: &Event, now: MicroTime) -> Verdict {
+        let series_key = series_key(event);
+        let mut is_new = false;
+        let heard = self.heard.get_or_insert_with(&series_key, || {
+            is_new = true;
+            Heard { event: event.clone(), told: now, told_count: 1 }
+        });
+        if is_new {
+            return create(event);
+        }
+        heard.event.count = heard.event.count.saturating_add(1);
+        heard.event.last_time = now;
+        if heard.event.count > 2 {
+            return Verdict::Skip;
+        }
+        heard.tell(now)
+    }
+
+    /// How long until some series has to be looked at.
+    pub(super) fn next_look(&self, now: MicroTime) -> Option<Duration> {
+        self.heard.iter().next()?;
+        // Nothing hangs on the second in which a series ends.
+        let due = self.looked.map_or(now + OVER_AFTER, |looked| looked + OVER_AFTER);
+        Some(due.since(now))
+    }
+
+    /// Ends what is over, and tells of what goes on.
+    pub(super) fn look(&mut self, now: MicroTime) -> Vec<Verdict> {
+        self.looked = Some(now);
+        let is_over = |heard: &Heard| now.since(heard.event.last_time) >= OVER_AFTER;
+        let is_due = |heard: &Heard| heard.event.count > heard.told_count && now.since(heard.told) >= TELL_EVERY;
+        let due = self.heard.iter().filter(|(_, heard)| is_over(heard) || is_due(heard));
+        let due: Vec<String> = due.map(|(key, _)| key.clone()).collect();
+        let mut verdicts = Vec::new();
+        for key in due {
+            let Some(mut heard) = self.heard.remove(&key) else { continue };
+            if heard.event.count > heard.told_count {
+                verdicts.push(heard.tell(now));
+            }
+            if !is_over(&heard) {
+                self.heard.get_or_insert_with(&key, || heard);
+            }
+        }
+        verdicts
+    }
+}
+
+impl Default for Series {
+    fn default() -> Self {
+        Self { heard: Lru::new(ENTRIES_MAX), looked: None }
+    }
+}
+
+// === impl Heard ===
+
+impl Heard {
+    fn tell(&mut self, now: MicroTime) -> Verdict {
+        (self.told, self.told_count) = (now, self.event.count);
+        let event = &self.event;
+        let (namespace, name) = (event.namespace.to_string(), event.name.clone());
+        Verdict::Patch { api: Api::Events, namespace, name, patch: event.v1_patch(), body: event.v1_body() }
+    }
+}
+
+fn create(event: &Event) -> Verdict {
+    let (namespace, name) = (event.namespace.to_string(), event.name.clone());
+    Verdict::Create { api: Api::Events, namespace, name, body: event.v1_body() }
+}
+
+/// Equal in all but text and time, as upstream has it.
+fn series_key(event: &Event) -> String {
+    let object = &event.involved_object;
+    let uid = object.uid.to_string();
+    key(&[
+        event.type_.as_str(),
+        &event.reason,
+        &event.reporting_component,
+        &event.reporting_instance,
+        &object.api_version,
+        &object.kind,
+        &object.namespace,
+        &object.name,
+        &uid,
+        object.resource_version.as_str(),
+        &object.field_path,
+    ])
+}

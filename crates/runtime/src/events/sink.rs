@@ -1,0 +1,162 @@
+//! The shell: one request for an event, and what its answer means.
+
+use std::time::Duration;
+
+use http::{Method, Request, StatusCode, header};
+use http_body_util::BodyExt;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::correlate::{Api, Verdict};
+
+/// Where events go.
+pub(super) struct Sink {
+    client: kube::Client,
+}
+
+/// What came of it.
+#[derive(Debug, PartialEq)]
+pub(super) enum Attempt {
+    /// It is there, or the server does not want it: nothing is left to do.
+    Settled,
+    /// The server could not be reached, or has no time: try again.
+    Failed(String),
+}
+
+enum Answer {
+    Taken,
+    Gone,
+    Refused,
+    Failed(String),
+}
+
+/// An event is no reason to wait longer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+/// Nobody reads more of a refusal.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// What is read of an answer is its code; the rest should be short.
+const ACCEPT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Refusal {
+    reason: String,
+    message: String,
+}
+
+// === impl Sink ===
+
+impl Sink {
+    pub(super) fn new(client: kube::Client) -> Self {
+        Self { client }
+    }
+
+    pub(super) async fn attempt(&self, verdict: &Verdict) -> Attempt {
+        let answer = match verdict {
+            Verdict::Skip => Answer::Taken,
+            Verdict::Create { api, namespace, body, .. } => self.create(*api, namespace, body).await,
+            Verdict::Patch { api, namespace, name, patch, body } => {
+                let path = format!("{}/{name}", collection(*api, namespace));
+                match self.send(Method::PATCH, path, "application/strategic-merge-patch+json", patch).await {
+                    // Events live for an hour; this one is new again.
+                    Answer::Gone => self.create(*api, namespace, body).await,
+                    answer => answer,
+                }
+            }
+        };
+        match answer {
+            Answer::Taken | Answer::Refused | Answer::Gone => Attempt::Settled,
+            Answer::Failed(problem) => Attempt::Failed(problem),
+        }
+    }
+
+    async fn create(&self, api: Api, namespace: &str, body: &Value) -> Answer {
+        self.send(Method::POST, collection(api, namespace), "application/json", body).await
+    }
+
+    async fn send(&self, method: Method, path: String, content: &str, body: &Value) -> Answer {
+        let request = Request::builder()
+            .method(method)
+            .uri(&path)
+            .header(header::ACCEPT, ACCEPT)
+            .header(header::CONTENT_TYPE, content)
+            .body(Body::from(body.to_string().into_bytes()));
+        let request = match request {
+            Ok(request) => request,
+            Err(error) => {
+                tracing::error!(path, %error, "an event is given up: its path cannot be asked for");
+                return Answer::Refused;
+            }
+        };
+        let exchange = async {
+            let response = self.client.send(request).await.map_err(|error| error.to_string())?;
+            let (head, body) = response.into_parts();
+            let body = http_body_util::Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            let body = body.map_err(|error| error.to_string())?.to_bytes();
+            Ok::<_, String>((head, body))
+        };
+        match tokio::time::timeout(ANSWER_WITHIN, exchange).await {
+            Err(_) => Answer::Failed(format!("no answer within {ANSWER_WITHIN:?}")),
+            Ok(Err(problem)) => Answer::Failed(problem),
+            Ok(Ok((head, body))) => meaning(head.status, head.headers.contains_key(header::RETRY_AFTER), &path, &body),
+        }
+    }
+}
+
+fn collection(api: Api, namespace: &str) -> String {
+    match api {
+        Api::Core => format!("/api/v1/namespaces/{namespace}/events"),
+        Api::Events => format!("/apis/events.k8s.io/v1/namespaces/{namespace}/events"),
+    }
+}
+
+/// What an answer means. Upstream gives up on every refusal; its client has waited by then where the server asked for it,
+/// which is left to the next try here.
+fn meaning(code: StatusCode, come_back: bool, path: &str, body: &[u8]) -> Answer {
+    if code.is_success() {
+        return Answer::Taken;
+    }
+    let Refusal { reason, message } = serde_json::from_slice(body).unwrap_or_default();
+    if come_back || code == StatusCode::TOO_MANY_REQUESTS {
+        return Answer::Failed(format!("the server has too much to do: {message}"));
+    }
+    if code == StatusCode::NOT_FOUND {
+        tracing::debug!(path, message, "an event, or its namespace, is not there");
+        return Answer::Gone;
+    }
+    let is_ordinary = reason == "AlreadyExists" || message.contains("because it is being terminated");
+    if is_ordinary {
+        tracing::debug!(path, message, "the server does not want an event");
+    } else {
+        tracing::error!(path, code = code.as_u16(), message, "an event is given up: the server refused it");
+    }
+    Answer::Refused
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_pass_is_tried_again() {
+        let check = |code: u16, come_back: bool, body: &str, want: &str| {
+            let got = match meaning(StatusCode::from_u16(code).unwrap(), come_back, "/p", body.as_bytes()) {
+                Answer::Taken => "taken",
+                Answer::Gone => "gone",
+                Answer::Refused => "refused",
+                Answer::Failed(_) => "again",
+            };
+            assert_eq!(got, want, "{code} {body}");
+        };
+        check(200, false, "", "taken");
+        check(201, false, "{}", "taken");
+        check(404, false, "", "gone");
+        check(409, false, r#"{"reason":"AlreadyExists"}"#, "refused");
+        check(403, false, r#"{"reason":"Forbidden"}"#, "refused");
+        check(422, false, "not json", "refused");
+        check(500, false, "", "refused");
+        check(429, false, "", "again");
+        check(503, true, "", "again");
+    }
+}

@@ -1,0 +1,278 @@
+//! Tables for what becomes of events.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::{Value, json};
+use steersman_base::{Clock, Meta, MicroTime, Resource, Time};
+
+use super::correlate::{ALIKE_MAX, ENTRIES_MAX, SPAM_BURST};
+use super::*;
+
+const SETS: Resource = Resource::namespaced("apps", "v1", "replicasets", "ReplicaSet");
+const NODES: Resource = Resource::cluster("", "v1", "nodes", "Node");
+
+struct Table {
+    correlator: Correlator,
+    now: MicroTime,
+    next: i64,
+}
+
+fn reference(name: &str) -> ObjectReference {
+    ObjectReference {
+        api_version: "apps/v1".into(),
+        kind: "ReplicaSet".into(),
+        namespace: "ns".into(),
+        name: name.into(),
+        uid: "u".into(),
+        resource_version: "7".into(),
+        field_path: "".into(),
+    }
+}
+
+impl Table {
+    fn new() -> Self {
+        let now = MicroTime::from(Time::from_unix(1_794_744_000));
+        Self { correlator: Correlator::default(), now, next: 0x10 }
+    }
+
+    fn event(&mut self, object: &str, message: &str) -> Event {
+        self.next += 1;
+        Event {
+            name: event::name(object, self.next),
+            namespace: "ns".into(),
+            nanos: self.next,
+            involved_object: reference(object),
+            reason: "SuccessfulCreate".into(),
+            message: message.into(),
+            component: "c".into(),
+            host: "".into(),
+            reporting_component: "c".into(),
+            reporting_instance: "".into(),
+            first_time: self.now,
+            last_time: self.now,
+            count: 1,
+            type_: EventType::Normal,
+        }
+    }
+
+    /// What becomes of it, in short: `create web.11 1 text`, `patch web.11 2 text`, `skip`.
+    fn tell(&mut self, event: Event) -> String {
+        short(&self.correlator.correlate(event, self.now))
+    }
+
+    fn happens(&mut self, object: &str, message: &str) -> String {
+        let event = self.event(object, message);
+        self.tell(event)
+    }
+
+    fn later(&mut self, seconds: u64) {
+        self.now = self.now + Duration::from_secs(seconds);
+    }
+}
+
+fn short(verdict: &Verdict) -> String {
+    let told = |verb: &str, name: &str, body: &Value| {
+        let text = body["message"].as_str().unwrap_or_default();
+        format!("{verb} {name} {} {text}", body["count"])
+    };
+    match verdict {
+        Verdict::Skip => "skip".into(),
+        Verdict::Create { name, body, .. } => told("create", name, body),
+        Verdict::Patch { name, patch, .. } => told("patch", name, patch),
+    }
+}
+
+#[test]
+fn equal_events_are_counted_in_one_object() {
+    let mut table = Table::new();
+    assert_eq!(table.happens("web", "a"), "create web.11 1 a");
+    table.later(60);
+    assert_eq!(table.happens("web", "a"), "patch web.11 2 a");
+    assert_eq!(table.happens("web", "b"), "create web.13 1 b", "another text is another event");
+    assert_eq!(table.happens("other", "a"), "create other.14 1 a", "another object is another event");
+    assert_eq!(table.happens("web", "a"), "patch web.11 3 a");
+}
+
+#[test]
+fn a_patch_changes_count_time_and_text_and_nothing_else() {
+    let mut table = Table::new();
+    table.happens("web", "a");
+    table.later(61);
+    let event = table.event("web", "a");
+    let Verdict::Patch { patch, body, namespace, .. } = table.correlator.correlate(event, table.now) else {
+        panic!("not a patch")
+    };
+    assert_eq!(patch, json!({"count": 2, "lastTimestamp": "2026-11-15T12:01:01Z", "message": "a"}));
+    assert_eq!(namespace, "ns");
+    assert_eq!(body["firstTimestamp"], "2026-11-15T12:00:00Z", "should it be gone, it is created with its history");
+}
+
+#[test]
+fn a_new_event_looks_as_upstreams_does() {
+    let mut table = Table::new();
+    let event = table.event("web", "Created pod: web-x");
+    let Verdict::Create { body, .. } = table.correlator.correlate(event, table.now) else { panic!("not new") };
+    let want = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "web.11", "namespace": "ns"},
+        "involvedObject": {
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "namespace": "ns", "name": "web", "uid": "u",
+            "resourceVersion": "7",
+        },
+        "reason": "SuccessfulCreate", "message": "Created pod: web-x", "source": {"component": "c"},
+        "firstTimestamp": "2026-11-15T12:00:00Z", "lastTimestamp": "2026-11-15T12:00:00Z", "count": 1,
+        "type": "Normal", "eventTime": null, "reportingComponent": "c", "reportingInstance": "",
+    });
+    assert_eq!(body, want);
+}
+
+/// client-go compares with "fewer than ten": nine are told one by one, and the tenth is the first to be joined.
+#[test]
+fn the_tenth_alike_and_all_after_it_are_joined_into_one() {
+    let mut table = Table::new();
+    for at in 1..ALIKE_MAX {
+        assert!(table.happens("web", &format!("text {at}")).starts_with("create"), "number {at}");
+    }
+    assert_eq!(table.happens("web", "text 10"), "create web.1a 1 (combined from similar events): text 10");
+    assert_eq!(table.happens("web", "text 11"), "patch web.1a 2 (combined from similar events): text 11");
+    assert_eq!(table.happens("web", "text 12"), "patch web.1a 3 (combined from similar events): text 12");
+    assert!(table.happens("other", "text 13").starts_with("create other"), "another object is not alike");
+    let mut event = table.event("web", "text 13");
+    event.reason = "FailedCreate".into();
+    assert!(table.tell(event).ends_with(" 1 text 13"), "another reason is not alike");
+}
+
+#[test]
+fn a_joined_event_has_a_source_and_no_reporter_as_upstream() {
+    let mut table = Table::new();
+    (1..ALIKE_MAX).for_each(|at| drop(table.happens("web", &at.to_string())));
+    let event = table.event("web", "last");
+    let Verdict::Create { body, .. } = table.correlator.correlate(event, table.now) else { panic!("not new") };
+    assert_eq!((&body["source"]["component"], &body["reportingComponent"]), (&json!("c"), &json!("")));
+}
+
+#[test]
+fn ten_minutes_of_silence_end_the_joining() {
+    for (silence, joined) in [(600, true), (601, false)] {
+        let mut table = Table::new();
+        (1..ALIKE_MAX).for_each(|at| drop(table.happens("web", &at.to_string())));
+        table.later(silence);
+        let told = table.happens("web", "next");
+        assert_eq!(told.contains("combined"), joined, "after {silence} s: {told}");
+    }
+}
+
+#[test]
+fn equal_texts_count_as_one_of_the_alike() {
+    let mut table = Table::new();
+    table.happens("web", "same");
+    for count in 2..=20 {
+        assert_eq!(table.happens("web", "same"), format!("patch web.11 {count} same"));
+    }
+}
+
+#[test]
+fn a_source_tells_25_events_about_an_object_and_then_one_every_five_minutes() {
+    let mut table = Table::new();
+    for at in 1..=SPAM_BURST {
+        assert_ne!(table.happens("web", "same"), "skip", "number {at}");
+    }
+    assert_eq!(table.happens("web", "same"), "skip");
+    assert_ne!(table.happens("other", "same"), "skip", "another object has its own");
+    let mut event = table.event("web", "same");
+    event.component = "d".into();
+    assert_ne!(table.tell(event), "skip", "another source has its own");
+    let mut event = table.event("web", "same");
+    event.type_ = EventType::Warning;
+    assert_ne!(table.tell(event), "skip", "warnings are not crowded out");
+    table.later(299);
+    assert_eq!(table.happens("web", "same"), "skip");
+    table.later(1);
+    assert_eq!(table.happens("web", "same"), "patch web.11 28 same", "what was not told was counted");
+    assert_eq!(table.happens("web", "same"), "skip");
+}
+
+#[test]
+fn what_is_remembered_is_bounded_and_the_oldest_is_forgotten() {
+    let mut table = Table::new();
+    table.happens("first", "a");
+    for at in 0..ENTRIES_MAX {
+        table.happens(&format!("web-{at}"), "a");
+    }
+    assert!(table.happens("first", "a").starts_with("create"), "forgotten");
+    assert!(table.happens(&format!("web-{}", ENTRIES_MAX - 1), "a").starts_with("patch"), "remembered");
+}
+
+fn client() -> kube::Client {
+    let refused = tower::service_fn(|_: http::Request<kube::client::Body>| async {
+        Err::<http::Response<kube::client::Body>, tower::BoxError>("nobody is there".into())
+    });
+    kube::Client::new(refused, "default")
+}
+
+fn meta(namespace: &str, name: &str) -> Meta {
+    Meta { namespace: namespace.into(), name: name.into(), uid: "u".into(), ..Meta::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn recording_never_waits_and_what_is_too_much_is_dropped_and_counted() {
+    let broadcaster = Broadcaster::new(client(), Clock::system(), EventOptions::default());
+    let recorder = broadcaster.recorder().for_component("c");
+    let web = meta("ns", "web");
+    for _ in 0..QUEUED_MAX + 7 {
+        recorder.normal(&About::new(&SETS, &web), "Reason", "note");
+    }
+    assert_eq!((recorder.dropped(), broadcaster.received.len()), (7, QUEUED_MAX));
+    let silent = Recorder::nowhere().for_component("c");
+    silent.warning(&About::new(&SETS, &web), "Reason", "note");
+    assert_eq!(silent.dropped(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_unique_even_if_the_clock_stands_still() {
+    let clock = Clock::starting_at(Time::from_unix(1_794_744_000));
+    let mut broadcaster = Broadcaster::new(client(), clock, EventOptions::default());
+    let recorder = broadcaster.recorder().for_component("c");
+    for (resource, object) in [(&SETS, meta("ns", "web")), (&SETS, meta("ns", "web")), (&NODES, meta("", "n:1"))] {
+        recorder.normal(&About::new(resource, &object), "Reason", "note");
+    }
+    let mut next = || broadcaster.received.try_recv().unwrap();
+    let (first, second, third) = (next(), next(), next());
+    assert_eq!((&*first.name, &*second.name), ("web.18e83628b6c38000", "web.18e83628b6c38001"));
+    assert_eq!((&*first.namespace, &*third.namespace), ("ns", "default"), "cluster-wide objects");
+    assert_eq!(third.involved_object.namespace, "");
+    assert_eq!((third.name.len(), third.name.contains(':')), (36, false), "no DNS name: a UUID");
+    assert_eq!(recorder.queue.as_ref().unwrap().newest.load(Ordering::Relaxed), third.nanos);
+}
+
+#[test]
+fn a_series_is_told_at_once_then_every_half_hour_and_at_its_end() {
+    let mut table = Table::new();
+    let mut series = Series::default();
+    let text = |verdict: &Verdict| match verdict {
+        Verdict::Skip => "skip".to_owned(),
+        Verdict::Create { name, body, .. } => format!("create {name} {}", body["series"]),
+        Verdict::Patch { name, patch, .. } => format!("patch {name} {}", patch["series"]["count"]),
+    };
+    let happens = |series: &mut Series, table: &mut Table| {
+        let event = table.event("web", "a");
+        text(&series.correlate(&event, table.now))
+    };
+    assert_eq!(happens(&mut series, &mut table), "create web.11 null");
+    assert_eq!(happens(&mut series, &mut table), "patch web.11 2");
+    assert_eq!(happens(&mut series, &mut table), "skip", "from now on it is counted here");
+    for _ in 0..6 {
+        table.later(5 * 60);
+        assert_eq!(happens(&mut series, &mut table), "skip");
+    }
+    let told: Vec<_> = series.look(table.now).iter().map(text).collect();
+    assert_eq!(told, ["patch web.11 9"], "half an hour has passed");
+    assert!(series.look(table.now).is_empty(), "and it is told once");
+    table.later(60);
+    assert_eq!(happens(&mut series, &mut table), "skip");
+    assert!(series.next_look(table.now).is_some());
+    table.later(6 * 60);
+    let told: Vec<_> = series.look(table.now).iter().map(text).collect();
+    assert_eq!(told, ["patch web.11 10"], "it is over");
+    assert_eq!(series.next_look(table.now), None);
+    assert!(happens(&mut series, &mut table).starts_with("create"), "a new one begins");
+}

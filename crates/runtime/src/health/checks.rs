@@ -1,0 +1,94 @@
+//! Checks that every manager has.
+
+use std::time::Duration;
+
+use steersman_base::Resource;
+use steersman_informer::InformerFactory;
+use steersman_informer::factory::RunningInformer;
+use steersman_informer::reflector::ProblemKind;
+use tokio_util::sync::CancellationToken;
+
+use super::{Health, Probe, Progress, STUCK_AFTER, Unhealthy};
+use crate::lease::Leadership;
+
+/// Upstream's: how long after the end of its lease a leader that did not renew it is still called healthy. It should have
+/// ended itself long before.
+pub const LEASE_TOLERANCE: Duration = Duration::from_secs(20);
+
+/// Adds the checks of one controller, under its name: on `healthz` and `livez`, that its workers come forward; on
+/// `readyz`, that and that every resource it needs can be read.
+pub fn controller(
+    health: &Health,
+    name: &str,
+    progress: &Progress,
+    waiting: impl Fn() -> usize + Clone + Send + Sync + 'static,
+    informers: &InformerFactory,
+    needs: &[Resource],
+) {
+    let come_forward = {
+        let (progress, waiting) = (progress.clone(), waiting);
+        move || progress.seen(waiting()).judge(STUCK_AFTER).map_err(|stuck| Unhealthy(stuck.to_string()))
+    };
+    health.add(&Probe::VITAL, name, come_forward.clone());
+    let (informers, needs) = (informers.clone(), needs.to_vec());
+    health.add(&[Probe::Readyz], name, move || {
+        come_forward()?;
+        readable(&informers.running(), &needs)
+    });
+}
+
+/// Whether every one of these resources can be read, as far as its informers know.
+///
+/// # Errors
+/// One cannot; says which, and why.
+pub fn readable(running: &[RunningInformer], needs: &[Resource]) -> Result<(), Unhealthy> {
+    let refused = |informer: &&RunningInformer| {
+        let problem = informer.reflector.as_ref().and_then(|reflector| reflector.problem.as_ref());
+        problem.is_some_and(|problem| matches!(problem.kind, ProblemKind::Forbidden | ProblemKind::NotFound))
+    };
+    let needed = |informer: &&RunningInformer| needs.contains(&informer.informer.target.resource);
+    let mut unread: Vec<_> = running
+        .iter()
+        .filter(needed)
+        .filter(refused)
+        .map(|informer| {
+            let problem = informer.reflector.as_ref().and_then(|reflector| reflector.problem.as_ref());
+            let message = problem.map_or("", |problem| &*problem.message);
+            format!("waits for {}, which it cannot read: {message}", informer.informer.target)
+        })
+        .collect();
+    unread.sort_unstable();
+    unread.dedup();
+    if unread.is_empty() { Ok(()) } else { Err(Unhealthy(unread.join("; "))) }
+}
+
+/// Adds upstream's check `leaderElection` to every probe: a leader that could neither renew its lease for its duration and
+/// [`LEASE_TOLERANCE`], nor give it up, hangs.
+pub fn leader_election(health: &Health, leadership: &Leadership) {
+    let leadership = leadership.clone();
+    health.add(&Probe::ALL, "leaderElection", move || {
+        leadership.check_renewal(LEASE_TOLERANCE).map_err(|overdue| Unhealthy(overdue.to_string()))
+    });
+}
+
+/// Adds `informer-sync` to `readyz`: every cache is filled.
+pub fn informer_sync(health: &Health, informers: &InformerFactory) {
+    let informers = informers.clone();
+    health.add(&[Probe::Readyz], "informer-sync", move || {
+        let running = informers.running();
+        let missing: Vec<_> = running.iter().filter(|each| !each.informer.synced).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let names: Vec<_> = missing.iter().map(|each| each.informer.target.to_string()).collect();
+        Err(Unhealthy(format!("{} informers not started yet: [{}]", missing.len(), names.join(" "))))
+    });
+}
+
+/// Adds `shutdown` to `readyz`: the process is not ending.
+pub fn shutdown(health: &Health, stop: &CancellationToken) {
+    let stop = stop.clone();
+    health.add(&[Probe::Readyz], "shutdown", move || {
+        if stop.is_cancelled() { Err(Unhealthy("process is shutting down".to_owned())) } else { Ok(()) }
+    });
+}

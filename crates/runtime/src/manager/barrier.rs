@@ -1,0 +1,112 @@
+//! What a new leader waits for: caches that show at least what the server had when the election was won.
+//!
+//! 1. A consistent list of one item tells the version *R* of the resource now. A cache that has reached *R* is up to date;
+//!    on a busy resource that takes as long as the next event.
+//! 2. A cache of a quiet resource cannot tell: *R* counts changes of other resources too, and bookmarks come once a
+//!    minute. After [`QUIET_AFTER`] the metadata of the resource is listed, and the cache waits until it shows each object of it
+//!    at least as new, and none that is not in it. Nothing is kept of the list, and the cache is not filled anew.
+//! 3. One read serves all controllers that watch the same.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared};
+use parking_lot::Mutex;
+use steersman_base::{Meta, ObjectKey, ResourceVersion};
+use steersman_informer::Target;
+use steersman_informer::wire::{WireError, latest_version};
+
+use crate::live;
+use crate::source::Cache;
+
+/// One barrier per watched resource, however many controllers watch it. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Barriers(Arc<Inner>);
+
+struct Inner {
+    client: kube::Client,
+    versions: Memo<ResourceVersion>,
+    lists: Memo<Arc<BTreeMap<ObjectKey, ResourceVersion>>>,
+}
+
+/// What was read, or is being read, by target.
+type Memo<T> = Mutex<BTreeMap<String, Shared<BoxFuture<'static, T>>>>;
+
+/// How long one read may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Between two tries to read.
+const AGAIN_AFTER: Duration = Duration::from_millis(500);
+/// A busy resource has had an event by then; a graceful hand-over is to take less than a second.
+const QUIET_AFTER: Duration = Duration::from_millis(250);
+/// Between two looks at a cache that lags.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+// === impl Barriers ===
+
+impl Barriers {
+    pub(super) fn new(client: kube::Client) -> Self {
+        Self(Arc::new(Inner { client, versions: Memo::default(), lists: Memo::default() }))
+    }
+
+    /// Waits until a cache shows at least what the server has now: what "now" is, the first caller says.
+    pub(crate) async fn caught_up(&self, target: &Target, cache: &dyn Cache) {
+        let version = self.version(target).await;
+        if tokio::time::timeout(QUIET_AFTER, cache.reaches(version.clone())).await.is_ok() {
+            return;
+        }
+        let listed = self.listed(target).await;
+        let mut reaches = std::pin::pin!(cache.reaches(version.clone()));
+        while cache.lags_behind(&listed, &version) {
+            tracing::debug!(%target, "the cache lags behind");
+            tokio::select! {
+                biased;
+                () = &mut reaches => return,
+                () = tokio::time::sleep(LOOK_EVERY) => {}
+            }
+        }
+    }
+
+    fn version(&self, target: &Target) -> Shared<BoxFuture<'static, ResourceVersion>> {
+        let (client, asked) = (self.0.client.clone(), target.clone());
+        Self::once(&self.0.versions, target, move || {
+            let (client, asked) = (client.clone(), asked.clone());
+            async move { latest_version(&client, &asked, PATIENCE).await }
+        })
+    }
+
+    fn listed(&self, target: &Target) -> Shared<BoxFuture<'static, Arc<BTreeMap<ObjectKey, ResourceVersion>>>> {
+        let (client, asked) = (self.0.client.clone(), target.clone());
+        Self::once(&self.0.lists, target, move || {
+            let (client, asked) = (client.clone(), asked.clone());
+            async move {
+                let objects = live::list_of::<Meta>(&client, &asked).await?;
+                Ok(Arc::new(objects.iter().map(|meta| (meta.key(), meta.resource_version.clone())).collect()))
+            }
+        })
+    }
+
+    /// Reads until it succeeds; whoever asks for the same meanwhile or later gets the same.
+    fn once<T, F>(memo: &Memo<T>, target: &Target, read: impl Fn() -> F + Send + 'static) -> Shared<BoxFuture<'static, T>>
+    where
+        T: Clone + Send + Sync + 'static,
+        F: Future<Output = Result<T, WireError>> + Send,
+    {
+        let name = target.to_string();
+        let begin = || {
+            let target = name.clone();
+            let until_known = async move {
+                loop {
+                    match read().await {
+                        Ok(known) => return known,
+                        Err(error) => tracing::warn!(target, %error, "cannot make sure that the cache is up to date"),
+                    }
+                    tokio::time::sleep(AGAIN_AFTER).await;
+                }
+            };
+            until_known.boxed().shared()
+        };
+        memo.lock().entry(name.clone()).or_insert_with(begin).clone()
+    }
+}

@@ -1,0 +1,60 @@
+//! A look at what a manager is doing.
+
+use steersman_base::ObjectKey;
+use steersman_informer::InformerFactory;
+use steersman_informer::factory::RunningInformer;
+use steersman_workqueue::Queue;
+
+use super::Manager;
+use crate::Controller;
+
+/// A look at what a manager is doing, also while it runs. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Inspection {
+    manager: Manager,
+}
+
+// === impl Inspection ===
+
+impl Inspection {
+    pub(super) fn of(manager: Manager) -> Self {
+        Self { manager }
+    }
+
+    /// Whether a key waits, is held or is parked, or a cache is not filled.
+    #[must_use]
+    pub fn is_busy(&self) -> bool {
+        let busy = |queue: &Queue<ObjectKey>| {
+            let stats = queue.stats();
+            stats.depth > 0 || !stats.unfinished.is_zero()
+        };
+        let filling = || self.informers().iter().any(|running| !running.informer.synced);
+        self.controllers().iter().any(|controller| busy(controller.queue()))
+            || !self.manager.0.book.is_empty()
+            || filling()
+    }
+
+    /// The controllers that were built so far.
+    #[must_use]
+    pub fn controllers(&self) -> Vec<Controller> {
+        self.manager.0.state.lock().controllers.clone()
+    }
+
+    /// The informers: typed, of views, of metadata, of kinds told at run time; and what each is doing.
+    #[must_use]
+    pub fn informers(&self) -> Vec<RunningInformer> {
+        self.factory().running()
+    }
+
+    /// The factory of the informers.
+    #[must_use]
+    pub fn factory(&self) -> &InformerFactory {
+        &self.manager.0.informers
+    }
+
+    /// The manager that is looked at.
+    #[must_use]
+    pub fn manager(&self) -> &Manager {
+        &self.manager
+    }
+}

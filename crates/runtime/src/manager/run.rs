@@ -1,0 +1,291 @@
+//! The order in which a manager's parts start and end.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::barrier::Barriers;
+use super::runnable::Part;
+use super::{Group, Machinery, Manager};
+use crate::Error;
+use crate::lease::{Elector, Ended};
+
+/// Why a manager stopped by itself.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ManagerError {
+    /// A part failed.
+    #[error("{name} failed: {source}")]
+    Failed {
+        /// Which one.
+        name: String,
+        /// Why.
+        source: Failure,
+    },
+    /// The lease was lost: another process may lead now.
+    #[error("leaderelection lost")]
+    LeadershipLost,
+    /// The orderly end took too long; what was left has been ended.
+    #[error("these did not end within {within:?}, and were ended: {}", .names.join(", "))]
+    StoppedHard {
+        /// How long they had.
+        within: Duration,
+        /// Who they are.
+        names: Vec<String>,
+    },
+    /// Two controllers have one name, and would count as one.
+    #[error("two controllers are called \"{0}\": names must differ, because metrics, health and the log go by them")]
+    SameName(&'static str),
+    /// It runs already, or has run.
+    #[error("the manager runs already, or has run: make another one")]
+    RunsAlready,
+}
+
+/// The error of a part, as a source.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Failure(Error);
+
+/// What runs.
+struct Running<'a> {
+    manager: &'a Manager,
+    barriers: Barriers,
+    tasks: JoinSet<(usize, Result<(), Error>)>,
+    /// By number: who runs.
+    names: BTreeMap<usize, (Group, String)>,
+    stops: BTreeMap<Group, CancellationToken>,
+    started: usize,
+}
+
+const GROUPS: [Group; 4] = [Group::Servers, Group::Caches, Group::Others, Group::Leading];
+/// How long caches may take to fill before the manager says what it is waiting for. What does not need them goes on.
+const SAY_WHAT_IS_MISSING_AFTER: Duration = Duration::from_secs(10);
+
+// === impl Manager ===
+
+impl Manager {
+    /// Runs everything until `stop`, or until something fails.
+    ///
+    /// # Errors
+    /// A part failed, the lease was lost, or the orderly end took too long.
+    pub async fn run(&self, stop: CancellationToken) -> Result<(), ManagerError> {
+        let machinery = self.0.state.lock().machinery.take();
+        let Some(Machinery { elector, broadcaster }) = machinery else { return Err(ManagerError::RunsAlready) };
+        self.check_names()?;
+        let events_stop = CancellationToken::new();
+        let events = tokio::spawn(broadcaster.run(events_stop.clone()));
+        let election = Election::start(elector);
+
+        let mut running = Running::new(self);
+        let outcome = running.until(&stop, &election).await;
+        let ended = running.end(&election).await;
+        election.finish(ended.is_ok()).await;
+        self.0.informers.stop().await;
+        events_stop.cancel();
+        // It ends by itself, in bounded time.
+        let _ = events.await;
+        outcome.and(ended)
+    }
+
+    fn check_names(&self) -> Result<(), ManagerError> {
+        let state = self.0.state.lock();
+        let mut names: Vec<_> = state.controllers.iter().map(crate::Controller::name).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(ManagerError::SameName(pair[0])),
+            None => Ok(()),
+        }
+    }
+}
+
+// === impl Running ===
+
+impl<'a> Running<'a> {
+    fn new(manager: &'a Manager) -> Self {
+        Self {
+            manager,
+            barriers: Barriers::new(manager.kube_client().clone()),
+            tasks: JoinSet::new(),
+            names: BTreeMap::new(),
+            stops: GROUPS.into_iter().map(|group| (group, CancellationToken::new())).collect(),
+            started: 0,
+        }
+    }
+
+    /// Starts what there is, group by group, then what comes later; until told to stop, or something fails.
+    async fn until(&mut self, stop: &CancellationToken, election: &Election) -> Result<(), ManagerError> {
+        let informers = self.manager.informers().clone();
+        self.start_waiting(|part| part.group() == Group::Servers);
+        informers.start();
+        // Controllers wait for caches and leadership themselves: each for its own.
+        self.start_waiting(|part| part.group() == Group::Caches || matches!(part, Part::Controller(_)));
+
+        let manager = self.manager;
+        let mut filled = std::pin::pin!(caches_filled(manager));
+        let mut all_started = false;
+        let mut returns = informers.reachability().returns();
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return Ok(()),
+                () = election.lost() => return Err(ManagerError::LeadershipLost),
+                Some(ended) = self.tasks.join_next() => self.note_end(ended)?,
+                Ok(()) = returns.changed() => {
+                    for controller in manager.inspection().controllers() {
+                        controller.retry_unreached();
+                    }
+                }
+                () = manager.0.added.notified() => {
+                    if all_started {
+                        informers.start();
+                        self.start_waiting(|_| true);
+                    } else {
+                        self.start_waiting(|part| matches!(part, Part::Controller(_)));
+                    }
+                }
+                () = &mut filled, if !all_started => {
+                    all_started = true;
+                    self.start_waiting(|_| true);
+                }
+            }
+        }
+    }
+
+    fn start_waiting(&mut self, which: impl Fn(&Part) -> bool) {
+        let mut chosen = Vec::new();
+        {
+            let mut state = self.manager.0.state.lock();
+            let mut kept = Vec::new();
+            for part in state.parts.drain(..) {
+                if which(&part) { chosen.push(part) } else { kept.push(part) }
+            }
+            state.parts = kept;
+        }
+        chosen.sort_by_key(Part::group);
+        for part in chosen {
+            self.start(part);
+        }
+    }
+
+    fn start(&mut self, part: Part) {
+        let (group, number) = (part.group(), self.started);
+        self.started += 1;
+        let stop = self.stops.get(&group).cloned().unwrap_or_default();
+        let leadership = self.manager.leadership();
+        match part {
+            Part::Controller(engine) => {
+                self.names.insert(number, (group, engine.controller().name().to_owned()));
+                let barriers = self.barriers.clone();
+                self.tasks.spawn(async move {
+                    engine.run(barriers, stop).await;
+                    (number, Ok(()))
+                });
+            }
+            Part::Runnable { name, run, .. } => {
+                tracing::debug!(name, ?group, "starting");
+                self.names.insert(number, (group, name));
+                self.tasks.spawn(async move {
+                    let leads = async { if group == Group::Leading { leadership.acquired().await } };
+                    if stop.run_until_cancelled(leads).await.is_none() {
+                        return (number, Ok(()));
+                    }
+                    (number, run(stop).await)
+                });
+            }
+        }
+    }
+
+    fn note_end(&mut self, ended: Result<(usize, Result<(), Error>), tokio::task::JoinError>) -> Result<(), ManagerError> {
+        let failed = |name, error| Err(ManagerError::Failed { name, source: Failure(error) });
+        match ended {
+            Err(error) => failed("a task".to_owned(), Error::message(error)),
+            Ok((number, result)) => {
+                let name = self.names.remove(&number).map(|(_, name)| name).unwrap_or_default();
+                match result {
+                    Ok(()) => Ok(()),
+                    Err(error) => failed(name, error),
+                }
+            }
+        }
+    }
+
+    /// Ends the groups in reverse order. What does not end in time is ended hard. The lease is given back when nobody
+    /// who needs it runs any more.
+    async fn end(mut self, election: &Election) -> Result<(), ManagerError> {
+        let within = self.manager.0.shutdown_within;
+        let deadline = Instant::now() + within;
+        let mut first_failure = Ok(());
+        for group in GROUPS.into_iter().rev() {
+            if let Some(stop) = self.stops.get(&group) {
+                stop.cancel();
+            }
+            while self.names.values().any(|(of, _)| *of == group) {
+                let Ok(Some(ended)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await else {
+                    let names = self.names.values().map(|(_, name)| name.clone()).collect();
+                    self.tasks.shutdown().await;
+                    return Err(ManagerError::StoppedHard { within, names });
+                };
+                first_failure = first_failure.and(self.note_end(ended));
+            }
+            match group {
+                Group::Leading => election.give_back(),
+                Group::Caches => self.manager.informers().stop().await,
+                Group::Servers | Group::Others => {}
+            }
+        }
+        first_failure
+    }
+}
+
+/// Waits until the caches are filled; not for ever: what cannot be read is named, and the others go on.
+async fn caches_filled(manager: &Manager) {
+    if let Err(missing) = manager.informers().synced_within(SAY_WHAT_IS_MISSING_AFTER).await {
+        tracing::warn!("still waiting: {missing}");
+    }
+}
+
+/// The election that runs beside everything else, if there is one.
+struct Election {
+    stop: CancellationToken,
+    lost: CancellationToken,
+    task: Option<tokio::task::JoinHandle<()>>,
+}
+
+// === impl Election ===
+
+impl Election {
+    fn start(elector: Option<Elector>) -> Self {
+        let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
+        let task = elector.map(|elector| {
+            let (stop, lost) = (stop.clone(), lost.clone());
+            tokio::spawn(async move {
+                if elector.run(stop).await == Ended::Lost {
+                    lost.cancel();
+                }
+            })
+        });
+        Self { stop, lost, task }
+    }
+
+    async fn lost(&self) {
+        self.lost.cancelled().await;
+    }
+
+    /// Nobody needs the lease any more.
+    fn give_back(&self) {
+        self.stop.cancel();
+    }
+
+    /// Waits until the lease is given back; if somebody may still be writing, it is left to run out.
+    async fn finish(self, orderly: bool) {
+        let Some(task) = self.task else { return };
+        if orderly {
+            let _ = task.await;
+        } else {
+            task.abort();
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a manager runs beside controllers.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
+
+use futures::FutureExt;
+use tokio_util::sync::CancellationToken;
+
+use crate::Error;
+use crate::controller::Engine;
+
+/// Something that runs for as long as a manager does.
+///
+/// If it fails, the manager stops with its error; if it ends without one, the others go on.
+pub trait Runnable: Send + 'static {
+    /// What it is called in logs and errors.
+    fn name(&self) -> String;
+
+    /// When it starts and ends, beside others.
+    fn group(&self) -> Group {
+        Group::Leading
+    }
+
+    /// Runs until it is done or told to stop; it should then end soon.
+    fn run(self, stop: CancellationToken) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+/// Groups of a manager, in the order in which they start. They end in reverse.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// Servers for others: webhooks, health, metrics. They answer before anything else works.
+    Servers,
+    /// What fills caches.
+    Caches,
+    /// What needs filled caches, and works whether this process leads or not.
+    Others,
+    /// What needs filled caches and leadership.
+    Leading,
+}
+
+/// What a manager starts.
+pub(crate) enum Part {
+    Controller(Box<Engine>),
+    Runnable { name: String, group: Group, run: Run },
+}
+
+type Run = Box<dyn FnOnce(CancellationToken) -> Pin<Box<dyn Future<Output = Result<(), Error>> + Send>> + Send>;
+
+/// A function as a runnable.
+struct Function<F> {
+    name: String,
+    group: Group,
+    run: F,
+}
+
+/// Makes a runnable of a function.
+pub fn runnable<F, R>(name: impl Into<String>, group: Group, run: F) -> impl Runnable
+where
+    F: FnOnce(CancellationToken) -> R + Send + 'static,
+    R: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    Function { name: name.into(), group, run }
+}
+
+// === impl Function ===
+
+impl<F, R> Runnable for Function<F>
+where
+    F: FnOnce(CancellationToken) -> R + Send + 'static,
+    R: Future<Output = Result<(), Error>> + Send + 'static,
+{
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn group(&self) -> Group {
+        self.group
+    }
+
+    async fn run(self, stop: CancellationToken) -> Result<(), Error> {
+        (self.run)(stop).await
+    }
+}
+
+// === impl Part ===
+
+impl Part {
+    pub(super) fn of(runnable: impl Runnable) -> Self {
+        let (name, group) = (runnable.name(), runnable.group());
+        let run: Run = Box::new(move |stop| {
+            let guarded = AssertUnwindSafe(runnable.run(stop)).catch_unwind();
+            Box::pin(async move { guarded.await.unwrap_or_else(|_| Err(Error::message("it panicked"))) })
+        });
+        Self::Runnable { name, group, run }
+    }
+
+    pub(super) fn group(&self) -> Group {
+        match self {
+            // A standby's controllers are warm: they wait for leadership themselves.
+            Self::Controller(engine) if engine.needs_leadership() => Group::Leading,
+            Self::Controller(_) => Group::Others,
+            Self::Runnable { group, .. } => *group,
+        }
+    }
+}

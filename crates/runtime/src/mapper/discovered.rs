@@ -1,0 +1,229 @@
+//! Pure: what a server has, and how it is looked up.
+
+use steersman_base::{Resource, Scope};
+
+/// What a server has: groups in its order, the core group first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Discovered {
+    pub(super) groups: Vec<ApiGroup>,
+    pub(super) failures: Vec<Failure>,
+}
+
+/// A group of APIs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ApiGroup {
+    /// Its name; empty for the core group.
+    pub name: String,
+    /// Its versions, the preferred one first.
+    pub versions: Vec<ApiVersion>,
+}
+
+/// A version of a group.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ApiVersion {
+    /// Its name.
+    pub name: String,
+    /// What is in it, in the server's order.
+    pub resources: Vec<ApiResource>,
+}
+
+/// A resource, and what can be done with it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ApiResource {
+    /// Its names, kind and scope.
+    pub resource: Resource,
+    /// What one of them is called.
+    pub singular: String,
+    /// Short names, such as `po`.
+    pub short_names: Vec<String>,
+    /// Groups of resources that it is in, such as `all`.
+    pub categories: Vec<String>,
+    /// What can be done.
+    pub verbs: Vec<String>,
+    /// Its subresources.
+    pub subresources: Vec<ApiSubresource>,
+    /// Whether this is from an earlier time, because the server could not tell it now.
+    pub is_stale: bool,
+}
+
+/// A subresource, such as `status`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ApiSubresource {
+    /// Its name.
+    pub name: String,
+    /// Group, version and kind of what is read and written, where it is not the object itself: empty parts are the
+    /// resource's own.
+    pub kind: (String, String, String),
+    /// What can be done.
+    pub verbs: Vec<String>,
+}
+
+/// Something that could not be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which: `group/version`, or the path of a root.
+    pub what: String,
+    /// Why not.
+    pub why: String,
+}
+
+/// The path of the core group, which stands for it among the failures.
+pub(super) const CORE: &str = "/api";
+/// The path of all other groups.
+pub(super) const GROUPS: &str = "/apis";
+
+// === impl Discovered ===
+
+impl Discovered {
+    /// The groups, in the server's order.
+    #[must_use]
+    pub fn groups(&self) -> &[ApiGroup] {
+        &self.groups
+    }
+
+    /// What could not be asked, and why.
+    #[must_use]
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// Every resource in every version, the preferred version first.
+    pub fn resources(&self) -> impl Iterator<Item = &ApiResource> {
+        self.groups.iter().flat_map(|group| &group.versions).flat_map(|version| &version.resources)
+    }
+
+    /// Every resource once, in the preferred version that has it.
+    pub fn preferred(&self) -> impl Iterator<Item = &ApiResource> {
+        self.groups.iter().flat_map(|group| {
+            let all = group.versions.iter().enumerate();
+            all.flat_map(|(at, version)| {
+                let before = &group.versions[..at];
+                let is_new = move |resource: &&ApiResource| !before.iter().any(|earlier| earlier.has(resource));
+                version.resources.iter().filter(is_new)
+            })
+        })
+    }
+
+    /// Every resource once, in the preferred version that has it *and* can do all of `verbs`: what the garbage collector
+    /// (`delete`, `list`, `watch`) and the namespace controller (`delete`) work on.
+    pub fn supporting(&self, verbs: &[&str]) -> Vec<&ApiResource> {
+        self.preferred().filter(|resource| resource.supports(verbs)).collect()
+    }
+
+    /// The resource of a kind; of the preferred version that has it, if no version is asked for.
+    #[must_use]
+    pub fn kind(&self, group: &str, version: Option<&str>, kind: &str) -> Option<&ApiResource> {
+        let is = |found: &&ApiResource| {
+            let resource = &found.resource;
+            resource.group == group
+                && version.is_none_or(|version| resource.version == version)
+                && resource.kind == kind
+        };
+        self.resources().find(is)
+    }
+
+    /// The kind of a resource, by plural name; of the preferred version that has it, if no version is asked for.
+    #[must_use]
+    pub fn resource(&self, group: &str, version: Option<&str>, plural: &str) -> Option<&ApiResource> {
+        let is = |found: &&ApiResource| {
+            let resource = &found.resource;
+            resource.group == group
+                && version.is_none_or(|version| resource.version == version)
+                && resource.plural == plural
+        };
+        self.resources().find(is)
+    }
+
+    /// The resource that a name stands for, as kubectl takes names: `pods`, `pod`, `po`, `deployments.apps`,
+    /// `deployments.v1.apps`. Where several fit, the first in the server's order; a real name goes before a short one.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<&ApiResource> {
+        let name = name.to_lowercase();
+        let (name, rest) = name.split_once('.').map_or((&*name, None), |(name, rest)| (name, Some(rest)));
+        let fits = |found: &ApiResource| match rest {
+            None => true,
+            Some(rest) => {
+                let Resource { group, version, .. } = &found.resource;
+                *group == rest || rest.strip_prefix(&**version).and_then(|rest| rest.strip_prefix('.')) == Some(group)
+            }
+        };
+        let long = self.resources().find(|found| fits(found) && found.is_called(name));
+        long.or_else(|| {
+            self.resources().find(|found| fits(found) && found.short_names.iter().any(|short| short == name))
+        })
+    }
+
+    /// This, and what was known before of what could not be asked now.
+    pub(super) fn keeping(mut self, before: &Self) -> Self {
+        let failed: Vec<String> = self.failures.iter().map(|failure| failure.what.clone()).collect();
+        for group in &before.groups {
+            let root = if group.name.is_empty() { CORE } else { GROUPS };
+            for version in &group.versions {
+                let name = group_version(&group.name, &version.name);
+                if failed.iter().any(|failed| *failed == name || failed == root) {
+                    self.keep(&group.name, version);
+                }
+            }
+        }
+        // The core group stays first.
+        self.groups.sort_by_key(|group| !group.name.is_empty());
+        self
+    }
+
+    fn keep(&mut self, group: &str, version: &ApiVersion) {
+        let at = self.groups.iter().position(|held| held.name == group).unwrap_or_else(|| {
+            self.groups.push(ApiGroup { name: group.to_owned(), versions: Vec::new() });
+            self.groups.len() - 1
+        });
+        let versions = &mut self.groups[at].versions;
+        if versions.iter().any(|held| held.name == version.name) {
+            return;
+        }
+        let mut stale = version.clone();
+        stale.resources.iter_mut().for_each(|resource| resource.is_stale = true);
+        versions.push(stale);
+    }
+}
+
+/// `group/version`, or the version alone for the core group.
+pub(super) fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+// === impl ApiVersion ===
+
+impl ApiVersion {
+    fn has(&self, other: &ApiResource) -> bool {
+        self.resources.iter().any(|held| held.resource.plural == other.resource.plural)
+    }
+}
+
+// === impl ApiResource ===
+
+impl ApiResource {
+    /// Whether all of these can be done.
+    #[must_use]
+    pub fn supports(&self, verbs: &[&str]) -> bool {
+        verbs.iter().all(|verb| self.verbs.iter().any(|held| held == verb))
+    }
+
+    /// Whether its objects live in namespaces.
+    #[must_use]
+    pub fn is_namespaced(&self) -> bool {
+        self.resource.scope == Scope::Namespaced
+    }
+
+    /// A subresource of it.
+    #[must_use]
+    pub fn subresource(&self, name: &str) -> Option<&ApiSubresource> {
+        self.subresources.iter().find(|held| held.name == name)
+    }
+
+    fn is_called(&self, name: &str) -> bool {
+        let Resource { plural, kind, .. } = &self.resource;
+        *plural == name || self.singular == name || kind.to_lowercase() == name
+    }
+}
+
+#[cfg(test)]
+mod tests;

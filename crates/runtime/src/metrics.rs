@@ -1,0 +1,107 @@
+//! What a manager counts, and how it is told to Prometheus.
+//!
+//! 1. The text is Go's, byte for byte: families by name, series by label values, numbers as `strconv` prints them
+//!    (`1e-08`, `9.999999999999999e-06`, `+Inf`). Whoever compares scrapes of two controller managers sees figures, not
+//!    formats. See [`text`].
+//! 2. Several registries are one page: families of one name are joined. Series that two registries both have are shown
+//!    once, the first registry's; a family whose type differs is left out and said, so that the page stays readable.
+//! 3. Names, labels, help and buckets are upstream's where upstream has the metric. [`ReconcileMetrics`] are
+//!    controller-runtime's, [`process`] is client_golang's process collector.
+//! 4. Nothing is global: a registry belongs to a manager.
+//! 5. The worker loop has one handle, [`Activity`]: it feeds metrics, health and profile, and costs a few atomic
+//!    additions per pass.
+//!
+//! Text version 0.0.4 is the only format: kube-controller-manager serves no OpenMetrics either, and every Prometheus
+//! takes it.
+
+mod activity;
+mod build;
+mod process;
+mod reconcile;
+mod reflector;
+pub mod text;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+use prometheus::Registry;
+use prometheus::proto::{Metric, MetricFamily};
+
+pub use activity::{Activity, Pass};
+pub use build::{BuildInfo, register_build_info, register_features, register_version_info};
+pub use process::{ProcessMetrics, process_start};
+pub use reconcile::{ControllerMetrics, Outcome, ReconcileMetrics};
+pub use reflector::ReflectorCounters;
+
+/// Registries that are shown on one page. Cheap to clone; clones are the same page.
+#[derive(Clone, Default)]
+pub struct Exposition(Arc<RwLock<Vec<Registry>>>);
+
+// === impl Exposition ===
+
+impl Exposition {
+    /// A page with one registry.
+    #[must_use]
+    pub fn of(registry: &Registry) -> Self {
+        let page = Self::default();
+        page.add(registry);
+        page
+    }
+
+    /// Shows one more registry, now and later.
+    pub fn add(&self, registry: &Registry) {
+        self.0.write().push(registry.clone());
+    }
+
+    /// All families as of now, by name.
+    #[must_use]
+    pub fn gather(&self) -> Vec<MetricFamily> {
+        // Collectors may take locks of their own: they run with ours released.
+        let registries = self.0.read().clone();
+        join(registries.iter().map(Registry::gather))
+    }
+
+    /// The page.
+    #[must_use]
+    pub fn text(&self) -> String {
+        text::encode(&self.gather())
+    }
+}
+
+impl fmt::Debug for Exposition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exposition").field("registries", &self.0.read().len()).finish()
+    }
+}
+
+/// Families of one name become one.
+fn join(gathered: impl IntoIterator<Item = Vec<MetricFamily>>) -> Vec<MetricFamily> {
+    let mut families: BTreeMap<String, MetricFamily> = BTreeMap::new();
+    for mut family in gathered.into_iter().flatten() {
+        match families.entry(family.name().to_owned()) {
+            Entry::Vacant(free) => drop(free.insert(family)),
+            Entry::Occupied(mut taken) if taken.get().get_field_type() == family.get_field_type() => {
+                let series = taken.get_mut().mut_metric();
+                series.extend(family.take_metric());
+                // Stable, so that of two equal ones the first registry's is kept.
+                series.sort_by(|a, b| labels(a).cmp(labels(b)));
+                series.dedup_by(|b, a| labels(a).eq(labels(b)));
+            }
+            Entry::Occupied(taken) => {
+                let name = taken.key();
+                tracing::warn!(metric = name, "two registries have this metric with different types; one is shown");
+            }
+        }
+    }
+    families.into_values().collect()
+}
+
+fn labels(metric: &Metric) -> impl Iterator<Item = (&str, &str)> {
+    metric.get_label().iter().map(|pair| (pair.name(), pair.value()))
+}

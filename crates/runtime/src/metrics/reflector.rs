@@ -1,0 +1,97 @@
+//! How caches are filled and kept: what client-go measures in its reflectors and has not shown since 1.10.
+
+use std::fmt;
+use std::time::Duration;
+
+use prometheus::{HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
+use steersman_informer::reflector::{ListKind, ReflectorMetrics, WatchEnd};
+
+/// Counts the lists and watches of all reflectors of a factory, under names of our own:
+///
+/// | metric | what |
+/// |---|---|
+/// | `steersman_reflector_list_duration_seconds{kind}` | complete lists, `streamed` or `paged` |
+/// | `steersman_reflector_list_failures_total{kind}` | lists that failed |
+/// | `steersman_reflector_watches_total` | watches that were asked for |
+/// | `steersman_reflector_watch_ends_total{end}` | how they ended: `graceful`, `short` (at once and empty), `failed` |
+/// | `steersman_reflector_stale_events_total` | events older than what was known |
+///
+/// It goes into `FactoryOptions::reflector.metrics`.
+pub struct ReflectorCounters {
+    lists: HistogramVec,
+    failures: IntCounterVec,
+    watches: IntCounter,
+    ends: IntCounterVec,
+    stale: IntCounter,
+}
+
+/// A small list takes milliseconds, the largest minutes.
+const SECONDS: [f64; 10] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 60.0, 180.0];
+
+// === impl ReflectorCounters ===
+
+impl ReflectorCounters {
+    /// Metrics in this registry.
+    ///
+    /// # Errors
+    /// The registry has them already.
+    pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let name = |what: &str| format!("steersman_reflector_{what}");
+        let lists = HistogramOpts::new(name("list_duration_seconds"), "How long complete lists took.");
+        let failures = Opts::new(name("list_failures_total"), "Lists that failed.");
+        let ends = Opts::new(name("watch_ends_total"), "How watches ended.");
+        let counters = Self {
+            lists: HistogramVec::new(lists.buckets(SECONDS.to_vec()), &["kind"])?,
+            failures: IntCounterVec::new(failures, &["kind"])?,
+            watches: IntCounter::new(name("watches_total"), "Watches that were asked for.")?,
+            ends: IntCounterVec::new(ends, &["end"])?,
+            stale: IntCounter::new(name("stale_events_total"), "Events older than what was known, and dropped.")?,
+        };
+        registry.register(Box::new(counters.lists.clone()))?;
+        registry.register(Box::new(counters.failures.clone()))?;
+        registry.register(Box::new(counters.watches.clone()))?;
+        registry.register(Box::new(counters.ends.clone()))?;
+        registry.register(Box::new(counters.stale.clone()))?;
+        Ok(counters)
+    }
+}
+
+impl ReflectorMetrics for ReflectorCounters {
+    fn listed(&self, kind: ListKind, _items: usize, took: Duration) {
+        self.lists.with_label_values(&[list_kind(kind)]).observe(took.as_secs_f64());
+    }
+
+    fn list_failed(&self, kind: ListKind) {
+        self.failures.with_label_values(&[list_kind(kind)]).inc();
+    }
+
+    fn watch_started(&self) {
+        self.watches.inc();
+    }
+
+    fn watch_ended(&self, end: WatchEnd, _events: u64, _lived: Duration) {
+        let end = match end {
+            WatchEnd::Graceful => "graceful",
+            WatchEnd::Short => "short",
+            WatchEnd::Failed => "failed",
+        };
+        self.ends.with_label_values(&[end]).inc();
+    }
+
+    fn stale_event(&self) {
+        self.stale.inc();
+    }
+}
+
+impl fmt::Debug for ReflectorCounters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReflectorCounters").finish_non_exhaustive()
+    }
+}
+
+fn list_kind(kind: ListKind) -> &'static str {
+    match kind {
+        ListKind::Streamed => "streamed",
+        ListKind::Paged => "paged",
+    }
+}

@@ -1,0 +1,104 @@
+//! What webhooks count, under controller-runtime's names (v0.25).
+
+use http::StatusCode;
+use prometheus::{
+    Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry,
+    exponential_buckets,
+};
+use tokio::time::Instant;
+
+use super::Kind;
+
+/// Counters of webhooks. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct WebhookMetrics {
+    requests: IntCounterVec,
+    latency: HistogramVec,
+    in_flight: GaugeVec,
+    panics: IntCounter,
+    conversion_panics: IntCounter,
+}
+
+/// A request that is being answered.
+pub(super) struct InFlight {
+    gauge: Gauge,
+    latency: Histogram,
+    since: Instant,
+}
+
+// === impl WebhookMetrics ===
+
+impl WebhookMetrics {
+    /// New counters.
+    ///
+    /// # Errors
+    /// If the registry has metrics of these names.
+    pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+        let requests = IntCounterVec::new(
+            Opts::new(
+                "controller_runtime_webhook_requests_total",
+                "Total number of admission requests by HTTP status code.",
+            ),
+            &["webhook", "code"],
+        )?;
+        let latency = HistogramVec::new(
+            HistogramOpts::new(
+                "controller_runtime_webhook_latency_seconds",
+                "Histogram of the latency of processing admission requests",
+            )
+            .buckets(exponential_buckets(10e-9, 10.0, 12)?),
+            &["webhook"],
+        )?;
+        let in_flight = GaugeVec::new(
+            Opts::new(
+                "controller_runtime_webhook_requests_in_flight",
+                "Current number of admission requests being served.",
+            ),
+            &["webhook"],
+        )?;
+        let panics = IntCounter::new("controller_runtime_webhook_panics_total", "Total number of webhook panics")?;
+        let conversion_panics = IntCounter::new(
+            "controller_runtime_conversion_webhook_panics_total",
+            "Total number of conversion webhook panics",
+        )?;
+        registry.register(Box::new(requests.clone()))?;
+        registry.register(Box::new(latency.clone()))?;
+        registry.register(Box::new(in_flight.clone()))?;
+        registry.register(Box::new(panics.clone()))?;
+        registry.register(Box::new(conversion_panics.clone()))?;
+        Ok(Self { requests, latency, in_flight, panics, conversion_panics })
+    }
+
+    /// Shows the likely codes from the start, so that rates can be taken.
+    pub(super) fn announce(&self, path: &str) {
+        for code in ["200", "500"] {
+            self.requests.with_label_values(&[path, code]);
+        }
+    }
+
+    pub(super) fn begin(&self, path: &str) -> InFlight {
+        let gauge = self.in_flight.with_label_values(&[path]);
+        gauge.inc();
+        InFlight { gauge, latency: self.latency.with_label_values(&[path]), since: Instant::now() }
+    }
+
+    pub(super) fn answered(&self, path: &str, status: StatusCode) {
+        self.requests.with_label_values(&[path, status.as_str()]).inc();
+    }
+
+    pub(super) fn panicked(&self, kind: Kind) {
+        match kind {
+            Kind::Admission => self.panics.inc(),
+            Kind::Conversion => self.conversion_panics.inc(),
+        }
+    }
+}
+
+// === impl InFlight ===
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.gauge.dec();
+        self.latency.observe(self.since.elapsed().as_secs_f64());
+    }
+}

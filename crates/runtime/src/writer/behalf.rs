@@ -1,0 +1,308 @@
+//! The verbs, and what is done around each: log, send, book, event.
+
+use std::future::Future;
+
+use bytes::Bytes;
+use steersman_base::{Meta, ObjectKey, Resource};
+
+use super::error::Failure;
+use super::send::{Call, JSON, METADATA, Verb, WHOLE};
+use super::{Delete, Patch, Selected, WriteError, Writer, Written, answer, slow_start};
+use crate::Reason;
+use crate::decisions::{self, Decision, Fate};
+use crate::events::About;
+
+/// Writes on behalf of one object, or of nobody.
+///
+/// Every verb answers a [`WriteError`] if the write was not made, or may not have been; what that means for the caller is
+/// said there.
+#[derive(Clone, Copy)]
+pub struct Behalf<'a> {
+    writer: &'a Writer,
+    owner: Option<&'a Meta>,
+}
+
+/// What a successful write made known.
+struct Answer {
+    meta: Written,
+    body: Bytes,
+    /// Whether the server only said that it did something, and not what there is now.
+    is_status: bool,
+}
+
+// === impl Behalf ===
+
+impl<'a> Behalf<'a> {
+    pub(super) fn new(writer: &'a Writer, owner: Option<&'a Meta>) -> Self {
+        Self { writer, owner }
+    }
+
+    /// Creates an object from a JSON body, in the owner's namespace.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn create(&self, resource: &Resource, body: Vec<u8>, why: &dyn Reason) -> Result<Written, WriteError> {
+        self.create_in(self.owner.map(|owner| &*owner.namespace), resource, body, why).await
+    }
+
+    /// Creates an object from a JSON body in a namespace, or for the whole cluster.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn create_in(
+        &self,
+        namespace: Option<&str>,
+        resource: &Resource,
+        body: Vec<u8>,
+        why: &dyn Reason,
+    ) -> Result<Written, WriteError> {
+        let key = ObjectKey::new(namespace.unwrap_or_default(), "");
+        self.write(&Call { verb: Verb::Create, body: body.into(), ..object(resource, key) }, why).await
+    }
+
+    /// Changes an object. The patch should hold the uid of the object it means.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn patch(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+        patch: Patch<'_>,
+        why: &dyn Reason,
+    ) -> Result<Written, WriteError> {
+        self.patch_subresource(resource, key, "", patch, why).await
+    }
+
+    /// Changes an object through a subresource, such as `status`.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn patch_subresource(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+        subresource: &str,
+        patch: Patch<'_>,
+        why: &dyn Reason,
+    ) -> Result<Written, WriteError> {
+        let (query, content_type, body) = (patch.query(), patch.content_type(), patch.body().to_string());
+        let body = body.into();
+        let call = object(resource, key.clone());
+        self.write(&Call { verb: Verb::Patch, subresource, query, content_type, body, ..call }, why).await
+    }
+
+    /// Replaces an object. The body's resourceVersion is the precondition.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn put(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+        body: Vec<u8>,
+        why: &dyn Reason,
+    ) -> Result<Written, WriteError> {
+        self.put_subresource(resource, key, "", body, why).await
+    }
+
+    /// Replaces the status of an object. The body's resourceVersion is the precondition.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn put_status(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+        body: Vec<u8>,
+        why: &dyn Reason,
+    ) -> Result<Written, WriteError> {
+        self.put_subresource(resource, key, "status", body, why).await
+    }
+
+    /// Replaces what a subresource shows of an object, such as `scale`, or `finalize` of a namespace.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn put_subresource(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+        subresource: &str,
+        body: Vec<u8>,
+        why: &dyn Reason,
+    ) -> Result<Written, WriteError> {
+        self.write(&Call { verb: Verb::Update, subresource, body: body.into(), ..object(resource, key.clone()) }, why)
+            .await
+    }
+
+    /// Posts to a subresource, such as `binding`, `eviction` or `token`, and answers what the server said. In shadow mode
+    /// that is what was posted.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn post_subresource(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+        subresource: &str,
+        body: Vec<u8>,
+        why: &dyn Reason,
+    ) -> Result<Bytes, WriteError> {
+        let body = body.into();
+        let call = Call { verb: Verb::Create, subresource, body, accept: WHOLE, ..object(resource, key.clone()) };
+        self.perform(&call, why).await.map(|answer| answer.body)
+    }
+
+    /// Deletes an object: this one, and none that got its name since.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn delete(
+        &self,
+        resource: &Resource,
+        object: &Meta,
+        how: impl Into<Delete>,
+        why: &dyn Reason,
+    ) -> Result<(), WriteError> {
+        let body = how.into().body(Some(object)).to_string().into();
+        let verb = Verb::Delete(object.uid.clone());
+        self.perform(&Call { verb, body, ..self::object(resource, object.key()) }, why).await.map(drop)
+    }
+
+    /// Deletes the objects of a resource that are selected, in a namespace or everywhere. The owner waits for a barrier read.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn delete_collection(
+        &self,
+        resource: &Resource,
+        namespace: Option<&str>,
+        selected: Selected<'_>,
+        how: impl Into<Delete>,
+        why: &dyn Reason,
+    ) -> Result<(), WriteError> {
+        let (query, body) = (selected.query(), how.into().body(None).to_string().into());
+        let call = object(resource, ObjectKey::new(namespace.unwrap_or_default(), ""));
+        self.perform(&Call { verb: Verb::DeleteCollection, query, body, ..call }, why).await.map(drop)
+    }
+
+    /// Makes `count` equal writes, in batches of 1, 2, 4, …; the first batch with a failure is the last one. Answers how
+    /// many went through, and the first failure.
+    pub async fn slow_start<F>(&self, count: usize, write: impl FnMut(usize) -> F) -> (usize, Option<WriteError>)
+    where
+        F: Future<Output = Result<Written, WriteError>>,
+    {
+        slow_start::slow_start(count, write).await
+    }
+
+    async fn write(&self, call: &Call<'_>, why: &dyn Reason) -> Result<Written, WriteError> {
+        self.perform(call, why).await.map(|answer| answer.meta)
+    }
+
+    /// The one path of every write.
+    async fn perform(&self, call: &Call<'_>, why: &dyn Reason) -> Result<Answer, WriteError> {
+        let writer = self.writer;
+        let shadow = writer.is_shadow();
+        tracing::info!(verb = call.verb.as_str(), resource = call.resource_text(), object = %call.key,
+            reason = why.code(), shadow, "write: {why}");
+        if shadow {
+            let meta = answer::as_if_written(&call.key, &call.body);
+            self.log(call, &meta, why, Fate::WouldWrite);
+            return Ok(Answer { meta, body: call.body.clone(), is_status: false });
+        }
+        let outcome = writer.exchange(call).await.and_then(|body| read(call, body));
+        self.enter_in_book(call, &outcome);
+        self.tell(call, &outcome, why);
+        outcome.map_err(|failure| failure.error)
+    }
+
+    fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
+        let (book, Some(owner)) = (&self.writer.shared.book, self.owner) else { return };
+        match (outcome, &call.verb) {
+            (Ok(_), Verb::Delete(uid)) => book.deleted(&owner.uid, call.resource, call.key.clone(), uid.clone()),
+            (Ok(answer), _) if !answer.meta.resource_version.is_empty() => {
+                book.wrote(&owner.uid, call.resource, answer.meta.resource_version.clone());
+            }
+            // Something was done, and nobody said at which version: a binding, an eviction, a collection.
+            (Ok(answer), verb) if answer.is_status || *verb == Verb::DeleteCollection => {
+                book.unknown(&owner.uid, call.resource);
+            }
+            (Err(Failure { error: WriteError::Unknown(_), .. }), _) => book.unknown(&owner.uid, call.resource),
+            (Ok(_) | Err(_), _) => {}
+        }
+    }
+
+    /// Tells of the write in the decision log and in an event.
+    fn tell(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>, why: &dyn Reason) {
+        match outcome {
+            Ok(answer) => {
+                self.log(call, &answer.meta, why, Fate::Written(answer.meta.resource_version.to_string()));
+                let name = if answer.meta.name.is_empty() { &call.key.name } else { &answer.meta.name };
+                self.event(|recorder, about| {
+                    if let Some(reason) = why.event() {
+                        recorder.normal(about, reason, why.note(name));
+                    }
+                });
+            }
+            Err(failure) => {
+                let meta = answer::as_if_written(&call.key, &call.body);
+                self.log(call, &meta, why, Fate::Failed(decisions::cut(&failure.error)));
+                self.event(|recorder, about| {
+                    if let Some(reason) = why.failure_event().filter(|_| is_told(&call.verb, &failure.error)) {
+                        recorder.warning(about, reason, why.failure_note(&failure.said));
+                    }
+                });
+            }
+        }
+    }
+
+    fn log(&self, call: &Call<'_>, meta: &Meta, why: &dyn Reason, fate: Fate) {
+        let Some(pass) = self.writer.pass() else { return };
+        let object = match (&call.verb, &*call.key.name) {
+            (Verb::Create, "") => meta.key().to_string(),
+            (Verb::DeleteCollection, _) => format!("{}/*", call.key.namespace),
+            _ => call.key.to_string(),
+        };
+        let write = decisions::Write { verb: call.verb.as_str(), resource: call.resource_text(), object };
+        pass.note(Decision { rule: why.code(), why: decisions::cut(why), write: Some(write), fate });
+    }
+
+    fn event(&self, tell: impl FnOnce(&crate::events::Recorder, &About<'_>)) {
+        if let (Some(bound), Some(owner)) = (&self.writer.bound, self.owner) {
+            tell(&bound.recorder, &About::new(&bound.owner_resource, owner));
+        }
+    }
+}
+
+/// Whether a warning tells of this failure: upstream is silent where there is nothing to do about it.
+fn is_told(verb: &Verb, error: &WriteError) -> bool {
+    match error {
+        WriteError::NamespaceTerminating | WriteError::NotLeader => false,
+        // It is gone, or another one by now: what was wanted.
+        WriteError::NotFound | WriteError::Conflict => !matches!(verb, Verb::Delete(_)),
+        _ => true,
+    }
+}
+
+/// A call about an object itself, that asks for metadata.
+fn object(resource: &Resource, key: ObjectKey) -> Call<'_> {
+    let (verb, query, body) = (Verb::Update, String::new(), Bytes::new());
+    Call { verb, resource, key, subresource: "", query, content_type: JSON, accept: METADATA, body }
+}
+
+/// What a successful answer tells. A deletion's is not looked at: it may be an object, a status or a list.
+fn read(call: &Call<'_>, body: Bytes) -> Result<Answer, Failure> {
+    if matches!(call.verb, Verb::Delete(_) | Verb::DeleteCollection) {
+        let meta = Meta { name: call.key.name.clone(), namespace: call.key.namespace.clone(), ..Meta::default() };
+        return Ok(Answer { meta, body, is_status: false });
+    }
+    let (meta, is_status) = answer::written(&body)?;
+    Ok(Answer { meta, body, is_status })
+}
+
+impl std::fmt::Debug for Behalf<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Behalf").field("owner", &self.owner.map(Meta::key)).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,232 @@
+//! How to write: kinds of patches, ways to delete, and what may be sent again.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use steersman_base::Meta;
+
+/// How an object is to be changed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Patch<'a> {
+    /// Lists are merged by the keys of the API. Built-in kinds alone.
+    Strategic(&'a Value),
+    /// Lists are replaced, `null` removes.
+    Merge(&'a Value),
+    /// A list of operations.
+    Json(&'a Value),
+    /// Server-side apply: what is in it, is ours.
+    Apply {
+        /// The whole of what is ours, with `apiVersion` and `kind`.
+        object: &'a Value,
+        /// Who we are.
+        manager: &'a str,
+        /// Whether fields of others become ours, too.
+        force: bool,
+    },
+}
+
+/// What becomes of the dependents of a deleted object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// Dependents go later, by the garbage collector.
+    Background,
+    /// The object goes after its dependents.
+    Foreground,
+    /// Dependents stay, and lose their reference.
+    Orphan,
+}
+
+/// How to delete. The uid of the object that is meant is always a precondition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delete {
+    /// What becomes of dependents; as the resource has it, if nothing is said.
+    pub propagation: Option<Propagation>,
+    /// How long it is given to end; as it says itself, if nothing is said. Zero is at once.
+    pub grace_period_seconds: Option<u32>,
+    /// Only the version that was seen: whatever changed since, is a conflict.
+    pub unchanged_only: bool,
+}
+
+/// Which objects of a collection are meant. The default means all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Selected<'a> {
+    /// Those with these labels; empty means all.
+    pub labels: &'a str,
+    /// Those with these fields; empty means all.
+    pub fields: &'a str,
+}
+
+/// How often a write is sent again that certainly did nothing: it never left, or the server turned it away with
+/// `Retry-After`. Any other write is sent once, whatever happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retries {
+    /// How often at most.
+    pub max: u32,
+    /// Whoever asks for more patience than this is not waited for: the caller gets
+    /// [`Throttled`](super::WriteError::Throttled) and can do something else meanwhile.
+    pub wait_max: Duration,
+}
+
+// === impl Patch ===
+
+impl Patch<'_> {
+    pub(super) fn content_type(&self) -> &'static str {
+        match self {
+            Self::Strategic(_) => "application/strategic-merge-patch+json",
+            Self::Merge(_) => "application/merge-patch+json",
+            Self::Json(_) => "application/json-patch+json",
+            // JSON is YAML; servers before 1.32 know no other name for it.
+            Self::Apply { .. } => "application/apply-patch+yaml",
+        }
+    }
+
+    pub(super) fn body(&self) -> &Value {
+        match self {
+            Self::Strategic(body) | Self::Merge(body) | Self::Json(body) | Self::Apply { object: body, .. } => body,
+        }
+    }
+
+    pub(super) fn query(&self) -> String {
+        match self {
+            Self::Apply { manager, force, .. } => format!("?fieldManager={}&force={force}", encoded(manager)),
+            Self::Strategic(_) | Self::Merge(_) | Self::Json(_) => String::new(),
+        }
+    }
+}
+
+// === impl Propagation ===
+
+impl Propagation {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Background => "Background",
+            Self::Foreground => "Foreground",
+            Self::Orphan => "Orphan",
+        }
+    }
+}
+
+// === impl Delete ===
+
+impl Delete {
+    /// The body of the request: `object` is the one that is meant, none for a collection.
+    pub(super) fn body(&self, object: Option<&Meta>) -> Value {
+        let mut body = json!({ "kind": "DeleteOptions", "apiVersion": "v1" });
+        if let Some(propagation) = self.propagation {
+            body["propagationPolicy"] = json!(propagation.as_str());
+        }
+        if let Some(seconds) = self.grace_period_seconds {
+            body["gracePeriodSeconds"] = json!(seconds);
+        }
+        let mut preconditions = Map::new();
+        // An object that was never read has no uid, and then there is nothing to be sure of.
+        if let Some(object) = object.filter(|object| !object.uid.is_empty()) {
+            preconditions.insert("uid".into(), json!(object.uid));
+        }
+        if let Some(object) = object.filter(|_| self.unchanged_only) {
+            preconditions.insert("resourceVersion".into(), json!(object.resource_version));
+        }
+        if !preconditions.is_empty() {
+            body["preconditions"] = Value::Object(preconditions);
+        }
+        body
+    }
+}
+
+impl From<Propagation> for Delete {
+    fn from(propagation: Propagation) -> Self {
+        Self { propagation: Some(propagation), ..Self::default() }
+    }
+}
+
+// === impl Selected ===
+
+impl Selected<'_> {
+    pub(super) fn query(&self) -> String {
+        let parts = [("labelSelector", self.labels), ("fieldSelector", self.fields)];
+        let parts = parts.iter().filter(|(_, value)| !value.is_empty());
+        let query: Vec<String> = parts.map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+        if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) }
+    }
+}
+
+// === impl Retries ===
+
+impl Retries {
+    /// Nothing is ever sent again.
+    pub const NEVER: Self = Self { max: 0, wait_max: Duration::ZERO };
+
+    /// How long to wait before the write is sent once more, if it is: `asked` is what the server asks for.
+    pub(super) fn wait(&self, sent: u32, asked: Duration) -> Option<Duration> {
+        (sent <= self.max && asked <= self.wait_max).then_some(asked)
+    }
+}
+
+impl Default for Retries {
+    /// A server in trouble says one second; three of them hold up a worker less than a pass that is made again.
+    fn default() -> Self {
+        Self { max: 3, wait_max: Duration::from_secs(2) }
+    }
+}
+
+/// A value of a query.
+fn encoded(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => text.push(char::from(byte)),
+            _ => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delete_means_one_object_and_says_only_what_was_asked_for() {
+        let object = Meta { uid: "u".into(), resource_version: "7".into(), ..Meta::default() };
+        let check = |delete: Delete, object: Option<&Meta>, want: Value| {
+            let mut got = delete.body(object);
+            let fields = got.as_object_mut().unwrap();
+            assert_eq!(
+                (fields.remove("kind"), fields.remove("apiVersion")),
+                (Some("DeleteOptions".into()), Some("v1".into()))
+            );
+            assert_eq!(got, want, "{delete:?}");
+        };
+        check(Delete::default(), Some(&object), json!({"preconditions": {"uid": "u"}}));
+        check(Delete::default(), None, json!({}));
+        check(Delete::default(), Some(&Meta::default()), json!({}));
+        check(
+            Delete { grace_period_seconds: Some(0), unchanged_only: true, ..Propagation::Foreground.into() },
+            Some(&object),
+            json!({
+                "propagationPolicy": "Foreground", "gracePeriodSeconds": 0,
+                "preconditions": {"uid": "u", "resourceVersion": "7"},
+            }),
+        );
+    }
+
+    #[test]
+    fn queries_are_encoded() {
+        let body = json!({});
+        let apply = Patch::Apply { object: &body, manager: "a b/c", force: true };
+        assert_eq!(apply.query(), "?fieldManager=a%20b%2Fc&force=true");
+        assert_eq!(Patch::Merge(&body).query(), "");
+        assert_eq!(Selected::default().query(), "");
+        let selected = Selected { labels: "app in (a,ä)", fields: "metadata.name!=x" };
+        assert_eq!(selected.query(), "?labelSelector=app%20in%20%28a%2C%C3%A4%29&fieldSelector=metadata.name%21%3Dx");
+    }
+
+    #[test]
+    fn retries_end() {
+        let retries = Retries { max: 2, wait_max: Duration::from_secs(5) };
+        let second = Duration::from_secs(1);
+        assert_eq!([1, 2, 3].map(|sent| retries.wait(sent, second)), [Some(second), Some(second), None]);
+        assert_eq!(retries.wait(1, Duration::from_secs(6)), None);
+        assert_eq!(Retries::NEVER.wait(1, Duration::ZERO), None);
+    }
+}

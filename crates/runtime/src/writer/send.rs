@@ -1,0 +1,237 @@
+//! One request, sent once; and what its answer means.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, header};
+use http_body_util::BodyExt;
+use steersman_base::{ObjectKey, Resource, Uid};
+
+use super::error::{Failure, WriteError};
+use super::{Writer, answer};
+use crate::lease::NotLeader;
+
+/// One write, before it is sent.
+pub(super) struct Call<'a> {
+    pub(super) verb: Verb,
+    pub(super) resource: &'a Resource,
+    /// Which one; for a create, its name may be unknown, and for a collection there is none.
+    pub(super) key: ObjectKey,
+    /// Empty for the object itself.
+    pub(super) subresource: &'a str,
+    /// Begins with a question mark, unless it is empty.
+    pub(super) query: String,
+    pub(super) content_type: &'static str,
+    pub(super) accept: &'static str,
+    pub(super) body: Bytes,
+}
+
+/// What a write does to its object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Create,
+    Update,
+    Patch,
+    /// Of the object with this uid.
+    Delete(Uid),
+    DeleteCollection,
+}
+
+/// The metadata is all a controller needs to know of what it wrote.
+pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+/// The whole answer, where it holds more than an object.
+pub(super) const WHOLE: &str = "application/json";
+pub(super) const JSON: &str = "application/json";
+/// A write that has no answer after this long has an unknown outcome: upstream's servers give up after a minute.
+const ANSWER_WITHIN: Duration = Duration::from_secs(65);
+/// An answer holds the object's metadata alone; upstream bounds it well below this.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// A server that could not be reached may be there a moment later: it restarts, or another one answers.
+const UNSENT_AGAIN_AFTER: Duration = Duration::from_millis(100);
+
+// === impl Writer ===
+
+impl Writer {
+    /// Sends a write, and again only what certainly did nothing.
+    pub(super) async fn exchange(&self, call: &Call<'_>) -> Result<Bytes, Failure> {
+        let mut sent = 0;
+        loop {
+            sent += 1;
+            let failure = match self.attempt(call).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            let Some(wait) = failure.retriable.and_then(|asked| self.shared.retries.wait(sent, asked)) else {
+                return Err(failure);
+            };
+            tracing::debug!(sent, ?wait, said = failure.said, "a write that did nothing is sent again");
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn attempt(&self, call: &Call<'_>) -> Result<Bytes, Failure> {
+        let request = self.request(call)?;
+        let exchange = async {
+            let sent = self.shared.leadership.send(&self.shared.client, request).await;
+            let response = sent.map_err(|error| not_answered(&error))?;
+            let (head, body) = response.into_parts();
+            let body = http_body_util::Limited::new(body, ANSWER_BYTES_MAX).collect().await;
+            let body = body.map_err(|error| WriteError::Unknown(error.to_string()))?.to_bytes();
+            if head.status.is_success() {
+                return Ok(body);
+            }
+            let retry_after = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            Err(answer::failure(head.status, retry_after.map(Duration::from_secs), &body))
+        };
+        match tokio::time::timeout(ANSWER_WITHIN, exchange).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(WriteError::Unknown(format!("no answer within {ANSWER_WITHIN:?}")).into()),
+        }
+    }
+
+    /// The request, if we may send one. It asks once more when its bytes are about to leave.
+    fn request(&self, call: &Call<'_>) -> Result<Request<Bytes>, Failure> {
+        self.shared.leadership.check().map_err(|_| WriteError::NotLeader)?;
+        let request = Request::builder()
+            .method(call.method())
+            .uri(call.path())
+            .header(header::ACCEPT, call.accept)
+            .header(header::CONTENT_TYPE, call.content_type)
+            .body(call.body.clone())
+            .map_err(|error| WriteError::Unreachable(format!("the path cannot be asked for: {error}")))?;
+        Ok(request)
+    }
+}
+
+/// A request whose body was held back, or that found no connection, was never sent; any other failure leaves open what the
+/// server did.
+fn not_answered(error: &kube::Error) -> Failure {
+    let mut said = error.to_string();
+    let mut unsent = false;
+    let mut cause: Option<&(dyn Error + 'static)> = error.source();
+    while let Some(error) = cause {
+        unsent |= error
+            .downcast_ref::<hyper_util::client::legacy::Error>()
+            .is_some_and(hyper_util::client::legacy::Error::is_connect);
+        said = error.to_string();
+        cause = error.source();
+    }
+    if NotLeader::cause_of(error).is_some() {
+        return WriteError::NotLeader.into();
+    }
+    if unsent {
+        let error = WriteError::Unreachable(said.clone());
+        return Failure { error, said, retriable: Some(UNSENT_AGAIN_AFTER) };
+    }
+    Failure { error: WriteError::Unknown(said.clone()), said, retriable: None }
+}
+
+// === impl Call ===
+
+impl Call<'_> {
+    fn method(&self) -> Method {
+        match self.verb {
+            Verb::Create => Method::POST,
+            Verb::Update => Method::PUT,
+            Verb::Patch => Method::PATCH,
+            Verb::Delete(_) | Verb::DeleteCollection => Method::DELETE,
+        }
+    }
+
+    fn path(&self) -> String {
+        let is_of_collection =
+            self.subresource.is_empty() && matches!(self.verb, Verb::Create | Verb::DeleteCollection);
+        let mut path = if is_of_collection {
+            self.resource.collection_path(Some(&self.key.namespace))
+        } else {
+            self.resource.object_path(&self.key)
+        };
+        if !self.subresource.is_empty() {
+            path = format!("{path}/{}", self.subresource);
+        }
+        path + &self.query
+    }
+
+    /// `pods`, `replicasets.apps/status`.
+    pub(super) fn resource_text(&self) -> String {
+        let resource = self.resource.group_resource();
+        if self.subresource.is_empty() { resource.into_owned() } else { format!("{resource}/{}", self.subresource) }
+    }
+}
+
+// === impl Verb ===
+
+impl Verb {
+    /// As in RBAC.
+    pub(super) const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete(_) => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steersman_base::Meta;
+    use steersman_informer::InformerFactory;
+    use steersman_informer::consistency::Book;
+
+    use super::*;
+    use crate::connection::{self, Options};
+    use crate::writer::Retries;
+
+    crate::reasons! {
+        enum Why {
+            Test => "it is a test",
+        }
+    }
+
+    /// On a real socket, and so on the real clock.
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_unreachable_and_nothing_was_sent() {
+        // Bound and let go: nobody listens there now.
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = Some(format!("http://127.0.0.1:{port}"));
+        let client = connection::connect(Options { server, ..Options::default() }).await.unwrap();
+        let book = Book::new(&InformerFactory::new(client.clone()));
+        let retries = Retries { max: 1, ..Retries::default() };
+        let writer = Writer::new(client, book.clone()).retrying(retries);
+        let owner = Meta { namespace: "ns".into(), name: "a".into(), uid: "u".into(), ..Meta::default() };
+        let pods = Resource::namespaced("", "v1", "pods", "Pod");
+        let made = writer.on_behalf_of(&owner).create(&pods, b"{}".to_vec(), &Why::Test).await;
+        assert!(matches!(made, Err(WriteError::Unreachable(_))), "{made:?}");
+        assert!(book.is_empty(), "nobody waits for what was never sent");
+    }
+
+    #[test]
+    fn each_write_has_its_method_and_path() {
+        let pods = Resource::namespaced("", "v1", "pods", "Pod");
+        let nodes = Resource::cluster("", "v1", "nodes", "Node");
+        let check = |verb: Verb, resource: &Resource, namespace: &str, name: &str, subresource: &str, want: &str| {
+            let call = Call {
+                verb,
+                resource,
+                key: ObjectKey::new(namespace, name),
+                subresource,
+                query: String::new(),
+                content_type: JSON,
+                accept: METADATA,
+                body: Bytes::new(),
+            };
+            assert_eq!(format!("{} {}", call.method(), call.path()), want);
+        };
+        check(Verb::Create, &pods, "ns", "", "", "POST /api/v1/namespaces/ns/pods");
+        check(Verb::Create, &pods, "ns", "a", "", "POST /api/v1/namespaces/ns/pods");
+        check(Verb::Create, &nodes, "", "n", "", "POST /api/v1/nodes");
+        check(Verb::Create, &pods, "ns", "a", "binding", "POST /api/v1/namespaces/ns/pods/a/binding");
+        check(Verb::Update, &nodes, "", "n", "status", "PUT /api/v1/nodes/n/status");
+        check(Verb::Patch, &pods, "ns", "a", "", "PATCH /api/v1/namespaces/ns/pods/a");
+        check(Verb::Delete(Uid::default()), &pods, "ns", "a", "", "DELETE /api/v1/namespaces/ns/pods/a");
+        check(Verb::DeleteCollection, &pods, "ns", "", "", "DELETE /api/v1/namespaces/ns/pods");
+    }
+}

@@ -1,0 +1,156 @@
+//! Discovery and the REST mapper.
+
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::DeleteParams;
+use kube::client::Body;
+use steersman_apiserver::ApiServer;
+use steersman_base::{ObjectKey, Scope};
+use steersman_runtime::mapper::{MapperError, REFRESH_BURST, REFRESH_EVERY, RestMapper};
+use steersman_testing::{Failure, TestCluster};
+use tower::{BoxError, ServiceExt as _};
+
+use crate::support::{cakes, start, started};
+
+async fn define(cluster: &TestCluster, version: &str) -> Result<(), Failure> {
+    let definition: CustomResourceDefinition = serde_json::from_value(cakes(version))?;
+    kube::Api::all(cluster.client()).create(&kube::api::PostParams::default(), &definition).await?;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_names_scopes_and_verbs_are_known() -> Result<(), Failure> {
+    let (cluster, _) = start().await?;
+    let mapper = cluster.manager().mapper();
+    let deployments = mapper.resource_for("apps", None, "Deployment").await?;
+    assert_eq!((&*deployments.resource.plural, &*deployments.resource.version), ("deployments", "v1"));
+    assert!(deployments.is_namespaced() && deployments.supports(&["delete", "list", "watch"]));
+    assert!(deployments.subresource("scale").is_some_and(|scale| scale.kind.2 == "Scale"));
+    assert_eq!(mapper.find("no").await?.resource.scope, Scope::Cluster);
+    assert_eq!(mapper.find("po").await?.resource.kind, "Pod");
+    assert_eq!(mapper.find("deployments.apps").await?.resource, deployments.resource);
+
+    let known = mapper.resources().await?;
+    assert!(known.failures().is_empty());
+    let deletable = known.supporting(&["delete", "list", "watch"]);
+    assert!(deletable.iter().any(|found| found.resource.plural == "pods"));
+    assert!(!deletable.iter().any(|found| found.resource.plural == "bindings"));
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_later_is_asked_for_again_but_not_for_ever() -> Result<(), Failure> {
+    let (cluster, _) = start().await?;
+    let mapper = cluster.manager().mapper();
+    let error = mapper.resource_for("example.com", Some("v1"), "Cake").await.unwrap_err();
+    assert_eq!(error.to_string(), r#"no matches for kind "Cake" in version "example.com/v1""#);
+    define(&cluster, "v1").await?;
+    assert_eq!(mapper.resource_for("example.com", None, "Cake").await?.resource.plural, "cakes");
+    assert_eq!(mapper.find("ck").await?.singular, "cake");
+
+    let mut known = mapper.subscribe();
+    let mut asked = 0;
+    for _ in 0..20 {
+        known.mark_unchanged();
+        let error = mapper.find("nothing").await.unwrap_err();
+        assert!(matches!(error, MapperError::NoResource { .. }), "{error}");
+        asked += u32::from(known.has_changed().unwrap_or_default());
+    }
+    assert_eq!(asked, REFRESH_BURST - 1, "one was used above");
+    cluster.advance(REFRESH_EVERY).await;
+    known.mark_unchanged();
+    assert!(mapper.find("nothing").await.is_err());
+    assert!(known.has_changed().unwrap_or_default(), "later it is asked for again");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_at_the_same_time_shares_one_answer() -> Result<(), Failure> {
+    let (cluster, _) = start().await?;
+    let mapper = cluster.manager().mapper();
+    let answers = futures::future::try_join_all((0..50).map(|_| mapper.refresh())).await?;
+    assert!(answers.iter().all(|answer| std::sync::Arc::ptr_eq(answer, &answers[0])));
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_of_definitions_is_seen_without_being_asked_for() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    let (cluster, client) = started(cluster).await?;
+    let mapper = cluster.manager().mapper().clone();
+    let subscriptions = mapper.watch(client.informers()).await?;
+    assert_eq!(subscriptions.len(), 2, "definitions and API services");
+    client.informers().start();
+    client.informers().synced().await?;
+    let stop = tokio_util::sync::CancellationToken::new();
+    let running = tokio::spawn({
+        let (mapper, stop) = (mapper.clone(), stop.clone());
+        async move { mapper.run(stop).await }
+    });
+    let mut known = mapper.subscribe();
+    let began = tokio::time::Instant::now();
+    define(&cluster, "v1").await?;
+    known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_some())).await?;
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    client
+        .delete::<CustomResourceDefinition>(&ObjectKey::cluster("cakes.example.com"), &DeleteParams::default())
+        .await?;
+    known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_none())).await?;
+    stop.cancel();
+    running.await?;
+    drop(subscriptions);
+    cluster.stop().await
+}
+
+/// A server of which some paths fail, and that may know only the lists of old.
+fn broken(server: &ApiServer, path: &'static str, old: bool) -> kube::Client {
+    let server = server.clone();
+    let service = tower::service_fn(move |mut request: Request<Body>| {
+        let server = server.clone();
+        async move {
+            if request.uri().path() == path {
+                let mut refusal = http::Response::new(steersman_apiserver::http::Body::whole("down".to_owned()));
+                *refusal.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+                return Ok::<_, BoxError>(refusal);
+            }
+            if old {
+                request.headers_mut().insert(http::header::ACCEPT, http::HeaderValue::from_static("application/json"));
+            }
+            Ok(server.oneshot(request).await?)
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn discovery_of_old_says_the_same_as_the_aggregated_one() -> Result<(), Failure> {
+    let server = ApiServer::new(steersman_apiserver::Options::default());
+    let new = RestMapper::new(broken(&server, "", false)).resources().await?;
+    let old = RestMapper::new(broken(&server, "", true)).resources().await?;
+    let names = |known: &steersman_runtime::mapper::Discovered| -> Vec<_> {
+        known
+            .resources()
+            .map(|found| (found.resource.clone(), found.verbs.clone(), found.short_names.clone()))
+            .collect()
+    };
+    assert!(names(&new).len() > 50);
+    assert_eq!(names(&old), names(&new));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_fails_is_told_and_the_others_are_known() -> Result<(), Failure> {
+    let server = ApiServer::new(steersman_apiserver::Options::default());
+    let mapper = RestMapper::new(broken(&server, "/apis/batch/v1", true));
+    let known = mapper.resources().await?;
+    assert!(known.find("pods").is_some() && known.find("deployments").is_some());
+    assert_eq!(known.failures().iter().map(|failure| &*failure.what).collect::<Vec<_>>(), ["batch/v1"]);
+    let error = mapper.find("jobs").await.unwrap_err().to_string();
+    assert!(error.contains("batch/v1: 503"), "{error}");
+    let all = RestMapper::new(broken(&server, "/apis", false)).resources().await?;
+    assert!(all.find("pods").is_some() && all.find("deployments").is_none());
+    assert_eq!(all.failures().len(), 1);
+    Ok(())
+}

@@ -1,0 +1,69 @@
+//! Runs the bakery against the cluster of your kubeconfig: orders a cake, and waits for its recipe.
+
+use std::error::Error;
+use std::time::Duration;
+
+use example_crd_controller::{Cake, CakeSpec, add_bakery, definition};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
+use kube::core::ApiResource;
+use kube::{Api, Client};
+use steersman::runtime::{LeaseOptions, Manager, ManagerOptions, connection};
+use tokio_util::sync::CancellationToken;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let client = connection::connect(connection::Options::default()).await?;
+    define(&client).await?;
+
+    let lease = LeaseOptions { release_on_exit: true, ..LeaseOptions::new("default", "bakery") };
+    let manager = Manager::new(client.clone(), ManagerOptions { lease: Some(lease), ..ManagerOptions::default() })?;
+    add_bakery(&manager);
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let (manager, stop) = (manager.clone(), stop.clone());
+        async move { manager.run(stop).await }
+    });
+
+    let cakes = Api::<Cake>::default_namespaced(client.clone());
+    let cake = cakes.create(&PostParams::default(), &Cake::new("sponge", CakeSpec { candles: 7 })).await?;
+    println!("ordered cake {}", cake.metadata.name.unwrap_or_default());
+    let recipes = Api::<ConfigMap>::default_namespaced(client);
+    let recipe = tokio::time::timeout(Duration::from_secs(60), async {
+        loop {
+            if let Ok(Some(recipe)) = recipes.get_opt("sponge-recipe").await {
+                return recipe;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    println!("its recipe: {:?}", recipe.await?.data.unwrap_or_default());
+
+    cakes.delete("sponge", &DeleteParams::default()).await?;
+    stop.cancel();
+    running.await??;
+    println!("the lease is given back");
+    Ok(())
+}
+
+/// Makes the kind known to the cluster.
+async fn define(client: &Client) -> Result<(), Box<dyn Error>> {
+    let definitions = ApiResource {
+        group: "apiextensions.k8s.io".into(),
+        version: "v1".into(),
+        api_version: "apiextensions.k8s.io/v1".into(),
+        kind: "CustomResourceDefinition".into(),
+        plural: "customresourcedefinitions".into(),
+    };
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &definitions);
+    let apply = PatchParams::apply("bakery").force();
+    api.patch("cakes.bakery.example.dev", &apply, &Patch::Apply(definition())).await?;
+    loop {
+        let served = Api::<Cake>::default_namespaced(client.clone()).list(&kube::api::ListParams::default()).await;
+        match served {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => tokio::time::sleep(Duration::from_millis(50)).await,
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

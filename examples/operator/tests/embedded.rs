@@ -1,0 +1,65 @@
+//! The operator in a test cluster, and its webhooks without a socket.
+
+use std::error::Error;
+
+use bytes::Bytes;
+use example_operator::{REPLICAS, Site, SiteSpec, add_operator, definition, webhooks};
+use http::Request;
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::api::{Patch, PatchParams};
+use serde_json::{Value, json};
+use steersman::runtime::LeaseOptions;
+use steersman::runtime::serving::{ServeOptions, Service};
+use steersman_testing::{Failure, TestCluster};
+
+#[tokio::test(start_paused = true)]
+async fn a_site_becomes_a_deployment_that_follows_it() -> Result<(), Failure> {
+    let cluster = TestCluster::builder()
+        .with(|manager| drop(add_operator(manager)))
+        .manager_options(|options| options.lease = Some(LeaseOptions::new("default", "site-operator")))
+        .define(definition())
+        .start()
+        .await?;
+    let site = cluster.create(Site::new("shop", SiteSpec { image: "example/web:1".into(), replicas: None })).await?;
+    let deployment = cluster.until_exists::<Deployment>("shop").await?;
+    let owner = &deployment.metadata.owner_references.unwrap_or_default()[0];
+    assert_eq!(owner.uid, site.metadata.uid.unwrap_or_default());
+    assert_eq!(deployment.spec.replicas, Some(REPLICAS));
+
+    let three = json!({ "spec": { "replicas": 3 } });
+    cluster.api::<Site>().patch("shop", &PatchParams::default(), &Patch::Merge(three)).await?;
+    cluster
+        .until("the deployment follows", async || {
+            let replicas = cluster.api::<Deployment>().get("shop").await?.spec.replicas;
+            Ok(if replicas == Some(3) { Ok(()) } else { Err(format!("{replicas:?} replicas")) })
+        })
+        .await?;
+    cluster.settle().await?;
+    cluster.stop().await
+}
+
+/// What the webhook at this path answers about a site with this spec.
+async fn ask(path: &str, spec: Value) -> Result<Value, Box<dyn Error>> {
+    let site =
+        json!({ "apiVersion": "web.example.dev/v1", "kind": "Site", "metadata": { "name": "shop" }, "spec": spec });
+    let kind = json!({ "group": "web.example.dev", "version": "v1", "kind": "Site" });
+    let resource = json!({ "group": "web.example.dev", "version": "v1", "resource": "sites" });
+    let request = json!({ "uid": "1", "kind": kind, "resource": resource, "operation": "CREATE", "object": site });
+    let review = json!({ "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request });
+    let request = Request::post(path).header("content-type", "application/json").body(Bytes::from(review.to_string()));
+    let response = webhooks(ServeOptions::default()).respond(request?).await;
+    Ok(serde_json::from_slice::<Value>(response.body())?["response"].take())
+}
+
+#[tokio::test]
+async fn webhooks_fill_in_warn_and_refuse() -> Result<(), Box<dyn Error>> {
+    assert!(ask("/fill-in", json!({ "image": "i" })).await?["patch"].is_string());
+    assert!(ask("/fill-in", json!({ "image": "i", "replicas": 1 })).await?["patch"].is_null());
+    // replicas, allowed, warnings
+    for (replicas, allowed, warnings) in [(1, true, 0), (0, true, 1), (6, false, 0), (-1, false, 0)] {
+        let answer = ask("/check", json!({ "image": "i", "replicas": replicas })).await?;
+        assert_eq!(answer["allowed"], allowed, "{replicas}: {answer}");
+        assert_eq!(answer["warnings"].as_array().map_or(0, Vec::len), warnings, "{replicas}: {answer}");
+    }
+    Ok(())
+}
