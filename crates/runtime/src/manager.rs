@@ -44,7 +44,7 @@ use crate::events::{About, Broadcaster, EventOptions, Recorder};
 use crate::health::Health;
 use crate::lease::{Elector, Leadership, LeaseMetrics, LeaseOptions, LeaseOptionsError, Transition};
 use crate::mapper::RestMapper;
-use crate::metrics::Exposition;
+use crate::metrics::{Exposition, ReflectorCounters};
 use crate::{BuildContext, Descriptor, Writer};
 use observe::Observed;
 use runnable::Part;
@@ -143,8 +143,11 @@ impl Manager {
         let registry = options.metrics;
         let informer_metrics = registry.as_ref().map(Metrics::new).transpose()?;
         let queue_metrics = registry.as_ref().map(PrometheusMetrics::register).transpose()?;
-        let factory =
+        let mut factory =
             FactoryOptions { metrics: informer_metrics, namespace: options.namespace, ..FactoryOptions::default() };
+        if let Some(registry) = &registry {
+            factory.reflector.metrics = Arc::new(ReflectorCounters::register(registry)?);
+        }
         let informers = InformerFactory::with_options(client.clone(), factory);
         let clock = options.clock;
 

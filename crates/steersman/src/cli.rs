@@ -1,23 +1,50 @@
 //! The command line.
+//!
+//! 1. Called as `kube-controller-manager`, the program is that program: its flags are at the top.
+//! 2. Whatever cannot be done is one sentence on standard error that says what to change, and exit code 1.
+//!
+//! The controller manager's flags have Go's syntax and come from a table ([`flags`]); other commands are clap's.
 
 use std::ffi::OsString;
 use std::future::Future;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, Command};
 
+mod completion;
 mod controller_manager;
+mod flags;
+mod gates;
+mod log;
+mod rows;
 mod selection;
 mod signals;
 mod up;
+mod version;
 
 /// Why a command could not do what it was asked for: one sentence that says what to change.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct CommandError(String);
 
+/// The name under which the program is the controller manager alone.
+const DROP_IN: &str = "kube-controller-manager";
+
 /// Runs the command line and answers the process's exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let mut args: Vec<OsString> = args.into_iter().collect();
+    let program = args.first().map(|arg| Path::new(arg).file_name().unwrap_or_default().to_string_lossy().into_owned());
+    if program.as_deref() == Some(DROP_IN) {
+        return exit(DROP_IN, words(args.drain(1..)).and_then(|words| controller_manager::run(DROP_IN, words)));
+    }
+    if args.get(1).is_some_and(|arg| arg == "controller-manager") {
+        let words = words(args.drain(2..));
+        return exit(
+            "steersman",
+            words.and_then(|words| controller_manager::run("steersman controller-manager", words)),
+        );
+    }
     let matches = match command().try_get_matches_from(args) {
         Ok(matches) => matches,
         Err(error) => {
@@ -27,27 +54,67 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
     };
     let outcome = match matches.subcommand() {
-        Some(("controller-manager", matches)) => controller_manager::run(matches),
         Some(("up", matches)) => up::run(matches),
+        Some(("version", _)) => {
+            println!("{}", version::all());
+            Ok(())
+        }
+        Some(("completion", matches)) => {
+            let shell = matches.get_one::<String>("shell").map(String::as_str).unwrap_or_default();
+            print!("{}", completion::script(shell, &commands()).unwrap_or_default());
+            Ok(())
+        }
         _ => unreachable!("clap asks for a subcommand it knows"),
     };
+    exit("steersman", outcome)
+}
+
+fn exit(program: &str, outcome: Result<(), CommandError>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("steersman: {error}");
+            eprintln!("{program}: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
+fn words(args: impl Iterator<Item = OsString>) -> Result<Vec<String>, CommandError> {
+    let word = |arg: OsString| arg.into_string().map_err(|arg| CommandError(format!("{arg:?} is not valid UTF-8")));
+    args.map(word).collect()
+}
+
 fn command() -> Command {
+    let shell = Arg::new("shell").required(true).value_parser(completion::SHELLS).help("The shell");
     Command::new("steersman")
         .about("The part of Kubernetes that steers")
-        .version(env!("CARGO_PKG_VERSION"))
+        .version(version::OWN)
         .subcommand_required(true)
         .arg_required_else_help(true)
-        .subcommand(controller_manager::command())
+        // It is run before clap sees it; here it is for help and for the nearest match.
+        .subcommand(Command::new("controller-manager").about(
+            "Runs the built-in controllers of Kubernetes against a cluster; takes kube-controller-manager's flags",
+        ))
         .subcommand(up::command())
+        .subcommand(Command::new("version").about("Says what this program is"))
+        .subcommand(Command::new("completion").about("Prints a script that completes command lines").arg(shell))
+}
+
+/// Every command with its flags, for shells.
+fn commands() -> completion::Commands {
+    let of_table = || {
+        let shown = flags::table().iter().filter(|flag| !flag.hidden);
+        shown.map(|flag| (flag.name.to_owned(), flag.help.to_owned())).collect()
+    };
+    let of_clap = |command: &Command| {
+        let long = |arg: &Arg| Some((arg.get_long()?.to_owned(), arg.get_help().map(ToString::to_string)?));
+        command.get_arguments().filter_map(long).collect()
+    };
+    let flags = |command: &Command| match command.get_name() {
+        "controller-manager" => of_table(),
+        _ => of_clap(command),
+    };
+    command().get_subcommands().map(|command| (command.get_name().to_owned(), flags(command))).collect()
 }
 
 /// A flag that takes a value; given twice, the last one counts, as with Go's flags.

@@ -1,30 +1,160 @@
-//! What the command line answers to bad input: one sentence, and exit code 1.
+//! What the command line answers without a cluster: to bad input one sentence and exit code 1, to questions an answer.
 
-use std::process::Command;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output};
 
-fn check(args: &[&str], want: &str) {
-    let output = Command::new(env!("CARGO_BIN_EXE_steersman"))
-        .args(args)
-        .env_remove("KUBECONFIG")
-        .env_remove("KUBERNETES_SERVICE_HOST")
-        .output()
-        .expect("the binary runs");
+const PROGRAM: &str = env!("CARGO_BIN_EXE_steersman");
+
+fn run(command: &mut Command) -> Output {
+    let quiet = command.env_remove("KUBECONFIG").env_remove("KUBERNETES_SERVICE_HOST").env("HOME", "/nonexistent");
+    quiet.output().expect("the binary runs")
+}
+
+/// Exit code 1, and a last line that says so much.
+fn refused(command: &mut Command, want: &str) {
+    let output = run(command);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
-    assert!(said.contains(want), "{args:?} should say {want:?}, but says: {said}");
+    assert_eq!(output.status.code(), Some(1), "{command:?}: {said}");
+    assert!(said.contains(want), "{command:?} should say {want:?}, but says: {said}");
+    assert!(output.stdout.is_empty(), "{command:?}: errors are not on standard output");
+}
+
+fn refused_args(args: &[&str], want: &str) {
+    refused(Command::new(PROGRAM).args(args), want);
+}
+
+fn answered(command: &mut Command) -> String {
+    let output = run(command);
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
 }
 
 #[test]
 fn bad_input_gets_one_sentence_and_exit_code_1() {
-    let run = |more: &[&str], want: &str| {
-        let args: Vec<&str> = ["controller-manager"].iter().chain(more).copied().collect();
-        check(&args, want);
+    refused_args(&["controller-mangaer"], "controller-manager");
+    let manager = |more: &[&str], want: &str| {
+        refused_args(&[&["controller-manager", "--controllers=replicaset", "--secure-port=0"], more].concat(), want);
     };
-    check(&["controller-mangaer"], "controller-manager");
-    run(&["--leader-elct=false"], "--leader-elect");
-    run(&["--leader-elect=maybe"], "maybe");
-    run(&[], "--leader-elect=false");
-    run(&["--leader-elect=false", "--controllers=nope"], r#"no controller "nope""#);
-    run(&["--leader-elect=false", "--kubeconfig=does/not/exist"], "does/not/exist");
-    run(&["--leader-elect=false", "--concurrent-replicaset-syncs=0"], "0");
+    manager(&["--leader-elct=false"], "steersman: there is no flag --leader-elct; did you mean --leader-elect?\n");
+    manager(&["--leader-elect=maybe"], "--leader-elect: \"maybe\" is neither true nor false\n");
+    manager(&["extra"], "\"extra\"");
+    manager(&["--concurrent-replicaset-syncs=0"], "--concurrent-replicaset-syncs: 0 workers");
+    manager(&["--feature-gates=WatchListCleint=true"], "did you mean WatchListClient?");
+    manager(&["--controllers=replicsaet"], "did you mean replicaset?");
+    manager(&["--controllers=job"], "job-controller is not here yet");
+    manager(&["--secure-port=-1"], "--secure-port: -1 is not between 0 and 65535");
+    manager(&["--secure-port=1", "--bind-address=192.0.2.1"], "--secure-port: cannot listen on 192.0.2.1:1");
+    manager(&["--secure-port=65000", "--bind-address=127.0.0.1", "--tls-cipher-suites=ROT13"], "ROT13");
+}
+
+#[test]
+fn a_cluster_that_cannot_be_used_is_named() {
+    let manager = |more: &[&str], want: &str| {
+        refused_args(&[&["controller-manager", "--controllers=replicaset", "--secure-port=0"], more].concat(), want);
+    };
+    manager(&["--kubeconfig=does/not/exist"], "cannot read kubeconfig does/not/exist");
+    manager(&[], "no cluster to talk to");
+    manager(&["--master=ftp://x"], "ftp://x");
+}
+
+#[test]
+fn controllers_that_are_missing_are_named_and_nothing_starts() {
+    for args in [&["controller-manager"][..], &["controller-manager", "--controllers=*,-deployment"]] {
+        let output = run(Command::new(PROGRAM).args(args));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for want in ["--allow-missing", "docs/controller-manager.md", "job-controller", "garbage-collector-controller"]
+        {
+            assert!(said.contains(want), "{want} is not in: {said}");
+        }
+        for unwanted in ["replicaset-controller", "podgroup-protection", "bootstrap-signer", "node-ipam"] {
+            assert!(!said.contains(unwanted), "{unwanted} is in: {said}");
+        }
+        assert_eq!(said.contains("deployment-controller"), args.len() == 1, "{said}");
+        assert_eq!(said.lines().count(), 1, "one sentence: {said}");
+    }
+}
+
+#[test]
+fn a_flag_without_effect_is_told_once_and_others_are_not() {
+    let output = run(Command::new(PROGRAM).args([
+        "controller-manager",
+        "--controllers=replicaset",
+        "--secure-port=0",
+        "--cloud-config=a",
+        "--cloud_config=b",
+        "--concurrent-gc-syncs=3",
+        "--concurrent-replicaset-syncs=3",
+        "--kubeconfig=does/not/exist",
+    ]));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let told: Vec<&str> = said.lines().filter(|line| line.contains("has no effect here")).collect();
+    assert_eq!(told.len(), 2, "{said}");
+    assert!(told[0].starts_with('W') && told[0].contains("--cloud-config"), "{said}");
+    assert!(told[1].contains("--concurrent-gc-syncs"), "{said}");
+}
+
+#[test]
+fn logs_are_json_where_asked_for() {
+    let args = ["controller-manager", "--allow-missing", "--secure-port=0", "--logging-format=json", "--kubeconfig=no"];
+    let output = run(Command::new(PROGRAM).args(args));
+    let said = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
+    assert!(!lines.is_empty(), "{said}");
+    for line in lines {
+        let value: serde_json::Value = serde_json::from_str(line).expect(line);
+        assert!(value["ts"].is_f64() && value["msg"].is_string(), "{line}");
+    }
+}
+
+#[test]
+fn called_as_kube_controller_manager_it_is_that_program() {
+    let drop_in = |args: &[&str]| {
+        let mut command = Command::new(PROGRAM);
+        command.arg0("/usr/local/bin/kube-controller-manager").args(args);
+        command
+    };
+    assert_eq!(answered(&mut drop_in(&["--version"])), "Kubernetes v1.37.1\n");
+    let help = answered(&mut drop_in(&["-h"]));
+    assert!(help.contains("Usage:\n  kube-controller-manager [flags]\n"), "{help}");
+    refused(&mut drop_in(&["up"]), "kube-controller-manager: no arguments are taken besides flags");
+    refused(
+        &mut drop_in(&["--controllers=replicaset", "--secure-port=0", "--kubeconfig=no"]),
+        "cannot read kubeconfig no",
+    );
+}
+
+#[test]
+fn help_is_grouped_and_a_success() {
+    let help = answered(Command::new(PROGRAM).args(["controller-manager", "--help"]));
+    for want in
+        ["\nGeneric flags:\n", "\nReplicaset-controller flags:\n", "All controllers: bootstrap-signer-controller,"]
+    {
+        assert!(help.contains(want), "{want:?} is not in {help}");
+    }
+    assert!(answered(Command::new(PROGRAM).arg("--help")).contains("controller-manager"));
+}
+
+#[test]
+fn versions_and_completion_scripts_are_printed() {
+    let version = answered(Command::new(PROGRAM).arg("version"));
+    assert!(version.contains("Kubernetes:  v1.37.1") && version.contains(env!("CARGO_PKG_VERSION")), "{version}");
+    assert_eq!(answered(Command::new(PROGRAM).args(["controller-manager", "--version=raw"])), version);
+    for shell in ["bash", "zsh", "fish"] {
+        let script = answered(Command::new(PROGRAM).args(["completion", shell]));
+        for want in ["controller-manager", "concurrent-replicaset-syncs", "kubeconfig-out"] {
+            assert!(script.contains(want), "{shell}: {want} is not in the script");
+        }
+    }
+    refused_args(&["completion", "csh"], "csh");
+}
+
+#[test]
+fn bash_takes_the_completion_script() {
+    let script = answered(Command::new(PROGRAM).args(["completion", "bash"]));
+    let probe = format!(
+        "{script}\nCOMP_WORDS=(steersman controller-manager --concurrent-repl) COMP_CWORD=2\n_steersman\necho \"${{COMPREPLY[@]}}\""
+    );
+    let output = Command::new("bash").args(["-c", &probe]).output().expect("bash");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "--concurrent-replicaset-syncs\n");
 }

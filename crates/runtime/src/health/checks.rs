@@ -23,17 +23,17 @@ pub fn controller(
     progress: &Progress,
     waiting: impl Fn() -> usize + Clone + Send + Sync + 'static,
     informers: &InformerFactory,
-    needs: &[Resource],
+    needs: impl Fn() -> Vec<Resource> + Send + Sync + 'static,
 ) {
     let come_forward = {
         let (progress, waiting) = (progress.clone(), waiting);
         move || progress.seen(waiting()).judge(STUCK_AFTER).map_err(|stuck| Unhealthy(stuck.to_string()))
     };
     health.add(&Probe::VITAL, name, come_forward.clone());
-    let (informers, needs) = (informers.clone(), needs.to_vec());
+    let informers = informers.clone();
     health.add(&[Probe::Readyz], name, move || {
         come_forward()?;
-        readable(&informers.running(), &needs)
+        readable(&informers.running(), &needs())
     });
 }
 

@@ -74,8 +74,9 @@ impl Manager {
         }
         let queue = controller.queue().clone();
         let waiting = move || queue.len();
-        let needs = controller.watches();
-        checks::controller(health, controller.name(), activity.progress(), waiting, self.informers(), &needs);
+        let watched = controller.clone();
+        let needs = move || watched.watches();
+        checks::controller(health, controller.name(), activity.progress(), waiting, self.informers(), needs);
         activity
     }
 }

@@ -1,86 +1,234 @@
 //! `steersman controller-manager`: the drop-in for kube-controller-manager.
+//!
+//! The order is upstream's (`cmd/kube-controller-manager/app/controllermanager.go`, 1.37.1):
+//!
+//! 1. The command line is read and checked as a whole; what is wrong with it is one sentence, and exit code 1.
+//! 2. The secure port listens. The API server is waited for, for 10 s at most.
+//! 3. All controllers are built, the one of token secrets first, with our own account; then the caches start, and the log
+//!    says `informers started`. One whose API the server does not have is left out, and the log says why.
+//! 4. Work is done while the lease is held. A lost lease ends the program with exit code 1.
+//! 5. The program never starts with fewer controllers than it was asked for, unless `--allow-missing` says that somebody
+//!    knows.
 
+mod accounts;
+mod pages;
+mod server;
+mod serving;
+
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use clap::{ArgMatches, Command, value_parser};
-use steersman_controllers::ALL;
-use steersman_runtime::{Manager, ManagerOptions, connection};
+use prometheus::Registry;
+use steersman_base::Clock;
+use steersman_runtime::connection::{self, Connection, Limits, RestMetrics};
+use steersman_runtime::manager::runnable;
+use steersman_runtime::{Build, Descriptor, Group, LeaseOptions, Manager, ManagerOptions, Stage};
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandError, flag, selection, signals};
+use super::flags::{self, Parsed};
+use super::gates::{self, Gates};
+use super::log::{self, Format, Verbosity};
+use super::rows::{self, Row};
+use super::selection::{self, Selection, World};
+use super::{CommandError, signals, version};
+use accounts::Accounts;
 
-pub(super) fn command() -> Command {
-    Command::new("controller-manager")
-        .about("Runs the built-in controllers of Kubernetes against a cluster")
-        .arg(
-            flag("kubeconfig", "File that says how to reach the API server; inside a cluster it is not needed")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(
-            flag("controllers", "Controllers to run: '*' for all, 'foo' for one, '-foo' for all but one")
-                .value_name("NAMES")
-                .value_delimiter(',')
-                .default_value("*")
-                .allow_hyphen_values(true),
-        )
-        .arg(
-            flag("leader-elect", "Whether to lead only while holding a lease")
-                .value_name("BOOL")
-                .value_parser(value_parser!(bool))
-                .num_args(0..=1)
-                .require_equals(true)
-                .default_missing_value("true")
-                .default_value("true"),
-        )
-        .arg(
-            flag("concurrent-replicaset-syncs", "How many ReplicaSets are worked on at once")
-                .value_name("N")
-                .value_parser(value_parser!(u16).range(1..))
-                .default_value("5"),
-        )
-        .arg(
-            flag("v", "How much to log: 0 warnings and what happens, 4 each decision, 6 everything")
-                .short('v')
-                .value_name("LEVEL")
-                .value_parser(value_parser!(u8))
-                .default_value("0"),
-        )
+/// A command line that can be run.
+struct Plan {
+    flags: Parsed,
+    gates: Gates,
+    selection: Selection<'static>,
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
-    log(matches.get_one::<u8>("v").copied().unwrap_or(0));
-    if matches.get_one("leader-elect").copied().unwrap_or(true) {
-        return Err(CommandError(
-            "leader election comes with a later version: run one instance, with --leader-elect=false".into(),
-        ));
+/// Runs the command line `program words…`.
+pub(super) fn run(program: &str, words: Vec<String>) -> Result<(), CommandError> {
+    let flags = flags::parse(flags::table(), words).map_err(|error| CommandError(error.to_string()))?;
+    if flags.is_on("help") {
+        print(&flags::help(program, &rows::help(), &gates::help()));
+        return Ok(());
     }
-    let asked: Vec<String> = matches.get_many("controllers").unwrap_or_default().cloned().collect();
-    let controllers = selection::select(ALL, &asked)?;
-    let workers = matches.get_one::<u16>("concurrent-replicaset-syncs").copied().map(usize::from);
-    let kubeconfig = matches.get_one::<PathBuf>("kubeconfig").cloned();
-
-    super::block_on(async {
-        let options = connection::Options { kubeconfig, ..connection::Options::default() };
-        let client = connection::connect(options).await.map_err(|error| CommandError(error.to_string()))?;
-        let mut manager =
-            Manager::new(client, ManagerOptions::default()).map_err(|error| CommandError(error.to_string()))?;
-        for descriptor in controllers {
-            manager.add(descriptor, workers);
+    match flags.text("version") {
+        "raw" => print(&format!("{}\n", version::all())),
+        "true" => print(&format!("{}\n", version::line())),
+        _ => {
+            let plan = plan(flags)?;
+            let format = if plan.flags.text("logging-format") == "json" { Format::Json } else { Format::Text };
+            let verbosity = log::start(format, plan.flags.int("v"));
+            plan.say_what_is_ignored();
+            return super::block_on(start(plan, verbosity));
         }
-        let stop = CancellationToken::new();
-        tokio::spawn(signals::stop_on_signal(stop.clone()));
-        manager.run(stop).await;
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
-fn log(verbosity: u8) {
-    use tracing::level_filters::LevelFilter;
-    let level = match verbosity {
-        0..=3 => LevelFilter::INFO,
-        4..=5 => LevelFilter::DEBUG,
-        _ => LevelFilter::TRACE,
+/// Standard output may be closed; who does not read does not want to know.
+fn print(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Pure: what a command line asks for, if it can be had.
+fn plan(flags: Parsed) -> Result<Plan, CommandError> {
+    let gates = Gates::parse(flags.texts("feature-gates")).map_err(CommandError)?;
+    let wrong = flags::check(&flags, &gates);
+    if !wrong.is_empty() {
+        return Err(CommandError(wrong.join("; ")));
+    }
+    let world = World {
+        exists: &|row| row.descriptor().is_some(),
+        is_set: &|flag| flags.is_on(flag),
+        gate: &|gate| gates.enabled(gate),
     };
-    tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr).init();
+    let selection = selection::select(rows::table(), flags.texts("controllers"), &world)?;
+    if !selection.missing.is_empty() && !flags.is_on("allow-missing") {
+        return Err(missing(&selection.missing));
+    }
+    Ok(Plan { flags, gates, selection })
+}
+
+fn missing(rows: &[&Row]) -> CommandError {
+    let names: Vec<_> = rows.iter().map(|row| row.name).collect();
+    CommandError(format!(
+        "--controllers asks for {} controllers that are not here yet. Name those to run here, and run the others with \
+         kube-controller-manager (docs/controller-manager.md shows how to split the list); or start without them with \
+         --allow-missing. They are: {}",
+        names.len(),
+        names.join(", ")
+    ))
+}
+
+// === impl Plan ===
+
+impl Plan {
+    /// One line for each thing that was asked for and is not done.
+    fn say_what_is_ignored(&self) {
+        let exists = |name: &str| rows::table().iter().any(|row| row.name == name && row.descriptor().is_some());
+        for flag in self.flags.given().iter().filter(|flag| !flag.does_something(exists)) {
+            tracing::warn!("--{} has no effect here", flag.name);
+        }
+        for gate in self.gates.leaving() {
+            tracing::warn!(stage = gate.stage, "feature gate {} will go in a later version", gate.name);
+        }
+        for (row, why) in &self.selection.held {
+            tracing::info!(controller = row.name, why, "controller is disabled");
+        }
+        if !self.selection.missing.is_empty() {
+            let names: Vec<_> = self.selection.missing.iter().map(|row| row.name).collect();
+            tracing::warn!(count = names.len(), "these controllers are not here yet: {}", names.join(", "));
+        }
+    }
+
+    /// Only what was given: the server's own fairness does better than a limit of ours.
+    fn limits(&self) -> Option<Limits> {
+        let burst = u32::try_from(self.flags.int("kube-api-burst")).unwrap_or(1);
+        #[expect(clippy::cast_possible_truncation, reason = "the flag was read as such a number")]
+        let qps = self.flags.float("kube-api-qps") as f32;
+        self.flags.is_given("kube-api-qps").then_some(Limits { qps, burst })
+    }
+
+    fn lease(&self) -> Option<LeaseOptions> {
+        let flags = &self.flags;
+        let of = |what: &str| format!("leader-elect-{what}");
+        flags.is_on("leader-elect").then(|| LeaseOptions {
+            lease_duration: flags.duration(&of("lease-duration")),
+            renew_deadline: flags.duration(&of("renew-deadline")),
+            retry_period: flags.duration(&of("retry-period")),
+            // The manager gives it back when nobody works any more, so that the next one need not wait.
+            release_on_exit: true,
+            ..LeaseOptions::new(flags.text(&of("resource-namespace")), flags.text(&of("resource-name")))
+        })
+    }
+
+    /// How many workers a flag gives a controller.
+    fn workers(&self, descriptor: &Descriptor) -> Option<usize> {
+        descriptor.workers.flag.and_then(|flag| usize::try_from(self.flags.int(flag)).ok())
+    }
+}
+
+async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
+    let flags = &plan.flags;
+    let (clock, registry) = (Clock::system(), Registry::new());
+    pages::register_metrics(&registry, &plan.gates)?;
+    let serving = serving::listen(flags, &clock).await?;
+
+    let options = connection::Options {
+        kubeconfig: flags.some_text("kubeconfig").map(PathBuf::from),
+        server: flags.some_text("master").map(ToOwned::to_owned),
+        user_agent: Some("kube-controller-manager".into()),
+        metrics: Some(RestMetrics::new(&registry).map_err(said)?),
+        limits: plan.limits(),
+        ..connection::Options::default()
+    };
+    let connection = Connection::load(options).await.map_err(said)?;
+    let root = connection.client().await.map_err(said)?;
+    server::wait_until_healthy(&connection, &root).await.map_err(said)?;
+
+    let options = ManagerOptions {
+        clock: clock.clone(),
+        component: "kube-controller-manager".into(),
+        metrics: Some(registry.clone()),
+        lease: plan.lease(),
+        lease_client: Some(connection.client().await.map_err(said)?),
+        shutdown_within: flags.duration("controller-shutdown-timeout"),
+        ..ManagerOptions::default()
+    };
+    let manager = Manager::new(root.clone(), options).map_err(said)?;
+    let accounts = Accounts::new(&connection, &root, flags.is_on("use-service-account-credentials"));
+    build(&plan, &manager, &accounts.await.map_err(said)?).await?;
+
+    if let Some(serving) = serving {
+        let admin = manager.admin().clone();
+        pages::serve(&admin, &clock, flags, &verbosity).map_err(said)?;
+        let guard = serving::guard(flags, &admin, &clock, &registry).await?;
+        manager.add(runnable("secure port", Group::Servers, move |stop| async move {
+            tokio::join!(serving.run(admin, stop.clone()), guard.run(stop));
+            Ok(())
+        }));
+    }
+    manager.add(runnable("informers", Group::Caches, |_| async {
+        tracing::info!("informers started");
+        Ok(())
+    }));
+    let stop = CancellationToken::new();
+    tokio::spawn(signals::stop_on_signal(stop.clone()));
+    tracing::info!(version = version::KUBERNETES, steersman = version::OWN, "starting");
+    manager.run(stop).await.map_err(said)
+}
+
+/// Builds all controllers before anything runs: first the one whose work the others need.
+async fn build(plan: &Plan, manager: &Manager, accounts: &Accounts) -> Result<(), CommandError> {
+    let mut chosen: Vec<&Descriptor> = plan.selection.run.iter().filter_map(|row| row.descriptor()).collect();
+    // Stable: the order of the table within a stage.
+    chosen.sort_by_key(|descriptor| descriptor.stage);
+    let needs = chosen.iter().flat_map(|descriptor| descriptor.needs);
+    let absent = server::absent(manager.kube_client(), needs).await;
+    for descriptor in chosen {
+        match build_one(plan, manager, accounts, descriptor, &absent)? {
+            Build::Enabled => tracing::info!(controller = descriptor.name, "controller is built"),
+            Build::Disabled(why) => tracing::warn!(controller = descriptor.name, why, "controller is disabled"),
+        }
+    }
+    Ok(())
+}
+
+fn build_one(
+    plan: &Plan,
+    manager: &Manager,
+    accounts: &Accounts,
+    descriptor: &Descriptor,
+    absent: &BTreeSet<String>,
+) -> Result<Build, CommandError> {
+    let missing: Vec<_> = descriptor.needs.iter().map(server::name).filter(|name| absent.contains(name)).collect();
+    if !missing.is_empty() {
+        return Ok(Build::Disabled(format!("the API server does not serve {}", missing.join(", "))));
+    }
+    let context = match descriptor.stage {
+        Stage::First => manager.context(),
+        Stage::Normal => manager.context().with_client(accounts.client(descriptor.account).map_err(said)?),
+    };
+    Ok(manager.build_as(descriptor, plan.workers(descriptor), context))
+}
+
+fn said(error: impl std::fmt::Display) -> CommandError {
+    CommandError(error.to_string())
 }

@@ -1,63 +1,187 @@
-//! Pure: which controllers `--controllers` asks for.
+//! Pure: which controllers `--controllers` asks for, and which of them there are.
 //!
-//! `*` is all that are on by default, `foo` turns one on, `-foo` turns one off; aliases count. The first item that names
-//! a controller decides, as upstream.
-
-use steersman_runtime::Descriptor;
+//! 1. `*` is all that are on by default, `foo` turns one on, `-foo` turns one off; aliases count. The first item that
+//!    names a controller decides, as upstream; a name that nobody has is an error.
+//! 2. A controller whose feature gate or flag is missing does not run, even if it is named.
+//! 3. The controller of token secrets does not listen to the list: it runs whenever there is a key to sign with.
+//! 4. One that is asked for and does not exist here is *missing*; naming it is an error.
 
 use super::CommandError;
+use super::flags::{did_you_mean, nearest};
+use super::rows::{Default, Row, TOKENS};
 
-/// The controllers that a list such as `*,-replicaset` asks for, in the order of the table.
-pub(super) fn select<'a>(table: &'a [Descriptor], asked: &[String]) -> Result<Vec<&'a Descriptor>, CommandError> {
-    for name in asked {
-        let bare = name.strip_prefix('-').unwrap_or(name);
-        if bare != "*" && !table.iter().any(|row| row.is_called(bare)) {
-            let known: Vec<_> = table.iter().map(|row| row.name).collect();
-            return Err(CommandError(format!(
-                "--controllers: there is no controller {bare:?} yet; there are: {}",
-                known.join(", ")
-            )));
-        }
-    }
-    Ok(table.iter().filter(|row| is_on(row, asked)).collect())
+/// What a list of controllers comes to, in the order of the table.
+#[derive(Debug, Default)]
+pub(super) struct Selection<'a> {
+    /// Those to run.
+    pub(super) run: Vec<&'a Row>,
+    /// Those that should run too, and do not exist here yet.
+    pub(super) missing: Vec<&'a Row>,
+    /// Those that are asked for, and what keeps them from running.
+    pub(super) held: Vec<(&'a Row, String)>,
 }
 
-fn is_on(row: &Descriptor, asked: &[String]) -> bool {
+/// What a selection is made from.
+pub(super) struct World<'a> {
+    /// Whether a controller exists here.
+    pub(super) exists: &'a dyn Fn(&Row) -> bool,
+    /// Whether a flag says something.
+    pub(super) is_set: &'a dyn Fn(&str) -> bool,
+    /// Whether a feature is on.
+    pub(super) gate: &'a dyn Fn(&str) -> bool,
+}
+
+/// The controllers that a list such as `*,-replicaset` asks for.
+pub(super) fn select<'a>(table: &'a [Row], asked: &[String], world: &World<'_>) -> Result<Selection<'a>, CommandError> {
+    for name in asked {
+        check_name(table, name, world)?;
+    }
+    let mut selection = Selection::default();
+    for row in table.iter().filter(|row| is_asked(row, asked)) {
+        let off = row.gates.iter().find(|gate| !(world.gate)(gate));
+        let unmet = match &row.default {
+            Default::With(flags) if !flags.iter().any(|flag| (world.is_set)(flag)) => flags.first(),
+            _ => None,
+        };
+        match (off, unmet) {
+            (Some(gate), _) => selection.held.push((row, format!("the feature gate {gate} is off"))),
+            (None, Some(flag)) => selection.held.push((row, format!("--{flag} is not given or off"))),
+            (None, None) if (world.exists)(row) => selection.run.push(row),
+            (None, None) => selection.missing.push(row),
+        }
+    }
+    Ok(selection)
+}
+
+fn check_name(table: &[Row], name: &str, world: &World<'_>) -> Result<(), CommandError> {
+    let bare = name.strip_prefix('-').unwrap_or(name);
+    if name == "*" {
+        return Ok(());
+    }
+    let Some(row) = table.iter().find(|row| row.is_called(bare)) else {
+        let names = table.iter().flat_map(|row| row.aliases.iter().copied().chain([row.name]));
+        let near = did_you_mean(nearest(bare, names));
+        return Err(CommandError(format!("--controllers: there is no controller {bare:?}{near}")));
+    };
+    if !name.starts_with('-') && !(world.exists)(row) {
+        let there: Vec<_> = table.iter().filter(|row| (world.exists)(row)).map(|row| row.name).collect();
+        return Err(CommandError(format!(
+            "--controllers: {} is not here yet; leave it to kube-controller-manager (docs/controller-manager.md shows \
+             how). Here are: {}",
+            row.name,
+            there.join(", ")
+        )));
+    }
+    Ok(())
+}
+
+fn is_asked(row: &Row, asked: &[String]) -> bool {
+    if row.name == TOKENS {
+        return true;
+    }
     let named = asked.iter().find(|name| row.is_called(name.strip_prefix('-').unwrap_or(name)));
     match named {
         Some(name) => !name.starts_with('-'),
-        None => asked.iter().any(|name| name == "*"),
+        None => row.default != Default::Named && asked.iter().any(|name| name == "*"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::rows;
     use super::*;
 
-    fn row(name: &'static str, aliases: &'static [&'static str]) -> Descriptor {
-        Descriptor { name, aliases, workers: 1, build: |_, _| unreachable!("nothing is built here") }
+    fn row(name: &'static str, alias: &'static str, default: Default, gates: &[&'static str]) -> Row {
+        Row { name, aliases: vec![alias], default, gates: gates.to_vec(), workers: (None, 1), account: name }
+    }
+
+    fn names(rows: &[&Row]) -> Vec<&'static str> {
+        rows.iter().map(|row| row.name).collect()
+    }
+
+    fn world() -> World<'static> {
+        World { exists: &|row| row.name != "planned", is_set: &|flag| flag == "given", gate: &|gate| gate == "On" }
+    }
+
+    fn table() -> Vec<Row> {
+        vec![
+            row(TOKENS, "serviceaccount-token", Default::With(vec!["given"]), &[]),
+            row("a-controller", "a", Default::On, &["On"]),
+            row("b-controller", "b", Default::On, &[]),
+            row("off", "o", Default::Named, &[]),
+            row("gated", "g", Default::On, &["On", "Off"]),
+            row("flagged", "f", Default::With(vec!["not-given"]), &[]),
+            row("planned", "p", Default::On, &[]),
+        ]
     }
 
     #[test]
     fn the_first_item_that_names_a_controller_decides() {
-        let table = [row("a-controller", &["a"]), row("b-controller", &["b"])];
-        let check = |asked: &[&str], want: &[&str]| {
+        let table = table();
+        let check = |asked: &[&str], run: &[&str], missing: &[&str], held: &[&str]| {
             let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
-            let got: Vec<_> = select(&table, &asked).unwrap().iter().map(|row| row.name).collect();
-            assert_eq!(got, want, "{asked:?}");
+            let got = select(&table, &asked, &world()).unwrap();
+            let run: Vec<_> = [TOKENS].iter().chain(run).copied().collect();
+            assert_eq!(names(&got.run), run, "{asked:?}");
+            assert_eq!(names(&got.missing), missing, "{asked:?}");
+            assert_eq!(got.held.iter().map(|held| held.0.name).collect::<Vec<_>>(), held, "{asked:?}");
         };
-        check(&["*"], &["a-controller", "b-controller"]);
-        check(&["a"], &["a-controller"]);
-        check(&["b-controller", "a"], &["a-controller", "b-controller"]);
-        check(&["*", "-a"], &["b-controller"]);
-        check(&["-a", "*"], &["b-controller"]);
-        check(&["a", "-a"], &["a-controller"]);
-        check(&[], &[]);
+        check(&["*"], &["a-controller", "b-controller"], &["planned"], &["gated", "flagged"]);
+        check(&["a"], &["a-controller"], &[], &[]);
+        check(&["b-controller", "a"], &["a-controller", "b-controller"], &[], &[]);
+        check(&["*", "-a", "-planned"], &["b-controller"], &[], &["gated", "flagged"]);
+        check(&["-a", "*", "-p"], &["b-controller"], &[], &["gated", "flagged"]);
+        check(&["a", "-a"], &["a-controller"], &[], &[]);
+        check(&["-a", "a"], &[], &[], &[]);
+        check(&["*", "off", "-p", "-b", "-g", "-f"], &["a-controller", "off"], &[], &[]);
+        check(&["gated", "f"], &[], &[], &["gated", "flagged"]);
+        check(&["-serviceaccount-token"], &[], &[], &[]);
+        check(&[], &[], &[], &[]);
     }
 
     #[test]
-    fn an_unknown_controller_is_named() {
-        let error = select(&[row("a-controller", &["a"])], &["-nope".into()]).unwrap_err().to_string();
-        assert_eq!(error, r#"--controllers: there is no controller "nope" yet; there are: a-controller"#);
+    fn what_keeps_a_controller_from_running_is_told() {
+        let table = table();
+        let got = select(&table, &["*".into()], &world()).unwrap();
+        let told: Vec<_> = got.held.iter().map(|held| held.1.as_str()).collect();
+        assert_eq!(told, ["the feature gate Off is off", "--not-given is not given or off"]);
+    }
+
+    #[test]
+    fn unknown_and_planned_names_are_errors() {
+        let table = table();
+        let check = |asked: &str, want: &str| {
+            let error = select(&table, &[asked.into()], &world()).unwrap_err().to_string();
+            assert!(error.contains(want), "{asked}: {error}");
+        };
+        check("-nope", r#"there is no controller "nope""#);
+        check("b-contoller", "did you mean b-controller?");
+        check("planned", "planned is not here yet");
+        check("-*", r#"there is no controller "*""#);
+        assert!(select(&table, &["-planned".into()], &world()).is_ok(), "leaving a planned one out is fine");
+    }
+
+    #[test]
+    fn upstreams_default_list_is_what_upstream_runs() {
+        let gates = super::super::gates::Gates::default();
+        let world = World {
+            exists: &|_| true,
+            is_set: &|flag| flag == "enable-garbage-collector",
+            gate: &|gate| gates.enabled(gate),
+        };
+        let got = select(rows::table(), &["*".into()], &world).unwrap();
+        let held: Vec<_> = got.held.iter().map(|held| held.0.name).collect();
+        assert_eq!(
+            held,
+            [
+                "serviceaccount-token-controller",
+                "podgroup-protection-controller",
+                "certificatesigningrequest-signing-controller",
+                "node-ipam-controller",
+                "storageversion-garbage-collector-controller",
+                "resourcepoolstatusrequest-controller",
+            ]
+        );
+        assert_eq!(got.run.len(), 40, "49 without those, and without the three that must be named");
     }
 }

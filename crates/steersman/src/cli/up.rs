@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Options};
-use steersman_controllers::ALL;
-use steersman_runtime::{Manager, ManagerOptions};
+use steersman_runtime::{Build, Manager, ManagerOptions};
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandError, flag, selection, signals};
+use super::gates::Gates;
+use super::selection::{self, Selection, World};
+use super::{CommandError, flag, flags, rows, signals};
 
 pub(super) fn command() -> Command {
     Command::new("up")
@@ -50,7 +51,7 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     let asked: Vec<String> = matches.get_many("controllers").unwrap_or_default().cloned().collect();
-    let controllers = if asked == ["none"] { Vec::new() } else { selection::select(ALL, &asked)? };
+    let selection = select(&asked)?;
     let port = matches.get_one::<u16>("port").copied().unwrap_or(0);
     let kubeconfig = matches.get_one::<PathBuf>("kubeconfig-out").cloned();
     super::block_on(async {
@@ -65,25 +66,45 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
             .map_err(|error| CommandError(format!("cannot write the kubeconfig {}: {error}", kubeconfig.display())))?;
 
         let client = kube::Client::new(server, "default");
-        let mut manager =
+        let manager =
             Manager::new(client, ManagerOptions::default()).map_err(|error| CommandError(error.to_string()))?;
-        for descriptor in &controllers {
-            manager.add(descriptor, None);
+        let mut names = Vec::new();
+        for descriptor in selection.run.iter().filter_map(|row| row.descriptor()) {
+            if manager.build(descriptor, None) == Build::Enabled {
+                names.push(descriptor.name);
+            }
         }
-        let names: Vec<_> = controllers.iter().map(|descriptor| descriptor.name).collect();
-        greet(&listening.url(), &names, &kubeconfig);
+        greet(&listening.url(), &names, selection.missing.len(), &kubeconfig);
         let stop = CancellationToken::new();
         tokio::spawn(signals::stop_on_signal(stop.clone()));
-        manager.run(stop).await;
+        let ended = manager.run(stop).await.map_err(|error| CommandError(error.to_string()));
         drop(listening);
         // Nobody can use it any more.
         let _ = std::fs::remove_file(&kubeconfig);
-        Ok(())
+        ended
     })
 }
 
-fn greet(url: &str, controllers: &[&str], kubeconfig: &Path) {
-    let controllers = if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") };
+/// The controllers that a list asks for, with the flags and gates as they are by default.
+fn select(asked: &[String]) -> Result<Selection<'static>, CommandError> {
+    if asked == ["none"] {
+        return Ok(Selection::default());
+    }
+    let defaults = flags::parse(flags::table(), []).map_err(|error| CommandError(error.to_string()))?;
+    let gates = Gates::default();
+    let world = World {
+        exists: &|row| row.descriptor().is_some(),
+        is_set: &|flag| defaults.is_on(flag),
+        gate: &|gate| gates.enabled(gate),
+    };
+    selection::select(rows::table(), asked, &world)
+}
+
+fn greet(url: &str, controllers: &[&str], missing: usize, kubeconfig: &Path) {
+    let mut controllers = if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") };
+    if missing > 0 {
+        controllers.push_str(&format!(" ({missing} more are not here yet)"));
+    }
     let kubeconfig = kubeconfig.display();
     let text = format!(
         "API server:   {url}

@@ -3,12 +3,17 @@
 //! The controller manager runs on the rig's kube-apiserver; the rig's kubectl talks to our own API server.
 
 mod kubectl;
+mod manager;
+mod syntax;
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use steersman_testing::{Failure, TestCluster, objects};
+
+/// A manager looks after all namespaces: two of them at once would be two cooks.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 /// A running `steersman`; it ends with the test.
 struct Binary(std::process::Child);
@@ -46,8 +51,10 @@ impl Drop for Binary {
 
 #[tokio::test]
 async fn the_binary_keeps_a_replica_set_and_ends_in_good_order() -> Result<(), Failure> {
+    let _alone = ALONE.lock().await;
     let cluster = TestCluster::builder().start_on_rig().await?;
-    let binary = Binary::start(&["controller-manager", "--controllers=replicaset", "--leader-elect=false"])?;
+    let binary =
+        Binary::start(&["controller-manager", "--controllers=replicaset", "--leader-elect=false", "--secure-port=0"])?;
 
     let set = cluster.create(objects::replica_set("web", 3)).await?;
     let pods = cluster.pods_of(&set).until_count(3).await?;

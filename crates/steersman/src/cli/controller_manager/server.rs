@@ -1,0 +1,151 @@
+//! Whether the API server is there, and what it serves.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use http::{Request, StatusCode};
+use kube::Client;
+use kube::client::Body;
+use steersman_base::Resource;
+use steersman_runtime::connection::{ConnectError, Connection};
+use tokio::time::Instant;
+
+/// upstream's: how long a server that starts beside us is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+const ASK_EVERY: Duration = Duration::from_secs(1);
+
+/// Waits until the server says that it is healthy.
+///
+/// # Errors
+/// It does not within [`PATIENCE`]; or it does not know us, which waiting does not mend.
+pub(super) async fn wait_until_healthy(connection: &Connection, client: &Client) -> Result<(), ConnectError> {
+    let (server, origin) = (connection.server(), connection.origin().clone());
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let problem = match tokio::time::timeout_at(deadline, health(client)).await {
+            Ok(Ok(StatusCode::OK)) => return Ok(()),
+            Ok(Ok(status @ StatusCode::UNAUTHORIZED)) => {
+                return Err(ConnectError::Unauthorized { server, origin, status });
+            }
+            Ok(Ok(status)) => format!("it is not healthy: /healthz answers {status}"),
+            Ok(Err(problem)) => problem,
+            Err(_) => "it does not answer".to_owned(),
+        };
+        if Instant::now() + ASK_EVERY >= deadline {
+            let problem = format!("{problem} (waited {} s for it)", PATIENCE.as_secs());
+            return Err(ConnectError::Unreachable { server, origin, problem });
+        }
+        tracing::info!(server, problem, "the API server is not there yet: waiting");
+        tokio::time::sleep(ASK_EVERY).await;
+    }
+}
+
+async fn health(client: &Client) -> Result<StatusCode, String> {
+    let request = Request::get("/healthz").body(Body::empty()).map_err(|error| error.to_string())?;
+    let answer = client.send(request).await;
+    answer.map(|response| response.status()).map_err(|error| root_cause(&error))
+}
+
+/// The first cause: what happened, without the layers that it passed.
+fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |error| (*error).source());
+    causes.last().map_or_else(String::new, ToString::to_string)
+}
+
+/// Which resources a server does not serve, among those that controllers need. What cannot be found out counts as served:
+/// its informer will tell.
+pub(super) async fn absent(client: &Client, needs: impl IntoIterator<Item = &Resource>) -> BTreeSet<String> {
+    let mut groups: BTreeMap<(String, String), Vec<&Resource>> = BTreeMap::new();
+    for resource in needs {
+        groups.entry((resource.group.to_string(), resource.version.to_string())).or_default().push(resource);
+    }
+    let mut absent = BTreeSet::new();
+    for ((group, version), resources) in groups {
+        let answer = if group.is_empty() {
+            client.list_core_api_resources(&version).await
+        } else {
+            client.list_api_group_resources(&format!("{group}/{version}")).await
+        };
+        let served: Vec<String> = match answer {
+            Ok(list) => list.resources.into_iter().map(|resource| resource.name).collect(),
+            Err(kube::Error::Api(status)) if status.code == 404 => Vec::new(),
+            Err(error) => {
+                tracing::warn!(%error, group, version, "cannot find out what the API server serves of this group");
+                continue;
+            }
+        };
+        let missing = resources.into_iter().filter(|resource| !served.contains(&resource.plural.to_string()));
+        absent.extend(missing.map(name));
+    }
+    absent
+}
+
+/// `replicasets.v1.apps`, as kubectl takes it.
+pub(super) fn name(resource: &Resource) -> String {
+    let dot = if resource.group.is_empty() { "" } else { "." };
+    format!("{}.{}{dot}{}", resource.plural, resource.version, resource.group)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http::Response;
+    use steersman_apiserver::ApiServer;
+    use steersman_runtime::connection::Options;
+
+    use super::*;
+
+    /// A server that answers so, from a time on.
+    fn answering(status: u16, from: Duration) -> Client {
+        let start = Instant::now();
+        let service = tower::service_fn(move |_: Request<Body>| async move {
+            let status = if start.elapsed() >= from { status } else { 500 };
+            let response = Response::builder().status(status).body(Body::empty());
+            Ok::<_, Infallible>(response.unwrap())
+        });
+        Client::new(service, "default")
+    }
+
+    async fn connection() -> Connection {
+        let server = Some("http://192.0.2.1:6443".to_owned());
+        Connection::load(Options { server, ..Options::default() }).await.unwrap()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_is_waited_for_ten_seconds_and_then_named() {
+        let (connection, start) = (connection().await, Instant::now());
+        wait_until_healthy(&connection, &answering(200, Duration::from_secs(5))).await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), 5);
+
+        let start = Instant::now();
+        let error = wait_until_healthy(&connection, &answering(200, Duration::MAX)).await.unwrap_err().to_string();
+        assert!((9..=10).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+        for want in ["http://192.0.2.1:6443", "as named", "/healthz answers 500", "waited 10 s"] {
+            assert!(error.contains(want), "{want} is not in: {error}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_does_not_know_us_is_not_waited_for() {
+        let (connection, start) = (connection().await, Instant::now());
+        let error = wait_until_healthy(&connection, &answering(401, Duration::ZERO)).await.unwrap_err();
+        assert!(matches!(error, ConnectError::Unauthorized { .. }), "{error}");
+        assert!(start.elapsed().is_zero());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_server_does_not_serve_is_named() {
+        let client = Client::new(ApiServer::new(steersman_apiserver::Options::default()), "default");
+        let of = |group, version, plural, kind| Resource::namespaced(group, version, plural, kind);
+        let needs = [
+            of("", "v1", "pods", "Pod"),
+            of("", "v1", "prods", "Prod"),
+            of("apps", "v1", "replicasets", "ReplicaSet"),
+            of("apps", "v7", "replicasets", "ReplicaSet"),
+            of("nowhere.example", "v1", "things", "Thing"),
+        ];
+        let absent: Vec<_> = absent(&client, &needs).await.into_iter().collect();
+        assert_eq!(absent, ["prods.v1", "replicasets.v7.apps", "things.v1.nowhere.example"]);
+    }
+}

@@ -1,0 +1,149 @@
+//! The secure port: health, metrics and inspection, guarded as upstream guards them.
+//!
+//! 1. It listens before anything else is tried, so that a port in use is the first thing to be told.
+//! 2. Who clients are and what they may is asked of the API server, with `--authentication-kubeconfig` and
+//!    `--authorization-kubeconfig`; inside a cluster, with the pod's account; with neither, only the open paths and
+//!    certificates of `--client-ca-file` work. As upstream.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use kube::Client;
+use prometheus::Registry;
+use steersman_base::Clock;
+use steersman_runtime::admin::auth::{Lookup, RequestHeaderOptions, RequestHeaders};
+use steersman_runtime::admin::{Admin, Guard, GuardOptions};
+use steersman_runtime::connection::{self, Connection};
+use steersman_runtime::serving::{
+    CertificateSource, CipherSuites, ClientCertificates, KeyExchanges, ServeOptions, Serving, SniCertificate, Tls,
+};
+
+use super::super::CommandError;
+use super::super::flags::{Parsed, Value};
+
+/// What upstream calls its certificate's files.
+const PAIR: &str = "kube-controller-manager";
+
+/// Listens on the secure port; `None` if it is 0.
+pub(super) async fn listen(flags: &Parsed, clock: &Clock) -> Result<Option<Serving>, CommandError> {
+    let port = u16::try_from(flags.int("secure-port")).unwrap_or(0);
+    let Value::Ip(address) = *flags.value("bind-address") else { return Ok(None) };
+    if port == 0 {
+        return Ok(None);
+    }
+    let mut options = ServeOptions::at(SocketAddr::new(address, port)).with_tls(tls(flags)?);
+    options.clock = clock.clone();
+    options.share_port = flags.is_on("permit-port-sharing");
+    if let Ok(streams @ 1..) = u32::try_from(flags.int("http2-max-streams-per-connection")) {
+        options.streams_max = streams;
+    }
+    let serving = Serving::bind(options).await.map_err(|error| CommandError(format!("--secure-port: {error}")))?;
+    tracing::info!(address = %serving.address(), "serving health, metrics and inspection");
+    Ok(Some(serving))
+}
+
+fn tls(flags: &Parsed) -> Result<Tls, CommandError> {
+    let wrong = |flag: &'static str| move |error| CommandError(format!("--{flag}: {error}"));
+    let names = || vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
+    let certificate = match (flags.some_text("tls-cert-file"), flags.some_text("cert-dir")) {
+        (Some(file), _) => {
+            CertificateSource::Files { certificate: file.into(), key: flags.text("tls-private-key-file").into() }
+        }
+        (None, Some(directory)) => {
+            CertificateSource::Directory { directory: directory.into(), pair: PAIR.to_owned(), names: names() }
+        }
+        (None, None) => CertificateSource::SelfSigned { names: names() },
+    };
+    let mut tls = Tls::new(certificate);
+    tls.clients = ClientCertificates::Requested;
+    tls.http2 = !flags.is_on("disable-http2-serving");
+    tls.min_version = flags.text("tls-min-version").parse().map_err(wrong("tls-min-version"))?;
+    let suites = flags.texts("tls-cipher-suites");
+    if !suites.is_empty() {
+        let chosen = CipherSuites::named(suites.iter().map(String::as_str)).map_err(wrong("tls-cipher-suites"))?;
+        for name in chosen.left_out() {
+            tracing::warn!(name, "--tls-cipher-suites: this one is too weak to be spoken here, and left out");
+        }
+        tls.cipher_suites = Some(chosen);
+    }
+    if let Value::Ints(curves) = flags.value("tls-curve-preferences")
+        && !curves.is_empty()
+    {
+        let numbers: Vec<i32> = curves.iter().filter_map(|&number| i32::try_from(number).ok()).collect();
+        tls.key_exchanges = Some(KeyExchanges::numbered(&numbers).map_err(wrong("tls-curve-preferences"))?);
+    }
+    if let Value::CertKeys(pairs) = flags.value("tls-sni-cert-key") {
+        let named = |pair: &super::super::flags::CertKey| SniCertificate {
+            certificate: (&pair.cert).into(),
+            key: (&pair.key).into(),
+            names: pair.names.clone(),
+        };
+        tls.sni = pairs.iter().map(named).collect();
+    }
+    Ok(tls)
+}
+
+/// Guards what is served, and keeps its authorities up to date for as long as the program runs.
+pub(super) async fn guard(
+    flags: &Parsed,
+    admin: &Admin,
+    clock: &Clock,
+    metrics: &Registry,
+) -> Result<Guard, CommandError> {
+    let authentication = delegate(flags, "authentication-kubeconfig").await?;
+    let authorization = delegate(flags, "authorization-kubeconfig").await?;
+    let lookup = match () {
+        () if flags.is_on("authentication-skip-lookup") || authentication.is_none() => Lookup::Skipped,
+        () if flags.is_on("authentication-tolerate-lookup-failure") => Lookup::Tolerated,
+        () => Lookup::Required,
+    };
+    if authentication.is_none() {
+        tracing::warn!("without --authentication-kubeconfig, clients of the secure port cannot show tokens");
+    }
+    if authorization.is_none() {
+        tracing::warn!("without --authorization-kubeconfig, what is not open to all is open to system:masters only");
+    }
+    let request_header = flags.some_text("requestheader-client-ca-file").map(|file| RequestHeaderOptions {
+        client_ca_file: file.into(),
+        headers: RequestHeaders {
+            username: flags.texts("requestheader-username-headers").to_vec(),
+            uid: flags.texts("requestheader-uid-headers").to_vec(),
+            group: flags.texts("requestheader-group-headers").to_vec(),
+            extra_prefix: flags.texts("requestheader-extra-headers-prefix").to_vec(),
+            allowed_names: flags.texts("requestheader-allowed-names").to_vec(),
+        },
+    });
+    let options = GuardOptions {
+        authentication,
+        authorization,
+        token_ttl: flags.duration("authentication-token-webhook-cache-ttl"),
+        allowed_ttl: flags.duration("authorization-webhook-cache-authorized-ttl"),
+        denied_ttl: flags.duration("authorization-webhook-cache-unauthorized-ttl"),
+        client_ca_file: flags.some_text("client-ca-file").map(PathBuf::from),
+        request_header,
+        lookup,
+        always_allow_paths: flags.texts("authorization-always-allow-paths").to_vec(),
+        metrics: Some(metrics.clone()),
+        ..GuardOptions::new(clock.clone())
+    };
+    let failed = |error: &dyn std::fmt::Display| CommandError(format!("cannot guard the secure port: {error}"));
+    let guard = Guard::new(options).map_err(|error| failed(&error))?;
+    guard
+        .look_up()
+        .await
+        .map_err(|error| failed(&format_args!("{error}; --authentication-tolerate-lookup-failure goes on without")))?;
+    admin.guard(guard.clone());
+    Ok(guard)
+}
+
+/// The client that a flag names; inside a cluster, that of the pod; else none.
+async fn delegate(flags: &Parsed, flag: &str) -> Result<Option<Client>, CommandError> {
+    let kubeconfig = flags.some_text(flag).map(PathBuf::from);
+    if kubeconfig.is_none() && std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
+        return Ok(None);
+    }
+    let wrong = |error| CommandError(format!("--{flag}: {error}"));
+    let options = connection::Options { kubeconfig, ..connection::Options::default() };
+    let connection = Connection::load(options).await.map_err(wrong)?;
+    connection.client().await.map(Some).map_err(wrong)
+}

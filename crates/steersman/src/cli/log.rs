@@ -1,0 +1,245 @@
+//! Logs on standard error, as Kubernetes' components write them.
+//!
+//! 1. `text` is klog's: `I1116 01:33:12.059535   15197 manager.rs:120] "message" key="value"`, in UTC; `json` has
+//!    upstream's keys: `ts`, `caller`, `msg`, `v`.
+//! 2. `-v` chooses the level, and [`Verbosity`] changes it while the program runs.
+//! 3. A line is written at once and whole.
+
+use std::fmt::{self, Write as _};
+
+use steersman_base::{Clock, MicroTime};
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormattedFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::{LookupSpan, Registry, Scope};
+use tracing_subscriber::reload;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// How lines look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Format {
+    Text,
+    Json,
+}
+
+/// Changes how much is logged. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Verbosity(reload::Handle<Targets, Registry>);
+
+/// Writes lines.
+struct Lines {
+    format: Format,
+    clock: Clock,
+    pid: u32,
+}
+
+/// What an event says.
+#[derive(Default)]
+struct Said {
+    message: String,
+    fields: Vec<(&'static str, Told)>,
+}
+
+enum Told {
+    Text(String),
+    /// A number or a switch, which stands without quotation marks.
+    Plain(String),
+}
+
+/// Starts logging; once in a process.
+pub(super) fn start(format: Format, verbosity: i64) -> Verbosity {
+    let (filter, handle) = reload::Layer::new(filter(verbosity));
+    let lines = Lines { format, clock: Clock::system(), pid: std::process::id() };
+    let writer = tracing_subscriber::fmt::layer().event_format(lines).with_writer(std::io::stderr);
+    // A second start, as tests in one process make, keeps the first one's.
+    let _ = tracing_subscriber::registry().with(filter).with(writer).try_init();
+    Verbosity(handle)
+}
+
+fn filter(verbosity: i64) -> Targets {
+    let (ours, libraries) = levels(verbosity);
+    Targets::new().with_target("steersman", ours).with_default(libraries)
+}
+
+/// klog's numbers as levels, ours and those of libraries: what operators need to 3, each decision to 5, then everything;
+/// from 8 on, what connections do; from 10 on, each frame.
+fn levels(verbosity: i64) -> (LevelFilter, LevelFilter) {
+    match verbosity {
+        ..=3 => (LevelFilter::INFO, LevelFilter::WARN),
+        4..=5 => (LevelFilter::DEBUG, LevelFilter::WARN),
+        6..=7 => (LevelFilter::TRACE, LevelFilter::WARN),
+        8..=9 => (LevelFilter::TRACE, LevelFilter::DEBUG),
+        _ => (LevelFilter::TRACE, LevelFilter::TRACE),
+    }
+}
+
+// === impl Verbosity ===
+
+impl Verbosity {
+    /// Logs this much from now on.
+    pub(super) fn set(&self, verbosity: u32) -> Result<(), String> {
+        self.0.modify(|now| *now = filter(verbosity.into())).map_err(|error| error.to_string())
+    }
+}
+
+// === impl Lines ===
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, cx: &FmtContext<'_, S, N>, mut out: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let mut said = Said::default();
+        event.record(&mut said);
+        let mut spans = String::new();
+        for span in cx.event_scope().into_iter().flat_map(Scope::from_root) {
+            if let Some(fields) = span.extensions().get::<FormattedFields<N>>().filter(|fields| !fields.is_empty()) {
+                write!(spans, " {fields}")?;
+            }
+        }
+        let meta = event.metadata();
+        let file = meta.file().unwrap_or("?").rsplit(['/', '\\']).next().unwrap_or("?");
+        let place = format!("{file}:{}", meta.line().unwrap_or(0));
+        let now = self.clock.now_micros();
+        match self.format {
+            Format::Text => out.write_str(&text_line(*meta.level(), now, self.pid, &place, &said, &spans)),
+            Format::Json => out.write_str(&json_line(*meta.level(), now, &place, &said, &spans)),
+        }
+    }
+}
+
+fn text_line(level: Level, now: MicroTime, pid: u32, place: &str, said: &Said, spans: &str) -> String {
+    let letter = match level {
+        Level::ERROR => 'E',
+        Level::WARN => 'W',
+        _ => 'I',
+    };
+    // 2026-11-16T01:33:12.059535Z
+    let time = now.to_string();
+    let part = |range: std::ops::Range<usize>| time.get(range).unwrap_or_default();
+    let mut line =
+        format!("{letter}{}{} {} {pid:>7} {place}] {:?}", part(5..7), part(8..10), part(11..26), said.message);
+    for (name, value) in &said.fields {
+        // Writing to a string does not fail.
+        let _ = match value {
+            Told::Text(text) => write!(line, " {name}={text:?}"),
+            Told::Plain(text) => write!(line, " {name}={text}"),
+        };
+    }
+    line.push_str(spans);
+    line.push('\n');
+    line
+}
+
+fn json_line(level: Level, now: MicroTime, place: &str, said: &Said, spans: &str) -> String {
+    let text = |text: &str| serde_json::Value::from(text).to_string();
+    let micros = now.unix_micros();
+    let mut line = format!("{{\"ts\":{}.{:03},\"caller\":{}", micros / 1000, micros % 1000, text(place));
+    // As upstream: errors have no verbosity.
+    let level = match level {
+        Level::ERROR => String::new(),
+        Level::WARN | Level::INFO => ",\"v\":0".to_owned(),
+        Level::DEBUG => ",\"v\":4".to_owned(),
+        Level::TRACE => ",\"v\":6".to_owned(),
+    };
+    // Writing to a string does not fail.
+    let _ = write!(line, ",\"msg\":{}{level}", text(&said.message));
+    for (name, value) in &said.fields {
+        let value = match value {
+            Told::Text(value) => text(value),
+            Told::Plain(value) => value.clone(),
+        };
+        let _ = write!(line, ",{}:{value}", text(name));
+    }
+    if !spans.is_empty() {
+        let _ = write!(line, ",\"in\":{}", text(spans.trim()));
+    }
+    line.push_str("}\n");
+    line
+}
+
+// === impl Said ===
+
+impl Said {
+    fn tell(&mut self, field: &Field, value: Told) {
+        match (field.name(), value) {
+            ("message", Told::Text(text) | Told::Plain(text)) => self.message = text,
+            // As upstream's structured logs call it.
+            ("error", value) => self.fields.push(("err", value)),
+            (name, value) => self.fields.push((name, value)),
+        }
+    }
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.tell(field, Told::Text(format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.tell(field, Told::Text(value.to_owned()));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.tell(field, Told::Plain(value.to_string()));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.tell(field, Told::Plain(value.to_string()));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.tell(field, Told::Plain(value.to_string()));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        self.tell(field, Told::Text(value.to_string()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said() -> Said {
+        let fields = vec![("key", Told::Text("default/web \"x\"".into())), ("count", Told::Plain("3".into()))];
+        Said { message: "a message".into(), fields }
+    }
+
+    #[test]
+    fn text_lines_are_klogs() {
+        let now = MicroTime::from_unix_micros(1_794_792_792_059_535);
+        assert_eq!(
+            text_line(Level::WARN, now, 15197, "manager.rs:12", &said(), " controller=a"),
+            "W1116 01:33:12.059535   15197 manager.rs:12] \"a message\" key=\"default/web \\\"x\\\"\" count=3 controller=a\n"
+        );
+    }
+
+    #[test]
+    fn json_lines_are_json_with_upstreams_keys() {
+        let now = MicroTime::from_unix_micros(1_794_792_792_059_535);
+        let line = json_line(Level::INFO, now, "manager.rs:12", &said(), " controller=a");
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["ts"], 1_794_792_792_059.535);
+        assert_eq!(value["caller"], "manager.rs:12");
+        assert_eq!((&value["msg"], &value["v"]), (&"a message".into(), &0.into()));
+        assert_eq!((&value["key"], &value["count"]), (&"default/web \"x\"".into(), &3.into()));
+        assert_eq!(value["in"], "controller=a");
+        assert!(!json_line(Level::ERROR, now, "a:1", &said(), "").contains("\"v\""));
+    }
+
+    #[test]
+    fn verbosity_is_klogs_numbers() {
+        let ours = [0, 3, 4, 5, 6, 10].map(|verbosity| levels(verbosity).0);
+        let (info, debug, trace) = (LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE);
+        assert_eq!(ours, [info, info, debug, debug, trace, trace]);
+        let chatter = |verbosity| filter(verbosity).would_enable("hyper_util::client", &Level::DEBUG);
+        assert_eq!([0, 7, 8, 10].map(chatter), [false, false, true, true]);
+        assert!(filter(4).would_enable("steersman_runtime::manager", &Level::DEBUG));
+    }
+}

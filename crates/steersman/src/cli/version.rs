@@ -1,0 +1,35 @@
+//! What this program is.
+
+/// The version of Kubernetes whose behaviour this is.
+pub(super) const KUBERNETES: &str = "v1.37.1";
+/// The program's own.
+pub(super) const OWN: &str = env!("CARGO_PKG_VERSION");
+
+/// What `kube-controller-manager --version` prints; scripts read it.
+pub(super) fn line() -> String {
+    format!("Kubernetes {KUBERNETES}")
+}
+
+/// What `steersman version` and `--version=raw` print: all that is known.
+pub(super) fn all() -> String {
+    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
+    format!(
+        "steersman:   {OWN}\nKubernetes:  {KUBERNETES}\nplatform:    {}\nbuild:       {build}, for Rust {} or later",
+        platform(),
+        env!("CARGO_PKG_RUST_VERSION"),
+    )
+}
+
+/// Such as `linux/amd64`.
+pub(super) fn platform() -> String {
+    format!("{}/{}", std::env::consts::OS, arch())
+}
+
+/// Go's names, as people know them from Kubernetes.
+fn arch() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}

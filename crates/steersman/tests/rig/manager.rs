@@ -1,0 +1,263 @@
+//! The controller manager as a drop-in, on a real kube-apiserver with RBAC, as `system:kube-controller-manager`.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use http::{Method, Request};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ServiceAccount;
+use kube::Client;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::client::Body;
+use serde_json::json;
+use steersman_runtime::connection::{self, Options};
+use steersman_testing::{Failure, TestCluster, objects};
+
+use crate::ALONE;
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(60);
+const LEASE: &str = "kube-controller-manager";
+
+/// A running manager; it ends with the test.
+struct Manager {
+    child: Child,
+    port: u16,
+}
+
+fn rig_file(name: &str) -> Result<PathBuf, Failure> {
+    Ok(PathBuf::from(std::env::var("STEERSMAN_RIG_DIR")?).join(name))
+}
+
+/// A directory of this test's own.
+fn scratch(name: &str) -> Result<PathBuf, Failure> {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    Ok(directory)
+}
+
+async fn until<T, F: Future<Output = Result<Option<T>, Failure>>>(
+    what: &str,
+    mut look: impl FnMut() -> F,
+) -> Result<T, Failure> {
+    let looking = async {
+        loop {
+            if let Some(found) = look().await? {
+                return Ok(found);
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.map_err(|_| Failure::new(format!("waited in vain: {what}")))?
+}
+
+async fn client_of(kubeconfig: PathBuf) -> Result<Client, Failure> {
+    let options = Options { kubeconfig: Some(kubeconfig), ..Options::default() };
+    Ok(connection::connect(options).await?)
+}
+
+/// Who holds the lease; empty: nobody.
+async fn holder(admin: &Client) -> Result<String, Failure> {
+    let leases: Api<Lease> = Api::namespaced(admin.clone(), "kube-system");
+    let lease = leases.get_opt(LEASE).await?;
+    Ok(lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default())
+}
+
+impl Manager {
+    /// Starts one as the Go program is started by kubeadm: with the rights of `system:kube-controller-manager` only.
+    fn start(more: &[&str]) -> Result<Self, Failure> {
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let kubeconfig = rig_file("controller-manager.kubeconfig")?;
+        let kubeconfig = kubeconfig.display();
+        let child = Command::new(env!("CARGO_BIN_EXE_steersman"))
+            .args(["controller-manager", "--controllers=replicaset", "--bind-address=127.0.0.1"])
+            .args([
+                format!("--kubeconfig={kubeconfig}"),
+                format!("--authentication-kubeconfig={kubeconfig}"),
+                format!("--authorization-kubeconfig={kubeconfig}"),
+                format!("--secure-port={port}"),
+            ])
+            .args(more)
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        Ok(Self { child, port })
+    }
+
+    /// The rig's admin, as a client of the secure port.
+    async fn secure_port(&self) -> Result<Client, Failure> {
+        let admin = std::fs::read_to_string(std::env::var("STEERSMAN_RIG_KUBECONFIG")?)?;
+        let line = |line: &str| match line.trim_start() {
+            text if text.starts_with("server:") => format!("    server: https://127.0.0.1:{}", self.port),
+            text if text.starts_with("certificate-authority-data:") => "    insecure-skip-tls-verify: true".to_owned(),
+            _ => line.to_owned(),
+        };
+        let text: Vec<String> = admin.lines().map(line).collect();
+        let file = scratch("secure-port")?.join(format!("{}.kubeconfig", self.port));
+        std::fs::write(&file, text.join("\n"))?;
+        client_of(file).await
+    }
+
+    fn signal(&self, name: &str) -> Result<(), Failure> {
+        Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status()?;
+        Ok(())
+    }
+
+    /// Waits for its end: exit code, and what it logged.
+    async fn end(mut self) -> Result<(Option<i32>, String), Failure> {
+        let status = until("the manager ends", || {
+            let status = self.child.try_wait();
+            async move { Ok(status?) }
+        })
+        .await?;
+        let mut said = String::new();
+        if let Some(mut stderr) = self.child.stderr.take() {
+            stderr.read_to_string(&mut said)?;
+        }
+        Ok((status.code(), said))
+    }
+}
+
+impl Drop for Manager {
+    fn drop(&mut self) {
+        // It has ended already, or is not wanted any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+async fn ask(client: &Client, method: Method, path: &str, body: &str) -> Result<(u16, String), Failure> {
+    let request = Request::builder().method(method).uri(path).body(Body::from(body.as_bytes().to_vec()))?;
+    let response = client.send(request).await?;
+    let status = response.status().as_u16();
+    let bytes = response.into_body().collect_bytes().await?;
+    Ok((status, String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+#[tokio::test]
+async fn with_lease_secure_port_and_an_account_per_controller_it_does_the_job() -> Result<(), Failure> {
+    let _alone = ALONE.lock().await;
+    let cluster = TestCluster::builder().start_on_rig().await?;
+    let admin = client_of(std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into()).await?;
+    let accounts: Api<ServiceAccount> = Api::namespaced(admin.clone(), "kube-system");
+    let _ = accounts.delete("replicaset-controller", &DeleteParams::default()).await;
+    let manager = Manager::start(&["--use-service-account-credentials", "--profiling=false"])?;
+
+    // Our own account may not create pods; that of the controller may.
+    let set = cluster.create(objects::replica_set("web", 3)).await?;
+    cluster.pods_of(&set).until_count(3).await?;
+    assert!(accounts.get_opt("replicaset-controller").await?.is_some(), "the account was made");
+    assert!(!holder(&admin).await?.is_empty(), "it works because it leads");
+
+    let port = manager.secure_port().await?;
+    for (path, want) in [
+        ("/healthz?verbose", "[+]leaderElection ok"),
+        ("/readyz?verbose", "[+]replicaset-controller ok"),
+        ("/metrics", "rest_client_requests_total"),
+        ("/metrics", "kubernetes_feature_enabled{name=\"WatchListClient\",stage=\"BETA\"} 1"),
+        ("/flagz", "use-service-account-credentials=true"),
+        ("/configz", "kubecontrollermanager.config.k8s.io"),
+        ("/statusz", "1.37"),
+    ] {
+        let (status, text) = ask(&port, Method::GET, path, "").await?;
+        assert!(status == 200 && text.contains(want), "{path}: {status} {text}");
+    }
+    assert_eq!(ask(&port, Method::GET, "/debug/profile", "").await?.0, 404, "--profiling=false");
+    let (status, text) = ask(&port, Method::PUT, "/debug/flags/v", "4").await?;
+    assert_eq!(status, 200, "{text}");
+
+    manager.signal("TERM")?;
+    let (code, said) = manager.end().await?;
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("informers started"), "{said}");
+    assert_eq!(holder(&admin).await?, "", "the lease was given back");
+    cluster.stop().await
+}
+
+#[tokio::test]
+async fn a_lease_that_is_taken_away_ends_the_program_with_exit_code_1() -> Result<(), Failure> {
+    let _alone = ALONE.lock().await;
+    let admin = client_of(std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into()).await?;
+    let manager = Manager::start(&["--leader-elect-retry-period=500ms"])?;
+    until("it leads", || async { Ok(Some(holder(&admin).await?).filter(|holder| !holder.is_empty())) }).await?;
+
+    let leases: Api<Lease> = Api::namespaced(admin.clone(), "kube-system");
+    let theft = json!({ "spec": { "holderIdentity": "a thief" } });
+    leases.patch(LEASE, &PatchParams::default(), &Patch::Merge(theft)).await?;
+    let (code, said) = manager.end().await?;
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("leaderelection lost"), "{said}");
+    assert_eq!(holder(&admin).await?, "a thief", "what is another's is not given back");
+    leases.delete(LEASE, &DeleteParams::default()).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_standby_takes_over_from_a_leader_that_ends() -> Result<(), Failure> {
+    let _alone = ALONE.lock().await;
+    let cluster = TestCluster::builder().start_on_rig().await?;
+    let admin = client_of(std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into()).await?;
+    let held = || async { Ok(Some(holder(&admin).await?).filter(|holder| !holder.is_empty())) };
+    let first = Manager::start(&["--use-service-account-credentials"])?;
+    let one = until("the first leads", held).await?;
+    let second = Manager::start(&["--use-service-account-credentials"])?;
+    let port = second.secure_port().await?;
+    until("the second is ready, and waits", || async {
+        let answer = ask(&port, Method::GET, "/readyz", "").await;
+        Ok(answer.ok().filter(|(status, _)| *status == 200))
+    })
+    .await?;
+
+    first.signal("TERM")?;
+    assert_eq!(first.end().await?.0, Some(0));
+    until("the second leads", || async { Ok(held().await?.filter(|holder| *holder != one)) }).await?;
+    let set = cluster.create(objects::replica_set("web", 2)).await?;
+    cluster.pods_of(&set).until_count(2).await?;
+    second.signal("TERM")?;
+    assert_eq!(second.end().await?.0, Some(0));
+    cluster.stop().await
+}
+
+#[tokio::test]
+async fn credentials_that_are_not_taken_are_named_and_not_waited_for() -> Result<(), Failure> {
+    let admin = std::fs::read_to_string(std::env::var("STEERSMAN_RIG_KUBECONFIG")?)?;
+    let keep = |line: &&str| !line.trim_start().starts_with("client-");
+    let mut lines: Vec<&str> = admin.lines().filter(keep).collect();
+    lines.push("    token: made-up");
+    let file = scratch("bad-token")?.join("kubeconfig");
+    std::fs::write(&file, lines.join("\n"))?;
+
+    let output = Command::new(env!("CARGO_BIN_EXE_steersman"))
+        .args(["controller-manager", "--controllers=replicaset", "--secure-port=0"])
+        .arg(format!("--kubeconfig={}", file.display()))
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for want in ["does not accept the credentials", "context \"rig\"", &file.display().to_string(), "401"] {
+        assert!(said.contains(want), "{want} is not in: {said}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn without_rights_a_controller_says_what_it_may_not_do() -> Result<(), Failure> {
+    let _alone = ALONE.lock().await;
+    let cluster = TestCluster::builder().start_on_rig().await?;
+    let manager = Manager::start(&["--leader-elect=false"])?;
+    let port = manager.secure_port().await?;
+    let set = cluster.create(objects::replica_set("web", 1)).await?;
+    // It may read, but its own account may not create pods: the decision log says so.
+    let refused = until("a refused write", || async {
+        let answer = ask(&port, Method::GET, "/debug/decisions?controller=replicaset-controller", "").await;
+        Ok(answer.ok().map(|(_, text)| text).filter(|text| text.contains("forbidden")))
+    })
+    .await?;
+    assert!(refused.contains("pods"), "{refused}");
+    cluster.pods_of(&set).until_count(0).await?;
+    manager.signal("TERM")?;
+    let (_, said) = manager.end().await?;
+    assert!(said.contains("forbidden") && said.contains("system:kube-controller-manager"), "{said}");
+    cluster.stop().await
+}
