@@ -34,7 +34,9 @@ pub(crate) fn namespace_for_create(registry: &Registry, call: &Call, object: &Va
     }
     let within = &call.namespace;
     let why = format!("unable to create new content in namespace {within} because it is being terminated");
-    let mut status = Status::forbidden(call.row.target(), meta_text(object, "name"), &why);
+    let name = meta_text(object, "name");
+    let name = if name.is_empty() { meta_text(object, "generateName") } else { name };
+    let mut status = Status::forbidden(call.row.target(), name, &why);
     if let Some(details) = &mut status.details {
         details.causes.push(Cause {
             reason: "NamespaceTerminating",

@@ -4,8 +4,11 @@
 //!    group), the administrator's token, or a token of a service account that still exists.
 //! 2. Secrets are compared in constant time and come from the operating system's random numbers.
 //! 3. Keys are made when the first token is signed or checked, not before.
+//! 4. Who may impersonate others is asked for what these may: `kubectl --as`.
 
 mod certificate;
+pub(crate) mod impersonate;
+pub(crate) mod rbac;
 mod token;
 
 use std::sync::OnceLock;
@@ -173,6 +176,21 @@ impl User {
             uid: "admin-uid".to_owned(),
             groups: vec!["system:masters".to_owned(), "system:authenticated".to_owned()],
             extra: Vec::new(),
+        }
+    }
+
+    /// Whom a review asks about.
+    pub(crate) fn of_review(spec: &Value) -> Self {
+        let text = |field: &str| spec[field].as_str().unwrap_or_default().to_owned();
+        let owned = |values: &Value| -> Vec<String> {
+            values.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        let extra = spec["extra"].as_object().into_iter().flatten();
+        Self {
+            name: text("user"),
+            uid: text("uid"),
+            groups: owned(&spec["groups"]),
+            extra: extra.map(|(key, values)| (key.clone(), owned(values))).collect(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Bodies in: JSON and YAML into one tree, with upstream's words for what is wrong.
+//! Bodies in: JSON, YAML and protobuf into one tree, with upstream's words for what is wrong.
 //!
 //! 1. Every input gives a tree or an error; nesting is bounded, so the tree can be walked by recursion.
 //! 2. Of a key that is written twice the last value counts, and it is reported once.
@@ -6,6 +6,7 @@
 //! 4. The message for broken JSON is that of Go's `encoding/json`; that for broken YAML has our parser's words.
 
 mod go_json;
+mod protobuf;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -23,6 +24,8 @@ pub enum ContentType {
     Json,
     /// `application/yaml`
     Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
 }
 
 /// A body that could be read.
@@ -49,11 +52,12 @@ const SUMMARY_BYTES_MAX: usize = 30;
 /// Reads an object.
 ///
 /// # Errors
-/// The body is no JSON or YAML, or no object: 400 `BadRequest` with [`DecodeError::message`].
+/// The body is not of its content type, or no object: 400 `BadRequest` with [`DecodeError::message`].
 pub fn object(body: &[u8], content_type: ContentType) -> Result<Decoded, DecodeError> {
     let decoded = match content_type {
         ContentType::Json => json(body).map_err(|detail| parse_error(&detail)),
         ContentType::Yaml => yaml(body),
+        ContentType::Protobuf => protobuf::object(body).map(|value| Decoded { value, duplicates: Vec::new() }),
     };
     decoded.and_then(|decoded| with_kind(decoded).map_err(|detail| parse_error(&detail))).map_err(|detail| {
         let summary = summarise(body);

@@ -26,6 +26,8 @@ use negotiate::Shape;
 use path::{ResourcePath, Target};
 use respond::Responder;
 
+use crate::auth::impersonate::impersonate;
+use crate::auth::rbac::Attributes;
 use crate::auth::{Credentials, User};
 use crate::decode::ContentType;
 use crate::registry::delete::DeleteOptions;
@@ -100,6 +102,10 @@ impl ApiServer {
         let Some(user) = self.authenticate(parts) else {
             return responder.status(&Status::unauthorized());
         };
+        let user = match impersonate(&self.registry, user, &parts.headers) {
+            Ok(user) => user,
+            Err(status) => return responder.status(&status),
+        };
         let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
@@ -140,7 +146,12 @@ impl ApiServer {
     ) -> Result<Response<Body>, Status> {
         let registry = &*self.registry;
         let aggregated = negotiate::wants_aggregated(&parts.headers);
-        match path::parse(parts.uri.path()) {
+        let target = path::parse(parts.uri.path());
+        if !matches!(target, Target::Resource(_)) {
+            let (verb, path) = (parts.method.as_str().to_ascii_lowercase(), Some(parts.uri.path().to_owned()));
+            registry.authorize(&user, &Attributes { verb, path, ..Attributes::default() })?;
+        }
+        match target {
             Target::CoreVersions if aggregated => Ok(responder.aggregated(&discovery::aggregated(registry, true))),
             Target::CoreVersions => Ok(responder.json(200, &discovery::core_versions())),
             Target::Groups if aggregated => Ok(responder.aggregated(&discovery::aggregated(registry, false))),
@@ -199,6 +210,7 @@ impl ApiServer {
         let accepted = negotiate::accepted(&parts.headers)?;
         let is_watch = path.is_watch || path.name.is_empty() && query.flag("watch");
         let verb = verb_of(&parts.method, &path, is_watch).ok_or_else(Status::method_not_allowed)?;
+        registry.authorize(&user, &attributes(&row, &path, verb))?;
         check_verb(&row, &path, verb)?;
         let options = options_kind(verb);
         let mut call = Call {
@@ -233,7 +245,7 @@ impl ApiServer {
 fn handle(registry: &Registry, parts: &Parts, call: &Call, verb: Verb, body: &Bytes) -> Result<Answer, Status> {
     let is_custom = call.row.custom.is_some();
     let input = match verb {
-        Verb::Create | Verb::Update => Input::Object(body, negotiate::content_type(&parts.headers)?),
+        Verb::Create | Verb::Update => Input::Object(body, negotiate::content_type(&parts.headers, is_custom)?),
         Verb::Patch => Input::Patch(body, negotiate::patch_type(&parts.headers, is_custom)?),
         _ => Input::None,
     };
@@ -253,7 +265,8 @@ fn handle(registry: &Registry, parts: &Parts, call: &Call, verb: Verb, body: &By
         (Verb::Update, Input::Object(body, kind)) => registry.put(call, Part::Whole, body, kind),
         (Verb::Patch, Input::Patch(body, kind)) => registry.patch(call, Part::Whole, kind, body),
         (Verb::Delete | Verb::DeleteCollection, _) => {
-            let kind = if body.is_empty() { ContentType::Json } else { negotiate::content_type(&parts.headers)? };
+            let kind =
+                if body.is_empty() { ContentType::Json } else { negotiate::content_type(&parts.headers, false)? };
             let options = DeleteOptions::read(&call.query, body, kind)?;
             if verb == Verb::Delete {
                 registry.delete(call, &options)
@@ -292,6 +305,20 @@ fn verb_of(method: &Method, path: &ResourcePath, is_watch: bool) -> Option<Verb>
         Method::PATCH if is_named => Some(Verb::Patch),
         Method::DELETE => Some(if is_named { Verb::Delete } else { Verb::DeleteCollection }),
         _ => None,
+    }
+}
+
+/// What a request wants, for the authorizer.
+fn attributes(row: &Row, path: &ResourcePath, verb: Verb) -> Attributes {
+    Attributes {
+        verb: verb.name().to_owned(),
+        // Who may do something to a namespace may do it in the namespace.
+        namespace: if row.is("", "namespaces") { path.name.clone() } else { path.namespace.clone() },
+        group: row.resource.group.to_string(),
+        resource: row.resource.plural.to_string(),
+        subresource: path.subresource.clone(),
+        name: path.name.clone(),
+        path: None,
     }
 }
 

@@ -12,7 +12,8 @@
 //! | [`server`] | [`ApiServer`]: how a server is made |
 //! | [`http`] | requests and answers: paths, negotiation, bodies |
 //! | [`listener`] | sockets, TLS, kubeconfig |
-//! | [`auth`] | who asks |
+//! | [`auth`] | who asks, and who may |
+//! | [`logs`] | what containers wrote |
 //! | [`registry`] | resources, and the life of their objects |
 //! | [`kinds`] | defaults and validation, kind by kind |
 //! | [`schema`], [`decode`], [`patch`] | what an object may look like, and how one becomes another |
@@ -22,6 +23,7 @@
 
 mod admission;
 pub mod auth;
+mod bootstrap;
 pub mod decode;
 mod discovery;
 pub mod field;
@@ -29,6 +31,7 @@ mod health;
 pub mod http;
 pub mod kinds;
 pub mod listener;
+pub mod logs;
 pub mod openapi;
 pub mod patch;
 #[cfg(test)]
@@ -41,4 +44,4 @@ pub mod store;
 pub mod table;
 mod watch;
 
-pub use server::{ApiServer, Options};
+pub use server::{ApiServer, Authorization, Options};

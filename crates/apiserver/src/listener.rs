@@ -26,6 +26,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
+use crate::bootstrap;
 use crate::http::PeerCertificate;
 use crate::server::ApiServer;
 
@@ -116,6 +117,7 @@ impl Listening {
         let pki = Pki::generate(address.ip(), &options.names)?;
         let acceptor = TlsAcceptor::from(Arc::new(pki.server_config()?));
         let token = server.admin_token()?.to_owned();
+        bootstrap::publish(&server.registry, address, pki.authority_pem());
         let stop = CancellationToken::new();
         let door = Door { acceptor, server: server.for_strangers(), patience: options.patience, stop: stop.clone() };
         tokio::spawn(door.accept(socket));

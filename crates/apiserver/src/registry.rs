@@ -10,9 +10,11 @@ pub mod crd;
 pub mod custom;
 pub(crate) mod delete;
 mod eviction;
+mod fit;
 pub(crate) mod life;
 pub(crate) mod list;
 pub mod query;
+mod review;
 mod scale;
 pub(crate) mod subresource;
 mod token;
@@ -29,7 +31,9 @@ use steersman_base::{Clock, ObjectKey, Resource, Scope};
 
 use crate::auth::{Auth, User};
 use crate::kinds::service::Allocator;
+use crate::logs::{LogText, Logs};
 use crate::schema::FieldValidation;
+use crate::server::Authorization;
 use crate::status::{GroupResource, Status};
 use crate::store::{Object, Shelf, Storage};
 use custom::Custom;
@@ -109,6 +113,10 @@ pub struct Registry {
     pub(crate) custom: RwLock<BTreeMap<(String, String, String), Arc<Row>>>,
     /// Which cluster IPs and node ports are taken.
     pub(crate) services: Allocator,
+    /// Who has the logs of containers.
+    pub(crate) logs: Option<Arc<dyn Logs>>,
+    /// Who may do what.
+    pub(crate) authorization: Authorization,
     /// The registry itself, for what it does after a request has been answered.
     pub(crate) me: Weak<Self>,
 }
@@ -156,8 +164,8 @@ pub enum Content {
     List(ListAnswer),
     /// Success or failure, and nothing else.
     Status(Status),
-    /// Text.
-    Text(String),
+    /// A log, as it comes.
+    Log(LogText),
     /// Nothing at all.
     Nothing,
 }
@@ -242,6 +250,12 @@ impl Verb {
         (Self::Update, 'u', "update"),
         (Self::Watch, 'w', "watch"),
     ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(held, ..)| *held == self).map_or("", |(.., name)| name)
+    }
 }
 
 // === impl Verbs ===
@@ -286,7 +300,9 @@ impl Row {
     /// Group and kind, for messages.
     #[must_use]
     pub fn kind(&self) -> GroupResource<'_> {
-        GroupResource { group: &self.resource.group, resource: &self.resource.kind }
+        // Upstream names what is stored.
+        let group = convert::storage_group(&self.resource.group, &self.resource.plural);
+        GroupResource { group, resource: &self.resource.kind }
     }
 
     /// Whether its objects live in namespaces.
@@ -317,13 +333,21 @@ impl Row {
 // === impl Registry ===
 
 impl Registry {
-    pub(crate) fn new(store: Arc<dyn Storage>, clock: Clock, auth: Arc<Auth>) -> Arc<Self> {
+    pub(crate) fn new(
+        store: Arc<dyn Storage>,
+        clock: Clock,
+        auth: Arc<Auth>,
+        logs: Option<Arc<dyn Logs>>,
+        authorization: Authorization,
+    ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             store,
             clock,
             auth,
             custom: RwLock::default(),
             services: Allocator::default(),
+            logs,
+            authorization,
             me: Weak::clone(me),
         })
     }

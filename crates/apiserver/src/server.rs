@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use steersman_base::Clock;
 
-use crate::admission::NAMESPACES;
 use crate::auth::{Auth, NoRandom, User};
+use crate::bootstrap;
 use crate::http::Sender;
-use crate::registry::query::Query;
-use crate::registry::{Call, Registry};
-use crate::schema::FieldValidation;
+use crate::logs::Logs;
+use crate::registry::Registry;
 use crate::store::Storage;
 use crate::store::memory::Memory;
 
@@ -24,6 +22,20 @@ pub struct Options {
     pub admin_token: Option<String>,
     /// Where objects are kept; in memory if nothing is said.
     pub storage: Option<Arc<dyn Storage>>,
+    /// Who has the logs of containers; without one, they are empty.
+    pub logs: Option<Arc<dyn Logs>>,
+    /// Who may do what.
+    pub authorization: Authorization,
+}
+
+/// Who may do what.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Authorization {
+    /// Whoever is somebody may do everything.
+    #[default]
+    AlwaysAllow,
+    /// What the stored roles and bindings allow.
+    Rbac,
 }
 
 /// An API server. Clones share everything.
@@ -38,16 +50,15 @@ pub struct ApiServer {
 // === impl ApiServer ===
 
 impl ApiServer {
-    /// A server with the namespaces that every cluster has.
+    /// A server with what every cluster has: namespaces, roles, priority classes, its own Service.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { clock, admin_token, storage } = options;
+        let Options { clock, admin_token, storage, logs, authorization } = options;
         let storage = storage.unwrap_or_else(|| Arc::new(Memory::new(clock.clone())));
         let auth = Arc::new(Auth::new(clock.clone(), admin_token));
-        let registry = Registry::new(storage, clock, auth);
-        let server = Self { registry, sender: Sender::Local(Arc::new(User::admin())) };
-        server.bootstrap();
-        server
+        let registry = Registry::new(storage, clock, auth, logs, authorization);
+        bootstrap::seed(&registry);
+        Self { registry, sender: Sender::Local(Arc::new(User::admin())) }
     }
 
     /// The same server for people outside the process: who does not say who they are gets 401.
@@ -73,25 +84,6 @@ impl ApiServer {
     /// Forgets what happened up to a revision: watches and lists from before get 410.
     pub fn compact(&self, revision: u64) {
         self.registry.store.compact(revision);
-    }
-
-    fn bootstrap(&self) {
-        let Some(row) = self.registry.row("", "v1", "namespaces") else { return };
-        for name in NAMESPACES {
-            let call = Call {
-                row: Arc::clone(&row),
-                namespace: String::new(),
-                name: String::new(),
-                subresource: String::new(),
-                user: User::admin(),
-                query: Query::default(),
-                dry_run: false,
-                field_validation: FieldValidation::Ignore,
-            };
-            let body = json!({"metadata": {"name": name}}).to_string();
-            // A storage that outlives the process has them already.
-            let _ = self.registry.create(&call, body.as_bytes(), crate::decode::ContentType::Json);
-        }
     }
 }
 

@@ -7,9 +7,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use kube::config::{KubeConfigOptions, Kubeconfig};
+use rustls_pki_types::pem::PemObject;
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Options};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use x509_cert::der::Decode;
 
 async fn listening() -> (ApiServer, Listening) {
     let server = ApiServer::new(Options::default());
@@ -46,7 +48,7 @@ async fn a_client_certificate_is_its_user_and_anything_else_is_401() {
     use base64::Engine;
     let (_server, listening) = listening().await;
     let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
-    let certificate = listening.client_certificate("jane", &["dev"]).unwrap();
+    let certificate = listening.client_certificate("jane", &["dev", "on call", "system:masters"]).unwrap();
     let with = |user: &str| {
         let token = listening.kubeconfig().lines().last().unwrap().to_owned();
         listening.kubeconfig().replace(&token, user)
@@ -64,7 +66,8 @@ async fn a_client_certificate_is_its_user_and_anything_else_is_401() {
     };
     let answer: serde_json::Value = client(&with(&user)).await.request(whoami()).await.unwrap();
     assert_eq!(answer["status"]["userInfo"]["username"], "jane");
-    assert_eq!(answer["status"]["userInfo"]["groups"][0], "dev");
+    let groups = serde_json::json!(["dev", "on call", "system:masters", "system:authenticated"]);
+    assert_eq!(answer["status"]["userInfo"]["groups"], groups);
     for stranger in ["    token: nope", "    token: "] {
         let refused = client(&with(stranger)).await.request::<serde_json::Value>(whoami()).await.unwrap_err();
         assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
@@ -100,4 +103,18 @@ async fn the_kubeconfig_is_its_owners_alone() {
     std::fs::remove_dir_all(&folder).unwrap();
     assert_eq!(mode, 0o600);
     assert_eq!(text, listening.kubeconfig());
+}
+
+#[tokio::test]
+async fn a_certificate_may_be_of_somebody_with_a_long_name_in_many_groups() {
+    let (_server, listening) = listening().await;
+    let groups: Vec<String> = (0..40).map(|at| format!("group-{at}-{}", "x".repeat(at))).collect();
+    let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+    let long = "ü".repeat(300);
+    for user in ["", "jane", long.as_str()] {
+        let certificate = listening.client_certificate(user, &groups).unwrap();
+        let der = rustls_pki_types::CertificateDer::from_pem_slice(certificate.certificate_pem.as_bytes()).unwrap();
+        let certificate = x509_cert::Certificate::from_der(&der).unwrap();
+        assert_eq!(certificate.tbs_certificate().subject().iter().count(), 41);
+    }
 }

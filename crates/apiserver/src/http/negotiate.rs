@@ -1,6 +1,7 @@
 //! Which form an answer takes, and which form a body has.
 //!
-//! The first clause of `Accept` that we can serve wins. Protobuf is not served yet, so a clause for it is skipped.
+//! The first clause of `Accept` that we can serve wins. Protobuf is read but not written, so a clause for it is skipped:
+//! clients that ask for it also take JSON.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE};
@@ -34,7 +35,7 @@ pub(crate) struct Accepted {
     pub(crate) shape: Shape,
 }
 
-/// Bodies of creates and updates that upstream reads.
+/// Bodies of creates and updates; custom resources come in the first two.
 const OBJECT_TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const CUSTOM_PATCH_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
@@ -99,12 +100,13 @@ fn media_type(headers: &HeaderMap) -> &str {
     header.split(';').next().unwrap_or_default().trim()
 }
 
-/// The form of an object in a body.
-pub(crate) fn content_type(headers: &HeaderMap) -> Result<ContentType, Status> {
+/// The form of an object in a body. Custom resources have no protobuf.
+pub(crate) fn content_type(headers: &HeaderMap, is_custom: bool) -> Result<ContentType, Status> {
     match media_type(headers) {
         "" | "application/json" => Ok(ContentType::Json),
         "application/yaml" => Ok(ContentType::Yaml),
-        _ => Err(Status::unsupported_media_type(&OBJECT_TYPES)),
+        "application/vnd.kubernetes.protobuf" if !is_custom => Ok(ContentType::Protobuf),
+        _ => Err(Status::unsupported_media_type(if is_custom { &OBJECT_TYPES[..2] } else { &OBJECT_TYPES })),
     }
 }
 

@@ -25,6 +25,7 @@ const CHUNK_BYTES: usize = 64 << 10;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
+const PLAIN: HeaderValue = HeaderValue::from_static("text/plain");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const AGGREGATED: HeaderValue =
     HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
@@ -134,7 +135,7 @@ impl<'a> Responder<'a> {
         let Answer { code, body, warnings } = answer;
         let mut response = match (body, accepted.shape) {
             (Content::Status(status), _) => self.encoded(status.code, accepted.encoding, &status.to_json())?,
-            (Content::Text(text), _) => self.text(code, &text),
+            (Content::Log(text), _) => Self::respond(code, PLAIN, Body::chunks(text.0)),
             (Content::Nothing, _) => self.nothing(204),
             (Content::Stored(object), Shape::Full) if accepted.encoding == Encoding::Json => {
                 self.whole(code, JSON, object.bytes())

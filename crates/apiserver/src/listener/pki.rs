@@ -1,5 +1,7 @@
 //! The certificates of one server: an authority, the server's own, and those of its clients.
 
+mod subject;
+
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -36,6 +38,9 @@ pub enum PkiError {
     /// Clients cannot be checked.
     #[error("cannot check client certificates: {0}")]
     Clients(#[from] rustls::server::VerifierBuilderError),
+    /// It is not encoded as it should be.
+    #[error("a certificate is not encoded as it should be")]
+    Encoding,
 }
 
 /// The authority and the server's certificate.
@@ -55,7 +60,7 @@ impl Pki {
     pub(super) fn generate(address: IpAddr, names: &[String]) -> Result<Self, PkiError> {
         let key = p256()?;
         let mut params = CertificateParams::new(Vec::new())?;
-        params.distinguished_name = name("steersman", &[]);
+        params.distinguished_name = name("steersman");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         let certificate = params.self_signed(&key)?;
@@ -70,7 +75,7 @@ impl Pki {
         all.dedup();
         let server_key = p256()?;
         let mut params = CertificateParams::new(all)?;
-        params.distinguished_name = name("kube-apiserver", &[]);
+        params.distinguished_name = name("kube-apiserver");
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let server = params.signed_by(&server_key, &authority)?;
@@ -90,11 +95,12 @@ impl Pki {
     pub(super) fn client_certificate(&self, user: &str, groups: &[&str]) -> Result<Certificate, PkiError> {
         let key = p256()?;
         let mut params = CertificateParams::new(Vec::new())?;
-        params.distinguished_name = name(user, groups);
+        params.distinguished_name = name(user);
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
         let certificate = params.signed_by(&key, &self.authority)?;
-        Ok(Certificate { certificate_pem: certificate.pem(), key_pem: key.serialize_pem() })
+        let certificate_pem = subject::with_subject(certificate.der(), user, groups, self.authority.key())?;
+        Ok(Certificate { certificate_pem, key_pem: key.serialize_pem() })
     }
 
     /// TLS as the server speaks it: a client certificate is taken, but not asked for.
@@ -119,12 +125,8 @@ fn p256() -> Result<KeyPair, PkiError> {
     Ok(KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?)
 }
 
-/// rcgen keeps one organization; users in several groups need a certificate from elsewhere.
-fn name(common: &str, groups: &[&str]) -> DistinguishedName {
+fn name(common: &str) -> DistinguishedName {
     let mut name = DistinguishedName::new();
-    if let Some(group) = groups.first() {
-        name.push(DnType::OrganizationName, *group);
-    }
     name.push(DnType::CommonName, common);
     name
 }

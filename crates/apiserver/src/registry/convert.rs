@@ -3,7 +3,10 @@
 //! Events are stored as `v1`, and shown by `events.k8s.io/v1` under other names. Autoscalers are stored as
 //! `autoscaling/v2`; what their `v1` shows is a later issue, so for now it shows the same fields.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
+use steersman_base::{ObjectKey, Resource};
 
 use super::Row;
 use super::life::metadata;
@@ -34,6 +37,27 @@ pub fn storage_kind(row: &Row) -> (&str, &str, &str) {
         ("autoscaling", _, kind @ "HorizontalPodAutoscaler") => ("autoscaling", "v2", kind),
         other => other,
     }
+}
+
+/// Where upstream's etcd has an object; some refusals say so.
+#[must_use]
+pub fn storage_key(row: &Row, key: &ObjectKey) -> String {
+    let Resource { group, plural, .. } = &row.resource;
+    let place = match (&**group, &**plural) {
+        ("", "replicationcontrollers") => "controllers",
+        ("", "nodes") => "minions",
+        ("", "services") => "services/specs",
+        ("", "endpoints") => "services/endpoints",
+        ("networking.k8s.io", "ingresses") => "ingress",
+        (_, plural) => plural,
+    };
+    let owner = match row.custom {
+        Some(_) => format!("{group}/"),
+        None if matches!(&**group, "apiextensions.k8s.io" | "apiregistration.k8s.io") => format!("{group}/"),
+        None => String::new(),
+    };
+    let within = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
+    format!("/registry/{owner}{place}/{within}{}", key.name)
 }
 
 /// Whether objects are stored as this row shows them. All versions of a custom resource have one shape.
@@ -77,6 +101,22 @@ pub fn to_version(row: &Row, mut object: Value) -> Value {
         rename(map, [EVENT_CONTROLLER].into_iter());
     }
     object
+}
+
+/// The name that a selectable field has in what is stored; none if the row does not know it by this name.
+#[must_use]
+pub fn stored_field<'a>(row: &Row, field: &'a str) -> Option<Cow<'a, str>> {
+    if row.resource.group != "events.k8s.io" {
+        return Some(Cow::Borrowed(field));
+    }
+    let (first, rest) = field.split_once('.').map_or((field, None), |(first, rest)| (first, Some(rest)));
+    let mut names = EVENT_FIELDS.into_iter().chain([EVENT_CONTROLLER]);
+    match (names.clone().find(|(_, shown)| *shown == first), rest) {
+        (Some((stored, _)), Some(rest)) => Some(Cow::Owned(format!("{stored}.{rest}"))),
+        (Some((stored, _)), None) => Some(Cow::Owned(stored.to_owned())),
+        (None, _) if names.any(|(stored, _)| stored == first) => None,
+        (None, _) => Some(Cow::Borrowed(field)),
+    }
 }
 
 fn rename(map: &mut Map<String, Value>, names: impl Iterator<Item = (&'static str, &'static str)>) {

@@ -12,11 +12,14 @@ use super::subresource::set_condition;
 use super::write::{Part, new_state};
 use super::{Answer, Call, Registry, Row};
 use crate::decode::ContentType;
-use crate::status::{Cause, Details, Status};
+use crate::status::{Cause, Details, GroupResource, Status};
 use crate::store::{Change, Expect};
 
 /// When a client that was refused should ask again, if the budget is about to be worked out.
 const RETRY_SECONDS: u32 = 10;
+
+/// How many evictions a budget waits for at most; upstream's `MaxDisruptedPodSize`.
+const DISRUPTED_PODS_MAX: usize = 2000;
 
 impl Registry {
     /// POST of an Eviction.
@@ -79,6 +82,9 @@ impl Registry {
             check(&budget)?;
             let left = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) - 1;
             budget["status"]["disruptionsAllowed"] = left.into();
+            if left == 0 {
+                set_exhausted(&mut budget, &self.clock.now().to_string());
+            }
             if !budget["status"]["disruptedPods"].is_object() {
                 budget["status"]["disruptedPods"] = json!({});
             }
@@ -127,12 +133,70 @@ fn check(budget: &Value) -> Result<(), Status> {
         let why = format!("The disruption budget {name} is still being processed by the server.");
         return Err(refused(why, RETRY_SECONDS));
     }
-    if number("disruptionsAllowed") <= 0 {
-        let (needed, there) = (number("desiredHealthy"), number("currentHealthy"));
-        let why = format!("The disruption budget {name} needs {needed} healthy pods and has {there} currently");
-        return Err(refused(why, 0));
+    let forbidden = |why: &str, cause: &str| {
+        let target = GroupResource { group: "policy", resource: "poddisruptionbudget" };
+        let mut status = Status::forbidden(target, name, why);
+        let message = format!("The disruption budget {name} does not allow evicting pods currently: {cause}");
+        if let Some(details) = &mut status.details {
+            details.causes.push(Cause { reason: "DisruptionBudget", message, field: String::new() });
+        }
+        status
+    };
+    if number("disruptionsAllowed") < 0 {
+        let why = "pdb disruptions allowed is negative";
+        return Err(forbidden(why, why));
+    }
+    if budget["status"]["disruptedPods"].as_object().is_some_and(|pods| pods.len() > DISRUPTED_PODS_MAX) {
+        let why = "DisruptedPods map too big - too many evictions not confirmed by PDB controller";
+        return Err(forbidden(why, "too many pending evictions not confirmed by PDB controller"));
+    }
+    if number("disruptionsAllowed") == 0 {
+        return Err(refused(why_exhausted(budget, name), 0));
     }
     Ok(())
+}
+
+/// Why a budget allows nothing.
+fn why_exhausted(budget: &Value, name: &str) -> String {
+    let number = |field: &str| budget["status"][field].as_i64().unwrap_or(0);
+    let (needed, there) = (number("desiredHealthy"), number("currentHealthy"));
+    let mut conditions = budget["status"]["conditions"].as_array().into_iter().flatten();
+    let condition = conditions.find(|held| held["type"] == "DisruptionAllowed" && held["status"] == "False");
+    let text = |field: &str| condition.and_then(|held| held[field].as_str()).unwrap_or_default();
+    let (reason, message) = (text("reason"), text("message"));
+    match message {
+        // What a failed sync has counted cannot be trusted.
+        message if !message.is_empty() && reason == "SyncFailed" => format!(
+            "The disruption budget {name} does not allow evicting pods currently because it failed sync: {message}"
+        ),
+        _ if there <= needed => {
+            format!("The disruption budget {name} needs {needed} healthy pods and has {there} currently")
+        }
+        "" => format!("The disruption budget {name} does not allow evicting pods currently"),
+        message => format!("The disruption budget {name} does not allow evicting pods currently ({reason}): {message}"),
+    }
+}
+
+/// Says on a budget that it allows nothing more.
+fn set_exhausted(budget: &mut Value, now: &str) {
+    let generation = budget["status"]["observedGeneration"].clone();
+    if !budget["status"]["conditions"].is_array() {
+        budget["status"]["conditions"] = json!([]);
+    }
+    let Some(conditions) = budget["status"]["conditions"].as_array_mut() else { return };
+    let mut condition = json!({
+        "type": "DisruptionAllowed", "status": "False", "reason": "InsufficientPods", "message": "",
+        "observedGeneration": generation, "lastTransitionTime": now,
+    });
+    match conditions.iter_mut().find(|held| held["type"] == "DisruptionAllowed") {
+        Some(held) => {
+            if held["status"] == "False" {
+                condition["lastTransitionTime"] = held["lastTransitionTime"].clone();
+            }
+            *held = condition;
+        }
+        None => conditions.push(condition),
+    }
 }
 
 fn refused(why: String, retry_after_seconds: u32) -> Status {

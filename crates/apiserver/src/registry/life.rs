@@ -55,11 +55,37 @@ pub(crate) fn tidy(object: &mut Value) {
     });
 }
 
+/// Drops owners that are there twice; answers the warning about it. A patch is looked at later than a body.
+pub(crate) fn fold_owners(object: &mut Value, is_patched: bool) -> Option<String> {
+    let owners = object["metadata"].get_mut("ownerReferences")?.as_array_mut()?;
+    let mut duplicates = Vec::new();
+    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+    for owner in owners.drain(..) {
+        if kept.contains(&owner) {
+            duplicates.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+        } else {
+            kept.push(owner);
+        }
+    }
+    *owners = kept;
+    let when = if is_patched { " after mutating admission happens" } else { "" };
+    (!duplicates.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and \
+             may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",
+            duplicates.join(", ")
+        )
+    })
+}
+
 /// A new object: what the server sets.
 pub(crate) fn begin(row: &Row, object: &mut Value, now: Time) {
     let meta = metadata(object);
     for field in SYSTEM_FIELDS {
         meta.remove(field);
+    }
+    if row.traits.names_itself && meta.get("name").is_none_or(|name| name == "") {
+        meta.insert("name".into(), new_uid().into());
     }
     meta.insert("uid".into(), new_uid().into());
     meta.insert("creationTimestamp".into(), now.to_string().into());
@@ -121,8 +147,7 @@ pub(crate) fn take_status(row: &Row, body: &Value, old: &Value) -> Value {
     let kept: &[&str] = match (&*row.resource.group, &*row.resource.plural) {
         ("apps", "deployments") => &["labels"],
         ("", "pods") => &["ownerReferences"],
-        // The rest of a custom resource's metadata is the stored one's: only the status is taken.
-        _ if row.custom.is_some() => &["labels", "annotations", "finalizers", "ownerReferences"],
+        _ if row.traits.status_alone => &["labels", "annotations", "finalizers", "ownerReferences"],
         _ => &[],
     };
     for field in kept {
@@ -146,7 +171,10 @@ pub(crate) fn take_status(row: &Row, body: &Value, old: &Value) -> Value {
 /// The pod as a write of a part of its spec leaves it: ephemeral containers, or resources.
 pub(crate) fn take_spec(subresource: &str, body: &Value, old: &Value) -> Value {
     let mut pod = old.clone();
-    keep(&mut pod, body, "metadata");
+    for field in ["resourceVersion", "uid"] {
+        let sent = body["metadata"].get(field).cloned().unwrap_or_default();
+        metadata(&mut pod).insert(field.to_owned(), sent);
+    }
     if subresource == "ephemeralcontainers" {
         keep(&mut pod["spec"], &body["spec"], "ephemeralContainers");
         return pod;

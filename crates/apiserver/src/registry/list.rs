@@ -12,7 +12,7 @@ use steersman_base::{FieldSelector, Istr, ObjectKey, Selector};
 
 use super::query::{ListOptions, VersionMatch};
 use super::write::content;
-use super::{Answer, Call, ListAnswer, Registry, Row};
+use super::{Answer, Call, ListAnswer, Registry, Row, convert};
 use crate::status::{Details, Status};
 use crate::store::{Object, Range, Unavailable};
 
@@ -219,7 +219,8 @@ fn field_of(row: &Row, field: &str) -> Result<usize, Status> {
         ("pods", "spec.host") => "spec.nodeName",
         (_, field) => field,
     };
-    let found = row.traits.fields.iter().position(|(name, _)| *name == field);
+    let stored = convert::stored_field(row, field);
+    let found = stored.and_then(|field| row.traits.fields.iter().position(|(name, _)| *name == field));
     found.ok_or_else(|| {
         Status::bad_request(if row.traits.fields.is_empty() && row.custom.is_none() {
             format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use steersman_base::LabelSelector;
 
+use super::fit::wrong_uid;
 use super::life::{meta_text, metadata};
 use super::write::{Part, Updated};
 use super::{Answer, Call, Content, Registry, Row};
@@ -55,16 +56,17 @@ impl Registry {
                     format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
                 return Err(Status::bad_request(message));
             }
-            let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
-            if replicas < 0 {
-                let path = Path::new("spec").child("replicas");
-                let error = FieldError::invalid(&path, replicas, "must be greater than or equal to 0");
-                let kind = GroupResource { group: "autoscaling", resource: "Scale" };
-                return Err(Status::invalid(kind, &call.name, &[error]));
+            let (uid, held) = (meta_text(&scale, "uid"), meta_text(old, "uid"));
+            if !uid.is_empty() && uid != held {
+                return Err(wrong_uid(call, uid, held));
             }
+            let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
+            check_replicas(call, replicas)?;
             let mut object = old.clone();
             let version = meta_text(&scale, "resourceVersion").to_owned();
-            metadata(&mut object).insert("resourceVersion".into(), version.into());
+            if !version.is_empty() {
+                metadata(&mut object).insert("resourceVersion".into(), version.into());
+            }
             *at_path(&mut object, &paths(row).0) = replicas.into();
             Ok((object, Vec::new()))
         })?;
@@ -75,6 +77,22 @@ impl Registry {
         };
         Ok(Answer::ok(Content::Value(scale_of(row, &object))).warning(updated.warnings))
     }
+}
+
+/// Nobody can have less than nothing. A custom resource is blamed itself.
+fn check_replicas(call: &Call, replicas: i64) -> Result<(), Status> {
+    let row = &*call.row;
+    if replicas >= 0 {
+        return Ok(());
+    }
+    let (kind, path, detail) = match row.custom {
+        Some(_) => (row.kind(), Path::new(&paths(row).0), "should be a non-negative integer"),
+        None => {
+            let kind = GroupResource { group: "autoscaling", resource: "Scale" };
+            (kind, Path::new("spec").child("replicas"), "must be greater than or equal to 0")
+        }
+    };
+    Err(Status::invalid(kind, &call.name, &[FieldError::invalid(&path, replicas, detail)]))
 }
 
 /// Paths of replicas wanted, replicas there and, for custom resources, the selector.

@@ -2,16 +2,20 @@
 
 use serde_json::{Value, json};
 
+use super::fit::{fit_name, wrong_kind};
 use super::life::metadata;
-use super::write::{Part, fit_name, wrong_kind};
+use super::write::Part;
 use super::{Answer, Call, Content, Registry, Verb};
-use crate::auth::ISSUER;
 use crate::decode::{self, ContentType};
 use crate::field::{FieldError, Path};
 use crate::kinds;
+use crate::logs::{Log, LogOptions};
 use crate::patch::PatchType;
 use crate::schema;
 use crate::status::{GroupResource, Status};
+
+/// The label by which namespaces are selected by name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The body of a request, by verb.
 pub(crate) enum Input<'a> {
@@ -49,11 +53,11 @@ impl Registry {
                 let message = format!("{} is not supported by this server: its pods are simulated", call.subresource);
                 Err(Status::new(405, "MethodNotAllowed", message))
             }
-            _ => Err(Status::method_not_supported(call.row.target(), verb_name(verb))),
+            _ => Err(Status::method_not_supported(call.row.target(), verb.name())),
         }
     }
 
-    /// PUT of a namespace's finalizers; nothing else is taken.
+    /// PUT of a namespace's finalizers; besides them, metadata is taken.
     fn finalize(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
         let (sent, warnings) = self.decode(&call.row, body, kind, call.field_validation)?;
         fit_name(call, &sent)?;
@@ -61,7 +65,12 @@ impl Registry {
             let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
             let mut namespace = old.clone();
             let version = super::life::meta_text(&sent, "resourceVersion").to_owned();
-            metadata(&mut namespace).insert("resourceVersion".into(), version.into());
+            let meta = metadata(&mut namespace);
+            meta.insert("resourceVersion".into(), version.into());
+            for field in ["annotations", "finalizers", "labels", "ownerReferences"] {
+                meta.insert(field.into(), sent["metadata"].get(field).cloned().unwrap_or_default());
+            }
+            namespace["metadata"]["labels"][NAME_LABEL] = call.name.clone().into();
             match sent["spec"].get("finalizers") {
                 Some(finalizers) => namespace["spec"]["finalizers"] = finalizers.clone(),
                 None => namespace["spec"] = json!({}),
@@ -136,11 +145,13 @@ impl Registry {
         }
     }
 
-    /// GET of a pod's log: the kubelet would know. Simulated pods say nothing yet.
+    /// GET of a pod's log: whoever runs the pod knows.
     fn log(&self, call: &Call) -> Result<Answer, Status> {
+        let options = LogOptions::read(&call.query, &call.name, &self.clock)?;
         let pod = self.store.get(&call.row.shelf, &call.key());
         let pod = pod.ok_or_else(|| Status::not_found(call.row.target(), &call.name))?;
         let pod = pod.parse().map_err(Status::internal)?;
+        let container = options.container(&pod)?;
         let node = pod["spec"]["nodeName"].as_str().unwrap_or_default();
         if node.is_empty() {
             return Ok(Answer::ok(Content::Nothing));
@@ -148,10 +159,15 @@ impl Registry {
         let target = GroupResource { group: "", resource: "nodes" };
         let found = self.stored("", "v1", "nodes", &steersman_base::ObjectKey::cluster(node));
         let found = found.ok_or_else(|| Status::not_found(target, node))?;
-        if found["status"]["addresses"].as_array().is_none_or(Vec::is_empty) {
-            return Err(Status::plain("no preferred addresses found; known addresses: []"));
-        }
-        Ok(Answer::ok(Content::Text(String::new())))
+        let log = match &self.logs {
+            Some(logs) => logs.open(&options.wanted(&pod, container)?),
+            None if found["status"]["addresses"].as_array().is_none_or(Vec::is_empty) => {
+                return Err(Status::plain("no preferred addresses found; known addresses: []"));
+            }
+            None => Ok(Log { lines: Vec::new(), more: None }),
+        };
+        let log = log.map_err(|refused| Status::bad_request(refused.to_string()))?;
+        Ok(Answer::ok(Content::Log(options.text(log))))
     }
 
     /// POST to a resource that keeps nothing: reviews and bindings.
@@ -163,41 +179,24 @@ impl Registry {
         let mut review = read(body, kind, &resource.group, &resource.version, &resource.kind, call)?;
         review["kind"] = resource.kind.clone().into();
         review["apiVersion"] = resource.api_version().into();
-        metadata(&mut review);
+        let meta = metadata(&mut review);
+        if !call.namespace.is_empty() {
+            meta.insert("namespace".into(), call.namespace.clone().into());
+        }
         review["status"] = match &*resource.plural {
             "selfsubjectreviews" => {
                 metadata(&mut review).insert("creationTimestamp".into(), self.clock.now().to_string().into());
                 json!({"userInfo": call.user.to_json()})
             }
-            "tokenreviews" => self.review_token(&review),
-            // There is no authorizer yet: who is somebody may do everything.
+            "tokenreviews" => self.review_token(&review)?,
             "subjectaccessreviews" | "selfsubjectaccessreviews" | "localsubjectaccessreviews" => {
-                json!({"allowed": true})
+                self.review_access(call, &review)?
             }
-            "selfsubjectrulesreviews" => json!({
-                "incomplete": false,
-                "nonResourceRules": [{"nonResourceURLs": ["*"], "verbs": ["*"]}],
-                "resourceRules": [{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}],
-            }),
+            "selfsubjectrulesreviews" => self.review_rules(call, &review),
             _ => return Err(Status::method_not_supported(call.row.target(), "create")),
         };
         Ok(Answer::created(Content::Value(review)))
     }
-
-    fn review_token(&self, review: &Value) -> Value {
-        let token = review["spec"]["token"].as_str().unwrap_or_default();
-        let audiences = super::query::strings(&review["spec"]["audiences"]);
-        let audiences = if audiences.is_empty() { vec![ISSUER] } else { audiences };
-        let found = audiences.iter().find_map(|audience| Some((self.auth.by_token(self, token, audience)?, audience)));
-        match found {
-            Some((user, audience)) => json!({"authenticated": true, "user": user.to_json(), "audiences": [audience]}),
-            None => json!({"user": {}, "error": "[invalid bearer token]"}),
-        }
-    }
-}
-
-fn verb_name(verb: Verb) -> &'static str {
-    Verb::ALL.iter().find(|(held, ..)| *held == verb).map_or("", |(.., name)| name)
 }
 
 /// Reads a body that is no object of a resource.

@@ -25,6 +25,7 @@ impl Registry {
         let row = &*call.row;
         let account = self.store.get(&row.shelf, &call.key()).and_then(|stored| stored.parse().ok());
         let account: Value = account.ok_or_else(|| Status::not_found(row.target(), &call.name))?;
+        check_names(call, &request)?;
         if request["spec"]["expirationSeconds"].is_null() {
             request["spec"]["expirationSeconds"] = SECONDS_DEFAULT.into();
         }
@@ -77,6 +78,13 @@ impl Registry {
         let namespace = if *plural == "nodes" { "" } else { &call.namespace };
         let object = self.stored("", "v1", plural, &ObjectKey::new(namespace, name));
         let object = object.ok_or_else(|| Status::not_found(GroupResource { group: "", resource: plural }, name))?;
+        if *plural == "pods" && object["spec"]["serviceAccountName"].as_str().unwrap_or_default() != call.name {
+            let message = format!(
+                "cannot bind token for serviceaccount {:?} to pod running with different serviceaccount name.",
+                call.name
+            );
+            return Err(Status::bad_request(message));
+        }
         let uid = meta_text(&object, "uid").to_owned();
         if !text("uid").is_empty() && text("uid") != uid {
             let target = GroupResource { group: "", resource: plural };
@@ -95,6 +103,22 @@ impl Registry {
         bound.objects.push((claim, name.to_owned(), uid));
         Ok(())
     }
+}
+
+/// A request may name its service account, but no other.
+fn check_names(call: &Call, request: &Value) -> Result<(), Status> {
+    let path = Path::new("metadata");
+    let kind = GroupResource { group: "authentication.k8s.io", resource: "TokenRequest" };
+    let fields = [("name", &call.name, "name"), ("namespace", &call.namespace, "namespace")];
+    for (field, want, word) in fields {
+        let named = meta_text(request, field);
+        if !named.is_empty() && named != want {
+            let detail = format!("must match the service account {word} if specified");
+            let error = FieldError::invalid(&path.child(field), named, detail);
+            return Err(Status::invalid(kind, &call.name, &[error]));
+        }
+    }
+    Ok(())
 }
 
 fn check_seconds(seconds: i64) -> Result<(), Status> {

@@ -22,6 +22,10 @@ pub struct Traits {
     pub unconditional_update: bool,
     /// Whether a POST keeps the status.
     pub status_on_create: bool,
+    /// Whether a write of the status takes the status alone, and no labels, annotations, finalizers or owners.
+    pub status_alone: bool,
+    /// Whether an object without a name gets one.
+    pub names_itself: bool,
     /// Fields by which objects can be selected, besides name and namespace, and what they are when absent.
     pub fields: &'static [(&'static str, &'static str)],
     /// After how many seconds objects go by themselves.
@@ -65,6 +69,8 @@ const USUAL: Traits = Traits {
     create_on_update: false,
     unconditional_update: true,
     status_on_create: false,
+    status_alone: false,
+    names_itself: false,
     fields: &[],
     ttl_seconds: None,
     is_fleeting: false,
@@ -74,6 +80,7 @@ const SPEC: Traits = Traits { generation: Generation::Content, ..USUAL };
 const RETURNED: Traits = Traits { returns_deleted: true, ..USUAL };
 const RBAC: Traits = Traits { create_on_update: true, ..USUAL };
 const WEBHOOKS: Traits = Traits { unconditional_update: false, ..SPEC };
+/// Fields of an event as it is stored; `events.k8s.io` has other names for them ([`stored_field`](super::convert::stored_field)).
 const EVENTS: Traits = Traits {
     dependents: Dependents::Unsupported,
     create_on_update: true,
@@ -95,7 +102,7 @@ const EVENTS: Traits = Traits {
     ..USUAL
 };
 /// Custom resources: whatever their definition does not say.
-pub(crate) const CUSTOM: Traits = Traits { unconditional_update: false, ..SPEC };
+pub(crate) const CUSTOM: Traits = Traits { unconditional_update: false, status_alone: true, ..SPEC };
 
 static TRAITS: &[(&str, &str, Traits)] = &[
     (
@@ -130,7 +137,7 @@ static TRAITS: &[(&str, &str, Traits)] = &[
     ("", "persistentvolumeclaims", RETURNED),
     ("", "resourcequotas", RETURNED),
     ("", "podtemplates", Traits { returns_deleted: true, ..SPEC }),
-    ("", "limitranges", Traits { create_on_update: true, ..USUAL }),
+    ("", "limitranges", Traits { create_on_update: true, names_itself: true, ..USUAL }),
     (
         "",
         "endpoints",
@@ -158,6 +165,7 @@ static TRAITS: &[(&str, &str, Traits)] = &[
     ("networking.k8s.io", "ingresses", SPEC),
     ("networking.k8s.io", "ingressclasses", SPEC),
     ("networking.k8s.io", "networkpolicies", SPEC),
+    ("networking.k8s.io", "servicecidrs", Traits { status_alone: true, ..USUAL }),
     ("discovery.k8s.io", "endpointslices", Traits { generation: Generation::ContentOrLabels, ..USUAL }),
     ("scheduling.k8s.io", "priorityclasses", Traits { generation: Generation::Once, ..USUAL }),
     ("flowcontrol.apiserver.k8s.io", "flowschemas", SPEC),
@@ -168,13 +176,14 @@ static TRAITS: &[(&str, &str, Traits)] = &[
         Traits { returns_deleted: true, fields: &[("spec.nodeName", ""), ("spec.driver", "")], ..SPEC },
     ),
     ("resource.k8s.io", "deviceclasses", Traits { returns_deleted: true, ..SPEC }),
-    ("resource.k8s.io", "resourceclaims", RETURNED),
+    ("resource.k8s.io", "resourceclaims", Traits { status_alone: true, ..RETURNED }),
+    ("resource.k8s.io", "devicetaintrules", Traits { status_alone: true, ..USUAL }),
     ("resource.k8s.io", "resourceclaimtemplates", RETURNED),
     ("storage.k8s.io", "storageclasses", RETURNED),
     ("storage.k8s.io", "volumeattributesclasses", RETURNED),
     ("storage.k8s.io", "csidrivers", Traits { unconditional_update: false, ..RETURNED }),
     ("storage.k8s.io", "csinodes", Traits { unconditional_update: false, ..RETURNED }),
-    ("storage.k8s.io", "volumeattachments", Traits { unconditional_update: false, ..RETURNED }),
+    ("storage.k8s.io", "volumeattachments", Traits { unconditional_update: false, status_alone: true, ..RETURNED }),
     ("storage.k8s.io", "csistoragecapacities", Traits { unconditional_update: false, ..USUAL }),
     ("node.k8s.io", "runtimeclasses", Traits { create_on_update: true, unconditional_update: false, ..USUAL }),
     (
@@ -187,17 +196,31 @@ static TRAITS: &[(&str, &str, Traits)] = &[
     ("rbac.authorization.k8s.io", "clusterroles", RBAC),
     ("rbac.authorization.k8s.io", "clusterrolebindings", RBAC),
     ("certificates.k8s.io", "certificatesigningrequests", Traits { fields: &[("spec.signerName", "")], ..USUAL }),
+    ("certificates.k8s.io", "clustertrustbundles", Traits { fields: &[("spec.signerName", "")], ..USUAL }),
+    (
+        "certificates.k8s.io",
+        "podcertificaterequests",
+        Traits {
+            status_alone: true,
+            fields: &[("spec.signerName", ""), ("spec.podName", ""), ("spec.nodeName", "")],
+            ..USUAL
+        },
+    ),
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", WEBHOOKS),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations", WEBHOOKS),
-    ("admissionregistration.k8s.io", "validatingadmissionpolicies", WEBHOOKS),
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies", Traits { status_alone: true, ..WEBHOOKS }),
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings", WEBHOOKS),
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies", WEBHOOKS),
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings", WEBHOOKS),
-    ("storagemigration.k8s.io", "storageversionmigrations", Traits { unconditional_update: false, ..USUAL }),
+    (
+        "storagemigration.k8s.io",
+        "storageversionmigrations",
+        Traits { unconditional_update: false, status_alone: true, ..USUAL },
+    ),
     (
         "apiextensions.k8s.io",
         "customresourcedefinitions",
-        Traits { returns_deleted: true, unconditional_update: false, ..SPEC },
+        Traits { returns_deleted: true, unconditional_update: false, status_alone: true, ..SPEC },
     ),
     ("apiregistration.k8s.io", "apiservices", Traits { unconditional_update: false, ..USUAL }),
 ];

@@ -12,12 +12,13 @@ use std::sync::Arc;
 use serde_json::Value;
 use steersman_base::{ObjectKey, StringMap};
 
+use super::fit::{check_version, fit_kind, fit_name, wrong_uid};
 use super::life::{self, meta_text, metadata};
 use super::query::strings;
 use super::traits::Generation;
 use super::{Answer, Call, Content, Registry, Row, convert};
 use crate::decode::{self, ContentType, Decoded};
-use crate::field::{FieldError, Path};
+use crate::field::FieldError;
 use crate::patch::{self, PatchType};
 use crate::schema::{self, FieldValidation};
 use crate::status::{GroupResource, Status};
@@ -75,6 +76,7 @@ impl Registry {
 
     /// Makes an object that has been decoded.
     pub(crate) fn create_value(&self, call: &Call, object: Value) -> Result<Content, Status> {
+        admission::namespace_for_create(self, call, &object)?;
         let prefix = meta_text(&object, "generateName").to_owned();
         let is_generated = meta_text(&object, "name").is_empty() && !prefix.is_empty();
         for _ in 1..GENERATED_NAMES_MAX {
@@ -92,7 +94,6 @@ impl Registry {
 
     fn create_once(&self, call: &Call, mut object: Value) -> Result<Content, Status> {
         let row = &*call.row;
-        admission::namespace_for_create(self, call, &object)?;
         if !meta_text(&object, "resourceVersion").is_empty() {
             return Err(Status::plain("resourceVersion should not be set on objects to be created"));
         }
@@ -150,7 +151,8 @@ impl Registry {
             let decoded = Decoded { value: patched.clone(), duplicates: patch::findings(kind, body) };
             let checked = checked(row, decoded, call.field_validation);
             let blamed = |problem: &str| patch::refused_result(kind, &patched, body, problem);
-            let (mut object, warnings) = checked.map_err(|misfit| misfit.of_patch(blamed))?;
+            let (mut object, mut warnings) = checked.map_err(|misfit| misfit.of_patch(blamed))?;
+            warnings.extend(life::fold_owners(&mut object, true));
             fit_name(call, &object)?;
             self.fit_namespace(call, &mut object)?;
             Ok((object, warnings))
@@ -229,6 +231,7 @@ impl Registry {
             return Err(wrong_uid(call, meta_text(&object, "uid"), ""));
         }
         metadata(&mut object).remove("resourceVersion");
+        admission::namespace_for_create(self, call, &object)?;
         let content = self.create_once(call, object)?;
         Ok(Updated { content, is_new: true, warnings })
     }
@@ -285,7 +288,9 @@ impl Registry {
     ) -> Result<(Value, Vec<String>), Status> {
         let kind = &*row.resource.kind;
         let decoded = decode::object(body, content_type).map_err(|error| Status::bad_request(error.message(kind)))?;
-        checked(row, decoded, validation).map_err(|misfit| misfit.of_body(row))
+        let (mut object, mut warnings) = checked(row, decoded, validation).map_err(|misfit| misfit.of_body(row))?;
+        warnings.extend(life::fold_owners(&mut object, false));
+        Ok((object, warnings))
     }
 
     /// The object must be meant for the namespace of the request.
@@ -319,29 +324,6 @@ fn checked(row: &Row, decoded: Decoded, validation: FieldValidation) -> Result<(
     kinds::default(group, kind, &mut object);
     life::tidy(&mut object);
     Ok((object, warnings))
-}
-
-/// If the client names the version it saw, it must be the stored one.
-fn check_version(call: &Call, object: &mut Value, stored: &Object) -> Result<(), Status> {
-    let row = &*call.row;
-    let named = meta_text(object, "resourceVersion").to_owned();
-    let version = stored.revision.to_string();
-    if named.is_empty() || named == "0" {
-        if !row.traits.unconditional_update {
-            let path = Path::new("metadata").child("resourceVersion");
-            let error = FieldError::invalid(&path, 0, "must be specified for an update");
-            return Err(Status::invalid(row.target(), &call.name, &[error]));
-        }
-        metadata(object).insert("resourceVersion".into(), version.into());
-        return Ok(());
-    }
-    if named.parse::<u64>().is_err() {
-        return Err(Status::plain(format!("strconv.ParseUint: parsing {named:?}: invalid syntax")));
-    }
-    if named != version {
-        return Err(Status::modified(row.target(), &call.name));
-    }
-    Ok(())
 }
 
 /// Whether a change is a new generation. What is stored is complete, so what is new must be too to be compared with it.
@@ -382,78 +364,6 @@ pub(crate) fn content(row: &Row, stored: Arc<Object>) -> Content {
         Ok(value) => Content::Value(convert::to_version(row, value)),
         Err(error) => Content::Status(Status::internal(error)),
     }
-}
-
-fn fit_kind(row: &Row, object: &Value) -> Result<(), Status> {
-    let text = |field: &str| object[field].as_str().unwrap_or_default();
-    let (version, kind) = (text("apiVersion"), text("kind"));
-    let (want_version, want_kind) = (row.resource.api_version(), &*row.resource.kind);
-    if !object.is_object() {
-        return Ok(());
-    }
-    if row.custom.is_some() && (version.is_empty() || kind.is_empty()) {
-        let missing = if kind.is_empty() { "Kind" } else { "apiVersion" };
-        let message = format!(
-            "the object provided is unrecognized (must be of type {want_kind}): Object '{missing}' is missing in \
-             '{object}' ({object})"
-        );
-        return Err(Status::bad_request(message));
-    }
-    if !version.is_empty() && version != want_version {
-        let message =
-            format!("the API version in the data ({version}) does not match the expected API version ({want_version})");
-        return Err(Status::bad_request(message));
-    }
-    if !kind.is_empty() && kind != want_kind && row.custom.is_some() {
-        let error = FieldError::invalid(&Path::new("kind"), kind, format!("must be {want_kind}"));
-        let sent = GroupResource { group: &row.resource.group, resource: kind };
-        return Err(Status::invalid(sent, meta_text(object, "name"), &[error]));
-    }
-    if !kind.is_empty() && kind != want_kind {
-        let (group, version) = (&*row.resource.group, &*row.resource.version);
-        return Err(Status::bad_request(wrong_kind(group, version, want_kind, kind)));
-    }
-    Ok(())
-}
-
-/// Upstream's decoder reads what the body says, then fails to convert it.
-pub(crate) fn wrong_kind(group: &str, version: &str, want: &str, kind: &str) -> String {
-    let group = match group.split('.').next() {
-        Some("") | None => "core",
-        Some(group) => group,
-    };
-    format!(
-        "{kind} in version {version:?} cannot be handled as a {want}: converting ({version}.{kind}) to \
-         ({group}.{want}): unknown conversion"
-    )
-}
-
-pub(crate) fn fit_name(call: &Call, object: &Value) -> Result<(), Status> {
-    let name = meta_text(object, "name");
-    if name.is_empty() {
-        let message =
-            format!("the name of the object ({} based on URL) was undeterminable: name must be provided", call.name);
-        return Err(Status::bad_request(message));
-    }
-    if name != call.name {
-        let message = format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
-        return Err(Status::bad_request(message));
-    }
-    Ok(())
-}
-
-fn wrong_uid(call: &Call, named: &str, held: &str) -> Status {
-    let row = &call.row;
-    let key = if call.namespace.is_empty() {
-        format!("/registry/{}/{}", row.resource.plural, call.name)
-    } else {
-        format!("/registry/{}/{}/{}", row.resource.plural, call.namespace, call.name)
-    };
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-         UID in precondition: {named}, UID in object meta: {held}"
-    );
-    Status::conflict(row.target(), &call.name, &why)
 }
 
 // === impl Misfit ===

@@ -110,9 +110,6 @@ fn bytes(text: &str) -> Result<(usize, Option<String>), Fault> {
 }
 
 fn quantity(text: &str) -> Result<Quantity, Fault> {
-    if text.is_empty() {
-        return Ok(Quantity::default());
-    }
     text.parse().map_err(|_| {
         Fault::Stop(
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned(),

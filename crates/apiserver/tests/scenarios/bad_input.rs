@@ -21,7 +21,8 @@ async fn bad_requests_get_a_status_and_change_nothing() {
         ("no UTF-8", "POST", CONFIG_MAPS, json, b"{\"metadata\":{\"name\":\"\xff\"}}", 422),
         ("deep nesting", "POST", CONFIG_MAPS, json, deep.as_bytes(), 400),
         ("bad YAML", "POST", CONFIG_MAPS, "application/yaml", b"a: [", 400),
-        ("protobuf", "POST", CONFIG_MAPS, "application/vnd.kubernetes.protobuf", b"k8s\0", 415),
+        ("protobuf", "POST", CONFIG_MAPS, "application/vnd.kubernetes.protobuf", b"k8s\0", 400),
+        ("CBOR", "POST", CONFIG_MAPS, "application/cbor", b"\xa0", 415),
         (
             "other kind",
             "POST",

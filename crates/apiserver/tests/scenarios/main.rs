@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
 
+mod access;
 mod bad_input;
 mod deletion;
 mod lists;
+mod logs;
 mod support;
 mod watches;
 mod writes;

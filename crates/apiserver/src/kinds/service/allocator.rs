@@ -117,6 +117,11 @@ impl Allocator {
         self.state.lock().held.extend(things_of(service));
     }
 
+    /// The first address of the default family, which is the API server's own.
+    pub(crate) fn first_address(&self) -> String {
+        self.networks.first().and_then(|network| network.hosts().next()).map(|ip| ip.to_string()).unwrap_or_default()
+    }
+
     fn family(&self, index: usize) -> &'static str {
         match self.networks.get(index) {
             Some(IpNet::V6(_)) => "IPv6",

@@ -1,0 +1,214 @@
+//! Who may do what, by the roles and bindings that are stored.
+//!
+//! 1. `system:masters` may do everything; for all others the first binding with a fitting rule counts, those of the
+//!    cluster before those of the namespace.
+//! 2. Nothing forbids: what no rule allows is not allowed.
+//! 3. The reasons are upstream's, so that `kubectl auth can-i` and reviewers see why.
+//!
+//! Follows `plugin/pkg/auth/authorizer/rbac` and `pkg/registry/rbac/validation` of Kubernetes 1.37.
+
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Value, json};
+use steersman_base::ObjectKey;
+
+use super::User;
+use crate::registry::Registry;
+use crate::registry::life::meta_text;
+use crate::registry::list::everything;
+use crate::registry::query::strings;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+/// Who may do everything, whatever is bound.
+const MASTERS: &str = "system:masters";
+
+/// What somebody wants to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Attributes {
+    pub(crate) verb: String,
+    pub(crate) namespace: String,
+    pub(crate) group: String,
+    pub(crate) resource: String,
+    pub(crate) subresource: String,
+    pub(crate) name: String,
+    /// The path, if it is about no resource.
+    pub(crate) path: Option<String>,
+}
+
+/// Whether somebody may do something, and why.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) is_allowed: bool,
+    pub(crate) reason: String,
+}
+
+/// Whether a user may do something.
+pub(crate) fn decide(registry: &Registry, user: &User, wanted: &Attributes) -> Decision {
+    if user.groups.iter().any(|group| group == MASTERS) {
+        return Decision { is_allowed: true, reason: String::new() };
+    }
+    let mut missing = Vec::new();
+    let found = bindings(registry, &wanted.namespace).find_map(|binding| {
+        let subject = subject_of(&binding, user)?;
+        let Some(role) = role_of(registry, &binding) else {
+            let (kind, name) = reference(&binding);
+            missing.push(format!("{}.{GROUP} {name:?} not found", kind.to_lowercase()));
+            return None;
+        };
+        let fits = role["rules"].as_array().into_iter().flatten().any(|rule| wanted.is_allowed_by(rule));
+        fits.then(|| allowed_by(&binding, &subject))
+    });
+    match found {
+        Some(reason) => Decision { is_allowed: true, reason },
+        None if missing.is_empty() => Decision::default(),
+        None => Decision { is_allowed: false, reason: format!("rbac: RBAC: {}", joined(&missing)) },
+    }
+}
+
+/// The rules that hold for a user in a namespace: those about resources, and those about paths.
+pub(crate) fn rules(registry: &Registry, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
+    if user.groups.iter().any(|group| group == MASTERS) {
+        return (
+            vec![json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})],
+            vec![json!({"verbs": ["*"], "nonResourceURLs": ["*"]})],
+        );
+    }
+    let mine = bindings(registry, namespace).filter(|binding| subject_of(binding, user).is_some());
+    let roles = mine.filter_map(|binding| role_of(registry, &binding));
+    let rules = roles.flat_map(|role| role["rules"].as_array().cloned().unwrap_or_default());
+    rules.partition(|rule| strings(&rule["nonResourceURLs"]).is_empty())
+}
+
+/// The bindings of the cluster, then those of a namespace.
+fn bindings(registry: &Registry, namespace: &str) -> impl Iterator<Item = Value> {
+    let of = |plural: &str, namespace: &str| {
+        let row = registry.row(GROUP, "v1", plural);
+        row.map(|row| everything(registry, &row, namespace)).unwrap_or_default()
+    };
+    let local = if namespace.is_empty() { Vec::new() } else { of("rolebindings", namespace) };
+    of("clusterrolebindings", "").into_iter().chain(local).filter_map(|binding| binding.parse().ok())
+}
+
+fn reference(binding: &Value) -> (&str, &str) {
+    let text = |field: &str| binding["roleRef"][field].as_str().unwrap_or_default();
+    (text("kind"), text("name"))
+}
+
+fn role_of(registry: &Registry, binding: &Value) -> Option<Value> {
+    match reference(binding) {
+        ("Role", name) => registry.stored(GROUP, "v1", "roles", &ObjectKey::new(meta_text(binding, "namespace"), name)),
+        (_, name) => registry.stored(GROUP, "v1", "clusterroles", &ObjectKey::cluster(name)),
+    }
+}
+
+/// The subject of a binding that is this user, in upstream's words.
+fn subject_of(binding: &Value, user: &User) -> Option<String> {
+    let subjects = binding["subjects"].as_array().into_iter().flatten();
+    subjects.into_iter().find_map(|subject| {
+        let text = |field: &str| subject[field].as_str().unwrap_or_default();
+        let (kind, name) = (text("kind"), text("name"));
+        match kind {
+            "User" if user.name == name => Some(format!("User {name:?}")),
+            "Group" if user.groups.iter().any(|group| group == name) => Some(format!("Group {name:?}")),
+            "ServiceAccount" => {
+                let home = Some(text("namespace")).filter(|home| !home.is_empty());
+                let home = home.unwrap_or_else(|| meta_text(binding, "namespace"));
+                let is_it = user.name == format!("system:serviceaccount:{home}:{name}");
+                is_it.then(|| format!("ServiceAccount \"{name}/{home}\""))
+            }
+            _ => None,
+        }
+    })
+}
+
+fn allowed_by(binding: &Value, subject: &str) -> String {
+    let (kind, role) = reference(binding);
+    let (namespace, name) = (meta_text(binding, "namespace"), meta_text(binding, "name"));
+    let binding = match namespace {
+        "" => format!("ClusterRoleBinding {name:?}"),
+        _ => format!("RoleBinding \"{name}/{namespace}\""),
+    };
+    format!("RBAC: allowed by {binding} of {kind} {role:?} to {subject}")
+}
+
+/// Several errors as Go shows them together.
+fn joined(errors: &[String]) -> String {
+    match errors {
+        [one] => one.clone(),
+        many => format!("[{}]", many.join(", ")),
+    }
+}
+
+// === impl Attributes ===
+
+impl Attributes {
+    /// What a review asks about.
+    pub(crate) fn of_review(spec: &Value) -> Self {
+        let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+        let text = |of: &Value, field: &str| of[field].as_str().unwrap_or_default().to_owned();
+        if path.is_object() {
+            return Self { verb: text(path, "verb"), path: Some(text(path, "path")), ..Self::default() };
+        }
+        Self {
+            verb: text(resource, "verb"),
+            namespace: text(resource, "namespace"),
+            group: text(resource, "group"),
+            resource: text(resource, "resource"),
+            subresource: text(resource, "subresource"),
+            name: text(resource, "name"),
+            path: None,
+        }
+    }
+
+    fn is_allowed_by(&self, rule: &Value) -> bool {
+        let has = |field: &str, wanted: &str| {
+            strings(&rule[field]).into_iter().any(|allowed| allowed == "*" || allowed == wanted)
+        };
+        if !has("verbs", &self.verb) {
+            return false;
+        }
+        if let Some(path) = &self.path {
+            return strings(&rule["nonResourceURLs"]).into_iter().any(|allowed| {
+                allowed == path || allowed.strip_suffix('*').is_some_and(|prefix| path.starts_with(prefix))
+            });
+        }
+        let names = strings(&rule["resourceNames"]);
+        has("apiGroups", &self.group)
+            && strings(&rule["resources"]).into_iter().any(|allowed| self.is_resource(allowed))
+            && (names.is_empty() || names.contains(&self.name.as_str()))
+    }
+
+    /// Whether the resource is the one of a rule: `pods`, `pods/log`, `*/scale` or `*`.
+    fn is_resource(&self, allowed: &str) -> bool {
+        match allowed.split_once('/') {
+            _ if allowed == "*" => true,
+            None => self.subresource.is_empty() && allowed == self.resource,
+            Some((resource, part)) => {
+                part == self.subresource && !part.is_empty() && (resource == "*" || resource == self.resource)
+            }
+        }
+    }
+
+    /// The refusal, in upstream's words.
+    pub(crate) fn refusal(&self, user: &User, decision: &Decision) -> crate::status::Status {
+        let Self { verb, namespace, group, resource, subresource, .. } = self;
+        let mut why = match &self.path {
+            Some(path) => format!("User {:?} cannot {verb} path {path:?}", user.name),
+            None => {
+                let part = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
+                let place = match namespace.as_str() {
+                    "" => "at the cluster scope".to_owned(),
+                    namespace => format!("in the namespace {namespace:?}"),
+                };
+                let whole = format!("{resource}{part}");
+                format!("User {:?} cannot {verb} resource {whole:?} in API group {group:?} {place}", user.name)
+            }
+        };
+        if !decision.reason.is_empty() {
+            why = format!("{why}: {}", decision.reason);
+        }
+        let target = crate::status::GroupResource { group, resource };
+        crate::status::Status::forbidden(target, &self.name, &why)
+    }
+}

@@ -1,0 +1,181 @@
+//! What every cluster has before anybody asks: namespaces, roles, priority classes, and the server's own Service.
+//!
+//! 1. It costs next to nothing: the roles are stored as they were recorded, not made one by one.
+//! 2. What is there already, in a storage that outlives the process, stays as it is.
+//! 3. What depends on the address of the server comes when it [listens](publish).
+
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use steersman_base::ObjectKey;
+
+use crate::admission::NAMESPACES;
+use crate::auth::User;
+use crate::decode::ContentType;
+use crate::registry::life::{meta_text, metadata, new_uid};
+use crate::registry::query::Query;
+use crate::registry::write::{Part, new_state};
+use crate::registry::{Call, Registry, Row, built_in};
+use crate::schema::{self, FieldValidation};
+use crate::store::{Change, Expect};
+
+/// Roles, bindings and priority classes as kube-apiserver makes them, complete but for uid, version and time.
+const OBJECTS: &str = include_str!("../data/bootstrap.jsonl");
+/// The port that the Service leads to until the server listens somewhere.
+const PORT_UNKNOWN: u16 = 6443;
+/// The name of the server's own Service, and of its endpoints.
+const SERVICE: &str = "kubernetes";
+/// Where components that let the API server tell who asks find out whom it believes.
+const AUTHENTICATION: (&str, &str) = ("kube-system", "extension-apiserver-authentication");
+
+const TOKEN_TRACKING: &str = "kube-apiserver-legacy-service-account-token-tracking";
+
+/// Makes what every cluster has.
+pub(crate) fn seed(registry: &Registry) {
+    for name in NAMESPACES {
+        create(registry, "namespaces", "", &json!({"metadata": {"name": name}}));
+    }
+    for line in OBJECTS.lines() {
+        if let Ok(object) = serde_json::from_str::<Value>(line) {
+            let kind = object["kind"].as_str().unwrap_or_default();
+            let row = built_in().iter().find(|row| *row.resource.kind == *kind && *row.resource.version == *"v1");
+            if let Some(row) = row {
+                store(registry, row, object);
+            }
+        }
+    }
+    let service = json!({
+        "metadata": {"name": SERVICE, "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {
+            "clusterIP": registry.services.first_address(),
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": PORT_UNKNOWN}],
+        },
+    });
+    create(registry, "services", "default", &service);
+    let (namespace, name) = AUTHENTICATION;
+    create(registry, "configmaps", namespace, &json!({"metadata": {"name": name}}));
+    // The cleaner of old service account tokens wants to know since when their use is noted.
+    let today = registry.clock.now().to_string();
+    let since = today.split('T').next().unwrap_or_default();
+    let tracking = json!({"metadata": {"name": TOKEN_TRACKING}, "data": {"since": since}});
+    create(registry, "configmaps", namespace, &tracking);
+}
+
+/// Says where the server listens, and who signs the certificates of its clients.
+pub(crate) fn publish(registry: &Registry, address: SocketAddr, authority_pem: &str) {
+    let port = address.port();
+    let (namespace, name) = AUTHENTICATION;
+    change(registry, "configmaps", namespace, name, &mut |map| {
+        let data = json!({
+            "client-ca-file": authority_pem,
+            "requestheader-allowed-names": "[\"front-proxy-client\"]",
+            "requestheader-client-ca-file": authority_pem,
+            "requestheader-extra-headers-prefix": "[\"X-Remote-Extra-\"]",
+            "requestheader-group-headers": "[\"X-Remote-Group\"]",
+            "requestheader-uid-headers": "[\"X-Remote-Uid\"]",
+            "requestheader-username-headers": "[\"X-Remote-User\"]",
+        });
+        map.insert("data".to_owned(), data);
+    });
+    change(registry, "services", "default", SERVICE, &mut |service| {
+        let ports = service.get_mut("spec").and_then(|spec| spec["ports"].as_array_mut());
+        ports.into_iter().flatten().for_each(|held| held["targetPort"] = port.into());
+    });
+    let ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
+    let ip = address.ip().to_string();
+    let endpoints = json!({
+        "apiVersion": "v1",
+        "kind": "Endpoints",
+        "metadata": {
+            "name": SERVICE, "namespace": "default", "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"},
+        },
+        "subsets": [{"addresses": [{"ip": ip}], "ports": ports}],
+    });
+    let slice = json!({
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": SERVICE, "namespace": "default", "labels": {"kubernetes.io/service-name": SERVICE}, "generation": 1,
+        },
+        "addressType": if address.is_ipv4() { "IPv4" } else { "IPv6" },
+        "endpoints": [{"addresses": [ip], "conditions": {"ready": true}}],
+        "ports": ports,
+    });
+    for (group, plural, object) in [("", "endpoints", endpoints), ("discovery.k8s.io", "endpointslices", slice)] {
+        if let Some(row) = registry.row(group, "v1", plural) {
+            // A loopback address is none that validation lets through, but it is where this server is.
+            replace(registry, &row, object);
+        }
+    }
+}
+
+fn call(row: Arc<Row>, namespace: &str, name: &str) -> Call {
+    Call {
+        row,
+        namespace: namespace.to_owned(),
+        name: name.to_owned(),
+        subresource: String::new(),
+        user: User::admin(),
+        query: Query::default(),
+        dry_run: false,
+        field_validation: FieldValidation::Ignore,
+    }
+}
+
+/// Makes an object of the core group as a client would.
+fn create(registry: &Registry, plural: &str, namespace: &str, object: &Value) {
+    let Some(row) = registry.row("", "v1", plural) else { return };
+    // A storage that outlives the process has it already.
+    let _ = registry.create(&call(row, namespace, ""), object.to_string().as_bytes(), ContentType::Json);
+}
+
+/// Changes an object of the core group as a client would.
+fn change(
+    registry: &Registry,
+    plural: &str,
+    namespace: &str,
+    name: &str,
+    change: &mut dyn FnMut(&mut Map<String, Value>),
+) {
+    let Some(row) = registry.row("", "v1", plural) else { return };
+    let call = call(row, namespace, name);
+    let changed = registry.update(&call, Part::Whole, &mut |old| {
+        let mut object = old.cloned().unwrap_or_default();
+        if let Some(map) = object.as_object_mut() {
+            change(map);
+        }
+        Ok((object, Vec::new()))
+    });
+    if let Err(refused) = changed {
+        tracing::warn!(namespace, name, plural, reason = refused.message, "the server could not describe itself");
+    }
+}
+
+/// Stores a complete object, unless there is one of this name.
+fn store(registry: &Registry, row: &Row, mut object: Value) {
+    begin(registry, &mut object);
+    let key = ObjectKey::new(meta_text(&object, "namespace"), meta_text(&object, "name"));
+    let _ = registry.store.commit(&row.shelf, &key, Expect::Absent, Change::Put(new_state(row, &object)));
+}
+
+/// Stores an object in place of the one of this name.
+fn replace(registry: &Registry, row: &Row, mut object: Value) {
+    let key = ObjectKey::new(meta_text(&object, "namespace"), meta_text(&object, "name"));
+    let held = registry.store.get(&row.shelf, &key);
+    let expect = held.map_or(Expect::Absent, |held| Expect::Revision(held.revision));
+    begin(registry, &mut object);
+    schema::complete(&row.resource.group, &row.resource.version, &row.resource.kind, &mut object);
+    // Whoever was faster has listened later, or is a client who knows better.
+    let _ = registry.store.commit(&row.shelf, &key, expect, Change::Put(new_state(row, &object)));
+}
+
+fn begin(registry: &Registry, object: &mut Value) {
+    let now = registry.clock.now().to_string();
+    let meta = metadata(object);
+    meta.insert("uid".to_owned(), new_uid().into());
+    meta.insert("creationTimestamp".to_owned(), now.into());
+}
