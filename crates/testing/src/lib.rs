@@ -12,7 +12,8 @@
 //! }
 //! ```
 //!
-//! 1. **Everything is in the process**: the API server, the controllers you name, and a `kube::Client`. Nothing is
+//! 1. **Everything is in the process**: the API server, the controllers you name, simulated nodes
+//!    ([`Builder::nodes`]), and a `kube::Client`. Nothing is
 //!    downloaded, no port is opened, hundreds run beside each other.
 //! 2. **Time is yours.** Under `#[tokio::test(start_paused = true)]` the clock stands still while anything can run, and jumps
 //!    when all waits: an hour of back-off takes no time. [`TestCluster::advance`] lets it pass.
