@@ -17,6 +17,7 @@ mod controller_manager;
 mod flags;
 mod gates;
 mod log;
+mod nodes;
 mod rows;
 mod selection;
 mod signals;
@@ -55,6 +56,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     };
     let outcome = match matches.subcommand() {
         Some(("up", matches)) => up::run(matches),
+        Some(("nodes", matches)) => nodes::run(matches),
         Some(("version", _)) => {
             println!("{}", version::all());
             Ok(())
@@ -96,6 +98,7 @@ fn command() -> Command {
             "Runs the built-in controllers of Kubernetes against a cluster; takes kube-controller-manager's flags",
         ))
         .subcommand(up::command())
+        .subcommand(nodes::command())
         .subcommand(Command::new("version").about("Says what this program is"))
         .subcommand(Command::new("completion").about("Prints a script that completes command lines").arg(shell))
 }

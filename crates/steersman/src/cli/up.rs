@@ -3,20 +3,34 @@
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Options};
+use steersman_nodes::{Nodes, NodesOptions};
 use steersman_runtime::{Build, Manager, ManagerOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::gates::Gates;
 use super::selection::{self, Selection, World};
 use super::{CommandError, flag, flags, rows, signals};
+use logs::NodeLogs;
+
+mod demo;
+mod logs;
+
+/// What `up` was asked for.
+struct UpOptions {
+    port: u16,
+    kubeconfig: Option<PathBuf>,
+    nodes: usize,
+    demo: bool,
+}
 
 pub(super) fn command() -> Command {
     Command::new("up")
-        .about("Starts a cluster in this process: an API server, and controllers of your choice")
+        .about("Starts a cluster in this process: an API server, controllers and simulated nodes")
         .arg(
             flag("port", "Port of the API server on 127.0.0.1; 0 takes any that is free")
                 .value_name("N")
@@ -36,10 +50,16 @@ pub(super) fn command() -> Command {
                 .allow_hyphen_values(true),
         )
         .arg(
-            flag("nodes", "Simulated nodes; they come with a later version, so that pods stay Pending for now")
+            flag("nodes", "How many simulated nodes there are; with 0, pods stay Pending")
                 .value_name("N")
-                .value_parser(value_parser!(u32).range(0..=0))
-                .default_value("0"),
+                .value_parser(value_parser!(u16).range(0..=8192))
+                .default_value("3"),
+        )
+        .arg(
+            Arg::new("demo")
+                .long("demo")
+                .help("Apply samples, and show line by line how the controllers make them true")
+                .action(ArgAction::SetTrue),
         )
         .arg(
             Arg::new("ephemeral")
@@ -52,37 +72,63 @@ pub(super) fn command() -> Command {
 pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     let asked: Vec<String> = matches.get_many("controllers").unwrap_or_default().cloned().collect();
     let selection = select(&asked)?;
-    let port = matches.get_one::<u16>("port").copied().unwrap_or(0);
-    let kubeconfig = matches.get_one::<PathBuf>("kubeconfig-out").cloned();
-    super::block_on(async {
-        let server = ApiServer::new(Options::default());
-        let options = ListenOptions { address: SocketAddr::from(([127, 0, 0, 1], port)), ..ListenOptions::default() };
-        let listening = Listening::start(&server, options).await.map_err(|error| CommandError(error.to_string()))?;
-        let kubeconfig = kubeconfig.unwrap_or_else(|| {
-            std::env::temp_dir().join(format!("steersman-{}.kubeconfig", listening.address().port()))
-        });
-        listening
-            .write_kubeconfig(&kubeconfig)
-            .map_err(|error| CommandError(format!("cannot write the kubeconfig {}: {error}", kubeconfig.display())))?;
+    let options = UpOptions {
+        port: matches.get_one::<u16>("port").copied().unwrap_or(0),
+        kubeconfig: matches.get_one::<PathBuf>("kubeconfig-out").cloned(),
+        nodes: matches.get_one::<u16>("nodes").copied().map_or(0, usize::from),
+        demo: matches.get_flag("demo"),
+    };
+    super::block_on(up(&selection, options))
+}
 
-        let client = kube::Client::new(server, "default");
-        let manager =
-            Manager::new(client, ManagerOptions::default()).map_err(|error| CommandError(error.to_string()))?;
-        let mut names = Vec::new();
-        for descriptor in selection.run.iter().filter_map(|row| row.descriptor()) {
-            if manager.build(descriptor, None) == Build::Enabled {
-                names.push(descriptor.name);
-            }
+async fn up(selection: &Selection<'_>, options: UpOptions) -> Result<(), CommandError> {
+    let logs = NodeLogs::default();
+    let server = ApiServer::new(Options { logs: Some(Arc::new(logs.clone())), ..Options::default() });
+    let address = SocketAddr::from(([127, 0, 0, 1], options.port));
+    let listening = Listening::start(&server, ListenOptions { address, ..ListenOptions::default() }).await;
+    let listening = listening.map_err(|error| CommandError(error.to_string()))?;
+    let kubeconfig = options.kubeconfig.unwrap_or_else(|| {
+        std::env::temp_dir().join(format!("steersman-{}.kubeconfig", listening.address().port()))
+    });
+    listening
+        .write_kubeconfig(&kubeconfig)
+        .map_err(|error| CommandError(format!("cannot write the kubeconfig {}: {error}", kubeconfig.display())))?;
+
+    let client = kube::Client::new(server, "default");
+    let manager = Manager::new(client.clone(), ManagerOptions::default()).map_err(said)?;
+    let mut names = Vec::new();
+    for descriptor in selection.run.iter().filter_map(|row| row.descriptor()) {
+        if manager.build(descriptor, None) == Build::Enabled {
+            names.push(descriptor.name);
         }
-        greet(&listening.url(), &names, selection.missing.len(), &kubeconfig);
-        let stop = CancellationToken::new();
-        tokio::spawn(signals::stop_on_signal(stop.clone()));
-        let ended = manager.run(stop).await.map_err(|error| CommandError(error.to_string()));
-        drop(listening);
-        // Nobody can use it any more.
-        let _ = std::fs::remove_file(&kubeconfig);
-        ended
-    })
+    }
+    if options.nodes > 0 {
+        logs.come_from(Nodes::build(&manager.context(), NodesOptions::count(options.nodes)).map_err(said)?);
+    }
+    greet(&listening.url(), &names, selection.missing.len(), options.nodes, &kubeconfig);
+
+    let stop = CancellationToken::new();
+    tokio::spawn(signals::stop_on_signal(stop.clone()));
+    let demo = async {
+        if options.demo {
+            demo::run(client).await?;
+        }
+        std::future::pending().await
+    };
+    let ended = tokio::select! {
+        biased;
+        ended = manager.run(stop.clone()) => ended.map_err(said),
+        ended = demo => ended,
+    };
+    drop(listening);
+    // Nobody can use it any more.
+    let _ = std::fs::remove_file(&kubeconfig);
+    ended
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+fn said(error: impl ToString) -> CommandError {
+    CommandError(error.to_string())
 }
 
 /// The controllers that a list asks for, with the flags and gates as they are by default.
@@ -100,19 +146,26 @@ fn select(asked: &[String]) -> Result<Selection<'static>, CommandError> {
     selection::select(rows::table(), asked, &world)
 }
 
-fn greet(url: &str, controllers: &[&str], missing: usize, kubeconfig: &Path) {
+fn greet(url: &str, controllers: &[&str], missing: usize, nodes: usize, kubeconfig: &Path) {
     let mut controllers = if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") };
     if missing > 0 {
         controllers.push_str(&format!(" ({missing} more are not here yet)"));
     }
     let kubeconfig = kubeconfig.display();
+    let nodes = match nodes {
+        0 => "none: pods stay Pending".to_owned(),
+        1 => "node-0, simulated".to_owned(),
+        more => format!("node-0 … node-{}, simulated", more - 1),
+    };
     let text = format!(
         "API server:   {url}
 controllers:  {controllers}
+nodes:        {nodes}
 kubeconfig:   {kubeconfig}
 
   export KUBECONFIG={kubeconfig}
-  kubectl get namespaces
+  kubectl create deployment web --image=example/web --replicas=3
+  kubectl get deployments,pods -o wide
 
 Everything is kept in memory, and gone when this ends. Ctrl-C stops it.
 "

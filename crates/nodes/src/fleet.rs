@@ -1,0 +1,141 @@
+//! Which nodes are ours, how they are, and what faults they have: what the parts of this crate share.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use steersman_base::{Istr, MicroTime, ObjectKey};
+use tokio::sync::Notify;
+
+use crate::options::NodesOptions;
+
+/// Our nodes. Cheap to clone; clones are the same fleet.
+#[derive(Clone, Debug)]
+pub(crate) struct Fleet(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    /// Told when a node is not as it was.
+    stirred: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    machines: BTreeMap<Istr, Machine>,
+    /// Pods that a fault keeps from being ready.
+    unready: BTreeSet<ObjectKey>,
+}
+
+/// One of our nodes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Machine {
+    /// Its number; its addresses follow from it.
+    pub(crate) number: usize,
+    pub(crate) health: Health,
+    pub(crate) registration: Registration,
+    /// When its lease was renewed last.
+    pub(crate) renewed: Option<MicroTime>,
+    /// When its status was written last.
+    pub(crate) told: Option<MicroTime>,
+}
+
+/// How a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Health {
+    Well,
+    /// Its kubelet does nothing and says nothing.
+    Silent,
+    /// It is to go, or has gone.
+    Removed,
+}
+
+/// Whether the cluster knows a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Registration {
+    /// It was not seen yet.
+    Missing,
+    /// The cache showed it. If it goes then, somebody removed it.
+    Seen,
+}
+
+// === impl Fleet ===
+
+impl Fleet {
+    pub(crate) fn new(options: &NodesOptions) -> Self {
+        let numbers = options.first..options.first + options.count;
+        let machines = numbers.map(|number| (Istr::interned(&options.name(number)), Machine::new(number))).collect();
+        let state = Mutex::new(State { machines, unready: BTreeSet::new() });
+        Self(Arc::new(Shared { state, stirred: Notify::new() }))
+    }
+
+    pub(crate) fn names(&self) -> Vec<Istr> {
+        self.0.state.lock().machines.keys().cloned().collect()
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Machine> {
+        self.0.state.lock().machines.get(name).cloned()
+    }
+
+    /// The node, if its kubelet works.
+    pub(crate) fn working(&self, name: &str) -> Option<Machine> {
+        self.get(name).filter(|machine| machine.health == Health::Well)
+    }
+
+    /// The nodes whose kubelets work and that the cluster knows.
+    pub(crate) fn beating(&self) -> Vec<(Istr, Machine)> {
+        let state = self.0.state.lock();
+        let beats = |machine: &Machine| machine.health == Health::Well && machine.registration == Registration::Seen;
+        let beating = state.machines.iter().filter(|(_, machine)| beats(machine));
+        beating.map(|(name, machine)| (name.clone(), machine.clone())).collect()
+    }
+
+    /// Changes a node. Answers whether there is one.
+    pub(crate) fn change(&self, name: &str, change: impl FnOnce(&mut Machine)) -> bool {
+        let is_same = {
+            let mut state = self.0.state.lock();
+            let Some(machine) = state.machines.get_mut(name) else { return false };
+            let before = machine.clone();
+            change(machine);
+            *machine == before
+        };
+        if !is_same {
+            self.0.stirred.notify_one();
+        }
+        true
+    }
+
+    /// Notes something of a node that concerns nobody else.
+    pub(crate) fn note(&self, name: &str, note: impl FnOnce(&mut Machine)) {
+        if let Some(machine) = self.0.state.lock().machines.get_mut(name) {
+            note(machine);
+        }
+    }
+
+    /// Waits until a node is not as it was.
+    pub(crate) async fn stirred(&self) {
+        self.0.stirred.notified().await;
+    }
+
+    pub(crate) fn is_unready(&self, pod: &ObjectKey) -> bool {
+        let state = self.0.state.lock();
+        !state.unready.is_empty() && state.unready.contains(pod)
+    }
+
+    pub(crate) fn set_unready(&self, pod: &ObjectKey, unready: bool) {
+        let mut state = self.0.state.lock();
+        if unready {
+            state.unready.insert(pod.clone());
+        } else {
+            state.unready.remove(pod);
+        }
+    }
+}
+
+// === impl Machine ===
+
+impl Machine {
+    fn new(number: usize) -> Self {
+        Self { number, health: Health::Well, registration: Registration::Missing, renewed: None, told: None }
+    }
+}

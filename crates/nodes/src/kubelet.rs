@@ -1,0 +1,68 @@
+//! The kubelets of all our nodes, in one controller: what is on a node lives, and ends, and says so.
+//!
+//! 1. A pod that is bound to a node of ours is accepted, gets an address of its own, and its containers start in order: init
+//!    containers one by one, sidecars in their place, then the others. It is ready when they are.
+//! 2. Containers end as their command, an annotation or the [stages](Stages) say, and are started again as the restart
+//!    policy says, with the kubelet's back-off.
+//! 3. A pod whose deletion is asked for stops within its grace period; then the object goes, this one and no other of its
+//!    name. Its last status is written only if finalizers keep the object: nobody else could read it.
+//! 4. Nothing is remembered: the next step follows from the pod's own status, so that another process can go on.
+//! 5. Statuses are patched, one write for all that happens at a time: two or three in the life of a pod.
+
+use std::sync::Arc;
+
+use steersman_base::Istr;
+use steersman_informer::SharedInformer;
+use steersman_runtime::{BuildContext, Controller};
+
+use crate::fleet::Fleet;
+use crate::options::NodesOptions;
+use crate::view::SimPodView;
+
+mod backoff;
+mod command;
+mod ids;
+mod ipam;
+mod life;
+mod logs;
+mod script;
+mod stages;
+mod status;
+mod step;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+use crate::duration::go_text as duration_text;
+pub(crate) use logs::text as log_text;
+pub use logs::{LogError, LogQuery};
+pub use stages::{Stages, StagesError};
+pub use sync::Why;
+
+pub(crate) fn build(
+    cx: &BuildContext,
+    pods: &SharedInformer<SimPodView>,
+    options: &Arc<NodesOptions>,
+    fleet: &Fleet,
+) -> Controller {
+    let by_node = pods.index(|pod: &SimPodView| {
+        let node = &pod.spec.node_name;
+        (!node.is_empty()).then(|| node.clone())
+    });
+    let is_ours = fleet.clone();
+    let builder = cx.controller_on("simulated-kubelets", pods).queue_name("kubelets").workers(options.workers);
+    let builder = builder.when(move |event| {
+        let node: &Istr = &event.object().spec.node_name;
+        !node.is_empty() && is_ours.get(node).is_some()
+    });
+    let nodes = cx.informers.informer::<steersman_model::core::NodeView>().lister();
+    builder.reconcile_with(sync::Kubelets {
+        pods: pods.lister(),
+        nodes,
+        by_node,
+        fleet: fleet.clone(),
+        options: Arc::clone(options),
+        addresses: parking_lot::Mutex::default(),
+        events: cx.events.for_component("kubelet"),
+    })
+}

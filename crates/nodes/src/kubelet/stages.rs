@@ -1,0 +1,258 @@
+//! The life of a pod as a table: what comes next from each state, and when.
+//!
+//! The table is YAML. A stage says in which state it applies (`on`), to which pods (`when`), after what time (`delay`), and
+//! what then happens (`then`). For each state the first stage that matches counts; where none does, nothing happens any more.
+//! The built-in table is `stages.yaml`.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use steersman_base::{Meta, Selector};
+
+use super::ids::stable_hash;
+use super::life::Role;
+use super::script;
+use crate::duration;
+
+/// What comes next from each state of a pod, and when.
+#[derive(Clone, Debug)]
+pub struct Stages(Vec<Stage>);
+
+/// Why a table of stages cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StagesError {
+    /// It is not YAML, or not of the right shape.
+    #[error("the stages cannot be read: {0}")]
+    Yaml(String),
+    /// A stage says something that makes no sense.
+    #[error("stage {stage:?}: {problem}")]
+    Stage {
+        /// Its name.
+        stage: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(super) struct Stage {
+    name: String,
+    on: On,
+    when: Matcher,
+    delay: Delay,
+    pub(super) then: Then,
+    code: Option<i32>,
+    code_from: Option<String>,
+}
+
+/// A state of a pod, or of a container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum On {
+    /// The pod is bound, and the kubelet has not accepted it yet.
+    Bound,
+    /// It is the container's turn to start for the first time.
+    Waiting,
+    /// The container runs.
+    Running,
+    /// The container runs and is not ready.
+    Unready,
+    /// The container has ended, and is to be started again.
+    Ended,
+    /// The pod's deletion was asked for, and something runs.
+    Terminating,
+    /// The pod's deletion was asked for, and nothing runs.
+    Stopped,
+}
+
+/// What happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Then {
+    Accept,
+    Start,
+    /// It ends.
+    Exit,
+    /// It does what its command says.
+    Obey,
+    Ready,
+    Restart,
+    Stop,
+    Remove,
+    /// Nothing: for ever.
+    Stay,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Table {
+    stages: Vec<Row>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Row {
+    name: String,
+    on: On,
+    #[serde(default)]
+    when: When,
+    #[serde(default)]
+    delay: DelayRow,
+    then: Then,
+    code: Option<i32>,
+    code_from: Option<String>,
+}
+
+/// Which pods and containers a stage is for; all that is said must hold.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct When {
+    namespace: Option<String>,
+    /// A label selector, as `kubectl -l` takes it.
+    labels: Option<String>,
+    /// An annotation that is there; without prefix, one of ours.
+    annotation: Option<String>,
+    container: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct DelayRow {
+    duration: Option<String>,
+    /// Up to so much more, by the pod's uid: the same whenever it is asked.
+    jitter: Option<String>,
+    /// An annotation that says it instead.
+    from: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Matcher {
+    namespace: Option<String>,
+    labels: Selector,
+    annotation: Option<String>,
+    container: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Delay {
+    duration: Duration,
+    jitter: Duration,
+    from: Option<String>,
+}
+
+/// What stages are asked about: a pod, or one of its containers.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) pod: &'a Meta,
+    pub(super) container: Option<(&'a str, Role)>,
+}
+
+// === impl Stages ===
+
+impl Stages {
+    /// The built-in table, as text: what to begin one's own with.
+    pub const BUILT_IN: &'static str = include_str!("stages.yaml");
+
+    /// Reads a table.
+    ///
+    /// # Errors
+    /// It is not YAML, or a stage makes no sense; the error says which.
+    pub fn parse(yaml: &str) -> Result<Self, StagesError> {
+        let table: Table = serde_saphyr::from_str(yaml).map_err(|error| StagesError::Yaml(error.to_string()))?;
+        table.stages.into_iter().map(Stage::try_from).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// What comes next from this state.
+    pub(super) fn next(&self, on: On, subject: Subject<'_>) -> Option<&Stage> {
+        self.0.iter().find(|stage| stage.on == on && stage.when.matches(subject))
+    }
+}
+
+impl Default for Stages {
+    /// The built-in table.
+    fn default() -> Self {
+        // It is read by a test, too. An empty one would leave pods pending for ever, where everybody sees it.
+        Self::parse(Self::BUILT_IN).unwrap_or(Self(Vec::new()))
+    }
+}
+
+// === impl Stage ===
+
+impl Stage {
+    /// How long it takes.
+    pub(super) fn delay(&self, subject: Subject<'_>) -> Duration {
+        let scripted = self.delay.from.as_deref().and_then(|from| script::time(subject.pod, from, subject.container));
+        scripted.unwrap_or_else(|| self.delay.duration + self.jitter(subject))
+    }
+
+    /// The code with which something ends; `None` if nothing is said.
+    pub(super) fn code(&self, subject: Subject<'_>) -> Option<i32> {
+        let scripted = self.code_from.as_deref().and_then(|from| script::code(subject.pod, from, subject.container));
+        scripted.or(self.code)
+    }
+
+    fn jitter(&self, subject: Subject<'_>) -> Duration {
+        let most = u64::try_from(self.delay.jitter.as_millis()).unwrap_or(u64::MAX);
+        if most == 0 {
+            return Duration::ZERO;
+        }
+        let container = subject.container.map_or("", |(name, _)| name);
+        Duration::from_millis(stable_hash(&[&subject.pod.uid.to_string(), container, &self.name], 0) % (most + 1))
+    }
+}
+
+impl TryFrom<Row> for Stage {
+    type Error = StagesError;
+    fn try_from(row: Row) -> Result<Self, StagesError> {
+        let wrong = |problem: String| StagesError::Stage { stage: row.name.clone(), problem };
+        let time = |what: &str, text: &Option<String>| match text {
+            None => Ok(Duration::ZERO),
+            Some(text) => duration::parse(text)
+                .ok_or_else(|| wrong(format!("{what} {text:?} is no duration; write one as 500ms, 2s or 1m30s"))),
+        };
+        if !belongs(row.on, row.then) {
+            return Err(wrong(format!("on {:?} nothing can {:?}", row.on, row.then)));
+        }
+        if row.code.is_some_and(|code| !(0..=255).contains(&code)) {
+            return Err(wrong("an exit code is from 0 to 255".to_owned()));
+        }
+        let labels = row.when.labels.as_deref().unwrap_or_default();
+        let labels = labels.parse::<Selector>().map_err(|error| wrong(format!("labels {labels:?}: {error}")))?;
+        let delay = Delay {
+            duration: time("duration", &row.delay.duration)?,
+            jitter: time("jitter", &row.delay.jitter)?,
+            from: row.delay.from.clone(),
+        };
+        let When { namespace, annotation, container, .. } = row.when;
+        let when = Matcher { namespace, labels, annotation, container };
+        Ok(Self { name: row.name, on: row.on, when, delay, then: row.then, code: row.code, code_from: row.code_from })
+    }
+}
+
+/// What can happen in which state.
+fn belongs(on: On, then: Then) -> bool {
+    matches!(
+        (on, then),
+        (_, Then::Stay)
+            | (On::Bound, Then::Accept)
+            | (On::Waiting, Then::Start)
+            | (On::Running, Then::Exit | Then::Obey)
+            | (On::Unready, Then::Ready)
+            | (On::Ended, Then::Restart)
+            | (On::Terminating, Then::Stop)
+            | (On::Stopped, Then::Remove)
+    )
+}
+
+// === impl Matcher ===
+
+impl Matcher {
+    fn matches(&self, subject: Subject<'_>) -> bool {
+        let Subject { pod, container } = subject;
+        self.namespace.as_ref().is_none_or(|namespace| pod.namespace == namespace.as_str())
+            && self.labels.matches(&pod.labels)
+            && self.annotation.as_ref().is_none_or(|what| script::text(pod, what, container).is_some())
+            && self.container.as_ref().is_none_or(|wanted| container.is_some_and(|(name, _)| name == wanted))
+    }
+}

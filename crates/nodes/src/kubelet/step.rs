@@ -1,0 +1,270 @@
+//! What happens to a pod until now, and when to look again: the stages, applied.
+//!
+//! 1. All that is due happens in one step, so that a pod whose stages take no time is ready with one write.
+//! 2. A step depends on the pod, the stages and the time, and on nothing that was remembered: a kubelet that starts anew
+//!    goes on where the last one stopped.
+//! 3. What is over stays over.
+
+use std::time::Duration;
+
+use steersman_base::{Istr, MicroTime, Time};
+
+use super::command::Program;
+use super::life::{ContainerLife, CutShort, KILLED, Life, Role, State, due};
+use super::stages::{On, Stages, Subject, Then};
+use super::{backoff, duration_text};
+use crate::view::{Container, SimPodView};
+
+/// What has become of a pod.
+#[derive(Debug)]
+pub(super) struct Step<'a> {
+    pub(super) life: Life<'a>,
+    /// When the next thing happens by itself.
+    pub(super) wake: Option<Duration>,
+    /// Whether nothing of it is left, so that the object can go.
+    pub(super) remove: bool,
+    /// Containers that have begun to wait for their next start.
+    pub(super) backed_off: Vec<Istr>,
+}
+
+/// Something that happens by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Event {
+    Accept,
+    Expire,
+    Start(usize),
+    End(usize, i32),
+    Ready(usize),
+    Stop(Option<i32>),
+    Remove,
+}
+
+/// What a step is about.
+struct Stepping<'a, 's> {
+    life: Life<'a>,
+    stages: &'s Stages,
+    /// Whether a fault keeps the pod from being ready.
+    unready: bool,
+    now: MicroTime,
+    backed_off: Vec<Istr>,
+}
+
+/// Stages without delays could make a pod go in circles; after so many events the step ends, and the next one follows.
+const EVENTS_MAX: usize = 1_000;
+/// When the next one follows.
+const AFTER_EVENTS_MAX: Duration = Duration::from_secs(1);
+
+/// What happens to the pod until `now`.
+pub(super) fn step<'a>(pod: &'a SimPodView, stages: &Stages, unready: bool, now: MicroTime) -> Step<'a> {
+    let mut stepping = Stepping { life: Life::read(pod), stages, unready, now, backed_off: Vec::new() };
+    let (mut wake, mut remove) = (Some(AFTER_EVENTS_MAX), false);
+    for _ in 0..EVENTS_MAX {
+        stepping.settle();
+        match stepping.next() {
+            Some((due, event)) if due <= now => {
+                stepping.happen(event);
+                if event == Event::Remove {
+                    (wake, remove) = (None, true);
+                    break;
+                }
+            }
+            next => {
+                wake = next.map(|(due, _)| due.since(now));
+                break;
+            }
+        }
+    }
+    Step { life: stepping.life, wake, remove, backed_off: stepping.backed_off }
+}
+
+/// What a container's command does.
+pub(crate) fn program(container: &Container) -> Program {
+    // Without a command the image says what runs, and nobody here knows it.
+    if container.command.is_empty() {
+        return Program::default();
+    }
+    Program::of(container.command.iter().chain(&container.args).map(Istr::as_str))
+}
+
+// === impl Stepping ===
+
+impl<'a> Stepping<'a, '_> {
+    fn now(&self) -> Time {
+        self.now.to_seconds()
+    }
+
+    fn is_terminating(&self) -> bool {
+        self.life.pod.metadata.is_terminating()
+    }
+
+    fn subject<'b>(&'b self, container: Option<&'b ContainerLife<'a>>) -> Subject<'b> {
+        let container = container.map(|container| (container.spec.name.as_str(), container.role));
+        Subject { pod: &self.life.pod.metadata, container }
+    }
+
+    /// What follows at once from what happened.
+    fn settle(&mut self) {
+        let now = self.now();
+        if self.life.is_through() {
+            // Sidecars are there for the others.
+            self.life.end_all(|_| 0, now);
+            return;
+        }
+        if self.unready {
+            for container in &mut self.life.containers {
+                container.ready &= !matches!(container.state, State::Running { .. });
+            }
+        }
+        if self.is_terminating() {
+            return;
+        }
+        for index in 0..self.life.containers.len() {
+            self.hold_back(index);
+        }
+    }
+
+    /// Lets a container that ended wait until it may be started again.
+    fn hold_back(&mut self, index: usize) {
+        let container = &self.life.containers[index];
+        let State::Ended(ending) = &container.state else { return };
+        if !self.life.restarts_after(container, ending.code) {
+            return;
+        }
+        let wait = backoff::wait(container.restarts, ending.ran());
+        if MicroTime::from(ending.finished) + wait <= self.now {
+            return;
+        }
+        let pod = &self.life.pod.metadata;
+        let (name, wait) = (container.spec.name.clone(), duration_text(wait));
+        let whom = format!("{}_{}({})", pod.name, pod.namespace, pod.uid);
+        let message = format!("back-off {wait} restarting failed container={name} pod={whom}");
+        self.life.containers[index].back_off(&message);
+        self.backed_off.push(name);
+    }
+
+    /// What happens next by itself, and when.
+    fn next(&self) -> Option<(MicroTime, Event)> {
+        if self.life.accepted.is_none() && !self.is_terminating() {
+            return if self.life.over.is_some() { None } else { self.next_accept() };
+        }
+        let containers = (0..self.life.containers.len()).filter_map(|index| self.next_of(index));
+        let pod = if self.is_terminating() { self.next_end() } else { self.next_expiry() };
+        // Of what is due at the same time, what concerns the pod comes first.
+        pod.into_iter().chain(containers).min_by_key(|(due, _)| *due)
+    }
+
+    fn next_accept(&self) -> Option<(MicroTime, Event)> {
+        let pod = self.life.pod;
+        let subject = self.subject(None);
+        let stage = self.stages.next(On::Bound, subject).filter(|stage| stage.then == Then::Accept)?;
+        let bound = pod.status.condition("PodScheduled").and_then(|condition| condition.last_transition_time);
+        let since = bound.or(pod.metadata.creation_timestamp).unwrap_or(self.now());
+        Some((due(since, stage.delay(subject), self.now), Event::Accept))
+    }
+
+    fn next_expiry(&self) -> Option<(MicroTime, Event)> {
+        let deadline = self.life.pod.spec.active_deadline_seconds.filter(|_| !self.life.is_through())?;
+        let deadline = Duration::from_secs(u64::try_from(deadline).unwrap_or(0));
+        Some((MicroTime::from(self.life.accepted?) + deadline, Event::Expire))
+    }
+
+    /// Of a pod whose deletion was asked for.
+    fn next_end(&self) -> Option<(MicroTime, Event)> {
+        let meta = &self.life.pod.metadata;
+        let subject = self.subject(None);
+        if !self.life.is_anything_running() {
+            // Who was told that no time is left has nothing more to say: finalizers hold the object.
+            let is_told = meta.deletion_grace_period_seconds() == Some(0);
+            self.stages.next(On::Stopped, subject).filter(|stage| stage.then == Then::Remove && !is_told)?;
+            return Some((self.now, Event::Remove));
+        }
+        let stage = self.stages.next(On::Terminating, subject).filter(|stage| stage.then == Then::Stop)?;
+        let last = meta.deletion_timestamp()?;
+        let asked = last.plus_seconds(-meta.deletion_grace_period_seconds().unwrap_or(0));
+        let due = due(asked, stage.delay(subject), self.now).min(last.into());
+        Some((due, Event::Stop(stage.code(subject))))
+    }
+
+    fn next_of(&self, index: usize) -> Option<(MicroTime, Event)> {
+        let container = &self.life.containers[index];
+        let may_begin = !self.is_terminating() && !self.life.is_through();
+        let subject = self.subject(Some(container));
+        let (last_end, on) = match &container.state {
+            State::Running { since } => {
+                let end = self.end_of(container, *since, subject).map(|(due, code)| (due, Event::End(index, code)));
+                let ready = self.ready_at(container, *since, subject).map(|due| (due, Event::Ready(index)));
+                return end.into_iter().chain(ready.filter(|_| may_begin)).min_by_key(|(due, _)| *due);
+            }
+            _ if !may_begin || !self.life.may_start(index) => return None,
+            State::Ended(end) if !self.life.restarts_after(container, end.code) => return None,
+            State::Ended(end) => (Some(end), On::Ended),
+            State::Waiting { .. } => match &container.last {
+                Some(end) => (Some(end), On::Ended),
+                None => (None, On::Waiting),
+            },
+        };
+        let stage = self.stages.next(on, subject).filter(|stage| stage.then != Then::Stay)?;
+        let delay = stage.delay(subject);
+        let due = match last_end {
+            Some(end) => {
+                let may = MicroTime::from(end.finished) + backoff::wait(container.restarts, end.ran());
+                may.max(due(end.finished, delay, self.now))
+            }
+            None => due(self.life.turn_came(index)?, delay, self.now),
+        };
+        Some((due, Event::Start(index)))
+    }
+
+    /// When a running container ends by itself, and how.
+    fn end_of(&self, container: &ContainerLife<'_>, since: Time, subject: Subject<'_>) -> Option<(MicroTime, i32)> {
+        let stage = self.stages.next(On::Running, subject)?;
+        match stage.then {
+            Then::Exit => Some((due(since, stage.delay(subject), self.now), stage.code(subject).unwrap_or(0))),
+            Then::Obey => {
+                let (after, code) = program(container.spec).end?;
+                Some((due(since, after, self.now), code))
+            }
+            _ => None,
+        }
+    }
+
+    fn ready_at(&self, container: &ContainerLife<'_>, since: Time, subject: Subject<'_>) -> Option<MicroTime> {
+        if container.ready || container.role == Role::Init || self.unready {
+            return None;
+        }
+        let stage = self.stages.next(On::Unready, subject).filter(|stage| stage.then == Then::Ready)?;
+        let probe = container.spec.readiness_probe.as_ref().map_or(0, |probe| probe.initial_delay_seconds);
+        let probe = Duration::from_secs(u64::try_from(probe).unwrap_or(0));
+        Some(due(since, stage.delay(subject) + probe, self.now))
+    }
+
+    fn happen(&mut self, event: Event) {
+        let now = self.now();
+        match event {
+            Event::Accept => self.life.accepted = Some(now),
+            Event::Start(index) => self.life.containers[index].start(now),
+            Event::End(index, code) => self.life.containers[index].end(code, now),
+            Event::Ready(index) => self.life.containers[index].ready = true,
+            Event::Stop(code) => {
+                // A server ends well when it is told to; who sleeps does not hear it, and is killed.
+                let usual = |container: &ContainerLife<'_>| match program(container.spec).end {
+                    Some(_) => KILLED,
+                    None => 0,
+                };
+                self.life.end_all(|container| code.unwrap_or_else(|| usual(container)), now);
+            }
+            Event::Expire => {
+                self.life.end_all(|_| KILLED, now);
+                self.life.cut_short = Some(CutShort {
+                    reason: Istr::interned("DeadlineExceeded"),
+                    message: Istr::interned("Pod was active on the node longer than the specified deadline"),
+                });
+            }
+            Event::Remove => {
+                // Whoever keeps the object sees how it ended, also if it never began.
+                self.life.accepted.get_or_insert(now);
+                self.life.give_up_unstarted(now);
+            }
+        }
+    }
+}

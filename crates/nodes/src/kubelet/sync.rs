@@ -1,0 +1,144 @@
+//! The shell: look, step, write.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipnet::Ipv4Net;
+use parking_lot::Mutex;
+use steersman_base::{Istr, ObjectKey, Resource};
+use steersman_informer::{Index, Lister};
+use steersman_model::Kind;
+use steersman_model::core::NodeView;
+use steersman_runtime::events::{About, Recorder};
+use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
+
+use super::ipam::Addresses;
+use super::status::{self, Seat};
+use super::step::{Step, step};
+use crate::fleet::{Fleet, Machine};
+use crate::node;
+use crate::options::NodesOptions;
+use crate::view::SimPodView;
+
+const PODS: &Resource = &SimPodView::RESOURCE;
+
+/// The kubelets' shell.
+pub(super) struct Kubelets {
+    pub(super) pods: Lister<SimPodView>,
+    pub(super) nodes: Lister<NodeView>,
+    pub(super) by_node: Index<Istr, SimPodView>,
+    pub(super) fleet: Fleet,
+    pub(super) options: Arc<NodesOptions>,
+    pub(super) addresses: Mutex<Addresses>,
+    pub(super) events: Recorder,
+}
+
+reasons! {
+    /// Why kubelets write.
+    pub enum Why {
+        /// Something happened to a pod.
+        Status { phase: &'static str } => "it is {phase}, and something in it has changed",
+        /// Nothing of the pod is left.
+        Ended => "its deletion was asked for, and nothing of it runs any more",
+    }
+}
+
+/// When a pod is looked at again for which its node has no address left.
+const NO_ADDRESS_AGAIN: Duration = Duration::from_secs(10);
+
+// === impl Kubelets ===
+
+impl Reconciler for Kubelets {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(pod) = self.pods.get(key) else {
+            self.addresses.lock().release(key);
+            self.fleet.set_unready(key, false);
+            return Ok(Action::Done);
+        };
+        // A silent node does nothing; what it missed, it does when it is well again.
+        let Some(machine) = self.fleet.working(&pod.spec.node_name) else { return Ok(Action::Done) };
+        let now = cx.clock.now_micros();
+        let step = step(&pod, &self.options.stages, self.fleet.is_unready(key), now);
+        let Some(seat) = self.seat(&pod, &machine) else {
+            tracing::warn!(pod = %key, node = %pod.spec.node_name, "the node has no address left for the pod");
+            return Ok(Action::After(NO_ADDRESS_AGAIN));
+        };
+        if !step.remove || !pod.metadata.finalizers().is_empty() {
+            self.put_status(cx, &pod, &step, &seat).await?;
+        }
+        if step.remove {
+            remove(cx, &pod).await?;
+        }
+        Ok(step.wake.map_or(Action::Done, Action::After))
+    }
+}
+
+impl Kubelets {
+    async fn put_status(&self, cx: &Context, pod: &SimPodView, step: &Step<'_>, seat: &Seat) -> Result<(), Error> {
+        let Some(patch) = status::patch(&step.life, seat, cx.clock.now()) else { return Ok(()) };
+        let meta = &pod.metadata;
+        let why = Why::Status { phase: step.life.phase().as_str() };
+        let write = cx.writer.on_behalf_of(meta);
+        match write.patch_subresource(PODS, &meta.key(), "status", Patch::Strategic(&patch), &why).await {
+            Ok(_) => {}
+            // Gone, or not as it was: the cache will show it.
+            Err(WriteError::NotFound | WriteError::Conflict) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        for container in &step.backed_off {
+            let field_path = format!("spec.containers{{{container}}}");
+            let about = About { field_path: &field_path, ..About::new(PODS, meta) };
+            let whom = format!("{}_{}({})", meta.name, meta.namespace, meta.uid);
+            let note = format!("Back-off restarting failed container {container} in pod {whom}");
+            self.events.warning(&about, "BackOff", note);
+        }
+        Ok(())
+    }
+
+    /// Where the pod is; `None` if there is no address for it.
+    fn seat(&self, pod: &SimPodView, machine: &Machine) -> Option<Seat> {
+        let host_ip = node::host_address(machine.number).to_string();
+        let (key, meta, name) = (pod.metadata.key(), &pod.metadata, &pod.spec.node_name);
+        if pod.spec.host_network {
+            return Some(Seat { pod_ip: host_ip.clone(), host_ip });
+        }
+        if pod.is_over() {
+            // Its address is free for others; what it was stays in the status.
+            self.addresses.lock().release(&key);
+            return Some(Seat { pod_ip: pod.status.pod_ip.to_string(), host_ip });
+        }
+        let mut addresses = self.addresses.lock();
+        if !addresses.knows(name) {
+            addresses.add_range(name, self.range(name, machine));
+            for pod in self.by_node.get(name) {
+                if !pod.is_over() && !pod.spec.host_network {
+                    addresses.claim(&pod.metadata.key(), &pod.metadata.uid, name, &pod.status.pod_ip);
+                }
+            }
+        }
+        if !pod.status.pod_ip.is_empty() {
+            addresses.claim(&key, &meta.uid, name, &pod.status.pod_ip);
+        }
+        let pod_ip = addresses.address(&key, &meta.uid, name)?;
+        Some(Seat { host_ip, pod_ip })
+    }
+
+    /// The addresses of a node's pods: what the node says, or else what we would have said.
+    fn range(&self, name: &Istr, machine: &Machine) -> Ipv4Net {
+        let node = self.nodes.get(&ObjectKey::cluster(name));
+        let said = node.and_then(|node| {
+            let all = std::iter::once(&node.spec.pod_cidr).chain(&node.spec.pod_cidrs);
+            all.filter_map(|range| range.parse::<Ipv4Net>().ok()).next()
+        });
+        said.unwrap_or_else(|| node::pod_range(machine.number))
+    }
+}
+
+/// Lets the object go: this one, and none that got its name since.
+async fn remove(cx: &Context, pod: &SimPodView) -> Result<(), Error> {
+    let how = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+    match cx.writer.on_behalf_of(&pod.metadata).delete(PODS, &pod.metadata, how, &Why::Ended).await {
+        Ok(()) | Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

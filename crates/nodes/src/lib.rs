@@ -1,0 +1,52 @@
+//! Simulated nodes: a scheduler, and kubelets without containers, for any Kubernetes API server.
+//!
+//! ```no_run
+//! use steersman_nodes::{Nodes, NodesOptions};
+//! use steersman_runtime::{Manager, ManagerOptions};
+//!
+//! # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! let manager = Manager::new(client, ManagerOptions::default())?;
+//! let nodes = Nodes::build(&manager.context(), NodesOptions { count: 3, ..NodesOptions::default() })?;
+//! // … the manager runs: three nodes register, pods are scheduled, run, are ready.
+//! nodes.stop_heartbeats("node-1")?;
+//! println!("{}", nodes.logs("default", "web-0", &Default::default())?);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Everything is done through the API, by three controllers: the [nodes](node) register and renew their leases, the
+//! [scheduler] binds pods, and one controller is the [kubelet] of all nodes. There is no task and no timer per node or pod,
+//! so that a thousand nodes with a hundred thousand pods are one process.
+//!
+//! # What containers do
+//!
+//! Commands that everybody knows are obeyed: `true`, `false`, `exit N`, `sleep N`, `echo …`, and `sh -c` of these with `;`,
+//! `&&` and `||`. Everything else, and images without a command, runs until the pod is deleted.
+//!
+//! Annotations script the rest, for all main containers or, with `.<container>` behind the name, for one of any kind:
+//!
+//! | `nodes.steersman.dev/…` | |
+//! |---|---|
+//! | `accept-delay`, `start-delay`, `ready-delay` | how long until the pod is accepted, a container starts, is ready |
+//! | `run-time` | the container ends after this time, with `exit-code` or 0 |
+//! | `crash-after` | the container ends after this time, with `exit-code` or 1 |
+//! | `exit-code` | the code with which it ends; alone: at once |
+//! | `never-ready` | the container runs and is never ready |
+//! | `stop-delay`, `stop-code` | how long the pod takes to stop (its grace period at most), and with which code |
+//!
+//! Times are written `500ms`, `2s`, `1m30s`; a number alone is seconds. More than that is said with a table of
+//! [`Stages`] of one's own.
+
+mod duration;
+mod fleet;
+pub mod kubelet;
+pub mod node;
+mod nodes;
+mod options;
+pub mod scheduler;
+pub mod view;
+
+pub use kubelet::{LogError, LogQuery, Stages, StagesError};
+pub use nodes::{NoSuchNode, Nodes};
+pub use options::{COUNT_MAX, NodesError, NodesOptions};
+pub use view::SimPodView;

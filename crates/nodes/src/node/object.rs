@@ -1,0 +1,145 @@
+//! What a node says of itself.
+
+use core::net::Ipv4Addr;
+
+use ipnet::Ipv4Net;
+use serde_json::{Map, Value, json};
+use steersman_base::{Meta, Quantity, Time, condition};
+use steersman_model::core::{NodeView, Taint};
+use steersman_runtime::event::Event;
+
+use crate::options::NodesOptions;
+use crate::view::PREFIX;
+
+/// The version that kubelets of this simulation say they are.
+const VERSION: &str = "v1.37.1";
+/// Where the addresses of nodes begin: `172.16.0.10`.
+const HOSTS: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 10);
+/// Where the ranges of pods begin, and how long their prefixes are.
+const PODS: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 0);
+const PODS_PREFIX: u8 = 22;
+/// The taint that a server gives to new nodes.
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+/// What is true of a healthy node: type, status, reason, message.
+const CONDITIONS: [(&str, &str, &str, &str); 4] = [
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+];
+
+/// The address of the node with this number.
+pub(crate) fn host_address(number: usize) -> Ipv4Addr {
+    Ipv4Addr::from_bits(HOSTS.to_bits().wrapping_add(u32::try_from(number).unwrap_or(u32::MAX)))
+}
+
+/// The addresses of the pods of the node with this number.
+pub(crate) fn pod_range(number: usize) -> Ipv4Net {
+    let size = 1_u32 << (32 - u32::from(PODS_PREFIX));
+    let start = PODS.to_bits().wrapping_add(u32::try_from(number).unwrap_or(u32::MAX).wrapping_mul(size));
+    Ipv4Net::new_assert(Ipv4Addr::from_bits(start), PODS_PREFIX)
+}
+
+/// The node as it is created.
+pub(super) fn node(name: &str, number: usize, options: &NodesOptions, now: Time) -> Value {
+    let mut labels = Map::new();
+    for (key, value) in [("hostname", name), ("os", "linux"), ("arch", "amd64")] {
+        labels.insert(format!("kubernetes.io/{key}"), value.into());
+    }
+    labels.insert(format!("{PREFIX}simulated"), "true".into());
+    if !options.zones.is_empty() {
+        let zone = options.zones[number % options.zones.len()].as_str();
+        labels.insert("topology.kubernetes.io/zone".into(), zone.into());
+        labels.insert("topology.kubernetes.io/region".into(), options.region.as_str().into());
+    }
+    labels.extend(options.labels.iter().map(|(key, value)| (key.clone(), value.as_str().into())));
+    let range = pod_range(number).to_string();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": { "name": name, "labels": labels },
+        "spec": { "podCIDR": range, "podCIDRs": [range], "providerID": format!("steersman://{name}") },
+        "status": status(name, number, options, None, now),
+    })
+}
+
+/// What the node says of itself; `known` is what it said before.
+pub(super) fn status(name: &str, number: usize, options: &NodesOptions, known: Option<&NodeView>, now: Time) -> Value {
+    let conditions = CONDITIONS.iter().map(|(type_, status, reason, message)| {
+        let held = known.and_then(|node| condition::find(&node.status.conditions, type_));
+        let held = held.filter(|held| held.status.as_str() == *status);
+        json!({
+            "type": type_,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "lastHeartbeatTime": now,
+            "lastTransitionTime": held.and_then(|held| held.last_transition_time).unwrap_or(now),
+        })
+    });
+    json!({
+        "capacity": options.capacity,
+        "allocatable": options.capacity,
+        "conditions": conditions.collect::<Vec<_>>(),
+        "addresses": [
+            { "type": "InternalIP", "address": host_address(number).to_string() },
+            { "type": "Hostname", "address": name },
+        ],
+        "nodeInfo": {
+            "machineID": name,
+            "systemUUID": name,
+            "bootID": name,
+            "kernelVersion": "simulated",
+            "osImage": "Steersman simulated node",
+            "containerRuntimeVersion": "steersman://simulated",
+            "kubeletVersion": VERSION,
+            "kubeProxyVersion": "",
+            "operatingSystem": "linux",
+            "architecture": "amd64",
+        },
+    })
+}
+
+/// Whether the cluster has the wrong idea of a node that is well.
+pub(super) fn is_wrong(node: &NodeView, options: &NodesOptions) -> bool {
+    let conditions = &node.status.conditions;
+    let says = |(type_, status, ..): &(&str, &str, &str, &str)| {
+        condition::find(conditions, type_).is_some_and(|held| held.status.as_str() == *status)
+    };
+    let has = |(name, amount): (&String, &String)| {
+        node.status.allocatable.get(name).copied() == amount.parse::<Quantity>().ok()
+    };
+    !CONDITIONS.iter().all(says) || !options.capacity.iter().all(has)
+}
+
+/// Whether there is more to a change of a node than a heartbeat.
+pub(super) fn is_news(event: Event<'_, NodeView>, options: &NodesOptions) -> bool {
+    match event {
+        Event::Updated { new, .. } => is_wrong(new, options) || kept_taints(new).is_some(),
+        _ => true,
+    }
+}
+
+/// When the node said last how it is.
+pub(super) fn heard(node: &NodeView) -> Option<Time> {
+    condition::find(&node.status.conditions, "Ready")?.last_heartbeat_time
+}
+
+/// The taints that a ready node keeps; `None` if it keeps all.
+pub(super) fn kept_taints(node: &NodeView) -> Option<Vec<&Taint>> {
+    let goes = |taint: &&Taint| taint.key == NOT_READY && taint.effect == "NoSchedule";
+    let is_ready = condition::is_true(&node.status.conditions, "Ready");
+    let taints = &node.spec.taints;
+    (is_ready && taints.iter().any(|taint| goes(&taint))).then(|| taints.iter().filter(|taint| !goes(taint)).collect())
+}
+
+/// The lease of a node.
+pub(super) fn lease(node: &Meta, spec: &Value) -> Value {
+    let owner = json!({ "apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid });
+    json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": { "name": node.name, "namespace": super::sync::LEASES_IN, "ownerReferences": [owner] },
+        "spec": spec,
+    })
+}

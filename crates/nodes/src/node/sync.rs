@@ -1,0 +1,124 @@
+//! The shell: register, tell, renew.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use steersman_base::{Istr, Meta, MicroTime, ObjectKey, Resource};
+use steersman_informer::Lister;
+use steersman_model::core::NodeView;
+use steersman_model::{Kind, LeaseView};
+use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
+
+use super::object;
+use crate::fleet::{Fleet, Health, Machine, Registration};
+use crate::options::NodesOptions;
+
+mod heart;
+
+pub(super) use heart::Heart;
+
+const NODES: &Resource = &NodeView::RESOURCE;
+const LEASES: &Resource = &LeaseView::RESOURCE;
+/// Where the leases of nodes are.
+pub(super) const LEASES_IN: &str = "kube-node-lease";
+
+/// A cache shows a new node within moments; one that it does not show by then is created again.
+const SEEN_WITHIN: Duration = Duration::from_secs(10);
+
+/// What keeps the nodes in the cluster.
+pub(super) struct Registry {
+    pub(super) nodes: Lister<NodeView>,
+    pub(super) fleet: Fleet,
+    pub(super) options: Arc<NodesOptions>,
+}
+
+reasons! {
+    /// Why simulated nodes write.
+    pub enum Why {
+        /// The cluster does not know the node.
+        Register { node: Istr } => "{node} is new",
+        /// The node says how it is.
+        Status { node: Istr } => "{node} says how it is",
+        /// The node is ready, and need not be avoided any more.
+        Untaint { node: Istr } => "{node} is ready",
+        /// The node lives.
+        Renew { node: Istr } => "{node} lives",
+        /// The node was taken away.
+        Remove { node: Istr } => "{node} was taken away",
+    }
+}
+
+// === impl Registry ===
+
+impl Reconciler for Registry {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(machine) = self.fleet.get(&key.name) else { return Ok(Action::Done) };
+        let node = self.nodes.get(key);
+        match machine.health {
+            Health::Silent => return Ok(Action::Done),
+            Health::Removed => {
+                if let Some(node) = node {
+                    remove(cx, &node.metadata).await?;
+                }
+                return Ok(Action::Done);
+            }
+            Health::Well => {}
+        }
+        let Some(node) = node else { return self.register(cx, &key.name, &machine).await };
+        if machine.registration == Registration::Missing {
+            self.fleet.change(&key.name, |machine| {
+                machine.registration = Registration::Seen;
+                machine.told = object::heard(&node).map(MicroTime::from);
+            });
+        }
+        if object::is_wrong(&node, &self.options) {
+            heart::tell(&cx.writer, &node, &machine, &self.options, cx.clock.now()).await?;
+        }
+        untaint(cx, &node).await?;
+        Ok(Action::Done)
+    }
+}
+
+impl Registry {
+    async fn register(&self, cx: &Context, name: &Istr, machine: &Machine) -> Result<Action, Error> {
+        if machine.registration == Registration::Seen {
+            tracing::info!(node = %name, "somebody deleted the node; it stays away");
+            self.fleet.change(name, |machine| machine.health = Health::Removed);
+            return Ok(Action::Done);
+        }
+        let body = object::node(name, machine.number, &self.options, cx.clock.now()).to_string().into_bytes();
+        let why = Why::Register { node: name.clone() };
+        ordinary(cx.writer.unowned().create_in(None, NODES, body, &why).await.map(drop))?;
+        // The cache will show it; if it does not, somebody was quick to delete it.
+        Ok(Action::After(SEEN_WITHIN))
+    }
+}
+
+/// Lets the node be used once it is ready.
+async fn untaint(cx: &Context, node: &NodeView) -> Result<(), Error> {
+    let Some(kept) = object::kept_taints(node) else { return Ok(()) };
+    let meta = &node.metadata;
+    // Others change taints, too: none of theirs gets lost.
+    let patch = json!({ "metadata": { "resourceVersion": meta.resource_version }, "spec": { "taints": kept } });
+    let why = Why::Untaint { node: meta.name.clone() };
+    let write = cx.writer.on_behalf_of(meta);
+    ordinary(write.patch(NODES, &meta.key(), Patch::Strategic(&patch), &why).await.map(drop))
+}
+
+async fn remove(cx: &Context, node: &Meta) -> Result<(), Error> {
+    let why = Why::Remove { node: node.name.clone() };
+    let write = cx.writer.on_behalf_of(node);
+    ordinary(write.delete(NODES, node, Delete::default(), &why).await)?;
+    // Whose it is says its name; its uid nobody has read.
+    let lease = Meta { name: node.name.clone(), namespace: Istr::interned(LEASES_IN), ..Meta::default() };
+    ordinary(cx.writer.unowned().delete(LEASES, &lease, Delete::default(), &why).await)
+}
+
+/// What others did first, the next look shows.
+fn ordinary(outcome: Result<(), WriteError>) -> Result<(), Error> {
+    match outcome {
+        Ok(()) | Err(WriteError::NotFound | WriteError::Conflict | WriteError::AlreadyExists) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,103 @@
+//! Whether a pod can go to a node, and if not, why: in upstream's order and words, of which the first plug-in that refuses
+//! has the word.
+
+use std::borrow::Cow;
+
+use steersman_model::core::pod::Toleration;
+use steersman_model::core::{NodeView, Taint};
+
+use super::affinity;
+use super::ledger::{NodeState, Used};
+use super::request::Request;
+use crate::view::SimPodSpec;
+
+/// Why a pod cannot go to a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Each of them is counted in the message.
+    pub(super) reasons: Vec<Cow<'static, str>>,
+    /// Whether it would help if other pods went.
+    pub(super) is_resolvable: bool,
+}
+
+/// Whether the pod can go to the node.
+pub(super) fn fits(spec: &SimPodSpec, request: &Request, node: &NodeState, used: &Used) -> Result<(), Refusal> {
+    let view = &node.view;
+    let tolerates = |taint: &Taint| spec.tolerations.iter().any(|toleration| bears(toleration, taint));
+    if view.spec.unschedulable && !tolerates(&unschedulable()) {
+        return Err(Refusal::lasting("node(s) were unschedulable"));
+    }
+    if untolerated(view, "NoSchedule", tolerates) || untolerated(view, "NoExecute", tolerates) {
+        return Err(Refusal::lasting("node(s) had untolerated taint(s)"));
+    }
+    if !affinity::matches(spec, &view.metadata) {
+        return Err(Refusal::lasting("node(s) didn't match Pod's node affinity/selector"));
+    }
+    has_room(request, node, used)
+}
+
+/// How many taints with the effect `PreferNoSchedule` the pod does not bear.
+pub(super) fn unwelcome(spec: &SimPodSpec, node: &NodeView) -> usize {
+    let tolerates = |taint: &Taint| spec.tolerations.iter().any(|toleration| bears(toleration, taint));
+    node.spec.taints.iter().filter(|taint| taint.effect == "PreferNoSchedule" && !tolerates(taint)).count()
+}
+
+fn untolerated(node: &NodeView, effect: &str, tolerates: impl Fn(&Taint) -> bool) -> bool {
+    node.spec.taints.iter().any(|taint| taint.effect == effect && !tolerates(taint))
+}
+
+/// The taint that a cordoned node has, or is about to get.
+fn unschedulable() -> Taint {
+    Taint { key: "node.kubernetes.io/unschedulable".into(), effect: "NoSchedule".into(), ..Taint::default() }
+}
+
+/// Whether a toleration bears a taint.
+pub(super) fn bears(toleration: &Toleration, taint: &Taint) -> bool {
+    let effect = toleration.effect.is_empty() || toleration.effect == taint.effect;
+    let key = toleration.key.is_empty() || toleration.key == taint.key;
+    let number = |text: &str| text.parse::<i64>().ok();
+    let numbers = || number(&taint.value).zip(number(&toleration.value));
+    effect
+        && key
+        && match toleration.operator.as_str() {
+            "Exists" => true,
+            // Only `Exists` may do without a key.
+            "" | "Equal" => !toleration.key.is_empty() && toleration.value == taint.value,
+            "Lt" => numbers().is_some_and(|(taint, bound)| taint < bound),
+            "Gt" => numbers().is_some_and(|(taint, bound)| taint > bound),
+            _ => false,
+        }
+}
+
+fn has_room(request: &Request, node: &NodeState, used: &Used) -> Result<(), Refusal> {
+    let (asked, has) = (&request.asked, &node.allocatable);
+    let mut reasons: Vec<Cow<'static, str>> = Vec::new();
+    let mut is_resolvable = true;
+    if used.pods + 1 > node.pods {
+        reasons.push("Too many pods".into());
+    }
+    let mut check = |asked: i64, used: i64, has: i64, reason: &dyn Fn() -> Cow<'static, str>| {
+        if asked > 0 && asked > has - used {
+            reasons.push(reason());
+            // No pod that goes makes the node larger.
+            is_resolvable &= asked <= has;
+        }
+    };
+    check(asked.milli_cpu, used.asked.milli_cpu, has.milli_cpu, &|| "Insufficient cpu".into());
+    check(asked.memory, used.asked.memory, has.memory, &|| "Insufficient memory".into());
+    let storage = || "Insufficient ephemeral-storage".into();
+    check(asked.ephemeral_storage, used.asked.ephemeral_storage, has.ephemeral_storage, &storage);
+    for (name, amount) in &asked.others {
+        let of = |held: &std::collections::BTreeMap<_, i64>| held.get(name).copied().unwrap_or(0);
+        check(*amount, of(&used.asked.others), of(&has.others), &|| format!("Insufficient {name}").into());
+    }
+    if reasons.is_empty() { Ok(()) } else { Err(Refusal { reasons, is_resolvable }) }
+}
+
+// === impl Refusal ===
+
+impl Refusal {
+    fn lasting(reason: &'static str) -> Self {
+        Self { reasons: vec![reason.into()], is_resolvable: false }
+    }
+}

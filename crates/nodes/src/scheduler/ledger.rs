@@ -1,0 +1,257 @@
+//! What the scheduler knows: nodes, what is used of each, and who waits.
+//!
+//! 1. A pod counts on its node from the moment it is decided, not from when the cache shows it, so that no place is given
+//!    away twice.
+//! 2. Whatever comes from the caches replaces what was assumed.
+//! 3. Pods are decided by priority, then by age.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use steersman_base::{Istr, ObjectKey, Time, Uid};
+use steersman_model::core::NodeView;
+
+use super::filter::{Refusal, fits};
+use super::message;
+use super::request::{Amounts, Request, request};
+use super::score::score;
+use crate::view::SimPodView;
+
+/// Nodes, what is used of each, and who waits.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    /// Nodes that exist, and such that pods are bound to.
+    nodes: BTreeMap<Istr, Place>,
+    placed: HashMap<ObjectKey, Placed>,
+    /// Pods to decide about, the next one first.
+    active: BTreeSet<Turn>,
+    turns: HashMap<ObjectKey, Turn>,
+    /// Pods for which there was no node.
+    unschedulable: BTreeSet<Turn>,
+    /// Behind which node the search begins next, so that all get their share.
+    last: Istr,
+}
+
+/// A node, if it exists, and what is used of it.
+#[derive(Debug, Default)]
+struct Place {
+    node: Option<NodeState>,
+    used: Used,
+}
+
+/// A node, and what it has.
+#[derive(Debug)]
+pub(super) struct NodeState {
+    pub(super) view: Arc<NodeView>,
+    pub(super) allocatable: Amounts,
+    pub(super) pods: i64,
+}
+
+/// What the pods of a node use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Used {
+    pub(super) asked: Amounts,
+    pub(super) counted_milli_cpu: i64,
+    pub(super) counted_memory: i64,
+    pub(super) pods: i64,
+}
+
+#[derive(Debug)]
+struct Placed {
+    uid: Uid,
+    node: Istr,
+    request: Request,
+}
+
+/// Who comes first: the more important, then the older.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Turn {
+    priority: Reverse<i32>,
+    created: Option<Time>,
+    key: ObjectKey,
+}
+
+/// What was decided about a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Decision {
+    /// It goes to this node, and counts there from now on.
+    Bind(Istr),
+    /// No node fits, for this reason.
+    Wait(String),
+    /// It was decided before; the cache will show it.
+    Decided,
+}
+
+/// Of so many nodes that fit, the best is taken: upstream looks at no fewer, and at more only in large clusters.
+const COMPARED_MAX: usize = 100;
+
+// === impl Ledger ===
+
+impl Ledger {
+    /// Takes in a node. Answers whether pods that did not fit might fit now.
+    pub(super) fn put_node(&mut self, view: Arc<NodeView>) -> bool {
+        let quantities = &view.status.allocatable;
+        let pods = quantities.get("pods").map_or(0, |pods| pods.value());
+        let state = NodeState { allocatable: Amounts::of(quantities), pods, view };
+        let place = self.nodes.entry(state.view.metadata.name.clone()).or_default();
+        let old = place.node.replace(state);
+        let (Some(old), Some(new)) = (old, &place.node) else { return true };
+        old.view.spec.unschedulable != new.view.spec.unschedulable
+            || old.view.spec.taints != new.view.spec.taints
+            || old.view.metadata.labels != new.view.metadata.labels
+            || (old.allocatable != new.allocatable || old.pods != new.pods)
+    }
+
+    pub(super) fn remove_node(&mut self, name: &str) {
+        if let Some(place) = self.nodes.get_mut(name) {
+            place.node = None;
+        }
+        self.forget_if_empty(name);
+    }
+
+    /// Takes in a pod that is bound and not over: it uses something of its node.
+    pub(super) fn place(&mut self, pod: &SimPodView, node: &Istr) {
+        let key = pod.metadata.key();
+        if self.placed.get(&key).is_some_and(|held| held.uid == pod.metadata.uid && held.node == *node) {
+            return;
+        }
+        self.free(&key);
+        let request = request(&pod.spec);
+        self.nodes.entry(node.clone()).or_default().used.add(&request);
+        self.placed.insert(key, Placed { uid: pod.metadata.uid.clone(), node: node.clone(), request });
+    }
+
+    /// The pod uses nothing any more. Answers whether it did.
+    pub(super) fn free(&mut self, key: &ObjectKey) -> bool {
+        let Some(placed) = self.placed.remove(key) else { return false };
+        if let Some(place) = self.nodes.get_mut(&placed.node) {
+            place.used.subtract(&placed.request);
+        }
+        self.forget_if_empty(&placed.node);
+        true
+    }
+
+    fn forget_if_empty(&mut self, name: &str) {
+        if self.nodes.get(name).is_some_and(|place| place.node.is_none() && place.used == Used::default()) {
+            self.nodes.remove(name);
+        }
+    }
+
+    /// A pod waits to be decided about.
+    pub(super) fn await_turn(&mut self, pod: &SimPodView) {
+        let key = pod.metadata.key();
+        let priority = Reverse(pod.spec.priority.unwrap_or(0));
+        let turn = Turn { priority, created: pod.metadata.creation_timestamp, key: key.clone() };
+        if let Some(old) = self.turns.insert(key, turn.clone())
+            && old != turn
+        {
+            self.active.remove(&old);
+            self.unschedulable.remove(&old);
+        }
+        self.unschedulable.remove(&turn);
+        self.active.insert(turn);
+    }
+
+    /// A pod does not wait any more.
+    pub(super) fn leave(&mut self, key: &ObjectKey) {
+        if let Some(turn) = self.turns.remove(key) {
+            self.active.remove(&turn);
+            self.unschedulable.remove(&turn);
+        }
+    }
+
+    /// Who comes before this pod, and waits. It is not asked for again before [`await_turn`](Self::await_turn).
+    pub(super) fn take_before(&mut self, key: &ObjectKey) -> Option<ObjectKey> {
+        let first = self.active.first()?;
+        let own = self.turns.get(key)?;
+        if !self.active.contains(own) || first >= own {
+            return None;
+        }
+        self.active.pop_first().map(|turn| turn.key)
+    }
+
+    /// The pods for which there was no node, the most important first: they may try again.
+    pub(super) fn try_again(&mut self) -> Vec<ObjectKey> {
+        let turns = std::mem::take(&mut self.unschedulable);
+        let keys = turns.iter().map(|turn| turn.key.clone()).collect();
+        self.active.extend(turns);
+        keys
+    }
+
+    pub(super) fn has_unschedulable(&self) -> bool {
+        !self.unschedulable.is_empty()
+    }
+
+    /// Decides where a pod goes.
+    pub(super) fn decide(&mut self, pod: &SimPodView) -> Decision {
+        let key = pod.metadata.key();
+        if self.placed.get(&key).is_some_and(|held| held.uid == pod.metadata.uid) {
+            return Decision::Decided;
+        }
+        match self.best(pod) {
+            Ok(node) => {
+                self.place(pod, &node);
+                self.leave(&key);
+                Decision::Bind(node)
+            }
+            Err(refusals) => {
+                if let Some(turn) = self.turns.get(&key) {
+                    self.active.remove(turn);
+                    self.unschedulable.insert(turn.clone());
+                }
+                Decision::Wait(message::unschedulable(&refusals))
+            }
+        }
+    }
+
+    /// The best node for a pod, or what each node says.
+    fn best(&mut self, pod: &SimPodView) -> Result<Istr, Vec<Refusal>> {
+        let request = request(&pod.spec);
+        let mut refusals = Vec::new();
+        let (mut best, mut fitting, mut last) = (None, 0, None);
+        let (behind, before) = (Bound::Excluded(&self.last), Bound::Included(&self.last));
+        let nodes = self.nodes.range::<Istr, _>((behind, Bound::Unbounded));
+        let nodes = nodes.chain(self.nodes.range::<Istr, _>((Bound::Unbounded, before)));
+        for (name, place) in nodes {
+            let Some(node) = &place.node else { continue };
+            last = Some(name);
+            match fits(&pod.spec, &request, node, &place.used) {
+                Ok(()) => {
+                    let score = score(&pod.spec, &request, node, &place.used);
+                    // Of equals, the first one looked at.
+                    if best.as_ref().is_none_or(|(best, _)| score > *best) {
+                        best = Some((score, name));
+                    }
+                    fitting += 1;
+                    if fitting == COMPARED_MAX {
+                        break;
+                    }
+                }
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        let (best, last) = (best.map(|(_, name)| name.clone()), last.cloned());
+        self.last = last.unwrap_or_default();
+        best.ok_or(refusals)
+    }
+}
+
+// === impl Used ===
+
+impl Used {
+    fn add(&mut self, request: &Request) {
+        self.asked.add(&request.asked);
+        self.counted_milli_cpu += request.counted_milli_cpu;
+        self.counted_memory += request.counted_memory;
+        self.pods += 1;
+    }
+
+    fn subtract(&mut self, request: &Request) {
+        self.asked.subtract(&request.asked);
+        self.counted_milli_cpu -= request.counted_milli_cpu;
+        self.counted_memory -= request.counted_memory;
+        self.pods -= 1;
+    }
+}

@@ -1,0 +1,159 @@
+//! The shell: decide, bind, tell.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::json;
+use steersman_base::{ConditionStatus, Istr, ObjectKey, Resource};
+use steersman_informer::Lister;
+use steersman_model::Kind;
+use steersman_runtime::events::{About, Recorder};
+use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError, reasons};
+use steersman_workqueue::{Priority, Queue};
+
+use super::ledger::{Decision, Ledger};
+use super::map::{Part, part};
+use crate::view::SimPodView;
+
+const PODS: &Resource = &SimPodView::RESOURCE;
+
+/// The scheduler's shell.
+pub(super) struct Scheduler {
+    pub(super) pods: Lister<SimPodView>,
+    pub(super) ledger: Arc<Mutex<Ledger>>,
+    pub(super) name: Istr,
+    pub(super) events: Recorder,
+    pub(super) queue: Queue<ObjectKey>,
+}
+
+reasons! {
+    /// Why the scheduler writes.
+    pub enum Why {
+        /// A node fits.
+        Fits { node: Istr } => "{node} fits best",
+        /// No node fits.
+        NoNode { message: String } => "{message}",
+    }
+}
+
+/// An event's note is no longer than this, as the API has it.
+const NOTE_MAX: usize = 1024;
+
+// === impl Scheduler ===
+
+impl Reconciler for Scheduler {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        if *key == super::try_again() {
+            let keys = self.ledger.lock().try_again();
+            self.queue.add_all(&keys, Priority::Live);
+            return Ok(Action::Done);
+        }
+        // The queue is first come, first served. Who is more important and waits, too, is decided first.
+        while let Some(before) = self.take_before(key) {
+            if let Err(error) = self.schedule(cx, &before).await {
+                tracing::warn!(pod = %before, %error, "cannot be scheduled now; it will be tried again");
+                self.queue.add_rate_limited(before);
+            }
+        }
+        self.schedule(cx, key).await?;
+        Ok(Action::Done)
+    }
+}
+
+impl Scheduler {
+    fn take_before(&self, key: &ObjectKey) -> Option<ObjectKey> {
+        self.ledger.lock().take_before(key)
+    }
+
+    async fn schedule(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
+        let Some(pod) = self.pods.get(key) else { return Ok(()) };
+        if part(&pod, &self.name) != Part::Waiting {
+            return Ok(());
+        }
+        let decision = self.ledger.lock().decide(&pod);
+        match decision {
+            Decision::Decided => Ok(()),
+            Decision::Bind(node) => self.bind(cx, &pod, &node).await,
+            Decision::Wait(message) => self.say_why(cx, &pod, &message).await,
+        }
+    }
+
+    async fn bind(&self, cx: &Context, pod: &SimPodView, node: &Istr) -> Result<(), Error> {
+        let meta = &pod.metadata;
+        let body = json!({
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": { "name": meta.name, "namespace": meta.namespace, "uid": meta.uid },
+            "target": { "apiVersion": "v1", "kind": "Node", "name": node },
+        });
+        let (key, body, why) = (meta.key(), body.to_string().into_bytes(), Why::Fits { node: node.clone() });
+        // Nobody waits until the cache shows it: until then, the ledger knows.
+        match cx.writer.unowned().post_subresource(PODS, &key, "binding", body, &why).await {
+            Ok(_) => {
+                let note = format!("Successfully assigned {}/{} to {node}", meta.namespace, meta.name);
+                self.events.normal(&About::new(PODS, meta), "Scheduled", note);
+                Ok(())
+            }
+            Err(error) => {
+                self.take_back(&key);
+                match error {
+                    // Gone, going, or bound by somebody else: the cache will show it.
+                    WriteError::NotFound | WriteError::Conflict => Ok(()),
+                    error => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// What was assumed may not have come about. What the cache shows by now, counts.
+    fn take_back(&self, key: &ObjectKey) {
+        let mut ledger = self.ledger.lock();
+        ledger.free(key);
+        match self.pods.get(key) {
+            Some(pod) if part(&pod, &self.name) == Part::Placed => ledger.place(&pod, &pod.spec.node_name),
+            Some(pod) if part(&pod, &self.name) == Part::Waiting => ledger.await_turn(&pod),
+            _ => {}
+        }
+    }
+
+    /// Says in the pod's condition, and in an event, that there is no node; once for each reason.
+    async fn say_why(&self, cx: &Context, pod: &SimPodView, message: &str) -> Result<(), Error> {
+        let meta = &pod.metadata;
+        let held = pod.status.condition("PodScheduled").filter(|held| held.status == ConditionStatus::False);
+        if held.is_some_and(|held| held.reason == "Unschedulable" && held.message == message) {
+            return Ok(());
+        }
+        let since = held.and_then(|held| held.last_transition_time).unwrap_or(cx.clock.now());
+        let condition = json!({
+            "type": "PodScheduled",
+            "status": "False",
+            "reason": "Unschedulable",
+            "message": message,
+            "lastProbeTime": null,
+            "lastTransitionTime": since,
+            "observedGeneration": meta.generation,
+        });
+        let patch = json!({ "metadata": { "uid": meta.uid }, "status": { "conditions": [condition] } });
+        let why = Why::NoNode { message: message.to_owned() };
+        let write = cx.writer.on_behalf_of(meta);
+        match write.patch_subresource(PODS, &meta.key(), "status", Patch::Strategic(&patch), &why).await {
+            Ok(_) => self.events.warning(&About::new(PODS, meta), "FailedScheduling", cut(message)),
+            // Gone, or another one by now.
+            Err(WriteError::NotFound | WriteError::Conflict) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
+
+fn cut(message: &str) -> String {
+    const SUFFIX: &str = " ...";
+    if message.len() <= NOTE_MAX {
+        return message.to_owned();
+    }
+    let mut end = NOTE_MAX - SUFFIX.len();
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{SUFFIX}", &message[..end])
+}

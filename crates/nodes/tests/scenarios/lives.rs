@@ -1,0 +1,219 @@
+//! What happens to pods on simulated nodes, on any API server.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use steersman_testing::{Failure, TestCluster};
+
+/// A pod, given as JSON but for what all have.
+pub(crate) fn pod(name: &str, spec: &Value) -> Pod {
+    let mut object = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": name },
+        "spec": { "containers": [{ "name": "main", "image": "example/main:1" }] },
+    });
+    for (field, value) in spec.as_object().into_iter().flatten() {
+        object["spec"][field] = value.clone();
+    }
+    serde_json::from_value(object).expect("a pod")
+}
+
+/// A pod whose container runs this.
+pub(crate) fn running(name: &str, command: &[&str], restart_policy: &str) -> Pod {
+    let container = json!({ "name": "main", "image": "busybox:1", "command": command });
+    pod(name, &json!({ "containers": [container], "restartPolicy": restart_policy }))
+}
+
+pub(crate) fn phase(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or_default()
+}
+
+pub(crate) fn node_of(pod: &Pod) -> &str {
+    pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or_default()
+}
+
+pub(crate) fn address_of(pod: &Pod) -> &str {
+    pod.status.as_ref().and_then(|status| status.pod_ip.as_deref()).unwrap_or_default()
+}
+
+/// Status and message of a condition.
+pub(crate) fn condition<'a>(pod: &'a Pod, type_: &str) -> (&'a str, &'a str) {
+    let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let held = conditions.into_iter().flatten().find(|held| held.type_ == type_);
+    held.map_or(("", ""), |held| (&held.status, held.message.as_deref().unwrap_or_default()))
+}
+
+/// Waits until a pod looks as `looks` says.
+pub(crate) async fn until(
+    cluster: &TestCluster,
+    name: &str,
+    what: &str,
+    looks: impl Fn(&Pod) -> bool,
+) -> Result<Pod, Failure> {
+    cluster
+        .until(&format!("{name} is {what}"), || async {
+            let pod = cluster.api::<Pod>().get(name).await?;
+            Ok(if looks(&pod) { Ok(pod) } else { Err(format!("{:?}", pod.status)) })
+        })
+        .await
+}
+
+pub(crate) async fn until_ready(cluster: &TestCluster, name: &str) -> Result<Pod, Failure> {
+    until(cluster, name, "ready", |pod| condition(pod, "Ready").0 == "True").await
+}
+
+pub(crate) async fn until_gone(cluster: &TestCluster, name: &str) -> Result<(), Failure> {
+    cluster
+        .until(&format!("{name} is gone"), || async {
+            let found = cluster.api::<Pod>().get_opt(name).await?;
+            Ok(found.map_or(Ok(()), |pod| Err(format!("{:?} {:?}", pod.metadata, pod.status))))
+        })
+        .await
+}
+
+/// The classic story: a node, an address, readiness; and after the delete, nothing.
+pub(crate) async fn a_pod_is_scheduled_runs_is_ready_and_goes(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(pod("web", &json!({}))).await?;
+    let web = until_ready(cluster, "web").await?;
+    assert_eq!(phase(&web), "Running");
+    assert!(cluster.nodes().names().iter().any(|name| name == node_of(&web)), "{}", node_of(&web));
+    assert!(address_of(&web).starts_with("10."), "{}", address_of(&web));
+    assert_eq!(condition(&web, "PodScheduled").0, "True");
+    let status = web.status.unwrap_or_default();
+    let container = status.container_statuses.unwrap_or_default().remove(0);
+    assert!(container.ready && container.started == Some(true) && container.restart_count == 0);
+    assert!(container.state.is_some_and(|state| state.running.is_some()));
+
+    let want = format!("Successfully assigned {}/web to ", cluster.namespace());
+    cluster
+        .until("the event Scheduled", || async {
+            let events = cluster.api::<Event>().list(&ListParams::default()).await?;
+            let scheduled = |event: &Event| {
+                event.reason.as_deref() == Some("Scheduled")
+                    && event.message.as_deref().is_some_and(|message| message.starts_with(&want))
+            };
+            Ok(if events.iter().any(scheduled) { Ok(()) } else { Err(format!("{events:?}")) })
+        })
+        .await?;
+
+    cluster.delete::<Pod>("web").await?;
+    until_gone(cluster, "web").await
+}
+
+/// Pods that are through say how, and their logs what they printed.
+pub(crate) async fn a_pod_does_what_its_command_says(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(running("good", &["sh", "-c", "echo hello; sleep 1; echo bye"], "Never")).await?;
+    cluster.create(running("bad", &["sh", "-c", "echo oh; exit 3"], "Never")).await?;
+    until(cluster, "good", "through", |pod| phase(pod) == "Succeeded").await?;
+    let bad = until(cluster, "bad", "through", |pod| phase(pod) == "Failed").await?;
+    let ended = bad.status.unwrap_or_default().container_statuses.unwrap_or_default().remove(0).state;
+    let ended = ended.and_then(|state| state.terminated).map(|ended| (ended.exit_code, ended.reason));
+    assert_eq!(ended, Some((3, Some("Error".to_owned()))));
+    // The kubelets read logs off their cache, which may lag behind the server.
+    for (name, want) in [("good", "hello\nbye\n"), ("bad", "oh\n")] {
+        cluster
+            .until("the log", || async {
+                let log = cluster.nodes().logs(cluster.namespace(), name, &steersman_nodes::LogQuery::default());
+                Ok(if log.as_deref() == Ok(want) { Ok(()) } else { Err(format!("{log:?}")) })
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+/// A pod for which there is no room says so, and gets the room that another one leaves.
+pub(crate) async fn a_pod_waits_for_room(cluster: &TestCluster) -> Result<(), Failure> {
+    let large = |name: &str| {
+        let container = json!({ "name": "main", "image": "x", "resources": { "requests": { "cpu": "6" } } });
+        pod(name, &json!({ "containers": [container] }))
+    };
+    let count = cluster.nodes().names().len();
+    for number in 0..count {
+        let name = format!("large-{number}");
+        cluster.create(large(&name)).await?;
+        until_ready(cluster, &name).await?;
+    }
+    cluster.create(large("waiting")).await?;
+    let waiting = until(cluster, "waiting", "refused", |pod| condition(pod, "PodScheduled").0 == "False").await?;
+    let want = format!(
+        "0/{count} nodes are available: {count} Insufficient cpu. \
+         preemption: 0/{count} nodes are available: {count} No preemption victims found for incoming pod."
+    );
+    assert_eq!(condition(&waiting, "PodScheduled").1, want);
+    cluster.delete::<Pod>("large-0").await?;
+    until_ready(cluster, "waiting").await?;
+    Ok(())
+}
+
+/// A gate keeps a pod from being scheduled.
+pub(crate) async fn a_gated_pod_waits_for_its_gate(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(pod("gated", &json!({ "schedulingGates": [{ "name": "example.dev/wait" }] }))).await?;
+    cluster.create(pod("free", &json!({}))).await?;
+    until_ready(cluster, "free").await?;
+    let gated = cluster.api::<Pod>().get("gated").await?;
+    assert_eq!((node_of(&gated), condition(&gated, "PodScheduled").0), ("", "False"));
+    let open = Patch::Merge(json!({ "spec": { "schedulingGates": null } }));
+    cluster.api::<Pod>().patch("gated", &PatchParams::default(), &open).await?;
+    until_ready(cluster, "gated").await?;
+    Ok(())
+}
+
+/// A pod with finalizers ends, says how, and stays until they are gone.
+pub(crate) async fn a_finalizer_keeps_a_pod_that_has_ended(cluster: &TestCluster) -> Result<(), Failure> {
+    let mut kept = running("kept", &["sleep", "3600"], "Never");
+    kept.metadata.finalizers = Some(vec!["example.dev/keep".into()]);
+    cluster.create(kept).await?;
+    until_ready(cluster, "kept").await?;
+    cluster.delete::<Pod>("kept").await?;
+    until(cluster, "kept", "through", |pod| phase(pod) == "Failed").await?;
+    let release = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
+    cluster.api::<Pod>().patch("kept", &PatchParams::default(), &release).await?;
+    until_gone(cluster, "kept").await
+}
+
+/// Nodes register, are ready, and renew their leases; one that is taken away is gone.
+pub(crate) async fn nodes_register_and_can_be_taken_away(cluster: &TestCluster) -> Result<(), Failure> {
+    let nodes = Api::<Node>::all(cluster.client());
+    let leases = Api::<Lease>::namespaced(cluster.client(), "kube-node-lease");
+    for name in cluster.nodes().names() {
+        let node = cluster
+            .until("the node is ready, and not to be avoided", || async {
+                let Some(node) = nodes.get_opt(&name).await? else { return Ok(Err("no node".to_owned())) };
+                let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref()).is_none_or(Vec::is_empty);
+                Ok(if taints { Ok(node) } else { Err(format!("{:?}", node.spec)) })
+            })
+            .await?;
+        let status = node.status.unwrap_or_default();
+        let ready = status.conditions.unwrap_or_default().into_iter().find(|held| held.type_ == "Ready");
+        assert_eq!(ready.map(|held| held.status).as_deref(), Some("True"));
+        let address = status.addresses.unwrap_or_default().into_iter().find(|address| address.type_ == "InternalIP");
+        assert!(address.is_some_and(|address| address.address.starts_with("172.")));
+        cluster
+            .until("a lease", || async {
+                let lease = leases.get_opt(&name).await?.and_then(|lease| lease.spec?.holder_identity);
+                Ok(if lease.as_deref() == Some(name.as_str()) { Ok(()) } else { Err(format!("{lease:?}")) })
+            })
+            .await?;
+    }
+    let first = cluster.nodes().names()[0].clone();
+    cluster.nodes().remove(&first).map_err(Failure::from)?;
+    cluster
+        .until("the node and its lease are gone", || async {
+            let (node, lease) = (nodes.get_opt(&first).await?, leases.get_opt(&first).await?);
+            Ok(if node.is_none() && lease.is_none() { Ok(()) } else { Err(format!("{node:?} {lease:?}")) })
+        })
+        .await?;
+    cluster.nodes().resume(&first).map_err(Failure::from)?;
+    let back = cluster
+        .until("the node is back", || async { Ok(nodes.get_opt(&first).await?.ok_or_else(|| "no node".to_owned())) })
+        .await?;
+    // A node that somebody deletes stays away.
+    nodes.delete(&first, &DeleteParams::default()).await?;
+    cluster.advance(std::time::Duration::from_secs(2)).await;
+    let again = nodes.get_opt(&first).await?.map(|node| (node.metadata.uid, back.metadata.uid));
+    assert_eq!(again, None);
+    Ok(())
+}
