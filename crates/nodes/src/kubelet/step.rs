@@ -79,10 +79,8 @@ pub(super) fn step<'a>(pod: &'a SimPodView, stages: &Stages, unready: bool, now:
 
 /// What a container's command does.
 pub(crate) fn program(container: &Container) -> Program {
-    // Without a command the image says what runs, and nobody here knows it.
-    if container.command.is_empty() {
-        return Program::default();
-    }
+    // Without a command the image says what runs; the entry points of most images run their arguments, as with
+    // `kubectl run x --image=busybox -- echo hello`. Arguments that are no command we know mean that nobody knows.
     Program::of(container.command.iter().chain(&container.args).map(Istr::as_str))
 }
 

@@ -107,13 +107,18 @@ pub(crate) async fn a_pod_is_scheduled_runs_is_ready_and_goes(cluster: &TestClus
 pub(crate) async fn a_pod_does_what_its_command_says(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(running("good", &["sh", "-c", "echo hello; sleep 1; echo bye"], "Never")).await?;
     cluster.create(running("bad", &["sh", "-c", "echo oh; exit 3"], "Never")).await?;
-    until(cluster, "good", "through", |pod| phase(pod) == "Succeeded").await?;
+    // As `kubectl run` has it: the image's entry point runs the arguments.
+    let said = json!({ "name": "main", "image": "busybox:1", "args": ["echo", "said"] });
+    cluster.create(pod("args", &json!({ "containers": [said], "restartPolicy": "Never" }))).await?;
+    for name in ["good", "args"] {
+        until(cluster, name, "through", |pod| phase(pod) == "Succeeded").await?;
+    }
     let bad = until(cluster, "bad", "through", |pod| phase(pod) == "Failed").await?;
     let ended = bad.status.unwrap_or_default().container_statuses.unwrap_or_default().remove(0).state;
     let ended = ended.and_then(|state| state.terminated).map(|ended| (ended.exit_code, ended.reason));
     assert_eq!(ended, Some((3, Some("Error".to_owned()))));
     // The kubelets read logs off their cache, which may lag behind the server.
-    for (name, want) in [("good", "hello\nbye\n"), ("bad", "oh\n")] {
+    for (name, want) in [("good", "hello\nbye\n"), ("bad", "oh\n"), ("args", "said\n")] {
         cluster
             .until("the log", || async {
                 let log = cluster.nodes().logs(cluster.namespace(), name, &steersman_nodes::LogQuery::default());
