@@ -4,6 +4,7 @@
 //! people. Figures of one machine mean little on another, so what counts is the ratio within one run. `--save` writes
 //! the tables to `docs/benchmarks.md`.
 
+mod controllers;
 mod report;
 mod rig;
 mod table;
@@ -16,7 +17,7 @@ use crate::failure::{Failure, Result};
 use crate::{k8s, process};
 use table::{Row, Table};
 
-const USAGE: &str = "usage: cargo xtask bench workqueue|informer|apiserver|all [--save]";
+const USAGE: &str = "usage: cargo xtask bench workqueue|informer|apiserver|runtime|controllers|all [--quick] [--save]";
 
 /// A benchmark of the workspace.
 struct Suite {
@@ -35,9 +36,12 @@ enum Peer {
     ClientGo { program: &'static str },
     /// Our own program runs again, inside the rig, on kube-apiserver; the rig measures its start for this bench.
     Rig { start: &'static str },
+    /// Our own program runs again, inside the rig, and runs this program of the rig and kube-controller-manager beside
+    /// our own: what it prints then is of both.
+    ControllerRuntime { program: &'static str },
 }
 
-const SUITES: [Suite; 3] = [
+const SUITES: [Suite; 4] = [
     Suite {
         name: "workqueue",
         package: "steersman-workqueue",
@@ -61,6 +65,24 @@ const SUITES: [Suite; 3] = [
             ("one change reaches 1,000 watchers", "≤ 20 ms"),
         ],
     },
+    Suite {
+        name: "runtime",
+        package: "steersman",
+        target: "runtime",
+        peer: Some(Peer::ControllerRuntime { program: "bench-runtime" }),
+        goals: &[
+            ("process start to first reconcile as leader, server in process", "≤ 50 ms"),
+            ("CPU per irrelevant pod event, JSON", "≤ 20 µs"),
+            ("CPU per irrelevant pod event, protobuf", "≤ 20 µs"),
+            ("event to reconcile at 2,000/s, in process, p99", "≤ 2 ms"),
+            ("event to reconcile at 2,000/s, over TLS, p99", "≤ 2 ms"),
+            ("manager idle: memory", "≤ 15 MB"),
+            ("manager idle: CPU", "≤ 0.1 %"),
+            ("fail-over to next pod, leader ends", "≤ 1 s"),
+            // The default lease's 15 s and one retry period.
+            ("fail-over to next pod, leader killed", "≤ 17 s"),
+        ],
+    },
 ];
 
 /// One line of a benchmark's output.
@@ -69,11 +91,19 @@ struct Measurement {
     bench: String,
     value: f64,
     unit: String,
+    /// A program that runs both says of whom a figure is.
+    of_peer: bool,
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let save = args.iter().any(|arg| arg == "--save");
-    let names: Vec<_> = args.iter().filter(|arg| *arg != "--save").map(String::as_str).collect();
+    // Small sizes, where a benchmark has them.
+    let quick = args.iter().any(|arg| arg == "--quick");
+    let is_name = |arg: &&String| !["--save", "--quick"].contains(&arg.as_str());
+    let names: Vec<_> = args.iter().filter(is_name).map(String::as_str).collect();
+    if names == ["controllers"] {
+        return controllers::run(quick, save);
+    }
     let suites: Vec<_> = match names.as_slice() {
         ["all"] => SUITES.iter().collect(),
         [name] => SUITES.iter().filter(|suite| suite.name == *name).collect(),
@@ -94,10 +124,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         let table = suite.measure()?;
         println!("\n{table}");
         if save {
-            report::save(suite.name, suite.peer.map(Peer::name), &table)?;
+            report::save(suite.name, suite.peer.map(Peer::versions).transpose()?.as_deref(), &table)?;
         }
     }
-    Ok(())
+    if names == ["all"] { controllers::run(quick, save) } else { Ok(()) }
 }
 
 /// The measurements in a program's output.
@@ -109,6 +139,7 @@ fn parse(output: &str) -> Vec<Measurement> {
             value: json["value"].as_f64()?,
             // Per operation goes without saying.
             unit: json["unit"].as_str()?.trim_end_matches("/op").to_owned(),
+            of_peer: json["of"] == "peer",
         })
     };
     output.lines().filter_map(|line| measurement(line.trim())).collect()
@@ -129,7 +160,7 @@ fn join(ours: Vec<Measurement>, peers: &[Measurement], goals: &[(&str, &'static 
 
 impl Suite {
     fn measure(&self) -> Result<Table> {
-        let ours = measurements(&mut process::cargo(["bench", "--package", self.package, "--bench", self.target]))?;
+        let mut ours = measurements(&mut process::cargo(["bench", "--package", self.package, "--bench", self.target]))?;
         let peers = match self.peer {
             None => Vec::new(),
             Some(peer) if k8s::Go::find().is_none() => {
@@ -137,7 +168,14 @@ impl Suite {
                 Vec::new()
             }
             Some(Peer::ClientGo { program }) => measurements(&mut Command::new(k8s::binary(program)?))?,
-            Some(Peer::Rig { start }) => rig::measure(&rig::program(self.package, self.target)?, start)?,
+            Some(Peer::Rig { start }) => rig::measure(&rig::program(self.package, self.target)?, Some(start), &[])?,
+            Some(Peer::ControllerRuntime { program }) => {
+                let peer = (rig::PEER, k8s::binary(program)?);
+                let both = rig::measure(&rig::program(self.package, self.target)?, None, &[peer])?;
+                let (peers, more) = both.into_iter().partition(|measurement| measurement.of_peer);
+                ours.extend::<Vec<_>>(more);
+                peers
+            }
         };
         let rows = join(ours, &peers, self.goals);
         Ok(match self.peer {
@@ -154,7 +192,20 @@ impl Peer {
         match self {
             Self::ClientGo { .. } => "client-go",
             Self::Rig { .. } => "kube-apiserver + etcd",
+            Self::ControllerRuntime { .. } => "Go",
         }
+    }
+
+    /// What it is made of, for the paragraph above a table.
+    fn versions(self) -> Result<String> {
+        let name = match self {
+            Self::ClientGo { .. } | Self::Rig { .. } => self.name().to_owned(),
+            Self::ControllerRuntime { .. } => {
+                let version = k8s::pinned("rig/bench-runtime/go.mod", "sigs.k8s.io/controller-runtime")?;
+                format!("controller-runtime {version} and kube-controller-manager")
+            }
+        };
+        Ok(format!("{name} of Kubernetes {}", k8s::versions()?.kubernetes))
     }
 }
 
@@ -186,7 +237,7 @@ mod tests {
         let rows: Vec<_> =
             join(ours, &peers, &[("kept", "≤ 800")]).into_iter().map(|row| (row.ours, row.peer, row.goal)).collect();
         let row = |bench: &str, value, unit: &str, peer, goal| {
-            (Measurement { bench: bench.to_owned(), value, unit: unit.to_owned() }, peer, goal)
+            (Measurement { bench: bench.to_owned(), value, unit: unit.to_owned(), of_peer: false }, peer, goal)
         };
         let want = [row("add", 50.0, "ns", Some(150.5), None), row("kept", 790.0, "bytes", None, Some("≤ 800"))];
         assert_eq!(rows, want);

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use crate::failure::{Failure, Result};
 
 pub(crate) use install::{Go, binary};
-pub(crate) use targets::versions;
+pub(crate) use targets::{pinned, versions};
 
 const USAGE: &str = "\
 usage: cargo xtask k8s install

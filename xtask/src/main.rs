@@ -21,7 +21,7 @@ usage: cargo xtask COMMAND
 
   test                                the whole suite; with Go installed, the rig tier too
   tidy                                repository checks: crate edges, sizes, pure files, headings
-  bench workqueue|informer|all        benchmarks; --save writes the figures to docs/benchmarks.md
+  bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
   k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
   k8s up [OPTIONS]                    etcd and kube-apiserver until Ctrl-C; --help lists the options
   k8s down                            end a running `up`

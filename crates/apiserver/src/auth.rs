@@ -13,6 +13,8 @@ mod token;
 
 use std::sync::OnceLock;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use steersman_base::{Clock, ObjectKey};
 
@@ -94,8 +96,13 @@ impl Auth {
         if self.admin_token.get().is_some_and(|held| is_same_secret(held.as_bytes(), token.as_bytes())) {
             return Some(User::admin());
         }
-        let claims = self.keys()?.verify(token, audience, self.clock.now())?;
-        service_account(registry, &claims)
+        let keys = self.keys()?;
+        if let Some(claims) = keys.verify(token, audience, self.clock.now()) {
+            return service_account(registry, &claims);
+        }
+        // Tokens in secrets say nothing of audiences: they are for this server.
+        let claims = keys.verify_legacy(token).filter(|_| audience == ISSUER)?;
+        of_secret(registry, token, &claims)
     }
 
     pub(crate) fn keys(&self) -> Option<&Keys> {
@@ -150,6 +157,19 @@ fn service_account(registry: &Registry, claims: &Value) -> Option<User> {
     Some(user)
 }
 
+/// The service account of a token that is kept in a secret, as long as it is kept there.
+fn of_secret(registry: &Registry, token: &str, claims: &Value) -> Option<User> {
+    let claim = |name: &str| claims[format!("kubernetes.io/serviceaccount/{name}")].as_str();
+    let namespace = claim("namespace")?;
+    let (account, uid) = (claim("service-account.name")?, claim("service-account.uid")?);
+    let stored = |plural: &str, name: &str| registry.stored("", "v1", plural, &ObjectKey::new(namespace, name));
+    let secret = stored("secrets", claim("secret.name")?)?;
+    let kept = STANDARD.decode(secret["data"]["token"].as_str()?).ok()?;
+    let is_alive = secret["metadata"]["deletionTimestamp"].is_null() && is_same_secret(&kept, token.as_bytes());
+    let is_its = stored("serviceaccounts", account)?["metadata"]["uid"] == uid;
+    (is_alive && is_its).then(|| User::service_account(namespace, account, uid))
+}
+
 /// Compares without telling by time where the difference is.
 fn is_same_secret(held: &[u8], given: &[u8]) -> bool {
     let differences = held.iter().zip(given).fold(0, |all, (left, right)| all | (left ^ right));
@@ -158,7 +178,6 @@ fn is_same_secret(held: &[u8], given: &[u8]) -> bool {
 
 /// Secret random text.
 pub(crate) fn random_text(bytes: usize) -> Result<String, NoRandom> {
-    use base64::Engine;
     let mut random = vec![0; bytes];
     let provider = rustls::crypto::aws_lc_rs::default_provider();
     provider.secure_random.fill(&mut random).map_err(|_| NoRandom)?;

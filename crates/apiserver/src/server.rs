@@ -75,6 +75,13 @@ impl ApiServer {
         self.registry.auth.admin_token()
     }
 
+    /// The private key that signs tokens of service accounts, as PEM, for the controller that puts tokens into secrets;
+    /// `None` if there are no secure random numbers.
+    #[must_use]
+    pub fn token_key_pem(&self) -> Option<&str> {
+        self.registry.auth.keys().map(|keys| keys.pem())
+    }
+
     /// The newest revision: what a list would say.
     #[must_use]
     pub fn revision(&self) -> u64 {

@@ -4,27 +4,32 @@
 //!    at first, so that a refusal (a quota, say) costs one request and not hundreds.
 //! 2. Too many are deleted in upstream's order: those first that are missed least.
 //! 3. An orphan that matches the selector is adopted, after a live look that the ReplicaSet still wants it; a pod that does
-//!    not match any more is let go.
+//!    not match any more is let go (`claim`).
 //! 4. Status follows in a second pass, when the caches show what the first one did.
 //! 5. Nothing is done twice: a pass waits until the caches show all that earlier passes wrote.
+//! 6. In a namespace that goes away it is quiet: nothing can be created, and nobody is told so.
+//!
+//! ReplicationControllers are kept by the same code: what differs is said by the trait `Replicated`.
 //!
 //! Follows `pkg/controller/replicaset` of Kubernetes 1.37.1.
 
 use steersman_informer::Change;
-use steersman_model::{Kind, View};
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
+use steersman_model::Kind;
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 
-mod claim;
-mod map;
+use crate::claim::map;
+
 mod plan;
 mod ranking;
+mod replicated;
 mod status;
 mod sync;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use replicated::Replicated;
 pub use sync::Why;
 
 /// The controller's row.
@@ -37,37 +42,35 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     needs: &[ReplicaSetView::RESOURCE, PodView::RESOURCE],
     workers: Workers::flag("concurrent-replicaset-syncs", 5),
     stage: Stage::Normal,
-    build,
+    build: |cx, workers| build::<ReplicaSetView>(cx, DESCRIPTOR.name, "replicaset", workers),
 };
 
 /// How many pods one pass creates or deletes at most: upstream's figure, chosen to keep other ReplicaSets from starving.
 pub const BURST: usize = 500;
 
-fn build(cx: &BuildContext, workers: usize) -> Build {
-    let sets = cx.informers.informer::<ReplicaSetView>();
+/// Builds the controller of any kind that keeps a number of pods.
+pub(crate) fn build<V: Replicated>(
+    cx: &BuildContext,
+    name: &'static str,
+    queue: &'static str,
+    workers: usize,
+) -> Build {
+    let sets = cx.informers.informer::<V>();
     let pods = cx.informers.informer::<PodView>();
 
-    let by_selector = sets.index(map::selector_keys);
-    let by_deployment = sets.index(|set: &ReplicaSetView| set.meta().controller().map(|owner| owner.uid.clone()));
-    let pods_by_owner = pods.index(map::owner_key);
+    let by_selector = sets.index_named(map::BY_SELECTOR, map::selector_key);
+    let sets_by_owner = sets.index_named(map::BY_OWNER, map::owner_key);
+    let pods_by_owner = pods.index_named(map::BY_OWNER, map::owner_key);
 
     let lister = sets.lister();
     let sets_of_pod = move |change: &Change<PodView>| {
-        map::replica_sets_of(
-            change,
-            |key| lister.get(key).map(|set| set.meta().uid.clone()),
-            |key| by_selector.get(key),
-        )
+        let uid_of = |key: &_| lister.get(key).map(|set| set.meta().uid.clone());
+        map::owners_of(change, uid_of, |key| by_selector.get(key))
     };
-    cx.controller_on(DESCRIPTOR.name, &sets)
-        .queue_name("replicaset")
+    cx.controller_on(name, &sets)
+        .queue_name(queue)
         .watch(&pods, sets_of_pod)
         .workers(workers)
-        .reconcile_with(sync::ReplicaSets {
-            client: cx.client.clone(),
-            sets: sets.lister(),
-            by_deployment,
-            pods_by_owner,
-        });
+        .reconcile_with(sync::Sets { client: cx.client.clone(), sets: sets.lister(), sets_by_owner, pods_by_owner });
     Build::Enabled
 }

@@ -242,6 +242,21 @@ impl InformerFactory {
         join_all(slots.iter().map(|slot| slot.stop())).await;
     }
 
+    /// Lets the metadata of a resource go, for an API that has gone: a watch of metadata alone stops, unless somebody else
+    /// listens to it. A full watch belongs to others, and goes on.
+    pub async fn retire_meta(&self, resource: &Resource) {
+        let own = {
+            let mut declared = self.0.declared.lock();
+            declared.metadata.remove(resource);
+            let key = SlotKey::of::<steersman_base::Meta>(self.0.within(Target::all(resource.clone())));
+            let is_unused = |slot: &Arc<dyn AnySlot>| slot.describe().informer.subscribers.is_empty();
+            if declared.informers.get(&key).is_some_and(is_unused) { declared.informers.remove(&key) } else { None }
+        };
+        if let Some(slot) = own {
+            slot.stop().await;
+        }
+    }
+
     /// Stops everything, and waits until nothing runs any more. A stopped factory does not start again.
     pub async fn stop(&self) {
         self.0.stop.cancel();

@@ -24,6 +24,12 @@ pub fn status_body<K: Kind>(metadata: &Meta, status: &impl Serialize) -> Vec<u8>
     json(&Body::<K, _>(metadata, status, std::marker::PhantomData))
 }
 
+/// The body of a POST or PUT of an object that is held whole.
+#[must_use]
+pub fn object_body<K: Kind + Serialize>(object: &K) -> Vec<u8> {
+    json(object)
+}
+
 /// The JSON of a value that is made of strings, numbers, lists and maps of strings.
 pub(crate) fn json(value: &impl Serialize) -> Vec<u8> {
     match serde_json::to_vec(value) {

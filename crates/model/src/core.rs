@@ -1,18 +1,22 @@
 //! The core group.
 
+mod config_map;
 mod endpoints;
 mod namespace;
 mod node;
 pub mod pod;
 mod replication_controller;
+mod secret;
 mod service;
 mod service_account;
 
+pub use config_map::ConfigMapView;
 pub use endpoints::{EndpointAddress, EndpointPort, EndpointSubset, EndpointsView};
 pub use namespace::{NamespaceSpec, NamespaceStatus, NamespaceView};
 pub use node::{AttachedVolume, NodeSpec, NodeStatus, NodeView, Taint};
 pub use pod::PodView;
 pub use replication_controller::{ReplicationControllerSpec, ReplicationControllerStatus, ReplicationControllerView};
+pub use secret::{TokenData, TokenSecretView};
 pub use service::{ServicePort, ServiceSpec, ServiceView};
 pub use service_account::ServiceAccountView;
 use steersman_base::{Istr, Uid};

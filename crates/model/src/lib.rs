@@ -76,7 +76,7 @@ mod view;
 pub mod wire;
 
 pub use apps::{DeploymentView, ReplicaSetView};
-pub use body::status_body;
+pub use body::{object_body, status_body};
 pub use coordination::LeaseView;
 pub use discovery::EndpointSliceView;
 #[doc(hidden)]

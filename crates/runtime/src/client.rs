@@ -61,10 +61,12 @@ pub(crate) use object::key_of;
 pub use object::{AnyObject, Object};
 pub use query::Query;
 pub use read::Reader;
-pub use request::{FieldManager, FieldValidation, Patch};
+pub use request::{FieldManager, FieldValidation};
 pub use subresource::{Eviction, Subresource, Token, TokenOptions};
 pub use write::Objects;
 use written::Written;
+
+pub use crate::writer::Patch;
 
 use crate::Leadership;
 
@@ -275,7 +277,7 @@ impl CachedClient {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn patch<K: Object>(&self, key: &ObjectKey, patch: &Patch) -> Result<K, ClientError> {
+    pub async fn patch<K: Object>(&self, key: &ObjectKey, patch: Patch<'_>) -> Result<K, ClientError> {
         self.objects().patch(key, patch).await
     }
 
@@ -283,7 +285,7 @@ impl CachedClient {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn patch_status<K: Object>(&self, key: &ObjectKey, patch: &Patch) -> Result<K, ClientError> {
+    pub async fn patch_status<K: Object>(&self, key: &ObjectKey, patch: Patch<'_>) -> Result<K, ClientError> {
         self.objects().status().patch(key, patch).await
     }
 

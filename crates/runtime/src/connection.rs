@@ -12,6 +12,7 @@
 //!
 //! Built from kube's `ConfigExt` layers, so users keep [`kube::Client`].
 
+pub(crate) mod exchange;
 mod lanes;
 mod limits;
 mod metrics;
@@ -24,6 +25,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base64::Engine as _;
 use http::{Request, StatusCode, Uri};
 use kube::client::Body;
 use kube::{Client, Config};
@@ -240,6 +242,19 @@ impl Connection {
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
+    }
+
+    /// The certificates of the authorities that sign the server's, as PEM; none, if those of the system count.
+    #[must_use]
+    pub fn root_ca_pem(&self) -> Option<String> {
+        let certificates = self.config.root_cert.as_ref()?;
+        let pem = |der: &Vec<u8>| {
+            let text = base64::engine::general_purpose::STANDARD.encode(der);
+            // Every character is one byte; lines of 64 are what all programs write.
+            let lines: Vec<_> = text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
+            format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
+        };
+        Some(certificates.iter().map(pem).collect())
     }
 
     /// The namespace of the context, or of the pod.

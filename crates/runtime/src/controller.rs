@@ -22,12 +22,14 @@ mod process;
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::join_all;
 use parking_lot::Mutex;
-use steersman_base::{ObjectKey, Resource, Uid};
+use steersman_base::{ObjectKey, Resource, ResourceVersion, Uid};
 use steersman_informer::Reachability;
 use steersman_informer::consistency::Book;
 use steersman_workqueue::{Priority, Queue, Shutdown};
@@ -76,7 +78,7 @@ pub(crate) struct Engine {
     policy: Policy,
     activity: Activity,
     leadership: Leadership,
-    owner: OwnerOf,
+    main: MainObjects,
     reconciler: Box<dyn DynReconciler>,
     book: Book,
     decisions: Log,
@@ -90,8 +92,14 @@ struct Policy {
     timeout: Option<Duration>,
 }
 
-/// Tells the uid of the main object with a key, if there is one.
-type OwnerOf = Box<dyn Fn(&ObjectKey) -> Option<Uid> + Send + Sync>;
+/// The main object with a key, as its cache shows it.
+struct MainObject {
+    uid: Uid,
+    version: ResourceVersion,
+}
+
+/// Finds the main object with a key, if there is one.
+type MainObjects = Box<dyn Fn(&ObjectKey) -> Option<MainObject> + Send + Sync>;
 
 // === impl Controller ===
 
@@ -131,7 +139,7 @@ impl Controller {
                 }
             }
             (Connected::Task(task), None) => sources.tasks.push(task),
-            (Connected::Task(task), Some(stop)) => drop(tokio::spawn(task(self.0.feed.clone(), stop))),
+            (Connected::Task(task), Some(stop)) => self.begin(task, stop),
         }
     }
 
@@ -175,13 +183,22 @@ impl Controller {
         self.0.feed.triggered_by(key)
     }
 
+    fn begin(&self, task: TaskSource, stop: CancellationToken) {
+        let (name, feed) = (self.name(), self.0.feed.clone());
+        tokio::spawn(async move {
+            if AssertUnwindSafe(task(feed, stop)).catch_unwind().await.is_err() {
+                tracing::error!(controller = name, "a source panicked, and tells nothing any more");
+            }
+        });
+    }
+
     /// Starts the sources that are tasks, and waits until the others have told the state they began with.
     async fn sources_synced(&self, stop: &CancellationToken) {
         let progress: Vec<_> = {
             let mut sources = self.0.connected.lock();
             sources.running = Some(stop.clone());
             for task in std::mem::take(&mut sources.tasks) {
-                tokio::spawn(task(self.0.feed.clone(), stop.clone()));
+                self.begin(task, stop.clone());
             }
             sources.watching.iter().map(|watching| watching.subscription.synced()).collect()
         };

@@ -99,7 +99,7 @@ where
         Step::Add => {
             let mut wanted = finalizers(meta).to_vec();
             wanted.push(name.to_owned());
-            let patched = objects.patch(&key_of(object), &set_finalizers(meta, &wanted)).await;
+            let patched = objects.patch(&key_of(object), Patch::Merge(&set_finalizers(meta, &wanted))).await;
             // The change leads here again, with the finalizer.
             patched.map(|_| Action::Done).map_err(FinalizerError::Add)
         }
@@ -107,7 +107,7 @@ where
         Step::Cleanup => {
             let action = reconcile(Event::Cleanup(object)).await.map_err(FinalizerError::Cleanup)?;
             let wanted: Vec<_> = finalizers(meta).iter().filter(|held| *held != name).cloned().collect();
-            match objects.patch(&key_of(object), &set_finalizers(meta, &wanted)).await {
+            match objects.patch(&key_of(object), Patch::Merge(&set_finalizers(meta, &wanted))).await {
                 // Gone is what was wanted.
                 Ok(_) | Err(ClientError::NotFound(_)) => Ok(action),
                 Err(error) => Err(FinalizerError::Remove(error)),
@@ -154,13 +154,13 @@ fn finalizers(meta: &ObjectMeta) -> &[String] {
 }
 
 /// The whole list, for this object in this state: the server answers a conflict to anybody who saw another one.
-fn set_finalizers(meta: &ObjectMeta, wanted: &[String]) -> Patch {
+fn set_finalizers(meta: &ObjectMeta, wanted: &[String]) -> Value {
     let list = if wanted.is_empty() { Value::Null } else { json!(wanted) };
-    Patch::Merge(json!({"metadata": {
+    json!({"metadata": {
         "uid": meta.uid,
         "resourceVersion": meta.resource_version,
         "finalizers": list,
-    }}))
+    }})
 }
 
 #[cfg(test)]
@@ -206,8 +206,8 @@ mod tests {
     fn a_change_names_the_state_that_was_seen() {
         let meta = ObjectMeta { uid: Some("u".into()), resource_version: Some("7".into()), ..ObjectMeta::default() };
         let want = json!({"metadata": {"uid": "u", "resourceVersion": "7", "finalizers": [NAME]}});
-        assert_eq!(set_finalizers(&meta, &[NAME.to_owned()]), Patch::Merge(want));
+        assert_eq!(set_finalizers(&meta, &[NAME.to_owned()]), want);
         let want = json!({"metadata": {"uid": "u", "resourceVersion": "7", "finalizers": null}});
-        assert_eq!(set_finalizers(&meta, &[]), Patch::Merge(want));
+        assert_eq!(set_finalizers(&meta, &[]), want);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -42,7 +43,7 @@ pub enum LiveReadError {
     },
 }
 
-/// An answer to a read of metadata is far smaller; upstream bounds objects at 1.5 MB by default.
+/// Upstream bounds objects at 1.5 MB by default.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// How much of a refusal is told.
 const REFUSAL_SHOWN_MAX: usize = 200;
@@ -50,7 +51,8 @@ const REFUSAL_SHOWN_MAX: usize = 200;
 const PAGE: u32 = 500;
 /// How long a list may stand still; the caller retries.
 const PATIENCE: Duration = Duration::from_secs(30);
-const ACCEPT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+const WHOLE: &str = "application/json";
 
 /// The metadata of an object as the server has it now; `None` if there is no such object.
 ///
@@ -61,9 +63,49 @@ pub async fn get_meta(
     resource: &Resource,
     key: &ObjectKey,
 ) -> Result<Option<Meta>, LiveReadError> {
+    decoded(fetch(client, resource, key, METADATA).await?, resource, key, |body| Meta::decode(Encoded::Json(body)))
+}
+
+/// An object as the server has it now; `None` if there is no such object.
+///
+/// # Errors
+/// See [`LiveReadError`].
+pub async fn get<V: Kind>(client: &kube::Client, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
+    decoded(fetch(client, &V::RESOURCE, key, WHOLE).await?, &V::RESOURCE, key, |body| V::decode(Encoded::Json(body)))
+}
+
+/// An object as the server has it now, with every field, known or not: for who changes a part of it and PUTs it back.
+/// `None` if there is no such object.
+///
+/// # Errors
+/// See [`LiveReadError`].
+pub async fn get_json(
+    client: &kube::Client,
+    resource: &Resource,
+    key: &ObjectKey,
+) -> Result<Option<serde_json::Value>, LiveReadError> {
+    decoded(fetch(client, resource, key, WHOLE).await?, resource, key, |body| Ok(serde_json::from_slice(body)?))
+}
+
+fn decoded<T>(
+    body: Option<Bytes>,
+    resource: &Resource,
+    key: &ObjectKey,
+    decode: impl FnOnce(&[u8]) -> Result<T, DecodeError>,
+) -> Result<Option<T>, LiveReadError> {
+    let refused = |source| LiveReadError::Decode { what: format!("{resource} {key}"), source };
+    body.map(|body| decode(&body)).transpose().map_err(refused)
+}
+
+async fn fetch(
+    client: &kube::Client,
+    resource: &Resource,
+    key: &ObjectKey,
+    accept: &str,
+) -> Result<Option<Bytes>, LiveReadError> {
     let what = || format!("{resource} {key}");
     let request = Request::get(resource.object_path(key))
-        .header(header::ACCEPT, ACCEPT)
+        .header(header::ACCEPT, accept)
         .body(Body::empty())
         .map_err(|error| LiveReadError::NoAnswer { what: what(), source: kube::Error::HttpError(error) })?;
     let no_answer = |source| LiveReadError::NoAnswer { what: what(), source };
@@ -78,7 +120,7 @@ pub async fn get_meta(
         let message = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();
         return Err(LiveReadError::Refused { what: what(), code, message });
     }
-    Meta::decode(Encoded::Json(&body)).map(Some).map_err(|source| LiveReadError::Decode { what: what(), source })
+    Ok(Some(body))
 }
 
 /// The objects of a kind as the server has them now, in one consistent list.

@@ -104,7 +104,8 @@ pub struct ManagerOptions {
     pub lease_client: Option<kube::Client>,
     /// How long the orderly end may take.
     pub shutdown_within: Duration,
-    /// Decide everything and write nothing; the decision log tells what would have been written.
+    /// Decide everything and write nothing; the decision log tells what would have been written. No lease is asked for
+    /// either: a shadow works beside the one who leads.
     pub shadow: bool,
     /// How [`Manager::client`] reads.
     pub client: ClientOptions,
@@ -154,7 +155,7 @@ impl Manager {
         let broadcaster = Broadcaster::new(client.clone(), clock.clone(), options.events);
         let events = if options.shadow { Recorder::nowhere() } else { broadcaster.recorder() };
         let lease_client = options.lease_client.unwrap_or_else(|| client.clone());
-        let elector = match options.lease {
+        let elector = match options.lease.filter(|_| !options.shadow) {
             Some(lease) => {
                 let recorder = events.for_component(options.component.as_str());
                 let mut elector = Elector::new(lease_client, lease, clock.clone())?
@@ -237,6 +238,7 @@ impl Manager {
 
     /// Adds something that runs when the manager does, or at once if that runs already.
     pub fn add(&self, runnable: impl Runnable) {
+        runnable.report_to(self.health());
         self.add_part(Part::of(runnable));
     }
 

@@ -7,9 +7,10 @@
 //!    was known of it before is kept, marked [stale](ApiResource::is_stale): an aggregated API server that is down for a
 //!    while does not make its kinds unknown.
 //! 3. **Cached**: discovery is asked again when a kind is unknown (at most [`REFRESH_BURST`] times in a row, then once per
-//!    [`REFRESH_EVERY`]), and after something [invalidated](RestMapper::invalidate) it, such as a change of a
-//!    CustomResourceDefinition or an APIService ([`RestMapper::watch`]). Who asks at the same time shares one
-//!    answer, but never one that was asked for earlier.
+//!    [`REFRESH_EVERY`]), when what is known is half a minute old, and after something
+//!    [invalidated](RestMapper::invalidate) it, such as a change of a CustomResourceDefinition or an APIService
+//!    ([`RestMapper::watch`]). Who asks at the same time shares one answer, but never one that was asked for earlier.
+//!    While nobody uses the mapper, nobody is asked.
 //! 4. **Upstream's order**: the core group first, then groups as the server orders them, the preferred version first.
 //!
 //! Follows client-go's `discovery` and `restmapper` (0.37).
@@ -209,21 +210,27 @@ impl RestMapper {
         Ok(served.map(subscribe).collect())
     }
 
-    /// Keeps what is known up to date until `stop`: shortly after it is doubted, and every half a minute. For who
-    /// [subscribes](Self::subscribe), such as a garbage collector.
+    /// Doubts what is known every half a minute until `stop`; and, while somebody [subscribes](Self::subscribe), such as a
+    /// garbage collector, asks then, and shortly after every other doubt. Nobody subscribes: nobody is asked.
+    ///
+    /// A manager runs its own mapper.
     pub async fn run(&self, stop: CancellationToken) {
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = self.0.doubt.notified() => tokio::time::sleep(SETTLE).await,
-                () = tokio::time::sleep(DOUBT_EVERY) => {}
+        let following = async {
+            loop {
+                tokio::select! {
+                    biased;
+                    () = self.0.doubt.notified() => tokio::time::sleep(SETTLE).await,
+                    () = tokio::time::sleep(DOUBT_EVERY) => {}
+                }
+                self.0.doubted.store(true, Ordering::Release);
+                if self.0.known.receiver_count() > 0
+                    && let Err(error) = self.resources().await
+                {
+                    tracing::warn!(%error, "discovery failed, and nothing is known");
+                }
             }
-            self.0.doubted.store(true, Ordering::Release);
-            if let Err(error) = self.resources().await {
-                tracing::warn!(%error, "discovery failed, and nothing is known");
-            }
-        }
+        };
+        stop.run_until_cancelled(following).await;
     }
 
     /// Looks for something; if it is unknown, asks the server again if that is allowed. The inner error is what could not

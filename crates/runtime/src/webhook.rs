@@ -66,6 +66,7 @@ use tokio::net::TcpStream;
 use tokio_util::sync::CancellationToken;
 
 use crate::Error;
+use crate::health::{Health, Probe, Unhealthy};
 use crate::manager::{Group, Runnable};
 use crate::serving::{Request, Response, ServeError, ServeOptions, Service, Serving, text};
 
@@ -267,6 +268,14 @@ impl Runnable for WebhookServer {
         Group::Servers
     }
 
+    /// Who does not serve is not ready.
+    fn report_to(&self, health: &Health) {
+        let started = self.started();
+        health.add(&[Probe::Readyz], "webhook-server", move || {
+            started.address().map(drop).map_err(|error| Unhealthy(error.to_string()))
+        });
+    }
+
     async fn run(self, stop: CancellationToken) -> Result<(), Error> {
         Ok(Self::run(self, stop).await?)
     }
@@ -333,12 +342,20 @@ impl Started {
         Running(self.clone())
     }
 
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// If it does not run.
+    pub fn address(&self) -> Result<SocketAddr, NotStarted> {
+        (*self.0.lock()).ok_or(NotStarted::NotRunning)
+    }
+
     /// Dials the server.
     ///
     /// # Errors
     /// If it does not run, or cannot be reached.
     pub async fn check(&self) -> Result<(), NotStarted> {
-        let address = (*self.0.lock()).ok_or(NotStarted::NotRunning)?;
+        let address = self.address()?;
         match tokio::time::timeout(DIAL_PATIENCE, TcpStream::connect(dialled(address))).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(NotStarted::Unreachable { address, reason: error.to_string() }),

@@ -18,6 +18,7 @@ mod flags;
 mod gates;
 mod log;
 mod nodes;
+mod options;
 mod rows;
 mod selection;
 mod signals;

@@ -369,7 +369,11 @@ impl TestCluster {
         if let (Some(nodes), None) = (&self.nodes, &self.embedded) {
             unregister(&self.client, nodes).await?;
         }
-        Api::<Namespace>::all(self.client).delete(&self.namespace, &DeleteParams::default()).await?;
+        match Api::<Namespace>::all(self.client).delete(&self.namespace, &DeleteParams::default()).await {
+            // The test deleted it.
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            outcome => drop(outcome?),
+        }
         Ok(())
     }
 

@@ -39,7 +39,7 @@ impl Reconciler for Numbering {
             "resourceVersion": config.metadata.resource_version,
             "annotations": {NUMBER: next.to_string(), "example.com/signed-with": format!("{signed} bytes")},
         }});
-        self.client.patch::<ConfigMap>(key, &Patch::Merge(patch)).await?;
+        self.client.patch::<ConfigMap>(key, Patch::Merge(&patch)).await?;
         Ok(Action::Done)
     }
 }

@@ -1,24 +1,24 @@
 //! `docs/benchmarks.md`: each suite owns the lines between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; the rest of
 //! the file belongs to people.
 
+use std::fmt::Display;
 use std::fs;
 use std::process::Command;
 
-use super::table::Table;
 use crate::failure::{Failure, Result};
 use crate::{k8s, process, workspace};
 
 const FILE: &str = "docs/benchmarks.md";
 
-/// Writes the section of a suite; one with a peer names the peer's version too.
-pub(super) fn save(name: &str, peer: Option<&str>, table: &Table) -> Result<()> {
+/// Writes the section of a suite; one with a peer names the peer and its versions too.
+pub(super) fn save(name: &str, peer: Option<&str>, tables: &dyn Display) -> Result<()> {
     let path = workspace::root().join(FILE);
     let before = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => "# Benchmarks\n".to_owned(),
         Err(error) => return Err(Failure::io("reading", &path)(error)),
     };
-    let section = format!("{}\n\n{table}", conditions(name, peer)?);
+    let section = format!("{}\n\n{tables}", conditions(name, peer)?);
     let after = replaced(&before, name, &section).map_err(|problem| Failure::error(format!("{FILE}: {problem}")))?;
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(Failure::io("making", parent))?;
@@ -48,7 +48,7 @@ fn conditions(name: &str, peer: Option<&str>) -> Result<String> {
     // "rustc 1.95.0 (hash date)" without the hash.
     let rust = rust.split_whitespace().take(2).collect::<Vec<_>>().join(" ");
     let peer = match (peer, k8s::Go::find()) {
-        (Some(peer), Some(go)) => format!(", {peer} of Kubernetes {} with {}", k8s::versions()?.kubernetes, go.version),
+        (Some(peer), Some(go)) => format!(", {peer} with {}", go.version),
         _ => String::new(),
     };
     let cores = std::thread::available_parallelism().map_or(0, usize::from);

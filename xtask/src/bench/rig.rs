@@ -13,11 +13,20 @@ use crate::process;
 /// What rigd says on standard error when both servers are there, before the duration.
 const READY: &str = "kube-apiserver ready in ";
 
-/// Runs a program in a rig: what it measured, and how long the rig took to start, which only the rig itself can know.
-pub(super) fn measure(program: &PathBuf, start: &str) -> Result<Vec<Measurement>> {
+/// Where a benchmark finds the program that it runs beside our own.
+pub(super) const PEER: &str = "STEERSMAN_BENCH_PEER";
+
+/// Runs a program in a rig: what it measured, and as the bench `start` how long the rig took to start, which only the rig
+/// itself can know.
+pub(super) fn measure(
+    program: &PathBuf,
+    start: Option<&str>,
+    environment: &[(&str, PathBuf)],
+) -> Result<Vec<Measurement>> {
     let this = std::env::current_exe().map_err(|error| Failure::error(format!("who am I: {error}")))?;
     let mut command = Command::new(this);
     command.args(["k8s", "run", "--"]).arg(program).arg("--bench");
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
     let shown = process::shown(&command);
     eprintln!("+ {shown}");
     let failed = |error: std::io::Error| Failure::error(format!("`{shown}`: {error}"));
@@ -40,8 +49,9 @@ pub(super) fn measure(program: &PathBuf, start: &str) -> Result<Vec<Measurement>
         return Err(Failure::error(format!("`{shown}` failed ({status})")));
     }
     let mut measurements = parse(&output);
-    if let Ok(Some(value)) = errors.join() {
-        measurements.push(Measurement { bench: start.to_owned(), value, unit: "ms".to_owned() });
+    if let (Ok(Some(value)), Some(start)) = (errors.join(), start) {
+        let (bench, unit) = (start.to_owned(), "ms".to_owned());
+        measurements.push(Measurement { bench, value, unit, of_peer: true });
     }
     Ok(measurements)
 }
@@ -49,6 +59,11 @@ pub(super) fn measure(program: &PathBuf, start: &str) -> Result<Vec<Measurement>
 /// The program of a benchmark, compiled if need be: inside the rig nothing should be compiled, not even by accident.
 pub(super) fn program(package: &str, target: &str) -> Result<PathBuf> {
     let mut cargo = process::cargo(["bench", "--package", package, "--bench", target, "--no-run"]);
+    built(&mut cargo, package, target)
+}
+
+/// The program of a benchmark, compiled by this command of cargo.
+pub(super) fn built(cargo: &mut Command, package: &str, target: &str) -> Result<PathBuf> {
     let output = process::output(cargo.arg("--message-format=json"))?;
     let messages = output.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let found =

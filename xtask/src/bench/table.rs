@@ -43,6 +43,11 @@ impl Table {
         Self::new(Some(peer), rows)
     }
 
+    /// As it is given: a name and figures in each row.
+    pub(super) fn plain(header: Vec<String>, cells: Vec<Vec<String>>) -> Self {
+        Self { header, cells }
+    }
+
     /// There is a column of goals where there are any.
     fn new(peer: Option<&str>, rows: Vec<Row>) -> Self {
         let has_goals = rows.iter().any(|row| row.goal.is_some());
@@ -128,7 +133,8 @@ mod tests {
     }
 
     fn row(bench: &str, value: f64, unit: &str, peer: Option<f64>, goal: Option<&'static str>) -> Row {
-        Row { ours: Measurement { bench: bench.to_owned(), value, unit: unit.to_owned() }, peer, goal }
+        let ours = Measurement { bench: bench.to_owned(), value, unit: unit.to_owned(), of_peer: false };
+        Row { ours, peer, goal }
     }
 
     #[test]

@@ -23,7 +23,7 @@ const fn kubernetes(name: &'static str, package: &'static str) -> Target {
 }
 
 /// In the order of building: what others wait for first.
-pub(crate) const TARGETS: [Target; 7] = [
+pub(crate) const TARGETS: [Target; 8] = [
     Target { name: "etcd", module: "rig/etcd", package: "go.etcd.io/etcd/server/v3" },
     kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
     kubernetes("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
@@ -31,6 +31,7 @@ pub(crate) const TARGETS: [Target; 7] = [
     kubernetes("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
     kubernetes("rigd", "./cmd/rigd"),
     kubernetes("bench-workqueue", "./bench/workqueue"),
+    Target { name: "bench-runtime", module: "rig/bench-runtime", package: "./" },
 ];
 
 /// The versions that the rig is pinned to.
@@ -41,14 +42,16 @@ pub(crate) struct Versions {
 }
 
 pub(crate) fn versions() -> Result<Versions> {
-    let of = |manifest: &str, module: &str| {
-        required_version(&workspace::read(manifest)?, module)
-            .ok_or_else(|| Failure::error(format!("{manifest} does not require {module}")))
-    };
     Ok(Versions {
-        kubernetes: of("rig/go.mod", "k8s.io/kubernetes")?,
-        etcd: of("rig/etcd/go.mod", "go.etcd.io/etcd/server/v3")?,
+        kubernetes: pinned("rig/go.mod", "k8s.io/kubernetes")?,
+        etcd: pinned("rig/etcd/go.mod", "go.etcd.io/etcd/server/v3")?,
     })
+}
+
+/// The version of a module that a manifest requires.
+pub(crate) fn pinned(manifest: &str, module: &str) -> Result<String> {
+    required_version(&workspace::read(manifest)?, module)
+        .ok_or_else(|| Failure::error(format!("{manifest} does not require {module}")))
 }
 
 /// The version in the `require` line of a module, alone or in a block.

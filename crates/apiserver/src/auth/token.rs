@@ -1,4 +1,7 @@
 //! Tokens of service accounts: signed with ES256, checked for signature, audience and time.
+//!
+//! Tokens that are kept in secrets (*legacy* ones) are signed by a controller with the same key, and have neither audience
+//! nor end.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,6 +16,8 @@ use crate::registry::life::new_uid;
 pub(crate) struct Keys {
     signing: EncodingKey,
     checking: DecodingKey,
+    /// The private key, for the controller that signs tokens in secrets.
+    pem: String,
     id: String,
     x: String,
     y: String,
@@ -28,6 +33,8 @@ pub(crate) struct Bound {
     pub(crate) objects: Vec<(&'static str, String, String)>,
 }
 
+/// The issuer of tokens that are kept in secrets.
+const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// Coordinates of a P-256 point.
 const COORDINATE_BYTES: usize = 32;
 
@@ -54,6 +61,7 @@ impl Keys {
         Ok(Self {
             signing: EncodingKey::from_ec_der(pair.serialized_der()),
             checking: DecodingKey::from_ec_components(&x, &y)?,
+            pem: pair.serialize_pem(),
             // Upstream's is a hash of the key; anything that differs between keys will do.
             id: x.clone(),
             x,
@@ -64,6 +72,11 @@ impl Keys {
     /// The public key as a JWK.
     pub(crate) fn jwk(&self) -> Value {
         json!({"use": "sig", "kty": "EC", "kid": self.id, "crv": "P-256", "alg": "ES256", "x": self.x, "y": self.y})
+    }
+
+    /// The private key as PEM.
+    pub(crate) fn pem(&self) -> &str {
+        &self.pem
     }
 
     /// A token for a service account.
@@ -102,5 +115,15 @@ impl Keys {
         let time = |name: &str| claims[name].as_i64();
         let is_current = time("exp")? > now.unix() && time("nbf").unwrap_or(0) <= now.unix();
         is_current.then_some(claims)
+    }
+
+    /// The claims of a token that is kept in a secret.
+    pub(crate) fn verify_legacy(&self, token: &str) -> Option<Value> {
+        let mut validation = Validation::new(Algorithm::ES256);
+        validation.set_issuer(&[LEGACY_ISSUER]);
+        validation.set_required_spec_claims(&["iss"]);
+        validation.validate_exp = false;
+        validation.validate_aud = false;
+        Some(jsonwebtoken::decode::<Value>(token, &self.checking, &validation).ok()?.claims)
     }
 }

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use steersman_base::Time;
-use steersman_model::View;
-use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
 
-use super::{BURST, ranking};
+use super::{BURST, Replicated, ranking};
 
 /// What is to be done about a ReplicaSet's pods.
 #[derive(Debug, PartialEq)]
@@ -21,13 +19,13 @@ pub(super) enum Plan {
 }
 
 /// How many pods are wanted. An absent count means one: the API server's default.
-pub(super) fn wanted(set: &ReplicaSetView) -> usize {
-    usize::try_from(set.spec.replicas.unwrap_or(1)).unwrap_or(0)
+pub(super) fn wanted(set: &impl Replicated) -> usize {
+    usize::try_from(set.replicas().unwrap_or(1)).unwrap_or(0)
 }
 
 /// Decides. `active` are the pods that count; `related` finds those of the same Deployment, if it comes to that.
 pub(super) fn plan(
-    set: &ReplicaSetView,
+    set: &impl Replicated,
     active: &[Arc<PodView>],
     related: impl FnOnce() -> Vec<Arc<PodView>>,
     now: Time,

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use steersman_base::{Condition, ConditionStatus, Time, condition};
 use steersman_model::View;
-use steersman_model::apps::{ReplicaSetStatus, ReplicaSetView};
+use steersman_model::apps::ReplicaSetStatus;
 use steersman_model::core::PodView;
 
-use super::plan;
+use super::{Replicated, plan};
 use crate::pod;
 
 /// A failed pass shows as this condition.
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 /// The status as it should be. `failure` is what went wrong in this pass.
-pub(super) fn status(
-    set: &ReplicaSetView,
+pub(super) fn status<V: Replicated>(
+    set: &V,
     active: &[Arc<PodView>],
     terminating: usize,
     failure: Option<&str>,
     now: Time,
 ) -> ReplicaSetStatus {
-    let labels = set.spec.template.labels();
+    let labels = set.template().labels();
     let fully_labeled =
         |pod: &&Arc<PodView>| labels.iter().all(|(key, value)| pod.meta().labels.get(key) == Some(value));
     let available = |pod: &&Arc<PodView>| pod::available_in(pod, min_ready(set), now) == Some(Duration::ZERO);
@@ -32,14 +32,14 @@ pub(super) fn status(
         fully_labeled_replicas: count(active.iter().filter(fully_labeled).count()),
         ready_replicas: count(active.iter().filter(|pod| pod::is_ready(pod)).count()),
         available_replicas: count(active.iter().filter(available).count()),
-        terminating_replicas: Some(count(terminating)),
+        terminating_replicas: V::COUNTS_TERMINATING.then(|| count(terminating)),
         observed_generation: set.meta().generation,
         conditions: conditions(set, active.len(), failure, now),
     }
 }
 
-fn conditions(set: &ReplicaSetView, have: usize, failure: Option<&str>, now: Time) -> Box<[Condition]> {
-    let mut conditions = set.status.conditions.to_vec();
+fn conditions(set: &impl Replicated, have: usize, failure: Option<&str>, now: Time) -> Box<[Condition]> {
+    let mut conditions = set.status().conditions.into_vec();
     match failure {
         None => drop(condition::remove(&mut conditions, REPLICA_FAILURE)),
         Some(_) if condition::find(&conditions, REPLICA_FAILURE).is_some() => {}
@@ -54,7 +54,7 @@ fn conditions(set: &ReplicaSetView, have: usize, failure: Option<&str>, now: Tim
 
 /// When a pod that is ready has been so for long enough to count as available, if any is waiting for that.
 pub(super) fn next_check(
-    set: &ReplicaSetView,
+    set: &impl Replicated,
     status: &ReplicaSetStatus,
     active: &[Arc<PodView>],
     now: Time,
@@ -67,6 +67,6 @@ pub(super) fn next_check(
     Some(waits.filter(|wait| !wait.is_zero()).min().unwrap_or(min_ready(set)))
 }
 
-fn min_ready(set: &ReplicaSetView) -> Duration {
-    Duration::from_secs(u64::try_from(set.spec.min_ready_seconds).unwrap_or(0))
+fn min_ready(set: &impl Replicated) -> Duration {
+    Duration::from_secs(u64::try_from(set.min_ready_seconds()).unwrap_or(0))
 }

@@ -61,11 +61,11 @@ impl<T: AnyObject + Clone> Objects<T> {
             (None, Some(_)) => Ensured::UpdatedStatusOnly,
         };
         if let Some(patch) = changed {
-            wanted = self.patch(&key, &Patch::Merge(patch)).await?;
+            wanted = self.patch(&key, Patch::Merge(&patch)).await?;
         }
         if let Some(patch) = status {
             let patch = serde_json::json!({ "status": patch });
-            wanted = self.status().patch(&key, &Patch::Merge(patch)).await?;
+            wanted = self.status().patch(&key, Patch::Merge(&patch)).await?;
         }
         Ok((wanted, ensured))
     }

@@ -10,8 +10,9 @@ use steersman_informer::store::Waited;
 use steersman_informer::{NotSynced, Scope, SharedInformer, Target};
 use steersman_model::{Encoded, Projection, View};
 
-use super::request::{Call, JSON, JSON_METADATA};
+use super::request::Call;
 use super::{CacheMiss, CachedClient, ClientError, Query};
+use crate::connection::exchange::{JSON, JSON_METADATA};
 use crate::live;
 
 /// Reads one resource as one view. Cheap to clone.

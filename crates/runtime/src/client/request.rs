@@ -4,21 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use http::{Method, Request, header};
-use serde_json::Value;
 use steersman_base::Resource;
 
 use super::ClientError;
-
-/// A change to a part of an object.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Patch {
-    /// JSON merge patch (RFC 7386): lists are replaced whole.
-    Merge(Value),
-    /// Strategic merge patch: lists are merged by key. Built-in kinds only.
-    Strategic(Value),
-    /// JSON patch (RFC 6902): a list of operations, each of which may test.
-    Json(Value),
-}
+use crate::connection::exchange::{JSON, encode};
 
 /// Who applies, and whether against others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,30 +43,6 @@ pub(super) struct Call<'a> {
     pub(super) content: &'static str,
     pub(super) body: Vec<u8>,
 }
-
-pub(super) const JSON: &str = "application/json";
-/// Metadata alone; any server has plain JSON, of which metadata can be read too.
-pub(super) const JSON_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-
-// === impl Patch ===
-
-impl Patch {
-    pub(super) fn content(&self) -> &'static str {
-        match self {
-            Self::Merge(_) => "application/merge-patch+json",
-            Self::Strategic(_) => "application/strategic-merge-patch+json",
-            Self::Json(_) => "application/json-patch+json",
-        }
-    }
-
-    pub(super) fn body(&self) -> Vec<u8> {
-        let (Self::Merge(body) | Self::Strategic(body) | Self::Json(body)) = self;
-        body.to_string().into_bytes()
-    }
-}
-
-/// Server-side apply: JSON is YAML.
-pub(super) const APPLY: &str = "application/apply-patch+yaml";
 
 // === impl FieldManager ===
 
@@ -184,17 +149,6 @@ fn segment(part: &str) -> Result<(), String> {
             Err(format!("the name {part:?} cannot stand in a path"))
         }
         _ => Ok(()),
-    }
-}
-
-fn encode(url: &mut String, value: &str) {
-    for byte in value.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            // Writing to a string cannot fail.
-            let _ = write!(url, "%{byte:02X}");
-        }
     }
 }
 

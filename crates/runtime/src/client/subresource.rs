@@ -83,7 +83,7 @@ impl<T: AnyObject> Subresource<T> {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn patch(&self, key: &ObjectKey, patch: &Patch) -> Result<T, ClientError> {
+    pub async fn patch(&self, key: &ObjectKey, patch: Patch<'_>) -> Result<T, ClientError> {
         self.objects.patch_at(key, patch, Some(self.name)).await
     }
 
@@ -126,8 +126,8 @@ impl<T: AnyObject> Objects<T> {
     /// # Errors
     /// See [`ClientError`].
     pub async fn set_replicas(&self, key: &ObjectKey, replicas: i32) -> Result<Scale, ClientError> {
-        let patch = Patch::Merge(json!({"spec": {"replicas": replicas}}));
-        self.scales().patch(key, &patch).await
+        let patch = json!({"spec": {"replicas": replicas}});
+        self.scales().patch(key, Patch::Merge(&patch)).await
     }
 
     fn scales(&self) -> Subresource<Scale> {

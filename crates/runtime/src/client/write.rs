@@ -12,7 +12,7 @@ use steersman_base::{ObjectKey, Resource, ResourceVersion};
 use steersman_informer::Typed;
 
 use super::object::{AnyObject, key_of};
-use super::request::{APPLY, Call};
+use super::request::Call;
 use super::subresource::Subresource;
 use super::{CachedClient, ClientError, FieldManager, Patch, Query, Reader};
 
@@ -79,7 +79,7 @@ impl<T: AnyObject> Objects<T> {
     pub async fn create(&self, object: &T) -> Result<T, ClientError> {
         let key = key_of(object);
         let mut call = Call::new("create", Method::POST, &self.resource, &key.namespace, None);
-        (call.query, call.body) = (self.options(), self.encode("create", object, false)?);
+        (call.query, call.body) = (self.options(), self.encode("create", object)?);
         self.written(call).await
     }
 
@@ -95,7 +95,7 @@ impl<T: AnyObject> Objects<T> {
     ///
     /// # Errors
     /// See [`ClientError`].
-    pub async fn patch(&self, key: &ObjectKey, patch: &Patch) -> Result<T, ClientError> {
+    pub async fn patch(&self, key: &ObjectKey, patch: Patch<'_>) -> Result<T, ClientError> {
         self.patch_at(key, patch, None).await
     }
 
@@ -162,19 +162,25 @@ impl<T: AnyObject> Objects<T> {
         let key = key_of(object);
         let mut call = Call::new("update", Method::PUT, &self.resource, &key.namespace, Some(&key.name));
         call.subresource = subresource;
-        (call.query, call.body) = (self.options(), self.encode("update", object, false)?);
+        (call.query, call.body) = (self.options(), self.encode("update", object)?);
         self.written(call).await
     }
 
     pub(super) async fn patch_at(
         &self,
         key: &ObjectKey,
-        patch: &Patch,
+        patch: Patch<'_>,
         subresource: Option<&str>,
     ) -> Result<T, ClientError> {
-        let mut call = Call::new("patch", Method::PATCH, &self.resource, &key.namespace, Some(&key.name));
+        let verb = if matches!(patch, Patch::Apply { .. }) { "apply" } else { "patch" };
+        let mut call = Call::new(verb, Method::PATCH, &self.resource, &key.namespace, Some(&key.name));
         call.subresource = subresource;
-        (call.query, call.content, call.body) = (self.options(), patch.content(), patch.body());
+        call.query = self.options();
+        (call.content, call.body) = (patch.content_type(), patch.body().to_string().into_bytes());
+        if let Patch::Apply { manager, force, .. } = patch {
+            call.query.retain(|(name, _)| *name != "fieldManager");
+            call.query.extend([("fieldManager", manager.to_owned()), ("force", force.to_string())]);
+        }
         self.written(call).await
     }
 
@@ -184,20 +190,17 @@ impl<T: AnyObject> Objects<T> {
         by: &FieldManager,
         subresource: Option<&str>,
     ) -> Result<T, ClientError> {
-        let key = key_of(object);
-        let mut call = Call::new("apply", Method::PATCH, &self.resource, &key.namespace, Some(&key.name));
-        call.subresource = subresource;
-        (call.query, call.content, call.body) = (self.options(), APPLY, self.encode("apply", object, true)?);
-        call.query.retain(|(name, _)| *name != "fieldManager");
-        call.query.push(("fieldManager", by.name().to_owned()));
-        if by.is_forced() {
-            call.query.push(("force", "true".to_owned()));
-        }
-        self.written(call).await
+        let object_json = self.json_of("apply", object, true)?;
+        let patch = Patch::Apply { object: &object_json, manager: by.name(), force: by.is_forced() };
+        self.patch_at(&key_of(object), patch, subresource).await
+    }
+
+    fn encode(&self, verb: &str, object: &T) -> Result<Vec<u8>, ClientError> {
+        Ok(self.json_of(verb, object, false)?.to_string().into_bytes())
     }
 
     /// The whole object as JSON, with the kind that the server insists on.
-    fn encode(&self, verb: &str, object: &T, apply: bool) -> Result<Vec<u8>, ClientError> {
+    fn json_of(&self, verb: &str, object: &T, apply: bool) -> Result<Value, ClientError> {
         let bad = |problem: String| {
             let what = format!("{verb} {} {}", self.resource, key_of(object));
             ClientError::BadRequest { what, problem }
@@ -211,7 +214,7 @@ impl<T: AnyObject> Objects<T> {
             // The server keeps it, and refuses who wants to apply it.
             metadata.remove("managedFields");
         }
-        Ok(json.to_string().into_bytes())
+        Ok(json)
     }
 
     fn options(&self) -> Vec<(&'static str, String)> {

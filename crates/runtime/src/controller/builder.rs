@@ -10,7 +10,7 @@ use steersman_informer::{Change, Scope, SharedInformer, Typed};
 use steersman_model::View;
 use steersman_workqueue::{Gate, Priority, Queue, QueueOptions, RateLimiter};
 
-use super::{BuildContext, Controller, Engine, Policy, Shared, Sources};
+use super::{BuildContext, Controller, Engine, MainObject, Policy, Shared, Sources};
 use crate::handler::{self, Handler};
 use crate::lease::Leadership;
 use crate::predicate::Predicate;
@@ -214,7 +214,11 @@ impl<V: View> Builder<V> {
             policy: self.policy,
             activity,
             leadership: self.leadership,
-            owner: Box::new(move |key| objects.get(key).map(|object| object.meta().uid.clone())),
+            main: Box::new(move |key| {
+                let object = objects.get(key)?;
+                let meta = object.meta();
+                Some(MainObject { uid: meta.uid.clone(), version: meta.resource_version.clone() })
+            }),
             reconciler: Box::new(reconciler(&queue)),
             book: self.cx.book.clone(),
             decisions: self.cx.decisions.clone(),

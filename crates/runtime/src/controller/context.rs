@@ -5,10 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
-use steersman_base::Clock;
+use steersman_base::{Clock, Meta, Resource};
 use steersman_informer::consistency::Book;
-use steersman_informer::{InformerFactory, SharedInformer};
+use steersman_informer::{InformerFactory, SharedInformer, Target};
 use steersman_model::{Kind, View};
+use tokio_util::sync::CancellationToken;
 
 use super::Builder;
 use crate::decisions::Log;
@@ -55,6 +56,17 @@ impl BuildContext {
     #[must_use]
     pub fn controller_on<V: View>(&self, name: &'static str, main: &SharedInformer<V>) -> Builder<V> {
         Builder::new(self.clone(), name, main)
+    }
+
+    /// Begins a controller without a main kind: what its keys mean, is between its sources and its reconciler. Nobody waits
+    /// until caches show what it wrote; it writes [unowned](crate::Writer::unowned), and reads from the server what it
+    /// must be sure of.
+    #[must_use]
+    pub fn controller_of_keys(&self, name: &'static str) -> Builder<Meta> {
+        const NO_KIND: Resource = Resource::cluster("", "", "", "");
+        // Outside of the factory: nothing is ever in it.
+        let nothing = SharedInformer::new(Target::all(NO_KIND), CancellationToken::new());
+        self.controller_on(name, &nothing).without_main_watch()
     }
 
     /// Adds something else that is to run.

@@ -9,20 +9,25 @@ use steersman_informer::consistency::Verdict;
 use steersman_workqueue::{Held, Priority};
 use tracing::Instrument;
 
-use super::Engine;
+use super::{Engine, MainObject};
 use crate::decisions::{Outcome, Pass};
 use crate::metrics::Outcome as Counted;
 use crate::{Action, Context, Error, Freshness};
 
 impl Engine {
     pub(super) async fn process(&self, item: Held<ObjectKey>) {
-        let freshness = match self.freshness(item.key()) {
-            Some(freshness) => freshness,
-            None => return item.park(),
-        };
+        let main = (self.main)(item.key());
+        let Some(freshness) = self.freshness(item.key(), main.as_ref()) else { return item.park() };
         let name = self.controller.name();
         let trigger = self.controller.triggered_by(item.key());
         let pass = self.decisions.begin(name, item.key(), Istr::new(&trigger.to_string()));
+        match &main {
+            Some(main) => pass.saw("resourceVersion", &main.version),
+            None => pass.saw("object", "gone"),
+        }
+        if freshness == Freshness::ReadLive {
+            pass.saw("caches", "behind");
+        }
         let context = Context { freshness, writer: self.context.writer.in_pass(&pass), ..self.context.clone() };
         let span = tracing::info_span!("reconcile", controller = name, key = %item.key(), id = pass.id());
         let running = self.activity.begin(item.key());
@@ -39,10 +44,10 @@ impl Engine {
     }
 
     /// How far the caches can be trusted; none if the key has to wait for them, and will be woken.
-    fn freshness(&self, key: &ObjectKey) -> Option<Freshness> {
-        let Some(owner) = (self.owner)(key) else { return Some(Freshness::CaughtUp) };
+    fn freshness(&self, key: &ObjectKey, main: Option<&MainObject>) -> Option<Freshness> {
+        let Some(MainObject { uid, .. }) = main else { return Some(Freshness::CaughtUp) };
         let (queue, parked) = (self.controller.queue().clone(), key.clone());
-        match self.book.check(&owner, move || queue.add(parked.clone(), Priority::Live)) {
+        match self.book.check(uid, move || queue.add(parked.clone(), Priority::Live)) {
             Verdict::Clear => Some(Freshness::CaughtUp),
             Verdict::LiveRead => Some(Freshness::ReadLive),
             Verdict::Parked => None,

@@ -11,6 +11,7 @@ use super::barrier::Barriers;
 use super::runnable::Part;
 use super::{Group, Machinery, Manager};
 use crate::Error;
+use crate::health::checks;
 use crate::lease::{Elector, Ended};
 
 /// Why a manager stopped by itself.
@@ -75,18 +76,24 @@ impl Manager {
         let machinery = self.0.state.lock().machinery.take();
         let Some(Machinery { elector, broadcaster }) = machinery else { return Err(ManagerError::RunsAlready) };
         self.check_names()?;
-        let events_stop = CancellationToken::new();
-        let events = tokio::spawn(broadcaster.run(events_stop.clone()));
+        let (ending, ended_all) = (CancellationToken::new(), CancellationToken::new());
+        checks::shutdown(self.health(), &ending);
+        // A set, here and for the election: who drops this future leaves no task behind that would hold a lease.
+        let mut beside = JoinSet::new();
+        beside.spawn(broadcaster.run(ended_all.clone()));
+        let (mapper, end) = (self.mapper().clone(), ended_all.clone());
+        beside.spawn(async move { mapper.run(end).await });
         let election = Election::start(elector);
 
         let mut running = Running::new(self);
         let outcome = running.until(&stop, &election).await;
+        ending.cancel();
         let ended = running.end(&election).await;
         election.finish(ended.is_ok()).await;
         self.0.informers.stop().await;
-        events_stop.cancel();
-        // It ends by itself, in bounded time.
-        let _ = events.await;
+        ended_all.cancel();
+        // They end by themselves, in bounded time.
+        while beside.join_next().await.is_some() {}
         outcome.and(ended)
     }
 
@@ -120,8 +127,7 @@ impl<'a> Running<'a> {
         let informers = self.manager.informers().clone();
         self.start_waiting(|part| part.group() == Group::Servers);
         informers.start();
-        // Controllers wait for caches and leadership themselves: each for its own.
-        self.start_waiting(|part| part.group() == Group::Caches || matches!(part, Part::Controller(_)));
+        self.start_waiting(Part::starts_early);
 
         let manager = self.manager;
         let mut filled = std::pin::pin!(caches_filled(manager));
@@ -139,12 +145,9 @@ impl<'a> Running<'a> {
                     }
                 }
                 () = manager.0.added.notified() => {
-                    if all_started {
-                        informers.start();
-                        self.start_waiting(|_| true);
-                    } else {
-                        self.start_waiting(|part| matches!(part, Part::Controller(_)));
-                    }
+                    // What is added may need caches that nobody needed before.
+                    informers.start();
+                    self.start_waiting(|part| all_started || part.starts_early());
                 }
                 () = &mut filled, if !all_started => {
                     all_started = true;
@@ -251,7 +254,8 @@ async fn caches_filled(manager: &Manager) {
 struct Election {
     stop: CancellationToken,
     lost: CancellationToken,
-    task: Option<tokio::task::JoinHandle<()>>,
+    /// One task, or none.
+    task: JoinSet<()>,
 }
 
 // === impl Election ===
@@ -259,14 +263,15 @@ struct Election {
 impl Election {
     fn start(elector: Option<Elector>) -> Self {
         let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
-        let task = elector.map(|elector| {
+        let mut task = JoinSet::new();
+        if let Some(elector) = elector {
             let (stop, lost) = (stop.clone(), lost.clone());
-            tokio::spawn(async move {
+            task.spawn(async move {
                 if elector.run(stop).await == Ended::Lost {
                     lost.cancel();
                 }
-            })
-        });
+            });
+        }
         Self { stop, lost, task }
     }
 
@@ -280,12 +285,11 @@ impl Election {
     }
 
     /// Waits until the lease is given back; if somebody may still be writing, it is left to run out.
-    async fn finish(self, orderly: bool) {
-        let Some(task) = self.task else { return };
+    async fn finish(mut self, orderly: bool) {
         if orderly {
-            let _ = task.await;
+            while self.task.join_next().await.is_some() {}
         } else {
-            task.abort();
+            self.task.shutdown().await;
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Error;
 use crate::controller::Engine;
+use crate::health::Health;
 
 /// Something that runs for as long as a manager does.
 ///
@@ -20,6 +21,11 @@ pub trait Runnable: Send + 'static {
     /// When it starts and ends, beside others.
     fn group(&self) -> Group {
         Group::Leading
+    }
+
+    /// Adds checks of its own, when it is added to a manager; none, unless it says otherwise.
+    fn report_to(&self, health: &Health) {
+        let _ = health;
     }
 
     /// Runs until it is done or told to stop; it should then end soon.
@@ -102,5 +108,10 @@ impl Part {
             Self::Controller(_) => Group::Others,
             Self::Runnable { group, .. } => *group,
         }
+    }
+
+    /// Whether it starts before the caches are filled: a controller waits for its own caches, and for leadership, itself.
+    pub(super) fn starts_early(&self) -> bool {
+        matches!(self, Self::Controller(_)) || self.group() <= Group::Caches
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use steersman_base::Meta;
 
+use crate::connection::exchange::encode;
+
 /// How an object is to be changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Patch<'a> {
@@ -70,7 +72,7 @@ pub struct Retries {
 // === impl Patch ===
 
 impl Patch<'_> {
-    pub(super) fn content_type(&self) -> &'static str {
+    pub(crate) fn content_type(&self) -> &'static str {
         match self {
             Self::Strategic(_) => "application/strategic-merge-patch+json",
             Self::Merge(_) => "application/merge-patch+json",
@@ -80,7 +82,7 @@ impl Patch<'_> {
         }
     }
 
-    pub(super) fn body(&self) -> &Value {
+    pub(crate) fn body(&self) -> &Value {
         match self {
             Self::Strategic(body) | Self::Merge(body) | Self::Json(body) | Self::Apply { object: body, .. } => body,
         }
@@ -172,12 +174,7 @@ impl Default for Retries {
 /// A value of a query.
 fn encoded(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
-    for byte in value.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => text.push(char::from(byte)),
-            _ => text.push_str(&format!("%{byte:02X}")),
-        }
-    }
+    encode(&mut text, value);
     text
 }
 

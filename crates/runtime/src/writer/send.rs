@@ -10,6 +10,7 @@ use steersman_base::{ObjectKey, Resource, Uid};
 
 use super::error::{Failure, WriteError};
 use super::{Writer, answer};
+use crate::connection::exchange::{ANSWER_WITHIN, JSON, JSON_METADATA, never_sent};
 use crate::lease::NotLeader;
 
 /// One write, before it is sent.
@@ -39,12 +40,9 @@ pub(super) enum Verb {
 }
 
 /// The metadata is all a controller needs to know of what it wrote.
-pub(super) const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+pub(super) const METADATA: &str = JSON_METADATA;
 /// The whole answer, where it holds more than an object.
-pub(super) const WHOLE: &str = "application/json";
-pub(super) const JSON: &str = "application/json";
-/// A write that has no answer after this long has an unknown outcome: upstream's servers give up after a minute.
-const ANSWER_WITHIN: Duration = Duration::from_secs(65);
+pub(super) const WHOLE: &str = JSON;
 /// An answer holds the object's metadata alone; upstream bounds it well below this.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// A server that could not be reached may be there a moment later: it restarts, or another one answers.
@@ -108,19 +106,15 @@ impl Writer {
 /// server did.
 fn not_answered(error: &kube::Error) -> Failure {
     let mut said = error.to_string();
-    let mut unsent = false;
     let mut cause: Option<&(dyn Error + 'static)> = error.source();
     while let Some(error) = cause {
-        unsent |= error
-            .downcast_ref::<hyper_util::client::legacy::Error>()
-            .is_some_and(hyper_util::client::legacy::Error::is_connect);
         said = error.to_string();
         cause = error.source();
     }
     if NotLeader::cause_of(error).is_some() {
         return WriteError::NotLeader.into();
     }
-    if unsent {
+    if never_sent(error) {
         let error = WriteError::Unreachable(said.clone());
         return Failure { error, said, retriable: Some(UNSENT_AGAIN_AFTER) };
     }

@@ -93,7 +93,7 @@ async fn a_client_of_a_real_server_reads_what_it_wrote() -> Outcome {
         assert_eq!(ensured.await?.1, want, "{step}");
     }
     let stale = client.live().get::<ConfigMap>(&place.key("c1")).await?.object().clone();
-    let _: ConfigMap = client.patch(&place.key("c1"), &Patch::Merge(json!({"data": {"x": "1"}}))).await?;
+    let _: ConfigMap = client.patch(&place.key("c1"), Patch::Merge(&json!({"data": {"x": "1"}}))).await?;
     assert!(client.update(&stale).await.is_err_and(|error| error.is_conflict()));
     assert!(
         client.create(&stale).await.is_err_and(|error| !error.is_already_exists()),
@@ -152,10 +152,9 @@ async fn scale_status_and_token_of_a_real_server() -> Outcome {
     let available = json!({"status": {
         "observedGeneration": 9, "conditions": [{"type": "Available", "status": "True"}],
     }});
-    let available = Patch::Merge(available);
     let (waited, patched) = futures::join!(
         wait_until(&client, &web, conditions::is_deployment_available, PATIENCE),
-        client.patch_status::<Deployment>(&web, &available),
+        client.patch_status::<Deployment>(&web, Patch::Merge(&available)),
     );
     patched?;
     assert!(waited?.is_some());
@@ -252,8 +251,8 @@ async fn a_kind_that_is_defined_is_found_used_and_gone_again() -> Outcome {
     let cakes = client.dynamic(found.resource.clone());
     cakes.create(&cake).await?;
     assert_eq!(cakes.get(&place.key("plum")).await?.data["spec"]["layers"], 3);
-    let status = Patch::Merge(json!({"status": {"baked": true}}));
-    assert_eq!(cakes.status().patch(&place.key("plum"), &status).await?.data["status"]["baked"], true);
+    let status = json!({"status": {"baked": true}});
+    assert_eq!(cakes.status().patch(&place.key("plum"), Patch::Merge(&status)).await?.data["status"]["baked"], true);
 
     client.delete::<CustomResourceDefinition>(&name, &DeleteParams::default()).await?;
     let gone = async {

@@ -3,7 +3,7 @@
 //! The order is upstream's (`cmd/kube-controller-manager/app/controllermanager.go`, 1.37.1):
 //!
 //! 1. The command line is read and checked as a whole; what is wrong with it is one sentence, and exit code 1.
-//! 2. The secure port listens. The API server is waited for, for 10 s at most.
+//! 2. The secure port listens, and answers. The API server is waited for, for 10 s at most.
 //! 3. All controllers are built, the one of token secrets first, with our own account; then the caches start, and the log
 //!    says `informers started`. One whose API the server does not have is left out, and the log says why.
 //! 4. Work is done while the lease is held. A lost lease ends the program with exit code 1.
@@ -28,6 +28,7 @@ use tokio_util::sync::CancellationToken;
 use super::flags::{self, Parsed};
 use super::gates::{self, Gates};
 use super::log::{self, Format, Verbosity};
+use super::options::{self, Cluster};
 use super::rows::{self, Row};
 use super::selection::{self, Selection, World};
 use super::{CommandError, signals, version};
@@ -160,9 +161,8 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
         ..connection::Options::default()
     };
     let connection = Connection::load(options).await.map_err(said)?;
+    let cluster = Cluster::read(flags, &connection)?;
     let root = connection.client().await.map_err(said)?;
-    server::wait_until_healthy(&connection, &root).await.map_err(said)?;
-
     let options = ManagerOptions {
         clock: clock.clone(),
         component: "kube-controller-manager".into(),
@@ -173,18 +173,21 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
         ..ManagerOptions::default()
     };
     let manager = Manager::new(root.clone(), options).map_err(said)?;
+    options::set(&manager, flags, &cluster);
+    let port = match serving {
+        None => None,
+        Some(serving) => {
+            pages::serve(manager.admin(), &clock, flags, &verbosity).map_err(said)?;
+            Some(serving::answer(serving, flags, manager.admin(), &clock, &registry).await?)
+        }
+    };
+    server::wait_until_healthy(&connection, &root, manager.health()).await.map_err(said)?;
+    if let Some(port) = port {
+        manager.add(port.with_authorities().await?);
+    }
     let accounts = Accounts::new(&connection, &root, flags.is_on("use-service-account-credentials"));
     build(&plan, &manager, &accounts.await.map_err(said)?).await?;
 
-    if let Some(serving) = serving {
-        let admin = manager.admin().clone();
-        pages::serve(&admin, &clock, flags, &verbosity).map_err(said)?;
-        let guard = serving::guard(flags, &admin, &clock, &registry).await?;
-        manager.add(runnable("secure port", Group::Servers, move |stop| async move {
-            tokio::join!(serving.run(admin, stop.clone()), guard.run(stop));
-            Ok(())
-        }));
-    }
     manager.add(runnable("informers", Group::Caches, |_| async {
         tracing::info!("informers started");
         Ok(())

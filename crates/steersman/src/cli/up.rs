@@ -1,24 +1,39 @@
 //! `steersman up`: a cluster in this process.
+//!
+//! 1. The API server, the controllers and the simulated nodes share one process; the controllers talk to the server
+//!    without a socket. Others reach it on the loopback interface, with the kubeconfig that is printed.
+//! 2. Everything is kept in memory. Ctrl-C and SIGTERM end it in order, and the kubeconfig goes with it.
+//! 3. What cannot be had is one sentence on standard error, and exit code 1; nothing stays behind.
 
 use std::io::Write;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Options};
+use steersman_controllers::service_account_token::Signer;
 use steersman_nodes::{Nodes, NodesOptions};
 use steersman_runtime::{Build, Manager, ManagerOptions};
 use tokio_util::sync::CancellationToken;
 
+use super::flags::Parsed;
 use super::gates::Gates;
+use super::log::{self, Format};
+use super::options::{self, Cluster};
 use super::selection::{self, Selection, World};
 use super::{CommandError, flag, flags, rows, signals};
+use greeting::Greeting;
+use kubeconfig::Kubeconfig;
 use logs::NodeLogs;
 
 mod demo;
+mod greeting;
+mod kubeconfig;
 mod logs;
+mod story;
 
 /// What `up` was asked for.
 struct UpOptions {
@@ -26,6 +41,9 @@ struct UpOptions {
     kubeconfig: Option<PathBuf>,
     nodes: usize,
     demo: bool,
+    /// The controller manager's flags, as they are by default.
+    flags: Parsed,
+    selection: Selection<'static>,
 }
 
 pub(super) fn command() -> Command {
@@ -67,109 +85,136 @@ pub(super) fn command() -> Command {
                 .help("Keep everything in memory; for now it is always so")
                 .action(ArgAction::SetTrue),
         )
+        .arg(
+            flag("v", "Log on standard error: 0 what operators need, 4 each decision, 6 everything")
+                .short('v')
+                .value_name("N")
+                .value_parser(value_parser!(i64)),
+        )
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     let asked: Vec<String> = matches.get_many("controllers").unwrap_or_default().cloned().collect();
-    let selection = select(&asked)?;
+    let flags = flags::parse(flags::table(), []).map_err(said)?;
+    let selection = select(&asked, &flags)?;
     let options = UpOptions {
         port: matches.get_one::<u16>("port").copied().unwrap_or(0),
         kubeconfig: matches.get_one::<PathBuf>("kubeconfig-out").cloned(),
         nodes: matches.get_one::<u16>("nodes").copied().map_or(0, usize::from),
         demo: matches.get_flag("demo"),
+        flags,
+        selection,
     };
-    super::block_on(up(&selection, options))
+    options.check_demo()?;
+    if let Some(verbosity) = matches.get_one::<i64>("v") {
+        log::start(Format::Text, *verbosity);
+    }
+    super::block_on(up(options))
 }
 
-async fn up(selection: &Selection<'_>, options: UpOptions) -> Result<(), CommandError> {
+async fn up(options: UpOptions) -> Result<(), CommandError> {
     let logs = NodeLogs::default();
     let server = ApiServer::new(Options { logs: Some(Arc::new(logs.clone())), ..Options::default() });
-    let address = SocketAddr::from(([127, 0, 0, 1], options.port));
-    let listening = Listening::start(&server, ListenOptions { address, ..ListenOptions::default() }).await;
-    let listening = listening.map_err(|error| CommandError(error.to_string()))?;
-    let kubeconfig = options.kubeconfig.unwrap_or_else(|| {
+    let listening = listen(&server, options.port).await?;
+    let path = options.kubeconfig.clone().unwrap_or_else(|| {
         std::env::temp_dir().join(format!("steersman-{}.kubeconfig", listening.address().port()))
     });
-    listening
-        .write_kubeconfig(&kubeconfig)
-        .map_err(|error| CommandError(format!("cannot write the kubeconfig {}: {error}", kubeconfig.display())))?;
+    let kubeconfig = Kubeconfig::write(&listening, path)?;
 
+    let cluster = cluster(&server, &listening)?;
     let client = kube::Client::new(server, "default");
     let manager = Manager::new(client.clone(), ManagerOptions::default()).map_err(said)?;
-    let mut names = Vec::new();
-    for descriptor in selection.run.iter().filter_map(|row| row.descriptor()) {
-        if manager.build(descriptor, None) == Build::Enabled {
-            names.push(descriptor.name);
+    options::set(&manager, &options.flags, &cluster);
+    let (mut names, mut disabled) = (Vec::new(), Vec::new());
+    for descriptor in options.selection.run.iter().filter_map(|row| row.descriptor()) {
+        match manager.build(descriptor, None) {
+            Build::Enabled => names.push(descriptor.name),
+            Build::Disabled(why) => disabled.push((descriptor.name, why)),
         }
     }
     if options.nodes > 0 {
         logs.come_from(Nodes::build(&manager.context(), NodesOptions::count(options.nodes)).map_err(said)?);
     }
-    greet(&listening.url(), &names, selection.missing.len(), options.nodes, &kubeconfig);
-
+    // Before it is told how to stop this, so that whoever does at once is heard.
     let stop = CancellationToken::new();
     tokio::spawn(signals::stop_on_signal(stop.clone()));
+    let greeting = Greeting {
+        url: &listening.url(),
+        kubeconfig: kubeconfig.path(),
+        nodes: options.nodes,
+        controllers: &names,
+        missing: options.selection.missing.len(),
+        disabled: &disabled,
+    };
+    // Whoever does not read this does not want to know; the cluster runs all the same.
+    let _ = std::io::stdout().write_all(greeting.text().as_bytes());
+
     let demo = async {
         if options.demo {
-            demo::run(client).await?;
+            demo::run(client, options.nodes).await?;
         }
         std::future::pending().await
     };
-    let ended = tokio::select! {
+    tokio::select! {
         biased;
         ended = manager.run(stop.clone()) => ended.map_err(said),
         ended = demo => ended,
-    };
-    drop(listening);
-    // Nobody can use it any more.
-    let _ = std::fs::remove_file(&kubeconfig);
-    ended
+    }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-fn said(error: impl ToString) -> CommandError {
+// === impl UpOptions ===
+
+impl UpOptions {
+    /// A demo without those who act in it would only wait.
+    fn check_demo(&self) -> Result<(), CommandError> {
+        let runs = |name: &&&str| !self.selection.run.iter().any(|row| row.name == **name);
+        let missing: Vec<&str> = demo::NEEDS.iter().filter(runs).copied().collect();
+        match (self.demo, self.nodes, missing.as_slice()) {
+            (true, 0, _) => Err(CommandError("--demo needs nodes for its pods: leave --nodes 0 away".to_owned())),
+            (true, _, [_, ..]) => {
+                let missing = missing.join(", ");
+                Err(CommandError(format!("--demo needs these controllers too: {missing}; see --controllers")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+async fn listen(server: &ApiServer, port: u16) -> Result<Listening, CommandError> {
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let listening = Listening::start(server, ListenOptions { address, ..ListenOptions::default() }).await;
+    let hint = if port == 0 { "" } else { "; --port 0 takes a port that is free" };
+    listening.map_err(|error| CommandError(format!("{error}{hint}")))
+}
+
+/// What controllers need to know of this cluster: there is one API server, and it is here.
+fn cluster(server: &ApiServer, listening: &Listening) -> Result<Cluster, CommandError> {
+    let signer = server.token_key_pem().map(|pem| Signer::from_pem(pem.as_bytes()));
+    Ok(Cluster {
+        root_ca: Some(listening.authority_pem().into()),
+        signer: signer.transpose().map_err(said)?,
+        first_pass_after: Duration::ZERO,
+    })
+}
+
+fn said(error: impl std::fmt::Display) -> CommandError {
     CommandError(error.to_string())
 }
 
 /// The controllers that a list asks for, with the flags and gates as they are by default.
-fn select(asked: &[String]) -> Result<Selection<'static>, CommandError> {
+fn select(asked: &[String], flags: &Parsed) -> Result<Selection<'static>, CommandError> {
     if asked == ["none"] {
         return Ok(Selection::default());
     }
-    let defaults = flags::parse(flags::table(), []).map_err(|error| CommandError(error.to_string()))?;
     let gates = Gates::default();
+    // The controller of token secrets listens to the list here: the key is ours, not somebody's who gave it on purpose.
+    let of_tokens = |name: &str| rows::table().iter().any(|row| row.name == rows::TOKENS && row.is_called(name));
+    let tokens = asked.iter().any(|name| name == "*" || of_tokens(name))
+        && !asked.iter().any(|name| name.strip_prefix('-').is_some_and(of_tokens));
     let world = World {
         exists: &|row| row.descriptor().is_some(),
-        is_set: &|flag| defaults.is_on(flag),
+        is_set: &|flag| flags.is_on(flag) || (tokens && flag == "service-account-private-key-file"),
         gate: &|gate| gates.enabled(gate),
     };
     selection::select(rows::table(), asked, &world)
-}
-
-fn greet(url: &str, controllers: &[&str], missing: usize, nodes: usize, kubeconfig: &Path) {
-    let mut controllers = if controllers.is_empty() { "none".to_owned() } else { controllers.join(", ") };
-    if missing > 0 {
-        controllers.push_str(&format!(" ({missing} more are not here yet)"));
-    }
-    let kubeconfig = kubeconfig.display();
-    let nodes = match nodes {
-        0 => "none: pods stay Pending".to_owned(),
-        1 => "node-0, simulated".to_owned(),
-        more => format!("node-0 … node-{}, simulated", more - 1),
-    };
-    let text = format!(
-        "API server:   {url}
-controllers:  {controllers}
-nodes:        {nodes}
-kubeconfig:   {kubeconfig}
-
-  export KUBECONFIG={kubeconfig}
-  kubectl create deployment web --image=example/web --replicas=3
-  kubectl get deployments,pods -o wide
-
-Everything is kept in memory, and gone when this ends. Ctrl-C stops it.
-"
-    );
-    // Whoever does not read this does not want to know; the cluster runs all the same.
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -5,6 +5,7 @@
 mod kubectl;
 mod manager;
 mod syntax;
+mod trouble;
 
 use std::process::{Command, Stdio};
 use std::time::Duration;

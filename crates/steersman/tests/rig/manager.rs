@@ -1,7 +1,7 @@
 //! The controller manager as a drop-in, on a real kube-apiserver with RBAC, as `system:kube-controller-manager`.
 
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -22,23 +22,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const LEASE: &str = "kube-controller-manager";
 
 /// A running manager; it ends with the test.
-struct Manager {
+pub(crate) struct Manager {
     child: Child,
-    port: u16,
+    pub(crate) port: u16,
 }
 
-fn rig_file(name: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn rig_file(name: &str) -> Result<PathBuf, Failure> {
     Ok(PathBuf::from(std::env::var("STEERSMAN_RIG_DIR")?).join(name))
 }
 
 /// A directory of this test's own.
-fn scratch(name: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn scratch(name: &str) -> Result<PathBuf, Failure> {
     let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     Ok(directory)
 }
 
-async fn until<T, F: Future<Output = Result<Option<T>, Failure>>>(
+pub(crate) async fn until<T, F: Future<Output = Result<Option<T>, Failure>>>(
     what: &str,
     mut look: impl FnMut() -> F,
 ) -> Result<T, Failure> {
@@ -53,13 +53,13 @@ async fn until<T, F: Future<Output = Result<Option<T>, Failure>>>(
     tokio::time::timeout(PATIENCE, looking).await.map_err(|_| Failure::new(format!("waited in vain: {what}")))?
 }
 
-async fn client_of(kubeconfig: PathBuf) -> Result<Client, Failure> {
+pub(crate) async fn client_of(kubeconfig: PathBuf) -> Result<Client, Failure> {
     let options = Options { kubeconfig: Some(kubeconfig), ..Options::default() };
     Ok(connection::connect(options).await?)
 }
 
 /// Who holds the lease; empty: nobody.
-async fn holder(admin: &Client) -> Result<String, Failure> {
+pub(crate) async fn holder(admin: &Client) -> Result<String, Failure> {
     let leases: Api<Lease> = Api::namespaced(admin.clone(), "kube-system");
     let lease = leases.get_opt(LEASE).await?;
     Ok(lease.and_then(|lease| lease.spec?.holder_identity).unwrap_or_default())
@@ -67,16 +67,23 @@ async fn holder(admin: &Client) -> Result<String, Failure> {
 
 impl Manager {
     /// Starts one as the Go program is started by kubeadm: with the rights of `system:kube-controller-manager` only.
-    fn start(more: &[&str]) -> Result<Self, Failure> {
+    pub(crate) fn start(more: &[&str]) -> Result<Self, Failure> {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_steersman"));
+        command.arg("controller-manager");
+        Self::run(command, &rig_file("controller-manager.kubeconfig")?, more)
+    }
+
+    /// Runs a command line with the rights that a kubeconfig gives; the secure port delegates as always.
+    pub(crate) fn run(mut command: Command, kubeconfig: &Path, more: &[&str]) -> Result<Self, Failure> {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let kubeconfig = rig_file("controller-manager.kubeconfig")?;
-        let kubeconfig = kubeconfig.display();
-        let child = Command::new(env!("CARGO_BIN_EXE_steersman"))
-            .args(["controller-manager", "--controllers=replicaset", "--bind-address=127.0.0.1"])
+        let delegate = rig_file("controller-manager.kubeconfig")?;
+        let delegate = delegate.display();
+        let child = command
+            .args(["--controllers=replicaset", "--bind-address=127.0.0.1"])
             .args([
-                format!("--kubeconfig={kubeconfig}"),
-                format!("--authentication-kubeconfig={kubeconfig}"),
-                format!("--authorization-kubeconfig={kubeconfig}"),
+                format!("--kubeconfig={}", kubeconfig.display()),
+                format!("--authentication-kubeconfig={delegate}"),
+                format!("--authorization-kubeconfig={delegate}"),
                 format!("--secure-port={port}"),
             ])
             .args(more)
@@ -87,7 +94,7 @@ impl Manager {
     }
 
     /// The rig's admin, as a client of the secure port.
-    async fn secure_port(&self) -> Result<Client, Failure> {
+    pub(crate) async fn secure_port(&self) -> Result<Client, Failure> {
         let admin = std::fs::read_to_string(std::env::var("STEERSMAN_RIG_KUBECONFIG")?)?;
         let line = |line: &str| match line.trim_start() {
             text if text.starts_with("server:") => format!("    server: https://127.0.0.1:{}", self.port),
@@ -100,13 +107,13 @@ impl Manager {
         client_of(file).await
     }
 
-    fn signal(&self, name: &str) -> Result<(), Failure> {
+    pub(crate) fn signal(&self, name: &str) -> Result<(), Failure> {
         Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status()?;
         Ok(())
     }
 
     /// Waits for its end: exit code, and what it logged.
-    async fn end(mut self) -> Result<(Option<i32>, String), Failure> {
+    pub(crate) async fn end(mut self) -> Result<(Option<i32>, String), Failure> {
         let status = until("the manager ends", || {
             let status = self.child.try_wait();
             async move { Ok(status?) }
@@ -128,7 +135,7 @@ impl Drop for Manager {
     }
 }
 
-async fn ask(client: &Client, method: Method, path: &str, body: &str) -> Result<(u16, String), Failure> {
+pub(crate) async fn ask(client: &Client, method: Method, path: &str, body: &str) -> Result<(u16, String), Failure> {
     let request = Request::builder().method(method).uri(path).body(Body::from(body.as_bytes().to_vec()))?;
     let response = client.send(request).await?;
     let status = response.status().as_u16();
@@ -217,47 +224,5 @@ async fn a_standby_takes_over_from_a_leader_that_ends() -> Result<(), Failure> {
     cluster.pods_of(&set).until_count(2).await?;
     second.signal("TERM")?;
     assert_eq!(second.end().await?.0, Some(0));
-    cluster.stop().await
-}
-
-#[tokio::test]
-async fn credentials_that_are_not_taken_are_named_and_not_waited_for() -> Result<(), Failure> {
-    let admin = std::fs::read_to_string(std::env::var("STEERSMAN_RIG_KUBECONFIG")?)?;
-    let keep = |line: &&str| !line.trim_start().starts_with("client-");
-    let mut lines: Vec<&str> = admin.lines().filter(keep).collect();
-    lines.push("    token: made-up");
-    let file = scratch("bad-token")?.join("kubeconfig");
-    std::fs::write(&file, lines.join("\n"))?;
-
-    let output = Command::new(env!("CARGO_BIN_EXE_steersman"))
-        .args(["controller-manager", "--controllers=replicaset", "--secure-port=0"])
-        .arg(format!("--kubeconfig={}", file.display()))
-        .output()?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    for want in ["does not accept the credentials", "context \"rig\"", &file.display().to_string(), "401"] {
-        assert!(said.contains(want), "{want} is not in: {said}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
-async fn without_rights_a_controller_says_what_it_may_not_do() -> Result<(), Failure> {
-    let _alone = ALONE.lock().await;
-    let cluster = TestCluster::builder().start_on_rig().await?;
-    let manager = Manager::start(&["--leader-elect=false"])?;
-    let port = manager.secure_port().await?;
-    let set = cluster.create(objects::replica_set("web", 1)).await?;
-    // It may read, but its own account may not create pods: the decision log says so.
-    let refused = until("a refused write", || async {
-        let answer = ask(&port, Method::GET, "/debug/decisions?controller=replicaset-controller", "").await;
-        Ok(answer.ok().map(|(_, text)| text).filter(|text| text.contains("forbidden")))
-    })
-    .await?;
-    assert!(refused.contains("pods"), "{refused}");
-    cluster.pods_of(&set).until_count(0).await?;
-    manager.signal("TERM")?;
-    let (_, said) = manager.end().await?;
-    assert!(said.contains("forbidden") && said.contains("system:kube-controller-manager"), "{said}");
     cluster.stop().await
 }

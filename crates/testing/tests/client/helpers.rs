@@ -34,7 +34,7 @@ async fn an_object_is_created_then_patched_then_left_alone() -> Result<(), Failu
     assert_eq!(cluster.last_writes().len(), writes, "nothing was written");
 
     // What others set stays.
-    let _: ConfigMap = client.patch(&key(&cluster, "child"), &Patch::Merge(json!({"data": {"y": "theirs"}}))).await?;
+    let _: ConfigMap = client.patch(&key(&cluster, "child"), Patch::Merge(&json!({"data": {"y": "theirs"}}))).await?;
     let (child, ensured) = ensure("2", owner).await?;
     assert_eq!(ensured, Ensured::Updated);
     assert_eq!((datum(&child, "x").as_deref(), datum(&child, "y").as_deref()), (Some("2"), Some("theirs")));
@@ -182,8 +182,8 @@ async fn a_wait_ends_when_the_cache_shows_what_was_waited_for() -> Result<(), Fa
             async {
                 cluster.advance(Duration::from_secs(7)).await;
                 cluster.create(objects::pod("web", "web")).await?;
-                let running = Patch::Merge(json!({"status": {"phase": "Running"}}));
-                let _: Pod = client.patch_status(&web, &running).await?;
+                let running = json!({"status": {"phase": "Running"}});
+                let _: Pod = client.patch_status(&web, Patch::Merge(&running)).await?;
                 Ok(())
             }
         )?;

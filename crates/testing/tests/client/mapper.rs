@@ -86,11 +86,6 @@ async fn a_change_of_definitions_is_seen_without_being_asked_for() -> Result<(),
     assert_eq!(subscriptions.len(), 2, "definitions and API services");
     client.informers().start();
     client.informers().synced().await?;
-    let stop = tokio_util::sync::CancellationToken::new();
-    let running = tokio::spawn({
-        let (mapper, stop) = (mapper.clone(), stop.clone());
-        async move { mapper.run(stop).await }
-    });
     let mut known = mapper.subscribe();
     let began = tokio::time::Instant::now();
     define(&cluster, "v1").await?;
@@ -100,8 +95,6 @@ async fn a_change_of_definitions_is_seen_without_being_asked_for() -> Result<(),
         .delete::<CustomResourceDefinition>(&ObjectKey::cluster("cakes.example.com"), &DeleteParams::default())
         .await?;
     known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_none())).await?;
-    stop.cancel();
-    running.await?;
     drop(subscriptions);
     cluster.stop().await
 }

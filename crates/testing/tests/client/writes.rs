@@ -30,12 +30,12 @@ async fn what_is_written_is_what_is_there() -> Result<(), Failure> {
     let error = client.update(&made).await.unwrap_err();
     assert!(error.is_conflict(), "made is old by now: {error}");
 
-    let patched: ConfigMap = client.patch(&a, &Patch::Merge(json!({"data": {"y": "3"}}))).await?;
+    let patched: ConfigMap = client.patch(&a, Patch::Merge(&json!({"data": {"y": "3"}}))).await?;
     assert_eq!((datum(&patched, "x").as_deref(), datum(&patched, "y").as_deref()), (Some("2"), Some("3")));
     let labels = json!({"metadata": {"labels": {"app": "web"}}});
-    let _: ConfigMap = client.patch(&a, &Patch::Strategic(labels)).await?;
+    let _: ConfigMap = client.patch(&a, Patch::Strategic(&labels)).await?;
     let test = json!([{"op": "test", "path": "/data/x", "value": "2"}, {"op": "remove", "path": "/data/x"}]);
-    let patched: ConfigMap = client.patch(&a, &Patch::Json(test)).await?;
+    let patched: ConfigMap = client.patch(&a, Patch::Json(&test)).await?;
     assert_eq!(datum(&patched, "x"), None);
 
     let stale = Preconditions { resource_version: updated.metadata.resource_version, uid: None };
@@ -76,9 +76,9 @@ async fn a_dry_run_changes_nothing_and_strict_fields_are_checked() -> Result<(),
     dry.delete::<ConfigMap>(&key(&cluster, "a"), &DeleteParams::default()).await?;
     assert!(client.live().get_opt::<ConfigMap>(&key(&cluster, "a")).await?.is_some());
 
-    let unknown = Patch::Merge(json!({"dataa": {}}));
+    let unknown = json!({"dataa": {}});
     let strict = client.with_field_validation(FieldValidation::Strict);
-    let error = strict.patch::<ConfigMap>(&key(&cluster, "a"), &unknown).await.unwrap_err();
+    let error = strict.patch::<ConfigMap>(&key(&cluster, "a"), Patch::Merge(&unknown)).await.unwrap_err();
     assert!(error.to_string().contains("dataa"), "{error}");
     cluster.stop().await
 }
@@ -119,8 +119,8 @@ async fn a_status_is_written_apart() -> Result<(), Failure> {
     pod.metadata.labels = Some([("app".to_owned(), "other".to_owned())].into());
     let written = client.update_status(&pod).await?;
     assert_eq!(written.status.and_then(|status| status.conditions).map(|conditions| conditions.len()), Some(1));
-    let patch = Patch::Merge(json!({"status": {"phase": "Running"}}));
-    let written: Pod = client.patch_status(&key(&cluster, "web"), &patch).await?;
+    let patch = json!({"status": {"phase": "Running"}});
+    let written: Pod = client.patch_status(&key(&cluster, "web"), Patch::Merge(&patch)).await?;
     assert_eq!(written.status.and_then(|status| status.phase).as_deref(), Some("Running"));
     let unknown = client.objects::<ConfigMap>().status().get(&key(&cluster, "web")).await.unwrap_err();
     assert!(unknown.is_not_found(), "config maps have no status: {unknown}");
@@ -149,7 +149,7 @@ async fn an_eviction_is_accepted_or_blocked_by_a_budget() -> Result<(), Failure>
     for name in ["free", "bound"] {
         cluster.create(objects::pod(name, name)).await?;
         let running = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
-        let _: Pod = client.patch_status(&key(&cluster, name), &Patch::Merge(running)).await?;
+        let _: Pod = client.patch_status(&key(&cluster, name), Patch::Merge(&running)).await?;
     }
     let budget: PodDisruptionBudget = serde_json::from_value(json!({
         "metadata": {"name": "b", "namespace": cluster.namespace()},

@@ -8,17 +8,40 @@ use kube::Client;
 use kube::client::Body;
 use steersman_base::Resource;
 use steersman_runtime::connection::{ConnectError, Connection};
+use steersman_runtime::health::{Health, Probe, Unhealthy};
 use tokio::time::Instant;
 
 /// upstream's: how long a server that starts beside us is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 const ASK_EVERY: Duration = Duration::from_secs(1);
+/// The name of the check that we are not ready before the server is there.
+const CHECK: &str = "api-server";
 
-/// Waits until the server says that it is healthy.
+/// Why a server does not say that it is healthy.
+#[derive(Debug, PartialEq)]
+enum Problem {
+    /// It may pass.
+    Passing(String),
+    /// It will not.
+    Lasting(String),
+}
+
+/// Waits until the server says that it is healthy. Until then, we are not ready.
 ///
 /// # Errors
-/// It does not within [`PATIENCE`]; or it does not know us, which waiting does not mend.
-pub(super) async fn wait_until_healthy(connection: &Connection, client: &Client) -> Result<(), ConnectError> {
+/// It does not within [`PATIENCE`]; or it does not know us or we do not trust it, which waiting does not mend.
+pub(super) async fn wait_until_healthy(
+    connection: &Connection,
+    client: &Client,
+    ready: &Health,
+) -> Result<(), ConnectError> {
+    ready.add(&[Probe::Readyz], CHECK, || Err(Unhealthy("the API server is waited for".to_owned())));
+    wait(connection, client).await?;
+    ready.remove(CHECK);
+    Ok(())
+}
+
+async fn wait(connection: &Connection, client: &Client) -> Result<(), ConnectError> {
     let (server, origin) = (connection.server(), connection.origin().clone());
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -28,7 +51,8 @@ pub(super) async fn wait_until_healthy(connection: &Connection, client: &Client)
                 return Err(ConnectError::Unauthorized { server, origin, status });
             }
             Ok(Ok(status)) => format!("it is not healthy: /healthz answers {status}"),
-            Ok(Err(problem)) => problem,
+            Ok(Err(Problem::Passing(problem))) => problem,
+            Ok(Err(Problem::Lasting(problem))) => return Err(ConnectError::Unreachable { server, origin, problem }),
             Err(_) => "it does not answer".to_owned(),
         };
         if Instant::now() + ASK_EVERY >= deadline {
@@ -40,16 +64,26 @@ pub(super) async fn wait_until_healthy(connection: &Connection, client: &Client)
     }
 }
 
-async fn health(client: &Client) -> Result<StatusCode, String> {
-    let request = Request::get("/healthz").body(Body::empty()).map_err(|error| error.to_string())?;
+async fn health(client: &Client) -> Result<StatusCode, Problem> {
+    let request = Request::get("/healthz").body(Body::empty());
+    let request = request.map_err(|error| Problem::Lasting(error.to_string()))?;
     let answer = client.send(request).await;
-    answer.map(|response| response.status()).map_err(|error| root_cause(&error))
+    answer.map(|response| response.status()).map_err(|error| problem(&error))
 }
 
-/// The first cause: what happened, without the layers that it passed.
-fn root_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let causes = std::iter::successors(Some(error), |error| (*error).source());
-    causes.last().map_or_else(String::new, ToString::to_string)
+fn problem(error: &kube::Error) -> Problem {
+    let causes = || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| (*error).source());
+    let distrust = |error: &(dyn std::error::Error + 'static)| {
+        // What an I/O error holds is not among its causes.
+        let error = error.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref::<rustls::Error>()?;
+        matches!(error, rustls::Error::InvalidCertificate(_)).then(|| error.to_string())
+    };
+    match causes().find_map(distrust) {
+        Some(why) => Problem::Lasting(format!(
+            "its certificate is not trusted ({why}): is its authority in certificate-authority, and is the clock right?"
+        )),
+        None => Problem::Passing(causes().last().map_or_else(String::new, ToString::to_string)),
+    }
 }
 
 /// Which resources a server does not serve, among those that controllers need. What cannot be found out counts as served:
@@ -93,6 +127,7 @@ mod tests {
     use http::Response;
     use steersman_apiserver::ApiServer;
     use steersman_runtime::connection::Options;
+    use steersman_runtime::health::Ask;
 
     use super::*;
 
@@ -115,11 +150,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_is_waited_for_ten_seconds_and_then_named() {
         let (connection, start) = (connection().await, Instant::now());
-        wait_until_healthy(&connection, &answering(200, Duration::from_secs(5))).await.unwrap();
+        let health = Health::new();
+        let ready = || health.report(Probe::Readyz, &Ask::default()).passed;
+        let late = answering(200, Duration::from_secs(5));
+        let mut waiting = std::pin::pin!(wait_until_healthy(&connection, &late, &health));
+        assert!(tokio::time::timeout(Duration::from_secs(4), &mut waiting).await.is_err());
+        assert!(!ready(), "who waits is not ready");
+        waiting.await.unwrap();
+        assert!(ready());
         assert_eq!(start.elapsed().as_secs(), 5);
 
         let start = Instant::now();
-        let error = wait_until_healthy(&connection, &answering(200, Duration::MAX)).await.unwrap_err().to_string();
+        let error = wait(&connection, &answering(200, Duration::MAX)).await.unwrap_err().to_string();
         assert!((9..=10).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
         for want in ["http://192.0.2.1:6443", "as named", "/healthz answers 500", "waited 10 s"] {
             assert!(error.contains(want), "{want} is not in: {error}");
@@ -129,7 +171,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_know_us_is_not_waited_for() {
         let (connection, start) = (connection().await, Instant::now());
-        let error = wait_until_healthy(&connection, &answering(401, Duration::ZERO)).await.unwrap_err();
+        let error = wait(&connection, &answering(401, Duration::ZERO)).await.unwrap_err();
         assert!(matches!(error, ConnectError::Unauthorized { .. }), "{error}");
         assert!(start.elapsed().is_zero());
     }

@@ -1,6 +1,8 @@
 //! The secure port: health, metrics and inspection, guarded as upstream guards them.
 //!
-//! 1. It listens before anything else is tried, so that a port in use is the first thing to be told.
+//! 1. It listens before anything else is tried, so that a port in use is the first thing to be told; and it answers
+//!    before the API server does, because who starts us asks whether we are alive. What is not open to all stays shut until
+//!    the API server can be asked.
 //! 2. Who clients are and what they may is asked of the API server, with `--authentication-kubeconfig` and
 //!    `--authorization-kubeconfig`; inside a cluster, with the pod's account; with neither, only the open paths and
 //!    certificates of `--client-ca-file` work. As upstream.
@@ -14,12 +16,22 @@ use steersman_base::Clock;
 use steersman_runtime::admin::auth::{Lookup, RequestHeaderOptions, RequestHeaders};
 use steersman_runtime::admin::{Admin, Guard, GuardOptions};
 use steersman_runtime::connection::{self, Connection};
+use steersman_runtime::manager::{Group, Runnable, runnable};
 use steersman_runtime::serving::{
     CertificateSource, CipherSuites, ClientCertificates, KeyExchanges, ServeOptions, Serving, SniCertificate, Tls,
 };
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 use super::super::CommandError;
 use super::super::flags::{Parsed, Value};
+
+/// The secure port, answering.
+pub(super) struct Port {
+    guard: Guard,
+    stop: CancellationToken,
+    serving: JoinHandle<()>,
+}
 
 /// What upstream calls its certificate's files.
 const PAIR: &str = "kube-controller-manager";
@@ -83,13 +95,46 @@ fn tls(flags: &Parsed) -> Result<Tls, CommandError> {
     Ok(tls)
 }
 
-/// Guards what is served, and keeps its authorities up to date for as long as the program runs.
-pub(super) async fn guard(
+/// Answers from now on. Nobody but who needs no authority is let in yet.
+pub(super) async fn answer(
+    serving: Serving,
     flags: &Parsed,
     admin: &Admin,
     clock: &Clock,
     metrics: &Registry,
-) -> Result<Guard, CommandError> {
+) -> Result<Port, CommandError> {
+    let guard = guard(flags, clock, metrics).await?;
+    admin.guard(guard.clone());
+    let (admin, stop) = (admin.clone(), CancellationToken::new());
+    let serving = tokio::spawn({
+        let stop = stop.clone();
+        async move { serving.run(admin, stop).await }
+    });
+    Ok(Port { guard, stop, serving })
+}
+
+// === impl Port ===
+
+impl Port {
+    /// Looks up who vouches for clients, which takes an API server. What comes back keeps that up to date.
+    pub(super) async fn with_authorities(self) -> Result<impl Runnable, CommandError> {
+        let Self { guard, stop: end, serving } = self;
+        guard.look_up().await.map_err(|error| {
+            unguarded(&format_args!("{error}; --authentication-tolerate-lookup-failure goes on without"))
+        })?;
+        Ok(runnable("secure port", Group::Servers, move |stop| async move {
+            guard.run(stop).await;
+            end.cancel();
+            Ok(serving.await?)
+        }))
+    }
+}
+
+fn unguarded(error: &dyn std::fmt::Display) -> CommandError {
+    CommandError(format!("cannot guard the secure port: {error}"))
+}
+
+async fn guard(flags: &Parsed, clock: &Clock, metrics: &Registry) -> Result<Guard, CommandError> {
     let authentication = delegate(flags, "authentication-kubeconfig").await?;
     let authorization = delegate(flags, "authorization-kubeconfig").await?;
     let lookup = match () {
@@ -126,14 +171,7 @@ pub(super) async fn guard(
         metrics: Some(metrics.clone()),
         ..GuardOptions::new(clock.clone())
     };
-    let failed = |error: &dyn std::fmt::Display| CommandError(format!("cannot guard the secure port: {error}"));
-    let guard = Guard::new(options).map_err(|error| failed(&error))?;
-    guard
-        .look_up()
-        .await
-        .map_err(|error| failed(&format_args!("{error}; --authentication-tolerate-lookup-failure goes on without")))?;
-    admin.guard(guard.clone());
-    Ok(guard)
+    Guard::new(options).map_err(|error| unguarded(&error))
 }
 
 /// The client that a flag names; inside a cluster, that of the pod; else none.

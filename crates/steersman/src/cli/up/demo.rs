@@ -1,32 +1,47 @@
 //! `steersman up --demo`: shows a newcomer what controllers do, line by line.
+//!
+//! 1. What is shown is what the API server's watches tell, at the time when they tell it: nothing is acted.
+//! 2. Every part ends when the cluster is as it should be. One that does not get there ends the demo with an error that
+//!    says how far it got.
 
-use std::collections::BTreeSet;
-use std::future::Future;
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{Pod, Service};
+use futures::stream::{BoxStream, SelectAll};
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{Node, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams, WatchEvent, WatchParams};
 use kube::{Api, Client};
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::super::CommandError;
+use super::story::{Change, Line, Story};
 
-/// Far more than any step takes.
+/// Far more than any part takes.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Between two looks at the nodes.
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// What all objects of the demo are called.
 const NAME: &str = "web";
+/// How many pods it has.
+const PODS: usize = 3;
+const IMAGES: [&str; 2] = ["example/web:1", "example/web:2"];
+/// The one in front of the screen.
+const YOU: &str = "you";
+
+/// The controllers without which there is nothing to show.
+pub(super) const NEEDS: [&str; 4] =
+    ["endpointslice-controller", "garbage-collector-controller", "deployment-controller", "replicaset-controller"];
 
 /// What the demo works with.
 struct Demo {
     deployments: Api<Deployment>,
     services: Api<Service>,
     pods: Api<Pod>,
-    slices: Api<EndpointSlice>,
+    changes: SelectAll<BoxStream<'static, Result<Option<Change>, kube::Error>>>,
+    story: Story,
     begun: Instant,
 }
 
@@ -34,163 +49,164 @@ struct Demo {
 ///
 /// # Errors
 /// Something did not happen; the error says what, and which controller should have done it.
-pub(super) async fn run(client: Client) -> Result<(), CommandError> {
-    let demo = Demo {
-        deployments: Api::default_namespaced(client.clone()),
-        services: Api::default_namespaced(client.clone()),
-        pods: Api::default_namespaced(client.clone()),
-        slices: Api::default_namespaced(client),
-        begun: Instant::now(),
-    };
+pub(super) async fn run(client: Client, nodes: usize) -> Result<(), CommandError> {
+    until_ready(&Api::all(client.clone()), nodes).await?;
+    let mut demo = Demo::new(client).await.map_err(refused)?;
     demo.roll_out().await?;
     demo.lose_a_pod().await?;
     demo.update().await?;
     demo.delete().await?;
-    println!("\nThat was it. The cluster is yours now: see above for kubectl, Ctrl-C stops it.");
+    say("\nThat was it. The cluster is yours now: see above for kubectl. Ctrl-C stops it.");
     Ok(())
+}
+
+/// Waits for the nodes, so that pods spread over all of them.
+async fn until_ready(nodes: &Api<Node>, wanted: usize) -> Result<(), CommandError> {
+    let deadline = Instant::now() + PATIENCE;
+    let is_ready = |node: &Node| {
+        let mut conditions = node.status.iter().flat_map(|status| &status.conditions).flatten();
+        conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+    };
+    while Instant::now() < deadline {
+        let found = nodes.list(&ListParams::default()).await.map_err(refused)?;
+        if found.items.iter().filter(|node| is_ready(node)).count() >= wanted {
+            return Ok(());
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+    Err(CommandError(format!("the demo waited {} s, and the nodes are not ready", PATIENCE.as_secs())))
+}
+
+/// Follows objects of a kind from now on.
+async fn follow<K>(
+    api: Api<K>,
+    labels: &str,
+    change: impl Fn(WatchEvent<K>) -> Option<Change> + Send + Sync + 'static,
+) -> Result<BoxStream<'static, Result<Option<Change>, kube::Error>>, kube::Error>
+where
+    K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
+{
+    let from = api.list_metadata(&ListParams::default().limit(1)).await?.metadata.resource_version.unwrap_or_default();
+    let events = api.watch(&WatchParams::default().labels(labels), &from).await?;
+    Ok(events.map_ok(change).boxed())
 }
 
 // === impl Demo ===
 
 impl Demo {
-    async fn roll_out(&self) -> Result<(), CommandError> {
-        println!("\n1. A Deployment that wants three pods, and a Service in front of them:");
+    async fn new(client: Client) -> Result<Self, kube::Error> {
+        let sets = follow::<ReplicaSet>(Api::default_namespaced(client.clone()), "app=web", |event| match event {
+            WatchEvent::Added(set) | WatchEvent::Modified(set) => Some(Change::Set(Box::new(set))),
+            WatchEvent::Deleted(set) => Some(Change::SetGone(Box::new(set))),
+            _ => None,
+        });
+        let pods = follow::<Pod>(Api::default_namespaced(client.clone()), "app=web", |event| match event {
+            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => Some(Change::Pod(Box::new(pod))),
+            WatchEvent::Deleted(pod) => Some(Change::PodGone(Box::new(pod))),
+            _ => None,
+        });
+        let of_service = "kubernetes.io/service-name=web";
+        let slices = follow::<EndpointSlice>(Api::default_namespaced(client.clone()), of_service, |event| match event {
+            WatchEvent::Added(slice) | WatchEvent::Modified(slice) => Some(Change::Slice(Box::new(slice))),
+            _ => None,
+        });
+        let (sets, pods, slices) = futures::try_join!(sets, pods, slices)?;
+        Ok(Self {
+            deployments: Api::default_namespaced(client.clone()),
+            services: Api::default_namespaced(client.clone()),
+            pods: Api::default_namespaced(client),
+            changes: futures::stream::select_all([sets, pods, slices]),
+            story: Story::default(),
+            begun: Instant::now(),
+        })
+    }
+
+    async fn roll_out(&mut self) -> Result<(), CommandError> {
+        say("\n1. A Deployment that wants three pods, and a Service in front of them:\n");
         let labels = json!({ "app": NAME });
         let deployment = json!({
             "metadata": { "name": NAME },
             "spec": {
-                "replicas": 3,
+                "replicas": PODS,
                 "selector": { "matchLabels": labels },
                 "template": {
                     "metadata": { "labels": labels },
-                    "spec": { "containers": [{ "name": "main", "image": "example/web:1" }] }
+                    "spec": { "containers": [{ "name": "main", "image": IMAGES[0] }] }
                 }
             }
         });
         let service = json!({ "metadata": { "name": NAME }, "spec": { "selector": labels, "ports": [{ "port": 80 }] } });
+        self.begun = Instant::now();
+        self.story.deleted_by("replicaset");
+        self.tell(&Line::new(YOU, "create deployment/web and service/web"));
         self.deployments.create(&PostParams::default(), &typed(deployment)?).await.map_err(refused)?;
         self.services.create(&PostParams::default(), &typed(service)?).await.map_err(refused)?;
-        self.say("created deployment/web and service/web");
-        self.until_ready(3).await?;
-        self.until("the pods are in an EndpointSlice (endpointslice-controller)", || async {
-            let found = self.slices.list(&ListParams::default().labels("kubernetes.io/service-name=web")).await?;
-            let addresses = found.items.iter().flat_map(|slice| &slice.endpoints).flatten().flat_map(|end| &end.addresses);
-            let addresses: Vec<_> = addresses.map(String::as_str).collect();
-            Ok((addresses.len() == 3).then(|| format!("service/web leads to {}", addresses.join(", "))))
-        })
-        .await
+        self.until_ready("three pods ready, and behind the Service", IMAGES[0]).await
     }
 
-    async fn lose_a_pod(&self) -> Result<(), CommandError> {
-        println!("\n2. A pod is deleted, and another one takes its place:");
-        let before = self.names().await?;
-        let Some(victim) = before.first() else { return Ok(()) };
-        self.pods.delete(victim, &DeleteParams::default().grace_period(0)).await.map_err(refused)?;
-        self.say(&format!("deleted pod/{victim}"));
-        self.until("another pod takes its place (replicaset-controller)", || async {
-            let now = self.list_names().await?;
-            let new: Vec<_> = now.difference(&before).cloned().collect();
-            Ok((!new.is_empty()).then(|| format!("created pod/{}", new.join(", pod/"))))
-        })
-        .await?;
-        self.until_ready(3).await
+    async fn lose_a_pod(&mut self) -> Result<(), CommandError> {
+        say("\n2. A pod is deleted, and another one takes its place:\n");
+        let Some(victim) = self.story.any_pod() else { return Ok(()) };
+        self.tell(&Line::new(YOU, format!("delete pod/{victim}")));
+        self.story.told(&victim);
+        self.pods.delete(&victim, &DeleteParams::default()).await.map_err(refused)?;
+        self.until("the pod gone", |story| story.any_pod().as_deref() != Some(&victim)).await?;
+        self.until_ready("another pod in its place", IMAGES[0]).await
     }
 
-    async fn update(&self) -> Result<(), CommandError> {
-        println!("\n3. A new image is rolled out, a pod at a time:");
-        let image = json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": "example/web:2" }] } } } });
+    async fn update(&mut self) -> Result<(), CommandError> {
+        say("\n3. A new image is rolled out, a pod at a time, so that the Service always leads somewhere:\n");
+        self.tell(&Line::new(YOU, format!("set the image of deployment/web to {}", IMAGES[1])));
+        let image = json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": IMAGES[1] }] } } } });
         self.deployments.patch(NAME, &PatchParams::default(), &Patch::Strategic(image)).await.map_err(refused)?;
-        self.say("set the image of deployment/web to example/web:2");
-        self.until("all pods run the new image (deployment-controller)", || async {
-            let pods = self.pods.list(&ListParams::default().labels("app=web")).await?;
-            let image = |pod: &Pod| pod.spec.as_ref().and_then(|spec| spec.containers.first()?.image.clone());
-            let all_new = pods.items.iter().all(|pod| image(pod).as_deref() == Some("example/web:2"));
-            Ok((all_new && pods.items.len() == 3).then(|| "all three pods run example/web:2".to_owned()))
-        })
-        .await?;
-        self.until_ready(3).await
+        self.until_ready("three pods with the new image, and no other", IMAGES[1]).await
     }
 
-    async fn delete(&self) -> Result<(), CommandError> {
-        println!("\n4. The Deployment is deleted, and what it owned goes with it:");
+    async fn delete(&mut self) -> Result<(), CommandError> {
+        say("\n4. The Deployment is deleted, and all that it owned goes with it:\n");
+        self.story.deleted_by("garbage-collector");
+        self.tell(&Line::new(YOU, "delete deployment/web and service/web"));
         self.services.delete(NAME, &DeleteParams::default()).await.map_err(refused)?;
         self.deployments.delete(NAME, &DeleteParams::background()).await.map_err(refused)?;
-        self.say("deleted deployment/web");
-        self.until("its pods go (garbage-collector-controller)", || async {
-            Ok(self.list_names().await?.is_empty().then(|| "its ReplicaSets and pods are gone".to_owned()))
-        })
-        .await
+        self.until("nothing left of it", Story::is_empty).await
     }
 
-    /// Waits until so many pods are ready; says what it sees whenever that changes.
-    async fn until_ready(&self, wanted: usize) -> Result<(), CommandError> {
-        let last = std::cell::RefCell::new(String::new());
-        self.until("the pods are Ready (deployment-, replicaset-controller, nodes)", || async {
-            let pods = self.pods.list(&ListParams::default().labels("app=web")).await?;
-            let mut seen: Vec<_> = pods.items.iter().map(describe).collect();
-            seen.sort_unstable();
-            let shown = seen.join("  ");
-            if *last.borrow() != shown && !shown.is_empty() {
-                self.say(&shown);
-                last.replace(shown);
-            }
-            let ready = pods.items.iter().filter(|pod| pod.metadata.deletion_timestamp.is_none() && is_ready(pod)).count();
-            Ok((ready == wanted && pods.items.len() == wanted).then(|| format!("{ready} of {wanted} pods are ready")))
-        })
-        .await
+    /// Waits until all pods are as they should be, and the Service leads to them.
+    async fn until_ready(&mut self, what: &str, image: &str) -> Result<(), CommandError> {
+        self.until(what, |story| story.is_ready(PODS, image)).await?;
+        let addresses = self.story.addresses();
+        self.tell(&Line::new("endpointslice", format!("service/web leads to {addresses}")));
+        Ok(())
     }
 
-    async fn until<F>(&self, what: &str, mut look: impl FnMut() -> F) -> Result<(), CommandError>
-    where
-        F: Future<Output = Result<Option<String>, kube::Error>>,
-    {
+    /// Tells what happens until the cluster is as it should be.
+    async fn until(&mut self, what: &str, is_done: impl Fn(&Story) -> bool) -> Result<(), CommandError> {
         let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(seen) = look().await.map_err(refused)? {
-                self.say(&seen);
-                return Ok(());
+        while !is_done(&self.story) {
+            let failed = |why: String| {
+                CommandError(format!("the demo waited for this: {what}. {why}; there are {}", self.story.so_far()))
+            };
+            let change = match timeout_at(deadline, self.changes.next()).await {
+                Ok(Some(change)) => change.map_err(refused)?,
+                Ok(None) => return Err(failed("The watches have ended".to_owned())),
+                Err(_) => return Err(failed(format!("It did not happen within {} s", PATIENCE.as_secs()))),
+            };
+            if let Some(line) = change.and_then(|change| self.story.take(&change)) {
+                self.tell(&line);
             }
-            if Instant::now() > deadline {
-                let within = PATIENCE.as_secs();
-                return Err(CommandError(format!("the demo waited {within} s and this did not happen: {what}")));
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
         }
+        Ok(())
     }
 
-    async fn list_names(&self) -> Result<BTreeSet<String>, kube::Error> {
-        let pods = self.pods.list(&ListParams::default().labels("app=web")).await?;
-        Ok(pods.items.into_iter().filter_map(|pod| pod.metadata.name).collect())
-    }
-
-    async fn names(&self) -> Result<BTreeSet<String>, CommandError> {
-        self.list_names().await.map_err(refused)
-    }
-
-    fn say(&self, text: &str) {
-        println!("   {:>7.3} s  {text}", self.begun.elapsed().as_secs_f64());
+    fn tell(&self, line: &Line) {
+        say(&format!("   {:>7.3} s  {:<18} {}", self.begun.elapsed().as_secs_f64(), line.who, line.what));
     }
 }
 
-fn is_ready(pod: &Pod) -> bool {
-    let conditions = pod.status.iter().flat_map(|status| &status.conditions).flatten();
-    conditions.into_iter().any(|condition| condition.type_ == "Ready" && condition.status == "True")
-}
-
-/// A pod in a few words.
-fn describe(pod: &Pod) -> String {
-    let name = pod.metadata.name.as_deref().unwrap_or_default();
-    let short = name.rsplit('-').next().unwrap_or(name);
-    let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("Pending");
-    let state = match (pod.metadata.deletion_timestamp.is_some(), is_ready(pod)) {
-        (true, _) => "Terminating",
-        (false, true) => "Ready",
-        (false, false) => phase,
-    };
-    match pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()) {
-        Some(node) => format!("{short}: {state} on {node}"),
-        None => format!("{short}: {state}"),
-    }
+/// Standard output may be closed; who does not read does not want to know.
+fn say(text: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 fn typed<K: serde::de::DeserializeOwned>(object: serde_json::Value) -> Result<K, CommandError> {

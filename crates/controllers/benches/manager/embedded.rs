@@ -1,0 +1,98 @@
+//! Everything in one process: `steersman up`.
+
+use std::path::PathBuf;
+
+use crate::api::Api;
+use crate::managers::{Selection, ours_on, steersman};
+use crate::process::{Process, Scratch};
+use crate::sizes::Sizes;
+use crate::steps::{self, Cluster};
+use crate::{report_memory, report_time};
+
+const COLLECTOR: &[&str] = &["garbage-collector-controller"];
+
+/// A running `steersman up`.
+struct Up {
+    process: Process,
+    kubeconfig: PathBuf,
+    api: Api,
+}
+
+/// Without nodes, as beside the Go manager, whose rig has none; and then with nodes.
+pub(crate) async fn clusters(sizes: &Sizes) {
+    let (scratch, selection) = (Scratch::new(), Selection::existing());
+    if !selection.has("the embedded cluster", steps::ROLL_OUT) {
+        return;
+    }
+    let mut up = Up::start(&scratch, 0, "*").await;
+    report_memory("memory, idle", up.process.usage().resident_bytes);
+    let cluster = Cluster::prepare(up.api.clone(), sizes).await;
+    up.process.quiet().await;
+    report_time("roll-out, wall", cluster.roll_out().await);
+    up.process.quiet().await;
+    report_time("status changes, wall", cluster.change_statuses().await);
+    up.process.quiet().await;
+    if selection.has("cascade delete", steps::CASCADE) {
+        report_time("cascade delete, wall", cluster.cascade().await);
+        up.process.quiet().await;
+    }
+    if selection.has("namespace delete", steps::NAMESPACE) {
+        cluster.fill_namespace().await;
+        up.process.quiet().await;
+        report_time("namespace delete, wall", cluster.delete_namespace().await);
+    }
+    report_memory("memory, peak of the run", up.process.usage().peak_bytes);
+    up.process.end().await;
+
+    if selection.has("running and in EndpointSlices", steps::SLICES) {
+        let mut up = Up::start(&scratch, sizes.nodes, "*").await;
+        let cluster = Cluster::prepare(up.api.clone(), sizes).await;
+        cluster.add_services().await;
+        up.process.quiet().await;
+        report_time("running and in EndpointSlices, wall", cluster.run_all().await);
+        up.process.end().await;
+    }
+}
+
+/// What the garbage collector adds to a manager, in a process of its own so that the API server's memory is not counted.
+pub(crate) async fn graph(sizes: &Sizes) {
+    let (scratch, selection) = (Scratch::new(), Selection::existing());
+    if !selection.has("the ownership graph", COLLECTOR) {
+        return;
+    }
+    let up = Up::start(&scratch, 0, "none").await;
+    let mut manager = ours_on(&up.kubeconfig, COLLECTOR[0], &scratch);
+    manager.quiet().await;
+    let empty = manager.usage().resident_bytes;
+    manager.end().await;
+
+    steps::fill_graph(&up.api, sizes.graph).await;
+    let mut manager = ours_on(&up.kubeconfig, COLLECTOR[0], &scratch);
+    report_time("ownership graph, process start to all quiet", manager.quiet().await);
+    let usage = manager.usage();
+    report_time("ownership graph, CPU", usage.cpu);
+    report_memory("ownership graph, memory", usage.resident_bytes.saturating_sub(empty));
+    manager.end().await;
+    up.process.end().await;
+}
+
+// === impl Up ===
+
+impl Up {
+    /// Ready, and quiet.
+    async fn start(scratch: &Scratch, nodes: usize, controllers: &str) -> Self {
+        let kubeconfig = scratch.file(&format!("up-{nodes}.kubeconfig"));
+        let args = [
+            "up".to_owned(),
+            "--ephemeral".to_owned(),
+            format!("--nodes={nodes}"),
+            format!("--controllers={controllers}"),
+            "--port=0".to_owned(),
+            format!("--kubeconfig-out={}", kubeconfig.display()),
+        ];
+        let mut process = Process::start(&steersman(), &args, scratch);
+        let api = Api::connect(&kubeconfig).await;
+        process.quiet().await;
+        Self { process, kubeconfig, api }
+    }
+}

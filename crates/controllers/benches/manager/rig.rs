@@ -1,0 +1,115 @@
+//! A manager on the rig's kube-apiserver.
+
+use std::time::Duration;
+
+use crate::api::Api;
+use crate::managers::{Manager, Rig, Selection, steersman};
+use crate::process::{Process, Scratch};
+use crate::sizes::Sizes;
+use crate::steps::{self, Cluster};
+use crate::{report_memory, report_of, report_time};
+
+/// For kube-apiserver to write the ends of watches into the audit log.
+const AUDIT_FLUSH: Duration = Duration::from_secs(1);
+/// For kube-apiserver to calm down between two managers, and to drop the first one's watches.
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// Longer than kube-apiserver needs for the first byte of 30,000 pods: until then a manager only seems to be done.
+const LONG_LIST: Duration = Duration::from_secs(6);
+
+/// A manager and what it had used before the step that is being measured.
+struct Measured {
+    process: Process,
+    before: Duration,
+}
+
+/// One manager from its start to its end.
+pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
+    let (scratch, selection, rig) = (Scratch::new(), Selection::existing(), Rig::around_us());
+    let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
+    let mut measured = Measured::new(manager.start(&rig, &selection, &scratch));
+    measured.process.quiet().await;
+    report_memory("memory, idle", measured.process.usage().resident_bytes);
+
+    if selection.has("roll-out", steps::ROLL_OUT) {
+        measured.begin();
+        let took = cluster.roll_out().await;
+        measured.finish("roll-out", took).await;
+
+        measured.begin();
+        let took = cluster.change_statuses().await;
+        measured.finish("status changes", took).await;
+
+        if selection.has("cascade delete", steps::CASCADE) {
+            measured.begin();
+            let took = cluster.cascade().await;
+            measured.finish("cascade delete", took).await;
+        }
+    }
+    if selection.has("namespace delete", steps::NAMESPACE) {
+        cluster.fill_namespace().await;
+        measured.process.quiet().await;
+        measured.begin();
+        let took = cluster.delete_namespace().await;
+        measured.finish("namespace delete", took).await;
+    }
+    report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
+    measured.process.end().await;
+    tokio::time::sleep(AUDIT_FLUSH).await;
+}
+
+/// As [`work`], with our simulated nodes: a cluster whose pods run.
+pub(crate) async fn running(sizes: &Sizes, manager: Manager) {
+    let (scratch, selection, rig) = (Scratch::new(), Selection::existing(), Rig::around_us());
+    if !selection.has("running and in EndpointSlices", &[steps::ROLL_OUT, steps::SLICES].concat()) {
+        return;
+    }
+    let args =
+        ["nodes".to_owned(), format!("--kubeconfig={}", rig.admin().display()), format!("--count={}", sizes.nodes)];
+    let mut nodes = Process::start(&steersman(), &args, &scratch);
+    let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
+    cluster.add_services().await;
+    let mut process = manager.start(&rig, &selection, &scratch);
+    process.quiet().await;
+    nodes.quiet().await;
+    report_time("running and in EndpointSlices, wall", cluster.run_all().await);
+    process.end().await;
+    nodes.end().await;
+}
+
+/// A full cluster on which each manager starts in turn. Ours is the first: what there is still to write, it writes.
+pub(crate) async fn restart(sizes: &Sizes) {
+    let (scratch, selection, rig) = (Scratch::new(), Selection::existing(), Rig::around_us());
+    let api = Api::connect(&rig.admin()).await;
+    steps::fill(&api, &sizes.full).await;
+    for manager in [Manager::Ours, Manager::Go] {
+        tokio::time::sleep(PAUSE).await;
+        let mut process = manager.start(&rig, &selection, &scratch);
+        let took = process.quiet_for(LONG_LIST).await;
+        let usage = process.usage();
+        report_of(manager, "restart, wall until quiet", took.as_secs_f64(), "s");
+        report_of(manager, "restart, CPU", usage.cpu.as_secs_f64(), "s");
+        report_of(manager, "restart, memory, peak", usage.peak_bytes as f64 / 1e6, "MB");
+        report_of(manager, "restart, memory, once quiet", usage.resident_bytes as f64 / 1e6, "MB");
+        process.end().await;
+    }
+}
+
+// === impl Measured ===
+
+impl Measured {
+    fn new(process: Process) -> Self {
+        Self { process, before: Duration::ZERO }
+    }
+
+    fn begin(&mut self) {
+        self.before = self.process.usage().cpu;
+    }
+
+    /// Counts what the manager still does after the cluster is as wanted.
+    async fn finish(&mut self, step: &str, took: Duration) {
+        self.process.quiet().await;
+        report_time(&format!("{step}, wall"), took);
+        report_time(&format!("{step}, CPU"), self.process.usage().cpu - self.before);
+    }
+}

@@ -1,0 +1,76 @@
+//! How much of everything.
+
+/// The numbers of one run.
+pub(crate) struct Sizes {
+    pub(crate) deployments: usize,
+    pub(crate) replicas: usize,
+    /// What the namespace that is deleted has, by resource.
+    pub(crate) mixed: Mixed,
+    pub(crate) nodes: usize,
+    /// What is there when a manager restarts.
+    pub(crate) full: Full,
+    /// Objects in the ownership graph, and how many of them own the others.
+    pub(crate) graph: (usize, usize),
+}
+
+pub(crate) struct Mixed {
+    pub(crate) config_maps: usize,
+    pub(crate) secrets: usize,
+    pub(crate) service_accounts: usize,
+    pub(crate) roles: usize,
+    pub(crate) services: usize,
+    pub(crate) replica_sets: usize,
+    pub(crate) pods: usize,
+}
+
+pub(crate) struct Full {
+    pub(crate) namespaces: usize,
+    pub(crate) sets_per_namespace: usize,
+    pub(crate) pods_per_set: usize,
+    /// Of 8 KB each.
+    pub(crate) config_maps: usize,
+}
+
+// === impl Sizes ===
+
+impl Sizes {
+    /// What the goals are set for: 2,000 pods, 1,500 objects, 30,000 pods and 5,000 ConfigMaps, a graph of 100,000.
+    pub(crate) const FULL: Self = Self {
+        deployments: 50,
+        replicas: 40,
+        mixed: Mixed {
+            config_maps: 400,
+            secrets: 300,
+            service_accounts: 200,
+            roles: 200,
+            services: 100,
+            replica_sets: 100,
+            pods: 200,
+        },
+        nodes: 20,
+        full: Full { namespaces: 10, sets_per_namespace: 30, pods_per_set: 100, config_maps: 5_000 },
+        graph: (100_000, 1_000),
+    };
+
+    /// For trying it out; the figures mean nothing.
+    pub(crate) const QUICK: Self = Self {
+        deployments: 4,
+        replicas: 10,
+        mixed: Mixed {
+            config_maps: 20,
+            secrets: 10,
+            service_accounts: 10,
+            roles: 10,
+            services: 5,
+            replica_sets: 5,
+            pods: 10,
+        },
+        nodes: 3,
+        full: Full { namespaces: 2, sets_per_namespace: 3, pods_per_set: 20, config_maps: 50 },
+        graph: (1_000, 10),
+    };
+
+    pub(crate) const fn pods(&self) -> usize {
+        self.deployments * self.replicas
+    }
+}

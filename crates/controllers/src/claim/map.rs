@@ -1,0 +1,120 @@
+//! Pure: whom an object's event concerns, and how both are indexed.
+
+use std::sync::Arc;
+
+use steersman_base::{Istr, Meta, ObjectKey, Uid};
+use steersman_informer::Change;
+use steersman_model::View;
+
+use super::Selecting;
+
+/// The name of the index by [`owner_key`], which all controllers share.
+pub(crate) const BY_OWNER: &str = "controller";
+/// The name of the index by [`selector_key`].
+pub(crate) const BY_SELECTOR: &str = "selector";
+
+/// Under what an object is found: its controller, or the namespace it is an orphan of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum OwnerKey {
+    Controller(Uid),
+    OrphanIn(Istr),
+}
+
+/// Under what an owner is found by the labels of an orphan: one label it insists on, so that an orphan asks once per
+/// label and nobody walks the namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum SelectorKey {
+    Label {
+        namespace: Istr,
+        key: Istr,
+        value: Istr,
+    },
+    /// A selector that insists on no label with one value: found by every orphan of its namespace.
+    Any {
+        namespace: Istr,
+    },
+}
+
+/// The index key of an object.
+pub(crate) fn owner_key<V: View>(object: &V) -> Option<OwnerKey> {
+    let meta = object.meta();
+    Some(match meta.controller() {
+        Some(owner) => OwnerKey::Controller(owner.uid.clone()),
+        None => OwnerKey::OrphanIn(meta.namespace.clone()),
+    })
+}
+
+/// The index key of an owner, by selector.
+pub(crate) fn selector_key<O: Selecting>(owner: &O) -> Option<SelectorKey> {
+    let namespace = owner.meta().namespace.clone();
+    let selector = owner.selector()?;
+    if selector.is_nothing() || selector.is_everything() {
+        return None;
+    }
+    let label = selector.exact_matches().next();
+    Some(match label {
+        Some((key, value)) => SelectorKey::Label { namespace, key: key.clone(), value: value.clone() },
+        None => SelectorKey::Any { namespace },
+    })
+}
+
+/// The keys under which owners that may want this orphan are found.
+fn wanted_under(orphan: &Meta) -> impl Iterator<Item = SelectorKey> {
+    let namespace = &orphan.namespace;
+    let labels = orphan.labels.iter().map(|(key, value)| SelectorKey::Label {
+        namespace: namespace.clone(),
+        key: key.clone(),
+        value: value.clone(),
+    });
+    labels.chain([SelectorKey::Any { namespace: namespace.clone() }])
+}
+
+/// The owner of kind `O` that a reference names, if it is the one that has the name now.
+pub(crate) fn controller_of<O: Selecting>(
+    object: &Meta,
+    uid_of: impl Fn(&ObjectKey) -> Option<Uid>,
+) -> Option<ObjectKey> {
+    let of_kind = |owner: &&steersman_base::OwnerRef| owner.kind == *O::RESOURCE.kind && owner.group() == O::RESOURCE.group;
+    let owner = object.controller().filter(of_kind)?;
+    let key = ObjectKey { namespace: object.namespace.clone(), name: owner.name.clone() };
+    (uid_of(&key).as_ref() == Some(&owner.uid)).then_some(key)
+}
+
+/// The owners of kind `O` that a change of an object concerns.
+///
+/// `uid_of` tells which owner has a name now; `owners_under` finds owners by selector.
+pub(crate) fn owners_of<O: Selecting, V: View>(
+    change: &Change<V>,
+    uid_of: impl Fn(&ObjectKey) -> Option<Uid>,
+    owners_under: impl Fn(&SelectorKey) -> Vec<Arc<O>>,
+) -> Vec<ObjectKey> {
+    let controller = |object: &Meta| controller_of::<O>(object, &uid_of);
+    let takers = |orphan: &Meta| -> Vec<ObjectKey> {
+        let owners = wanted_under(orphan).flat_map(|key| owners_under(&key));
+        owners
+            .filter(|owner| owner.selector().is_some_and(|selector| selector.matches(&orphan.labels)))
+            .map(|owner| owner.meta().key())
+            .collect()
+    };
+    match change {
+        Change::Added { new, .. } if new.meta().controller().is_some() => controller(new.meta()).into_iter().collect(),
+        Change::Added { new, .. } if new.meta().is_terminating() => Vec::new(),
+        Change::Added { new, .. } => takers(new.meta()),
+        Change::Updated { old, new } => {
+            let (old, new) = (old.meta(), new.meta());
+            if old.resource_version == new.resource_version {
+                return Vec::new();
+            }
+            let before = (old.controller() != new.controller()).then(|| controller(old)).flatten();
+            let now = controller(new);
+            // An orphan concerns those who may want it, and only when something about that changed.
+            let orphan_changed = new.controller().is_none()
+                && !new.is_terminating()
+                && (old.labels != new.labels || old.controller().is_some());
+            let takers = if orphan_changed { takers(new) } else { Vec::new() };
+            before.into_iter().chain(now).chain(takers).collect()
+        }
+        // Nobody misses an orphan.
+        Change::Deleted { last, .. } => controller(last.meta()).into_iter().collect(),
+    }
+}

@@ -1,0 +1,107 @@
+//! Tables for the pure parts.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use steersman_base::{ObjectKey, Uid};
+use steersman_informer::{Change, End};
+use steersman_model::apps::ReplicaSetView;
+use steersman_model::core::PodView;
+use steersman_model::{Encoded, View};
+
+use super::map::{self, SelectorKey};
+use super::{Claim, Selecting, claim};
+
+const NOW: &str = "2026-11-15T12:00:00Z";
+
+/// A JSON object with everything in `more` put on top.
+fn merged(mut base: Value, more: Value) -> Value {
+    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
+        for (key, value) in more {
+            let under = base.remove(&key).unwrap_or(json!({}));
+            base.insert(key, if value.is_object() { merged(under, value) } else { value });
+        }
+    }
+    base
+}
+
+fn pod(name: &str, more: Value) -> Arc<PodView> {
+    let base = json!({
+        "metadata": { "name": name, "namespace": "default", "uid": name, "resourceVersion": "1", "labels": { "app": "web" } },
+        "spec": { "nodeName": "node-1" },
+        "status": { "phase": "Running" },
+    });
+    Arc::new(PodView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap())
+}
+
+fn set(more: Value) -> ReplicaSetView {
+    let base = json!({
+        "metadata": { "name": "web", "namespace": "default", "uid": "set", "generation": 2 },
+        "spec": {
+            "replicas": 3,
+            "selector": { "matchLabels": { "app": "web" } },
+            "template": { "metadata": { "labels": { "app": "web" } }, "spec": {} },
+        },
+    });
+    ReplicaSetView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap()
+}
+
+fn ready_since(time: &str) -> Value {
+    json!({ "status": { "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": time }] } })
+}
+
+fn owned_by(uid: &str) -> Value {
+    let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": true });
+    json!({ "metadata": { "ownerReferences": [owner] } })
+}
+
+fn terminating() -> Value {
+    json!({ "metadata": { "deletionTimestamp": NOW } })
+}
+
+#[test]
+fn a_pod_is_claimed_as_upstream_claims_it() {
+    let check = |name: &str, set_more: Value, pod_more: Value, want: Claim| {
+        let (set, pod) = (set(set_more), pod("a", pod_more));
+        let selector = set.selector().unwrap();
+        assert_eq!(claim(set.meta(), &selector, pod.meta()), want, "{name}");
+    };
+    let stranger = || json!({ "metadata": { "labels": { "app": "other" } } });
+    check("ours", json!({}), owned_by("set"), Claim::Keep);
+    check("somebody else's", json!({}), owned_by("other"), Claim::Ignore);
+    check("ours, but it does not match", json!({}), merged(owned_by("set"), stranger()), Claim::Release);
+    check("ours, does not match, we go", terminating(), merged(owned_by("set"), stranger()), Claim::Ignore);
+    check("an orphan that matches", json!({}), json!({}), Claim::Adopt);
+    check("an orphan that does not match", json!({}), stranger(), Claim::Ignore);
+    check("an orphan that goes", json!({}), terminating(), Claim::Ignore);
+    check("an orphan, but we go", terminating(), json!({}), Claim::Ignore);
+    check("an orphan elsewhere", json!({}), json!({ "metadata": { "namespace": "other" } }), Claim::Ignore);
+}
+
+#[test]
+fn a_pods_event_concerns_its_owner_or_those_who_may_want_it() {
+    let web = Arc::new(set(json!({})));
+    let check = |name: &str, change: Change<PodView>, want: &[&str]| {
+        let uid_of = |key: &ObjectKey| (*key == ObjectKey::new("default", "web")).then(|| Uid::new("set"));
+        let index = map::selector_key(&*web);
+        let sets_under = |key: &SelectorKey| if Some(key) == index.as_ref() { vec![Arc::clone(&web)] } else { vec![] };
+        let got: Vec<_> = map::owners_of(&change, uid_of, sets_under).iter().map(ToString::to_string).collect();
+        assert_eq!(got, want, "{name}");
+    };
+    let at = |version: &str, more: Value| pod("a", merged(json!({ "metadata": { "resourceVersion": version } }), more));
+    let added = |more: Value| Change::Added { new: at("1", more), initial: false };
+    let updated = |old: Value, new: Value| Change::Updated { old: at("1", old), new: at("2", new) };
+    let stranger = || json!({ "metadata": { "labels": { "app": "other" } } });
+    check("ours is added", added(owned_by("set")), &["default/web"]);
+    check("one of an older web is added", added(owned_by("other")), &[]);
+    check("an orphan is added", added(json!({})), &["default/web"]);
+    check("an orphan that nobody wants", added(stranger()), &[]);
+    check("an orphan on its way out", added(terminating()), &[]);
+    check("ours changes", updated(owned_by("set"), owned_by("set")), &["default/web"]);
+    check("ours is let go", updated(owned_by("set"), merged(owned_by("other"), stranger())), &["default/web"]);
+    check("an orphan changes, but nothing that matters", updated(json!({}), ready_since(NOW)), &[]);
+    check("an orphan gets a label", updated(stranger(), json!({})), &["default/web"]);
+    check("a resync", Change::Updated { old: at("1", json!({})), new: at("1", json!({})) }, &[]);
+    check("ours is gone", Change::Deleted { last: at("1", owned_by("set")), end: End::Observed }, &["default/web"]);
+    check("an orphan is gone", Change::Deleted { last: at("1", json!({})), end: End::Missed }, &[]);
+}

@@ -1,0 +1,154 @@
+//! Pure: revisions. Which number the new ReplicaSet has, which numbers it had before, and which old ones are forgotten.
+//!
+//! 1. The new ReplicaSet has the highest revision; rolled back to, it gets a new one and remembers those it had, in an
+//!    annotation of at most [`HISTORY_CHARS_MAX`] characters.
+//! 2. Annotations of the Deployment are copied to the new ReplicaSet, so that `kubectl rollout history` can tell why.
+//! 3. Of old ReplicaSets that want no pods and have none, `revisionHistoryLimit` are kept: those with the highest revisions.
+//!
+//! Follows `deployment_util.go` and `sync.go` of Kubernetes 1.37.1.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use steersman_base::names::annotations;
+use steersman_base::{Istr, Meta, StringMap};
+use steersman_model::View;
+use steersman_model::apps::{DeploymentView, ReplicaSetView};
+
+use super::rolling::Limits;
+use super::sets::{Sets, by_age, wanted};
+
+/// How long the list of earlier revisions may get: upstream's figure, some hundred of them.
+const HISTORY_CHARS_MAX: usize = 2000;
+
+/// Annotations that say something about the one object they are on, and are never copied.
+const NEVER_COPIED: [&str; 6] = [
+    annotations::LAST_APPLIED_CONFIGURATION,
+    annotations::DEPLOYMENT_REVISION,
+    annotations::DEPLOYMENT_REVISION_HISTORY,
+    annotations::DEPLOYMENT_DESIRED_REPLICAS,
+    annotations::DEPLOYMENT_MAX_REPLICAS,
+    annotations::DEPLOYMENT_ROLLBACK_TO,
+];
+
+/// Annotations under construction.
+type Map = BTreeMap<Istr, Istr>;
+
+/// The revision of an object: zero if it has none, nothing if it is no number.
+pub(super) fn revision(meta: &Meta) -> Option<i64> {
+    meta.annotations.get(annotations::DEPLOYMENT_REVISION).map_or(Some(0), |text| text.parse().ok())
+}
+
+/// The revision that the new ReplicaSet should have at least.
+pub(super) fn next_revision(sets: &Sets) -> i64 {
+    let highest = sets.old.iter().filter_map(|set| revision(set.meta())).max();
+    highest.unwrap_or(0).max(0).saturating_add(1)
+}
+
+/// The revision before the newest one; zero if there is none.
+pub(super) fn last_revision(sets: &Sets) -> i64 {
+    let mut revisions: Vec<_> = sets.all().filter_map(|set| revision(set.meta())).collect();
+    revisions.sort_unstable();
+    revisions.into_iter().rev().nth(1).unwrap_or(0).max(0)
+}
+
+/// The annotations of a ReplicaSet that is to be made.
+pub(super) fn first_annotations(deployment: &DeploymentView, sets: &Sets) -> StringMap {
+    let mut map = copied(deployment.meta(), Map::new());
+    put(&mut map, annotations::DEPLOYMENT_REVISION, next_revision(sets));
+    sized_for(&mut map, Limits::of(&deployment.spec));
+    map.into_iter().collect()
+}
+
+/// The annotations that the new ReplicaSet should have.
+///
+/// A revision that is no number is somebody else's doing: then nothing is changed.
+pub(super) fn annotations_of_new(deployment: &DeploymentView, sets: &Sets, new: &ReplicaSetView) -> StringMap {
+    let held = &new.meta().annotations;
+    let Some(before) = revision(new.meta()) else { return held.clone() };
+    let mut map = copied(deployment.meta(), map_of(held));
+    let next = next_revision(sets);
+    if before < next {
+        if let Some(text) = held.get(annotations::DEPLOYMENT_REVISION) {
+            remember(&mut map, text);
+        }
+        put(&mut map, annotations::DEPLOYMENT_REVISION, next);
+    }
+    map.into_iter().collect()
+}
+
+/// The same annotations, saying that the ReplicaSet was sized for the Deployment as it is.
+pub(super) fn annotations_when_sized(held: &StringMap, limits: Limits) -> StringMap {
+    let mut map = map_of(held);
+    sized_for(&mut map, limits);
+    map.into_iter().collect()
+}
+
+/// The annotations of a Deployment that is rolled back to a ReplicaSet: those that were copied then.
+pub(super) fn annotations_rolled_back(deployment: &Meta, to: &Meta) -> StringMap {
+    let pairs = |map: &StringMap, of: &dyn Fn(&str) -> bool| -> Vec<(Istr, Istr)> {
+        map.iter().filter(|(key, _)| of(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
+    };
+    let kept = pairs(&deployment.annotations, &|key| NEVER_COPIED.contains(&key));
+    kept.into_iter().chain(pairs(&to.annotations, &|key| !NEVER_COPIED.contains(&key))).collect()
+}
+
+/// The same annotations with another revision.
+pub(super) fn with_revision(held: &StringMap, revision: &str) -> StringMap {
+    let mut map = map_of(held);
+    map.insert(Istr::interned(annotations::DEPLOYMENT_REVISION), Istr::new(revision));
+    map.into_iter().collect()
+}
+
+/// The old ReplicaSets that are forgotten, lowest revision first.
+pub(super) fn forgotten(deployment: &DeploymentView, sets: &Sets) -> Vec<Arc<ReplicaSetView>> {
+    let Some(limit) = deployment.spec.revision_history_limit.filter(|limit| *limit != i32::MAX) else {
+        return Vec::new();
+    };
+    let mut old: Vec<_> = sets.old.iter().filter(|set| !set.meta().is_terminating()).cloned().collect();
+    let surplus = old.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
+    old.sort_by(|left, right| by_revision(left, right));
+    old.truncate(surplus);
+    let is_idle = |set: &Arc<ReplicaSetView>| {
+        wanted(set) == 0 && set.status.replicas == 0 && set.status.observed_generation >= set.meta().generation
+    };
+    old.retain(is_idle);
+    old
+}
+
+fn by_revision(left: &ReplicaSetView, right: &ReplicaSetView) -> Ordering {
+    // What has no number comes first, so that the order is one.
+    revision(left.meta()).cmp(&revision(right.meta())).then_with(|| by_age(left, right))
+}
+
+fn map_of(held: &StringMap) -> Map {
+    held.iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn copied(from: &Meta, mut onto: Map) -> Map {
+    let copied = from.annotations.iter().filter(|(key, _)| !NEVER_COPIED.contains(&key.as_str()));
+    onto.extend(copied.map(|(key, value)| (key.clone(), value.clone())));
+    onto
+}
+
+fn put(map: &mut Map, annotation: &str, value: impl ToString) {
+    map.insert(Istr::interned(annotation), Istr::new(&value.to_string()));
+}
+
+fn sized_for(map: &mut Map, limits: Limits) {
+    put(map, annotations::DEPLOYMENT_DESIRED_REPLICAS, limits.desired);
+    put(map, annotations::DEPLOYMENT_MAX_REPLICAS, limits.total_max());
+}
+
+/// Appends a revision to those that the ReplicaSet had before; the oldest are dropped if there are too many.
+fn remember(map: &mut Map, revision: &str) {
+    let held = map.get(annotations::DEPLOYMENT_REVISION_HISTORY).cloned().unwrap_or_default();
+    let mut earlier: Vec<&str> = held.split(',').filter(|text| !text.is_empty()).collect();
+    earlier.push(revision);
+    let length = |list: &[&str]| list.iter().map(|text| text.len() + 1).sum::<usize>() - 1;
+    while earlier.len() > 1 && length(&earlier) > HISTORY_CHARS_MAX {
+        earlier.remove(0);
+    }
+    put(map, annotations::DEPLOYMENT_REVISION_HISTORY, earlier.join(","));
+}

@@ -1,0 +1,161 @@
+//! Pure: whether a roll-out gets anywhere, and what the conditions say of it.
+//!
+//! 1. It gets somewhere when pods of the new template appear, become ready or available, or old ones go.
+//! 2. If it gets nowhere for `progressDeadlineSeconds`, that is said: `ProgressDeadlineExceeded`. Nothing else comes of it.
+//! 3. Time in which the Deployment is paused does not count.
+//! 4. A Deployment that is through is not looked at again, even if its pods fail later.
+//!
+//! Follows `progress.go` and `deployment_util.go` of Kubernetes 1.37.1.
+
+use std::time::Duration;
+
+use steersman_base::condition;
+use steersman_base::{Condition, ConditionStatus, Time};
+use steersman_model::apps::{DeploymentSpec, DeploymentStatus, DeploymentView};
+
+use super::status::is_complete;
+
+/// Whether enough pods are available.
+pub(super) const AVAILABLE: &str = "Available";
+/// Whether the roll-out gets anywhere, or is through.
+pub(super) const PROGRESSING: &str = "Progressing";
+/// Pods cannot be made or deleted.
+pub(super) const REPLICA_FAILURE: &str = "ReplicaFailure";
+
+const THROUGH: &str = "NewReplicaSetAvailable";
+const TIMED_OUT: &str = "ProgressDeadlineExceeded";
+const PAUSED: &str = "DeploymentPaused";
+
+/// How long the roll-out may get nowhere, if that is limited. The largest number means no limit.
+fn deadline(spec: &DeploymentSpec) -> Option<i64> {
+    spec.progress_deadline_seconds.filter(|seconds| *seconds != i32::MAX).map(i64::from)
+}
+
+/// Whether there is a limit to getting nowhere.
+pub(super) fn has_deadline(spec: &DeploymentSpec) -> bool {
+    deadline(spec).is_some()
+}
+
+/// Puts a condition in the place of the one of its type, as upstream does: same status and reason change nothing, and a
+/// changed one goes to the end.
+pub(super) fn set(conditions: &mut Vec<Condition>, condition: Condition, now: Time) {
+    set_as_it_is(
+        conditions,
+        Condition { last_update_time: Some(now), last_transition_time: Some(now), ..condition },
+    );
+}
+
+/// As [`set`], with the times that the condition brings.
+pub(super) fn set_as_it_is(conditions: &mut Vec<Condition>, mut condition: Condition) {
+    if let Some(held) = condition::find(conditions, &condition.type_) {
+        if held.status == condition.status && held.reason == condition.reason {
+            return;
+        }
+        if held.status == condition.status {
+            condition.last_transition_time = held.last_transition_time;
+        }
+    }
+    condition::remove(conditions, &condition.type_);
+    conditions.push(condition);
+}
+
+/// What is said when the Deployment is paused or resumed, if it was not said yet: neither counts as getting nowhere. What
+/// has timed out stays so.
+pub(super) fn pause(deployment: &DeploymentView) -> Option<Condition> {
+    let held = condition::find(&deployment.status.conditions, PROGRESSING).map(|condition| &*condition.reason);
+    if deployment.metadata.is_terminating() || held == Some(TIMED_OUT) {
+        return None;
+    }
+    let say = |reason, text| Some(Condition::new(PROGRESSING, ConditionStatus::Unknown).because(reason, text));
+    match (deployment.spec.paused, held == Some(PAUSED)) {
+        (true, false) => say(PAUSED, "Deployment is paused"),
+        (false, true) => say("DeploymentResumed", "Deployment is resumed"),
+        (true, true) | (false, false) => None,
+    }
+}
+
+/// The new ReplicaSet was made.
+pub(super) fn created(set: &str) -> Condition {
+    let text = format!("Created new replica set {set:?}");
+    Condition::new(PROGRESSING, ConditionStatus::True).because("NewReplicaSetCreated", &text)
+}
+
+/// The new ReplicaSet has been there already.
+pub(super) fn found(set: &str) -> Condition {
+    let text = format!("Found new replica set {set:?}");
+    Condition::new(PROGRESSING, ConditionStatus::True).because("FoundNewReplicaSet", &text)
+}
+
+/// The new ReplicaSet cannot be made.
+pub(super) fn not_created(text: &str) -> Condition {
+    Condition::new(PROGRESSING, ConditionStatus::False).because(super::FAILED_CREATE, text)
+}
+
+/// Says how the roll-out gets on. `current` is what was said of it before, `status` what there is now.
+pub(super) fn estimate(
+    deployment: &DeploymentView,
+    current: Option<&Condition>,
+    status: &DeploymentStatus,
+    new_set: Option<&str>,
+    conditions: &mut Vec<Condition>,
+    now: Time,
+) {
+    let Some(deadline) = deadline(&deployment.spec) else {
+        condition::remove(conditions, PROGRESSING);
+        return;
+    };
+    let was_through = current.is_some_and(|current| current.reason == THROUGH);
+    if was_through && status.replicas == status.updated_replicas {
+        return;
+    }
+    let who = match new_set {
+        Some(name) => format!("ReplicaSet {name:?}"),
+        None => format!("Deployment {:?}", deployment.metadata.name.as_str()),
+    };
+    let say = |status, reason, text: &str| Condition::new(PROGRESSING, status).because(reason, &format!("{who} {text}"));
+    if is_complete(deployment, status) {
+        let through = say(ConditionStatus::True, THROUGH, "has successfully progressed.");
+        set(conditions, through, now);
+    } else if gets_somewhere(&deployment.status, status) {
+        let on_its_way = say(ConditionStatus::True, "ReplicaSetUpdated", "is progressing.");
+        // It is said again each time, because the time at which it was said counts.
+        let since = current.filter(|current| current.is_true()).and_then(|current| current.last_transition_time);
+        condition::remove(conditions, PROGRESSING);
+        let last_transition_time = since.or(Some(now));
+        conditions.push(Condition { last_update_time: Some(now), last_transition_time, ..on_its_way });
+    } else if has_timed_out(current, deadline, now) {
+        let timed_out = say(ConditionStatus::False, TIMED_OUT, "has timed out progressing.");
+        set(conditions, timed_out, now);
+    }
+}
+
+fn gets_somewhere(before: &DeploymentStatus, now: &DeploymentStatus) -> bool {
+    let old = |status: &DeploymentStatus| status.replicas - status.updated_replicas;
+    now.updated_replicas > before.updated_replicas
+        || old(now) < old(before)
+        || now.ready_replicas > before.ready_replicas
+        || now.available_replicas > before.available_replicas
+}
+
+fn has_timed_out(current: Option<&Condition>, deadline: i64, now: Time) -> bool {
+    let Some(current) = current else { return false };
+    match &*current.reason {
+        // The condition is about an earlier roll-out; that a new one has begun is about to be seen.
+        THROUGH => false,
+        TIMED_OUT => true,
+        _ => current.last_update_time.is_some_and(|said| said.plus_seconds(deadline) < now),
+    }
+}
+
+/// When to look whether the deadline has passed, if it can.
+pub(super) fn next_check(deployment: &DeploymentView, status: &DeploymentStatus, now: Time) -> Option<Duration> {
+    let deadline = deadline(&deployment.spec)?;
+    let current = condition::find(&status.conditions, PROGRESSING)?;
+    // What is through cannot time out any more: to look again would be to look for ever.
+    if is_complete(deployment, status) || matches!(&*current.reason, TIMED_OUT | THROUGH) {
+        return None;
+    }
+    let due = current.last_update_time?.plus_seconds(deadline);
+    // One second more: times are cut to seconds.
+    Some(due.since(now) + Duration::from_secs(1))
+}

@@ -1,0 +1,112 @@
+//! Pure: what becomes of the ReplicaSets when the Deployment itself is scaled, or is paused.
+//!
+//! 1. A change of the number of replicas is told from a roll-out by an annotation: for how many replicas a ReplicaSet was
+//!    last sized.
+//! 2. In the middle of a roll-out every ReplicaSet grows or shrinks in proportion, so that scaling never hastens a roll-out
+//!    that may be going wrong. What does not come out even goes to the largest.
+//!
+//! Follows `sync.go` and `deployment_util.go` of Kubernetes 1.37.1.
+
+use std::sync::Arc;
+
+use steersman_base::names::annotations;
+use steersman_model::View;
+use steersman_model::apps::{DeploymentView, ReplicaSetView};
+
+use super::rolling::{self, Limits};
+use super::sets::{Sets, by_age, wanted};
+
+/// A ReplicaSet and how many pods it should want.
+#[derive(Clone, Debug)]
+pub(super) struct Resize {
+    pub(super) set: Arc<ReplicaSetView>,
+    pub(super) to: i32,
+}
+
+/// Whether the Deployment's number of replicas has changed since its ReplicaSets were sized.
+pub(super) fn is_scaled(desired: i32, sets: &Sets) -> bool {
+    let active = sets.all().filter(|set| wanted(set) > 0);
+    active.filter_map(|set| noted(set, annotations::DEPLOYMENT_DESIRED_REPLICAS)).any(|sized_for| sized_for != desired)
+}
+
+/// How many pods each ReplicaSet should want. Whoever is named is noted to be sized for the Deployment as it is, even if its
+/// number stays the same.
+pub(super) fn resize(deployment: &DeploymentView, sets: &Sets) -> Vec<Resize> {
+    let limits = Limits::of(&deployment.spec);
+    if let Some(only) = active_or_latest(sets) {
+        return vec![Resize { set: Arc::clone(only), to: limits.desired }];
+    }
+    if sets.new.as_deref().is_some_and(|new| is_saturated(limits.desired, new)) {
+        return sets.active_old().map(|set| Resize { set: Arc::clone(set), to: 0 }).collect();
+    }
+    if !rolling::is_rolling(&deployment.spec) {
+        return Vec::new();
+    }
+    proportional(limits, deployment.status.replicas, sets)
+}
+
+/// The only ReplicaSet that wants pods, or if none does, the newest; none if several do.
+fn active_or_latest(sets: &Sets) -> Option<&Arc<ReplicaSetView>> {
+    let mut active = sets.all().filter(|set| wanted(set) > 0);
+    match (active.next(), active.next()) {
+        (None, _) => sets.new.as_ref().or(sets.old.last()),
+        (only, None) => only,
+        _ => None,
+    }
+}
+
+/// Whether the new ReplicaSet has all pods of the Deployment, and both think so.
+fn is_saturated(desired: i32, new: &ReplicaSetView) -> bool {
+    wanted(new) == desired
+        && noted(new, annotations::DEPLOYMENT_DESIRED_REPLICAS) == Some(desired)
+        && new.status.available_replicas == desired
+}
+
+fn proportional(limits: Limits, replicas_seen: i32, sets: &Sets) -> Vec<Resize> {
+    let mut active: Vec<_> = sets.all().filter(|set| wanted(set) > 0).cloned().collect();
+    let total = active.iter().fold(0, |sum: i32, set| sum.saturating_add(wanted(set)));
+    let allowed = if limits.desired > 0 { limits.total_max() } else { 0 };
+    let to_add = allowed.saturating_sub(total);
+    // Of equals, the newer grows first, and the older shrinks first.
+    active.sort_by(|left, right| {
+        let by_age = by_age(left, right);
+        let by_age = if to_add > 0 { by_age.reverse() } else { by_age };
+        wanted(right).cmp(&wanted(left)).then(by_age)
+    });
+    let mut left = to_add;
+    let mut sizes = Vec::with_capacity(active.len());
+    for set in &active {
+        let share = share(limits, replicas_seen, set);
+        let share = if to_add > 0 { share.min(left) } else { share.max(left) };
+        let share = if left == 0 { 0 } else { share };
+        sizes.push(wanted(set).saturating_add(share));
+        left -= share;
+    }
+    if let Some(largest) = sizes.first_mut() {
+        *largest = largest.saturating_add(left).max(0);
+    }
+    active.into_iter().zip(sizes).map(|(set, to)| Resize { set, to }).collect()
+}
+
+/// By how much a ReplicaSet grows or shrinks if it keeps its part of the Deployment.
+fn share(limits: Limits, replicas_seen: i32, set: &ReplicaSetView) -> i32 {
+    if limits.desired == 0 {
+        return -wanted(set);
+    }
+    let noted = noted(set, annotations::DEPLOYMENT_MAX_REPLICAS).filter(|noted| *noted != 0);
+    // Without the annotation, the Deployment's size as it was last seen stands in for it.
+    let before = noted.unwrap_or(replicas_seen);
+    if before == 0 {
+        return 0;
+    }
+    let size = f64::from(wanted(set)) * f64::from(limits.total_max()) / f64::from(before);
+    // A cast of a number that is out of range takes the nearest one that is in it.
+    (size.round() as i32).saturating_sub(wanted(set))
+}
+
+/// A number that a ReplicaSet's annotation holds; none if it is not there, or is no plain number.
+fn noted(set: &ReplicaSetView, annotation: &str) -> Option<i32> {
+    let text = set.meta().annotations.get(annotation)?;
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then(|| text.parse().ok()).flatten()
+}

@@ -1,0 +1,137 @@
+//! Pure: the status of a Deployment: what its ReplicaSets say, added up, and what follows from it.
+
+use steersman_base::condition;
+use steersman_base::{Condition, ConditionStatus, Time};
+use steersman_model::apps::{DeploymentStatus, DeploymentView};
+
+use super::progress::{self, AVAILABLE, PROGRESSING, REPLICA_FAILURE};
+use super::rolling::{Limits, desired};
+use super::sets::{Sets, wanted};
+
+/// The new ReplicaSet, as status tells of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum New<'a> {
+    /// There is none yet.
+    None,
+    /// It has been there.
+    Found { name: &'a str },
+    /// It was made in this pass, and wants so many pods.
+    Made { name: &'a str, wanted: i32 },
+}
+
+/// Whether the progress of the roll-out is looked at: not while the Deployment is paused, scaled or on its way out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Estimate {
+    Progress,
+    Nothing,
+}
+
+/// The status as it should be.
+pub(super) fn status(
+    deployment: &DeploymentView,
+    sets: &Sets,
+    new: New<'_>,
+    estimate: Estimate,
+    now: Time,
+) -> DeploymentStatus {
+    let before = conditions_before(deployment, new, now);
+    let mut status = counts(deployment, sets, new);
+    let mut conditions = before.clone();
+    let availability = availability(deployment, status.available_replicas);
+    progress::set(&mut conditions, availability, now);
+    if estimate == Estimate::Progress {
+        let current = condition::find(&before, PROGRESSING);
+        progress::estimate(deployment, current, &status, new.name(), &mut conditions, now);
+        match failure(sets) {
+            Some(failure) => progress::set_as_it_is(&mut conditions, failure),
+            None => drop(condition::remove(&mut conditions, REPLICA_FAILURE)),
+        }
+    }
+    status.conditions = conditions.into();
+    status
+}
+
+/// The conditions, with what this pass knows of pause, resumption and the new ReplicaSet.
+fn conditions_before(deployment: &DeploymentView, new: New<'_>, now: Time) -> Vec<Condition> {
+    let mut conditions = deployment.status.conditions.to_vec();
+    if !progress::has_deadline(&deployment.spec) {
+        return conditions;
+    }
+    if let Some(condition) = progress::pause(deployment) {
+        progress::set(&mut conditions, condition, now);
+    }
+    match new {
+        New::Made { name, .. } => progress::set(&mut conditions, progress::created(name), now),
+        // Somebody began to care about progress: it counts from now.
+        New::Found { name } if condition::find(&conditions, PROGRESSING).is_none() => {
+            progress::set(&mut conditions, progress::found(name), now);
+        }
+        New::Found { .. } | New::None => {}
+    }
+    conditions
+}
+
+fn counts(deployment: &DeploymentView, sets: &Sets, new: New<'_>) -> DeploymentStatus {
+    let available = sets.sum(|set| set.status.available_replicas);
+    let made = if let New::Made { wanted, .. } = new { wanted } else { 0 };
+    let total = sets.sum(wanted).saturating_add(made);
+    DeploymentStatus {
+        observed_generation: deployment.metadata.generation,
+        replicas: sets.sum(|set| set.status.replicas),
+        updated_replicas: sets.new.as_ref().map_or(0, |set| set.status.replicas),
+        ready_replicas: sets.sum(|set| set.status.ready_replicas),
+        available_replicas: available,
+        // While it scales down there are more available than wanted.
+        unavailable_replicas: total.saturating_sub(available).max(0),
+        conditions: Box::default(),
+        collision_count: deployment.status.collision_count,
+        terminating_replicas: terminating(sets),
+    }
+}
+
+/// How many pods terminate; absent if a ReplicaSet's status does not tell.
+fn terminating(sets: &Sets) -> Option<i32> {
+    sets.all().try_fold(0_i32, |sum, set| match set.status.terminating_replicas {
+        Some(count) => Some(sum.saturating_add(count)),
+        // Nobody has looked at it yet, so it has no pods.
+        None if set.status.observed_generation == 0 => Some(sum),
+        None => None,
+    })
+}
+
+fn availability(deployment: &DeploymentView, available: i32) -> Condition {
+    if available >= Limits::of(&deployment.spec).available_min() {
+        Condition::new(AVAILABLE, ConditionStatus::True)
+            .because("MinimumReplicasAvailable", "Deployment has minimum availability.")
+    } else {
+        Condition::new(AVAILABLE, ConditionStatus::False)
+            .because("MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+    }
+}
+
+/// Why pods cannot be made or deleted: what the new ReplicaSet says comes before what old ones say.
+fn failure(sets: &Sets) -> Option<Condition> {
+    let mut says = sets.new.iter().chain(&sets.old).filter_map(|set| condition::find(&set.status.conditions, REPLICA_FAILURE));
+    let failure = says.next()?.clone();
+    Some(Condition { last_update_time: failure.last_transition_time, ..failure })
+}
+
+/// Whether all pods are there, of the new template, and available; and the status is about the Deployment as it is.
+pub(super) fn is_complete(deployment: &DeploymentView, status: &DeploymentStatus) -> bool {
+    let desired = desired(&deployment.spec);
+    status.updated_replicas == desired
+        && status.replicas == desired
+        && status.available_replicas == desired
+        && status.observed_generation >= deployment.metadata.generation
+}
+
+// === impl New ===
+
+impl<'a> New<'a> {
+    pub(super) fn name(self) -> Option<&'a str> {
+        match self {
+            Self::None => None,
+            Self::Found { name } | Self::Made { name, .. } => Some(name),
+        }
+    }
+}

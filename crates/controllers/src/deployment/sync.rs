@@ -1,0 +1,360 @@
+//! The shell: observe → claim → plan → write → status.
+
+use std::sync::Arc;
+
+use steersman_base::{Meta, ObjectKey, Resource, Selector, StringMap, names::annotations};
+use steersman_informer::{Index, Lister, Scope};
+use steersman_model::apps::{DeploymentStatus, DeploymentView, ReplicaSetView};
+use steersman_model::core::PodView;
+use steersman_model::{Kind, View, status_body};
+use steersman_runtime::events::About;
+use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
+
+use super::plan::{Change, Observed, Plan, Work, plan};
+use super::rollback::{self, Rollback};
+use super::sets::{Sets, wanted};
+use super::status::{self, Estimate, New};
+use super::{FAILED_CREATE, history, progress, rolling, template};
+use crate::claim::map::OwnerKey;
+use crate::claim::{Claim, Claimer, Selecting, claim};
+
+const DEPLOYMENTS: &Resource = &DeploymentView::RESOURCE;
+const SETS: &Resource = &ReplicaSetView::RESOURCE;
+
+/// The controller's shell: what it reads from.
+pub(super) struct Deployments {
+    pub(super) client: kube::Client,
+    pub(super) deployments: Lister<DeploymentView>,
+    pub(super) sets: Lister<ReplicaSetView>,
+    pub(super) sets_by_owner: Index<OwnerKey, ReplicaSetView>,
+    pub(super) pods_by_owner: Index<OwnerKey, PodView>,
+}
+
+reasons! {
+    /// Why the Deployment controller writes.
+    pub enum Why {
+        /// There is no ReplicaSet of this template.
+        NewTemplate { replicas: i32 } => "no ReplicaSet has this template; there is room for {replicas} pods of it"
+            event "ScalingReplicaSet" |set| "Scaled up replica set {set} from 0 to {replicas}",
+        /// There is no ReplicaSet of this template, and no room for pods of it.
+        NewTemplateNoRoom => "no ReplicaSet has this template; there is no room for pods of it yet",
+        /// A ReplicaSet may have more pods.
+        ScaleUp { from: i32, to: i32 } => "there is room for {to} pods of it; it wants {from}"
+            event "ScalingReplicaSet" |set| "Scaled up replica set {set} from {from} to {to}",
+        /// A ReplicaSet should have fewer pods.
+        ScaleDown { from: i32, to: i32 } => "{to} pods of it are enough for now; it wants {from}"
+            event "ScalingReplicaSet" |set| "Scaled down replica set {set} from {from} to {to}",
+        /// A ReplicaSet does not say of itself what it should.
+        Annotate { revision: String } => "it should have the Deployment's annotations, and revision {revision}",
+        /// A ReplicaSet is older than the history goes.
+        Forget { limit: i32 } => "{limit} old ReplicaSets are kept, and it is older",
+        /// The name of the new ReplicaSet is taken.
+        Collision { count: i32 } => "the name of the new ReplicaSet is taken, for the {count}th time",
+        /// The new ReplicaSet cannot be made.
+        CreateFailed => "the new ReplicaSet cannot be made",
+        /// Somebody asked for an earlier template.
+        RollBack { revision: i64 } => "somebody asked for revision {revision}"
+            event "DeploymentRollback" |deployment| "Rolled back deployment \"{deployment}\" to revision {revision}",
+        /// Somebody asked for an earlier template, and there is nothing to change.
+        NoRollBack => "somebody asked for an earlier revision, and there is nothing to change",
+        /// It selects every pod there is.
+        SelectsAll => "it selects every pod there is, and is left alone",
+        /// The status is not what is seen.
+        Status { replicas: i32, updated: i32, available: i32 } =>
+            "{replicas} pods are there, {updated} of the present template, {available} available",
+    }
+}
+
+/// Why a pass ends before its end.
+enum Halt {
+    /// The world has changed meanwhile, or is about to be seen to have: look again.
+    LookAgain,
+    Write(WriteError),
+    Error(Error),
+}
+
+// === impl Deployments ===
+
+impl Reconciler for Deployments {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(deployment) = self.deployments.get(key) else { return Ok(Action::Done) };
+        match self.pass(cx, &deployment).await {
+            Ok(action) => Ok(action),
+            Err(Halt::LookAgain | Halt::Write(WriteError::Conflict | WriteError::NotFound)) => Ok(Action::Again),
+            // Nothing can be made there any more.
+            Err(Halt::Write(WriteError::NamespaceTerminating)) => Ok(Action::Done),
+            Err(Halt::Write(error)) => Err(error.into()),
+            Err(Halt::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl Deployments {
+    async fn pass(&self, cx: &Context, deployment: &DeploymentView) -> Result<Action, Halt> {
+        let key = deployment.meta().key();
+        let Some(selector) = deployment.selector() else {
+            return Err(Error::terminal(format!("the selector of {key} is invalid")).into());
+        };
+        if selector.is_everything() {
+            return selects_all(cx, deployment).await;
+        }
+        let strategy = &*deployment.spec.strategy.type_;
+        if !matches!(strategy, "" | "RollingUpdate" | "Recreate") {
+            return Err(Error::terminal(format!("unexpected deployment strategy type of {key}: {strategy}")).into());
+        }
+        let Some(mine) = self.observe(cx, deployment, &selector).await? else { return Ok(Action::Done) };
+        let sets = Sets::find(&deployment.spec.template, mine);
+        let old_pods = self.old_pods(cx, deployment, &sets).await?;
+        match plan(&Observed { deployment, sets: &sets, old_pods: &old_pods }) {
+            Plan::Rollback(rollback) => roll_back(cx, deployment, &rollback).await,
+            Plan::Work(work) => self.work(cx, deployment, &sets, work).await,
+        }
+    }
+
+    /// The ReplicaSets that are the Deployment's own. None if one was just adopted: the pass that decides sees it as it is
+    /// then, and comes with its event.
+    async fn observe(
+        &self,
+        cx: &Context,
+        deployment: &DeploymentView,
+        selector: &Selector,
+    ) -> Result<Option<Vec<Arc<ReplicaSetView>>>, Error> {
+        let meta = deployment.meta();
+        let found = if cx.freshness == Freshness::ReadLive {
+            live::list(&self.client, Scope::namespace(&meta.namespace)).await?
+        } else {
+            let mut sets = self.sets_by_owner.get(&OwnerKey::Controller(meta.uid.clone()));
+            sets.extend(self.sets_by_owner.get(&OwnerKey::OrphanIn(meta.namespace.clone())));
+            sets
+        };
+        let mut claimer = Claimer::new(cx, &self.client, deployment, selector);
+        let (mut mine, mut adopted) = (Vec::new(), false);
+        for set in found {
+            let was_orphan = claim(meta, selector, set.meta()) == Claim::Adopt;
+            if claimer.claim(&*set).await? {
+                adopted |= was_orphan;
+                mine.push(set);
+            }
+        }
+        Ok((!adopted).then_some(mine))
+    }
+
+    /// Pods of the old ReplicaSets, if the Deployment is recreated and they matter.
+    async fn old_pods(
+        &self,
+        cx: &Context,
+        deployment: &DeploymentView,
+        sets: &Sets,
+    ) -> Result<Vec<Arc<PodView>>, Error> {
+        if rolling::is_rolling(&deployment.spec) || sets.old.is_empty() {
+            return Ok(Vec::new());
+        }
+        if cx.freshness == Freshness::ReadLive {
+            let mut pods: Vec<Arc<PodView>> =
+                live::list(&self.client, Scope::namespace(&deployment.meta().namespace)).await?;
+            pods.retain(|pod| sets.old.iter().any(|set| pod.meta().is_controlled_by(set.meta())));
+            return Ok(pods);
+        }
+        let pods_of = |set: &Arc<ReplicaSetView>| self.pods_by_owner.get(&OwnerKey::Controller(set.meta().uid.clone()));
+        Ok(sets.old.iter().flat_map(pods_of).collect())
+    }
+
+    /// Writes what is to be written, in order; then status.
+    async fn work(
+        &self,
+        cx: &Context,
+        deployment: &DeploymentView,
+        sets: &Sets,
+        work: Work,
+    ) -> Result<Action, Halt> {
+        let now = cx.clock.now();
+        if let Some(set) = &work.create {
+            self.create(cx, deployment, set).await?;
+        }
+        for changed in &work.change {
+            change(cx, deployment, changed).await?;
+        }
+        for set in &work.delete {
+            forget(cx, deployment, set.meta()).await?;
+        }
+        let new = match (&work.create, &sets.new) {
+            (Some(made), _) => New::Made { name: &made.meta().name, wanted: wanted(made) },
+            (None, Some(found)) => New::Found { name: &found.meta().name },
+            (None, None) => New::None,
+        };
+        let status = status::status(deployment, sets, new, work.estimate, now);
+        let next_check = match work.estimate {
+            Estimate::Progress => progress::next_check(deployment, &status, now),
+            Estimate::Nothing => None,
+        };
+        put_status(cx, deployment, with_revision(deployment, sets, &work), status).await?;
+        Ok(next_check.map_or(Action::Done, Action::After))
+    }
+
+    async fn create(&self, cx: &Context, deployment: &DeploymentView, set: &ReplicaSetView) -> Result<(), Halt> {
+        let why = match wanted(set) {
+            0 => Why::NewTemplateNoRoom,
+            replicas => Why::NewTemplate { replicas },
+        };
+        let body = serde_json::to_vec(set).map_err(Error::from)?;
+        let Err(error) = cx.writer.on_behalf_of(deployment.meta()).create(SETS, body, &why).await else {
+            return Ok(());
+        };
+        match &error {
+            WriteError::AlreadyExists => Err(self.name_is_taken(cx, deployment, &set.meta().key()).await),
+            WriteError::Rejected(_) => {
+                let text = format!("Failed to create new replica set {:?}: {}", set.meta().name.as_str(), error.message());
+                cx.events.warning(&About::new(DEPLOYMENTS, deployment.meta()), FAILED_CREATE, text.as_str());
+                if progress::has_deadline(&deployment.spec) {
+                    tell_of_failure(cx, deployment, &text).await?;
+                }
+                Err(error.into())
+            }
+            _ => Err(error.into()),
+        }
+    }
+
+    /// A ReplicaSet has the name that the new one should get: it is the one that was to be made, and the cache is late, or it
+    /// is another one, and the next try has another name.
+    async fn name_is_taken(&self, cx: &Context, deployment: &DeploymentView, key: &ObjectKey) -> Halt {
+        let Some(found) = self.sets.get(key) else {
+            return Error::message(format!("{key} exists already, and is not seen yet")).into();
+        };
+        if template::is_the_wanted_one(deployment, &found) {
+            return Halt::LookAgain;
+        }
+        let count = deployment.status.collision_count.unwrap_or(0).saturating_add(1);
+        let status = DeploymentStatus { collision_count: Some(count), ..deployment.status.clone() };
+        let body = status_body::<DeploymentView>(deployment.meta(), &status);
+        let write = cx.writer.on_behalf_of(deployment.meta());
+        match write.put_status(DEPLOYMENTS, &deployment.meta().key(), body, &Why::Collision { count }).await {
+            Ok(_) => Halt::LookAgain,
+            Err(error) => error.into(),
+        }
+    }
+}
+
+/// Writes a ReplicaSet as it should be.
+async fn change(cx: &Context, deployment: &DeploymentView, change: &Change) -> Result<(), Halt> {
+    let (from, to) = (wanted(&change.set), change.replicas);
+    let revision = || change.annotations.get(annotations::DEPLOYMENT_REVISION).map(ToString::to_string).unwrap_or_default();
+    let why = match to.cmp(&from) {
+        std::cmp::Ordering::Greater => Why::ScaleUp { from, to },
+        std::cmp::Ordering::Less => Why::ScaleDown { from, to },
+        std::cmp::Ordering::Equal => Why::Annotate { revision: revision() },
+    };
+    let body = serde_json::to_vec(&change.applied()).map_err(Error::from)?;
+    cx.writer.on_behalf_of(deployment.meta()).put(SETS, &change.set.meta().key(), body, &why).await?;
+    Ok(())
+}
+
+async fn forget(cx: &Context, deployment: &DeploymentView, set: &Meta) -> Result<(), Halt> {
+    let why = Why::Forget { limit: deployment.spec.revision_history_limit.unwrap_or_default() };
+    match cx.writer.on_behalf_of(deployment.meta()).delete(SETS, set, Propagation::Background, &why).await {
+        // Gone, or another one of that name by now: what was wanted.
+        Ok(()) | Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Says in a condition that the new ReplicaSet cannot be made. The rest of the status is left as it is.
+async fn tell_of_failure(cx: &Context, deployment: &DeploymentView, text: &str) -> Result<(), Halt> {
+    let mut conditions = deployment.status.conditions.to_vec();
+    progress::set(&mut conditions, progress::not_created(text), cx.clock.now());
+    let status = DeploymentStatus { conditions: conditions.into(), ..deployment.status.clone() };
+    if status == deployment.status {
+        return Ok(());
+    }
+    let body = status_body::<DeploymentView>(deployment.meta(), &status);
+    let write = cx.writer.on_behalf_of(deployment.meta());
+    write.put_status(DEPLOYMENTS, &deployment.meta().key(), body, &Why::CreateFailed).await?;
+    Ok(())
+}
+
+/// The Deployment's annotations, with the revision that its new ReplicaSet has after this pass.
+fn with_revision(deployment: &DeploymentView, sets: &Sets, work: &Work) -> StringMap {
+    let of_new = |change: &&Change| sets.new.as_ref().is_some_and(|new| Arc::ptr_eq(new, &change.set));
+    let changed = || work.change.iter().find(of_new).map(|change| &change.annotations);
+    let made = work.create.as_ref().map(|set| &set.meta().annotations);
+    let new = made.or_else(changed).or_else(|| sets.new.as_ref().map(|set| &set.meta().annotations));
+    let held = &deployment.meta().annotations;
+    match new.and_then(|annotations| annotations.get(annotations::DEPLOYMENT_REVISION)) {
+        Some(revision) => history::with_revision(held, revision),
+        None => held.clone(),
+    }
+}
+
+/// Writes status and revision if they are not what they should be.
+async fn put_status(
+    cx: &Context,
+    deployment: &DeploymentView,
+    annotations: StringMap,
+    status: DeploymentStatus,
+) -> Result<(), Halt> {
+    if status == deployment.status && annotations == deployment.meta().annotations {
+        return Ok(());
+    }
+    let why = Why::Status {
+        replicas: status.replicas,
+        updated: status.updated_replicas,
+        available: status.available_replicas,
+    };
+    let meta = Meta { annotations, ..deployment.meta().clone() };
+    let body = status_body::<DeploymentView>(&meta, &status);
+    match cx.writer.on_behalf_of(deployment.meta()).put_status(DEPLOYMENTS, &meta.key(), body, &why).await {
+        Ok(_) | Err(WriteError::NotFound) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A Deployment that selects every pod there is, is told so and left alone.
+async fn selects_all(cx: &Context, deployment: &DeploymentView) -> Result<Action, Halt> {
+    let text = "This deployment is selecting all pods. A non-empty selector is required.";
+    cx.events.warning(&About::new(DEPLOYMENTS, deployment.meta()), "SelectingAll", text);
+    let (generation, held) = (deployment.meta().generation, &deployment.status);
+    if held.observed_generation < generation {
+        let status = DeploymentStatus { observed_generation: generation, ..held.clone() };
+        let body = status_body::<DeploymentView>(deployment.meta(), &status);
+        let write = cx.writer.on_behalf_of(deployment.meta());
+        write.put_status(DEPLOYMENTS, &deployment.meta().key(), body, &Why::SelectsAll).await?;
+    }
+    Ok(Action::Done)
+}
+
+/// Takes the wish to roll back off the Deployment, and with it gives it the earlier template if there is one.
+async fn roll_back(cx: &Context, deployment: &DeploymentView, rollback: &Rollback) -> Result<Action, Halt> {
+    let why = match rollback {
+        Rollback::To { revision, .. } => Why::RollBack { revision: *revision },
+        Rollback::NotFound(_) | Rollback::Unchanged => Why::NoRollBack,
+    };
+    let body = serde_json::to_vec(&rollback::rolled_back(deployment, rollback)).map_err(Error::from)?;
+    let meta = deployment.meta();
+    cx.writer.on_behalf_of(meta).put(DEPLOYMENTS, &meta.key(), body, &why).await?;
+    let about = About::new(DEPLOYMENTS, meta);
+    match rollback {
+        Rollback::To { .. } => {}
+        Rollback::NotFound(text) => cx.events.warning(&about, "DeploymentRollbackRevisionNotFound", *text),
+        Rollback::Unchanged => {
+            let text = format!(
+                "The rollback revision contains the same template as current deployment {:?}",
+                meta.name.as_str()
+            );
+            cx.events.warning(&about, "DeploymentRollbackTemplateUnchanged", text);
+        }
+    }
+    Ok(Action::Done)
+}
+
+// === impl Halt ===
+
+impl From<WriteError> for Halt {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error)
+    }
+}
+
+impl From<Error> for Halt {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}

@@ -1,0 +1,165 @@
+//! Surge and unavailability: upstream's tables, and a grid of whole roll-outs.
+
+use serde_json::{Value, json};
+
+use super::super::rolling::{Limits, Size, new_size, old_sizes};
+use super::deployment;
+
+fn limits(desired: i32, surge: i32, unavailable: i32) -> Limits {
+    Limits { desired, surge, unavailable }
+}
+
+#[test]
+fn shares_become_numbers_and_never_both_nothing() {
+    let check = |replicas: i32, surge: Value, unavailable: Value, want: (i32, i32)| {
+        let rolling = json!({ "maxSurge": surge, "maxUnavailable": unavailable });
+        let spec = json!({ "replicas": replicas, "strategy": { "rollingUpdate": null } });
+        let deployment = deployment(super::merged(
+            json!({ "spec": spec }),
+            json!({ "spec": { "strategy": { "rollingUpdate": rolling } } }),
+        ));
+        let got = Limits::of(&deployment.spec);
+        assert_eq!((got.desired, got.surge, got.unavailable), (replicas, want.0, want.1), "{replicas} with {rolling}");
+    };
+    check(10, json!("39%"), json!("39%"), (4, 3));
+    check(10, json!(null), json!("39%"), (0, 3));
+    check(10, json!("39%"), json!(null), (4, 0));
+    check(10, json!(null), json!(null), (0, 1));
+    check(2, json!("0%"), json!("1%"), (0, 1));
+    check(2, json!("1%"), json!("25%"), (1, 0));
+    check(10, json!(1), json!(10), (1, 10));
+    check(5, json!(1), json!(10), (1, 5));
+    check(0, json!(1), json!(10), (1, 0));
+    check(5, json!(1), json!("100%"), (1, 5));
+    check(10, json!("oops"), json!("39%"), (0, 3));
+    let recreate = deployment(json!({ "spec": { "strategy": { "type": "Recreate" } } }));
+    assert_eq!(Limits::of(&recreate.spec), limits(3, 0, 0), "there is no room in either direction");
+}
+
+#[test]
+fn the_new_one_grows_as_far_as_there_is_room() {
+    let check = |desired: i32, surge: i32, old: i32, new: i32, want: i32| {
+        let got = new_size(limits(desired, surge, 0), new, old + new);
+        assert_eq!(got, want, "{desired}+{surge}, {old} old, {new} new");
+    };
+    check(10, 0, 10, 0, 0);
+    check(10, 2, 10, 0, 2);
+    check(10, 2, 5, 0, 7);
+    check(10, 2, 10, 2, 2);
+    check(10, 2, 2, 11, 10);
+    check(6, 10, 5, 2, 6);
+    check(i32::MAX, i32::MAX, 1, 0, i32::MAX - 1);
+}
+
+#[test]
+fn the_old_ones_shrink_as_far_as_nobody_is_missed() {
+    let check = |name: &str, limits: Limits, new: (i32, i32), old: &[(i32, i32)], want: &[i32]| {
+        let size = |(wanted, available): (i32, i32)| Size { wanted, available };
+        let old: Vec<_> = old.iter().copied().map(size).collect();
+        assert_eq!(old_sizes(limits, size(new), &old), want, "{name}");
+    };
+    check("two may be missing", limits(10, 0, 2), (0, 0), &[(10, 10)], &[8]);
+    check("both that are unwell go", limits(10, 0, 2), (0, 0), &[(10, 8)], &[8]);
+    check("one that is unwell, and one more", limits(10, 0, 2), (0, 0), &[(10, 9)], &[8]);
+    check("the new ones are not there yet", limits(10, 0, 2), (2, 0), &[(8, 8)], &[8]);
+    check("the new ones are there", limits(10, 0, 2), (2, 2), &[(8, 8)], &[6]);
+    check("none may be missing, one is on top", limits(10, 1, 0), (1, 1), &[(10, 10)], &[9]);
+    check("the oldest go first", limits(10, 0, 2), (4, 4), &[(3, 3), (3, 3)], &[1, 3]);
+    check("the unwell of the younger before the well of the older", limits(10, 2, 0), (0, 0), &[(6, 6), (6, 4)], &[6, 4]);
+    check("a roll-over", limits(10, 3, 2), (0, 0), &[(8, 8), (5, 0)], &[8, 0]);
+    check("a node is lost in a roll-out that hangs", limits(10, 3, 2), (5, 0), &[(8, 7)], &[8]);
+    check("nothing is left", limits(3, 1, 0), (3, 3), &[(0, 0)], &[0]);
+}
+
+/// How pods fare between two steps.
+#[derive(Clone, Copy, Debug)]
+enum Health {
+    /// New pods become available at once.
+    Fine,
+    /// One new pod becomes available.
+    Slow,
+    /// New pods never do.
+    Broken,
+}
+
+/// One step, as the plan takes it: up, else down.
+fn step(limits: Limits, new: &mut Size, old: &mut [Size]) -> bool {
+    let total = old.iter().map(|set| set.wanted).sum::<i32>() + new.wanted;
+    let to = new_size(limits, new.wanted, total);
+    if to != new.wanted {
+        new.wanted = to;
+        return true;
+    }
+    let sizes = old_sizes(limits, *new, old);
+    let changed = old.iter().zip(&sizes).any(|(set, to)| set.wanted != *to);
+    for (set, to) in old.iter_mut().zip(sizes) {
+        // A ReplicaSet deletes pods first that are not available.
+        *set = Size { wanted: to, available: set.available.min(to) };
+    }
+    changed
+}
+
+fn fare(health: Health, new: &mut Size) -> bool {
+    let before = new.available;
+    new.available = match health {
+        Health::Fine => new.wanted,
+        Health::Slow => (new.available + 1).min(new.wanted),
+        Health::Broken => 0,
+    };
+    new.available != before
+}
+
+fn roll_out(limits: Limits, health: Health, mut old: Vec<Size>) {
+    let case = format!("{limits:?} {health:?} {old:?}");
+    let mut new = Size { wanted: 0, available: 0 };
+    let available = |new: &Size, old: &[Size]| new.available + old.iter().map(|set| set.available).sum::<i32>();
+    let total = |new: &Size, old: &[Size]| new.wanted + old.iter().map(|set| set.wanted).sum::<i32>();
+    let (mut may_have, well) = (total(&new, &old).max(limits.total_max()), available(&new, &old) >= limits.available_min());
+    // Each pod goes or comes in a step of its own at worst, and becomes available in another.
+    let steps_max = 4 * (limits.total_max() + may_have) + 8;
+    for _ in 0..steps_max {
+        let before = available(&new, &old);
+        let stepped = step(limits, &mut new, &mut old);
+        assert!(total(&new, &old) <= may_have, "more pods than may be: {case}: {new:?} {old:?}");
+        may_have = total(&new, &old).max(limits.total_max());
+        let least = before.min(limits.available_min());
+        assert!(available(&new, &old) >= least, "too few are available: {case}: {new:?} {old:?}");
+        let fared = fare(health, &mut new);
+        if !stepped && !fared {
+            break;
+        }
+    }
+    assert!(!step(limits, &mut new, &mut old), "it never ends: {case}: {new:?} {old:?}");
+    if matches!(health, Health::Broken) {
+        assert!(!well || available(&new, &old) >= limits.available_min(), "it broke what was well: {case}: {old:?}");
+        return;
+    }
+    let left: i32 = old.iter().map(|set| set.wanted).sum();
+    assert_eq!((new.wanted, left), (limits.desired, 0), "it got stuck: {case}: {new:?} {old:?}");
+}
+
+#[test]
+fn every_roll_out_keeps_its_limits_and_gets_through() {
+    let mut cases = 0;
+    for desired in 0..=9 {
+        for surge in 0..=4 {
+            for unavailable in i32::from(surge == 0)..=4 {
+                let limits = limits(desired, surge, unavailable.min(desired));
+                for unwell in 0..=desired {
+                    for older in 0..=desired.min(3) {
+                        let sick = unwell.min(older);
+                        let old = vec![
+                            Size { wanted: older, available: older - sick },
+                            Size { wanted: desired - older, available: desired - older - (unwell - sick) },
+                        ];
+                        for health in [Health::Fine, Health::Slow, Health::Broken] {
+                            roll_out(limits, health, old.clone());
+                            cases += 1;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    assert!(cases > 9_000, "{cases} cases");
+}

@@ -1,0 +1,335 @@
+//! The shell: observe → plan → hints → write, family by family.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use steersman_base::{Istr, ObjectKey, Resource, StringMap, Time, names};
+use steersman_informer::{Index, Lister, Scope};
+use steersman_model::core::{NodeView, PodView, ServiceView};
+use steersman_model::{EndpointSliceView, Kind, View, object_body};
+use steersman_runtime::events::About;
+use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
+
+use super::metrics::Metrics;
+use super::nodeless::Nodeless;
+use super::packing::Packed;
+use super::plan::{NodeSeen, Observed, by_family, plan};
+use super::topology::Topology;
+use super::tracker::Tracker;
+use super::{MANAGER, asks_for_topology_hints, endpoint, hints, map, zones};
+use crate::service_pods::address::{self, Family};
+use crate::service_pods::once::Once;
+use crate::service_pods::trigger_time::TriggerTimes;
+use crate::service_pods::{self, ServicePods};
+
+const SLICES: &Resource = &EndpointSliceView::RESOURCE;
+const SERVICES: &Resource = &ServiceView::RESOURCE;
+
+/// The controller's shell: what it reads from, and what it remembers.
+pub(super) struct EndpointSlices {
+    pub(super) client: kube::Client,
+    pub(super) services: Lister<ServiceView>,
+    pub(super) nodes: Lister<NodeView>,
+    pub(super) slices_of: Index<ObjectKey, EndpointSliceView>,
+    pub(super) pods: ServicePods,
+    pub(super) endpoints_per_slice_max: usize,
+    pub(super) state: Arc<State>,
+}
+
+/// What it remembers. None of it is needed to do what is right: without it, more is looked at than need be.
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) topology: Topology,
+    pub(super) tracker: Tracker,
+    pub(super) metrics: Metrics,
+    pub(super) nodeless: Nodeless,
+    pub(super) times: TriggerTimes,
+    pub(super) told: Once,
+}
+
+reasons! {
+    /// Why the endpointslice controller writes.
+    pub enum Why {
+        /// Endpoints fit into no slice.
+        NeedsSlice { endpoints: usize, family: &'static str } => "{endpoints} endpoints of {family} need a slice",
+        /// The slice is not as it should be.
+        Changed { endpoints: usize, before: usize } => "the slice has {before} endpoints and should have these {endpoints}",
+        /// The slice has no endpoints left, or is not this service's.
+        NotNeeded { endpoints: usize } => "none of its {endpoints} endpoints is wanted there any more",
+    }
+}
+
+/// Why a pass is not through.
+#[derive(Debug, thiserror::Error)]
+enum SyncError {
+    #[error("failed to {what} EndpointSlice for Service {service}: {}", .source.message())]
+    Write { what: String, service: ObjectKey, source: WriteError },
+    #[error("skipping Pod {pod} for Service {service}: Node {node} Not Found")]
+    Nodeless { pod: Istr, service: ObjectKey, node: Istr },
+}
+
+/// One pass over one service.
+struct Pass<'a> {
+    shell: &'a EndpointSlices,
+    cx: &'a Context,
+    service: &'a ServiceView,
+    key: &'a ObjectKey,
+    pods: &'a [Arc<PodView>],
+    labels: StringMap,
+    time: Option<Time>,
+    errors: Vec<SyncError>,
+    nodeless: BTreeSet<Istr>,
+}
+
+// === impl EndpointSlices ===
+
+impl Reconciler for EndpointSlices {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let outcome = self.sync(cx, key).await;
+        self.state.metrics.synced(if outcome.is_ok() { "success" } else { "error" });
+        outcome.map(|()| Action::Done)
+    }
+}
+
+impl EndpointSlices {
+    async fn sync(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
+        let Some(service) = self.services.get(key) else {
+            // Its slices have an owner that is gone, and go with it.
+            self.forget(key);
+            return Ok(());
+        };
+        if !service_pods::has_endpoints(&service) {
+            self.forget(key);
+            return Ok(());
+        }
+        let pods = self.pods.of(&service);
+        self.tell_of_invalid(&pods);
+        let families = endpoint::families(&service);
+        let (ours, others) = by_family(self.slices(cx, key).await?, &families);
+        let (time, seen) = self.state.times.look(&service, &pods);
+        let mut pass = Pass {
+            shell: self,
+            cx,
+            service: &service,
+            key,
+            pods: &pods,
+            labels: endpoint::labels(&service),
+            time,
+            errors: Vec::new(),
+            nodeless: BTreeSet::new(),
+        };
+        for (family, slices) in ours {
+            pass.family(family, slices).await;
+        }
+        pass.drop_others(others).await;
+        self.state.nodeless.set(key, std::mem::take(&mut pass.nodeless));
+        pass.end()?;
+        self.state.times.keep(key, seen);
+        Ok(())
+    }
+
+    /// The slices of the service that are ours, as far as they can be trusted. Those that are about to go are gone.
+    async fn slices(&self, cx: &Context, key: &ObjectKey) -> Result<Vec<Arc<EndpointSliceView>>, Error> {
+        let mut slices = if cx.freshness == Freshness::ReadLive {
+            let (name, manager) = (names::labels::SERVICE_NAME, names::labels::ENDPOINTSLICE_MANAGED_BY);
+            let labels = format!("{name}={},{manager}={MANAGER}", key.name);
+            live::list(&self.client, Scope::namespace(&key.namespace).with_labels(&labels)).await?
+        } else {
+            self.slices_of.get(key)
+        };
+        slices.retain(|slice| !slice.meta().is_terminating());
+        Ok(slices)
+    }
+
+    fn node(&self, name: &Istr) -> NodeSeen {
+        let node = self.nodes.get(&ObjectKey { namespace: Istr::default(), name: name.clone() });
+        node.map_or(NodeSeen::Missing, |node| NodeSeen::Is(map::zone(&node).cloned()))
+    }
+
+    fn forget(&self, key: &ObjectKey) {
+        let State { topology, metrics, nodeless, times, .. } = &*self.state;
+        topology.forget(key);
+        metrics.forget(key);
+        nodeless.set(key, BTreeSet::new());
+        times.forget(key);
+    }
+
+    fn tell_of_invalid(&self, pods: &[Arc<PodView>]) {
+        for pod in pods {
+            if let Some(address) = address::invalid(pod).filter(|_| self.state.told.is_first(&pod.meta().uid)) {
+                tracing::warn!(pod = %pod.meta().key(), %address, "this is no IP address; it is left out of slices");
+            }
+        }
+    }
+}
+
+// === impl Pass ===
+
+impl Pass<'_> {
+    /// Brings the slices of one family to what they should be. What goes wrong is noted, and keeps no other family.
+    async fn family(&mut self, family: Family, slices: Vec<Arc<EndpointSliceView>>) {
+        let seen = Observed {
+            service: self.service,
+            pods: self.pods,
+            labels: &self.labels,
+            endpoints_per_slice_max: self.shell.endpoints_per_slice_max,
+        };
+        let plan = plan(&seen, family, slices, |name| self.shell.node(name));
+        for pod in &plan.nodeless {
+            let (pod, service, node) = (pod.meta().name.clone(), self.key.clone(), pod.spec.node_name.clone());
+            self.nodeless.insert(node.clone());
+            self.errors.push(SyncError::Nodeless { pod, service, node });
+        }
+        let mut packed = plan.packed;
+        self.shell.state.metrics.planned(self.key, family, &plan.groups, packed.added, packed.removed);
+        self.give_hints(&mut packed, family);
+        packed.reuse(|slice| endpoint::is_owned(slice, self.service));
+        let written = self.write(packed, family).await;
+        self.errors.extend(written.err());
+    }
+
+    /// Decides who should use which endpoint, and tells if that works from now on, or does not.
+    fn give_hints(&self, packed: &mut Packed, family: Family) {
+        let State { topology, metrics, .. } = &*self.shell.state;
+        let near = hints::near(self.service).filter(|_| !asks_for_topology_hints(self.service));
+        let distribution = near.and(self.service.spec.traffic_distribution.as_ref());
+        metrics.distributed(self.key, distribution);
+        if asks_for_topology_hints(self.service) {
+            match zones::spread(packed, topology.shares().as_ref()) {
+                Ok(allotted) => {
+                    if !topology.set(self.key, family, allotted) {
+                        self.tell_of_hints("Topology Aware Hints has been enabled", family, true);
+                    }
+                }
+                Err(why) => {
+                    topology.clear(self.key, family);
+                    hints::remove(packed);
+                    self.tell_of_hints(&why, family, false);
+                }
+            }
+            return;
+        }
+        if topology.clear(self.key, family) {
+            self.tell_of_hints("Topology Aware Hints has been disabled", family, false);
+        }
+        match near {
+            Some(near) => hints::prefer(packed, near),
+            None => hints::remove(packed),
+        }
+    }
+
+    fn tell_of_hints(&self, what: &str, family: Family, enabled: bool) {
+        let (about, note) = (About::new(SERVICES, self.service.meta()), format!("{what}, addressType: {family}"));
+        if enabled {
+            self.cx.events.normal(&about, "TopologyAwareHintsEnabled", note);
+        } else {
+            self.cx.events.warning(&about, "TopologyAwareHintsDisabled", note);
+        }
+    }
+
+    /// Creates, then updates, then deletes: endpoints that move are twice there for a while, and never nowhere. The first
+    /// failure is the last write.
+    async fn write(&self, packed: Packed, family: Family) -> Result<(), SyncError> {
+        let (mut creates, updates): (Vec<_>, Vec<_>) =
+            packed.drafts.into_iter().partition(|draft| draft.base.is_none());
+        if self.service.meta().is_terminating() {
+            // The garbage collector deletes slices of this service; new ones would only make it more work.
+            creates.clear();
+        }
+        let count = creates.len() + updates.len() + packed.delete.len();
+        let slice = |draft| endpoint::slice(draft, self.service, family, &self.labels, self.time);
+        for draft in creates {
+            let why = Why::NeedsSlice { endpoints: draft.endpoints.len(), family: family.as_str() };
+            match self.create(&slice(draft), &why).await {
+                // Every creation will fail until it is gone, and then there is nothing to create in.
+                Err(WriteError::NamespaceTerminating) => return Ok(()),
+                created => created.map_err(|error| self.failed("create", error))?,
+            }
+        }
+        for draft in updates {
+            let before = draft.base.as_ref().map_or(0, |base| base.endpoints.len());
+            let why = Why::Changed { endpoints: draft.endpoints.len(), before };
+            let slice = slice(draft);
+            let updated = self.update(&slice, &why).await;
+            updated.map_err(|error| self.failed(&format!("update {}", slice.meta().name), error))?;
+        }
+        for slice in &packed.delete {
+            self.delete(slice).await?;
+        }
+        let topology = if asks_for_topology_hints(self.service) { "Auto" } else { "Disabled" };
+        let distribution = self.service.spec.traffic_distribution.as_ref();
+        let distribution = distribution.filter(|_| topology == "Disabled" && hints::near(self.service).is_some());
+        let distribution = distribution.map_or("", Istr::as_str);
+        self.shell.state.metrics.wrote(topology, distribution, count);
+        Ok(())
+    }
+
+    async fn create(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
+        let State { tracker, metrics, .. } = &*self.shell.state;
+        let created = self.cx.writer.on_behalf_of(self.service.meta()).create(SLICES, object_body(slice), why).await?;
+        tracker.wrote(&created);
+        metrics.changed("create");
+        Ok(())
+    }
+
+    async fn update(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
+        let State { tracker, metrics, .. } = &*self.shell.state;
+        let write = self.cx.writer.on_behalf_of(self.service.meta());
+        let updated = write.put(SLICES, &slice.meta().key(), object_body(slice), why).await?;
+        tracker.wrote(&updated);
+        metrics.changed("update");
+        Ok(())
+    }
+
+    async fn delete(&self, slice: &EndpointSliceView) -> Result<(), SyncError> {
+        let State { tracker, metrics, .. } = &*self.shell.state;
+        let why = Why::NotNeeded { endpoints: slice.endpoints.len() };
+        let write = self.cx.writer.on_behalf_of(self.service.meta());
+        match write.delete(SLICES, slice.meta(), Propagation::Background, &why).await {
+            Ok(()) => {
+                tracker.deleted(&slice.meta().uid);
+                metrics.changed("delete");
+                Ok(())
+            }
+            // Gone, or another one of that name by now: what was wanted.
+            Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
+            Err(error) => Err(self.failed(&format!("delete {}", slice.meta().name), error)),
+        }
+    }
+
+    /// The service does not have these families any more.
+    async fn drop_others(&mut self, slices: Vec<Arc<EndpointSliceView>>) {
+        let State { topology, metrics, .. } = &*self.shell.state;
+        for slice in slices {
+            if let Some(family) = Family::parse(&slice.address_type) {
+                topology.clear(self.key, family);
+                metrics.dropped(self.key, family);
+            }
+            let deleted = self.delete(&slice).await;
+            self.errors.extend(deleted.err());
+        }
+    }
+
+    /// Tells of what went wrong, and answers the first of it: an error that says how to go on comes before one that does not.
+    fn end(self) -> Result<(), SyncError> {
+        if self.errors.is_empty() {
+            return Ok(());
+        }
+        let texts: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
+        let text = if let [only] = &*texts { only.clone() } else { format!("[{}]", texts.join(", ")) };
+        let note = format!("Error updating Endpoint Slices for Service {}: {text}", self.key);
+        let is_write = |error: &SyncError| matches!(error, SyncError::Write { .. });
+        let is_told = |error: &SyncError| !matches!(error, SyncError::Write { source: WriteError::NotLeader, .. });
+        if self.errors.iter().all(is_told) {
+            let about = About::new(SERVICES, self.service.meta());
+            self.cx.events.warning(&about, "FailedToUpdateEndpointSlices", note);
+        }
+        let mut errors = self.errors;
+        let first = errors.iter().position(is_write).unwrap_or(0);
+        Err(errors.swap_remove(first))
+    }
+
+    fn failed(&self, what: &str, source: WriteError) -> SyncError {
+        SyncError::Write { what: what.to_owned(), service: self.key.clone(), source }
+    }
+}

@@ -1,0 +1,140 @@
+//! The shell: observe → plan → write.
+
+use std::sync::Arc;
+
+use steersman_base::{ObjectKey, Resource};
+use steersman_informer::{Lister, Scope};
+use steersman_model::core::{EndpointsView, PodView, ServiceView};
+use steersman_model::{Kind, View, object_body};
+use steersman_runtime::events::About;
+use steersman_runtime::{
+    Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons,
+};
+
+use super::plan::{Plan, plan};
+use crate::service_pods::once::Once;
+use crate::service_pods::trigger_time::TriggerTimes;
+use crate::service_pods::{self, ServicePods, address};
+
+const ENDPOINTS: &Resource = &EndpointsView::RESOURCE;
+
+/// The controller's shell: what it reads from, and what it remembers.
+pub(super) struct Endpoints {
+    pub(super) client: kube::Client,
+    pub(super) services: Lister<ServiceView>,
+    pub(super) endpoints: Lister<EndpointsView>,
+    pub(super) pods: ServicePods,
+    pub(super) times: TriggerTimes,
+    pub(super) told: Once,
+}
+
+reasons! {
+    /// Why the endpoints controller writes.
+    pub enum Why {
+        /// The service has no Endpoints yet.
+        Missing { ready: usize, not_ready: usize } => "the service has no Endpoints; {ready} addresses are ready, {not_ready} are not",
+        /// The Endpoints are not those of the pods.
+        Changed { ready: usize, not_ready: usize } => "{ready} addresses are ready, {not_ready} are not",
+        /// There is no service of that name.
+        ServiceGone => "there is no service of that name",
+    }
+}
+
+// === impl Endpoints ===
+
+impl Reconciler for Endpoints {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(service) = self.services.get(key) else {
+            self.times.forget(key);
+            self.remove(cx, key).await?;
+            return Ok(Action::Done);
+        };
+        if !service_pods::has_endpoints(&service) {
+            return Ok(Action::Done);
+        }
+        let pods = self.pods.of(&service);
+        self.tell_of_invalid(&pods);
+        let current = self.current(cx, key).await?;
+        let (time, seen) = self.times.look(&service, &pods);
+        match plan(&service, &pods, current.as_deref(), time) {
+            Plan::Nothing => {}
+            Plan::Create(endpoints) => create(cx, &service, &endpoints).await?,
+            Plan::Update(endpoints) => update(cx, &service, &endpoints).await?,
+        }
+        self.times.keep(key, seen);
+        Ok(Action::Done)
+    }
+}
+
+impl Endpoints {
+    /// The Endpoints of the service, as far as they can be trusted.
+    async fn current(&self, cx: &Context, key: &ObjectKey) -> Result<Option<Arc<EndpointsView>>, Error> {
+        if cx.freshness == Freshness::ReadLive {
+            let scope = Scope::namespace(&key.namespace).with_fields(&format!("metadata.name={}", key.name));
+            return Ok(live::list(&self.client, scope).await?.pop());
+        }
+        Ok(self.endpoints.get(key))
+    }
+
+    /// The service is gone: its Endpoints go, too. Those that are not shown yet come back here when they are.
+    async fn remove(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
+        let Some(endpoints) = self.endpoints.get(key) else { return Ok(()) };
+        let write = cx.writer.unowned();
+        match write.delete(ENDPOINTS, endpoints.meta(), Propagation::Background, &Why::ServiceGone).await {
+            // Gone, or another one of that name by now.
+            Ok(()) | Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn tell_of_invalid(&self, pods: &[Arc<PodView>]) {
+        for pod in pods {
+            if let Some(address) = address::invalid(pod).filter(|_| self.told.is_first(&pod.meta().uid)) {
+                tracing::warn!(pod = %pod.meta().key(), %address, "this is no IP address; it is left out of endpoints");
+            }
+        }
+    }
+}
+
+async fn create(cx: &Context, service: &ServiceView, endpoints: &EndpointsView) -> Result<(), Error> {
+    let (ready, not_ready) = counts(endpoints);
+    let (body, why) = (object_body(endpoints), Why::Missing { ready, not_ready });
+    match cx.writer.on_behalf_of(service.meta()).create(ENDPOINTS, body, &why).await {
+        Ok(_) => Ok(()),
+        // Every creation will fail until it is gone, and then there is nothing to create in.
+        Err(WriteError::NamespaceTerminating) => Ok(()),
+        Err(error) => {
+            let key = service.meta().key();
+            let told = format!("Failed to create endpoint for service {key}: {}", error.message());
+            tell(cx, endpoints, &error, "FailedToCreateEndpoint", told);
+            Err(error.into())
+        }
+    }
+}
+
+async fn update(cx: &Context, service: &ServiceView, endpoints: &EndpointsView) -> Result<(), Error> {
+    let (ready, not_ready) = counts(endpoints);
+    let (body, why) = (object_body(endpoints), Why::Changed { ready, not_ready });
+    let key = endpoints.meta().key();
+    match cx.writer.on_behalf_of(service.meta()).put(ENDPOINTS, &key, body, &why).await {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let told = format!("Failed to update endpoint {key}: {}", error.message());
+            tell(cx, endpoints, &error, "FailedToUpdateEndpoint", told);
+            Err(error.into())
+        }
+    }
+}
+
+/// Upstream's warnings are about the Endpoints, not about the service.
+fn tell(cx: &Context, endpoints: &EndpointsView, error: &WriteError, reason: &str, note: String) {
+    if !matches!(error, WriteError::NotLeader) {
+        cx.events.warning(&About::new(ENDPOINTS, endpoints.meta()), reason, note);
+    }
+}
+
+fn counts(endpoints: &EndpointsView) -> (usize, usize) {
+    let ready = endpoints.subsets.iter().map(|subset| subset.addresses.len()).sum();
+    let not_ready = endpoints.subsets.iter().map(|subset| subset.not_ready_addresses.len()).sum();
+    (ready, not_ready)
+}

@@ -1,0 +1,81 @@
+//! Owners of which the server said that they are not there: the next hundred dependents need not ask again.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::identity::Identity;
+
+/// The identities that were last found absent; the longest unused goes first.
+#[derive(Debug, Default)]
+pub(crate) struct Absent {
+    used_at: HashMap<Identity, u64>,
+    by_use: BTreeMap<u64, Identity>,
+    uses: u64,
+}
+
+/// Upstream's figure: the owners of one cascade, and no memory to speak of.
+pub(crate) const ABSENT_MAX: usize = 500;
+
+// === impl Absent ===
+
+impl Absent {
+    /// Remembers that there is no such object. A uid that is gone never comes back, so this does not get old.
+    pub(crate) fn add(&mut self, identity: Identity) {
+        self.uses += 1;
+        if let Some(before) = self.used_at.insert(identity.clone(), self.uses) {
+            self.by_use.remove(&before);
+        }
+        self.by_use.insert(self.uses, identity);
+        if self.used_at.len() > ABSENT_MAX
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            self.used_at.remove(&oldest);
+        }
+    }
+
+    /// Whether it is known that there is no such object.
+    pub(crate) fn has(&mut self, identity: &Identity) -> bool {
+        let Some(used_at) = self.used_at.get_mut(identity) else { return false };
+        self.uses += 1;
+        let before = std::mem::replace(used_at, self.uses);
+        if let Some(identity) = self.by_use.remove(&before) {
+            self.by_use.insert(self.uses, identity);
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(n: usize) -> Identity {
+        let uid = format!("uid-{n}");
+        Identity {
+            kind: "Pod".into(),
+            api_version: "v1".into(),
+            namespace: "a".into(),
+            name: "p".into(),
+            uid: uid.as_str().into(),
+        }
+    }
+
+    #[test]
+    fn the_longest_unused_goes_first() {
+        let mut absent = Absent::default();
+        (0..ABSENT_MAX).for_each(|n| absent.add(owner(n)));
+        assert!(absent.has(&owner(0)), "used again");
+        absent.add(owner(ABSENT_MAX));
+        absent.add(owner(ABSENT_MAX));
+        let held: Vec<bool> = [0, 1, 2, ABSENT_MAX].iter().map(|n| absent.has(&owner(*n))).collect();
+        assert_eq!(held, [true, false, true, true]);
+        assert_eq!((absent.used_at.len(), absent.by_use.len()), (ABSENT_MAX, ABSENT_MAX));
+    }
+
+    #[test]
+    fn an_identity_is_absent_as_a_whole() {
+        let mut absent = Absent::default();
+        absent.add(owner(1));
+        assert!(!absent.has(&Identity { namespace: "b".into(), ..owner(1) }));
+        assert!(!absent.has(&owner(1).cluster_wide()));
+    }
+}

@@ -1,0 +1,93 @@
+//! Objects that have gone, or never were.
+
+use std::collections::BTreeSet;
+
+use steersman_base::OwnerRef;
+
+use super::{Graph, Identity, Node, Work};
+
+impl Graph {
+    /// The server says that there is no such object.
+    ///
+    /// If the object was observed under another identity, or dependents know it under others, only those that mean this one
+    /// are looked at; what else an owner that was never observed may be, is tried next.
+    pub(crate) fn gone(&mut self, identity: &Identity, work: &mut Work) {
+        let Some(node) = self.find(&identity.uid) else { return };
+        let is_virtual = self.node(node).is_virtual;
+        if is_virtual || self.node(node).identity != *identity {
+            let (matching, others) = self.partition(node, identity);
+            if !is_virtual || !others.is_empty() {
+                if !matching.is_empty() {
+                    self.absent.add(identity.clone());
+                }
+                matching.into_iter().for_each(|dependent| self.want(dependent, work));
+                if is_virtual
+                    && self.node(node).identity == *identity
+                    && let Some(other) = self.alternative(&others, identity)
+                {
+                    self.node_mut(node).identity = other;
+                }
+                return;
+            }
+        }
+        self.remove(node, identity.clone(), work);
+    }
+
+    /// Takes a node out; `identity` is what is known to be absent. Dependents are looked at, and owners that waited.
+    pub(super) fn remove(&mut self, node: u32, identity: Identity, work: &mut Work) {
+        let owners = self.edges.owners(self.node(node).owned_by).map(|edge| self.edges.get(edge).owner);
+        let owners: Vec<u32> = owners.filter(|owner| *owner != node).collect();
+        self.disconnect(node, |_| true);
+        let dependents: Vec<u32> = self.dependents(node).collect();
+        if !dependents.is_empty() {
+            self.absent.add(identity);
+        }
+        for dependent in dependents {
+            self.disconnect(dependent, |owner| owner == node);
+            self.want(dependent, work);
+        }
+        let empty = Node::referred_to(Identity::default());
+        let removed = std::mem::replace(self.node_mut(node), empty);
+        self.by_uid.remove(&removed.identity.uid);
+        self.free.push(node);
+        owners.into_iter().for_each(|owner| self.note_unblocked(owner, work));
+    }
+
+    /// The dependents of which a reference means this identity, and those of which one means another of its uid. One can
+    /// be both.
+    pub(super) fn partition(&self, node: u32, identity: &Identity) -> (Vec<u32>, Vec<u32>) {
+        let (mut matching, mut others) = (Vec::new(), Vec::new());
+        for dependent in self.dependents(node) {
+            let held = self.node(dependent);
+            let is_reachable = identity.namespace.is_empty() || identity.namespace == held.identity.namespace;
+            let means = |reference: &OwnerRef| is_reachable && identity.is_meant_by(reference);
+            let mut references = held.owners.iter().filter(|reference| reference.uid == identity.uid);
+            if references.clone().any(means) {
+                matching.push(dependent);
+            }
+            if !is_reachable || references.any(|reference| !means(reference)) {
+                others.push(dependent);
+            }
+        }
+        (matching, others)
+    }
+
+    /// Who else an owner may be that was never observed, as its dependents have it: the next behind the one that is known to
+    /// be absent, in order, so that all are tried.
+    fn alternative(&self, dependents: &[u32], absent: &Identity) -> Option<Identity> {
+        let mut all = BTreeSet::new();
+        for dependent in dependents {
+            let held = self.node(*dependent);
+            for reference in held.owners.iter().filter(|reference| reference.uid == absent.uid) {
+                let mut other = Identity::referred_to(reference, &held.identity.namespace);
+                let is_of_one_kind = other.kind == absent.kind && other.api_version == absent.api_version;
+                if absent.namespace.is_empty() && is_of_one_kind {
+                    other = other.cluster_wide();
+                }
+                all.insert(other);
+            }
+        }
+        all.remove(absent);
+        all.range(absent..).next().or_else(|| all.first()).cloned()
+    }
+}

@@ -1,0 +1,242 @@
+//! The shell: informers → graph → queues → live reads → writes.
+
+mod look;
+mod monitors;
+mod orphan;
+mod pages;
+mod server;
+
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use steersman_base::{Istr, Meta, ObjectKey, Resource, Uid};
+use steersman_informer::MetaChange;
+use steersman_runtime::events::{About, Recorder};
+use steersman_runtime::live::LiveReadError;
+use steersman_runtime::mapper::MapperError;
+use steersman_runtime::{Error, WriteError, reasons};
+use steersman_workqueue::{Priority, Queue};
+use tokio::sync::watch;
+
+pub(super) use look::Looks;
+pub(super) use monitors::Monitors;
+pub(super) use orphan::Orphans;
+pub(super) use pages::serve;
+pub(super) use server::Server;
+
+use super::graph::{Graph, Look, Misplaced, Work};
+use super::identity::{Identity, Kind};
+
+/// The graph, and the queues that its changes fill. Cheap to clone; clones are the same.
+#[derive(Clone)]
+pub(super) struct Collector(Arc<Shared>);
+
+struct Shared {
+    /// One change at a time.
+    graph: Mutex<Graph>,
+    queues: OnceLock<Queues>,
+    /// Whether the graph is filled, as far as it can be.
+    ready: watch::Sender<bool>,
+    events: Recorder,
+}
+
+struct Queues {
+    look_at: Queue<ObjectKey>,
+    orphan: Queue<ObjectKey>,
+}
+
+/// An object that is being looked at. Unless that [is done](TakenUp::done), it is still to be.
+struct TakenUp<'a> {
+    collector: &'a Collector,
+    look: Look,
+    is_done: bool,
+}
+
+/// Why a look came to nothing.
+enum Trouble {
+    /// The server knows no such kind: it may come, or be a reference to nowhere. Tried again, less and less often.
+    UnknownKind(String),
+    /// An object of the whole cluster cannot have an owner in a namespace. Trying again does not help.
+    OwnerInNamespace(Identity),
+    /// Somebody was faster. Ordinary: look again.
+    Outrun,
+    /// Anything else.
+    Error(Error),
+}
+
+reasons! {
+    /// Why the garbage collector writes.
+    pub enum Why {
+        /// All owners of the object have gone.
+        OwnersGone { owners: usize } => "all of its {owners} owners are gone",
+        /// An owner of the object waits for it to go.
+        OwnerWaits { owners: usize } => "none of its {owners} owners stays, and one waits for it to go",
+        /// Owners of the object have gone, or wait for it to go, and others stay.
+        SomeOwnersGone { gone: usize, owners: usize } => "{gone} of {owners} owners are gone or going, others stay",
+        /// The object, an owner and a dependent of it wait for each other.
+        Cycle => "it waits for its dependents, and an owner of them waits for it",
+        /// The object was deleted in the foreground, and its dependents have gone.
+        DependentsGone => "no dependent keeps it from going",
+        /// An owner of the object was deleted, and leaves its dependents behind.
+        LeftBehind { owner: Istr } => "its owner {owner} was deleted and leaves its dependents behind",
+        /// All dependents of the object have been left behind.
+        AllLeftBehind { dependents: usize } => "its {dependents} dependents are left behind",
+    }
+}
+
+// === impl Collector ===
+
+impl Collector {
+    pub(super) fn new(events: Recorder) -> Self {
+        let (queues, ready) = (OnceLock::new(), watch::Sender::new(false));
+        Self(Arc::new(Shared { graph: Mutex::default(), queues, ready, events }))
+    }
+
+    /// Says where work goes: once, before anything runs.
+    pub(super) fn connect(&self, look_at: Queue<ObjectKey>, orphan: Queue<ObjectKey>) {
+        let _ = self.0.queues.set(Queues { look_at, orphan });
+    }
+
+    /// Takes a change into the graph.
+    fn take_in(&self, resource: &Resource, kind: &Kind, change: MetaChange<'_>) {
+        let mut work = Work::default();
+        let mut priority = Priority::Live;
+        match change {
+            MetaChange::Updated { old, new } if says_the_same(old, new) => return,
+            MetaChange::Updated { old, new } => self.graph(|graph| graph.observed(kind, new, Some(old), &mut work)),
+            MetaChange::Added { new, initial } => {
+                if initial {
+                    priority = Priority::Background;
+                }
+                self.graph(|graph| graph.observed(kind, new, None, &mut work));
+            }
+            MetaChange::Deleted { last, .. } => self.graph(|graph| graph.deleted(kind, last, &mut work)),
+        }
+        if work != Work::default() {
+            tracing::trace!(%resource, ?work, "the graph changed");
+        }
+        self.dispatch(work, priority);
+    }
+
+    /// The server says that there is no such object.
+    fn gone(&self, identity: &Identity) {
+        let mut work = Work::default();
+        self.graph(|graph| graph.gone(identity, &mut work));
+        self.dispatch(work, Priority::Live);
+    }
+
+    fn graph<T>(&self, look: impl FnOnce(&mut Graph) -> T) -> T {
+        look(&mut self.0.graph.lock())
+    }
+
+    fn dispatch(&self, work: Work, priority: Priority) {
+        let Some(queues) = self.0.queues.get() else { return };
+        let keys = |uids: &[Uid]| uids.iter().map(key).collect::<Vec<_>>();
+        queues.look_at.add_all(&keys(&work.look_at), priority);
+        queues.orphan.add_all(&keys(&work.orphan), priority);
+        work.misplaced.iter().for_each(|misplaced| self.report(misplaced));
+    }
+
+    fn report(&self, misplaced: &Misplaced) {
+        let Misplaced { dependent, reference } = misplaced;
+        let owner = Identity::referred_to(reference, &dependent.namespace);
+        tracing::warn!(object = %dependent, %owner, "the owner is in another namespace, which cannot be");
+        let note = format!("ownerRef {owner} does not exist in namespace {:?}", &*dependent.namespace);
+        let (group, version) = (dependent.group().to_owned(), dependent.version().to_owned());
+        let resource = Resource {
+            group: group.into(),
+            version: version.into(),
+            kind: dependent.kind.to_string().into(),
+            ..Resource::namespaced("", "", "", "")
+        };
+        let meta = Meta {
+            name: dependent.name.clone(),
+            namespace: dependent.namespace.clone(),
+            uid: dependent.uid.clone(),
+            ..Meta::default()
+        };
+        self.0.events.warning(&About::new(&resource, &meta), "OwnerRefInvalidNamespace", note);
+    }
+
+    /// The graph is filled, as far as it can be.
+    fn set_ready(&self) {
+        self.0.ready.send_replace(true);
+    }
+
+    /// Waits until the graph is filled: dependents that are not known yet would be forgotten.
+    async fn ready(&self) {
+        // The sender lives as long as `self`, so an error cannot come.
+        let _ = self.0.ready.subscribe().wait_for(|ready| *ready).await;
+    }
+
+    fn take_up(&self, uid: &Uid) -> Option<TakenUp<'_>> {
+        let look = self.graph(|graph| graph.take_up(uid))?;
+        Some(TakenUp { collector: self, look, is_done: false })
+    }
+}
+
+/// A node as a key of a queue: its uid, which stays the same whoever the node turns out to be.
+fn key(uid: &Uid) -> ObjectKey {
+    ObjectKey::cluster(&uid.to_string())
+}
+
+fn uid(key: &ObjectKey) -> Uid {
+    Uid::new(&key.name)
+}
+
+/// Whether nothing changed that the graph holds: so it is with nearly every change of a pod.
+fn says_the_same(old: &Meta, new: &Meta) -> bool {
+    old.owner_references == new.owner_references
+        && old.is_terminating() == new.is_terminating()
+        && old.finalizers() == new.finalizers()
+}
+
+// === impl TakenUp ===
+
+impl TakenUp<'_> {
+    fn done(mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for TakenUp<'_> {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.collector.graph(|graph| graph.put_back(&self.look.identity.uid));
+        }
+    }
+}
+
+// === impl Trouble ===
+
+impl From<WriteError> for Trouble {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Conflict => Self::Outrun,
+            error => Self::Error(error.into()),
+        }
+    }
+}
+
+impl From<LiveReadError> for Trouble {
+    fn from(error: LiveReadError) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl From<MapperError> for Trouble {
+    fn from(error: MapperError) -> Self {
+        match error {
+            MapperError::NoKind { .. } => Self::UnknownKind(error.to_string()),
+            error => Self::Error(error.into()),
+        }
+    }
+}
+
+impl Trouble {
+    /// Whether the object that was to be changed is gone.
+    fn is_not_found(&self) -> bool {
+        let Self::Error(error) = self else { return false };
+        matches!(error.source().downcast_ref::<WriteError>(), Some(WriteError::NotFound))
+    }
+}

@@ -1,0 +1,232 @@
+//! What is asked of the server, and what it is asked to do.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use parking_lot::Mutex;
+use serde_json::Value;
+use steersman_base::{Meta, ObjectKey, OwnerRef, Resource, Scope, Uid};
+use steersman_informer::{InformerFactory, MetaSource};
+use steersman_runtime::mapper::RestMapper;
+use steersman_runtime::{BuildContext, Context, Delete, Patch, Propagation, WriteError, Written, live};
+
+use super::{Collector, Trouble, Why};
+use crate::garbage_collector::classify::{self, Standing};
+use crate::garbage_collector::identity::Identity;
+use crate::garbage_collector::patch;
+
+/// The server, as workers use it.
+pub(in crate::garbage_collector) struct Server {
+    client: kube::Client,
+    mapper: RestMapper,
+    informers: InformerFactory,
+    collector: Collector,
+    /// Resources whose lists cannot be merged: custom resources, and some aggregated APIs.
+    unmergeable: Mutex<BTreeSet<Resource>>,
+}
+
+/// Where an object is found.
+pub(super) struct Place {
+    pub(super) resource: Resource,
+    pub(super) key: ObjectKey,
+}
+
+/// A change of owner references.
+#[derive(Clone, Copy)]
+pub(super) enum Change<'a> {
+    /// Lets go of these owners.
+    LetGo(&'a [Uid]),
+    /// Blocks no owner any more.
+    Unblock,
+}
+
+/// What came of a deletion.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deleted {
+    /// It is gone, or on its way.
+    Yes,
+    /// It was gone already.
+    NotThere,
+}
+
+/// How many owners of one object are asked for at once: few objects have more, and one with thousands must not take up the
+/// whole connection.
+const OWNERS_AT_ONCE: usize = 8;
+/// How often a finalizer is taken off anew after a conflict, and how long the first wait is: client-go's figures.
+const CONFLICTS_MAX: u32 = 4;
+const CONFLICT_WAIT: Duration = Duration::from_millis(10);
+const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
+
+// === impl Server ===
+
+impl Server {
+    pub(in crate::garbage_collector) fn new(cx: &BuildContext, collector: &Collector) -> Self {
+        Self {
+            client: cx.client.clone(),
+            mapper: cx.manager().mapper().clone(),
+            informers: cx.informers.clone(),
+            collector: collector.clone(),
+            unmergeable: Mutex::default(),
+        }
+    }
+
+    /// Where an object with this identity would be.
+    pub(super) async fn place(&self, identity: &Identity) -> Result<Place, Trouble> {
+        let (group, version) = (identity.group(), identity.version());
+        let found = self.mapper.resource_for(group, Some(version), &identity.kind).await?;
+        let namespace = match found.resource.scope {
+            Scope::Cluster => "",
+            Scope::Namespaced if identity.namespace.is_empty() => {
+                return Err(Trouble::OwnerInNamespace(identity.clone()));
+            }
+            Scope::Namespaced => &identity.namespace,
+        };
+        Ok(Place { key: ObjectKey::new(namespace, &identity.name), resource: found.resource })
+    }
+
+    /// What is there now.
+    pub(super) async fn get(&self, place: &Place) -> Result<Option<Meta>, Trouble> {
+        Ok(live::get_meta(&self.client, &place.resource, &place.key).await?)
+    }
+
+    /// What each owner of an object is worth.
+    pub(super) async fn standings(&self, of: &Identity, owners: &[OwnerRef]) -> Result<Vec<Standing>, Trouble> {
+        let mut places = HashMap::new();
+        let mut distinct = Vec::new();
+        let mut order = Vec::with_capacity(owners.len());
+        for owner in owners {
+            let at = *places.entry(Identity::referred_to(owner, &of.namespace)).or_insert_with(|| {
+                distinct.push(owner);
+                distinct.len() - 1
+            });
+            order.push(at);
+        }
+        let asked: Vec<_> = distinct.into_iter().map(|owner| self.standing(of, owner)).collect();
+        let found: Vec<Standing> = futures::stream::iter(asked).buffered(OWNERS_AT_ONCE).try_collect().await?;
+        Ok(order.into_iter().map(|at| found[at]).collect())
+    }
+
+    async fn standing(&self, of: &Identity, owner: &OwnerRef) -> Result<Standing, Trouble> {
+        let identity = Identity::referred_to(owner, &of.namespace);
+        let everywhere = identity.clone().cluster_wide();
+        if self.collector.graph(|graph| graph.absent.has(&everywhere) || graph.absent.has(&identity)) {
+            return Ok(Standing::Dangling);
+        }
+        let place = self.place(&identity).await?;
+        let found = self.get(&place).await?;
+        let standing = classify::standing(owner, found.as_ref());
+        if standing == Standing::Dangling {
+            let absent = if place.key.namespace.is_empty() { everywhere } else { identity };
+            self.collector.graph(|graph| graph.absent.add(absent));
+        }
+        Ok(standing)
+    }
+
+    /// Changes the owner references of an object; `known` is what it was read as, if it was.
+    pub(super) async fn change(
+        &self,
+        cx: &Context,
+        place: &Place,
+        uid: &Uid,
+        known: Option<&Meta>,
+        change: Change<'_>,
+        why: &Why,
+    ) -> Result<Written, Trouble> {
+        let write = cx.writer.unowned();
+        if let Some(body) = change.strategic(uid, known)
+            && !self.unmergeable.lock().contains(&place.resource)
+        {
+            match write.patch(&place.resource, &place.key, Patch::Strategic(&body), why).await {
+                Err(WriteError::Rejected(refusal)) if refusal.code == UNSUPPORTED_MEDIA_TYPE => {
+                    self.unmergeable.lock().insert(place.resource.clone());
+                }
+                outcome => return Ok(outcome?),
+            }
+        }
+        let read = if known.is_none() { self.read(place, uid).await? } else { None };
+        let Some(object) = known.or(read.as_ref()) else { return Err(WriteError::NotFound.into()) };
+        Ok(write.patch(&place.resource, &place.key, Patch::Merge(&change.merge(object)), why).await?)
+    }
+
+    /// An object as a cache shows it, or else the server. The patch that comes of it is conditional.
+    async fn read(&self, place: &Place, uid: &Uid) -> Result<Option<Meta>, Trouble> {
+        let mut cached = None;
+        self.informers.meta(&place.resource).with_meta(&place.key, &mut |meta| cached = Some(meta.clone()));
+        let is_meant = |meta: &Meta| meta.uid == *uid;
+        match cached.filter(is_meant) {
+            Some(cached) => Ok(Some(cached)),
+            None => Ok(self.get(place).await?.filter(is_meant)),
+        }
+    }
+
+    /// Deletes an object as it was read. If it changed since, it goes only if its owners are the same: rapid changes of
+    /// something else do not keep it.
+    pub(super) async fn delete(
+        &self,
+        cx: &Context,
+        place: &Place,
+        object: &Meta,
+        how: Propagation,
+        why: &Why,
+    ) -> Result<Deleted, Trouble> {
+        let write = cx.writer.unowned();
+        let unchanged = Delete { unchanged_only: true, ..how.into() };
+        let mut outcome = write.delete(&place.resource, object, unchanged, why).await;
+        if matches!(outcome, Err(WriteError::Conflict)) {
+            let Some(now) = self.get(place).await? else { return Ok(Deleted::NotThere) };
+            let changed = now.resource_version != object.resource_version;
+            if now.uid == object.uid && changed && now.owner_references == object.owner_references {
+                outcome = write.delete(&place.resource, object, how, why).await;
+            }
+        }
+        match outcome {
+            Ok(()) => Ok(Deleted::Yes),
+            Err(WriteError::NotFound) => Ok(Deleted::NotThere),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes a finalizer off an object, if it is there and has it.
+    pub(super) async fn take_off(
+        &self,
+        cx: &Context,
+        place: &Place,
+        uid: &Uid,
+        finalizer: &str,
+        why: &Why,
+    ) -> Result<(), Trouble> {
+        let mut conflicts = 0;
+        loop {
+            let Some(object) = self.get(place).await?.filter(|object| object.uid == *uid) else { return Ok(()) };
+            let Some(body) = patch::without_finalizer(&object, finalizer) else { return Ok(()) };
+            match cx.writer.unowned().patch(&place.resource, &place.key, Patch::Merge(&body), why).await {
+                Ok(_) | Err(WriteError::NotFound) => return Ok(()),
+                Err(WriteError::Conflict) if conflicts < CONFLICTS_MAX => {
+                    tokio::time::sleep(CONFLICT_WAIT * 5_u32.pow(conflicts)).await;
+                    conflicts += 1;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+// === impl Change ===
+
+impl Change<'_> {
+    /// None if the object must be read first.
+    fn strategic(self, uid: &Uid, known: Option<&Meta>) -> Option<Value> {
+        match self {
+            Self::LetGo(owners) => Some(patch::let_go(uid, owners)),
+            Self::Unblock => known.map(patch::unblock),
+        }
+    }
+
+    fn merge(self, object: &Meta) -> Value {
+        match self {
+            Self::LetGo(owners) => patch::let_go_merge(object, owners),
+            Self::Unblock => patch::unblock_merge(object),
+        }
+    }
+}

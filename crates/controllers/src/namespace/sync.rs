@@ -1,0 +1,260 @@
+//! The shell: read the namespace → empty it → tell what is left → let it go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt as _, stream};
+use steersman_base::{Istr, Meta, ObjectKey, Resource};
+use steersman_informer::wire::WireError;
+use steersman_informer::{Lister, Scope, Target};
+use steersman_model::core::NamespaceView;
+use steersman_model::{Kind, View, status_body};
+use steersman_runtime::mapper::{ApiResource, RestMapper};
+use steersman_runtime::writer::Selected;
+use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, live, reasons};
+
+use super::conditions::{Findings, conditions};
+use super::content::{Outcome, is_asked_for};
+use super::pods::{EndingPod, seconds_to_end};
+use super::work::{discovery_failure, finalized, work};
+
+const NAMESPACES: &Resource = &NamespaceView::RESOURCE;
+const TERMINATING: &str = "Terminating";
+/// So many resources are emptied at once, and so many objects deleted one by one: enough to hide the server's answer
+/// times, few enough that ten namespaces at a time leave room for others.
+const AT_ONCE: usize = 16;
+/// So often a write is tried again because somebody else was first. Nobody changes a dying namespace that often.
+const CONFLICTS_MAX: usize = 10;
+
+/// The controller's shell: what it reads from.
+pub(super) struct Namespaces {
+    pub(super) client: kube::Client,
+    pub(super) mapper: RestMapper,
+    pub(super) namespaces: Lister<NamespaceView>,
+}
+
+reasons! {
+    /// Why the namespace controller writes.
+    pub enum Why {
+        /// The phase does not tell that the namespace is being deleted.
+        Terminating => "the namespace is being deleted",
+        /// What is in a deleted namespace goes, too.
+        Content { namespace: Istr } => "namespace {namespace} is being deleted",
+        /// The conditions do not tell what is left.
+        Conditions { left: usize, failures: usize } => "objects of {left} resources are left, {failures} things failed",
+        /// Nothing is left.
+        Empty => "nothing is left in the namespace",
+    }
+}
+
+// === impl Namespaces ===
+
+impl Reconciler for Namespaces {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        if self.namespaces.get(key).is_none() {
+            return Ok(Action::Done);
+        }
+        let Some(mut namespace) = self.marked(cx, key).await? else { return Ok(Action::Done) };
+        if namespace.spec.finalizers.is_empty() {
+            return Ok(Action::Done);
+        }
+        let findings = self.empty(cx, namespace.meta()).await;
+        put_conditions(cx, &mut namespace, &findings).await;
+        if cx.writer.is_shadow() {
+            // Nothing was deleted, so nothing more can be said than what would have been.
+            return Ok(Action::Done);
+        }
+        if let Some(failure) = findings.failure() {
+            return Err(Error::message(failure));
+        }
+        if findings.seconds > 0 {
+            return Ok(Action::After(Duration::from_secs(findings.seconds / 2 + 1)));
+        }
+        self.let_go(cx, namespace).await?;
+        Ok(Action::Done)
+    }
+}
+
+impl Namespaces {
+    /// The namespace as the server has it, if it is being deleted; its phase says so, too.
+    async fn marked(&self, cx: &Context, key: &ObjectKey) -> Result<Option<NamespaceView>, Error> {
+        for _ in 0..CONFLICTS_MAX {
+            let read = live::get::<NamespaceView>(&self.client, key).await?;
+            let Some(mut namespace) = read.filter(|namespace| namespace.meta().is_terminating()) else {
+                return Ok(None);
+            };
+            if namespace.status.phase == TERMINATING {
+                return Ok(Some(namespace));
+            }
+            namespace.status.phase = Istr::interned(TERMINATING);
+            let body = status_body::<NamespaceView>(namespace.meta(), &namespace.status);
+            match cx.writer.unowned().put_status(NAMESPACES, key, body, &Why::Terminating).await {
+                Ok(written) => {
+                    namespace.metadata.resource_version = written.resource_version;
+                    return Ok(Some(namespace));
+                }
+                Err(WriteError::NotFound) => return Ok(None),
+                Err(WriteError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::message(format!("{key} is changed by others all the time")))
+    }
+
+    /// Deletes what is in the namespace: the pods, and when none is left, all the rest.
+    async fn empty(&self, cx: &Context, namespace: &Meta) -> Findings {
+        let mut findings = Findings::default();
+        let known = match self.mapper.refresh().await {
+            Ok(known) => known,
+            Err(error) => {
+                findings.discovery = Some(error.to_string());
+                return findings;
+            }
+        };
+        findings.discovery = discovery_failure(known.failures());
+        let work = work(&known);
+        if let Some(pods) = work.pods {
+            findings.add(&pods.resource, self.empty_pods(cx, namespace, pods).await);
+            if !findings.left.is_empty() {
+                return findings;
+            }
+        }
+        let each = work.others.into_iter().map(|kind| async move {
+            let objects = self.list(kind, &namespace.name).await;
+            (&kind.resource, self.empty_resource(cx, kind, &namespace.name, objects, 0).await)
+        });
+        let each: Vec<_> = each.collect();
+        let mut emptied = stream::iter(each).buffered(AT_ONCE);
+        while let Some((resource, outcome)) = emptied.next().await {
+            findings.add(resource, outcome);
+        }
+        findings
+    }
+
+    async fn empty_pods(&self, cx: &Context, namespace: &Meta, kind: &ApiResource) -> Outcome {
+        let pods = match live::list::<EndingPod>(&self.client, Scope::namespace(&namespace.name)).await {
+            Ok(pods) => pods,
+            Err(error) => return Outcome::failed(said(&error), 0),
+        };
+        let since = namespace.deletion_timestamp().map(|since| cx.clock.now().since(since));
+        let seconds = seconds_to_end(&pods, since.unwrap_or_default());
+        let objects = pods.iter().map(|pod| Arc::new(pod.metadata.clone())).collect();
+        self.empty_resource(cx, kind, &namespace.name, Ok(Some(objects)), seconds).await
+    }
+
+    /// Deletes the objects of one resource, unless that was done or there are none, and tells what is left.
+    async fn empty_resource(
+        &self,
+        cx: &Context,
+        kind: &ApiResource,
+        namespace: &Istr,
+        objects: Result<Option<Vec<Arc<Meta>>>, WireError>,
+        seconds: u64,
+    ) -> Outcome {
+        let resource = &kind.resource;
+        let objects = match objects {
+            Ok(Some(objects)) if is_asked_for(&objects) => {
+                return Outcome::of_left(&objects, resource, namespace, seconds);
+            }
+            Ok(objects) => objects,
+            Err(error) => return Outcome::failed(said(&error), seconds),
+        };
+        if let Err(error) = delete(cx, kind, namespace, objects.as_deref().unwrap_or_default()).await {
+            return Outcome::failed(error.message(), seconds);
+        }
+        match self.list(kind, namespace).await {
+            Ok(Some(left)) => Outcome::of_left(&left, resource, namespace, seconds),
+            // What cannot be listed cannot be waited for.
+            Ok(None) => Outcome { seconds, ..Outcome::default() },
+            Err(error) => Outcome::failed(said(&error), seconds),
+        }
+    }
+
+    /// The objects of a resource in a namespace; `None` if they cannot be listed.
+    async fn list(&self, kind: &ApiResource, namespace: &str) -> Result<Option<Vec<Arc<Meta>>>, WireError> {
+        if !kind.supports(&["list"]) {
+            return Ok(None);
+        }
+        let target = Target { resource: kind.resource.clone(), scope: Scope::namespace(namespace) };
+        match live::list_of::<Meta>(&self.client, &target).await {
+            Ok(objects) => Ok(Some(objects)),
+            // Discovery of a moment ago may tell of what is gone by now.
+            Err(WireError::Status(status)) if matches!(status.code, 404 | 405) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Takes our finalizer off.
+    async fn let_go(&self, cx: &Context, mut namespace: NamespaceView) -> Result<(), Error> {
+        let key = namespace.meta().key();
+        for _ in 0..CONFLICTS_MAX {
+            let Some(finalized) = finalized(&namespace) else { return Ok(()) };
+            let body = serde_json::to_vec(&finalized)?;
+            match cx.writer.unowned().put_subresource(NAMESPACES, &key, "finalize", body, &Why::Empty).await {
+                Ok(_) | Err(WriteError::NotFound) => return Ok(()),
+                Err(WriteError::Conflict) => {}
+                Err(error) => return Err(error.into()),
+            }
+            match live::get::<NamespaceView>(&self.client, &key).await? {
+                Some(now) if now.meta().uid == namespace.meta().uid => namespace = now,
+                _ => return Ok(()),
+            }
+        }
+        Err(Error::message(format!("{key} is changed by others all the time")))
+    }
+}
+
+/// Deletes all objects of a resource at once, or one by one where the server cannot do that.
+async fn delete(cx: &Context, kind: &ApiResource, namespace: &Istr, objects: &[Arc<Meta>]) -> Result<(), WriteError> {
+    // Nobody waits until a cache shows this: what is left is read from the server.
+    let write = cx.writer.unowned();
+    let (resource, why) = (&kind.resource, &Why::Content { namespace: namespace.clone() });
+    let how = Propagation::Background;
+    if kind.supports(&["deletecollection"]) {
+        match write.delete_collection(resource, Some(namespace), Selected::default(), how, why).await {
+            Err(error) if is_unsupported(&error) => {}
+            outcome => return outcome,
+        }
+    }
+    let deletes: Vec<_> = objects.iter().map(|object| write.delete(resource, object, how, why)).collect();
+    let mut outcomes = stream::iter(deletes).buffer_unordered(AT_ONCE);
+    while let Some(outcome) = outcomes.next().await {
+        match outcome {
+            // It is gone; or another one has its name, and is looked at below.
+            Ok(()) | Err(WriteError::Conflict) => {}
+            Err(error) if is_unsupported(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Whether there is no such thing, or it cannot be done: upstream treats both alike (its issue 22413).
+fn is_unsupported(error: &WriteError) -> bool {
+    match error {
+        WriteError::NotFound => true,
+        WriteError::Rejected(rejection) => rejection.code == 405,
+        _ => false,
+    }
+}
+
+/// Writes the conditions if they do not say what was found. That they could not be written stops nothing.
+async fn put_conditions(cx: &Context, namespace: &mut NamespaceView, findings: &Findings) {
+    let Some(conditions) = conditions(&namespace.status.conditions, findings, cx.clock.now()) else { return };
+    namespace.status.conditions = conditions;
+    let body = status_body::<NamespaceView>(namespace.meta(), &namespace.status);
+    let (key, why) =
+        (namespace.meta().key(), Why::Conditions { left: findings.left.len(), failures: findings.failures.len() });
+    match cx.writer.unowned().put_status(NAMESPACES, &key, body, &why).await {
+        Ok(written) => namespace.metadata.resource_version = written.resource_version,
+        Err(error) => tracing::warn!(namespace = %key, %error, "the conditions of the namespace could not be written"),
+    }
+}
+
+/// What the server said, word for word, if it said something.
+fn said(error: &WireError) -> String {
+    match error {
+        WireError::Status(status) if !status.message.is_empty() => status.message.clone(),
+        other => other.to_string(),
+    }
+}

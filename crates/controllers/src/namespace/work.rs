@@ -1,0 +1,53 @@
+//! Pure: what a pass has to go through, and what the namespace keeps.
+
+use steersman_base::names::finalizers::KUBERNETES;
+use steersman_base::Istr;
+use steersman_model::core::NamespaceView;
+use steersman_runtime::mapper::{ApiResource, Discovered, Failure};
+
+/// The resources to empty.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Work<'a> {
+    /// First of all.
+    pub(super) pods: Option<&'a ApiResource>,
+    /// When there are no pods left.
+    pub(super) others: Vec<&'a ApiResource>,
+}
+
+/// What a server has that lives in namespaces and can be deleted. What it could not tell of is left out, even where it was
+/// known before: who cannot say what it has will not delete it either.
+pub(super) fn work(known: &Discovered) -> Work<'_> {
+    let deletable = known.supporting(&["delete"]).into_iter();
+    let all = deletable.filter(|found| found.is_namespaced() && !found.is_stale);
+    let (pods, others): (Vec<_>, Vec<_>) =
+        all.partition(|found| found.resource.group.is_empty() && found.resource.plural == "pods");
+    Work { pods: pods.first().copied(), others }
+}
+
+/// What could not be asked, as client-go says it; `None` if all could.
+pub(super) fn discovery_failure(failures: &[Failure]) -> Option<String> {
+    if failures.is_empty() {
+        return None;
+    }
+    let mut groups: Vec<_> = failures.iter().map(|Failure { what, why }| format!("{what}: {why}")).collect();
+    groups.sort();
+    Some(format!(
+        "Discovery failed for some groups, {} failing: unable to retrieve the complete list of server APIs: {}",
+        groups.len(),
+        groups.join(", ")
+    ))
+}
+
+/// The namespace without our finalizer, others sorted; `None` if we have none on it.
+pub(super) fn finalized(namespace: &NamespaceView) -> Option<NamespaceView> {
+    let held = &namespace.spec.finalizers;
+    if !held.iter().any(|name| name == KUBERNETES) {
+        return None;
+    }
+    let mut kept: Vec<Istr> = held.iter().filter(|name| *name != KUBERNETES).cloned().collect();
+    kept.sort();
+    kept.dedup();
+    let mut finalized = namespace.clone();
+    finalized.spec.finalizers = kept.into();
+    Some(finalized)
+}

@@ -1,0 +1,32 @@
+//! Pure: for how long nodes have been missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use steersman_base::{Istr, Time};
+
+/// How long a node may be missing in the cache before the server is asked: a new node may be seen later than its pods.
+pub const QUARANTINE: Duration = Duration::from_secs(40);
+
+/// Nodes that have pods and are not in the cache, and since when. There are as many as have pods.
+#[derive(Debug, Default)]
+pub(super) struct Quarantine(BTreeMap<Istr, Time>);
+
+// === impl Quarantine ===
+
+impl Quarantine {
+    /// Takes in which nodes are missing now; answers those that have been for long enough. They begin anew: what is not
+    /// settled by the question to the server is asked again after as long.
+    pub(super) fn pass(&mut self, missing: &BTreeSet<Istr>, now: Time) -> Vec<Istr> {
+        self.0.retain(|node, _| missing.contains(node));
+        for node in missing {
+            self.0.entry(node.clone()).or_insert(now);
+        }
+        let due = self.0.iter().filter(|(_, since)| now.since(**since) >= QUARANTINE);
+        let due: Vec<Istr> = due.map(|(node, _)| node.clone()).collect();
+        for node in &due {
+            self.0.insert(node.clone(), now);
+        }
+        due
+    }
+}

@@ -1,0 +1,127 @@
+//! The shell: look at the account → fill the secret, or delete it; and take deleted ones off the list.
+
+use std::time::Duration;
+
+use steersman_base::names::annotations::SERVICE_ACCOUNT_UID;
+use steersman_base::{Istr, Meta, ObjectKey, Resource, Uid};
+use steersman_informer::Lister;
+use steersman_model::core::{ServiceAccountView, TokenSecretView};
+use steersman_model::{Kind, View};
+use steersman_runtime::{Action, Context, Delete, Error, Reconciler, WriteError, live, reasons};
+
+use super::map;
+use super::plan::Fill;
+use super::reference::Reference;
+
+const SECRETS: &Resource = &TokenSecretView::RESOURCE;
+const ACCOUNTS: &Resource = &ServiceAccountView::RESOURCE;
+/// Upstream's: so often the list of an account is read and written again because somebody else was first, with this pause.
+const CONFLICTS_MAX: usize = 10;
+const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Fills secrets and deletes them.
+pub(super) struct Tokens {
+    pub(super) client: kube::Client,
+    pub(super) accounts: Lister<ServiceAccountView>,
+    pub(super) secrets: Lister<TokenSecretView>,
+    pub(super) fill: Fill,
+}
+
+/// Takes deleted secrets off the lists of their accounts.
+pub(super) struct References {
+    pub(super) client: kube::Client,
+    pub(super) accounts: Lister<ServiceAccountView>,
+    pub(super) secrets: Lister<TokenSecretView>,
+}
+
+reasons! {
+    /// Why the tokens controller writes.
+    pub enum Why {
+        /// A secret lacks a token, the namespace or the right certificates.
+        Lacking { account: Istr } => "the secret for service account {account} lacks something",
+        /// The account of a secret is gone.
+        NoAccount { account: Istr } => "service account {account} is gone",
+        /// An account lists a secret that is gone.
+        SecretGone { secret: String } => "secret {secret} is gone",
+    }
+}
+
+// === impl Tokens ===
+
+impl Reconciler for Tokens {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(secret) = self.secrets.get(key) else { return Ok(Action::Done) };
+        let Some(account) = map::account_of(&secret) else { return Ok(Action::Done) };
+        let Some(account) = self.account(&account, secret.meta()).await? else {
+            return delete(cx, &secret, account.name).await;
+        };
+        if !self.fill.lacks(&secret.data).is_nothing() {
+            self.fill(cx, &secret, &account).await?;
+        }
+        Ok(Action::Done)
+    }
+}
+
+impl Tokens {
+    /// The account that a secret is about: of the name that it says, and of the uid, if it says one. What the cache does
+    /// not show, the server is asked for: a secret is not deleted because a cache is behind.
+    async fn account(&self, key: &ObjectKey, secret: &Meta) -> Result<Option<Meta>, Error> {
+        let uid = secret.annotations.get(SERVICE_ACCOUNT_UID).filter(|uid| !uid.is_empty());
+        let is_meant = |account: &Meta| uid.is_none_or(|uid| Uid::new(uid) == account.uid);
+        if let Some(account) = self.accounts.get(key).filter(|account| is_meant(account.meta())) {
+            return Ok(Some(account.meta().clone()));
+        }
+        Ok(live::get_meta(&self.client, ACCOUNTS, key).await?.filter(is_meant))
+    }
+
+    async fn fill(&self, cx: &Context, secret: &TokenSecretView, account: &Meta) -> Result<(), Error> {
+        let key = secret.meta().key();
+        let Some(mut live) = live::get_json(&self.client, SECRETS, &key).await? else { return Ok(()) };
+        let is_seen = live["metadata"]["resourceVersion"] == secret.meta().resource_version.as_str();
+        // What we have not seen comes as an event, and is looked at then.
+        if !is_seen || !self.fill.fill(&mut live, account).map_err(Error::terminal)? {
+            return Ok(());
+        }
+        let why = Why::Lacking { account: account.name.clone() };
+        let write = cx.writer.on_behalf_of(secret.meta());
+        match write.put(SECRETS, &key, live.to_string().into_bytes(), &why).await {
+            // Somebody changed or deleted it, which is an event.
+            Ok(_) | Err(WriteError::Conflict | WriteError::NotFound) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+// === impl References ===
+
+impl Reconciler for References {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(gone) = Reference::from_key(key) else { return Ok(Action::Done) };
+        let is_back = self.secrets.namespace(&gone.account.namespace).get(&gone.secret).is_some();
+        let Some(account) = self.accounts.get(&gone.account).filter(|_| !is_back) else { return Ok(Action::Done) };
+        for _ in 0..CONFLICTS_MAX {
+            let live = live::get_json(&self.client, ACCOUNTS, &gone.account).await?;
+            let Some(live) = live.and_then(|mut live| gone.take_off(&mut live).then_some(live)) else {
+                return Ok(Action::Done);
+            };
+            let why = Why::SecretGone { secret: gone.secret.clone() };
+            let write = cx.writer.on_behalf_of(account.meta());
+            match write.put(ACCOUNTS, &gone.account, live.to_string().into_bytes(), &why).await {
+                Ok(_) | Err(WriteError::NotFound) => return Ok(Action::Done),
+                Err(WriteError::Conflict) => tokio::time::sleep(CONFLICT_PAUSE).await,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::message(format!("service account {} is changed by others all the time", gone.account)))
+    }
+}
+
+/// Deletes a secret whose account is gone.
+async fn delete(cx: &Context, secret: &TokenSecretView, account: Istr) -> Result<Action, Error> {
+    let write = cx.writer.on_behalf_of(secret.meta());
+    match write.delete(SECRETS, secret.meta(), Delete::default(), &Why::NoAccount { account }).await {
+        // It is gone, or another one has its name.
+        Ok(()) | Err(WriteError::NotFound | WriteError::Conflict) => Ok(Action::Done),
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,210 @@
+//! Pure: which pods stand behind a service, and which services a pod stands behind. What endpoints and endpointslices have
+//! in common.
+//!
+//! 1. Nobody walks a namespace: pods are found by a label, services by one label that their selector insists on.
+//! 2. A pod's event concerns services only if it changes what is published of the pod: that it is there, its addresses,
+//!    whether it is ready or about to go, and by which labels it is found.
+//! 3. What a pod began with concerns nobody: every service is looked at once at the start anyway.
+//!
+//! Follows `staging/src/k8s.io/endpointslice/util` of Kubernetes 1.37.1.
+
+use std::hash::{BuildHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use foldhash::fast::FixedState;
+use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
+use steersman_informer::{Index, SharedInformer};
+use steersman_model::View;
+use steersman_model::core::{PodView, ServiceView};
+use steersman_runtime::event::Event;
+use steersman_runtime::handler::Keys;
+
+use crate::pod;
+
+pub(crate) mod address;
+pub(crate) mod once;
+pub(crate) mod ports;
+#[cfg(test)]
+pub(crate) mod tests;
+pub(crate) mod trigger_time;
+
+/// Under what pods and services find each other: namespace, key and value of a label.
+///
+/// Of the three only a hash is kept, for every label of every pod is indexed. Others may have the same one, so who is
+/// found is still asked whether it matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct LabelHash(u64);
+
+/// The pods behind services.
+#[derive(Clone, Debug)]
+pub(crate) struct ServicePods {
+    by_label: Index<LabelHash, PodView>,
+}
+
+const HASHER: FixedState = FixedState::with_seed(6);
+/// The cluster address of a service that has none on purpose.
+const HEADLESS: &str = "None";
+
+// === impl LabelHash ===
+
+impl LabelHash {
+    fn new(namespace: &str, key: &str, value: &str) -> Self {
+        let mut hasher = HASHER.build_hasher();
+        (namespace, key, value).hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+// === impl ServicePods ===
+
+impl ServicePods {
+    /// Finds pods by their labels; the index is the same for everybody who asks.
+    pub(crate) fn new(pods: &SharedInformer<PodView>) -> Self {
+        Self { by_label: pods.index_named("namespace and label", |pod: &PodView| label_hashes(pod.meta())) }
+    }
+
+    /// The pods that the service selects, by name.
+    pub(crate) fn of(&self, service: &ServiceView) -> Vec<Arc<PodView>> {
+        let namespace = &service.meta().namespace;
+        let selector = &service.spec.selector;
+        let hashes = selector.iter().map(|(key, value)| LabelHash::new(namespace, key, value));
+        // The rarest label of the selector leads to the fewest pods that do not match the others.
+        let Some(rarest) = hashes.min_by_key(|hash| self.by_label.count(hash)) else { return Vec::new() };
+        let mut pods = self.by_label.get(&rarest);
+        pods.retain(|pod| pod.meta().namespace == *namespace && selects(selector, &pod.meta().labels));
+        pods.sort_by(|left, right| left.meta().name.cmp(&right.meta().name));
+        pods
+    }
+}
+
+/// Whether a selector of a service finds these labels. An empty one finds nothing.
+pub(crate) fn selects(selector: &StringMap, labels: &StringMap) -> bool {
+    !selector.is_empty() && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+}
+
+/// Whether the endpoints of the service are kept by us. Those of a service without selector are somebody else's, and one
+/// of type `ExternalName` has none.
+pub(crate) fn has_endpoints(service: &ServiceView) -> bool {
+    service.spec.type_ != "ExternalName" && !service.spec.selector.is_empty()
+}
+
+/// Whether the service has no cluster address.
+pub(crate) fn is_headless(service: &ServiceView) -> bool {
+    matches!(&*service.spec.cluster_ip, HEADLESS | "")
+}
+
+/// Whether it is meant to have none: then it may do without ports, too.
+pub(crate) fn is_headless_on_purpose(service: &ServiceView) -> bool {
+    service.spec.cluster_ip == HEADLESS
+}
+
+/// Index function: one label that the service's selector insists on.
+pub(crate) fn selector_hash(service: &ServiceView) -> Option<LabelHash> {
+    let (key, value) = service.spec.selector.iter().next().filter(|_| has_endpoints(service))?;
+    Some(LabelHash::new(&service.meta().namespace, key, value))
+}
+
+fn label_hashes(pod: &Meta) -> Vec<LabelHash> {
+    pod.labels.iter().map(|(key, value)| LabelHash::new(&pod.namespace, key, value)).collect()
+}
+
+/// Whether the pod is published at all: it has an address, and has not ended. One that is about to go is published where
+/// `terminating` says so.
+pub(crate) fn is_published(pod: &PodView, terminating: bool) -> bool {
+    let has_address = !pod.status.pod_ip.is_empty() || !pod.status.more_pod_ips.is_empty();
+    has_address && !pod::has_ended(pod) && (terminating || !pod.meta().is_terminating())
+}
+
+/// The host name under which the pod is published, if it asks for one in the domain of this service.
+pub(crate) fn hostname<'a>(pod: &'a PodView, service: &ServiceView) -> Option<&'a Istr> {
+    let (hostname, domain) = (&pod.spec.hostname, &pod.spec.subdomain);
+    (!hostname.is_empty() && *domain == service.meta().name).then_some(hostname)
+}
+
+/// The services that what happened to a pod concerns. `services_under` finds those that insist on a label.
+pub(crate) fn services_of(
+    event: Event<'_, PodView>,
+    services_under: impl Fn(&LabelHash) -> Vec<Arc<ServiceView>>,
+) -> Vec<ObjectKey> {
+    let services = |pod: &PodView| -> Vec<ObjectKey> {
+        let labels = &pod.meta().labels;
+        let found = label_hashes(pod.meta()).into_iter().flat_map(|hash| services_under(&hash));
+        let ours = |service: &Arc<ServiceView>| {
+            service.meta().namespace == pod.meta().namespace && selects(&service.spec.selector, labels)
+        };
+        found.filter(ours).map(|service| service.meta().key()).collect()
+    };
+    match event {
+        Event::Created { initial: true, .. } => Vec::new(),
+        Event::Created { new: pod, .. } | Event::Deleted { last: pod, .. } | Event::Generic { object: pod } => {
+            if is_published(pod, true) { services(pod) } else { Vec::new() }
+        }
+        Event::Updated { old, new } => {
+            let changed = is_published_otherwise(old, new);
+            let relabelled = old.meta().labels != new.meta().labels;
+            match (changed, relabelled) {
+                (false, false) => Vec::new(),
+                (true, false) => services(new),
+                (true, true) => union(services(old), services(new)),
+                (false, true) if is_published(new, true) => difference(services(old), services(new)),
+                (false, true) => Vec::new(),
+            }
+        }
+    }
+}
+
+/// Whether another thing is published of the pod now than before.
+fn is_published_otherwise(old: &PodView, new: &PodView) -> bool {
+    match (is_published(old, true), is_published(new, true)) {
+        (false, false) => false,
+        (true, true) => {
+            old.meta().is_terminating() != new.meta().is_terminating()
+                || pod::is_ready(old) != pod::is_ready(new)
+                || !old.status.pod_ips().eq(new.status.pod_ips())
+                || old.spec.node_name != new.spec.node_name
+                || old.spec.hostname != new.spec.hostname
+                || old.spec.subdomain != new.spec.subdomain
+        }
+        _ => true,
+    }
+}
+
+fn union(mut left: Vec<ObjectKey>, right: Vec<ObjectKey>) -> Vec<ObjectKey> {
+    left.extend(right);
+    left.sort();
+    left.dedup();
+    left
+}
+
+/// Those that are in one list and not in the other: who had the pod and has it no more, and who has it now.
+fn difference(left: Vec<ObjectKey>, right: Vec<ObjectKey>) -> Vec<ObjectKey> {
+    let lost: Vec<_> = left.iter().filter(|key| !right.contains(key)).cloned().collect();
+    let won = right.into_iter().filter(|key| !left.contains(key));
+    lost.into_iter().chain(won).collect()
+}
+
+/// Annotations with the time of the change that led here, or without one.
+pub(crate) fn triggered_at(annotations: &StringMap, time: Option<Time>) -> StringMap {
+    let name = names::annotations::ENDPOINTS_LAST_CHANGE_TRIGGER_TIME;
+    with(annotations, name, time.map(|time| Istr::new(&time.to_string())))
+}
+
+/// The map with this key set, or without it.
+pub(crate) fn with(map: &StringMap, key: &str, value: Option<Istr>) -> StringMap {
+    let others = map.iter().filter(|(held, _)| **held != *key);
+    let mut pairs: Vec<_> = others.map(|(held, value)| (held.clone(), value.clone())).collect();
+    pairs.extend(value.map(|value| (Istr::interned(key), value)));
+    StringMap::new(pairs)
+}
+
+/// These keys are to be looked at, in a while if changes are gathered.
+pub(crate) fn add_in(keys: &mut Keys, concerned: Vec<ObjectKey>, wait: Duration) {
+    for key in concerned {
+        if wait.is_zero() {
+            keys.add(key);
+        } else {
+            keys.add_after(key, wait);
+        }
+    }
+}

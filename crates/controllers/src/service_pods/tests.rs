@@ -1,0 +1,264 @@
+//! Tables for the pure parts, and the objects that endpoints' tables are made of.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use steersman_base::{ObjectKey, Time};
+use steersman_informer::End;
+use steersman_model::core::{PodView, ServiceView};
+use steersman_model::{Encoded, View};
+use steersman_runtime::event::Event;
+
+use super::address::{self, Family};
+use super::trigger_time::TriggerTimes;
+use super::{hostname, is_published, ports, selector_hash, services_of};
+
+pub(crate) const NOW: &str = "2026-11-15T12:00:00Z";
+const LATER: &str = "2026-11-15T12:00:05Z";
+
+/// A JSON object with everything in `more` put on top; `null` takes away.
+pub(crate) fn merged(mut base: Value, more: Value) -> Value {
+    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
+        for (key, value) in more {
+            let under = base.remove(&key).unwrap_or(json!({}));
+            base.insert(key, if value.is_object() { merged(under, value) } else { value });
+        }
+    }
+    base
+}
+
+pub(crate) fn decode<V: View>(object: Value) -> V {
+    V::decode(Encoded::Json(object.to_string().as_bytes())).unwrap()
+}
+
+/// A pod that runs on `node-1`, has an address of its own and is ready.
+pub(crate) fn pod_json(number: usize, more: Value) -> Value {
+    let ip = format!("10.0.{}.{}", number / 250, number % 250 + 1);
+    let base = json!({
+        "metadata": {
+            "name": format!("pod-{number:04}"), "namespace": "default", "uid": format!("uid-{number:04}"),
+            "resourceVersion": "1", "labels": { "app": "web" },
+        },
+        "spec": { "nodeName": "node-1" },
+        "status": {
+            "phase": "Running", "podIP": ip, "podIPs": [{ "ip": ip }],
+            "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": NOW }],
+        },
+    });
+    merged(base, more)
+}
+
+pub(crate) fn pod(number: usize, more: Value) -> Arc<PodView> {
+    Arc::new(decode(pod_json(number, more)))
+}
+
+/// A service with one port, of pods labelled `app=web`.
+pub(crate) fn service(more: Value) -> ServiceView {
+    let base = json!({
+        "metadata": { "name": "web", "namespace": "default", "uid": "svc", "creationTimestamp": "2026-11-01T00:00:00Z" },
+        "spec": {
+            "type": "ClusterIP", "clusterIP": "10.96.0.7", "ipFamilies": ["IPv4"], "selector": { "app": "web" },
+            "ports": [{ "name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080 }],
+        },
+    });
+    decode(merged(base, more))
+}
+
+pub(crate) fn not_ready() -> Value {
+    json!({ "status": { "conditions": [{ "type": "Ready", "status": "False", "lastTransitionTime": NOW }] } })
+}
+
+pub(crate) fn terminating() -> Value {
+    json!({ "metadata": { "deletionTimestamp": NOW } })
+}
+
+pub(crate) fn with_ips(ips: &[&str]) -> Value {
+    let all: Vec<_> = ips.iter().map(|ip| json!({ "ip": ip })).collect();
+    json!({ "status": { "podIP": ips.first().unwrap_or(&""), "podIPs": all } })
+}
+
+#[test]
+fn an_address_is_read_as_go_reads_it_and_written_as_it_should_be() {
+    let check = |text: &str, want: Option<&str>| {
+        assert_eq!(address::parse(text).map(|address| address.to_string()).as_deref(), want, "{text}");
+    };
+    check("10.0.0.1", Some("10.0.0.1"));
+    check("010.000.0.01", Some("10.0.0.1"));
+    check("::ffff:10.0.0.1", Some("10.0.0.1"));
+    check("2001:DB8::0:1", Some("2001:db8::1"));
+    check("", None);
+    check("10.0.0", None);
+    check("10.0.0.1.2", None);
+    check("10.0.0.256", None);
+    check("10.0.0.+1", None);
+    check("10.0..1", None);
+    check("pod-1", None);
+    check("10.0.0.1/24", None);
+}
+
+#[test]
+fn a_pods_addresses_are_told_by_family_and_invalid_ones_are_left_out() {
+    let check = |name: &str, ips: &[&str], v4: &[&str], v6: &[&str], invalid: Option<&str>| {
+        let pod = pod(1, with_ips(ips));
+        let of = |family| address::of_pod(&pod, family).map(|address| address.to_string()).collect::<Vec<_>>();
+        assert_eq!((of(Family::V4), of(Family::V6)), (texts(v4), texts(v6)), "{name}");
+        assert_eq!(address::invalid(&pod).map(|text| text.to_string()), invalid.map(str::to_owned), "{name}");
+    };
+    check("one family", &["10.0.0.1"], &["10.0.0.1"], &[], None);
+    check("both", &["10.0.0.1", "fd00::1"], &["10.0.0.1"], &["fd00::1"], None);
+    check("written oddly", &["010.0.0.1", "FD00::0:1"], &["10.0.0.1"], &["fd00::1"], None);
+    check("one is none", &["10.0.0.1", "nonsense"], &["10.0.0.1"], &[], Some("nonsense"));
+}
+
+fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+#[test]
+fn a_target_port_is_a_number_or_found_by_name_and_protocol() {
+    let ports = json!({ "spec": {
+        "containers": [
+            { "name": "a", "ports": [{ "name": "http", "containerPort": 8080 }] },
+            { "name": "b", "ports": [{ "name": "dns", "containerPort": 53, "protocol": "UDP" }] },
+        ],
+        "initContainers": [
+            { "name": "once", "ports": [{ "name": "setup", "containerPort": 1 }] },
+            { "name": "beside", "restartPolicy": "Always", "ports": [{ "name": "proxy", "containerPort": 15001 }] },
+        ],
+    } });
+    let pod = pod(1, ports);
+    let check = |target: Value, protocol: &str, want: Option<i32>| {
+        let port = json!([{ "name": "x", "protocol": protocol, "port": 80, "targetPort": target }]);
+        let service = service(json!({ "spec": { "ports": port } }));
+        assert_eq!(ports::find(&pod, &service.spec.ports[0]), want, "{target} {protocol}");
+    };
+    check(json!(1234), "TCP", Some(1234));
+    check(json!("http"), "TCP", Some(8080));
+    check(json!("http"), "", Some(8080));
+    check(json!("http"), "UDP", None);
+    check(json!("dns"), "UDP", Some(53));
+    check(json!("proxy"), "TCP", Some(15001));
+    check(json!("setup"), "TCP", None);
+    check(json!("other"), "TCP", None);
+}
+
+#[test]
+fn a_pod_is_published_while_it_has_an_address_and_has_not_ended() {
+    let check = |name: &str, more: Value, want: (bool, bool)| {
+        let pod = pod(1, more);
+        assert_eq!((is_published(&pod, false), is_published(&pod, true)), want, "{name}");
+    };
+    check("running", json!({}), (true, true));
+    check("not ready", not_ready(), (true, true));
+    check("about to go", terminating(), (false, true));
+    check("without address", json!({ "status": { "podIP": "", "podIPs": null } }), (false, false));
+    check("succeeded", json!({ "status": { "phase": "Succeeded" } }), (false, false));
+    check("failed", json!({ "status": { "phase": "Failed" } }), (false, false));
+}
+
+#[test]
+fn a_host_name_counts_in_the_domain_of_its_service() {
+    let check = |spec: Value, want: Option<&str>| {
+        let pod = pod(1, json!({ "spec": spec }));
+        assert_eq!(hostname(&pod, &service(json!({}))).map(|name| name.as_str()), want, "{spec}");
+    };
+    check(json!({ "hostname": "a", "subdomain": "web" }), Some("a"));
+    check(json!({ "hostname": "a", "subdomain": "other" }), None);
+    check(json!({ "hostname": "a" }), None);
+    check(json!({ "subdomain": "web" }), None);
+}
+
+#[test]
+fn a_pods_event_concerns_the_services_whose_endpoints_it_changes() {
+    let named = |name: &str, selector: Value| {
+        Arc::new(service(json!({ "metadata": { "name": name }, "spec": { "selector": selector } })))
+    };
+    let services = [
+        named("web", json!({ "app": "web" })),
+        named("front", json!({ "app": "web", "tier": "front" })),
+        named("api", json!({ "app": "api" })),
+        Arc::new(service(json!({ "metadata": { "name": "elsewhere", "namespace": "other" } }))),
+        Arc::new(service(json!({ "metadata": { "name": "nobody" }, "spec": { "selector": null } }))),
+        Arc::new(service(json!({ "metadata": { "name": "external" }, "spec": { "type": "ExternalName" } }))),
+    ];
+    let under = |hash: &super::LabelHash| {
+        services.iter().filter(|service| selector_hash(service) == Some(*hash)).cloned().collect()
+    };
+    let check = |name: &str, event: Event<'_, PodView>, want: &[&str]| {
+        let mut got: Vec<_> = services_of(event, under).iter().map(|key: &ObjectKey| key.name.to_string()).collect();
+        got.sort();
+        assert_eq!(got, texts(want), "{name}");
+    };
+    let labelled = |labels: Value| json!({ "metadata": { "labels": labels, "resourceVersion": "2" } });
+    let (plain, bare) = (pod(1, json!({})), pod(1, json!({ "status": { "podIP": "", "podIPs": null } })));
+    let front = pod(1, labelled(json!({ "app": "web", "tier": "front" })));
+    let api = pod(1, labelled(json!({ "app": "api" })));
+
+    check("the state it began with", Event::Created { new: &plain, initial: true }, &[]);
+    check("new", Event::Created { new: &plain, initial: false }, &["web"]);
+    check("new, found by two", Event::Created { new: &front, initial: false }, &["front", "web"]);
+    check("new, without address", Event::Created { new: &bare, initial: false }, &[]);
+    check("gone", Event::Deleted { last: &front, end: End::Observed }, &["front", "web"]);
+    check("gone, never published", Event::Deleted { last: &bare, end: End::Missed }, &[]);
+
+    let update = |name: &str, old: &Arc<PodView>, new: Value, want: &[&str]| {
+        check(name, Event::Updated { old, new: &pod(1, new) }, want);
+    };
+    update("nothing", &plain, json!({}), &[]);
+    update("what is not published", &plain, json!({ "metadata": { "annotations": { "a": "b" } } }), &[]);
+    update("it has an address now", &bare, json!({}), &["web"]);
+    update("another address", &plain, with_ips(&["10.9.9.9"]), &["web"]);
+    update("a second address", &plain, with_ips(&["10.0.0.2", "fd00::2"]), &["web"]);
+    update("not ready", &plain, not_ready(), &["web"]);
+    update("about to go", &plain, terminating(), &["web"]);
+    let ended = || merged(not_ready(), json!({ "status": { "phase": "Failed" } }));
+    update("it ended", &plain, ended(), &["web"]);
+    update("it ended and was not ready before", &pod(1, not_ready()), ended(), &["web"]);
+    update("one more service", &plain, labelled(json!({ "app": "web", "tier": "front" })), &["front"]);
+    update("another service", &plain, labelled(json!({ "app": "api" })), &["api", "web"]);
+    update("back again", &api, json!({}), &["api", "web"]);
+    let both = merged(labelled(json!({ "app": "web", "tier": "front" })), not_ready());
+    update("one more service, and not ready", &plain, both, &["front", "web"]);
+    let never = merged(labelled(json!({ "app": "api" })), json!({ "status": { "podIP": "", "podIPs": null } }));
+    update("relabelled before it had an address", &bare, never, &[]);
+}
+
+#[test]
+fn the_trigger_time_is_the_earliest_news_since_the_last_pass() {
+    let times = TriggerTimes::default();
+    let service = service(json!({}));
+    let key = service.meta().key();
+    let at = |time: &str| Some(time.parse::<Time>().unwrap());
+    let ready_at = |number: usize, time: &str| {
+        let condition = json!([{ "type": "Ready", "status": "True", "lastTransitionTime": time }]);
+        pod(number, json!({ "status": { "conditions": condition } }))
+    };
+    let pods = [ready_at(1, NOW), ready_at(2, NOW)];
+
+    let (time, _) = times.look(&service, &pods);
+    assert_eq!(time, service.meta().creation_timestamp, "a service that is new");
+    let (time, seen) = times.look(&service, &pods);
+    assert_eq!(time, service.meta().creation_timestamp, "and is still new, for nothing was written");
+    times.keep(&key, seen);
+    assert_eq!(times.look(&service, &pods).0, None, "nothing is news");
+
+    let pods = [ready_at(1, NOW), ready_at(2, LATER), ready_at(3, NOW), ready_at(4, LATER)];
+    let (time, seen) = times.look(&service, &pods);
+    assert_eq!(time, at(NOW), "the earliest of those that are news");
+    times.keep(&key, seen);
+    assert_eq!(times.look(&service, &pods[..2]).0, None, "a pod that is gone has no time");
+    assert_eq!(times.look(&service, &[ready_at(2, NOW)]).0, None, "nobody goes back in time");
+
+    times.forget(&key);
+    assert_eq!(times.look(&service, &pods).0, service.meta().creation_timestamp, "a new service of that name");
+}
+
+#[test]
+fn what_is_said_once_is_not_said_again() {
+    let once = super::once::Once::default();
+    let uid = |number: usize| steersman_base::Uid::new(&format!("uid-{number}"));
+    assert!(once.is_first(&uid(0)));
+    assert!(!once.is_first(&uid(0)));
+    assert!((1..5000).all(|number| once.is_first(&uid(number))), "others are told of");
+    assert!(once.is_first(&uid(0)), "after very many others, it is said again");
+}

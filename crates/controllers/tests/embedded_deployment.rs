@@ -1,0 +1,177 @@
+//! Deployments on the embedded server, under the paused clock.
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::Namespace;
+use serde_json::json;
+use steersman_controllers::{deployment, replicaset};
+use steersman_runtime::{Descriptor, Manager, ManagerOptions};
+use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
+use tokio_util::sync::CancellationToken;
+
+#[path = "scenarios/deployment.rs"]
+mod scenarios;
+#[path = "support/succession.rs"]
+mod succession;
+
+const CONTROLLERS: &[Descriptor] = &[deployment::DESCRIPTOR, replicaset::DESCRIPTOR];
+
+macro_rules! embedded {
+    ($($scenario:ident on $nodes:literal nodes),* $(,)?) => {$(
+        #[tokio::test(start_paused = true)]
+        async fn $scenario() -> Result<(), Failure> {
+            let builder = TestCluster::builder().controllers(CONTROLLERS);
+            let cluster = if $nodes > 0 { builder.nodes($nodes) } else { builder }.start().await?;
+            scenarios::$scenario(&cluster).await?;
+            cluster.settle().await?;
+            cluster.expect_quiet(scenarios::QUIET).await?;
+            cluster.stop().await
+        }
+    )*};
+}
+
+embedded! {
+    pods_come_and_status_tells_it on 2 nodes,
+    a_roll_out_stays_within_its_limits on 2 nodes,
+    a_recreated_one_never_runs_both on 2 nodes,
+    a_paused_one_waits_and_goes_on on 2 nodes,
+    going_back_takes_the_old_replica_set on 2 nodes,
+    an_annotation_rolls_back on 2 nodes,
+    history_beyond_its_limit_is_forgotten on 2 nodes,
+    a_roll_out_that_gets_nowhere_says_so on 0 nodes,
+    a_replica_set_with_another_hash_is_kept on 0 nodes,
+    a_name_that_is_taken_makes_another on 2 nodes,
+    scaling_in_the_middle_is_proportional on 0 nodes,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_write_changes_nothing() -> Result<(), Failure> {
+    let builder = || TestCluster::builder().nodes(2);
+    let crashes = succession::crash_after_each_write(builder, CONTROLLERS, scenarios::a_whole_life).await?;
+    assert!(crashes > 40, "the story takes {crashes} writes");
+    Ok(())
+}
+
+/// Upstream's Deployments act on caches that lag; ours wait.
+#[tokio::test(start_paused = true)]
+async fn lost_replies_and_lagging_caches_make_no_second_replica_set() -> Result<(), Failure> {
+    for lost in 1..=2 {
+        let faults = Faults::default();
+        faults.on(Verb::Watch, "replicasets").happens(Fault::Lag(Duration::from_secs(2)));
+        faults.on(Verb::Watch, "deployments").happens(Fault::Lag(Duration::from_secs(1)));
+        faults.on(Verb::Create, "replicasets").nth(lost).lose_reply();
+        faults.on(Verb::Update, "replicasets").nth(lost).lose_reply();
+        let cluster = TestCluster::builder().controllers(CONTROLLERS).nodes(2).faults(&faults).start().await?;
+        cluster.create(scenarios::deployment(2, json!({}))).await?;
+        scenarios::until_complete(&cluster, 2).await?;
+        scenarios::patch(&cluster, json!({ "spec": { "template": scenarios::image_of("web:2") } })).await?;
+        scenarios::until_complete(&cluster, 2).await?;
+        cluster.settle().await?;
+        assert_eq!(scenarios::sets(&cluster).await?.len(), 2, "reply {lost} was lost");
+        let web = cluster.api::<Deployment>().get("web").await?;
+        assert_eq!(web.status.and_then(|status| status.collision_count), None, "reply {lost} was lost");
+        cluster.expect_quiet(scenarios::QUIET).await?;
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_set_that_cannot_be_made_shows_as_condition_and_event() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).nodes(2).start().await?;
+    cluster.faults().on(Verb::Create, "replicasets").next(3).refuse(http::StatusCode::FORBIDDEN);
+    cluster.create(scenarios::deployment(1, json!({}))).await?;
+    let web = scenarios::until_reason(&cluster, "Progressing", "ReplicaSetCreateError").await?;
+    let told = web.status.and_then(|status| status.conditions).unwrap_or_default().remove(0).message.unwrap_or_default();
+    assert!(told.starts_with("Failed to create new replica set \"web-"), "{told}");
+    assert!(told.ends_with("\": refused with 403 Forbidden, on purpose"), "{told}");
+    scenarios::until_events(&cluster, &[("ReplicaSetCreateError", &told)]).await?;
+    scenarios::until_complete(&cluster, 1).await?;
+    scenarios::until_reason(&cluster, "Progressing", "NewReplicaSetAvailable").await?;
+    cluster.expect_quiet(scenarios::QUIET).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_a_namespace_that_goes_away_it_is_quiet() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    cluster.create(scenarios::deployment(1, json!({}))).await?;
+    cluster.settle().await?;
+    let namespaces = kube::Api::<Namespace>::all(cluster.client());
+    namespaces.delete(cluster.namespace(), &kube::api::DeleteParams::default()).await?;
+    scenarios::patch(&cluster, json!({ "spec": { "template": scenarios::image_of("web:2") } })).await?;
+    cluster.settle().await?;
+    cluster.expect_quiet(scenarios::QUIET).await?;
+    assert_eq!(scenarios::sets(&cluster).await?.len(), 1);
+    let failed = cluster.api::<k8s_openapi::api::core::v1::Event>().list(&kube::api::ListParams::default()).await?;
+    let failed = failed.iter().filter(|event| event.type_.as_deref() == Some("Warning")).count();
+    assert_eq!(failed, 0, "nobody is told");
+    Ok(())
+}
+
+/// What kube-controller-manager 1.37.1 leaves behind of a Deployment that is through: the same objects, byte for byte of
+/// what counts. Taking over writes nothing at all.
+#[tokio::test(start_paused = true)]
+async fn taking_over_from_the_go_manager_writes_nothing() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    let web = cluster.create(scenarios::deployment(1, json!({ "progressDeadlineSeconds": 600 }))).await?;
+    let labels = json!({ "app": "web", "pod-template-hash": "5d78c9869d" });
+    let mut template = serde_json::to_value(&web.spec)?["template"].take();
+    template["metadata"]["labels"] = labels.clone();
+    let owner = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": web.metadata.uid,
+        "controller": true, "blockOwnerDeletion": true });
+    let set: ReplicaSet = serde_json::from_value(json!({
+        "metadata": {
+            "name": "web-5d78c9869d", "labels": labels, "ownerReferences": [owner],
+            "annotations": {
+                scenarios::REVISION: "1",
+                "deployment.kubernetes.io/desired-replicas": "1",
+                "deployment.kubernetes.io/max-replicas": "2",
+            },
+        },
+        "spec": { "replicas": 1, "selector": { "matchLabels": labels }, "template": template },
+    }))?;
+    let set = cluster.create(set).await?;
+    let pod_owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d78c9869d",
+        "uid": set.metadata.uid, "controller": true, "blockOwnerDeletion": true });
+    cluster
+        .create::<k8s_openapi::api::core::v1::Pod>(serde_json::from_value(json!({
+            "metadata": { "name": "web-5d78c9869d-abcde", "labels": labels, "ownerReferences": [pod_owner] },
+            "spec": template["spec"],
+        }))?)
+        .await?;
+    cluster.pods_of(&set).make_ready().await?;
+    let counts = json!({ "replicas": 1, "readyReplicas": 1, "availableReplicas": 1, "terminatingReplicas": 0,
+        "observedGeneration": 1 });
+    let mut set_status = counts.clone();
+    set_status["fullyLabeledReplicas"] = json!(1);
+    let mut web_status = counts;
+    web_status["updatedReplicas"] = json!(1);
+    let condition = |type_: &str, reason: &str, text: &str| {
+        json!({ "type": type_, "status": "True", "reason": reason, "message": text,
+            "lastUpdateTime": "2026-11-15T11:00:00Z", "lastTransitionTime": "2026-11-15T11:00:00Z" })
+    };
+    web_status["conditions"] = json!([
+        condition("Available", "MinimumReplicasAvailable", "Deployment has minimum availability."),
+        condition("Progressing", "NewReplicaSetAvailable", "ReplicaSet \"web-5d78c9869d\" has successfully progressed."),
+    ]);
+    let (params, merge) = (kube::api::PatchParams::default(), |value| kube::api::Patch::Merge(json!({ "status": value })));
+    cluster.api::<ReplicaSet>().patch_status("web-5d78c9869d", &params, &merge(set_status)).await?;
+    cluster.api::<Deployment>().patch_status("web", &params, &merge(web_status)).await?;
+    scenarios::patch(&cluster, json!({ "metadata": { "annotations": { scenarios::REVISION: "1" } } })).await?;
+
+    let options = ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() };
+    let manager = Manager::new(cluster.faulty_client(), options)?;
+    for descriptor in CONTROLLERS {
+        let _ = manager.build(descriptor, None);
+    }
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let running = tokio::spawn(async move { manager.run(stopped).await });
+    cluster.advance(Duration::from_secs(600)).await;
+    assert!(cluster.last_writes().is_empty(), "{:?}", cluster.last_writes());
+    stop.cancel();
+    running.await??;
+    cluster.stop().await
+}

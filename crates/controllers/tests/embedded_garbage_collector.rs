@@ -1,0 +1,406 @@
+//! The garbage collector on the embedded server, under the paused clock.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Api;
+use kube::api::{DeleteParams, ListParams, PostParams};
+use steersman_controllers::{garbage_collector, replicaset};
+use steersman_runtime::Descriptor;
+use steersman_testing::{Builder, Failure, Fault, Faults, TestCluster, Verb, objects};
+
+#[path = "support/crash.rs"]
+mod crash;
+#[path = "scenarios/garbage_collector.rs"]
+mod scenarios;
+
+use crash::crash_after_each_write;
+use scenarios::{config_map, definition_of_cakes, delete, expect, graph, held, owner, until_gone, until_known, until_owned_by};
+
+const ALONE: &[Descriptor] = &[garbage_collector::DESCRIPTOR];
+const WITH_SETS: &[Descriptor] = &[garbage_collector::DESCRIPTOR, replicaset::DESCRIPTOR];
+
+macro_rules! embedded {
+    ($($scenario:ident with $controllers:expr),* $(,)?) => {$(
+        #[tokio::test(start_paused = true)]
+        async fn $scenario() -> Result<(), Failure> {
+            let cluster = with_cakes().controllers($controllers).start().await?;
+            scenarios::$scenario(&cluster).await?;
+            quiet(cluster).await
+        }
+    )*};
+}
+
+embedded! {
+    test_cascading_deletion with ALONE,
+    test_orphaning with ALONE,
+    what_belongs_to_nobody_goes with ALONE,
+    foreground_waits_for_what_blocks with ALONE,
+    a_solid_owner_lets_a_waiting_one_go with ALONE,
+    cycles_are_opened with ALONE,
+    a_dependent_goes_as_its_finalizers_ask with ALONE,
+    a_cluster_wide_owner_takes_its_dependents_along with ALONE,
+    custom_resources_are_collected_and_left_behind with ALONE,
+    a_session_with_cascade_orphan with WITH_SETS,
+}
+
+fn with_cakes() -> Builder {
+    TestCluster::builder().define(definition_of_cakes())
+}
+
+/// Nothing is written any more, and nothing is looked at again and again.
+async fn quiet(cluster: TestCluster) -> Result<(), Failure> {
+    cluster.settle().await?;
+    let before = looks(&cluster);
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    expect(looks(&cluster), before, "looks at objects in ten quiet minutes")?;
+    cluster.stop().await
+}
+
+/// How often an object was looked at so far.
+fn looks(cluster: &TestCluster) -> u64 {
+    let all = cluster.manager().inspection().controllers();
+    let all = all.iter().filter(|controller| controller.name().starts_with("garbage-collector"));
+    all.map(|controller| controller.queue().stats().worked.count()).sum()
+}
+
+async fn start() -> Result<TestCluster, Failure> {
+    TestCluster::builder().controllers(ALONE).start().await
+}
+
+/// A reference to an object that there is not.
+fn reference(api_version: &str, kind: &str, name: &str, uid: u32) -> OwnerReference {
+    OwnerReference {
+        api_version: api_version.into(),
+        kind: kind.into(),
+        name: name.into(),
+        uid: format!("8d3b9f5e-0000-4000-8000-{uid:012}"),
+        ..OwnerReference::default()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_in_another_namespace_is_none_and_an_event_says_so() -> Result<(), Failure> {
+    let cluster = start().await?;
+    let elsewhere = Namespace { metadata: objects::named("elsewhere"), ..Namespace::default() };
+    Api::<Namespace>::all(cluster.client()).create(&PostParams::default(), &elsewhere).await?;
+    let there = Api::<ConfigMap>::namespaced(cluster.client(), "elsewhere");
+    let parent = there.create(&PostParams::default(), &config_map("parent", vec![])).await?;
+    cluster.settle().await?;
+    let child = cluster.create(config_map("child", vec![owner(&parent)])).await?;
+    until_gone::<ConfigMap>(&cluster, "child").await?;
+    there.get("parent").await?;
+    cluster.settle().await?;
+    let events = cluster.api::<Event>().list(&ListParams::default()).await?.items;
+    let told: Vec<_> = events
+        .iter()
+        .map(|event| (event.type_.as_deref(), event.reason.as_deref(), event.message.as_deref().unwrap_or_default()))
+        .collect();
+    let uid = parent.metadata.uid.unwrap_or_default();
+    let namespace = cluster.namespace();
+    let text = format!(
+        "ownerRef [v1/ConfigMap, namespace: {namespace}, name: parent, uid: {uid}] does not exist in namespace {namespace:?}"
+    );
+    expect(told, vec![(Some("Warning"), Some("OwnerRefInvalidNamespace"), &*text)], "what is told")?;
+    expect(events[0].involved_object.uid.clone(), child.metadata.uid, "about whom")?;
+    let source = events[0].source.as_ref().and_then(|source| source.component.clone());
+    expect(source.as_deref(), Some("garbage-collector-controller"), "by whom")?;
+    quiet(cluster).await
+}
+
+/// kubernetes/kubernetes issue 101078: one CRD that cannot be read, and nothing is collected after a restart.
+#[tokio::test(start_paused = true)]
+async fn issue_101078_a_broken_resource_stops_nothing() -> Result<(), Failure> {
+    for broken in [Verb::List, Verb::Watch] {
+        let faults = Faults::default();
+        faults.on(broken, "cakes").refuse(StatusCode::INTERNAL_SERVER_ERROR);
+        let cluster = with_cakes().controllers(ALONE).faults(&faults).start().await?;
+        let parent = cluster.create(config_map("parent", vec![])).await?;
+        cluster.create(config_map("child", vec![owner(&parent)])).await?;
+        delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
+        until_gone::<ConfigMap>(&cluster, "child").await?;
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_breaks_later_stops_nothing_and_is_caught_up_with() -> Result<(), Failure> {
+    let cluster = with_cakes().controllers(ALONE).start().await?;
+    cluster.settle().await?;
+    cluster.faults().server_goes_away();
+    cluster.faults().on(Verb::List, "cakes").refuse(StatusCode::INTERNAL_SERVER_ERROR);
+    cluster.faults().on(Verb::Watch, "cakes").refuse(StatusCode::INTERNAL_SERVER_ERROR);
+    cluster.advance(Duration::from_secs(5)).await;
+    cluster.faults().server_is_back();
+    let parent = cluster.create(config_map("parent", vec![])).await?;
+    let cakes = scenarios::cakes(&cluster);
+    cakes.create(&PostParams::default(), &scenarios::cake("child", vec![owner(&parent)])).await?;
+    cluster.create(config_map("child", vec![owner(&parent)])).await?;
+    delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
+    until_gone::<ConfigMap>(&cluster, "child").await?;
+    cakes.get("child").await?;
+    cluster.faults().heal();
+    cluster.advance(Duration::from_secs(60)).await;
+    scenarios::until(&cluster, "the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none())).await?;
+    quiet(cluster).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_later_is_collected_and_one_that_goes_is_let_go() -> Result<(), Failure> {
+    use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    let cluster = start().await?;
+    cluster.settle().await?;
+    let definitions = Api::<CustomResourceDefinition>::all(cluster.client());
+    for round in 0..2 {
+        let definition = serde_json::from_value(definition_of_cakes())?;
+        definitions.create(&PostParams::default(), &definition).await?;
+        let cakes = scenarios::cakes(&cluster);
+        let name = format!("parent-{round}");
+        let parent = cluster.create(config_map(&name, vec![])).await?;
+        let cake = scenarios::cake("child", vec![owner(&parent)]);
+        scenarios::until(&cluster, "cakes are served", async || Ok(cakes.create(&PostParams::default(), &cake).await.is_ok()))
+            .await?;
+        until_known(&cluster, 2).await?;
+        delete::<ConfigMap>(&cluster, &name, DeleteParams::background()).await?;
+        scenarios::until(&cluster, "the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none())).await?;
+        definitions.delete("cakes.garbage.example.com", &DeleteParams::default()).await?;
+        let watches = || {
+            let all = cluster.manager().inspection().informers();
+            all.iter().any(|running| running.informer.target.resource.plural == "cakes")
+        };
+        scenarios::until(&cluster, "nobody watches cakes", async || Ok(!watches())).await?;
+    }
+    quiet(cluster).await
+}
+
+/// kubernetes/kubernetes issue 141382: objects with a solid owner are looked at again and again, eight times a second.
+///
+/// Owners under several identities, of which none is observed, took turns in the graph, each time as a new one without
+/// back-off.
+#[tokio::test(start_paused = true)]
+async fn issue_141382_healthy_objects_are_not_looked_at_for_ever() -> Result<(), Failure> {
+    let cluster = start().await?;
+    let solid = cluster.create(config_map("solid", vec![])).await?;
+    let as_cake = reference("example.com/v1", "Unknown", "one", 1);
+    let as_other = reference("example.com/v2", "Unknown", "other", 1);
+    let held_by = |other: &OwnerReference| vec![owner(&solid), other.clone()];
+    cluster.create(config_map("a", held_by(&as_cake))).await?;
+    cluster.create(config_map("b", held_by(&as_other))).await?;
+    let absent = reference("v1", "ConfigMap", "absent", 2);
+    cluster.create(config_map("c", held_by(&absent))).await?;
+    cluster.create(config_map("d", held_by(&OwnerReference { kind: "Secret".into(), ..absent }))).await?;
+    cluster.settle().await?;
+    cluster.advance(Duration::from_secs(600)).await;
+    for name in ["c", "d"] {
+        until_owned_by::<ConfigMap>(&cluster, name, &[owner(&solid)]).await?;
+    }
+    let before = looks(&cluster);
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    let later = looks(&cluster) - before;
+    assert!(later <= 6, "{later} looks in ten minutes, though nothing happens");
+    for name in ["a", "b", "c", "d", "solid"] {
+        cluster.api::<ConfigMap>().get(name).await?;
+    }
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_wide_object_with_an_owner_in_a_namespace_stays() -> Result<(), Failure> {
+    let cluster = start().await?;
+    let parent = cluster.create(config_map("parent", vec![])).await?;
+    let mut role = ClusterRole { metadata: objects::named("child"), ..ClusterRole::default() };
+    role.metadata.owner_references = Some(vec![owner(&parent), reference("v1", "Pod", "absent", 3)]);
+    let roles = Api::<ClusterRole>::all(cluster.client());
+    roles.create(&PostParams::default(), &role).await?;
+    cluster.settle().await?;
+    delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
+    cluster.settle().await?;
+    roles.get("child").await?;
+    quiet(cluster).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_owners_are_looked_at_once_and_let_go_at_once() -> Result<(), Failure> {
+    let cluster = start().await?;
+    let solid = cluster.create(config_map("solid", vec![])).await?;
+    let owners = (0..9_999).map(|n| reference("v1", "Pod", "p", n)).chain([owner(&solid)]).collect();
+    cluster.create(config_map("child", owners)).await?;
+    until_owned_by::<ConfigMap>(&cluster, "child", &[owner(&solid)]).await?;
+    cluster.settle().await?;
+    let patches = cluster.last_writes().iter().filter(|write| write.verb == Verb::Patch).count();
+    expect(patches, 1, "patches")?;
+    quiet(cluster).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_changes_all_the_time_goes_nevertheless() -> Result<(), Failure> {
+    let cluster = start().await?;
+    let parent = cluster.create(config_map("parent", vec![])).await?;
+    cluster.create(config_map("child", vec![owner(&parent)])).await?;
+    until_known(&cluster, 2).await?;
+    // What is read is old by the time of the deletion.
+    cluster.faults().on(Verb::Delete, "configmaps").nth(1).delay(Duration::from_secs(1));
+    delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
+    cluster.advance(Duration::from_millis(500)).await;
+    let patch = serde_json::json!({ "data": { "is": "changed" } });
+    let configs = cluster.api::<ConfigMap>();
+    configs.patch("child", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(patch)).await?;
+    until_gone::<ConfigMap>(&cluster, "child").await?;
+    quiet(cluster).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_adopted_at_the_last_moment_stays() -> Result<(), Failure> {
+    let cluster = start().await?;
+    let parent = cluster.create(config_map("parent", vec![])).await?;
+    let other = cluster.create(config_map("other", vec![])).await?;
+    cluster.create(config_map("child", vec![owner(&parent)])).await?;
+    until_known(&cluster, 2).await?;
+    cluster.faults().on(Verb::Delete, "configmaps").nth(1).delay(Duration::from_secs(1));
+    delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
+    cluster.advance(Duration::from_millis(500)).await;
+    let patch = serde_json::json!({ "metadata": { "ownerReferences": [owner(&parent), owner(&other)] } });
+    let configs = cluster.api::<ConfigMap>();
+    configs.patch("child", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(patch)).await?;
+    until_owned_by::<ConfigMap>(&cluster, "child", &[owner(&other)]).await?;
+    quiet(cluster).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_replies_and_lagging_watches_change_nothing() -> Result<(), Failure> {
+    let faults = Faults::default();
+    faults.on(Verb::Watch, "configmaps").happens(Fault::Lag(Duration::from_secs(2)));
+    for verb in [Verb::Patch, Verb::Delete] {
+        faults.on(verb, "configmaps").nth(1).lose_reply();
+        faults.on(verb, "configmaps").nth(3).happens(Fault::LoseRequest);
+    }
+    let cluster = TestCluster::builder().controllers(ALONE).faults(&faults).start().await?;
+    let parent = cluster.create(config_map("parent", vec![])).await?;
+    let other = cluster.create(config_map("other", vec![])).await?;
+    for n in 0..4 {
+        cluster.create(config_map(&format!("child-{n}"), vec![owner(&parent)])).await?;
+        cluster.create(config_map(&format!("shared-{n}"), vec![owner(&parent), owner(&other)])).await?;
+    }
+    until_known(&cluster, 10).await?;
+    delete::<ConfigMap>(&cluster, "parent", DeleteParams::foreground()).await?;
+    for n in 0..4 {
+        until_gone::<ConfigMap>(&cluster, &format!("child-{n}")).await?;
+        until_owned_by::<ConfigMap>(&cluster, &format!("shared-{n}"), &[owner(&other)]).await?;
+    }
+    until_gone::<ConfigMap>(&cluster, "parent").await?;
+    quiet(cluster).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_looks_at_nothing_that_is_well() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    let parent = cluster.create(objects::replica_set("web", 0)).await?;
+    for n in 0..50 {
+        let mut pod = objects::pod(&format!("web-{n}"), "web");
+        pod.metadata.owner_references = Some(vec![owner(&parent)]);
+        cluster.create(pod).await?;
+    }
+    // Another manager, on the same server.
+    let options = steersman_runtime::ManagerOptions { clock: cluster.clock().clone(), ..Default::default() };
+    let manager = steersman_runtime::Manager::new(cluster.faulty_client(), options)?;
+    let _ = manager.build(&garbage_collector::DESCRIPTOR, None);
+    let reads = Faults::default();
+    drop(reads);
+    let stop = tokio_util::sync::CancellationToken::new();
+    let (running, end) = (manager.clone(), stop.clone());
+    let task = tokio::spawn(async move { running.run(end).await });
+    cluster.advance(Duration::from_secs(120)).await;
+    let entries = manager.decisions().entries(&steersman_runtime::decisions::Filter::default());
+    assert!(entries.is_empty(), "{entries:?}");
+    assert_eq!(cluster.api::<Pod>().list(&ListParams::default()).await?.items.len(), 50);
+    stop.cancel();
+    task.await.map_err(|error| Failure::new(error.to_string()))?.map_err(|error| Failure::new(error.to_string()))?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_graph_is_shown_as_dot_and_json() -> Result<(), Failure> {
+    let cluster = start().await?;
+    let parent = cluster.create(config_map("parent", vec![])).await?;
+    let child = cluster.create(held(config_map("child", vec![owner(&parent)]))).await?;
+    until_known(&cluster, 2).await?;
+    let (parent, child) = (parent.metadata.uid.unwrap_or_default(), child.metadata.uid.unwrap_or_default());
+    let shown = graph(&cluster).await?;
+    expect(shown["edges"].clone(), serde_json::json!([{ "dependent": child, "owner": parent }]), "edges")?;
+    let page = async |path: &str| {
+        let request = http::Request::get(path).body(Vec::new().into()).map_err(kube::Error::HttpError)?;
+        let answer = cluster.manager().admin().respond(request).await;
+        let kind = answer.headers()["content-type"].to_str().unwrap_or_default().to_owned();
+        Ok::<_, Failure>((answer.status(), kind, String::from_utf8_lossy(answer.body()).into_owned()))
+    };
+    let (code, kind, text) = page("/debug/controllers/garbage-collector-controller/graph").await?;
+    expect((code, &*kind), (StatusCode::OK, "text/vnd.graphviz"), "the page")?;
+    assert!(text.starts_with("strict digraph full {\n") && text.contains(&format!("  \"{child}\" -> \"{parent}\";\n")), "{text}");
+    let (_, _, alone) = page("/debug/controllers/garbage-collector-controller/graph?uid=nobody").await?;
+    expect(&*alone, "strict digraph full {\n}\n", "what is around nobody")?;
+    expect(page("/debug/controllers/garbage-collector-controller/x").await?.0, StatusCode::NOT_FOUND, "no such page")?;
+    cluster.stop().await
+}
+
+/// Names, owners and finalizers of all ConfigMaps and cakes.
+async fn world(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
+    let configs = cluster.api::<ConfigMap>().list(&ListParams::default()).await?.items;
+    let cakes = scenarios::cakes(cluster).list(&ListParams::default()).await?.items;
+    let metas = configs.into_iter().map(|config| config.metadata).chain(cakes.into_iter().map(|cake| cake.metadata));
+    let line = |meta: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
+        let owners: Vec<_> = meta.owner_references.unwrap_or_default().into_iter().map(|owner| owner.name).collect();
+        let (name, finalizers) = (meta.name.unwrap_or_default(), meta.finalizers.unwrap_or_default());
+        format!("{name} of {owners:?}, held by {finalizers:?}, going: {}", meta.deletion_timestamp.is_some())
+    };
+    Ok(metas.map(line).collect())
+}
+
+/// A family of three generations, of which two children have another owner, too; one of each is a cake.
+async fn family(cluster: &TestCluster) -> Result<(), Failure> {
+    let parent = cluster.create(config_map("parent", vec![])).await?;
+    let other = cluster.create(config_map("other", vec![])).await?;
+    let child = cluster.create(config_map("child", vec![owner(&parent)])).await?;
+    cluster.create(config_map("grandchild", vec![owner(&child)])).await?;
+    cluster.create(config_map("shared", vec![owner(&parent), owner(&other)])).await?;
+    let cakes = scenarios::cakes(cluster);
+    cakes.create(&PostParams::default(), &scenarios::cake("cake", vec![owner(&parent)])).await?;
+    let shared = scenarios::cake("shared-cake", vec![owner(&parent), owner(&other)]);
+    cakes.create(&PostParams::default(), &shared).await?;
+    Ok(())
+}
+
+/// Lets the graph see the family, if there is still a manager to see it.
+async fn let_see(cluster: &TestCluster) {
+    cluster.advance(Duration::from_secs(2)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_write_of_a_cascade_changes_nothing() -> Result<(), Failure> {
+    for how in [DeleteParams::background(), DeleteParams::foreground(), DeleteParams::orphan()] {
+        let story = async |cluster: &TestCluster| {
+            family(cluster).await?;
+            let_see(cluster).await;
+            delete::<ConfigMap>(cluster, "parent", how.clone()).await
+        };
+        crash_after_each_write(with_cakes, ALONE, story, world).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_write_of_an_opened_cycle_changes_nothing() -> Result<(), Failure> {
+    let story = async |cluster: &TestCluster| {
+        let first = cluster.create(config_map("first", vec![])).await?;
+        let second = cluster.create(config_map("second", vec![owner(&first)])).await?;
+        let patch = serde_json::json!({ "metadata": { "ownerReferences": [owner(&second)] } });
+        let configs = cluster.api::<ConfigMap>();
+        configs.patch("first", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(patch)).await?;
+        let_see(cluster).await;
+        delete::<ConfigMap>(cluster, "first", DeleteParams::foreground()).await
+    };
+    crash_after_each_write(with_cakes, ALONE, story, world).await
+}

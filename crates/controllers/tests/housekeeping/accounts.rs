@@ -1,0 +1,154 @@
+//! Accounts, certificates and tokens when things go wrong.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount};
+use kube::Api;
+use kube::api::PostParams;
+use prometheus::Registry;
+use steersman_controllers::{root_ca, service_account, service_account_token};
+use steersman_runtime::{Build, Descriptor};
+use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
+
+use crate::accounts_scenarios::{MAP, token_secret, until_filled};
+use crate::namespace_scenarios::delete;
+use crate::{build, crash, setup};
+
+const EVERY_NAMESPACE: &[Descriptor] = &[service_account::DESCRIPTOR, root_ca::DESCRIPTOR];
+const TOKENS: &[Descriptor] = &[service_account_token::DESCRIPTOR];
+
+fn account(name: &str) -> ServiceAccount {
+    ServiceAccount { metadata: objects::named(name), ..ServiceAccount::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_goes_away_gets_nothing() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().with(setup::all(EVERY_NAMESPACE)).start().await?;
+    cluster.until_exists::<ServiceAccount>("default").await?;
+    cluster.until_exists::<ConfigMap>(MAP).await?;
+    delete(&cluster).await?;
+    cluster.delete::<ServiceAccount>("default").await?;
+    cluster.delete::<ConfigMap>(MAP).await?;
+    cluster.settle().await?;
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    let there = (cluster.api::<ServiceAccount>().get_opt("default").await?, cluster.api::<ConfigMap>().get_opt(MAP).await?);
+    assert_eq!(there, (None, None));
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_made_twice_when_replies_are_lost_and_caches_lag() -> Result<(), Failure> {
+    let faults = Faults::default();
+    for resource in ["serviceaccounts", "configmaps"] {
+        faults.on(Verb::Watch, resource).happens(Fault::Lag(Duration::from_secs(3)));
+        faults.on(Verb::Create, resource).nth(1).lose_reply();
+    }
+    let cluster = TestCluster::builder().faults(&faults).with(setup::all(EVERY_NAMESPACE)).start().await?;
+    let namespace = Namespace { metadata: objects::named("late"), ..Namespace::default() };
+    Api::all(cluster.client()).create(&PostParams::default(), &namespace).await?;
+    cluster.settle().await?;
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    for namespace in ["default", "late", cluster.namespace()] {
+        Api::<ServiceAccount>::namespaced(cluster.client(), namespace).get("default").await?;
+        Api::<ConfigMap>::namespaced(cluster.client(), namespace).get(MAP).await?;
+    }
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn passes_are_counted_by_code() -> Result<(), Failure> {
+    let registry = Registry::new();
+    let counted = registry.clone();
+    let cluster = TestCluster::builder()
+        .manager_options(move |options| options.metrics = Some(counted.clone()))
+        .with(setup::all(&[root_ca::DESCRIPTOR]))
+        .start()
+        .await?;
+    cluster.settle().await?;
+    cluster.faults().on(Verb::Create, "configmaps").next(1).refuse(StatusCode::FORBIDDEN);
+    cluster.delete::<ConfigMap>(MAP).await?;
+    cluster.settle().await?;
+    let page = cluster.manager().exposition().text();
+    let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned();
+    assert_eq!(line(r#"root_ca_cert_publisher_sync_total{code="403"}"#), r#"root_ca_cert_publisher_sync_total{code="403"} 1"#);
+    assert!(!line(r#"root_ca_cert_publisher_sync_duration_seconds_bucket{code="200",le="16.384"}"#).is_empty(), "{page}");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_key_or_a_certificate_controllers_say_that_they_do_not_run() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    for descriptor in [root_ca::DESCRIPTOR, service_account_token::DESCRIPTOR] {
+        let Build::Disabled(why) = cluster.manager().build(&descriptor, None) else { panic!("{}", descriptor.name) };
+        assert!(why.contains("--"), "it says which flag: {why}");
+    }
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_is_not_deleted_because_a_cache_is_behind() -> Result<(), Failure> {
+    let faults = Faults::default();
+    faults.on(Verb::Watch, "serviceaccounts").happens(Fault::Lag(Duration::from_secs(20)));
+    let cluster = TestCluster::builder().faults(&faults).with(setup::all(TOKENS)).start().await?;
+    cluster.settle().await?;
+    cluster.create(account("robot")).await?;
+    cluster.create(token_secret("robot-token", "robot", None)).await?;
+    until_filled(&cluster, "robot-token").await?;
+    cluster.settle().await?;
+    cluster.api::<Secret>().get("robot-token").await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_of_another_account_of_that_name_goes() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().with(setup::all(TOKENS)).start().await?;
+    cluster.create(account("robot")).await?;
+    cluster.create(token_secret("right", "robot", None)).await?;
+    cluster.create(token_secret("wrong", "robot", Some("00000000-0000-0000-0000-000000000001"))).await?;
+    cluster.create(token_secret("nobodys", "nobody", None)).await?;
+    cluster.settle().await?;
+    let secrets = cluster.api::<Secret>().list(&Default::default()).await?.items;
+    let names: Vec<_> = secrets.into_iter().filter_map(|secret| secret.metadata.name).collect();
+    assert_eq!(names, ["right"]);
+    // The account is made anew: its secret is not its secret any more.
+    cluster.delete::<ServiceAccount>("robot").await?;
+    cluster.create(account("robot")).await?;
+    cluster.settle().await?;
+    assert_eq!(cluster.api::<Secret>().get_opt("right").await?, None);
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_the_manager_dies_accounts_certificates_and_tokens_are_right() -> Result<(), Failure> {
+    let act = async |cluster: &TestCluster| {
+        cluster.create(account("robot")).await?;
+        cluster.create(token_secret("robot-token", "robot", None)).await?;
+        cluster.create(token_secret("orphan-token", "nobody", None)).await?;
+        Ok(())
+    };
+    let state = async |cluster: &TestCluster| {
+        let mut seen = Vec::new();
+        for namespace in ["default", cluster.namespace()] {
+            let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), namespace);
+            let maps = Api::<ConfigMap>::namespaced(cluster.client(), namespace);
+            let secrets = Api::<Secret>::namespaced(cluster.client(), namespace);
+            let maps = maps.list(&Default::default()).await?.items.into_iter().map(|map| map.data);
+            let accounts = accounts.list(&Default::default()).await?.items.into_iter().map(|it| it.metadata.name);
+            let secrets = secrets.list(&Default::default()).await?.items.into_iter();
+            let secrets = secrets.map(|it| (it.metadata.name, it.data.map(|data| data.into_keys().collect::<Vec<_>>())));
+            seen.push(format!(
+                "{:?} {:?} {:?}",
+                accounts.collect::<Vec<_>>(),
+                maps.collect::<Vec<_>>(),
+                secrets.collect::<Vec<_>>()
+            ));
+        }
+        Ok(seen.join("\n"))
+    };
+    let all: Vec<_> = EVERY_NAMESPACE.iter().chain(TOKENS).copied().collect();
+    let writes = crash::crash_after_each_write(|manager| build(manager, &all), act, state).await?;
+    assert!(writes >= 6, "{writes}");
+    Ok(())
+}

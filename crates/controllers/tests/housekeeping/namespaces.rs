@@ -1,0 +1,283 @@
+//! Deletion of namespaces when things go wrong.
+
+use std::time::Duration;
+
+use http::{Request, Response, StatusCode};
+use http_body_util::BodyExt as _;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::client::Body;
+use serde_json::{Value, json};
+use steersman_controllers::namespace::{self, FIRST_PASS_AFTER};
+use steersman_runtime::{Manager, ManagerOptions};
+use steersman_testing::{Failure, Fault, TestCluster, Verb, objects};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::namespace_scenarios::{
+    HOLD, conditions, config_map, delete, fill, namespaces, pods, release, until_gone,
+};
+use crate::{build, crash};
+
+const CONTROLLERS: &[steersman_runtime::Descriptor] = &[namespace::DESCRIPTOR];
+
+/// The text of one condition of the namespace.
+async fn told(cluster: &TestCluster, type_: &str) -> Result<[String; 3], Failure> {
+    let all = conditions(cluster).await?.into_iter();
+    let found = all.filter(|condition| condition[0] == type_).map(|[_, status, reason, text]| [status, reason, text]);
+    Ok(found.last().unwrap_or_default())
+}
+
+async fn until_told(cluster: &TestCluster, type_: &str, want: [&str; 3]) -> Result<(), Failure> {
+    cluster
+        .until(type_, async || {
+            let seen = told(cluster, type_).await?;
+            Ok(if seen == want { Ok(()) } else { Err(format!("{:?}", conditions(cluster).await?)) })
+        })
+        .await
+}
+
+/// What is a server to do that has a group whose own server is away: as kube-apiserver, it says that it cannot tell.
+fn with_broken_group(server: kube::Client, group: &'static str, healed: CancellationToken) -> kube::Client {
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (server, healed) = (server.clone(), healed.clone());
+        async move {
+            let is_discovery = request.uri().path() == "/apis";
+            let answer = server.send(request).await?;
+            if !is_discovery || healed.is_cancelled() {
+                return Ok::<_, kube::Error>(answer);
+            }
+            let (head, body) = answer.into_parts();
+            let body = body.collect().await.map_err(kube::Error::Service)?.to_bytes();
+            let mut groups: Value = serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?;
+            let items = groups["items"].as_array_mut().expect("aggregated discovery has items");
+            let broken = json!({
+                "metadata": { "name": group },
+                "versions": [{ "version": "v1beta1", "freshness": "Stale" }],
+            });
+            items.push(broken);
+            let mut answer = Response::from_parts(head, Body::from(groups.to_string().into_bytes()));
+            answer.headers_mut().remove(http::header::CONTENT_LENGTH);
+            Ok(answer)
+        }
+    });
+    kube::Client::new(service, "default")
+}
+
+/// Upstream issue 60807: an aggregated API whose server is away keeps namespaces from going. Everything else goes at once,
+/// the conditions say what is missing, and the namespace goes within a minute after the API is back, or is removed.
+#[tokio::test(start_paused = true)]
+async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_told() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    let healed = CancellationToken::new();
+    let client = with_broken_group(cluster.client(), "metrics.k8s.io", healed.clone());
+    let manager = Manager::new(client, ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() })?;
+    build(&manager, CONTROLLERS);
+    let stop = CancellationToken::new();
+    let running = tokio::spawn({
+        let stop = stop.clone();
+        async move { manager.run(stop).await }
+    });
+
+    fill(&cluster, 2).await?;
+    delete(&cluster).await?;
+    cluster
+        .until("the condition that tells of discovery", async || {
+            let [status, reason, text] = told(&cluster, "NamespaceDeletionDiscoveryFailure").await?;
+            let says = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server \
+                        APIs: metrics.k8s.io/v1beta1: ";
+            let is_told = status == "True" && reason == "DiscoveryFailed" && text.starts_with(says);
+            Ok(if is_told { Ok(()) } else { Err(format!("{status} {reason} {text}")) })
+        })
+        .await?;
+    let left = cluster.api::<Secret>().list(&Default::default()).await?.items.len();
+    assert_eq!((left, pods(&cluster).await?.len()), (0, 0), "what can be deleted is");
+    assert_eq!(told(&cluster, "NamespaceContentRemaining").await?[1], "ContentRemoved");
+
+    cluster.advance(Duration::from_secs(600)).await;
+    namespaces(&cluster).get(cluster.namespace()).await?;
+    healed.cancel();
+    let since = Instant::now();
+    cluster.advance(Duration::from_secs(30)).await;
+    until_gone(&cluster).await?;
+    assert!(since.elapsed() <= Duration::from_secs(61), "it took {:?}", since.elapsed());
+    stop.cancel();
+    running.await.map_err(|error| Failure::new(format!("{error}")))??;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    cluster.create(config_map("config")).await?;
+    let mut running = objects::pod("running", "web");
+    running.spec.get_or_insert_default().node_name = Some("far-away".into());
+    cluster.create(running).await?;
+    delete(&cluster).await?;
+    let text = "Some resources are remaining: pods. has 1 resource instances";
+    until_told(&cluster, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", text]).await?;
+    cluster.advance(Duration::from_secs(10)).await;
+    cluster.api::<ConfigMap>().get("config").await?;
+    assert_eq!(pods(&cluster).await?, ["running"], "it has 30 s to end");
+
+    // The kubelet says that it has ended: the next look would be after 16 s.
+    let at_once = kube::api::DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
+    cluster.api::<Pod>().delete("running", &at_once).await?;
+    let since = Instant::now();
+    until_gone(&cluster).await?;
+    assert!(since.elapsed() < Duration::from_secs(1), "it took {:?}", since.elapsed());
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_does_not_end_in_its_time_is_told_as_a_failure() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let mut running = objects::pod("running", "web");
+    running.spec.get_or_insert_default().node_name = Some("far-away".into());
+    cluster.create(running).await?;
+    delete(&cluster).await?;
+    cluster.advance(Duration::from_secs(35)).await;
+    let text = format!(
+        "Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: {} for gvr: /v1, \
+         Resource=pods",
+        cluster.namespace()
+    );
+    until_told(&cluster, "NamespaceDeletionContentFailure", ["True", "ContentDeletionFailed", &text]).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_that_cannot_be_deleted_stops_no_other_and_is_told() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    cluster.faults().on(Verb::DeleteCollection, "configmaps").refuse(StatusCode::SERVICE_UNAVAILABLE);
+    fill(&cluster, 2).await?;
+    delete(&cluster).await?;
+    let text = "Failed to delete all resource types, 1 remaining: refused with 503 Service Unavailable, on purpose";
+    until_told(&cluster, "NamespaceDeletionContentFailure", ["True", "ContentDeletionFailed", text]).await?;
+    assert_eq!(cluster.api::<Secret>().list(&Default::default()).await?.items.len(), 0, "others are gone");
+    cluster.faults().heal();
+    cluster.advance(Duration::from_secs(60)).await;
+    until_gone(&cluster).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_collections_cannot_be_deleted_objects_are_one_by_one() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    cluster.faults().on(Verb::DeleteCollection, "configmaps").refuse(StatusCode::METHOD_NOT_ALLOWED);
+    cluster.faults().on(Verb::DeleteCollection, "pods").refuse(StatusCode::NOT_FOUND);
+    fill(&cluster, 3).await?;
+    delete(&cluster).await?;
+    until_gone(&cluster).await?;
+    cluster.settle().await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_was_first_with_a_change_is_no_obstacle() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    cluster.faults().on(Verb::Update, "namespaces/finalize").next(3).refuse(StatusCode::CONFLICT);
+    cluster.faults().on(Verb::Update, "namespaces/status").next(1).refuse(StatusCode::CONFLICT);
+    fill(&cluster, 1).await?;
+    delete(&cluster).await?;
+    until_gone(&cluster).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_reply_and_a_lagging_cache_change_nothing() -> Result<(), Failure> {
+    for (verb, resource) in [
+        (Verb::DeleteCollection, "pods"),
+        (Verb::DeleteCollection, "secrets"),
+        (Verb::Update, "namespaces/status"),
+        (Verb::Update, "namespaces/finalize"),
+    ] {
+        let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+        cluster.faults().on(Verb::Watch, "namespaces").happens(Fault::Lag(Duration::from_secs(2)));
+        cluster.faults().on(verb, resource).nth(1).lose_reply();
+        fill(&cluster, 2).await?;
+        delete(&cluster).await?;
+        cluster.advance(Duration::from_secs(10)).await;
+        until_gone(&cluster).await?;
+        cluster.settle().await?;
+        cluster.expect_quiet(Duration::from_secs(600)).await?;
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_others_finish_nothing_is_asked_twice() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let mut held = config_map("held");
+    held.metadata.finalizers = Some(vec![HOLD.into()]);
+    cluster.create(held).await?;
+    delete(&cluster).await?;
+    cluster.settle().await?;
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    release::<ConfigMap>(&cluster, "held").await?;
+    let since = Instant::now();
+    until_gone(&cluster).await?;
+    assert!(since.elapsed() <= Duration::from_secs(9), "it is looked at every 8 s: {:?}", since.elapsed());
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn custom_resources_go_too() -> Result<(), Failure> {
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": { "name": "lamps.example.dev" },
+        "spec": {
+            "group": "example.dev", "scope": "Namespaced",
+            "names": { "plural": "lamps", "singular": "lamp", "kind": "Lamp", "listKind": "LampList" },
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
+            }],
+        },
+    });
+    let cluster = TestCluster::builder().define(definition).controllers(CONTROLLERS).start().await?;
+    let lamps = format!("/apis/example.dev/v1/namespaces/{}/lamps", cluster.namespace());
+    let lamp = json!({
+        "apiVersion": "example.dev/v1", "kind": "Lamp", "metadata": { "name": "desk", "finalizers": [HOLD] },
+    });
+    let create = Request::post(&lamps).body(lamp.to_string().into_bytes()).map_err(kube::Error::HttpError)?;
+    cluster.client().request::<Value>(create).await?;
+    delete(&cluster).await?;
+    let text = "Some resources are remaining: lamps.example.dev has 1 resource instances";
+    until_told(&cluster, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", text]).await?;
+    let patch = json!({ "metadata": { "finalizers": null } }).to_string().into_bytes();
+    let release = Request::patch(format!("{lamps}/desk")).header("content-type", "application/merge-patch+json");
+    cluster.client().request::<Value>(release.body(patch).map_err(kube::Error::HttpError)?).await?;
+    until_gone(&cluster).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_several_api_servers_a_deleted_namespace_is_left_alone_first() -> Result<(), Failure> {
+    let patient = |manager: &Manager| {
+        let options = namespace::Options { first_pass_after: FIRST_PASS_AFTER, ..namespace::Options::default() };
+        manager.set_options(options);
+        build(manager, CONTROLLERS);
+    };
+    let cluster = TestCluster::builder().with(patient).start().await?;
+    fill(&cluster, 1).await?;
+    delete(&cluster).await?;
+    cluster.expect_quiet(FIRST_PASS_AFTER - Duration::from_millis(100)).await?;
+    until_gone(&cluster).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn wherever_the_manager_dies_the_namespace_goes() -> Result<(), Failure> {
+    let act = async |cluster: &TestCluster| {
+        fill(cluster, 2).await?;
+        delete(cluster).await
+    };
+    let state = async |cluster: &TestCluster| {
+        let namespace = namespaces(cluster).get_opt(cluster.namespace()).await?;
+        Ok(format!("{:?}", namespace.map(|namespace| namespace.status)))
+    };
+    let writes = crash::crash_after_each_write(|manager| build(manager, CONTROLLERS), act, state).await?;
+    assert!(writes >= 8, "there are pods, five other resources, conditions and the finalizer: {writes}");
+    Ok(())
+}

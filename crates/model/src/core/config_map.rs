@@ -1,0 +1,16 @@
+//! ConfigMaps.
+
+use steersman_base::{Meta, StringMap};
+
+use crate::view;
+
+view! {
+    /// What controllers read of a ConfigMap: for watches of those that have a certain name. Of all others the metadata
+    /// alone is of interest. It is never written from here: `binaryData` would be lost.
+    pub struct ConfigMapView for namespaced("", "v1", "configmaps", "ConfigMap") {
+        /// Its metadata.
+        metadata: Meta = 1,
+        /// What it holds as text.
+        data: StringMap = 2,
+    }
+}

@@ -1,0 +1,36 @@
+//! What all who send requests have in common.
+
+use std::error::Error;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+/// A request that has no answer after this long will have none: upstream's servers give up after a minute.
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(65);
+pub(crate) const JSON: &str = "application/json";
+/// Metadata alone; any server has plain JSON, of which metadata can be read too.
+pub(crate) const JSON_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+/// Whether a request found no connection, and so was never sent; any other failure leaves open what the server did.
+pub(crate) fn never_sent(error: &kube::Error) -> bool {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let client = error.downcast_ref::<hyper_util::client::legacy::Error>();
+        if client.is_some_and(hyper_util::client::legacy::Error::is_connect) {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+/// Adds a value to a query.
+pub(crate) fn encode(query: &mut String, value: &str) {
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            query.push(char::from(byte));
+        } else {
+            // Writing to a string cannot fail.
+            let _ = write!(query, "%{byte:02X}");
+        }
+    }
+}

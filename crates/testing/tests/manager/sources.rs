@@ -1,0 +1,109 @@
+//! Where keys come from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{Pod, ResourceQuota, Secret};
+use kube::api::{Api, Patch, PatchParams};
+use serde_json::json;
+use steersman_base::ObjectKey;
+use steersman_informer::{Scope, Typed};
+use steersman_runtime::event::Event;
+use steersman_runtime::handler::{self, Keys};
+use steersman_runtime::predicate::labels_changed;
+use steersman_runtime::source::{self, Watch};
+use steersman_testing::{Failure, TestCluster, objects};
+
+use crate::support::*;
+
+#[tokio::test(start_paused = true)]
+async fn sources_handlers_and_predicates_choose_what_is_looked_at() -> Result<(), Failure> {
+    let diary = Diary::default();
+    let noted = diary.clone();
+    let cluster = TestCluster::builder()
+        .with(move |manager| {
+            let secrets = manager.informers().typed::<Secret>(Scope::everything());
+            let named = |event: Event<'_, Typed<Secret>>, keys: &mut Keys| {
+                let meta = &event.object().metadata;
+                let of = meta.annotations.as_ref().and_then(|notes| notes.get("of")).cloned().unwrap_or_default();
+                keys.add(ObjectKey::new(meta.namespace.as_deref().unwrap_or_default(), &of));
+            };
+            let typed = |event: Event<'_, Typed<Secret>>| event.object().type_.as_deref() != Some("ignored/type");
+            manager
+                .controller::<ResourceQuota>("chooser")
+                .filter(labels_changed())
+                .owns::<Pod>()
+                .source(Watch::new(&secrets, named).when(typed))
+                .source(source::ticker(Duration::from_secs(100), || vec![ObjectKey::cluster("tick")]))
+                .reconcile_with(Noting(noted.clone()));
+        })
+        .start()
+        .await?;
+    let owner = cluster.create(quota("main")).await?;
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["main"]);
+
+    let patch = |value: serde_json::Value| {
+        let api: Api<ResourceQuota> = cluster.api();
+        async move { api.patch("main", &PatchParams::default(), &Patch::Merge(value)).await }
+    };
+    patch(json!({"spec": {"hard": {"pods": "5"}}})).await?;
+    cluster.advance(SOON).await;
+    assert!(diary.take().is_empty(), "no label changed");
+    patch(json!({"metadata": {"labels": {"a": "b"}}})).await?;
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["main"]);
+
+    let mut pod = objects::pod("child", "child");
+    pod.metadata.owner_references = Some(vec![objects::controller_ref(&owner)]);
+    cluster.create(pod).await?;
+    cluster.create(objects::pod("stranger", "stranger")).await?;
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["main"], "the owner of the one pod, nobody of the other");
+
+    for (name, kind) in [("s1", "any/type"), ("s2", "ignored/type")] {
+        let mut metadata = objects::named(name);
+        metadata.annotations = Some([("of".to_owned(), format!("mapped-{name}"))].into());
+        cluster.create(Secret { metadata, type_: Some(kind.into()), ..Secret::default() }).await?;
+    }
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["mapped-s1"]);
+    cluster.advance(Duration::from_secs(200)).await;
+    assert_eq!(diary.take(), ["tick", "tick"]);
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result<(), Failure> {
+    let diary = Diary::default();
+    let noted = diary.clone();
+    let cluster = TestCluster::builder()
+        .with(move |manager| drop(manager.controller::<ResourceQuota>("open").reconcile_with(Noting(noted.clone()))))
+        .start()
+        .await?;
+    cluster.advance(SOON).await;
+    let controller = cluster.manager().inspection().controllers()[0].clone();
+    controller.trigger(ObjectKey::cluster("by-hand"));
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["by-hand"]);
+
+    let (sender, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    controller.watch(events);
+    let meta = steersman_base::Meta { name: "from-outside".into(), ..steersman_base::Meta::default() };
+    sender.send(Arc::new(Typed::new(meta, quota("from-outside")))).await?;
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["from-outside"]);
+
+    cluster.create(objects::pod("early", "early")).await?;
+    let pods = cluster.manager().informers().typed::<Pod>(Scope::everything());
+    controller.watch(Watch::new(&pods, handler::object()));
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["early"], "who comes late gets the state first");
+    cluster.create(objects::pod("later", "later")).await?;
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["later"]);
+    let kinds: Vec<_> =
+        cluster.manager().inspection().informers().iter().map(|i| i.informer.target.to_string()).collect();
+    assert_eq!(kinds.len(), 2, "{kinds:?}");
+    cluster.stop().await
+}

@@ -1,0 +1,232 @@
+//! `cargo xtask bench controllers`: whole managers at work, ours beside Go's.
+//!
+//! The load is the benchmark `manager` of the crate `steersman-controllers`; here it is decided what runs beside what.
+//!
+//! 1. Each manager works on a kube-apiserver and an etcd of its own, fresh and alike; only the restart has one for both.
+//! 2. Go's figures of [`RIG`]'s steps are the peer of our embedded cluster too: same load, same run.
+//! 3. The audit log holds the managers' calls and nobody else's ([`POLICY`]).
+//! 4. Figures with holes, or of `--quick`, are not saved.
+
+mod audit;
+mod chart;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::table::Table;
+use super::{Measurement, join, report, rig};
+use crate::clock::Stopwatch;
+use crate::failure::{Failure, Result};
+use crate::{k8s, process, workspace};
+use audit::Calls;
+
+const NAME: &str = "controllers";
+const CHART: &str = "docs/benchmark.svg";
+const PEER: &str = "kube-controller-manager";
+
+type Goals = &'static [(&'static str, &'static str)];
+
+/// What is wanted of the embedded cluster, beside Go's manager on kube-apiserver; the load is that of [`RIG`].
+const EMBEDDED: Goals = &[
+    ("roll-out, wall", "≥ 4 ×"),
+    ("cascade delete, wall", "≥ 4 ×"),
+    ("namespace delete, wall", "≥ 10 ×"),
+    ("running and in EndpointSlices, wall", "≤ 3 s"),
+    ("ownership graph, process start to all quiet", "about 1 s"),
+    ("ownership graph, memory", "≤ 60 MB"),
+];
+
+/// What is wanted on kube-apiserver, beside Go's manager with the same controllers and flags.
+const RIG: Goals = &[
+    ("roll-out, wall", "≥ 1 ×"),
+    ("roll-out, CPU", "≥ 3 ×"),
+    ("status changes, wall", "≥ 1 ×"),
+    ("status changes, CPU", "≥ 3 ×"),
+    ("cascade delete, wall", "≥ 1 ×"),
+    ("cascade delete, CPU", "≥ 3 ×"),
+    ("memory, peak of the run", "≥ 5 ×"),
+    ("restart, CPU", "≥ 3 ×"),
+    ("restart, memory, peak", "≥ 5 ×"),
+];
+
+/// Only what one compares two managers by; the load's own calls would be most of it.
+const POLICY: &str = "\
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+  users: [\"system:kube-controller-manager\"]
+- level: Metadata
+  userGroups: [\"system:serviceaccounts:kube-system\"]
+- level: None
+";
+
+/// The program of the load, and how it is run.
+struct Driver {
+    program: PathBuf,
+    quick: bool,
+}
+
+/// A directory for the audit logs; removed when this is dropped.
+struct Scratch(PathBuf);
+
+/// Everything that was measured.
+#[derive(Default)]
+struct Figures {
+    embedded: Vec<Measurement>,
+    ours: Vec<Measurement>,
+    go: Vec<Measurement>,
+    calls: [Calls; 2],
+}
+
+pub(super) fn run(quick: bool, save: bool) -> Result<()> {
+    if quick && save {
+        return Err(Failure::error("figures of --quick mean nothing, so they are not saved: leave out --save"));
+    }
+    let driver = Driver::build(quick)?;
+    let watch = Stopwatch::start();
+    let figures = measure(&driver)?;
+    let text = figures.text();
+    println!("\n{text}\nmeasured in {:.0} s", watch.elapsed().as_secs_f64());
+    let kubernetes = k8s::versions()?.kubernetes;
+    let chart = chart::svg(&kubernetes, &figures.ours, &figures.go);
+    if !save {
+        // For looking at; the repository's own is that of a saved run.
+        let path = driver.program.with_file_name("benchmark.svg");
+        fs::write(&path, chart).map_err(Failure::io("writing", &path))?;
+        println!("chart in {}", path.display());
+        return Ok(());
+    }
+    if let Some(hole) = figures.hole() {
+        return Err(Failure::error(format!(
+            "not saved: there is no figure for \"{hole}\"; what was SKIPPED is said above"
+        )));
+    }
+    let path = workspace::root().join(CHART);
+    fs::write(&path, chart).map_err(Failure::io("writing", &path))?;
+    println!("saved in {CHART}");
+    report::save(NAME, Some(&format!("{PEER} of Kubernetes {kubernetes}")), &text)
+}
+
+fn measure(driver: &Driver) -> Result<Figures> {
+    let mut figures = Figures { embedded: driver.run(&["embedded"])?, ..Figures::default() };
+    figures.embedded.extend(driver.run(&["graph"])?);
+    if k8s::Go::find().is_none() {
+        println!("{PEER} SKIPPED: Go is not installed, so there is neither a rig nor a ratio");
+        return Ok(figures);
+    }
+    let scratch = Scratch::new()?;
+    for (manager, calls) in ["ours", "go"].into_iter().zip(&mut figures.calls) {
+        let log = scratch.0.join(format!("{manager}.log"));
+        let measured = driver.run_in_rig(&scratch.audit(&log)?, &["rig", manager])?;
+        if manager == "ours" {
+            figures.ours = measured
+        } else {
+            figures.go = measured
+        }
+        *calls = Calls::read(&fs::read_to_string(&log).map_err(Failure::io("reading", &log))?);
+    }
+    figures.go.extend(driver.run_in_rig(&[], &["running", "go"])?);
+    let (go, ours): (Vec<_>, Vec<_>) =
+        driver.run_in_rig(&[], &["restart"])?.into_iter().partition(|figure| figure.of_peer);
+    figures.ours.extend(ours);
+    figures.go.extend(go);
+    Ok(figures)
+}
+
+// === impl Driver ===
+
+impl Driver {
+    /// Compiles the load, and then the binary as users get it: nothing may be compiled while something is measured.
+    fn build(quick: bool) -> Result<Self> {
+        let release = (!quick).then_some("--release");
+        let cargo = |args: &[&'static str]| process::cargo(args.iter().copied().chain(release));
+        let mut build = cargo(&["build", "--package", "steersman-controllers", "--bench", "manager"]);
+        let program = rig::built(&mut build, "steersman-controllers", "manager")?;
+        process::run(&mut cargo(&["build", "--package", "steersman"]))?;
+        Ok(Self { program, quick })
+    }
+
+    fn run(&self, mode: &[&str]) -> Result<Vec<Measurement>> {
+        figures_of(Command::new(&self.program).args(self.args(mode)))
+    }
+
+    fn run_in_rig(&self, options: &[String], mode: &[&str]) -> Result<Vec<Measurement>> {
+        let this = std::env::current_exe().map_err(|error| Failure::error(format!("who am I: {error}")))?;
+        let mut command = Command::new(this);
+        command.args(["k8s", "run"]).args(options).arg("--").arg(&self.program).args(self.args(mode));
+        figures_of(&mut command)
+    }
+
+    fn args<'a>(&self, mode: &[&'a str]) -> Vec<&'a str> {
+        ["--bench"].into_iter().chain(mode.iter().copied()).chain(self.quick.then_some("--quick")).collect()
+    }
+}
+
+/// What a mode measured; none where a controller is missing, of which it said so.
+fn figures_of(command: &mut Command) -> Result<Vec<Measurement>> {
+    eprintln!("+ {}", process::shown(command));
+    let figures = super::parse(&process::output(command)?);
+    for Measurement { bench, value, unit, .. } in &figures {
+        eprintln!("  {bench}: {value:.2} {unit}");
+    }
+    Ok(figures)
+}
+
+// === impl Scratch ===
+
+impl Scratch {
+    fn new() -> Result<Self> {
+        let dir = std::env::temp_dir().join(format!("steersman-audit-{}", std::process::id()));
+        fs::create_dir_all(&dir).map_err(Failure::io("making", &dir))?;
+        Ok(Self(dir))
+    }
+
+    /// Options of the rig for an audit log.
+    fn audit(&self, log: &Path) -> Result<[String; 2]> {
+        let policy = self.0.join("policy.yaml");
+        fs::write(&policy, POLICY).map_err(Failure::io("writing", &policy))?;
+        Ok([format!("--audit-log={}", log.display()), format!("--audit-policy={}", policy.display())])
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+// === impl Figures ===
+
+impl Figures {
+    /// The tables with what they show.
+    fn text(&self) -> String {
+        // Our process has an API server in it, so only times compare.
+        let times: Vec<_> = self.go.iter().filter(|figure| figure.bench.ends_with(", wall")).cloned().collect();
+        let embedded = beside(self.embedded.clone(), &times, EMBEDDED);
+        let mut text = format!("Embedded, `steersman up`, beside {PEER} on kube-apiserver and etcd:\n\n{embedded}");
+        if !self.ours.is_empty() {
+            let rig = beside(self.ours.clone(), &self.go, RIG);
+            text += &format!("\nOn kube-apiserver, both with the same controllers and flags:\n\n{rig}");
+            let [ours, go] = &self.calls;
+            text += &format!("\nWhat both asked of kube-apiserver, by its audit log:\n\n{}", ours.beside(go, PEER));
+        }
+        text
+    }
+
+    /// A goal without a figure.
+    fn hole(&self) -> Option<&'static str> {
+        let missing = |goals: Goals, figures: &[Measurement]| {
+            let has = |bench: &str| figures.iter().any(|figure| figure.bench == bench);
+            goals.iter().map(|(bench, _)| *bench).find(|bench| !has(bench))
+        };
+        missing(EMBEDDED, &self.embedded).or_else(|| missing(RIG, &self.ours)).or_else(|| missing(RIG, &self.go))
+    }
+}
+
+fn beside(ours: Vec<Measurement>, peers: &[Measurement], goals: Goals) -> Table {
+    let rows = join(ours, peers, goals);
+    if peers.is_empty() { Table::alone(rows) } else { Table::beside(PEER, rows) }
+}
