@@ -101,6 +101,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let quick = args.iter().any(|arg| arg == "--quick");
     let is_name = |arg: &&String| !["--save", "--quick"].contains(&arg.as_str());
     let names: Vec<_> = args.iter().filter(is_name).map(String::as_str).collect();
+    if quick && save {
+        return Err(Failure::error("figures of --quick mean nothing, so they are not saved: leave out --save"));
+    }
     if names == ["controllers"] {
         return controllers::run(quick, save);
     }

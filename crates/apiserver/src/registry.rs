@@ -339,13 +339,14 @@ impl Registry {
         auth: Arc<Auth>,
         logs: Option<Arc<dyn Logs>>,
         authorization: Authorization,
+        services: Allocator,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             store,
             clock,
             auth,
             custom: RwLock::default(),
-            services: Allocator::default(),
+            services,
             logs,
             authorization,
             me: Weak::clone(me),

@@ -8,6 +8,7 @@ use crate::auth::{Auth, NoRandom, User};
 use crate::bootstrap;
 use crate::http::Sender;
 use crate::logs::Logs;
+use crate::kinds::service::Allocator;
 use crate::registry::Registry;
 use crate::store::Storage;
 use crate::store::memory::Memory;
@@ -26,6 +27,8 @@ pub struct Options {
     pub logs: Option<Arc<dyn Logs>>,
     /// Who may do what.
     pub authorization: Authorization,
+    /// Whether Services can have addresses of IPv6, too.
+    pub dual_stack: bool,
 }
 
 /// Who may do what.
@@ -53,10 +56,11 @@ impl ApiServer {
     /// A server with what every cluster has: namespaces, roles, priority classes, its own Service.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { clock, admin_token, storage, logs, authorization } = options;
+        let Options { clock, admin_token, storage, logs, authorization, dual_stack } = options;
         let storage = storage.unwrap_or_else(|| Arc::new(Memory::new(clock.clone())));
         let auth = Arc::new(Auth::new(clock.clone(), admin_token));
-        let registry = Registry::new(storage, clock, auth, logs, authorization);
+        let services = if dual_stack { Allocator::dual_stack() } else { Allocator::default() };
+        let registry = Registry::new(storage, clock, auth, logs, authorization, services);
         bootstrap::seed(&registry);
         Self { registry, sender: Sender::Local(Arc::new(User::admin())) }
     }

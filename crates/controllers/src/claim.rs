@@ -5,12 +5,12 @@
 //!    does not match any more is let go. Who is going away does neither.
 //! 3. An event of an object concerns its controller; an event of an orphan concerns those whose selector matches it, found
 //!    by an index and never by a walk through the namespace.
-//! 4. A selector that matches everything matches nobody's orphans: the API server lets none through.
+//! 4. An owner whose selector matches everything, or not even its own template, is left alone.
 //!
 //! Follows `controller_ref_manager.go` of Kubernetes 1.37.1. One implementation for pods of ReplicaSets and
 //! ReplicationControllers, for ReplicaSets of Deployments, and for whoever comes.
 
-use steersman_base::{Meta, OwnerRef, Selector};
+use steersman_base::{Meta, OwnerRef, Selector, StringMap};
 use steersman_model::Kind;
 
 pub(crate) mod map;
@@ -51,6 +51,17 @@ pub(crate) fn claim(owner: &Meta, selector: &Selector, object: &Meta) -> Claim {
         None if !matches || owner.is_terminating() || object.is_terminating() => Claim::Ignore,
         None if object.namespace != owner.namespace => Claim::Ignore,
         None => Claim::Adopt,
+    }
+}
+
+/// The selector of an owner, if something can be made for it from a template with these labels. Else why not: what is made
+/// would be let go at once and made again, for ever. The API server lets no such owner through.
+pub(crate) fn usable(selector: Option<Selector>, template: &StringMap) -> Result<Selector, &'static str> {
+    match selector {
+        None => Err("its selector is invalid"),
+        Some(selector) if selector.is_everything() => Err("its selector matches everything there is"),
+        Some(selector) if !selector.matches(template) => Err("its selector does not match the labels of its template"),
+        Some(selector) => Ok(selector),
     }
 }
 

@@ -34,10 +34,13 @@ mod dump;
 mod graph;
 mod identity;
 mod patch;
+mod sample;
 mod sync;
 #[cfg(test)]
 mod tests;
 
+#[doc(hidden)]
+pub use sample::{SampleGraph, sample_graph};
 use sync::{Collector, Looks, Monitors, Orphans, Server};
 pub use sync::Why;
 

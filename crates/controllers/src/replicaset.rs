@@ -14,13 +14,14 @@
 //! Follows `pkg/controller/replicaset` of Kubernetes 1.37.1.
 
 use steersman_informer::Change;
+use steersman_model::Kind;
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
-use steersman_model::Kind;
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 
 use crate::claim::map;
 
+mod metrics;
 mod plan;
 mod ranking;
 mod replicated;
@@ -67,10 +68,13 @@ pub(crate) fn build<V: Replicated>(
         let uid_of = |key: &_| lister.get(key).map(|set| set.meta().uid.clone());
         map::owners_of(change, uid_of, |key| by_selector.get(key))
     };
-    cx.controller_on(name, &sets)
-        .queue_name(queue)
-        .watch(&pods, sets_of_pod)
-        .workers(workers)
-        .reconcile_with(sync::Sets { client: cx.client.clone(), sets: sets.lister(), sets_by_owner, pods_by_owner });
+    let mut metrics = cx.options::<metrics::Metrics>();
+    if let Some(registry) = cx.manager().metrics().filter(|_| !metrics.is_some()) {
+        metrics = metrics::Metrics::new(registry);
+        cx.manager().set_options(metrics.clone());
+    }
+    cx.controller_on(name, &sets).queue_name(queue).watch(&pods, sets_of_pod).workers(workers).reconcile_with(
+        sync::Sets { client: cx.client.clone(), sets: sets.lister(), sets_by_owner, pods_by_owner, metrics },
+    );
     Build::Enabled
 }

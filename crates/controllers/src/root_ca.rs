@@ -54,7 +54,8 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         return Build::Disabled("there is no root certificate to publish: see --root-ca-file".into());
     };
     let namespaces = namespace::informer(cx);
-    let maps = cx.informers.informer_in::<ConfigMapView>(Scope::everything().with_fields(&format!("metadata.name={NAME}")));
+    let maps =
+        cx.informers.informer_in::<ConfigMapView>(Scope::everything().with_fields(&format!("metadata.name={NAME}")));
     let namespace_of = |change: &Change<ConfigMapView>| match change {
         Change::Added { .. } => Vec::new(),
         Change::Updated { new: map, .. } | Change::Deleted { last: map, .. } => {

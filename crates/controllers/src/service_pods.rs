@@ -8,7 +8,7 @@
 //!
 //! Follows `staging/src/k8s.io/endpointslice/util` of Kubernetes 1.37.1.
 
-use std::hash::{BuildHasher, Hash, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,9 +50,7 @@ const HEADLESS: &str = "None";
 
 impl LabelHash {
     fn new(namespace: &str, key: &str, value: &str) -> Self {
-        let mut hasher = HASHER.build_hasher();
-        (namespace, key, value).hash(&mut hasher);
-        Self(hasher.finish())
+        Self(HASHER.hash_one((namespace, key, value)))
     }
 }
 
@@ -138,7 +136,11 @@ pub(crate) fn services_of(
     match event {
         Event::Created { initial: true, .. } => Vec::new(),
         Event::Created { new: pod, .. } | Event::Deleted { last: pod, .. } | Event::Generic { object: pod } => {
-            if is_published(pod, true) { services(pod) } else { Vec::new() }
+            if is_published(pod, true) {
+                services(pod)
+            } else {
+                Vec::new()
+            }
         }
         Event::Updated { old, new } => {
             let changed = is_published_otherwise(old, new);
@@ -147,7 +149,7 @@ pub(crate) fn services_of(
                 (false, false) => Vec::new(),
                 (true, false) => services(new),
                 (true, true) => union(services(old), services(new)),
-                (false, true) if is_published(new, true) => difference(services(old), services(new)),
+                (false, true) if is_published(new, true) => difference(&services(old), services(new)),
                 (false, true) => Vec::new(),
             }
         }
@@ -178,7 +180,7 @@ fn union(mut left: Vec<ObjectKey>, right: Vec<ObjectKey>) -> Vec<ObjectKey> {
 }
 
 /// Those that are in one list and not in the other: who had the pod and has it no more, and who has it now.
-fn difference(left: Vec<ObjectKey>, right: Vec<ObjectKey>) -> Vec<ObjectKey> {
+fn difference(left: &[ObjectKey], right: Vec<ObjectKey>) -> Vec<ObjectKey> {
     let lost: Vec<_> = left.iter().filter(|key| !right.contains(key)).cloned().collect();
     let won = right.into_iter().filter(|key| !left.contains(key));
     lost.into_iter().chain(won).collect()

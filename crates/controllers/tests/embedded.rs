@@ -1,20 +1,26 @@
-//! The scenarios on the embedded server, under the paused clock.
+//! ReplicaSets and ReplicationControllers on the embedded server, under the paused clock.
 
 use std::time::Duration;
 
-use steersman_controllers::replicaset;
+use k8s_openapi::api::apps::v1::ReplicaSet;
+use serde_json::json;
+use steersman_controllers::{replicaset, replication_controller};
 use steersman_runtime::decisions::{Fate, Filter};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
+#[path = "support/crash.rs"]
+mod crash;
 #[path = "scenarios/replicaset.rs"]
 mod replicaset_scenarios;
+#[path = "scenarios/replication_controller.rs"]
+mod replication_controller_scenarios;
 
 macro_rules! embedded {
-    ($($scenario:ident with $controllers:expr),* $(,)?) => {$(
+    ($($module:ident :: $scenario:ident with $controllers:expr),* $(,)?) => {$(
         #[tokio::test(start_paused = true)]
         async fn $scenario() -> Result<(), Failure> {
             let cluster = TestCluster::builder().controllers($controllers).start().await?;
-            replicaset_scenarios::$scenario(&cluster).await?;
+            $module::$scenario(&cluster).await?;
             cluster.settle().await?;
             cluster.expect_quiet(Duration::from_secs(600)).await?;
             cluster.stop().await
@@ -23,10 +29,14 @@ macro_rules! embedded {
 }
 
 embedded! {
-    a_deleted_pod_is_replaced_and_status_follows with &[replicaset::DESCRIPTOR],
-    scaling_down_deletes_the_surplus_and_keeps_the_ready_ones with &[replicaset::DESCRIPTOR],
-    an_orphan_is_adopted_and_a_stranger_is_released with &[replicaset::DESCRIPTOR],
-    events_tell_which_pods_were_created_and_deleted with &[replicaset::DESCRIPTOR],
+    replicaset_scenarios::a_deleted_pod_is_replaced_and_status_follows with &[replicaset::DESCRIPTOR],
+    replicaset_scenarios::scaling_down_deletes_the_surplus_and_keeps_the_ready_ones with &[replicaset::DESCRIPTOR],
+    replicaset_scenarios::an_orphan_is_adopted_and_a_stranger_is_released with &[replicaset::DESCRIPTOR],
+    replicaset_scenarios::events_tell_which_pods_were_created_and_deleted with &[replicaset::DESCRIPTOR],
+    replicaset_scenarios::a_pod_becomes_available_when_its_time_has_come with &[replicaset::DESCRIPTOR],
+    replicaset_scenarios::a_pod_that_ends_slowly_is_replaced_and_counted with &[replicaset::DESCRIPTOR],
+    replication_controller_scenarios::a_controller_keeps_its_number_of_pods with &[replication_controller::DESCRIPTOR],
+    replication_controller_scenarios::a_controller_adopts_and_tells with &[replication_controller::DESCRIPTOR],
 }
 
 #[tokio::test(start_paused = true)]
@@ -49,6 +59,7 @@ async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Upstream's issue 130767: with a cache that lags, expectations that were lost or had run out made pods twice.
 #[tokio::test(start_paused = true)]
 async fn a_lagging_cache_never_makes_a_second_pod() -> Result<(), Failure> {
     let faults = Faults::default();
@@ -147,4 +158,39 @@ async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(),
     cluster.expect_quiet(Duration::from_secs(600)).await?;
     assert_eq!(log.for_key(replicaset::DESCRIPTOR.name, &key).len(), passes, "passes that do nothing leave no trace");
     cluster.stop().await
+}
+
+/// Upstream's issue 132805: each event of an object in back-off was a try of its own, and each try that failed doubled the
+/// back-off, up to a quarter of an hour.
+#[tokio::test(start_paused = true)]
+async fn events_do_not_inflate_the_back_off() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).start().await?;
+    cluster.faults().on(Verb::Create, "pods").refuse(http::StatusCode::FORBIDDEN);
+    let web = cluster.create(objects::replica_set("web", 1)).await?;
+    let sets = cluster.api::<ReplicaSet>();
+    for poke in 0..600 {
+        let patch = kube::api::Patch::Merge(json!({ "metadata": { "annotations": { "poke": poke.to_string() } } }));
+        sets.patch("web", &kube::api::PatchParams::default(), &patch).await?;
+        cluster.advance(Duration::from_millis(100)).await;
+    }
+    cluster.faults().heal();
+    // Retries alone would be at most 82 seconds apart by now: 5 ms, doubled as often as it fits into a minute.
+    cluster.advance(Duration::from_secs(90)).await;
+    assert_eq!(cluster.pods_of(&web).list().await?.len(), 1, "it recovers as soon as without the events");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_write_changes_nothing() -> Result<(), Failure> {
+    let story = async |cluster: &TestCluster| {
+        cluster.create(objects::pod("orphan", "web")).await?;
+        cluster.create(objects::replica_set("web", 4)).await?;
+        Ok(())
+    };
+    let world = async |cluster: &TestCluster| {
+        let web = cluster.api::<ReplicaSet>().get("web").await?;
+        let pods = cluster.pods_of(&web).list().await?.len();
+        Ok(vec![format!("{pods} pods"), format!("{:?}", web.status)])
+    };
+    crash::crash_after_each_write(TestCluster::builder, &[replicaset::DESCRIPTOR], story, world).await
 }

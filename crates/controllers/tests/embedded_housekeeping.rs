@@ -3,8 +3,7 @@
 
 use std::time::Duration;
 
-use steersman_controllers::{namespace, pod_gc, root_ca, service_account, service_account_token};
-use steersman_runtime::{Descriptor, Manager};
+use steersman_controllers::{namespace, pod_gc, service_account};
 use steersman_testing::{Failure, TestCluster};
 
 #[path = "scenarios/accounts.rs"]
@@ -29,7 +28,7 @@ macro_rules! embedded {
     ($($module:ident::$scenario:ident with $controllers:expr),* $(,)?) => {$(
         #[tokio::test(start_paused = true)]
         async fn $scenario() -> Result<(), Failure> {
-            let cluster = TestCluster::builder().with(setup::all($controllers)).start().await?;
+            let cluster = TestCluster::builder().controllers($controllers).start().await?;
             $module::$scenario(&cluster).await?;
             cluster.settle().await?;
             cluster.expect_quiet(Duration::from_secs(600)).await?;
@@ -42,14 +41,9 @@ embedded! {
     namespace_scenarios::everything_in_a_deleted_namespace_goes_and_then_it_does with &[namespace::DESCRIPTOR],
     namespace_scenarios::a_finalizer_holds_the_namespace_and_its_conditions_say_so with &[namespace::DESCRIPTOR],
     accounts_scenarios::a_namespace_has_a_default_account_and_gets_it_back with &[service_account::DESCRIPTOR],
-    accounts_scenarios::a_namespace_has_the_root_certificate_and_gets_it_back with &[root_ca::DESCRIPTOR],
-    accounts_scenarios::a_secret_gets_a_token_and_goes_with_its_account with &[service_account_token::DESCRIPTOR],
-    accounts_scenarios::a_deleted_secret_is_taken_off_the_list_of_its_account with &[service_account_token::DESCRIPTOR],
+    accounts_scenarios::a_namespace_has_the_root_certificate_and_gets_it_back with &[setup::ROOT_CA_PUBLISHER],
+    accounts_scenarios::a_secret_gets_a_token_and_goes_with_its_account with &[setup::TOKENS],
+    accounts_scenarios::a_deleted_secret_is_taken_off_the_list_of_its_account with &[setup::TOKENS],
     pod_gc_scenarios::a_terminating_pod_without_a_node_goes_at_once with &[pod_gc::DESCRIPTOR],
     pod_gc_scenarios::a_terminating_pod_on_a_node_out_of_service_goes_at_once with &[pod_gc::DESCRIPTOR],
-}
-
-/// For tests that build their own manager.
-fn build(manager: &Manager, controllers: &[Descriptor]) {
-    setup::all(controllers)(manager);
 }

@@ -69,7 +69,7 @@ pub struct BarrierFailed {
 }
 
 struct Shared {
-    stores: Box<dyn Stores>,
+    stores: Arc<dyn Stores>,
     entries: Mutex<Entries>,
     runtime: Handle,
 }
@@ -124,7 +124,15 @@ impl Book {
     /// Outside of a tokio runtime.
     #[must_use]
     pub fn looking_into(stores: impl Stores) -> Self {
-        Self(Arc::new(Shared { stores: Box::new(stores), entries: Mutex::default(), runtime: Handle::current() }))
+        Self(Arc::new(Shared { stores: Arc::new(stores), entries: Mutex::default(), runtime: Handle::current() }))
+    }
+
+    /// An empty book that looks into the same stores: for another controller. Two that write on behalf of one owner, as
+    /// those of endpoints and of slices do for a Service, wait for their own writes each, and are woken each.
+    #[must_use]
+    pub fn another(&self) -> Self {
+        let Shared { stores, runtime, .. } = &*self.0;
+        Self(Arc::new(Shared { stores: Arc::clone(stores), entries: Mutex::default(), runtime: runtime.clone() }))
     }
 
     /// Something was written for an owner, and the server answered with this version.

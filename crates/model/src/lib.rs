@@ -30,6 +30,7 @@
 //! | any | [`Meta`](steersman_base::Meta) | metadata, but for `managedFields` and the prefix of the name |
 //! | Pod | [`PodView`] | what controllers read; of the annotations four |
 //! | Node, Service, ServiceAccount | [`NodeView`], [`ServiceView`], [`ServiceAccountView`] | what controllers read |
+//! | ConfigMap, Secret of an account | [`ConfigMapView`](core::ConfigMapView), [`TokenSecretView`](core::TokenSecretView) | what controllers read of those that they watch |
 //! | ReplicaSet, Deployment, ReplicationController | [`ReplicaSetView`], [`DeploymentView`], [`ReplicationControllerView`] | whole, `template.spec` as raw JSON |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |
 //!

@@ -59,6 +59,8 @@ struct Shared {
     connected: Mutex<Sources>,
     /// Keys whose last pass could not reach the server: they are looked at as soon as it is back.
     unreached: Mutex<BTreeSet<ObjectKey>>,
+    /// What it wrote and its caches do not show yet.
+    book: Book,
     informers: steersman_informer::InformerFactory,
 }
 
@@ -133,7 +135,7 @@ impl Controller {
         let mut sources = self.0.connected.lock();
         match (connected, sources.running.clone()) {
             (Connected::Watching(watching), running) => {
-                sources.watching.push(watching);
+                sources.watching.push(*watching);
                 if running.is_some() {
                     self.0.informers.start();
                 }
@@ -147,6 +149,11 @@ impl Controller {
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.0.connected.lock().watching.iter().all(|watching| watching.subscription.has_synced())
+    }
+
+    /// Whether its caches do not show yet all that it wrote.
+    pub(crate) fn waits_for_caches(&self) -> bool {
+        !self.0.book.is_empty()
     }
 
     /// The resources it watches.

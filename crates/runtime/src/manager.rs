@@ -228,12 +228,12 @@ impl Manager {
 
     /// Builds a controller of the table. It runs when the manager does.
     pub fn build(&self, descriptor: &Descriptor, workers: Option<usize>) -> Build {
-        self.build_as(descriptor, workers, self.context())
+        self.build_as(descriptor, workers, &self.context())
     }
 
     /// As [`build`](Self::build), with a context of its own, such as [another account's](BuildContext::with_client).
-    pub fn build_as(&self, descriptor: &Descriptor, workers: Option<usize>, context: BuildContext) -> Build {
-        (descriptor.build)(&context, workers.unwrap_or(descriptor.workers.default))
+    pub fn build_as(&self, descriptor: &Descriptor, workers: Option<usize>, context: &BuildContext) -> Build {
+        (descriptor.build)(context, workers.unwrap_or(descriptor.workers.default))
     }
 
     /// Adds something that runs when the manager does, or at once if that runs already.

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use steersman_base::{Clock, ObjectKey};
 
-use crate::{WriteError, Writer};
 use crate::events::Recorder;
+use crate::{ClientError, WriteError, Writer};
 
 /// Brings the world closer to what one object asks for.
 ///
@@ -109,27 +109,27 @@ impl Error {
     /// Whether the server could not be reached, so that its return is worth another look.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
-        match self.write_error() {
-            Some(error) => matches!(error, WriteError::Unreachable(_) | WriteError::Unknown(_)),
-            None => self.find(|error| match error.downcast_ref::<kube::Error>()? {
-                kube::Error::Service(_) | kube::Error::HyperError(_) => Some(()),
-                _ => None,
-            })
-            .is_some(),
-        }
+        let told = self.find(|error| {
+            let unreachable = if let Some(error) = error.downcast_ref::<WriteError>() {
+                matches!(error, WriteError::Unreachable(_) | WriteError::Unknown(_))
+            } else if let Some(error) = error.downcast_ref::<ClientError>() {
+                matches!(error, ClientError::Unreachable { .. } | ClientError::NoAnswer { .. })
+            } else {
+                matches!(error.downcast_ref::<kube::Error>()?, kube::Error::Service(_) | kube::Error::HyperError(_))
+            };
+            Some(unreachable)
+        });
+        told.unwrap_or(false)
     }
 
     /// How long the server asks to wait, if it has too much to do.
     #[must_use]
     pub fn throttled(&self) -> Option<Duration> {
-        match self.write_error()? {
-            WriteError::Throttled(wait) => Some(*wait),
+        self.find(|error| match (error.downcast_ref(), error.downcast_ref()) {
+            (Some(WriteError::Throttled(wait)), _) => Some(*wait),
+            (_, Some(error @ ClientError::TooManyRequests(_))) => error.retry_after(),
             _ => None,
-        }
-    }
-
-    fn write_error(&self) -> Option<&WriteError> {
-        self.find(|error| error.downcast_ref::<WriteError>())
+        })
     }
 
     /// The first of the causes of which `look` makes something.

@@ -47,6 +47,7 @@ pub struct Watch<V: View> {
     handler: Box<dyn Handler<V>>,
     conditions: Vec<Condition<V>>,
     resync: Option<Duration>,
+    priority: Priority,
 }
 
 /// The end of a [`channel`] into which events are put. Cheap to clone.
@@ -73,7 +74,7 @@ pub struct Feed {
 
 /// A source that is connected to a queue.
 pub(crate) enum Connected {
-    Watching(Watching),
+    Watching(Box<Watching>),
     Task(TaskSource),
 }
 
@@ -117,7 +118,7 @@ pub fn channel<V: View>(handler: impl Handler<V>) -> (Sender<V>, Source) {
     let source = task(move |feed: Feed, stop: CancellationToken| async move {
         let outside = Resource::namespaced("", "", "", "event");
         while let Some(Some(object)) = stop.run_until_cancelled(receiver.recv()).await {
-            feed.take(&outside, Event::Generic { object: &object }, &handler);
+            feed.take(&outside, Event::Generic { object: &object }, &handler, Priority::Live);
         }
     });
     (Sender(sender), source)
@@ -150,7 +151,8 @@ impl<V: View> Watch<V> {
     /// The changes that an informer sees, each turned into keys by `handler`.
     #[must_use]
     pub fn new(informer: &SharedInformer<V>, handler: impl Handler<V>) -> Self {
-        Self { informer: informer.clone(), handler: Box::new(handler), conditions: Vec::new(), resync: None }
+        let (informer, handler, priority) = (informer.clone(), Box::new(handler), Priority::Live);
+        Self { informer, handler, conditions: Vec::new(), resync: None, priority }
     }
 
     /// The changes that an informer sees, each turned into keys by a function.
@@ -180,15 +182,23 @@ impl<V: View> Watch<V> {
         self
     }
 
+    /// How urgent its changes are. Without this, what happens now runs before what a cache is filled with and what is only
+    /// looked at again; in the [background](Priority::Background), all of it waits behind what other sources tell.
+    #[must_use]
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.priority = priority;
+        self
+    }
+
     fn connect(self, feed: &Feed) -> Watching {
-        let Self { informer, handler, conditions, resync } = self;
+        let Self { informer, handler, conditions, resync, priority } = self;
         let target = informer.target().clone();
         let (feed, resource) = (feed.clone(), target.resource.clone());
         let options = SubscribeOptions { name: feed.queue.name().to_owned(), resync };
         let subscription = informer.subscribe_with(options, move |change: &Change<V>| {
             let event = Event::from(change);
             if conditions.iter().all(|condition| condition(event)) {
-                feed.take(&resource, event, &*handler);
+                feed.take(&resource, event, &*handler, priority);
             }
         });
         Watching { subscription, target, store: Arc::new(informer) }
@@ -212,7 +222,7 @@ impl<V: View> fmt::Debug for Watch<V> {
 impl Source {
     pub(crate) fn connect(self, feed: &Feed) -> Connected {
         match self.0 {
-            Inner::Watch(connect) => Connected::Watching(connect(feed)),
+            Inner::Watch(connect) => Connected::Watching(Box::new(connect(feed))),
             Inner::Task(run) => Connected::Task(run),
         }
     }
@@ -319,7 +329,13 @@ impl Feed {
         self.triggers.0.lock().remove(key).unwrap_or_default()
     }
 
-    fn take<V: View>(&self, resource: &Resource, event: Event<'_, V>, handler: &(impl Handler<V> + ?Sized)) {
+    fn take<V: View>(
+        &self,
+        resource: &Resource,
+        event: Event<'_, V>,
+        handler: &(impl Handler<V> + ?Sized),
+        urgency: Priority,
+    ) {
         if !self.filters.is_empty() {
             let seen = event.meta();
             if !self.filters.iter().all(|filter| filter.admits(&seen)) {
@@ -332,8 +348,8 @@ impl Feed {
             return;
         }
         // What a cache is filled with at the start, and what is only looked at again, waits behind what happens now.
-        let priority = if event.is_background() { Priority::Background } else { Priority::Live };
-        if priority == Priority::Live {
+        let priority = if event.is_background() { Priority::Background } else { urgency };
+        if !event.is_background() {
             for key in &keys.now {
                 self.triggers.note(key, || event.trigger(resource));
             }

@@ -96,6 +96,11 @@ impl Writer {
         self.with(|shared| shared.client = client)
     }
 
+    /// The same, keeping another book: that of a controller.
+    pub(crate) fn keeping(self, book: Book) -> Self {
+        self.with(|shared| shared.book = book)
+    }
+
     /// The same, sending again what may be sent again, by this policy.
     #[must_use]
     pub fn retrying(self, retries: Retries) -> Self {

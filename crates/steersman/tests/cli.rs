@@ -59,18 +59,19 @@ fn a_cluster_that_cannot_be_used_is_named() {
 
 #[test]
 fn controllers_that_are_missing_are_named_and_nothing_starts() {
-    for args in [&["controller-manager"][..], &["controller-manager", "--controllers=*,-deployment"]] {
+    for args in [&["controller-manager"][..], &["controller-manager", "--controllers=*,-daemonset"]] {
         let output = run(Command::new(PROGRAM).args(args));
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        for want in ["--allow-missing", "docs/controller-manager.md", "job-controller", "garbage-collector-controller"]
-        {
+        for want in ["--allow-missing", "docs/controller-manager.md", "job-controller", "statefulset-controller"] {
             assert!(said.contains(want), "{want} is not in: {said}");
         }
-        for unwanted in ["replicaset-controller", "podgroup-protection", "bootstrap-signer", "node-ipam"] {
+        for unwanted in
+            ["replicaset-controller", "garbage-collector", "podgroup-protection", "bootstrap-signer", "node-ipam"]
+        {
             assert!(!said.contains(unwanted), "{unwanted} is in: {said}");
         }
-        assert_eq!(said.contains("deployment-controller"), args.len() == 1, "{said}");
+        assert_eq!(said.contains("daemonset-controller"), args.len() == 1, "{said}");
         assert_eq!(said.lines().count(), 1, "one sentence: {said}");
     }
 }
@@ -83,7 +84,7 @@ fn a_flag_without_effect_is_told_once_and_others_are_not() {
         "--secure-port=0",
         "--cloud-config=a",
         "--cloud_config=b",
-        "--concurrent-gc-syncs=3",
+        "--concurrent-job-syncs=3",
         "--concurrent-replicaset-syncs=3",
         "--kubeconfig=does/not/exist",
     ]));
@@ -91,7 +92,7 @@ fn a_flag_without_effect_is_told_once_and_others_are_not() {
     let told: Vec<&str> = said.lines().filter(|line| line.contains("has no effect here")).collect();
     assert_eq!(told.len(), 2, "{said}");
     assert!(told[0].starts_with('W') && told[0].contains("--cloud-config"), "{said}");
-    assert!(told[1].contains("--concurrent-gc-syncs"), "{said}");
+    assert!(told[1].contains("--concurrent-job-syncs"), "{said}");
 }
 
 #[test]
@@ -122,6 +123,36 @@ fn called_as_kube_controller_manager_it_is_that_program() {
         &mut drop_in(&["--controllers=replicaset", "--secure-port=0", "--kubeconfig=no"]),
         "cannot read kubeconfig no",
     );
+}
+
+#[test]
+fn files_that_controllers_need_are_read_before_anything_starts() {
+    let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (config, empty) = (directory.join("cli.kubeconfig"), directory.join("cli-empty"));
+    let text = "clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\n\
+                contexts: [{name: a, context: {cluster: a, user: a}}]\n\
+                users: [{name: a, user: {token: x}}]\ncurrent-context: a\n";
+    std::fs::write(&config, text).expect("a kubeconfig");
+    std::fs::write(&empty, "").expect("a file");
+    let (config, empty) = (format!("--kubeconfig={}", config.display()), empty.display().to_string());
+    let manager = |flag: String, want: &str| {
+        refused_args(&["controller-manager", "--allow-missing", "--secure-port=0", &config, &flag], want);
+    };
+    manager("--root-ca-file=does/not/exist".into(), "--root-ca-file: cannot read does/not/exist: No such file");
+    manager(format!("--root-ca-file={empty}"), "--root-ca-file: there is no certificate in PEM in ");
+    manager(
+        "--service-account-private-key-file=no".into(),
+        "--service-account-private-key-file: cannot read no: No such",
+    );
+    manager(format!("--service-account-private-key-file={empty}"), "--service-account-private-key-file: cannot use ");
+}
+
+#[test]
+fn nodes_say_what_they_cannot_use() {
+    refused_args(&["nodes", "--kubeconfig=does/not/exist"], "cannot read kubeconfig does/not/exist");
+    refused_args(&["nodes"], "no cluster to talk to");
+    refused_args(&["nodes", "--count=0"], "0 is not in 1..=8192");
+    refused_args(&["nodes", "--stages=does/not/exist"], "cannot use the stages in does/not/exist: No such file");
 }
 
 #[test]

@@ -30,11 +30,15 @@ use crate::{Failure, PodsOf};
 pub struct Builder {
     controllers: Vec<Descriptor>,
     faults: Faults,
-    options: Vec<Arc<dyn Fn(&mut ManagerOptions) + Send + Sync>>,
-    setup: Vec<Arc<dyn Fn(&Manager) + Send + Sync>>,
+    options: Vec<Change<ManagerOptions>>,
+    setup: Vec<Setup>,
     definitions: Vec<serde_json::Value>,
     nodes: Option<NodesOptions>,
+    dual_stack: bool,
 }
+
+type Change<T> = Arc<dyn Fn(&mut T) + Send + Sync>;
+type Setup = Arc<dyn Fn(&Manager) + Send + Sync>;
 
 /// A cluster with controllers of one's choice, and a namespace of the test's own.
 pub struct TestCluster {
@@ -99,6 +103,12 @@ impl Builder {
         self
     }
 
+    /// With Services that can have addresses of both families. On the rig: as the rig is.
+    pub fn dual_stack(mut self) -> Self {
+        self.dual_stack = true;
+        self
+    }
+
     /// With faults from the start, such as for the first watches.
     pub fn faults(mut self, faults: &Faults) -> Self {
         self.faults = faults.clone();
@@ -111,7 +121,8 @@ impl Builder {
     /// The server does not answer.
     pub async fn start(self) -> Result<TestCluster, Failure> {
         let clock = Clock::starting_at(EPOCH);
-        let options = steersman_apiserver::Options { clock: clock.clone(), ..steersman_apiserver::Options::default() };
+        let (clock_of_server, dual_stack) = (clock.clone(), self.dual_stack);
+        let options = steersman_apiserver::Options { clock: clock_of_server, dual_stack, ..Default::default() };
         let server = ApiServer::new(options);
         let line = Line { server: server.clone(), faults: self.faults.clone(), journal: Arc::default() };
         let controllers = Client::new(line.clone(), "default");
@@ -421,7 +432,10 @@ async fn define(client: &Client, definition: &serde_json::Value) -> Result<(), F
             Err(kube::Error::Api(status)) if status.code == 404 && Instant::now() < deadline => {
                 tokio::time::sleep(LOOK_EVERY).await;
             }
-            served => return Ok(drop(served?)),
+            served => {
+                served?;
+                return Ok(());
+            }
         }
     }
 }

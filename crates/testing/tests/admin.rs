@@ -1,5 +1,7 @@
 //! Delegated authentication and authorisation of the admin port, on the embedded API server under a virtual clock.
 
+#![allow(clippy::unwrap_used, reason = "a scenario that cannot go on has failed")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

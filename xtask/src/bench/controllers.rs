@@ -5,7 +5,7 @@
 //! 1. Each manager works on a kube-apiserver and an etcd of its own, fresh and alike; only the restart has one for both.
 //! 2. Go's figures of [`RIG`]'s steps are the peer of our embedded cluster too: same load, same run.
 //! 3. The audit log holds the managers' calls and nobody else's ([`POLICY`]).
-//! 4. Figures with holes, or of `--quick`, are not saved.
+//! 4. Figures with holes are not saved.
 
 mod audit;
 mod chart;
@@ -82,9 +82,6 @@ struct Figures {
 }
 
 pub(super) fn run(quick: bool, save: bool) -> Result<()> {
-    if quick && save {
-        return Err(Failure::error("figures of --quick mean nothing, so they are not saved: leave out --save"));
-    }
     let driver = Driver::build(quick)?;
     let watch = Stopwatch::start();
     let figures = measure(&driver)?;
@@ -107,7 +104,8 @@ pub(super) fn run(quick: bool, save: bool) -> Result<()> {
     let path = workspace::root().join(CHART);
     fs::write(&path, chart).map_err(Failure::io("writing", &path))?;
     println!("saved in {CHART}");
-    report::save(NAME, Some(&format!("{PEER} of Kubernetes {kubernetes}")), &text)
+    let picture = "![CPU and memory of both managers](benchmark.svg)";
+    report::save(NAME, Some(&format!("{PEER} of Kubernetes {kubernetes}")), &format!("{picture}\n\n{text}"))
 }
 
 fn measure(driver: &Driver) -> Result<Figures> {
@@ -118,16 +116,14 @@ fn measure(driver: &Driver) -> Result<Figures> {
         return Ok(figures);
     }
     let scratch = Scratch::new()?;
-    for (manager, calls) in ["ours", "go"].into_iter().zip(&mut figures.calls) {
+    let work = |manager: &str| {
         let log = scratch.0.join(format!("{manager}.log"));
         let measured = driver.run_in_rig(&scratch.audit(&log)?, &["rig", manager])?;
-        if manager == "ours" {
-            figures.ours = measured
-        } else {
-            figures.go = measured
-        }
-        *calls = Calls::read(&fs::read_to_string(&log).map_err(Failure::io("reading", &log))?);
-    }
+        let calls = Calls::read(&fs::read_to_string(&log).map_err(Failure::io("reading", &log))?);
+        Ok((measured, calls))
+    };
+    (figures.ours, figures.calls[0]) = work("ours")?;
+    (figures.go, figures.calls[1]) = work("go")?;
     figures.go.extend(driver.run_in_rig(&[], &["running", "go"])?);
     let (go, ours): (Vec<_>, Vec<_>) =
         driver.run_in_rig(&[], &["restart"])?.into_iter().partition(|figure| figure.of_peer);
@@ -229,4 +225,39 @@ impl Figures {
 fn beside(ours: Vec<Measurement>, peers: &[Measurement], goals: Goals) -> Table {
     let rows = join(ours, peers, goals);
     if peers.is_empty() { Table::alone(rows) } else { Table::beside(PEER, rows) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EMBEDDED, Figures, Goals, RIG};
+    use crate::bench::Measurement;
+
+    fn all(goals: Goals) -> Vec<Measurement> {
+        let figure =
+            |bench: &str| Measurement { bench: bench.to_owned(), value: 1.0, unit: "s".to_owned(), of_peer: false };
+        goals.iter().map(|(bench, _)| figure(bench)).collect()
+    }
+
+    #[test]
+    fn figures_without_one_of_the_goals_have_a_hole() {
+        let mut figures = Figures { embedded: all(EMBEDDED), ours: all(RIG), go: all(RIG), ..Figures::default() };
+        assert_eq!(figures.hole(), None);
+        figures.go.retain(|figure| figure.bench != "restart, CPU");
+        assert_eq!(figures.hole(), Some("restart, CPU"));
+        figures.embedded.clear();
+        assert_eq!(figures.hole(), Some("roll-out, wall"));
+    }
+
+    #[test]
+    fn only_times_of_the_embedded_cluster_are_held_against_the_peer() {
+        let memory =
+            || Measurement { bench: "memory, idle".to_owned(), value: 2.0, unit: "MB".to_owned(), of_peer: false };
+        let mut figures = Figures { embedded: all(EMBEDDED), go: all(RIG), ..Figures::default() };
+        figures.embedded.push(memory());
+        figures.go.push(memory());
+        let text = figures.text();
+        let line = |bench: &str| text.lines().find(|line| line.contains(bench)).unwrap_or_default().to_owned();
+        assert!(line("roll-out, wall").contains("1.0 ×"), "{text}");
+        assert!(!line("memory, idle").contains("1.0 ×"), "{text}");
+    }
 }

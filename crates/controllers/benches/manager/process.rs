@@ -12,6 +12,8 @@ const SAMPLE_EVERY: Duration = Duration::from_millis(50);
 const QUIET_FOR: Duration = Duration::from_millis(1_500);
 /// What a manager with nothing to do may use, of one hundred: Go's runtime has its own affairs.
 const QUIET_PERCENT_MAX: u32 = 2;
+/// In one sample, to be called busy; a single tick may be anybody's.
+const BUSY_TICKS_MIN: u32 = 2;
 /// A manager that has something to do for longer than this is in a loop.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// For a clean end, of which audit logs depend: a watch is written there when it ends.
@@ -78,17 +80,23 @@ impl Process {
     /// As [`quiet`](Self::quiet), for one that may have to wait so long for others.
     pub(crate) async fn quiet_for(&mut self, quiet: Duration) -> Duration {
         let since = Instant::now();
+        let mut last = self.usage().cpu;
         // When the window of quiet began, and what had been used by then.
-        let mut window = (since, self.usage().cpu);
+        let mut window = (since, last);
+        let mut busy_until = since;
         while window.0.elapsed() < quiet {
             assert!(since.elapsed() < PATIENCE, "{} is still busy after {PATIENCE:?}:\n{}", self.name, self.log_tail());
             tokio::time::sleep(SAMPLE_EVERY).await;
             let cpu = self.usage().cpu;
-            if cpu - window.1 > (quiet * QUIET_PERCENT_MAX / 100).max(TICK) {
+            if cpu - last >= TICK * BUSY_TICKS_MIN {
+                busy_until = Instant::now();
+            }
+            last = cpu;
+            if cpu - window.1 > quiet * QUIET_PERCENT_MAX / 100 {
                 window = (Instant::now(), cpu);
             }
         }
-        window.0 - since
+        busy_until - since
     }
 
     /// Asks it to end.

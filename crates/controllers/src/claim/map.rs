@@ -74,7 +74,8 @@ pub(crate) fn controller_of<O: Selecting>(
     object: &Meta,
     uid_of: impl Fn(&ObjectKey) -> Option<Uid>,
 ) -> Option<ObjectKey> {
-    let of_kind = |owner: &&steersman_base::OwnerRef| owner.kind == *O::RESOURCE.kind && owner.group() == O::RESOURCE.group;
+    let of_kind =
+        |owner: &&steersman_base::OwnerRef| owner.kind == *O::RESOURCE.kind && owner.group() == O::RESOURCE.group;
     let owner = object.controller().filter(of_kind)?;
     let key = ObjectKey { namespace: object.namespace.clone(), name: owner.name.clone() };
     (uid_of(&key).as_ref() == Some(&owner.uid)).then_some(key)

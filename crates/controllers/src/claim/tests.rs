@@ -10,7 +10,7 @@ use steersman_model::core::PodView;
 use steersman_model::{Encoded, View};
 
 use super::map::{self, SelectorKey};
-use super::{Claim, Selecting, claim};
+use super::{Claim, Selecting, claim, usable};
 
 const NOW: &str = "2026-11-15T12:00:00Z";
 
@@ -104,4 +104,23 @@ fn a_pods_event_concerns_its_owner_or_those_who_may_want_it() {
     check("a resync", Change::Updated { old: at("1", json!({})), new: at("1", json!({})) }, &[]);
     check("ours is gone", Change::Deleted { last: at("1", owned_by("set")), end: End::Observed }, &["default/web"]);
     check("an orphan is gone", Change::Deleted { last: at("1", json!({})), end: End::Missed }, &[]);
+}
+
+#[test]
+fn an_owner_that_would_let_go_what_it_makes_makes_nothing() {
+    let check = |name: &str, selector: Value, labels: Value, want: Option<&str>| {
+        let template = json!({ "metadata": { "labels": labels } });
+        let set = json!({ "metadata": { "name": "web" }, "spec": { "selector": selector, "template": template } });
+        let set = ReplicaSetView::decode(Encoded::Json(set.to_string().as_bytes())).unwrap();
+        let got = usable(set.selector(), set.spec.template.labels()).err();
+        let as_wanted = got.is_some_and(|got| want.is_some_and(|part| got.contains(part)));
+        assert_eq!((got.is_some(), as_wanted), (want.is_some(), want.is_some()), "{name}: {got:?}");
+    };
+    let app = || json!({ "matchLabels": { "app": "web" } });
+    check("as it should be", app(), json!({ "app": "web", "tier": "x" }), None);
+    check("it matches another template", app(), json!({ "app": "other" }), Some("does not match"));
+    check("it matches nothing", json!(null), json!({ "app": "web" }), Some("does not match"));
+    check("it matches everything", json!({}), json!({ "app": "web" }), Some("everything"));
+    let nonsense = json!({ "matchExpressions": [{ "key": "app", "operator": "Like" }] });
+    check("it is none", nonsense, json!({ "app": "web" }), Some("invalid"));
 }

@@ -7,8 +7,8 @@ use steersman_model::View;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
 
-use super::rolling::{self, Limits, Size};
 use super::rollback::{self, Rollback};
+use super::rolling::{self, Limits, Size};
 use super::scale::{self, Resize};
 use super::sets::{Sets, wanted};
 use super::status::{Estimate, is_complete};
@@ -72,11 +72,14 @@ pub(super) fn plan(seen: &Observed<'_>) -> Plan {
         }
         return Plan::Work(first);
     }
+    // What is recreated has its number when it comes back; to wait for proportions would be to wait for ever.
+    if !rolling::is_rolling(&deployment.spec) {
+        return Plan::Work(recreated(seen));
+    }
     if scale::is_scaled(rolling::desired(&deployment.spec), sets) {
         return Plan::Work(scaled(deployment, sets));
     }
-    let work = if rolling::is_rolling(&deployment.spec) { rolled(deployment, sets) } else { recreated(seen) };
-    Plan::Work(work)
+    Plan::Work(rolled(deployment, sets))
 }
 
 /// The new ReplicaSet is there and says what it should; nobody is scaled.

@@ -39,10 +39,7 @@ pub(super) fn has_deadline(spec: &DeploymentSpec) -> bool {
 /// Puts a condition in the place of the one of its type, as upstream does: same status and reason change nothing, and a
 /// changed one goes to the end.
 pub(super) fn set(conditions: &mut Vec<Condition>, condition: Condition, now: Time) {
-    set_as_it_is(
-        conditions,
-        Condition { last_update_time: Some(now), last_transition_time: Some(now), ..condition },
-    );
+    set_as_it_is(conditions, Condition { last_update_time: Some(now), last_transition_time: Some(now), ..condition });
 }
 
 /// As [`set`], with the times that the condition brings.
@@ -112,7 +109,8 @@ pub(super) fn estimate(
         Some(name) => format!("ReplicaSet {name:?}"),
         None => format!("Deployment {:?}", deployment.metadata.name.as_str()),
     };
-    let say = |status, reason, text: &str| Condition::new(PROGRESSING, status).because(reason, &format!("{who} {text}"));
+    let say =
+        |status, reason, text: &str| Condition::new(PROGRESSING, status).because(reason, &format!("{who} {text}"));
     if is_complete(deployment, status) {
         let through = say(ConditionStatus::True, THROUGH, "has successfully progressed.");
         set(conditions, through, now);

@@ -111,7 +111,8 @@ fn availability(deployment: &DeploymentView, available: i32) -> Condition {
 
 /// Why pods cannot be made or deleted: what the new ReplicaSet says comes before what old ones say.
 fn failure(sets: &Sets) -> Option<Condition> {
-    let mut says = sets.new.iter().chain(&sets.old).filter_map(|set| condition::find(&set.status.conditions, REPLICA_FAILURE));
+    let mut says =
+        sets.new.iter().chain(&sets.old).filter_map(|set| condition::find(&set.status.conditions, REPLICA_FAILURE));
     let failure = says.next()?.clone();
     Some(Condition { last_update_time: failure.last_transition_time, ..failure })
 }

@@ -16,7 +16,7 @@ use super::sets::{Sets, wanted};
 use super::status::{self, Estimate, New};
 use super::{FAILED_CREATE, history, progress, rolling, template};
 use crate::claim::map::OwnerKey;
-use crate::claim::{Claim, Claimer, Selecting, claim};
+use crate::claim::{Claim, Claimer, Selecting, claim, usable};
 
 const DEPLOYMENTS: &Resource = &DeploymentView::RESOURCE;
 const SETS: &Resource = &ReplicaSetView::RESOURCE;
@@ -92,12 +92,12 @@ impl Reconciler for Deployments {
 impl Deployments {
     async fn pass(&self, cx: &Context, deployment: &DeploymentView) -> Result<Action, Halt> {
         let key = deployment.meta().key();
-        let Some(selector) = deployment.selector() else {
-            return Err(Error::terminal(format!("the selector of {key} is invalid")).into());
-        };
-        if selector.is_everything() {
+        let selector = deployment.selector();
+        if selector.as_ref().is_some_and(Selector::is_everything) {
             return selects_all(cx, deployment).await;
         }
+        let selector = usable(selector, deployment.spec.template.labels())
+            .map_err(|problem| Error::terminal(format!("Deployment {key} is left alone: {problem}")))?;
         let strategy = &*deployment.spec.strategy.type_;
         if !matches!(strategy, "" | "RollingUpdate" | "Recreate") {
             return Err(Error::terminal(format!("unexpected deployment strategy type of {key}: {strategy}")).into());
@@ -160,13 +160,7 @@ impl Deployments {
     }
 
     /// Writes what is to be written, in order; then status.
-    async fn work(
-        &self,
-        cx: &Context,
-        deployment: &DeploymentView,
-        sets: &Sets,
-        work: Work,
-    ) -> Result<Action, Halt> {
+    async fn work(&self, cx: &Context, deployment: &DeploymentView, sets: &Sets, work: Work) -> Result<Action, Halt> {
         let now = cx.clock.now();
         if let Some(set) = &work.create {
             self.create(cx, deployment, set).await?;
@@ -203,7 +197,8 @@ impl Deployments {
         match &error {
             WriteError::AlreadyExists => Err(self.name_is_taken(cx, deployment, &set.meta().key()).await),
             WriteError::Rejected(_) => {
-                let text = format!("Failed to create new replica set {:?}: {}", set.meta().name.as_str(), error.message());
+                let text =
+                    format!("Failed to create new replica set {:?}: {}", set.meta().name.as_str(), error.message());
                 cx.events.warning(&About::new(DEPLOYMENTS, deployment.meta()), FAILED_CREATE, text.as_str());
                 if progress::has_deadline(&deployment.spec) {
                     tell_of_failure(cx, deployment, &text).await?;
@@ -237,7 +232,8 @@ impl Deployments {
 /// Writes a ReplicaSet as it should be.
 async fn change(cx: &Context, deployment: &DeploymentView, change: &Change) -> Result<(), Halt> {
     let (from, to) = (wanted(&change.set), change.replicas);
-    let revision = || change.annotations.get(annotations::DEPLOYMENT_REVISION).map(ToString::to_string).unwrap_or_default();
+    let revision =
+        || change.annotations.get(annotations::DEPLOYMENT_REVISION).map(ToString::to_string).unwrap_or_default();
     let why = match to.cmp(&from) {
         std::cmp::Ordering::Greater => Why::ScaleUp { from, to },
         std::cmp::Ordering::Less => Why::ScaleDown { from, to },

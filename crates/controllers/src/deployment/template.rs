@@ -9,9 +9,9 @@ use serde_json::Value;
 use steersman_base::meta::Owners;
 use steersman_base::names::labels;
 use steersman_base::{Istr, LabelSelector, Meta, StringMap};
+use steersman_model::View;
 use steersman_model::apps::{DeploymentView, ReplicaSetSpec, ReplicaSetView};
 use steersman_model::template::Template;
-use steersman_model::View;
 
 use crate::claim::owner_ref;
 

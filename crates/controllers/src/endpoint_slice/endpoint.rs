@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use steersman_base::{Istr, Meta, OwnerRef, StringMap, Time, names};
 use steersman_base::meta::{Owners, RareMeta};
+use steersman_base::{Istr, Meta, OwnerRef, StringMap, Time, names};
 use steersman_model::core::{ObjectReference, PodView, ServiceView};
 use steersman_model::discovery::{Endpoint, EndpointConditions, EndpointPort};
 use steersman_model::{EndpointSliceView, View};
@@ -15,12 +15,7 @@ use crate::service_pods::address::{self, Family};
 use crate::service_pods::{self, ports};
 
 /// The pod as an endpoint of a service; none, if it has no address of the family.
-pub(super) fn endpoint(
-    pod: &PodView,
-    zone: Option<&Istr>,
-    service: &ServiceView,
-    family: Family,
-) -> Option<Endpoint> {
+pub(super) fn endpoint(pod: &PodView, zone: Option<&Istr>, service: &ServiceView, family: Family) -> Option<Endpoint> {
     let mut addresses: Vec<Istr> = address::of_pod(pod, family).collect();
     if addresses.is_empty() {
         return None;
@@ -38,11 +33,7 @@ pub(super) fn endpoint(
     };
     Some(Endpoint {
         addresses: addresses.into(),
-        conditions: EndpointConditions {
-            ready: Some(ready),
-            serving: Some(serving),
-            terminating: Some(terminating),
-        },
+        conditions: EndpointConditions { ready: Some(ready), serving: Some(serving), terminating: Some(terminating) },
         hostname: service_pods::hostname(pod, service).cloned(),
         target_ref: Some(Box::new(target_ref)),
         deprecated_topology: StringMap::default(),
@@ -130,8 +121,5 @@ pub(super) fn slice(
 
 /// Whether a slice is what stands for no endpoints at all.
 pub(super) fn is_placeholder(slice: &Arc<EndpointSliceView>, service: &ServiceView, labels: &StringMap) -> bool {
-    slice.endpoints.is_empty()
-        && slice.ports.is_empty()
-        && slice.meta().labels == *labels
-        && is_owned(slice, service)
+    slice.endpoints.is_empty() && slice.ports.is_empty() && slice.meta().labels == *labels && is_owned(slice, service)
 }

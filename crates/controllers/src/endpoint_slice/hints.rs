@@ -11,8 +11,8 @@
 use std::sync::Arc;
 
 use steersman_base::Istr;
-use steersman_model::core::ServiceView;
 use steersman_model::EndpointSliceView;
+use steersman_model::core::ServiceView;
 use steersman_model::discovery::{Endpoint, EndpointHints, Named};
 
 use super::packing::{Draft, Packed};

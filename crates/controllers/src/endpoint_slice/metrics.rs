@@ -127,9 +127,8 @@ impl Counters {
             made(registry, Histogram::with_opts(options)?)
         };
         let gauge = |name: &str, help: &str| made(registry, IntGauge::with_opts(options(name, help))?);
-        let counter = |name: &str, help: &str, label: &str| {
-            made(registry, IntCounterVec::new(options(name, help), &[label])?)
-        };
+        let counter =
+            |name: &str, help: &str, label: &str| made(registry, IntCounterVec::new(options(name, help), &[label])?);
         let per_slice = HistogramOpts::from(options(
             "endpointslices_changed_per_sync",
             "Number of EndpointSlices changed on each Service sync",
@@ -139,10 +138,7 @@ impl Counters {
             "Number of Services using some specific trafficDistribution",
         );
         Ok(Self {
-            endpoints_added: per_sync(
-                "endpoints_added_per_sync",
-                "Number of endpoints added on each Service sync",
-            )?,
+            endpoints_added: per_sync("endpoints_added_per_sync", "Number of endpoints added on each Service sync")?,
             endpoints_removed: per_sync(
                 "endpoints_removed_per_sync",
                 "Number of endpoints removed on each Service sync",

@@ -130,11 +130,14 @@ impl Plan {
     }
 }
 
+/// Slices by family.
+pub(super) type ByFamily = BTreeMap<Family, Vec<Arc<EndpointSliceView>>>;
+
 /// Slices by family; those of a family that the service does not have any more stand apart.
 pub(super) fn by_family(
     slices: Vec<Arc<EndpointSliceView>>,
     families: &[Family],
-) -> (BTreeMap<Family, Vec<Arc<EndpointSliceView>>>, Vec<Arc<EndpointSliceView>>) {
+) -> (ByFamily, Vec<Arc<EndpointSliceView>>) {
     let mut sorted = slices;
     sorted.sort_by(|left, right| left.meta().name.cmp(&right.meta().name));
     let (mut ours, mut others) = (BTreeMap::new(), Vec::new());

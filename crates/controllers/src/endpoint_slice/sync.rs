@@ -311,7 +311,7 @@ impl Pass<'_> {
     }
 
     /// Tells of what went wrong, and answers the first of it: an error that says how to go on comes before one that does not.
-    fn end(self) -> Result<(), SyncError> {
+    fn end(self) -> Result<(), Error> {
         if self.errors.is_empty() {
             return Ok(());
         }
@@ -326,7 +326,7 @@ impl Pass<'_> {
         }
         let mut errors = self.errors;
         let first = errors.iter().position(is_write).unwrap_or(0);
-        Err(errors.swap_remove(first))
+        Err(errors.swap_remove(first).into())
     }
 
     fn failed(&self, what: &str, source: WriteError) -> SyncError {

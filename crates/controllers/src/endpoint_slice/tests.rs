@@ -141,9 +141,7 @@ fn a_pod_whose_node_nobody_knows_is_left_out_unless_all_are_published() {
 
 #[test]
 fn a_slices_event_concerns_its_service_unless_we_made_it() {
-    let labels = |service: &str, manager: &str| {
-        json!({ "kubernetes.io/service-name": service, "endpointslice.kubernetes.io/managed-by": manager })
-    };
+    let labels = |service: &str, manager: &str| json!({ "kubernetes.io/service-name": service, "endpointslice.kubernetes.io/managed-by": manager });
     let slice = |version: &str, labels: Value| {
         let metadata = json!({ "name": "web-1", "namespace": "default", "uid": "slice", "resourceVersion": version, "labels": labels });
         Arc::new(decode::<EndpointSliceView>(json!({ "metadata": metadata, "addressType": "IPv4" })))

@@ -53,9 +53,9 @@ pub(super) fn is_overloaded(allotted: &Allotted, shares: Option<&Shares>) -> boo
     }
     let Some(shares) = shares else { return true };
     let total: usize = allotted.values().sum();
-    shares.iter().any(|(zone, share)| {
-        allotted.get(zone).is_none_or(|endpoints| *endpoints < minimum(*share * total as f64))
-    })
+    shares
+        .iter()
+        .any(|(zone, share)| allotted.get(zone).is_none_or(|endpoints| *endpoints < minimum(*share * total as f64)))
 }
 
 /// Gives hints to all endpoints, and answers how many there are for each zone. What cannot be is said in upstream's words;
@@ -71,7 +71,8 @@ pub(super) fn spread(packed: &mut Packed, shares: Option<&Shares>) -> Result<All
     let mut allotted = keep_good(packed, &allocations);
     // Everybody is for its own zone, to begin with.
     for endpoint in packed.drafts.iter_mut().flat_map(|draft| &mut draft.endpoints) {
-        endpoint.hints = endpoint.zone.as_ref().filter(|_| endpoint.conditions.ready == Some(true)).map(hints::for_zone);
+        endpoint.hints =
+            endpoint.zone.as_ref().filter(|_| endpoint.conditions.ready == Some(true)).map(hints::for_zone);
         if let (Some(_), Some(zone)) = (&endpoint.hints, &endpoint.zone) {
             *allotted.entry(zone.clone()).or_default() += 1;
         }
@@ -181,9 +182,9 @@ fn take_one(counts: &mut Allotted, zone: &Istr) {
 
 /// How many endpoints zones should give away, and how many they should receive, in whole endpoints.
 fn exchange(allocations: &BTreeMap<Istr, Allocation>, allotted: &Allotted) -> (Allotted, Allotted) {
-    let surplus = allocations.iter().map(|(zone, allocation)| {
-        (zone.clone(), allotted.get(zone).copied().unwrap_or(0) as f64 - allocation.desired)
-    });
+    let surplus = allocations
+        .iter()
+        .map(|(zone, allocation)| (zone.clone(), allotted.get(zone).copied().unwrap_or(0) as f64 - allocation.desired));
     let (mut over, mut under): (BTreeMap<_, f64>, BTreeMap<_, f64>) = surplus.partition(|(_, surplus)| *surplus > 0.0);
     under.values_mut().for_each(|missing| *missing = -*missing);
     let (mut giving, mut receiving) = (Allotted::new(), Allotted::new());

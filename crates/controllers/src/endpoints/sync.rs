@@ -7,9 +7,7 @@ use steersman_informer::{Lister, Scope};
 use steersman_model::core::{EndpointsView, PodView, ServiceView};
 use steersman_model::{Kind, View, object_body};
 use steersman_runtime::events::About;
-use steersman_runtime::{
-    Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons,
-};
+use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
 
 use super::plan::{Plan, plan};
 use crate::service_pods::once::Once;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use steersman_base::{ObjectKey, Time};
+use steersman_base::{Istr, ObjectKey, Time};
 use steersman_informer::End;
 use steersman_model::View;
 use steersman_model::core::{EndpointSubset, EndpointsView, PodView, ServiceView};
@@ -47,9 +47,8 @@ fn subsets_are_the_addresses_of_pods_by_their_ports() {
             { "name": "http", "protocol": "TCP", "port": 80, "targetPort": "http" },
         ] } })
     };
-    let by_name = || {
-        json!({ "spec": { "ports": [{ "name": "http", "protocol": "TCP", "port": 80, "targetPort": "http" }] } })
-    };
+    let by_name =
+        || json!({ "spec": { "ports": [{ "name": "http", "protocol": "TCP", "port": 80, "targetPort": "http" }] } });
     let headless = || json!({ "spec": { "clusterIP": "None", "ports": null } });
     check("nobody", json!({}), &[], &[]);
     check("ready and not", json!({}), &[pod(1, json!({})), pod(2, not_ready())], &["2/3:http=8080"]);
@@ -92,7 +91,8 @@ fn subsets_in_another_order_are_the_same() {
         { "name": "a", "protocol": "TCP", "port": 1, "targetPort": 1 },
         { "name": "b", "protocol": "TCP", "port": 2, "targetPort": 2, "appProtocol": "h2c" },
     ] } }));
-    let pods: Vec<_> = (0..5).map(|number| pod(number, if number % 2 == 0 { not_ready() } else { json!({}) })).collect();
+    let pods: Vec<_> =
+        (0..5).map(|number| pod(number, if number % 2 == 0 { not_ready() } else { json!({}) })).collect();
     let wanted = subsets(&service, &pods);
     let mut other = wanted.clone();
     for subset in &mut other {
@@ -171,9 +171,12 @@ fn endpoints_are_written_only_if_they_are_not_what_they_should_be() {
     check("pods in another order", json!({}), &[Arc::clone(&pods[1]), Arc::clone(&pods[0])], false);
     check("a pod less", json!({}), &pods[..1], true);
     check("a pod is ready", json!({}), &[pod(1, json!({})), pod(2, json!({}))], true);
-    check("another pod of that address", json!({}), &[
-        pod(1, json!({ "metadata": { "uid": "other" } })), Arc::clone(&pods[1]),
-    ], true);
+    check(
+        "another pod of that address",
+        json!({}),
+        &[pod(1, json!({ "metadata": { "uid": "other" } })), Arc::clone(&pods[1])],
+        true,
+    );
     check("another label", json!({ "metadata": { "labels": { "team": "b" } } }), &pods, true);
     check("headless", json!({ "spec": { "clusterIP": "None" } }), &pods, true);
 }
@@ -216,8 +219,12 @@ fn endpoints_that_are_cut_stay_as_they_are_while_nothing_changes() {
     let current = endpoints(&service(json!({})), &pods);
     assert_eq!(current.subsets[0].addresses.len(), ADDRESSES_MAX);
     let annotation = current.meta().annotations.get("endpoints.kubernetes.io/over-capacity");
-    assert_eq!(annotation.map(|value| value.as_str()), Some("truncated"));
-    assert_eq!(plan(&service(json!({})), &pods, Some(&current), None), Plan::Nothing, "upstream writes here, again and again");
+    assert_eq!(annotation.map(Istr::as_str), Some("truncated"));
+    assert_eq!(
+        plan(&service(json!({})), &pods, Some(&current), None),
+        Plan::Nothing,
+        "upstream writes here, again and again"
+    );
     assert!(matches!(plan(&service(json!({})), &pods[..9], Some(&current), None), Plan::Update(_)));
 }
 
@@ -232,7 +239,8 @@ fn an_event_of_endpoints_concerns_the_service_they_miss() {
         assert_eq!(key, want.then(|| ObjectKey::new("default", "web")), "{name}");
     };
     let plain = object(json!({}));
-    let ours = object(json!({ "metadata": { "labels": { "endpoints.kubernetes.io/managed-by": "endpoint-controller" } } }));
+    let ours =
+        object(json!({ "metadata": { "labels": { "endpoints.kubernetes.io/managed-by": "endpoint-controller" } } }));
     let lock = object(json!({ "metadata": { "annotations": { "control-plane.alpha.kubernetes.io/leader": "{}" } } }));
     check("left behind", Event::Created { new: &plain, initial: true }, false, true);
     check("a lock", Event::Created { new: &lock, initial: true }, false, false);

@@ -22,11 +22,12 @@ use std::collections::{HashMap, HashSet};
 use steersman_base::meta::Owners;
 use steersman_base::names::finalizers;
 use steersman_base::{Meta, OwnerRef, Uid};
+use steersman_informer::End;
 
 use super::absent::Absent;
 use super::classify::Dependents;
 use super::identity::{Identity, Kind};
-use edges::{Edges, NONE};
+use edges::{Edge, Edges, List, NONE};
 
 /// Who owns whom.
 #[derive(Debug, Default)]
@@ -115,10 +116,12 @@ impl Graph {
         }
     }
 
-    /// An object has gone, as an informer shows it.
-    pub(crate) fn deleted(&mut self, kind: &Kind, last: &Meta, work: &mut Work) {
+    /// An object has gone, as an informer shows it. If it was only missed in a list, its absence is not taken for granted:
+    /// whoever looks at its dependents asks for it. (Upstream takes it for granted, also if the list was short by mistake.)
+    pub(crate) fn deleted(&mut self, kind: &Kind, last: &Meta, end: End, work: &mut Work) {
         if let Some(node) = self.find(&last.uid) {
-            self.remove(node, Identity::observed(kind, last), work);
+            let absent = (end == End::Observed).then(|| Identity::observed(kind, last));
+            self.remove(node, absent, work);
         }
     }
 
@@ -185,10 +188,15 @@ impl Graph {
             let held = self.node(node);
             if found.insert(held.identity.uid.clone()) {
                 open.extend(self.dependents(node));
-                open.extend(self.edges.owners(held.owned_by).map(|edge| self.edges.get(edge).owner));
+                open.extend(self.owners(node));
             }
         }
         found
+    }
+
+    /// How many objects there are.
+    pub(crate) fn len(&self) -> usize {
+        self.by_uid.len()
     }
 
     fn find(&self, uid: &Uid) -> Option<u32> {
@@ -204,7 +212,11 @@ impl Graph {
     }
 
     fn dependents(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
-        self.edges.dependents(self.node(node).dependents)
+        self.edges.walk(List::Dependents, self.node(node).dependents).map(|(_, edge)| edge.dependent)
+    }
+
+    fn owners(&self, node: u32) -> impl Iterator<Item = u32> + '_ {
+        self.edges.walk(List::Owners, self.node(node).owned_by).map(|(_, edge)| edge.owner)
     }
 
     fn want(&mut self, node: u32, work: &mut Work) {
@@ -269,7 +281,9 @@ impl Graph {
         }
         self.connect(node, &mut added.into_iter(), work);
         let gone: HashSet<u32> = left.keys().filter_map(|uid| self.find(uid)).collect();
-        self.disconnect(node, |owner| gone.contains(&owner));
+        let edges = self.edges.walk(List::Owners, self.node(node).owned_by);
+        let edges: Vec<u32> = edges.filter(|(_, edge)| gone.contains(&edge.owner)).map(|(at, _)| at).collect();
+        edges.into_iter().for_each(|edge| self.disconnect(edge));
         unblocked.extend(left.values().filter(|owner| is_blocking(owner)).map(|owner| &owner.uid));
         for uid in unblocked {
             if let Some(owner) = self.find(uid) {
@@ -281,8 +295,7 @@ impl Graph {
     /// Makes a node the dependent of the owners that it refers to.
     fn connect(&mut self, node: u32, owners: &mut dyn ExactSizeIterator<Item = &OwnerRef>, work: &mut Work) {
         let is_only = owners.len() <= 1 && self.node(node).owned_by == NONE;
-        let known = self.edges.owners(self.node(node).owned_by).map(|edge| self.edges.get(edge).owner);
-        let mut connected: HashSet<u32> = known.collect();
+        let mut connected: HashSet<u32> = self.owners(node).collect();
         let mut is_doubtful = false;
         for reference in owners {
             let (owner, is_new) = match self.find(&reference.uid) {
@@ -333,15 +346,15 @@ impl Graph {
         }
     }
 
-    fn disconnect(&mut self, node: u32, is_gone: impl Fn(u32) -> bool) {
-        let (first, dropped) = self.edges.retain_owners(self.node(node).owned_by, |edge| !is_gone(edge.owner));
-        self.node_mut(node).owned_by = first;
-        for edge in dropped {
-            let owner = self.edges.get(edge).owner;
-            if let Some(first) = self.edges.remove(edge) {
-                self.node_mut(owner).dependents = first;
-            }
+    fn disconnect(&mut self, at: u32) {
+        let Edge { owner, dependent, .. } = self.edges.get(at);
+        if let Some(first) = self.edges.take_out(at, List::Dependents) {
+            self.node_mut(owner).dependents = first;
         }
+        if let Some(first) = self.edges.take_out(at, List::Owners) {
+            self.node_mut(dependent).owned_by = first;
+        }
+        self.edges.free(at);
     }
 
     /// Whether a dependent keeps its owner from going. Nobody waits for itself. (With upstream, it does, for ever.)

@@ -110,7 +110,7 @@ impl Collector {
                 }
                 self.graph(|graph| graph.observed(kind, new, None, &mut work));
             }
-            MetaChange::Deleted { last, .. } => self.graph(|graph| graph.deleted(kind, last, &mut work)),
+            MetaChange::Deleted { last, end } => self.graph(|graph| graph.deleted(kind, last, end, &mut work)),
         }
         if work != Work::default() {
             tracing::trace!(%resource, ?work, "the graph changed");

@@ -43,11 +43,8 @@ const DELETION: Kind = Kind {
     reason: "ContentDeleted",
     message: "All content successfully deleted, may be waiting on finalization",
 };
-const CONTENT: Kind = Kind {
-    type_: "NamespaceContentRemaining",
-    reason: "ContentRemoved",
-    message: "All content successfully removed",
-};
+const CONTENT: Kind =
+    Kind { type_: "NamespaceContentRemaining", reason: "ContentRemoved", message: "All content successfully removed" };
 const FINALIZERS: Kind = Kind {
     type_: "NamespaceFinalizersRemaining",
     reason: "ContentHasNoFinalizers",

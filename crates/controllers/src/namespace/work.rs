@@ -1,7 +1,7 @@
 //! Pure: what a pass has to go through, and what the namespace keeps.
 
-use steersman_base::names::finalizers::KUBERNETES;
 use steersman_base::Istr;
+use steersman_base::names::finalizers::KUBERNETES;
 use steersman_model::core::NamespaceView;
 use steersman_runtime::mapper::{ApiResource, Discovered, Failure};
 

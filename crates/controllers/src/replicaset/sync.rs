@@ -9,10 +9,11 @@ use steersman_model::core::PodView;
 use steersman_model::{Kind, PodName, View, status_body};
 use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
 
+use super::metrics::Metrics;
 use super::plan::{Plan, plan, wanted};
 use super::{Replicated, status};
 use crate::claim::map::OwnerKey;
-use crate::claim::{Claim, Claimer, claim, owner_ref};
+use crate::claim::{Claim, Claimer, claim, owner_ref, usable};
 use crate::pod;
 
 const PODS: &Resource = &PodView::RESOURCE;
@@ -23,6 +24,7 @@ pub(super) struct Sets<V> {
     pub(super) sets: Lister<V>,
     pub(super) sets_by_owner: Index<OwnerKey, V>,
     pub(super) pods_by_owner: Index<OwnerKey, PodView>,
+    pub(super) metrics: Metrics,
 }
 
 reasons! {
@@ -52,15 +54,17 @@ struct Seen {
 impl<V: Replicated> Reconciler for Sets<V> {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(set) = self.sets.get(key) else { return Ok(Action::Done) };
-        let Some(selector) = set.selector().filter(|selector| !selector.is_everything()) else {
-            return Err(Error::terminal(format!("the selector of {key} is invalid, or selects every pod there is")));
-        };
+        let selector = usable(set.selector(), set.template().labels())
+            .map_err(|problem| Error::terminal(format!("{} {key} is left alone: {problem}", V::RESOURCE.kind)))?;
         let seen = self.observe(cx, &*set, &selector).await?;
         let now = cx.clock.now();
         let outcome = match plan(&*set, &seen.active, || self.related(&set), now) {
             Plan::Nothing => Ok(()),
             Plan::Create { count } => create(cx, &*set, seen.active.len(), count).await,
-            Plan::Delete { pods } => delete(cx, &*set, seen.active.len(), pods).await,
+            Plan::Delete { pods } => {
+                self.metrics.count(&seen.active, &pods, now);
+                delete(cx, &*set, seen.active.len(), pods).await
+            }
         };
         let failure = outcome.as_ref().err().map(WriteError::message);
         let status = status::status(&*set, &seen.active, seen.terminating, failure.as_deref(), now);

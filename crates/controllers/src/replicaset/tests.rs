@@ -10,7 +10,7 @@ use steersman_model::core::PodView;
 use steersman_model::{Encoded, View};
 
 use super::plan::{Plan, plan};
-use super::{BURST, ranking, status};
+use super::{BURST, metrics, ranking, status};
 
 const NOW: &str = "2026-11-15T12:00:00Z";
 
@@ -179,4 +179,18 @@ fn a_failure_shows_as_a_condition_until_it_is_over() {
     assert!(status::status(&seen, &[], 0, None, now()).conditions.is_empty());
     let pods: Vec<_> = (0..5).map(|n| pod(&format!("p{n}"), json!({}))).collect();
     assert_eq!(&*status::status(&set(json!({})), &pods, 0, Some("x"), now()).conditions[0].reason, "FailedDelete");
+}
+
+#[test]
+fn the_choice_is_measured_by_how_much_older_than_the_youngest_it_is() {
+    let at = |name: &str, time: &str| {
+        pod(name, merged(json!({ "metadata": { "creationTimestamp": time } }), ready_since(NOW)))
+    };
+    let (young, old) = (at("young", "2026-11-15T11:59:00Z"), at("old", "2026-11-15T11:57:30Z"));
+    let unready = pod("unready", json!({ "metadata": { "creationTimestamp": NOW } }));
+    let all = [Arc::clone(&young), Arc::clone(&old), Arc::clone(&unready)];
+    let ratios = |chosen: &[Arc<PodView>]| metrics::age_ratios(&all, chosen, now()).collect::<Vec<_>>();
+    assert_eq!(ratios(&[young, unready]), [1.0], "pods that are not ready do not count");
+    assert_eq!(ratios(&[old]), [2.0], "two and a half times as old, in whole times");
+    assert!(ratios(&all).is_empty(), "where all go, nothing was chosen");
 }

@@ -52,7 +52,7 @@ impl Reconciler for Publisher {
             None if namespace.meta().is_terminating() => Ok(()),
             None => self.create(cx, namespace.meta()).await,
         };
-        self.metrics.note(code(outcome.as_ref().map(|()| ())), began.elapsed());
+        self.metrics.note(code(outcome.as_ref().copied()), began.elapsed());
         outcome?;
         Ok(Action::Done)
     }

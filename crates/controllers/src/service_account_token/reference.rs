@@ -21,11 +21,7 @@ pub(super) struct Reference {
 pub(super) fn of_deleted(change: &Change<TokenSecretView>) -> Option<Reference> {
     let Change::Deleted { last, .. } = change else { return None };
     let uid = last.meta().annotations.get(SERVICE_ACCOUNT_UID).map_or("", |uid| &**uid);
-    Some(Reference {
-        account: map::account_of(last)?,
-        account_uid: uid.into(),
-        secret: last.meta().name.to_string(),
-    })
+    Some(Reference { account: map::account_of(last)?, account_uid: uid.into(), secret: last.meta().name.to_string() })
 }
 
 // === impl Reference ===

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use steersman_base::{ObjectKey, Time};
+use steersman_base::{Istr, ObjectKey, Time};
 use steersman_informer::End;
 use steersman_model::core::{PodView, ServiceView};
 use steersman_model::{Encoded, View};
@@ -27,6 +27,7 @@ pub(crate) fn merged(mut base: Value, more: Value) -> Value {
     base
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 pub(crate) fn decode<V: View>(object: Value) -> V {
     V::decode(Encoded::Json(object.to_string().as_bytes())).unwrap()
 }
@@ -102,7 +103,7 @@ fn a_pods_addresses_are_told_by_family_and_invalid_ones_are_left_out() {
         let pod = pod(1, with_ips(ips));
         let of = |family| address::of_pod(&pod, family).map(|address| address.to_string()).collect::<Vec<_>>();
         assert_eq!((of(Family::V4), of(Family::V6)), (texts(v4), texts(v6)), "{name}");
-        assert_eq!(address::invalid(&pod).map(|text| text.to_string()), invalid.map(str::to_owned), "{name}");
+        assert_eq!(address::invalid(&pod).map(ToString::to_string), invalid.map(str::to_owned), "{name}");
     };
     check("one family", &["10.0.0.1"], &["10.0.0.1"], &[], None);
     check("both", &["10.0.0.1", "fd00::1"], &["10.0.0.1"], &["fd00::1"], None);
@@ -160,7 +161,7 @@ fn a_pod_is_published_while_it_has_an_address_and_has_not_ended() {
 fn a_host_name_counts_in_the_domain_of_its_service() {
     let check = |spec: Value, want: Option<&str>| {
         let pod = pod(1, json!({ "spec": spec }));
-        assert_eq!(hostname(&pod, &service(json!({}))).map(|name| name.as_str()), want, "{spec}");
+        assert_eq!(hostname(&pod, &service(json!({}))).map(Istr::as_str), want, "{spec}");
     };
     check(json!({ "hostname": "a", "subdomain": "web" }), Some("a"));
     check(json!({ "hostname": "a", "subdomain": "other" }), None);

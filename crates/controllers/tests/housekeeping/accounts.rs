@@ -13,10 +13,10 @@ use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
 use crate::accounts_scenarios::{MAP, token_secret, until_filled};
 use crate::namespace_scenarios::delete;
-use crate::{build, crash, setup};
+use crate::{crash, setup};
 
-const EVERY_NAMESPACE: &[Descriptor] = &[service_account::DESCRIPTOR, root_ca::DESCRIPTOR];
-const TOKENS: &[Descriptor] = &[service_account_token::DESCRIPTOR];
+const EVERY_NAMESPACE: &[Descriptor] = &[service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER];
+const TOKENS: &[Descriptor] = &[setup::TOKENS];
 
 fn account(name: &str) -> ServiceAccount {
     ServiceAccount { metadata: objects::named(name), ..ServiceAccount::default() }
@@ -24,7 +24,7 @@ fn account(name: &str) -> ServiceAccount {
 
 #[tokio::test(start_paused = true)]
 async fn a_namespace_that_goes_away_gets_nothing() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().with(setup::all(EVERY_NAMESPACE)).start().await?;
+    let cluster = TestCluster::builder().controllers(EVERY_NAMESPACE).start().await?;
     cluster.until_exists::<ServiceAccount>("default").await?;
     cluster.until_exists::<ConfigMap>(MAP).await?;
     delete(&cluster).await?;
@@ -32,7 +32,8 @@ async fn a_namespace_that_goes_away_gets_nothing() -> Result<(), Failure> {
     cluster.delete::<ConfigMap>(MAP).await?;
     cluster.settle().await?;
     cluster.expect_quiet(Duration::from_secs(600)).await?;
-    let there = (cluster.api::<ServiceAccount>().get_opt("default").await?, cluster.api::<ConfigMap>().get_opt(MAP).await?);
+    let there =
+        (cluster.api::<ServiceAccount>().get_opt("default").await?, cluster.api::<ConfigMap>().get_opt(MAP).await?);
     assert_eq!(there, (None, None));
     cluster.stop().await
 }
@@ -44,7 +45,7 @@ async fn nothing_is_made_twice_when_replies_are_lost_and_caches_lag() -> Result<
         faults.on(Verb::Watch, resource).happens(Fault::Lag(Duration::from_secs(3)));
         faults.on(Verb::Create, resource).nth(1).lose_reply();
     }
-    let cluster = TestCluster::builder().faults(&faults).with(setup::all(EVERY_NAMESPACE)).start().await?;
+    let cluster = TestCluster::builder().faults(&faults).controllers(EVERY_NAMESPACE).start().await?;
     let namespace = Namespace { metadata: objects::named("late"), ..Namespace::default() };
     Api::all(cluster.client()).create(&PostParams::default(), &namespace).await?;
     cluster.settle().await?;
@@ -62,7 +63,7 @@ async fn passes_are_counted_by_code() -> Result<(), Failure> {
     let counted = registry.clone();
     let cluster = TestCluster::builder()
         .manager_options(move |options| options.metrics = Some(counted.clone()))
-        .with(setup::all(&[root_ca::DESCRIPTOR]))
+        .controllers(&[setup::ROOT_CA_PUBLISHER])
         .start()
         .await?;
     cluster.settle().await?;
@@ -71,8 +72,14 @@ async fn passes_are_counted_by_code() -> Result<(), Failure> {
     cluster.settle().await?;
     let page = cluster.manager().exposition().text();
     let line = |start: &str| page.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned();
-    assert_eq!(line(r#"root_ca_cert_publisher_sync_total{code="403"}"#), r#"root_ca_cert_publisher_sync_total{code="403"} 1"#);
-    assert!(!line(r#"root_ca_cert_publisher_sync_duration_seconds_bucket{code="200",le="16.384"}"#).is_empty(), "{page}");
+    assert_eq!(
+        line(r#"root_ca_cert_publisher_sync_total{code="403"}"#),
+        r#"root_ca_cert_publisher_sync_total{code="403"} 1"#
+    );
+    assert!(
+        !line(r#"root_ca_cert_publisher_sync_duration_seconds_bucket{code="200",le="16.384"}"#).is_empty(),
+        "{page}"
+    );
     cluster.stop().await
 }
 
@@ -90,7 +97,7 @@ async fn without_a_key_or_a_certificate_controllers_say_that_they_do_not_run() -
 async fn a_secret_is_not_deleted_because_a_cache_is_behind() -> Result<(), Failure> {
     let faults = Faults::default();
     faults.on(Verb::Watch, "serviceaccounts").happens(Fault::Lag(Duration::from_secs(20)));
-    let cluster = TestCluster::builder().faults(&faults).with(setup::all(TOKENS)).start().await?;
+    let cluster = TestCluster::builder().faults(&faults).controllers(TOKENS).start().await?;
     cluster.settle().await?;
     cluster.create(account("robot")).await?;
     cluster.create(token_secret("robot-token", "robot", None)).await?;
@@ -102,7 +109,7 @@ async fn a_secret_is_not_deleted_because_a_cache_is_behind() -> Result<(), Failu
 
 #[tokio::test(start_paused = true)]
 async fn a_secret_of_another_account_of_that_name_goes() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().with(setup::all(TOKENS)).start().await?;
+    let cluster = TestCluster::builder().controllers(TOKENS).start().await?;
     cluster.create(account("robot")).await?;
     cluster.create(token_secret("right", "robot", None)).await?;
     cluster.create(token_secret("wrong", "robot", Some("00000000-0000-0000-0000-000000000001"))).await?;
@@ -122,33 +129,29 @@ async fn a_secret_of_another_account_of_that_name_goes() -> Result<(), Failure> 
 
 #[tokio::test(start_paused = true)]
 async fn wherever_the_manager_dies_accounts_certificates_and_tokens_are_right() -> Result<(), Failure> {
-    let act = async |cluster: &TestCluster| {
+    let story = async |cluster: &TestCluster| {
         cluster.create(account("robot")).await?;
         cluster.create(token_secret("robot-token", "robot", None)).await?;
         cluster.create(token_secret("orphan-token", "nobody", None)).await?;
         Ok(())
     };
-    let state = async |cluster: &TestCluster| {
+    let world = async |cluster: &TestCluster| {
         let mut seen = Vec::new();
         for namespace in ["default", cluster.namespace()] {
             let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), namespace);
+            let accounts = accounts.list(&Default::default()).await?.items.into_iter();
+            seen.extend(accounts.map(|account| format!("account {:?}", account.metadata.name)));
             let maps = Api::<ConfigMap>::namespaced(cluster.client(), namespace);
+            let maps = maps.list(&Default::default()).await?.items.into_iter();
+            seen.extend(maps.map(|map| format!("map {:?} {:?}", map.metadata.name, map.data)));
             let secrets = Api::<Secret>::namespaced(cluster.client(), namespace);
-            let maps = maps.list(&Default::default()).await?.items.into_iter().map(|map| map.data);
-            let accounts = accounts.list(&Default::default()).await?.items.into_iter().map(|it| it.metadata.name);
-            let secrets = secrets.list(&Default::default()).await?.items.into_iter();
-            let secrets = secrets.map(|it| (it.metadata.name, it.data.map(|data| data.into_keys().collect::<Vec<_>>())));
-            seen.push(format!(
-                "{:?} {:?} {:?}",
-                accounts.collect::<Vec<_>>(),
-                maps.collect::<Vec<_>>(),
-                secrets.collect::<Vec<_>>()
-            ));
+            for secret in secrets.list(&Default::default()).await?.items {
+                let keys: Vec<_> = secret.data.unwrap_or_default().into_keys().collect();
+                seen.push(format!("secret {:?} {keys:?}", secret.metadata.name));
+            }
         }
-        Ok(seen.join("\n"))
+        Ok(seen)
     };
-    let all: Vec<_> = EVERY_NAMESPACE.iter().chain(TOKENS).copied().collect();
-    let writes = crash::crash_after_each_write(|manager| build(manager, &all), act, state).await?;
-    assert!(writes >= 6, "{writes}");
-    Ok(())
+    let controllers = [service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER, setup::TOKENS];
+    crash::crash_after_each_write(TestCluster::builder, &controllers, story, world).await
 }

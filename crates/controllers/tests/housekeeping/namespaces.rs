@@ -13,18 +13,16 @@ use steersman_testing::{Failure, Fault, TestCluster, Verb, objects};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::namespace_scenarios::{
-    HOLD, conditions, config_map, delete, fill, namespaces, pods, release, until_gone,
-};
-use crate::{build, crash};
+use crate::crash;
+use crate::namespace_scenarios::{HOLD, conditions, config_map, delete, fill, namespaces, release, until_gone};
+use crate::pods::pods;
 
 const CONTROLLERS: &[steersman_runtime::Descriptor] = &[namespace::DESCRIPTOR];
 
 /// The text of one condition of the namespace.
 async fn told(cluster: &TestCluster, type_: &str) -> Result<[String; 3], Failure> {
-    let all = conditions(cluster).await?.into_iter();
-    let found = all.filter(|condition| condition[0] == type_).map(|[_, status, reason, text]| [status, reason, text]);
-    Ok(found.last().unwrap_or_default())
+    let found = conditions(cluster).await?.into_iter().find(|condition| condition[0] == type_);
+    Ok(found.map(|[_, status, reason, text]| [status, reason, text]).unwrap_or_default())
 }
 
 async fn until_told(cluster: &TestCluster, type_: &str, want: [&str; 3]) -> Result<(), Failure> {
@@ -47,7 +45,7 @@ fn with_broken_group(server: kube::Client, group: &'static str, healed: Cancella
                 return Ok::<_, kube::Error>(answer);
             }
             let (head, body) = answer.into_parts();
-            let body = body.collect().await.map_err(kube::Error::Service)?.to_bytes();
+            let body = body.collect().await?.to_bytes();
             let mut groups: Value = serde_json::from_slice(&body).map_err(kube::Error::SerdeError)?;
             let items = groups["items"].as_array_mut().expect("aggregated discovery has items");
             let broken = json!({
@@ -71,7 +69,7 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
     let healed = CancellationToken::new();
     let client = with_broken_group(cluster.client(), "metrics.k8s.io", healed.clone());
     let manager = Manager::new(client, ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() })?;
-    build(&manager, CONTROLLERS);
+    let _ = manager.build(&namespace::DESCRIPTOR, None);
     let stop = CancellationToken::new();
     let running = tokio::spawn({
         let stop = stop.clone();
@@ -257,7 +255,7 @@ async fn with_several_api_servers_a_deleted_namespace_is_left_alone_first() -> R
     let patient = |manager: &Manager| {
         let options = namespace::Options { first_pass_after: FIRST_PASS_AFTER, ..namespace::Options::default() };
         manager.set_options(options);
-        build(manager, CONTROLLERS);
+        let _ = manager.build(&namespace::DESCRIPTOR, None);
     };
     let cluster = TestCluster::builder().with(patient).start().await?;
     fill(&cluster, 1).await?;
@@ -269,15 +267,13 @@ async fn with_several_api_servers_a_deleted_namespace_is_left_alone_first() -> R
 
 #[tokio::test(start_paused = true)]
 async fn wherever_the_manager_dies_the_namespace_goes() -> Result<(), Failure> {
-    let act = async |cluster: &TestCluster| {
+    let story = async |cluster: &TestCluster| {
         fill(cluster, 2).await?;
         delete(cluster).await
     };
-    let state = async |cluster: &TestCluster| {
+    let world = async |cluster: &TestCluster| {
         let namespace = namespaces(cluster).get_opt(cluster.namespace()).await?;
-        Ok(format!("{:?}", namespace.map(|namespace| namespace.status)))
+        Ok(vec![format!("{:?}", namespace.map(|namespace| namespace.status))])
     };
-    let writes = crash::crash_after_each_write(|manager| build(manager, CONTROLLERS), act, state).await?;
-    assert!(writes >= 8, "there are pods, five other resources, conditions and the finalizer: {writes}");
-    Ok(())
+    crash::crash_after_each_write(TestCluster::builder, CONTROLLERS, story, world).await
 }

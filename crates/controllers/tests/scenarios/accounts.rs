@@ -27,7 +27,9 @@ pub(crate) async fn a_namespace_has_a_default_account_and_gets_it_back(cluster: 
 }
 
 /// Every namespace has the root certificate, and nothing else in its place.
-pub(crate) async fn a_namespace_has_the_root_certificate_and_gets_it_back(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_namespace_has_the_root_certificate_and_gets_it_back(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
     let first = cluster.until_exists::<ConfigMap>(MAP).await?;
     until_published(cluster).await?;
     let patch = json!({
@@ -53,9 +55,11 @@ pub(crate) async fn a_secret_gets_a_token_and_goes_with_its_account(cluster: &Te
     cluster.create(token_secret("robot-token", "robot", None)).await?;
     let secret = until_filled(cluster, "robot-token").await?;
     let data = secret.data.unwrap_or_default();
-    let text = |key: &str| data.get(key).map(|value| String::from_utf8_lossy(&value.0).into_owned()).unwrap_or_default();
+    let text =
+        |key: &str| data.get(key).map(|value| String::from_utf8_lossy(&value.0).into_owned()).unwrap_or_default();
     let uid = secret.metadata.annotations.unwrap_or_default().remove(UID);
-    if (text("ca.crt").as_str(), text("namespace").as_str(), &uid) != (ROOT_CA, cluster.namespace(), &account.metadata.uid)
+    if (text("ca.crt").as_str(), text("namespace").as_str(), &uid)
+        != (ROOT_CA, cluster.namespace(), &account.metadata.uid)
     {
         return Err(Failure::new(format!("{} {} {uid:?}", text("ca.crt"), text("namespace"))));
     }
@@ -70,7 +74,9 @@ pub(crate) async fn a_secret_gets_a_token_and_goes_with_its_account(cluster: &Te
 }
 
 /// An account does not list a secret that is gone, and keeps the others.
-pub(crate) async fn a_deleted_secret_is_taken_off_the_list_of_its_account(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_deleted_secret_is_taken_off_the_list_of_its_account(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
     let listed = |name: &str| ObjectReference { name: Some(name.into()), ..ObjectReference::default() };
     let secrets = Some(vec![listed("mine"), listed("robot-token"), listed("other")]);
     cluster.create(ServiceAccount { metadata: objects::named("robot"), secrets, ..ServiceAccount::default() }).await?;
@@ -111,7 +117,8 @@ async fn until_published(cluster: &TestCluster) -> Result<ConfigMap, Failure> {
     cluster
         .until("the root certificate is published", async || {
             let map = cluster.api::<ConfigMap>().get(MAP).await?;
-            let is_described = map.metadata.annotations.as_ref().is_some_and(|all| all.contains_key("kubernetes.io/description"));
+            let is_described =
+                map.metadata.annotations.as_ref().is_some_and(|all| all.contains_key("kubernetes.io/description"));
             let data = map.data.clone().unwrap_or_default();
             let is_right = data == BTreeMap::from([("ca.crt".to_owned(), ROOT_CA.to_owned())]);
             Ok(if is_right && is_described { Ok(map) } else { Err(format!("{map:?}")) })

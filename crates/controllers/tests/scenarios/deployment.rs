@@ -1,9 +1,8 @@
 //! What a Deployment promises.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
@@ -11,6 +10,9 @@ use steersman_testing::{Failure, TestCluster};
 
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 pub(crate) const HISTORY: &str = "deployment.kubernetes.io/revision-history";
+
+/// What stands for no deadline: where pods never become ready, it would pass while quiet is expected.
+const NO_DEADLINE: i32 = i32::MAX;
 
 /// A Deployment of `web:1`, with this on top of its spec.
 pub(crate) fn deployment(replicas: i32, spec: Value) -> Deployment {
@@ -38,7 +40,9 @@ pub(crate) async fn pods_come_and_status_tells_it(cluster: &TestCluster) -> Resu
     let status = done.status.unwrap_or_default();
     let said = |type_: &str| {
         let condition = status.conditions.iter().flatten().find(|condition| condition.type_.as_deref() == Some(type_));
-        condition.map(|condition| (condition.status.clone().unwrap_or_default(), condition.reason.clone().unwrap_or_default()))
+        condition.map(|condition| {
+            (condition.status.clone().unwrap_or_default(), condition.reason.clone().unwrap_or_default())
+        })
     };
     let sets = sets(cluster).await?;
     let set = &sets[0];
@@ -133,7 +137,8 @@ pub(crate) async fn going_back_takes_the_old_replica_set(cluster: &TestCluster) 
         until_complete(cluster, 2).await?;
     }
     let sets = sets(cluster).await?;
-    let told: Vec<_> = sets.iter().map(|set| (image_in(set), annotation(set, REVISION), annotation(set, HISTORY))).collect();
+    let told: Vec<_> =
+        sets.iter().map(|set| (image_in(set), annotation(set, REVISION), annotation(set, HISTORY))).collect();
     let row = |image: &str, revision: &str, history: &str| (image.into(), revision.into(), history.into());
     expect_eq("sets", &told, &vec![row("web:1", "3", "1"), row("web:2", "2", "")])
 }
@@ -147,7 +152,11 @@ pub(crate) async fn an_annotation_rolls_back(cluster: &TestCluster) -> Result<()
     let ask = |to: &str| json!({ "metadata": { "annotations": { "deprecated.deployment.rollback.to": to } } });
     for (to, reason, text) in [
         ("1", "DeploymentRollback", "Rolled back deployment \"web\" to revision 1"),
-        ("3", "DeploymentRollbackTemplateUnchanged", "The rollback revision contains the same template as current deployment \"web\""),
+        (
+            "3",
+            "DeploymentRollbackTemplateUnchanged",
+            "The rollback revision contains the same template as current deployment \"web\"",
+        ),
         ("9", "DeploymentRollbackRevisionNotFound", "Unable to find the revision to rollback to."),
     ] {
         patch(cluster, ask(to)).await?;
@@ -207,7 +216,7 @@ pub(crate) async fn a_replica_set_with_another_hash_is_kept(cluster: &TestCluste
         },
     }))?;
     let set = cluster.create(set).await?;
-    let web = cluster.create(deployment(1, json!({}))).await?;
+    let web = cluster.create(deployment(1, json!({ "progressDeadlineSeconds": NO_DEADLINE }))).await?;
     let web = cluster
         .until("the Deployment has seen it", || async {
             let found = cluster.api::<Deployment>().get("web").await?;
@@ -246,8 +255,10 @@ pub(crate) async fn a_name_that_is_taken_makes_another(cluster: &TestCluster) ->
 /// Scaling in the middle of a roll-out that hangs scales both ReplicaSets.
 pub(crate) async fn scaling_in_the_middle_is_proportional(cluster: &TestCluster) -> Result<(), Failure> {
     let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 2, "maxUnavailable": 2 } });
-    cluster.create(deployment(6, json!({ "strategy": rolling }))).await?;
-    cluster.until("the first one", || async { Ok(sets(cluster).await?.pop().ok_or_else(|| "none".to_owned())) }).await?;
+    cluster.create(deployment(6, json!({ "strategy": rolling, "progressDeadlineSeconds": NO_DEADLINE }))).await?;
+    cluster
+        .until("the first one", || async { Ok(sets(cluster).await?.pop().ok_or_else(|| "none".to_owned())) })
+        .await?;
     let first = sets(cluster).await?.remove(0);
     cluster.pods_of(&first).until_count(6).await?;
     cluster.pods_of(&first).make_ready().await?;
@@ -256,27 +267,6 @@ pub(crate) async fn scaling_in_the_middle_is_proportional(cluster: &TestCluster)
     until_sizes(cluster, [("web:1", 4), ("web:2", 4)]).await?;
     patch(cluster, json!({ "spec": { "replicas": 12 } })).await?;
     until_sizes(cluster, [("web:1", 7), ("web:2", 7)]).await
-}
-
-/// The whole life of a Deployment; answers what is left of it.
-pub(crate) async fn a_whole_life(cluster: &TestCluster) -> Result<String, Failure> {
-    cluster.create(deployment(2, json!({ "revisionHistoryLimit": 1 }))).await?;
-    until_complete(cluster, 2).await?;
-    for image in ["web:2", "web:1", "web:3"] {
-        patch(cluster, json!({ "spec": { "template": image_of(image) } })).await?;
-        until_complete(cluster, 2).await?;
-    }
-    patch(cluster, json!({ "spec": { "replicas": 3 } })).await?;
-    until_complete(cluster, 3).await?;
-    until_sizes(cluster, [("web:1", 0), ("web:3", 3)]).await?;
-    // What was only observed when is left out: the conditions' times.
-    let web = until_reason(cluster, "Progressing", "NewReplicaSetAvailable").await?;
-    let status = DeploymentStatus { conditions: None, ..web.status.unwrap_or_default() };
-    let mut told = format!("{:?} {status:?}", web.metadata.annotations);
-    for set in sets(cluster).await? {
-        told += &format!("\n{:?} {:?} {:?}", set.metadata.name, set.metadata.annotations, set.spec.replicas);
-    }
-    Ok(told)
 }
 
 pub(crate) async fn patch(cluster: &TestCluster, patch: Value) -> Result<(), Failure> {
@@ -313,7 +303,7 @@ async fn sizes(cluster: &TestCluster) -> Result<BTreeMap<String, i32>, Failure> 
     Ok(sets(cluster).await?.iter().map(|set| (image_in(set), set.spec.replicas.unwrap_or(1))).collect())
 }
 
-async fn until_sizes<const N: usize>(cluster: &TestCluster, want: [(&str, i32); N]) -> Result<(), Failure> {
+pub(crate) async fn until_sizes<const N: usize>(cluster: &TestCluster, want: [(&str, i32); N]) -> Result<(), Failure> {
     let want: BTreeMap<_, _> = want.into_iter().map(|(image, size)| (image.to_owned(), size)).collect();
     cluster
         .until(&format!("sizes {want:?}"), || async {
@@ -367,7 +357,9 @@ pub(crate) async fn until_events(cluster: &TestCluster, want: &[(&str, &str)]) -
             let texts: Vec<_> = events
                 .iter()
                 .filter(|event| event.reporting_component.as_deref() == Some("deployment-controller"))
-                .map(|event| (event.reason.as_deref().unwrap_or_default(), event.message.as_deref().unwrap_or_default()))
+                .map(|event| {
+                    (event.reason.as_deref().unwrap_or_default(), event.message.as_deref().unwrap_or_default())
+                })
                 .collect();
             let all = want.iter().all(|row| texts.contains(row));
             Ok(if all { Ok(()) } else { Err(format!("{texts:?}")) })
@@ -378,6 +370,3 @@ pub(crate) async fn until_events(cluster: &TestCluster, want: &[(&str, &str)]) -
 pub(crate) fn expect_eq<T: PartialEq + std::fmt::Debug>(what: &str, got: &T, want: &T) -> Result<(), Failure> {
     if got == want { Ok(()) } else { Err(Failure::new(format!("{what}: {got:?} instead of {want:?}"))) }
 }
-
-/// Far longer than any deadline here.
-pub(crate) const QUIET: Duration = Duration::from_secs(600);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod, Secret, Service, ServiceAccount, ServicePort, ServiceSpec};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service, ServiceAccount, ServicePort, ServiceSpec};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
@@ -58,7 +58,8 @@ pub(crate) async fn a_finalizer_holds_the_namespace_and_its_conditions_say_so(
             "Some content in the namespace has finalizers remaining: example.com/hold in 2 resource instances",
         ),
     ];
-    let want: Vec<_> = want.map(|(type_, status, reason, text)| [type_, status, reason, text].map(str::to_owned)).into();
+    let want: Vec<_> =
+        want.map(|(type_, status, reason, text)| [type_, status, reason, text].map(str::to_owned)).into();
     until_conditions(cluster, &want).await?;
     let left = cluster.api::<Secret>().get_opt("secret-0").await?;
     if left.is_some() {
@@ -141,12 +142,6 @@ pub(crate) async fn conditions(cluster: &TestCluster) -> Result<Vec<[String; 4]>
         [it.type_, it.status, reason, text]
     });
     Ok(told.collect())
-}
-
-/// Names of the pods that are there.
-pub(crate) async fn pods(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
-    let pods = cluster.api::<Pod>().list(&kube::api::ListParams::default()).await?;
-    Ok(pods.items.into_iter().filter_map(|pod| pod.metadata.name).collect())
 }
 
 pub(crate) fn namespaces(cluster: &TestCluster) -> Api<Namespace> {

@@ -2,7 +2,7 @@
 
 use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Pod, Taint};
 use kube::Api;
-use kube::api::{Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use steersman_testing::{Failure, TestCluster, objects};
 
@@ -35,9 +35,11 @@ pub(crate) async fn a_terminating_pod_on_a_node_out_of_service_goes_at_once(
     cluster.delete::<Pod>("on-dead").await?;
     cluster.delete::<Pod>("on-well").await?;
     until_gone(cluster, "on-dead").await?;
-    cluster.api::<Pod>().get("on-well").await?;
+    // Nobody else ends it.
+    let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+    cluster.api::<Pod>().delete("on-well", &at_once).await?;
     for node in [dead, well] {
-        Api::<Node>::all(cluster.client()).delete(&node, &Default::default()).await?;
+        Api::<Node>::all(cluster.client()).delete(&node, &DeleteParams::default()).await?;
     }
     Ok(())
 }
@@ -61,11 +63,8 @@ pub(crate) fn on_node(name: &str, node: &str) -> Pod {
 
 /// A node that is ready or not, and in service or not.
 pub(crate) async fn create_node(cluster: &TestCluster, name: &str, ready: &str, taint: bool) -> Result<(), Failure> {
-    let out_of_service = Taint {
-        key: "node.kubernetes.io/out-of-service".into(),
-        effect: "NoExecute".into(),
-        ..Taint::default()
-    };
+    let out_of_service =
+        Taint { key: "node.kubernetes.io/out-of-service".into(), effect: "NoExecute".into(), ..Taint::default() };
     let taints = taint.then(|| vec![out_of_service]);
     let spec = NodeSpec { taints, ..NodeSpec::default() };
     let node = Node { metadata: objects::named(name), spec: Some(spec), ..Node::default() };
@@ -75,13 +74,6 @@ pub(crate) async fn create_node(cluster: &TestCluster, name: &str, ready: &str, 
     let status = NodeStatus { conditions: Some(vec![ready]), ..NodeStatus::default() };
     let patch = Patch::Merge(json!({ "status": status }));
     nodes.patch_status(name, &PatchParams::default(), &patch).await?;
-    Ok(())
-}
-
-/// Says how far a pod is.
-pub(crate) async fn set_phase(cluster: &TestCluster, name: &str, phase: &str, reason: &str) -> Result<(), Failure> {
-    let patch = Patch::Merge(json!({ "status": { "phase": phase, "reason": reason } }));
-    cluster.api::<Pod>().patch_status(name, &PatchParams::default(), &patch).await?;
     Ok(())
 }
 

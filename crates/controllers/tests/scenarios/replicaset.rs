@@ -128,3 +128,48 @@ async fn until_status(cluster: &TestCluster, name: &str, replicas: i32, ready: i
         })
         .await
 }
+
+/// A pod counts as available when it has been ready for `minReadySeconds`: the controller wakes up for that, though nothing
+/// happens then.
+pub(crate) async fn a_pod_becomes_available_when_its_time_has_come(cluster: &TestCluster) -> Result<(), Failure> {
+    let mut set = objects::replica_set("web", 2);
+    set.spec.min_ready_seconds = Some(2);
+    let set = cluster.create(set).await?;
+    cluster.pods_of(&set).until_count(2).await?;
+    for pod in cluster.pods_of(&set).list().await? {
+        let ready = json!({ "type": "Ready", "status": "True", "lastTransitionTime": cluster.clock().now() });
+        let patch = Patch::Strategic(json!({ "status": { "phase": "Running", "conditions": [ready] } }));
+        let name = pod.metadata.name.unwrap_or_default();
+        cluster.api::<Pod>().patch_status(&name, &PatchParams::default(), &patch).await?;
+    }
+    until_status(cluster, "web", 2, 2).await?;
+    cluster
+        .until("both are available", || async {
+            let status = cluster.api::<ReplicaSet>().get("web").await?.status.unwrap_or_default();
+            Ok(if status.available_replicas == Some(2) { Ok(()) } else { Err(format!("{status:?}")) })
+        })
+        .await
+}
+
+/// A pod that was asked to end is replaced at once, and counted as terminating until it is gone.
+pub(crate) async fn a_pod_that_ends_slowly_is_replaced_and_counted(cluster: &TestCluster) -> Result<(), Failure> {
+    let set = cluster.create(objects::replica_set("web", 2)).await?;
+    let slow = names(&cluster.pods_of(&set).until_count(2).await?).remove(0);
+    let hold = |finalizers: serde_json::Value| Patch::Merge(json!({ "metadata": { "finalizers": finalizers } }));
+    let pods = cluster.api::<Pod>();
+    pods.patch(&slow, &PatchParams::default(), &hold(json!(["example.dev/slow"]))).await?;
+    cluster.delete::<Pod>(&slow).await?;
+    let until_terminating = async |count: i32| {
+        cluster
+            .until(&format!("{count} terminate"), || async {
+                let status = cluster.api::<ReplicaSet>().get("web").await?.status.unwrap_or_default();
+                let is_so = status.terminating_replicas == Some(count) && status.replicas == 2;
+                Ok(if is_so { Ok(()) } else { Err(format!("{status:?}")) })
+            })
+            .await
+    };
+    until_terminating(1).await?;
+    cluster.pods_of(&set).until_count(2).await?;
+    pods.patch(&slow, &PatchParams::default(), &hold(json!([]))).await?;
+    until_terminating(0).await
+}

@@ -44,7 +44,9 @@ pub(crate) async fn crash_after_each_write(
         cluster.stop().await?;
         let want = want.get_or_insert_with(|| got.clone());
         if *want != got {
-            return Err(Failure::new(format!("after a crash behind write {last_write}: {got:#?}, but else: {want:#?}")));
+            return Err(Failure::new(format!(
+                "after a crash behind write {last_write}: {got:#?}, but else: {want:#?}"
+            )));
         }
         if last_write > 0 && !crashed {
             return if last_write > 1 { Ok(()) } else { Err(Failure::new("nothing was ever written")) };

@@ -24,6 +24,8 @@ struct Mortal {
     dead: CancellationToken,
 }
 
+/// Longer than caches are waited for.
+const QUIET: Duration = Duration::from_secs(60);
 /// A story that takes more writes than this never ends.
 const WRITES_MAX: u64 = 300;
 
@@ -38,7 +40,8 @@ pub(crate) async fn crash_after_each_write(
     let (want, _) = tell(builder(), controllers, u64::MAX, &story).await?;
     for writes in 1..=WRITES_MAX {
         let told = tell(builder(), controllers, writes, &story).await;
-        let (got, crashed) = told.map_err(|failure| Failure::new(format!("a crash after write {writes}: {failure:?}")))?;
+        let (got, crashed) =
+            told.map_err(|failure| Failure::new(format!("a crash after write {writes}: {failure:?}")))?;
         if got != want {
             return Err(Failure::new(format!("a crash after write {writes} leads to\n{got}\ninstead of\n{want}")));
         }
@@ -72,7 +75,7 @@ async fn tell(
         let _ = second.run(CancellationToken::new()).await;
     });
     let told = story(&cluster).await;
-    let quiet = cluster.expect_quiet(Duration::from_secs(600)).await;
+    let quiet = cluster.expect_quiet(QUIET).await;
     succession.abort();
     let told = told?;
     quiet?;

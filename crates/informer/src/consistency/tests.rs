@@ -410,6 +410,20 @@ async fn entries_go_when_they_are_met_though_nobody_asks() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_controllers_of_one_owner_wait_for_their_own_writes_and_are_woken_each() {
+    let mut desk = Desk::open().await;
+    let other = Desk { book: desk.book.another(), ..Desk::open().await };
+    desk.book.wrote(&"svc".into(), &things(), "12".into());
+    assert_eq!(other.check("svc"), Verdict::Clear, "who wrote nothing waits for nothing");
+    other.book.wrote(&"svc".into(), &things(), "11".into());
+    assert_eq!((desk.check("svc"), other.check("svc")), (Verdict::Parked, Verdict::Parked));
+    desk.sink.reached("11".into());
+    assert_eq!((desk.wakes().await, other.wakes().await), (0, 1));
+    desk.sink.reached("12".into());
+    assert_eq!((desk.wakes().await, other.wakes().await), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_later_check_takes_the_place_of_an_earlier_one() {
     let mut desk = Desk::open().await;
     desk.book.wrote(&"rs".into(), &things(), "12".into());

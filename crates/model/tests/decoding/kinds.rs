@@ -8,6 +8,7 @@ use steersman_model::apps::{
 use steersman_model::core::{ReplicationControllerSpec, ReplicationControllerStatus};
 use steersman_model::corpus::{every_field, protobuf};
 use steersman_model::wire::Message;
+use steersman_model::core::{ConfigMapView, TokenData, TokenSecretView};
 use steersman_model::{
     DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, Kind, LeaseView, NamespaceView, NodeView,
     PodView, ReplicaSetView, ReplicationControllerView, ServiceAccountView, ServiceView, View,
@@ -96,6 +97,33 @@ fn service_account_has_what_controllers_read() {
             ("/secrets/1/name", |account| text(&account.secret_names[1])),
         ],
     );
+}
+
+#[test]
+fn config_map_has_what_controllers_read() {
+    let object = every_field("core.v1.ConfigMap");
+    let map: ConfigMapView = both("core.v1.ConfigMap", &object);
+    check(&object, &map.metadata, META);
+    check(&object, &map, &[("/data", |map| json!(map.data))]);
+}
+
+#[test]
+fn token_secret_has_what_controllers_read_and_no_token() {
+    let read = |data: Value| {
+        let object = json!({"metadata": {"name": "s"}, "data": data, "type": "kubernetes.io/service-account-token"});
+        TokenSecretView::decode(Encoded::Json(object.to_string().as_bytes())).unwrap()
+    };
+    let full = json!({"ca.crt": "Q0E=", "namespace": "bnM=", "token": "c2VjcmV0", "other": null});
+    let secret = read(full);
+    assert_eq!((&*secret.metadata.name, &*secret.type_), ("s", "kubernetes.io/service-account-token"));
+    assert_eq!(secret.data, TokenData { ca_certificate: "Q0E=".into(), has_namespace: true, has_token: true });
+    assert!(!format!("{secret:?}").contains("c2VjcmV0"), "{secret:?}");
+    for empty in [json!(null), json!({}), json!({"ca.crt": null, "namespace": "", "token": null})] {
+        assert_eq!(read(empty.clone()).data, TokenData::default(), "{empty}");
+    }
+    let body = protobuf::encode("core.v1.Secret", &json!({"type": "Opaque"}));
+    let error = TokenSecretView::decode(Encoded::Protobuf(&body)).unwrap_err();
+    assert!(matches!(error, DecodeError::JsonOnly { .. }), "{error}");
 }
 
 /// Asserts that a kind that is PUT gives back what was read, whole.

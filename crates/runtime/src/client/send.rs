@@ -1,8 +1,8 @@
 //! Sending a request and reading its answer.
 
 use bytes::Bytes;
-use http::header::RETRY_AFTER;
 use http::Method;
+use http::header::RETRY_AFTER;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 

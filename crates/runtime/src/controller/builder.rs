@@ -119,6 +119,12 @@ impl<V: View> Builder<V> {
         self
     }
 
+    /// How urgent changes of main objects are, beside what other sources tell: see [`Watch::priority`].
+    pub fn priority(mut self, priority: Priority) -> Self {
+        self.main_watch = self.main_watch.map(|watch| watch.priority(priority));
+        self
+    }
+
     /// How many keys are worked on at once; one, if nothing is said.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
@@ -187,23 +193,25 @@ impl<V: View> Builder<V> {
         let mut sources = Sources::default();
         for source in self.main_watch.map(Source::from).into_iter().chain(self.sources) {
             match source.connect(&feed) {
-                Connected::Watching(watching) => sources.watching.push(watching),
+                Connected::Watching(watching) => sources.watching.push(*watching),
                 Connected::Task(task) => sources.tasks.push(task),
             }
         }
+        let book = self.cx.book.another();
         let controller = Controller::new(Shared {
             name: self.name,
             workers: self.workers,
             feed,
             connected: sources.into(),
             unreached: Mutex::default(),
+            book: book.clone(),
             informers: self.cx.informers.clone(),
         });
         let activity = self.cx.manager.observe(&controller);
         let objects = self.main.lister();
         let resource = self.main.target().resource.clone();
         let events = self.cx.events.clone();
-        let mut writer = self.cx.writer.bound_to(self.name, resource, events.clone());
+        let mut writer = self.cx.writer.bound_to(self.name, resource, events.clone()).keeping(book.clone());
         if self.leadership.is_always() {
             writer = writer.led_by(Leadership::always());
         }
@@ -220,7 +228,7 @@ impl<V: View> Builder<V> {
                 Some(MainObject { uid: meta.uid.clone(), version: meta.resource_version.clone() })
             }),
             reconciler: Box::new(reconciler(&queue)),
-            book: self.cx.book.clone(),
+            book,
             decisions: self.cx.decisions.clone(),
             reachability: self.cx.informers.reachability().clone(),
         });

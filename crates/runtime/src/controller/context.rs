@@ -46,14 +46,12 @@ pub(crate) struct TypeMap(Arc<RwLock<HashMap<TypeId, Box<dyn Any + Send + Sync>>
 
 impl BuildContext {
     /// Begins a controller of objects of kind `V`: each change of such an object puts its key into the queue.
-    #[must_use]
     pub fn controller<V: Kind>(&self, name: &'static str) -> Builder<V> {
         self.controller_on(name, &self.informers.informer::<V>())
     }
 
     /// Begins a controller of the objects that an informer sees: of a kind that is told at run time, of metadata alone,
     /// of a part of a kind.
-    #[must_use]
     pub fn controller_on<V: View>(&self, name: &'static str, main: &SharedInformer<V>) -> Builder<V> {
         Builder::new(self.clone(), name, main)
     }
@@ -61,7 +59,6 @@ impl BuildContext {
     /// Begins a controller without a main kind: what its keys mean, is between its sources and its reconciler. Nobody waits
     /// until caches show what it wrote; it writes [unowned](crate::Writer::unowned), and reads from the server what it
     /// must be sure of.
-    #[must_use]
     pub fn controller_of_keys(&self, name: &'static str) -> Builder<Meta> {
         const NO_KIND: Resource = Resource::cluster("", "", "", "");
         // Outside of the factory: nothing is ever in it.

@@ -87,7 +87,8 @@ impl Engine {
             Err(error) => {
                 pass.end(Outcome::Failed(error.to_string()));
                 let exhausted = self.policy.retries_max.is_some_and(|max| item.failures() >= max);
-                if let Some(wait) = error.throttled() {
+                let throttled = error.throttled().filter(|_| !error.is_terminal());
+                if let Some(wait) = throttled {
                     tracing::debug!(%error, ?wait, "the server asks to come back later");
                     item.again_after(wait);
                 } else if error.is_terminal() || exhausted {

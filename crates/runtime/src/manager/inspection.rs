@@ -29,7 +29,7 @@ impl Inspection {
             stats.depth > 0 || !stats.unfinished.is_zero()
         };
         let filling = || self.informers().iter().any(|running| !running.informer.synced);
-        self.controllers().iter().any(|controller| busy(controller.queue()))
+        self.controllers().iter().any(|controller| busy(controller.queue()) || controller.waits_for_caches())
             || !self.manager.0.book.is_empty()
             || filling()
     }

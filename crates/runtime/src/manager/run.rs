@@ -191,7 +191,11 @@ impl<'a> Running<'a> {
                 tracing::debug!(name, ?group, "starting");
                 self.names.insert(number, (group, name));
                 self.tasks.spawn(async move {
-                    let leads = async { if group == Group::Leading { leadership.acquired().await } };
+                    let leads = async {
+                        if group == Group::Leading {
+                            leadership.acquired().await
+                        }
+                    };
                     if stop.run_until_cancelled(leads).await.is_none() {
                         return (number, Ok(()));
                     }
@@ -201,7 +205,10 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn note_end(&mut self, ended: Result<(usize, Result<(), Error>), tokio::task::JoinError>) -> Result<(), ManagerError> {
+    fn note_end(
+        &mut self,
+        ended: Result<(usize, Result<(), Error>), tokio::task::JoinError>,
+    ) -> Result<(), ManagerError> {
         let failed = |name, error| Err(ManagerError::Failed { name, source: Failure(error) });
         match ended {
             Err(error) => failed("a task".to_owned(), Error::message(error)),

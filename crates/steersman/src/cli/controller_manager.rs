@@ -229,7 +229,7 @@ fn build_one(
         Stage::First => manager.context(),
         Stage::Normal => manager.context().with_client(accounts.client(descriptor.account).map_err(said)?),
     };
-    Ok(manager.build_as(descriptor, plan.workers(descriptor), context))
+    Ok(manager.build_as(descriptor, plan.workers(descriptor), &context))
 }
 
 fn said(error: impl std::fmt::Display) -> CommandError {

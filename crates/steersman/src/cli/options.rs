@@ -143,7 +143,10 @@ mod tests {
         assert_eq!((slices.endpoints_per_slice_max, slices.updates_batch_period), (50, Duration::from_secs(4)));
         assert_eq!(cx.options::<pod_gc::Options>().terminated_pod_threshold, -1);
         let namespaces = cx.options::<namespace::Options>();
-        assert_eq!((namespaces.first_pass_after, namespaces.sync_period), (Duration::from_secs(5), Duration::from_secs(420)));
+        assert_eq!(
+            (namespaces.first_pass_after, namespaces.sync_period),
+            (Duration::from_secs(5), Duration::from_secs(420))
+        );
         assert!(!cx.options::<garbage_collector::Options>().enabled);
         assert_eq!(cx.options::<root_ca::Options>().root_ca.as_deref(), Some("the authority"));
         let tokens = cx.options::<service_account_token::Options>();

@@ -3,8 +3,14 @@
 //! The controller manager runs on the rig's kube-apiserver; the rig's kubectl talks to our own API server.
 
 mod kubectl;
+mod kubectl_cascade;
+mod kubectl_cluster;
+mod kubectl_nodes;
+mod kubectl_rollout;
 mod manager;
 mod syntax;
+mod up;
+mod up_nodes;
 mod trouble;
 
 use std::process::{Command, Stdio};

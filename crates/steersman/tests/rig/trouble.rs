@@ -172,7 +172,7 @@ async fn without_rights_a_controller_says_what_it_may_not_do() -> Result<(), Fai
     // It may read, but its own account may not create pods: the decision log says so.
     let refused = until("a refused write", || async {
         let answer = ask(&port, Method::GET, "/debug/decisions?controller=replicaset-controller", "").await;
-        Ok(answer.ok().map(|(_, text)| text).filter(|text| text.contains("forbidden")))
+        Ok(answer.ok().filter(|(status, text)| *status == 200 && text.contains("forbidden")).map(|(_, text)| text))
     })
     .await?;
     assert!(refused.contains("pods"), "{refused}");

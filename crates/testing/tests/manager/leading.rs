@@ -184,9 +184,8 @@ async fn a_run_that_is_dropped_leaves_nobody_behind_who_holds_the_lease() -> Res
     cluster.advance(Duration::from_secs(60)).await;
     assert!(!second.manager.leadership().is_leading());
     first.task.abort();
-    let dropped = Instant::now();
-    second.manager.leadership().acquired().await;
-    assert!(dropped.elapsed() <= Duration::from_secs(15) + 2 * RETRY, "{:?}", dropped.elapsed());
+    let runs_out = Duration::from_secs(15) + 2 * RETRY;
+    tokio::time::timeout(runs_out, second.manager.leadership().acquired()).await?;
     second.stop().await?;
     cluster.stop().await
 }

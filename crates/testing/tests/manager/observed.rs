@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{Pod, ResourceQuota};
 use kube::client::Body;
 use kube::core::DynamicObject;
 use prometheus::Registry;
-use prometheus::proto::MetricType;
+use prometheus::proto::{LabelPair, MetricType};
 use serde_json::Value;
 use steersman_apiserver::ApiServer;
 use steersman_base::{ObjectKey, Resource};
@@ -59,7 +59,7 @@ async fn metrics_have_upstreams_names_types_and_labels() -> Result<(), Failure> 
     let mut seen = Vec::new();
     for family in families.iter().filter(|family| of_ours(family.name())) {
         for series in family.get_metric() {
-            let labels: Vec<_> = series.get_label().iter().map(|pair| pair.name()).collect();
+            let labels: Vec<_> = series.get_label().iter().map(LabelPair::name).collect();
             seen.push((family.name(), family.get_field_type(), labels.join(",")));
         }
     }

@@ -1,18 +1,21 @@
 //! Where keys come from.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Pod, ResourceQuota, Secret};
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use steersman_base::ObjectKey;
-use steersman_informer::{Scope, Typed};
+use steersman_informer::{Lister, Scope, Typed};
 use steersman_runtime::event::Event;
 use steersman_runtime::handler::{self, Keys};
 use steersman_runtime::predicate::labels_changed;
 use steersman_runtime::source::{self, Watch};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_runtime::{Action, Context, Error, Manager, ManagerOptions, Reconciler};
+use steersman_testing::{Failure, Fault, TestCluster, Verb, objects};
+use steersman_workqueue::Priority;
 
 use crate::support::*;
 
@@ -105,5 +108,72 @@ async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result
     let kinds: Vec<_> =
         cluster.manager().inspection().informers().iter().map(|i| i.informer.target.to_string()).collect();
     assert_eq!(kinds.len(), 2, "{kinds:?}");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_pass_comes_after_all_caches_are_filled_and_told() -> Result<(), Failure> {
+    const PODS: usize = 50;
+    /// Notes how many pods it finds in the cache, and how many the handler was told of.
+    struct Counting(Diary, Lister<Typed<Pod>>, Arc<AtomicUsize>);
+    impl Reconciler for Counting {
+        async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {
+            self.0.note(format!("{} cached, {} told", self.1.list().len(), self.2.load(Ordering::Relaxed)));
+            Ok(Action::Done)
+        }
+    }
+    let cluster = TestCluster::builder().start().await?;
+    cluster.create(quota("a")).await?;
+    for n in 0..PODS {
+        cluster.create(objects::pod(&format!("p{n}"), "p")).await?;
+    }
+    for verb in [Verb::List, Verb::Watch] {
+        cluster.faults().on(verb, "pods").happens(Fault::Delay(Duration::from_secs(5)));
+    }
+    let manager = Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
+    let (diary, told) = (Diary::default(), Arc::new(AtomicUsize::new(0)));
+    let count = told.clone();
+    let counted = move |_: Event<'_, Typed<Pod>>, _: &mut Keys| {
+        count.fetch_add(1, Ordering::Relaxed);
+    };
+    let counting = Counting(diary.clone(), manager.lister(), told);
+    manager.controller::<ResourceQuota>("counting").watches::<Pod>(counted).reconcile_with(counting);
+    let running = Running::start(manager);
+    cluster.advance(Duration::from_secs(4)).await;
+    assert!(diary.take().is_empty(), "the pods are not there yet");
+    cluster.advance(Duration::from_secs(30)).await;
+    assert_eq!(diary.take(), [format!("{PODS} cached, {PODS} told")]);
+    running.stop().await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_of_low_priority_waits_behind_what_happens_now() -> Result<(), Failure> {
+    /// Takes a second for each key.
+    struct Slow(Diary);
+    impl Reconciler for Slow {
+        async fn reconcile(&self, _: &Context, key: &ObjectKey) -> Result<Action, Error> {
+            self.0.note(key.name.to_string());
+            tokio::time::sleep(SOON).await;
+            Ok(Action::Done)
+        }
+    }
+    let diary = Diary::default();
+    let noted = diary.clone();
+    let slow = move |manager: &Manager| {
+        let pods = manager.informers().typed::<Pod>(Scope::everything());
+        let builder = manager.controller::<ResourceQuota>("slow");
+        let pods = Watch::new(&pods, handler::object()).priority(Priority::Background);
+        builder.source(pods).reconcile_with(Slow(noted.clone()));
+    };
+    let cluster = TestCluster::builder().with(slow).start().await?;
+    cluster.create(quota("first")).await?;
+    cluster.advance(SOON / 2).await;
+    for name in ["p0", "p1"] {
+        cluster.create(objects::pod(name, name)).await?;
+    }
+    cluster.create(quota("second")).await?;
+    cluster.advance(Duration::from_secs(10)).await;
+    assert_eq!(diary.take(), ["first", "second", "p0", "p1"]);
     cluster.stop().await
 }

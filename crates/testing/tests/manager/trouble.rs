@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use http::StatusCode;
 use k8s_openapi::api::core::v1::{Pod, ResourceQuota, Secret};
-use kube::api::ListParams;
+use kube::api::{ListParams, ObjectMeta};
 use steersman_base::ObjectKey;
 use steersman_runtime::health::Probe;
-use steersman_runtime::{Action, Context, Error, Reconciler};
+use steersman_runtime::{Action, CachedClient, Context, Error, Reconciler};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
 use crate::support::*;
@@ -142,6 +142,7 @@ async fn a_leader_that_neither_renews_nor_ends_is_not_healthy() -> Result<(), Fa
     manager.leadership().acquired().await;
     assert!(probe(&manager, Probe::Healthz).text.contains("[+]leaderElection ok"));
     // One jump: nobody in the process gets to run meanwhile, as if it had been stopped.
+    #[expect(clippy::disallowed_methods, reason = "that timers are skipped is what is wanted")]
     let jump = async |time| tokio::time::advance(time).await;
     let mut jumping = std::pin::pin!(jump(Duration::from_secs(40)));
     let report = std::future::poll_fn(|cx| {
@@ -152,4 +153,32 @@ async fn a_leader_that_neither_renews_nor_ends_is_not_healthy() -> Result<(), Fa
     assert!(!report.passed && report.text.contains("failed election to renew leadership"), "{}", report.text);
     running.task.abort();
     Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_has_too_much_to_do_is_asked_again_when_it_says() -> Result<(), Failure> {
+    /// Writes through the client.
+    struct Writing(Diary, CachedClient);
+    impl Reconciler for Writing {
+        async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+            self.0.note(format!("{} s", cx.clock.now().unix() % 1000));
+            let pod = objects::pod("made", "made");
+            let namespace = Some(key.namespace.to_string());
+            let metadata = ObjectMeta { namespace, ..pod.metadata.clone() };
+            self.1.create(&Pod { metadata, ..pod }).await?;
+            Ok(Action::Done)
+        }
+    }
+    let diary = Diary::default();
+    let noted = diary.clone();
+    let writing = move |manager: &steersman_runtime::Manager| {
+        let writing = Writing(noted.clone(), manager.client().clone());
+        manager.controller::<ResourceQuota>("writing").reconcile_with(writing);
+    };
+    let cluster = TestCluster::builder().with(writing).start().await?;
+    cluster.faults().on(Verb::Create, "pods").next(1).happens(Fault::Throttle(30));
+    cluster.create(quota("a")).await?;
+    cluster.advance(Duration::from_secs(120)).await;
+    assert_eq!(diary.take(), ["0 s", "30 s"], "not with a back-off of our own");
+    cluster.stop().await
 }

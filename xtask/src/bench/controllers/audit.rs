@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use crate::bench::table::Table;
 
-/// Verbs of which only the sum is shown: the garbage collector alone has one of each per resource that exists.
-const SUMMED: [&str; 2] = ["list", "watch"];
+/// Verbs of which only the sum is shown: garbage collector and namespace controller use them once per resource there is.
+const SUMMED: [&str; 3] = ["deletecollection", "list", "watch"];
 
 /// How often a call was made, by verb and resource.
 #[derive(Debug, Default, PartialEq)]

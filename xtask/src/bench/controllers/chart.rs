@@ -34,11 +34,11 @@ const PANELS: [Panel; 2] = [
         ],
     },
     Panel {
-        title: "Memory of the manager (peak resident)",
+        title: "Memory of the manager (resident)",
         groups: &[
             ("idle", "memory, idle"),
-            ("roll-out, changes, cascade, namespace", "memory, peak of the run"),
-            ("restart with 30,000 pods", "restart, memory, peak"),
+            ("peak of roll-out, changes, deletes", "memory, peak of the run"),
+            ("peak of the restart with 30,000 pods", "restart, memory, peak"),
         ],
     },
 ];
@@ -62,9 +62,9 @@ pub(super) fn svg(version: &str, ours: &[Measurement], go: &[Measurement]) -> St
 <title>{title}: CPU and memory</title>
 <style>{STYLE}</style>
 <text x="8" y="22" class="h">{title}</text>
-<text x="8" y="42" class="l">the same controllers, flags and load on the same kube-apiserver; shorter is better</text>
+<text x="8" y="42" class="l">the same controllers, flags and load on kube-apiserver and etcd; shorter is better</text>
 <rect x="8" y="54" width="12" height="12" rx="2" class="o"/><text x="26" y="65">steersman controller-manager</text>
-<rect x="228" y="54" width="12" height="12" rx="2" class="g"/><text x="246" y="65">kube-controller-manager (Go)</text>
+<rect x="248" y="54" width="12" height="12" rx="2" class="g"/><text x="266" y="65">kube-controller-manager (Go)</text>
 {body}</svg>
 "#
     )

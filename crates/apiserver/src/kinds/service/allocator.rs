@@ -82,6 +82,13 @@ impl Default for Allocator {
 }
 
 impl Allocator {
+    /// Both families: that of the default, and the same of a private IPv6 network.
+    pub(crate) fn dual_stack() -> Self {
+        let network = ipnet::Ipv6Net::new_assert(std::net::Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 0), 108);
+        let networks = Self::default().networks;
+        Self::new(networks.into_iter().chain([network.into()]).collect())
+    }
+
     /// Gives addresses of these networks: the first is the default family, a second makes the cluster dual-stack.
     #[must_use]
     pub fn new(networks: Vec<IpNet>) -> Self {

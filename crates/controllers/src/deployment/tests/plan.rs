@@ -36,7 +36,12 @@ fn told(deployment: &DeploymentView, sets: Vec<Arc<ReplicaSetView>>, pods: &[Arc
             });
             let changed = work.change.iter().map(|change| {
                 let revision = revision(&change.annotations).unwrap_or_default();
-                format!("{} {}->{} at {revision}", change.set.meta().name, change.set.spec.replicas.unwrap(), change.replicas)
+                format!(
+                    "{} {}->{} at {revision}",
+                    change.set.meta().name,
+                    change.set.spec.replicas.unwrap(),
+                    change.replicas
+                )
             });
             let deleted = work.delete.iter().map(|set| format!("delete {}", set.meta().name));
             created.chain(changed).chain(deleted).collect()
@@ -73,12 +78,18 @@ fn the_ladder_is_climbed_from_the_top() {
     check("a paused one forgets", merged(paused(), forgetful()), many(), &["delete v0"]);
     check("a paused one with a wish does not", merged(merged(paused(), forgetful()), back("1")), many(), &[]);
     check("a roll-out that is not through does not", forgetful(), many(), &[]);
-    let through = json!({ "status": { "replicas": 3, "updatedReplicas": 3, "availableReplicas": 3, "observedGeneration": 1 } });
+    let through =
+        json!({ "status": { "replicas": 3, "updatedReplicas": 3, "availableReplicas": 3, "observedGeneration": 1 } });
     check("one that is through forgets", merged(forgetful(), through), many(), &["delete v0"]);
     check("back to the last", back("0"), vec![old(0), new(3)], &["back to 1, v1"]);
     check("back to one by number", back("1"), vec![old(0), new(3)], &["back to 1, v1"]);
     check("back to itself", back("2"), vec![old(0), new(3)], &["no rollback: same template"]);
-    check("back to none", back("7"), vec![old(0), new(3)], &["no rollback: Unable to find the revision to rollback to."]);
+    check(
+        "back to none",
+        back("7"),
+        vec![old(0), new(3)],
+        &["no rollback: Unable to find the revision to rollback to."],
+    );
     check("back, but there is one", back("0"), vec![new(3)], &["no rollback: Unable to find last revision."]);
     check("back, before the present has a revision", back("1"), vec![old(3)], &["create 1 at 2"]);
     check("back to nonsense", back("x"), vec![old(0), new(3)], &[]);
@@ -108,6 +119,10 @@ fn nothing_new_begins_before_all_of_the_old_has_ended() {
     };
     check("the first", vec![], &[], &["create 3 at 1"]);
     check("the old goes", vec![old(3)], &[], &["v1 3->0 at 1"]);
+    let halfway = vec![set("v1", "web:1", 2, noted(1, 9, 9)), set("v2", "web:2", 1, noted(2, 9, 9))];
+    check("changed from rolling to this, and scaled, halfway", halfway, &[], &["v1 2->0 at 1"]);
+    let scaled = vec![set("v2", "web:2", 9, noted(2, 9, 9))];
+    check("scaled", scaled, &[], &["v2 9->3 at 2"]);
     let draining = || set("v1", "web:1", 0, merged(noted(1, 3, 3), available(2)));
     check("it still has pods", vec![draining()], &[], &[]);
     let drained = || set("v1", "web:1", 0, noted(1, 3, 3));
@@ -120,7 +135,8 @@ fn nothing_new_begins_before_all_of_the_old_has_ended() {
 
 #[test]
 fn a_deployment_that_goes_back_is_written_with_the_old_template_and_without_the_wish() {
-    let web = deployment(json!({ "metadata": { "annotations": { "deprecated.deployment.rollback.to": "1", "a": "b" } } }));
+    let web =
+        deployment(json!({ "metadata": { "annotations": { "deprecated.deployment.rollback.to": "1", "a": "b" } } }));
     let back = rolled_back(&web, &Rollback::To { set: old(0), revision: 1 });
     assert!(back.spec.template.equals_but_for_hash(&old(0).spec.template));
     assert!(!back.spec.template.labels().contains_key("pod-template-hash"));

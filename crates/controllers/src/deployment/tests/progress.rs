@@ -56,20 +56,85 @@ fn the_condition_tells_how_the_roll_out_gets_on() {
         assert_eq!(got, want, "{name}");
     };
     check("no deadline", seen(3, [2, 2, 2], json!([updated()]), json!(null)), sets(Some(2), &[1]), None);
-    check("no deadline by the largest number", seen(3, [2, 2, 2], json!([updated()]), json!(i32::MAX)), sets(Some(2), &[1]), None);
+    check(
+        "no deadline by the largest number",
+        seen(3, [2, 2, 2], json!([updated()]), json!(i32::MAX)),
+        sets(Some(2), &[1]),
+        None,
+    );
     let through = json!([condition("True", "NewReplicaSetAvailable", BEFORE)]);
-    check("it was through", seen(3, [3, 3, 3], through.clone(), json!(60)), sets(Some(3), &[]), Some(("True", "NewReplicaSetAvailable", true, true)));
-    check("it was through, and pods fail", seen(3, [3, 3, 3], through, json!(60)), sets(Some(2), &[]), Some(("True", "NewReplicaSetAvailable", true, true)));
-    check("it gets on", seen(3, [2, 1, 2], json!([updated()]), json!(60)), sets(Some(2), &[1]), Some(("True", "ReplicaSetUpdated", false, true)));
-    check("it gets on after all", seen(3, [2, 1, 2], json!([timed_out()]), json!(60)), sets(Some(2), &[1]), Some(("True", "ReplicaSetUpdated", false, false)));
-    check("it gets on, nothing was said", seen(3, [2, 1, 2], json!([]), json!(60)), sets(Some(2), &[1]), Some(("True", "ReplicaSetUpdated", false, false)));
-    check("it gets through", seen(3, [3, 3, 2], json!([updated()]), json!(60)), sets(Some(3), &[]), Some(("True", "NewReplicaSetAvailable", false, true)));
-    check("it gets through after all", seen(3, [3, 3, 2], json!([timed_out()]), json!(60)), sets(Some(3), &[]), Some(("True", "NewReplicaSetAvailable", false, false)));
-    check("to nothing, without a new one", seen(0, [3, 3, 3], json!([updated()]), json!(60)), sets(None, &[0]), Some(("True", "NewReplicaSetAvailable", false, true)));
-    check("it gets nowhere", seen(3, [2, 2, 2], json!([updated()]), json!(60)), sets(Some(2), &[]), Some(("False", "ProgressDeadlineExceeded", false, false)));
-    check("it still gets nowhere", seen(3, [2, 2, 2], json!([timed_out()]), json!(60)), sets(Some(2), &[]), Some(("False", "ProgressDeadlineExceeded", true, true)));
-    check("it has time", seen(3, [2, 2, 2], json!([updated()]), json!(600)), sets(Some(2), &[]), Some(("True", "ReplicaSetUpdated", true, true)));
-    check("one second more, and it has not", seen(3, [2, 2, 2], json!([updated()]), json!(599)), sets(Some(2), &[]), Some(("False", "ProgressDeadlineExceeded", false, false)));
+    check(
+        "it was through",
+        seen(3, [3, 3, 3], through.clone(), json!(60)),
+        sets(Some(3), &[]),
+        Some(("True", "NewReplicaSetAvailable", true, true)),
+    );
+    check(
+        "it was through, and pods fail",
+        seen(3, [3, 3, 3], through, json!(60)),
+        sets(Some(2), &[]),
+        Some(("True", "NewReplicaSetAvailable", true, true)),
+    );
+    check(
+        "it gets on",
+        seen(3, [2, 1, 2], json!([updated()]), json!(60)),
+        sets(Some(2), &[1]),
+        Some(("True", "ReplicaSetUpdated", false, true)),
+    );
+    check(
+        "it gets on after all",
+        seen(3, [2, 1, 2], json!([timed_out()]), json!(60)),
+        sets(Some(2), &[1]),
+        Some(("True", "ReplicaSetUpdated", false, false)),
+    );
+    check(
+        "it gets on, nothing was said",
+        seen(3, [2, 1, 2], json!([]), json!(60)),
+        sets(Some(2), &[1]),
+        Some(("True", "ReplicaSetUpdated", false, false)),
+    );
+    check(
+        "it gets through",
+        seen(3, [3, 3, 2], json!([updated()]), json!(60)),
+        sets(Some(3), &[]),
+        Some(("True", "NewReplicaSetAvailable", false, true)),
+    );
+    check(
+        "it gets through after all",
+        seen(3, [3, 3, 2], json!([timed_out()]), json!(60)),
+        sets(Some(3), &[]),
+        Some(("True", "NewReplicaSetAvailable", false, false)),
+    );
+    check(
+        "to nothing, without a new one",
+        seen(0, [3, 3, 3], json!([updated()]), json!(60)),
+        sets(None, &[0]),
+        Some(("True", "NewReplicaSetAvailable", false, true)),
+    );
+    check(
+        "it gets nowhere",
+        seen(3, [2, 2, 2], json!([updated()]), json!(60)),
+        sets(Some(2), &[]),
+        Some(("False", "ProgressDeadlineExceeded", false, false)),
+    );
+    check(
+        "it still gets nowhere",
+        seen(3, [2, 2, 2], json!([timed_out()]), json!(60)),
+        sets(Some(2), &[]),
+        Some(("False", "ProgressDeadlineExceeded", true, true)),
+    );
+    check(
+        "it has time",
+        seen(3, [2, 2, 2], json!([updated()]), json!(600)),
+        sets(Some(2), &[]),
+        Some(("True", "ReplicaSetUpdated", true, true)),
+    );
+    check(
+        "one second more, and it has not",
+        seen(3, [2, 2, 2], json!([updated()]), json!(599)),
+        sets(Some(2), &[]),
+        Some(("False", "ProgressDeadlineExceeded", false, false)),
+    );
 }
 
 #[test]
@@ -127,8 +192,20 @@ fn the_deadline_is_looked_at_when_it_passes_and_not_before() {
     check("no deadline", [3, 3, 1], since(BEFORE), json!(null), None);
     check("nothing was said", [3, 3, 1], json!([]), json!(60), None);
     check("it is through", [3, 3, 3], since(BEFORE), json!(60), None);
-    check("it has timed out", [3, 3, 0], json!([condition("False", "ProgressDeadlineExceeded", BEFORE)]), json!(60), None);
-    check("it was through, and pods fail: no hot loop", [3, 3, 0], json!([condition("True", "NewReplicaSetAvailable", BEFORE)]), json!(60), None);
+    check(
+        "it has timed out",
+        [3, 3, 0],
+        json!([condition("False", "ProgressDeadlineExceeded", BEFORE)]),
+        json!(60),
+        None,
+    );
+    check(
+        "it was through, and pods fail: no hot loop",
+        [3, 3, 0],
+        json!([condition("True", "NewReplicaSetAvailable", BEFORE)]),
+        json!(60),
+        None,
+    );
     check("half of it is left", [3, 3, 1], since("2026-11-15T11:59:30Z"), json!(60), Some(31));
     check("it passes now", [3, 3, 1], since("2026-11-15T11:59:00Z"), json!(60), Some(1));
     check("it is long past", [3, 3, 1], since(BEFORE), json!(60), Some(1));
@@ -137,7 +214,10 @@ fn the_deadline_is_looked_at_when_it_passes_and_not_before() {
 #[test]
 fn status_adds_up_what_the_replica_sets_say() {
     let with = |terminating: Value, more: Value| {
-        merged(merged(available(2), json!({ "status": { "readyReplicas": 3, "terminatingReplicas": terminating } })), more)
+        merged(
+            merged(available(2), json!({ "status": { "readyReplicas": 3, "terminatingReplicas": terminating } })),
+            more,
+        )
     };
     let failure = json!({ "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "quota",
         "lastTransitionTime": BEFORE });
@@ -158,7 +238,8 @@ fn status_adds_up_what_the_replica_sets_say() {
     let silent = Sets { new: Some(set("v9", "web:2", 4, with(json!(null), json!({})))), old: vec![] };
     let got = status(&web, &silent, New::Found { name: "v9" }, Estimate::Progress, now());
     assert_eq!(got.terminating_replicas, None, "one does not tell");
-    let unseen = Sets { new: Some(set("v9", "web:2", 4, json!({ "status": { "observedGeneration": 0 } }))), old: vec![] };
+    let unseen =
+        Sets { new: Some(set("v9", "web:2", 4, json!({ "status": { "observedGeneration": 0 } }))), old: vec![] };
     let got = status(&web, &unseen, New::Found { name: "v9" }, Estimate::Progress, now());
     assert_eq!(got.terminating_replicas, Some(0), "nobody has looked at it yet");
     let said = condition::find(&got.conditions, "Available").unwrap();

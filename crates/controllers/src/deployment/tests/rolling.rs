@@ -13,11 +13,8 @@ fn limits(desired: i32, surge: i32, unavailable: i32) -> Limits {
 fn shares_become_numbers_and_never_both_nothing() {
     let check = |replicas: i32, surge: Value, unavailable: Value, want: (i32, i32)| {
         let rolling = json!({ "maxSurge": surge, "maxUnavailable": unavailable });
-        let spec = json!({ "replicas": replicas, "strategy": { "rollingUpdate": null } });
-        let deployment = deployment(super::merged(
-            json!({ "spec": spec }),
-            json!({ "spec": { "strategy": { "rollingUpdate": rolling } } }),
-        ));
+        let spec = json!({ "replicas": replicas, "strategy": { "rollingUpdate": rolling } });
+        let deployment = deployment(json!({ "spec": spec }));
         let got = Limits::of(&deployment.spec);
         assert_eq!((got.desired, got.surge, got.unavailable), (replicas, want.0, want.1), "{replicas} with {rolling}");
     };
@@ -65,7 +62,13 @@ fn the_old_ones_shrink_as_far_as_nobody_is_missed() {
     check("the new ones are there", limits(10, 0, 2), (2, 2), &[(8, 8)], &[6]);
     check("none may be missing, one is on top", limits(10, 1, 0), (1, 1), &[(10, 10)], &[9]);
     check("the oldest go first", limits(10, 0, 2), (4, 4), &[(3, 3), (3, 3)], &[1, 3]);
-    check("the unwell of the younger before the well of the older", limits(10, 2, 0), (0, 0), &[(6, 6), (6, 4)], &[6, 4]);
+    check(
+        "the unwell of the younger before the well of the older",
+        limits(10, 2, 0),
+        (0, 0),
+        &[(6, 6), (6, 4)],
+        &[6, 4],
+    );
     check("a roll-over", limits(10, 3, 2), (0, 0), &[(8, 8), (5, 0)], &[8, 0]);
     check("a node is lost in a roll-out that hangs", limits(10, 3, 2), (5, 0), &[(8, 7)], &[8]);
     check("nothing is left", limits(3, 1, 0), (3, 3), &[(0, 0)], &[0]);
@@ -114,7 +117,8 @@ fn roll_out(limits: Limits, health: Health, mut old: Vec<Size>) {
     let mut new = Size { wanted: 0, available: 0 };
     let available = |new: &Size, old: &[Size]| new.available + old.iter().map(|set| set.available).sum::<i32>();
     let total = |new: &Size, old: &[Size]| new.wanted + old.iter().map(|set| set.wanted).sum::<i32>();
-    let (mut may_have, well) = (total(&new, &old).max(limits.total_max()), available(&new, &old) >= limits.available_min());
+    let (mut may_have, well) =
+        (total(&new, &old).max(limits.total_max()), available(&new, &old) >= limits.available_min());
     // Each pod goes or comes in a step of its own at worst, and becomes available in another.
     let steps_max = 4 * (limits.total_max() + may_have) + 8;
     for _ in 0..steps_max {

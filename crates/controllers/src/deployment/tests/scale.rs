@@ -33,7 +33,8 @@ fn every_replica_set_keeps_its_part() {
         let rolling = json!({ "maxSurge": surge, "maxUnavailable": 0 });
         let spec = json!({ "spec": { "replicas": replicas, "strategy": { "rollingUpdate": rolling } } });
         let deployment = deployment(spec);
-        let old: Vec<_> = old.iter().enumerate().map(|(n, size)| set(&format!("v{n}"), "web:1", *size, noted())).collect();
+        let old: Vec<_> =
+            old.iter().enumerate().map(|(n, size)| set(&format!("v{n}"), "web:1", *size, noted())).collect();
         let sets = Sets { new: new.map(|size| set("v9", "web:2", size, noted())), old };
         let resized = resize(&deployment, &sets);
         let size = |set: &std::sync::Arc<_>| {
@@ -62,7 +63,8 @@ fn a_lost_annotation_is_made_up_for_by_what_is_seen() {
             "spec": { "replicas": replicas, "strategy": { "rollingUpdate": rolling } }, "status": { "replicas": seen },
         });
         let annotated = || json!({ "metadata": { "annotations": noted } });
-        let sets = Sets { new: Some(set("v9", "web:2", 50, annotated())), old: vec![set("v1", "web:1", 50, annotated())] };
+        let sets =
+            Sets { new: Some(set("v9", "web:2", 50, annotated())), old: vec![set("v1", "web:1", 50, annotated())] };
         let got: Vec<_> = resize(&deployment(more), &sets).iter().map(|resize| resize.to).collect();
         assert_eq!(got, want, "{name}");
     };

@@ -1,6 +1,7 @@
 //! From dependents to owners: each edge is in two lists, that of its owner's dependents and that of its dependent's owners.
 //!
-//! A list per node would cost an allocation each and, for an owner with many dependents, a search per dependent that goes.
+//! A list per node would cost an allocation each and, for an owner with many dependents or an object with many owners, a
+//! search for each that goes.
 
 /// No edge.
 pub(super) const NONE: u32 = u32::MAX;
@@ -17,19 +18,33 @@ pub(super) struct Edges {
 pub(super) struct Edge {
     pub(super) owner: u32,
     pub(super) dependent: u32,
-    /// Among the dependents of the owner.
+    /// Its neighbours among the dependents of the owner, and among the owners of the dependent.
+    links: [Link; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
     previous: u32,
     next: u32,
-    /// Among the owners of the dependent.
-    sibling: u32,
+}
+
+/// The two lists that an edge is in.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum List {
+    /// The dependents of the owner.
+    Dependents = 0,
+    /// The owners of the dependent.
+    Owners = 1,
 }
 
 // === impl Edges ===
 
 impl Edges {
-    /// A new edge, which becomes the first of both lists: `dependents` of the owner and `owned_by` of the dependent.
-    pub(super) fn add(&mut self, owner: u32, dependent: u32, dependents: u32, owned_by: u32) -> u32 {
-        let edge = Edge { owner, dependent, previous: NONE, next: dependents, sibling: owned_by };
+    /// A new edge, which becomes the first of both lists; `dependents` of the owner and `owners` of the dependent are the
+    /// first ones so far.
+    pub(super) fn add(&mut self, owner: u32, dependent: u32, dependents: u32, owners: u32) -> u32 {
+        let link = |next| Link { previous: NONE, next };
+        let edge = Edge { owner, dependent, links: [link(dependents), link(owners)] };
         let at = match self.free.pop() {
             Some(at) => {
                 self.all[at as usize] = edge;
@@ -37,11 +52,14 @@ impl Edges {
             }
             None => {
                 self.all.push(edge);
+                // Four thousand million edges do not fit into memory.
                 u32::try_from(self.all.len() - 1).unwrap_or(NONE)
             }
         };
-        if let Some(next) = self.all.get_mut(dependents as usize) {
-            next.previous = at;
+        for (list, next) in [(List::Dependents, dependents), (List::Owners, owners)] {
+            if let Some(next) = self.all.get_mut(next as usize) {
+                next.links[list as usize].previous = at;
+            }
         }
         at
     }
@@ -51,45 +69,29 @@ impl Edges {
         self.all[at as usize]
     }
 
-    /// The dependents of an owner, from the first edge on; the newest first.
-    pub(super) fn dependents(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
-        let step = |at: &u32| self.all.get(*at as usize).map(|edge| edge.next);
-        std::iter::successors(Some(first), step).filter_map(|at| Some(self.all.get(at as usize)?.dependent))
+    /// The edges of a list, from the first on; the newest first.
+    pub(super) fn walk(&self, list: List, first: u32) -> impl Iterator<Item = (u32, Edge)> + '_ {
+        let found = move |at: u32| Some((at, *self.all.get(at as usize)?));
+        std::iter::successors(found(first), move |(_, edge)| found(edge.links[list as usize].next))
     }
 
-    /// The edges to the owners of a dependent, from the first on.
-    pub(super) fn owners(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
-        let step = |at: &u32| self.all.get(*at as usize).map(|edge| edge.sibling);
-        std::iter::successors(Some(first), step).take_while(|at| *at != NONE)
-    }
-
-    /// Takes an edge out of its owner's list, and frees it. The answer is the new beginning of that list, if it has one.
-    /// The list of the dependent must not lead here any more.
-    pub(super) fn remove(&mut self, at: u32) -> Option<u32> {
-        let Edge { previous, next, .. } = self.get(at);
+    /// Takes an edge out of a list. The answer is the new beginning of the list, if it was the first.
+    pub(super) fn take_out(&mut self, at: u32, list: List) -> Option<u32> {
+        let Link { previous, next } = self.all[at as usize].links[list as usize];
         if let Some(next) = self.all.get_mut(next as usize) {
-            next.previous = previous;
+            next.links[list as usize].previous = previous;
         }
-        self.free.push(at);
         match self.all.get_mut(previous as usize) {
             Some(previous) => {
-                previous.next = next;
+                previous.links[list as usize].next = next;
                 None
             }
             None => Some(next),
         }
     }
 
-    /// Keeps those owners' edges of a dependent of which `keep` is true; the others stay in their owners' lists. The answer
-    /// is the new beginning of the list, and what was taken out.
-    pub(super) fn retain_owners(&mut self, first: u32, keep: impl Fn(Edge) -> bool) -> (u32, Vec<u32>) {
-        let all: Vec<u32> = self.owners(first).collect();
-        let (kept, dropped): (Vec<u32>, Vec<u32>) = all.into_iter().partition(|at| keep(self.get(*at)));
-        let mut sibling = NONE;
-        for at in kept.into_iter().rev() {
-            self.all[at as usize].sibling = sibling;
-            sibling = at;
-        }
-        (sibling, dropped)
+    /// An edge that is in no list any more.
+    pub(super) fn free(&mut self, at: u32) {
+        self.free.push(at);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use steersman_base::OwnerRef;
 
-use super::{Graph, Identity, Node, Work};
+use super::{Graph, Identity, NONE, Node, Work};
 
 impl Graph {
     /// The server says that there is no such object.
@@ -30,22 +30,23 @@ impl Graph {
                 return;
             }
         }
-        self.remove(node, identity.clone(), work);
+        self.remove(node, Some(identity.clone()), work);
     }
 
-    /// Takes a node out; `identity` is what is known to be absent. Dependents are looked at, and owners that waited.
-    pub(super) fn remove(&mut self, node: u32, identity: Identity, work: &mut Work) {
-        let owners = self.edges.owners(self.node(node).owned_by).map(|edge| self.edges.get(edge).owner);
-        let owners: Vec<u32> = owners.filter(|owner| *owner != node).collect();
-        self.disconnect(node, |_| true);
-        let dependents: Vec<u32> = self.dependents(node).collect();
-        if !dependents.is_empty() {
-            self.absent.add(identity);
+    /// Takes a node out; `absent` is what is known not to be there. Dependents are looked at, and owners that waited.
+    pub(super) fn remove(&mut self, node: u32, absent: Option<Identity>, work: &mut Work) {
+        let owners: Vec<u32> = self.owners(node).filter(|owner| *owner != node).collect();
+        let dependents: Vec<u32> = self.dependents(node).filter(|dependent| *dependent != node).collect();
+        while self.node(node).owned_by != NONE {
+            self.disconnect(self.node(node).owned_by);
         }
-        for dependent in dependents {
-            self.disconnect(dependent, |owner| owner == node);
-            self.want(dependent, work);
+        while self.node(node).dependents != NONE {
+            self.disconnect(self.node(node).dependents);
         }
+        if let Some(absent) = absent.filter(|_| !dependents.is_empty()) {
+            self.absent.add(absent);
+        }
+        dependents.into_iter().for_each(|dependent| self.want(dependent, work));
         let empty = Node::referred_to(Identity::default());
         let removed = std::mem::replace(self.node_mut(node), empty);
         self.by_uid.remove(&removed.identity.uid);

@@ -73,9 +73,12 @@ async fn health(client: &Client) -> Result<StatusCode, Problem> {
 
 fn problem(error: &kube::Error) -> Problem {
     let causes = || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| (*error).source());
-    let distrust = |error: &(dyn std::error::Error + 'static)| {
-        // What an I/O error holds is not among its causes.
-        let error = error.downcast_ref::<std::io::Error>()?.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let distrust = |mut error: &(dyn std::error::Error + 'static)| {
+        // What an I/O error holds is not among its causes; and it may hold another one.
+        while let Some(held) = error.downcast_ref::<std::io::Error>() {
+            error = held.get_ref()?;
+        }
+        let error = error.downcast_ref::<rustls::Error>()?;
         matches!(error, rustls::Error::InvalidCertificate(_)).then(|| error.to_string())
     };
     match causes().find_map(distrust) {

@@ -64,8 +64,10 @@ pub(super) async fn run(client: Client, nodes: usize) -> Result<(), CommandError
 async fn until_ready(nodes: &Api<Node>, wanted: usize) -> Result<(), CommandError> {
     let deadline = Instant::now() + PATIENCE;
     let is_ready = |node: &Node| {
+        // A node that is new has a taint for a moment, and pods would all go to the first one without.
+        let is_free = node.spec.as_ref().is_none_or(|spec| spec.taints.as_ref().is_none_or(Vec::is_empty));
         let mut conditions = node.status.iter().flat_map(|status| &status.conditions).flatten();
-        conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
+        is_free && conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
     };
     while Instant::now() < deadline {
         let found = nodes.list(&ListParams::default()).await.map_err(refused)?;
@@ -106,10 +108,11 @@ impl Demo {
             _ => None,
         });
         let of_service = "kubernetes.io/service-name=web";
-        let slices = follow::<EndpointSlice>(Api::default_namespaced(client.clone()), of_service, |event| match event {
-            WatchEvent::Added(slice) | WatchEvent::Modified(slice) => Some(Change::Slice(Box::new(slice))),
-            _ => None,
-        });
+        let slices =
+            follow::<EndpointSlice>(Api::default_namespaced(client.clone()), of_service, |event| match event {
+                WatchEvent::Added(slice) | WatchEvent::Modified(slice) => Some(Change::Slice(Box::new(slice))),
+                _ => None,
+            });
         let (sets, pods, slices) = futures::try_join!(sets, pods, slices)?;
         Ok(Self {
             deployments: Api::default_namespaced(client.clone()),
@@ -135,7 +138,8 @@ impl Demo {
                 }
             }
         });
-        let service = json!({ "metadata": { "name": NAME }, "spec": { "selector": labels, "ports": [{ "port": 80 }] } });
+        let service =
+            json!({ "metadata": { "name": NAME }, "spec": { "selector": labels, "ports": [{ "port": 80 }] } });
         self.begun = Instant::now();
         self.story.deleted_by("replicaset");
         self.tell(&Line::new(YOU, "create deployment/web and service/web"));
@@ -157,7 +161,8 @@ impl Demo {
     async fn update(&mut self) -> Result<(), CommandError> {
         say("\n3. A new image is rolled out, a pod at a time, so that the Service always leads somewhere:\n");
         self.tell(&Line::new(YOU, format!("set the image of deployment/web to {}", IMAGES[1])));
-        let image = json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": IMAGES[1] }] } } } });
+        let image =
+            json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": IMAGES[1] }] } } } });
         self.deployments.patch(NAME, &PatchParams::default(), &Patch::Strategic(image)).await.map_err(refused)?;
         self.until_ready("three pods with the new image, and no other", IMAGES[1]).await
     }

@@ -126,7 +126,10 @@ mod tests {
     #[test]
     fn what_is_not_there_is_said() {
         let text = greeting(&[], 0).text();
-        assert!(text.contains("controllers:  none\n") && text.contains("nodes:        none: pods stay Pending\n"), "{text}");
+        assert!(
+            text.contains("controllers:  none\n") && text.contains("nodes:        none: pods stay Pending\n"),
+            "{text}"
+        );
         let disabled = [("serviceaccount-token-controller", "there is no key".to_owned())];
         let text = Greeting { disabled: &disabled, ..greeting(&["a-controller"], 1) }.text();
         assert!(text.contains("without serviceaccount-token-controller: there is no key"), "{text}");

@@ -127,6 +127,7 @@ impl Story {
         let name = set.metadata.name.as_deref().unwrap_or_default();
         let wanted = set.spec.replicas.unwrap_or(1);
         let what = match self.sets.insert(name.to_owned(), wanted) {
+            None if wanted == 1 => format!("created replicaset/{name} for a pod"),
             None => format!("created replicaset/{name} for {wanted} pods"),
             Some(before) if before != wanted => format!("scaled replicaset/{name} from {before} to {wanted}"),
             Some(_) => return None,
@@ -190,9 +191,11 @@ mod tests {
     }
 
     fn slice(addresses: &[(&str, bool)]) -> Box<EndpointSlice> {
-        let endpoint = |(address, ready): &(&str, bool)| json!({ "addresses": [address], "conditions": { "ready": ready } });
+        let endpoint =
+            |(address, ready): &(&str, bool)| json!({ "addresses": [address], "conditions": { "ready": ready } });
         let endpoints: Vec<_> = addresses.iter().map(endpoint).collect();
-        let value = json!({ "metadata": { "name": "web-x" }, "addressType": "IPv4", "endpoints": endpoints, "ports": [] });
+        let value =
+            json!({ "metadata": { "name": "web-x" }, "addressType": "IPv4", "endpoints": endpoints, "ports": [] });
         Box::new(serde_json::from_value(value).unwrap())
     }
 
@@ -214,6 +217,7 @@ mod tests {
         check(Change::Pod(pod("web-a-1", true, true)), Some(("replicaset", "deleted pod/web-a-1")));
         check(Change::PodGone(pod("web-a-1", true, true)), None);
         check(Change::SetGone(set("web-a", 0)), Some(("replicaset", "deleted replicaset/web-a")));
+        check(Change::Set(set("web-b", 1)), Some(("deployment", "created replicaset/web-b for a pod")));
     }
 
     #[test]

@@ -1,0 +1,283 @@
+//! What services promise: endpoints and slices, by two controllers side by side.
+
+use std::collections::BTreeMap;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
+use kube::api::{ListParams, Patch, PatchParams};
+use serde_json::json;
+use steersman_testing::{Failure, TestCluster, objects};
+
+#[path = "services/kit.rs"]
+mod kit;
+
+pub(crate) use kit::*;
+
+/// How many requests of a test are under way at once.
+const AT_ONCE: usize = 16;
+
+/// The classic story: endpoints come with their pods, follow their readiness, and go with them.
+pub(crate) async fn endpoints_follow_their_pods(cluster: &TestCluster) -> Result<(), Failure> {
+    let node = add_node(cluster, "a", Some("zone-a")).await?;
+    cluster.create(service("web", json!({ "metadata": { "labels": { "team": "blue" } } }))).await?;
+    until_endpoints(cluster, "web", &[]).await?;
+    let empty = until_slices(cluster, "web", &[]).await?;
+    expect(
+        empty.len() == 1 && empty[0].ports.as_ref().is_none_or(Vec::is_empty),
+        "one slice says that there are none",
+        &empty,
+    )?;
+
+    run_pod(cluster, "one", &node, "10.1.0.1").await?;
+    run_pod(cluster, "two", &node, "10.1.0.2").await?;
+    until_endpoints(cluster, "web", &["10.1.0.1 ready", "10.1.0.2 ready"]).await?;
+    let slices = until_slices(cluster, "web", &["10.1.0.1 ready", "10.1.0.2 ready"]).await?;
+    expect(slices.len() == 1 && slices[0].metadata.name == empty[0].metadata.name, "it is the same slice", &slices)?;
+    check_labels(cluster, &slices[0]).await?;
+    let Some(endpoint) = all(&slices).next() else { return Err(Failure::new("there is none")) };
+    let placed = endpoint.node_name.as_deref() == Some(&*node) && endpoint.zone.as_deref() == Some("zone-a");
+    expect(placed, "the endpoint says where it is", endpoint)?;
+
+    set_ready(cluster, "one", false).await?;
+    until_endpoints(cluster, "web", &["10.1.0.1 not ready", "10.1.0.2 ready"]).await?;
+    until_slices(cluster, "web", &["10.1.0.1 not ready", "10.1.0.2 ready"]).await?;
+    relabel(cluster, "two", "other").await?;
+    until_endpoints(cluster, "web", &["10.1.0.1 not ready"]).await?;
+    until_slices(cluster, "web", &["10.1.0.1 not ready"]).await?;
+    relabel(cluster, "two", "web").await?;
+    until_slices(cluster, "web", &["10.1.0.1 not ready", "10.1.0.2 ready"]).await?;
+
+    for pod in ["one", "two"] {
+        kill_pod(cluster, pod).await?;
+    }
+    until_endpoints(cluster, "web", &[]).await?;
+    let left = until_slices(cluster, "web", &[]).await?;
+    expect(left.len() == 1, "one slice says that there are none", &left)?;
+    remove_node(cluster, &node).await
+}
+
+async fn check_labels(cluster: &TestCluster, slice: &EndpointSlice) -> Result<(), Failure> {
+    let labels = slice.metadata.labels.clone().unwrap_or_default();
+    let want = [
+        ("endpointslice.kubernetes.io/managed-by", "endpointslice-controller.k8s.io"),
+        ("kubernetes.io/service-name", "web"),
+        ("team", "blue"),
+    ];
+    expect(labels == map(&want), "the slice says whose it is", &labels)?;
+    expect(slice.metadata.generate_name.as_deref() == Some("web-"), "its name comes from the service", slice)?;
+    let annotations = slice.metadata.annotations.clone().unwrap_or_default();
+    let time = annotations.get("endpoints.kubernetes.io/last-change-trigger-time");
+    expect(time.is_some(), "it says since when", &annotations)?;
+    let endpoints = cluster.api::<Endpoints>().get("web").await?;
+    let labels = endpoints.metadata.labels.unwrap_or_default();
+    let want = [("endpoints.kubernetes.io/managed-by", "endpoint-controller"), ("team", "blue")];
+    expect(labels == map(&want), "the endpoints say whose they are", &labels)
+}
+
+fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+}
+
+/// One name, another number on each pod: each has slices and subsets of its own, and a headless service says that it is one.
+pub(crate) async fn a_named_port_is_looked_up_on_each_pod(cluster: &TestCluster) -> Result<(), Failure> {
+    let node = add_node(cluster, "a", None).await?;
+    let port = json!([{ "name": "http", "port": 80, "targetPort": "web" }]);
+    cluster.create(service("web", json!({ "spec": { "clusterIP": "None", "ports": port } }))).await?;
+    for (pod, number, ip) in [("one", 8080, "10.1.0.1"), ("two", 9090, "10.1.0.2"), ("three", 8080, "10.1.0.3")] {
+        let mut object = objects::pod(pod, "web");
+        let spec = object.spec.get_or_insert_default();
+        spec.node_name = Some(node.clone());
+        let port = json!([{ "name": "web", "containerPort": number }]);
+        spec.containers[0].ports = Some(serde_json::from_value(port).map_err(|error| Failure::new(error.to_string()))?);
+        cluster.create(object).await?;
+        say_running(cluster, pod, &[ip], true).await?;
+    }
+    until_endpoints(cluster, "web", &["10.1.0.1 ready", "10.1.0.2 ready", "10.1.0.3 ready"]).await?;
+    let slices = until_slices(cluster, "web", &["10.1.0.1 ready", "10.1.0.2 ready", "10.1.0.3 ready"]).await?;
+    let mut ports: Vec<_> =
+        slices.iter().map(|slice| (slice.ports.as_ref().and_then(|ports| ports.first()?.port), size(slice))).collect();
+    ports.sort();
+    expect(ports == [(Some(8080), 2), (Some(9090), 1)], "a slice for each number", &ports)?;
+    let endpoints = cluster.api::<Endpoints>().get("web").await?;
+    let subsets = endpoints.subsets.clone().unwrap_or_default();
+    expect(subsets.len() == 2, "a subset for each number", &subsets)?;
+    for labels in [endpoints.metadata.labels, slices[0].metadata.labels.clone()] {
+        let labels = labels.unwrap_or_default();
+        expect(labels.get("service.kubernetes.io/headless").is_some_and(String::is_empty), "it is headless", &labels)?;
+    }
+    remove_node(cluster, &node).await
+}
+
+/// A pod that is about to go takes no new requests, and slices say whether it still answers; Endpoints do not have it.
+pub(crate) async fn a_terminating_pod_is_serving_and_not_ready(cluster: &TestCluster) -> Result<(), Failure> {
+    let node = add_node(cluster, "a", None).await?;
+    cluster.create(service("web", json!({}))).await?;
+    cluster.create(service("all", json!({ "spec": { "publishNotReadyAddresses": true } }))).await?;
+    run_pod(cluster, "one", &node, "10.1.0.1").await?;
+    until_slices(cluster, "web", &["10.1.0.1 ready"]).await?;
+    cluster.delete::<Pod>("one").await?;
+    until_slices(cluster, "web", &["10.1.0.1 not ready serving terminating"]).await?;
+    until_slices(cluster, "all", &["10.1.0.1 ready terminating"]).await?;
+    until_endpoints(cluster, "web", &[]).await?;
+    until_endpoints(cluster, "all", &["10.1.0.1 ready"]).await?;
+    set_ready(cluster, "one", false).await?;
+    until_slices(cluster, "web", &["10.1.0.1 not ready terminating"]).await?;
+    until_slices(cluster, "all", &["10.1.0.1 ready not serving terminating"]).await?;
+    let ended = json!({ "status": { "phase": "Succeeded" } });
+    patch_status(cluster, "one", &ended).await?;
+    until_slices(cluster, "all", &[]).await?;
+    until_endpoints(cluster, "all", &[]).await?;
+    remove_node(cluster, &node).await
+}
+
+/// Endpoints of a service without selector are its owner's business; `ExternalName` has none.
+pub(crate) async fn services_without_selector_are_left_to_others(cluster: &TestCluster) -> Result<(), Failure> {
+    let manual = json!({ "spec": { "selector": null } });
+    cluster.create(service("manual", manual)).await?;
+    let external = json!({ "spec": { "type": "ExternalName", "externalName": "example.dev", "clusterIP": null } });
+    cluster.create(service("external", external)).await?;
+    let subsets = json!([{ "addresses": [{ "ip": "192.0.2.1" }], "ports": [{ "port": 80 }] }]);
+    let own: Endpoints = object(json!({ "metadata": { "name": "manual" }, "subsets": subsets }))?;
+    cluster.create(own).await?;
+    cluster.create(service("web", json!({}))).await?;
+    until_endpoints(cluster, "web", &[]).await?;
+    until_slices(cluster, "web", &[]).await?;
+    let slices = cluster.api::<EndpointSlice>().list(&ListParams::default()).await?.items;
+    expect(slices.len() == 1, "only the third has a slice", &slices)?;
+    until_endpoints(cluster, "manual", &["192.0.2.1 ready"]).await?;
+    let external = cluster.api::<Endpoints>().get_opt("external").await?;
+    expect(external.is_none(), "it has no endpoints", &external)
+}
+
+/// Hints follow `trafficDistribution`, and go when it does.
+pub(crate) async fn hints_follow_the_traffic_distribution(cluster: &TestCluster) -> Result<(), Failure> {
+    let (a, b) = (add_node(cluster, "a", Some("zone-a")).await?, add_node(cluster, "b", Some("zone-b")).await?);
+    let near = json!({ "spec": { "trafficDistribution": "PreferSameZone" } });
+    cluster.create(service("web", near)).await?;
+    run_pod(cluster, "one", &a, "10.1.0.1").await?;
+    run_pod(cluster, "two", &b, "10.1.0.2").await?;
+    until_hints(cluster, "web", &["10.1.0.1 for zone-a", "10.1.0.2 for zone-b"]).await?;
+    set_spec(cluster, "web", &json!({ "trafficDistribution": "PreferSameNode" })).await?;
+    let want = [format!("10.1.0.1 for zone-a on {a}"), format!("10.1.0.2 for zone-b on {b}")];
+    until_hints(cluster, "web", &[&want[0], &want[1]]).await?;
+    set_spec(cluster, "web", &json!({ "trafficDistribution": null })).await?;
+    until_hints(cluster, "web", &["10.1.0.1", "10.1.0.2"]).await?;
+    remove_node(cluster, &a).await?;
+    remove_node(cluster, &b).await
+}
+
+/// More pods than an Endpoints object holds: slices of a hundred have them all, and the object says that it does not.
+pub(crate) async fn more_than_a_thousand_pods_fill_slices_and_overflow_endpoints(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
+    const PODS: usize = 1050;
+    let node = add_node(cluster, "a", None).await?;
+    let ip = |number: usize| format!("10.1.{}.{}", number / 250, number % 250 + 1);
+    let pods = (0..PODS).map(|number| {
+        let node = &node;
+        async move { run_pod(cluster, &format!("pod-{number:04}"), node, &ip(number)).await }
+    });
+    stream::iter(pods).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+    cluster.create(service("web", json!({}))).await?;
+    let lengths = |slices: &[EndpointSlice]| {
+        let mut lengths: Vec<_> = slices.iter().map(size).collect();
+        lengths.sort_unstable();
+        lengths
+    };
+    let full = [&[50][..], &[100; 10]].concat();
+    cluster
+        .until("ten full slices and a half one", || async {
+            let got = lengths(&slices_of(cluster, "web").await?);
+            Ok(if got == full { Ok(()) } else { Err(format!("{got:?}")) })
+        })
+        .await?;
+    let count = |endpoints: &Endpoints| {
+        let subsets = endpoints.subsets.iter().flatten();
+        subsets.map(|subset| subset.addresses.as_ref().map_or(0, Vec::len)).sum::<usize>()
+    };
+    let over = |endpoints: &Endpoints| {
+        let annotations = endpoints.metadata.annotations.as_ref();
+        annotations.and_then(|held| held.get("endpoints.kubernetes.io/over-capacity").cloned())
+    };
+    until_of(cluster, "web", |endpoints| (count(endpoints), over(endpoints)), &(1000, Some("truncated".to_owned())))
+        .await?;
+
+    let victims = (0..60).map(|number| async move { kill_pod(cluster, &format!("pod-{number:04}")).await });
+    stream::iter(victims).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
+    until_of(cluster, "web", |endpoints| (count(endpoints), over(endpoints)), &(990, None)).await?;
+    cluster
+        .until("the others are still in their slices", || async {
+            let slices = slices_of(cluster, "web").await?;
+            let total: usize = slices.iter().map(size).sum();
+            Ok(if total == PODS - 60 { Ok(()) } else { Err(format!("{:?}", lengths(&slices))) })
+        })
+        .await?;
+    remove_node(cluster, &node).await
+}
+
+/// What others do to our slices and endpoints is undone.
+pub(crate) async fn what_others_do_to_slices_is_undone(cluster: &TestCluster) -> Result<(), Failure> {
+    let node = add_node(cluster, "a", None).await?;
+    cluster.create(service("web", json!({}))).await?;
+    run_pod(cluster, "one", &node, "10.1.0.1").await?;
+    let slice = until_slices(cluster, "web", &["10.1.0.1 ready"]).await?.remove(0);
+    let name = slice.metadata.name.clone().unwrap_or_default();
+    let wrong = json!({ "endpoints": [{ "addresses": ["10.9.9.9"] }], "metadata": { "labels": { "odd": "yes" } } });
+    cluster.api::<EndpointSlice>().patch(&name, &PatchParams::default(), &Patch::Merge(&wrong)).await?;
+    let mended = until_slices(cluster, "web", &["10.1.0.1 ready"]).await?.remove(0);
+    expect(mended.metadata.labels == slice.metadata.labels, "the labels are ours again", &mended.metadata)?;
+    cluster.delete::<EndpointSlice>(&name).await?;
+    let made = until_slices(cluster, "web", &["10.1.0.1 ready"]).await?.remove(0);
+    expect(made.metadata.uid != slice.metadata.uid, "it is another one", &made.metadata)?;
+    let label = json!({ "metadata": { "labels": { "odd": "yes" } } });
+    let name = made.metadata.name.clone().unwrap_or_default();
+    cluster.api::<EndpointSlice>().patch(&name, &PatchParams::default(), &Patch::Merge(&label)).await?;
+    cluster
+        .until("a label alone is taken away, too", || async {
+            let labels = cluster.api::<EndpointSlice>().get(&name).await?.metadata.labels.unwrap_or_default();
+            Ok(if labels.contains_key("odd") { Err(format!("{labels:?}")) } else { Ok(()) })
+        })
+        .await?;
+    let before = cluster.until_exists::<Endpoints>("web").await?;
+    cluster.delete::<Endpoints>("web").await?;
+    cluster
+        .until("the endpoints are there again", || async {
+            let now = cluster.api::<Endpoints>().get_opt("web").await?;
+            let again = now.as_ref().is_some_and(|now| now.metadata.uid != before.metadata.uid);
+            Ok(if again { Ok(()) } else { Err(format!("{now:?}")) })
+        })
+        .await?;
+    remove_node(cluster, &node).await
+}
+
+/// A pod whose node nobody knows is left out, and is told of; when the node comes, so does the endpoint.
+pub(crate) async fn a_pod_without_node_waits_for_it(cluster: &TestCluster) -> Result<(), Failure> {
+    let late = format!("{}-late", cluster.namespace());
+    cluster.create(service("web", json!({}))).await?;
+    run_pod(cluster, "one", &late, "10.1.0.1").await?;
+    until_endpoints(cluster, "web", &["10.1.0.1 ready"]).await?;
+    let namespace = cluster.namespace();
+    let text = format!(
+        "Error updating Endpoint Slices for Service {namespace}/web: skipping Pod one for Service {namespace}/web: \
+         Node {late} Not Found"
+    );
+    until_event(cluster, "web", "FailedToUpdateEndpointSlices", &text).await?;
+    until_slices(cluster, "web", &[]).await?;
+    add_node(cluster, "late", Some("zone-a")).await?;
+    until_slices(cluster, "web", &["10.1.0.1 ready"]).await?;
+    remove_node(cluster, &late).await
+}
+
+/// With its service, an Endpoints object goes; slices are the garbage collector's business.
+pub(crate) async fn endpoints_go_with_their_service(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(service("web", json!({}))).await?;
+    until_endpoints(cluster, "web", &[]).await?;
+    cluster.delete::<Service>("web").await?;
+    cluster
+        .until("the endpoints are gone", || async {
+            let left = cluster.api::<Endpoints>().get_opt("web").await?;
+            Ok(if left.is_none() { Ok(()) } else { Err(format!("{left:?}")) })
+        })
+        .await
+}

@@ -1,0 +1,207 @@
+//! `steersman up` as a process: what it says, what it leaves behind, and how it ends. Without kubectl.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_steersman");
+/// What a terminal of today shows without breaking lines.
+const WIDTH: usize = 110;
+
+/// A cluster; it ends with the test.
+struct Up {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    /// What it has said until its greeting was over.
+    greeting: String,
+}
+
+impl Up {
+    fn start(flags: &[&str]) -> Self {
+        let mut child = Command::new(PROGRAM)
+            .arg("up")
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let mut up = Self { child, output, greeting: String::new() };
+        up.greeting = up.until("Ctrl-C stops it.");
+        up
+    }
+
+    /// What it says until a line says this.
+    fn until(&mut self, end: &str) -> String {
+        let mut text = String::new();
+        while !text.contains(end) {
+            let read = self.output.read_line(&mut text).expect("its output");
+            assert!(read > 0, "it ended without saying {end:?}: {text}{}", self.complaints());
+        }
+        text
+    }
+
+    fn complaints(&mut self) -> String {
+        let mut text = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            let _ = stderr.read_to_string(&mut text);
+        }
+        text
+    }
+
+    fn said(&self, what: &str) -> &str {
+        let line = self.greeting.lines().find_map(|line| line.strip_prefix(what));
+        line.unwrap_or_else(|| panic!("no {what:?} in {}", self.greeting)).trim()
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.said("kubeconfig:").into()
+    }
+
+    /// Sends a signal, and answers whether it ended with success.
+    fn end_by(mut self, signal: &str) -> bool {
+        let sent = Command::new("kill").args(["-s", signal, &self.child.id().to_string()]).status();
+        assert!(sent.expect("kill").success());
+        self.child.wait().expect("its end").success()
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It has ended already, or is not wanted any more.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A directory of a test's own.
+fn scratch(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("up-{name}-{}", std::process::id()));
+    fs::create_dir_all(&directory).expect("a directory");
+    directory
+}
+
+/// Runs `up` with flags that it must refuse: exit code 1, one line that says this, nothing on standard output.
+fn refused(flags: &[&str], want: &[&str]) {
+    let Output { status, stdout, stderr } = Command::new(PROGRAM).arg("up").args(flags).output().expect("it runs");
+    let said = String::from_utf8_lossy(&stderr);
+    assert_eq!(status.code(), Some(1), "{flags:?}: {said}");
+    for want in want {
+        assert!(said.contains(want), "{flags:?} should say {want:?}, but says: {said}");
+    }
+    assert_eq!(said.lines().count(), 1, "one sentence: {said}");
+    assert!(stdout.is_empty(), "{flags:?}: errors are not on standard output");
+}
+
+#[test]
+fn the_greeting_says_where_everything_is_and_no_line_is_too_long() {
+    let up = Up::start(&["--port=0"]);
+    assert!(up.said("API server:").starts_with("https://127.0.0.1:"), "{}", up.greeting);
+    assert_eq!(up.said("nodes:"), "node-0 … node-2, simulated");
+    for want in ["deployment", "garbage-collector", "export KUBECONFIG=", "kubectl create deployment", "in memory"] {
+        assert!(up.greeting.contains(want), "{want} is not in {}", up.greeting);
+    }
+    for line in up.greeting.lines() {
+        assert!(line.chars().count() <= WIDTH, "{line}");
+    }
+    assert!(up.end_by("TERM"));
+}
+
+#[test]
+fn the_kubeconfig_is_its_owners_alone_and_goes_with_the_cluster() {
+    let directory = scratch("kubeconfig");
+    let file = directory.join("its kubeconfig");
+    for signal in ["INT", "TERM"] {
+        let up = Up::start(&["--nodes=1", &format!("--kubeconfig-out={}", file.display())]);
+        assert_eq!(up.kubeconfig(), file);
+        assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
+        let port = up.said("API server:").rsplit(':').next().unwrap_or_default().to_owned();
+        assert!(fs::read_to_string(&file).expect("text").contains(&format!("server: https://127.0.0.1:{port}")));
+        assert!(up.greeting.contains(&format!("export KUBECONFIG='{}'", file.display())), "{}", up.greeting);
+        assert!(up.end_by(signal), "SIG{signal} ends it with success");
+        assert_eq!(fs::read_dir(&directory).expect("a directory").count(), 0, "nothing stays behind");
+    }
+}
+
+#[test]
+fn a_kubeconfig_of_somebody_else_is_neither_replaced_nor_removed() {
+    let file = scratch("foreign").join("config");
+    let out = format!("--kubeconfig-out={}", file.display());
+    fs::write(&file, "apiVersion: v1\nkind: Config\nclusters:\n- name: prod\n").expect("a file");
+    refused(&[&out], &[&file.display().to_string(), "did not write", "--kubeconfig-out"]);
+    assert!(fs::read_to_string(&file).expect("still there").contains("prod"));
+    fs::remove_file(&file).expect("removed");
+
+    // One that an earlier `up` left behind, as after a crash, is replaced; the one of a later `up` is not removed.
+    let mut crashed = Up::start(&["--nodes=0", "--controllers=none", &out]);
+    crashed.child.kill().expect("killed");
+    let first = Up::start(&["--nodes=0", "--controllers=none", &out]);
+    let second = Up::start(&["--nodes=0", "--controllers=none", &out]);
+    assert!(first.end_by("TERM"));
+    assert!(file.exists(), "it is the second one's by now");
+    assert!(second.end_by("TERM"));
+    assert!(!file.exists());
+}
+
+#[test]
+fn what_cannot_be_had_is_one_sentence() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("its address").port();
+    refused(&[&format!("--port={port}")], &[&format!("cannot listen on 127.0.0.1:{port}"), "in use", "--port 0"]);
+    refused(
+        &["--kubeconfig-out=/does/not/exist"],
+        &["cannot write the kubeconfig /does/not/exist", "--kubeconfig-out"],
+    );
+    refused(&["--kubeconfig-out=/"], &["cannot write the kubeconfig /"]);
+    refused(&["--controllers=deploymnet"], &["did you mean deployment?"]);
+    refused(&["--controllers=none,deployment"], &["there is no controller \"none\""]);
+    refused(&["--demo", "--nodes=0"], &["--demo needs nodes"]);
+    refused(&["--demo", "--controllers=*,-deployment"], &["--demo needs these controllers too: deployment-controller"]);
+}
+
+#[test]
+fn a_port_that_was_asked_for_is_taken() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("its address").port();
+    let up = Up::start(&["--nodes=0", "--controllers=none", &format!("--port={free}")]);
+    assert_eq!(up.said("API server:"), format!("https://127.0.0.1:{free}"));
+    assert_eq!(up.said("controllers:"), "none");
+    assert_eq!(up.said("nodes:"), "none: pods stay Pending");
+    assert!(up.end_by("TERM"));
+}
+
+#[test]
+fn the_list_of_controllers_has_upstreams_syntax() {
+    let check = |list: &str, want: &str| {
+        let up = Up::start(&["--nodes=0", &format!("--controllers={list}")]);
+        assert_eq!(up.said("controllers:"), want, "{list}");
+        assert!(up.end_by("TERM"));
+    };
+    check("replicaset", "replicaset");
+    check("deployment-controller,replicaset", "deployment, replicaset");
+    check(
+        "*,-endpoint,-endpointslice,-namespace,-pod-garbage-collector-controller,-serviceaccount,-garbage-collector-controller,-replicationcontroller,-root-ca-cert-publisher,-serviceaccount-token",
+        "deployment, replicaset",
+    );
+}
+
+#[test]
+fn the_demo_runs_through_and_reads_well() {
+    let mut up = Up::start(&["--demo"]);
+    let told = up.until("That was it.");
+    for line in told.lines() {
+        assert!(line.chars().count() <= WIDTH, "{line}");
+    }
+    let count = |what: &str| told.matches(what).count();
+    assert_eq!(count("garbage-collector  deleted replicaset/web-"), 2, "{told}");
+    assert_eq!(count("garbage-collector  deleted pod/web-"), 3, "{told}");
+    assert_eq!(count("replicaset         created pod/web-"), 7, "three, one in place of another, three new: {told}");
+    assert_eq!(count("replicaset         deleted pod/web-"), 3, "{told}");
+    for node in ["node-0", "node-1", "node-2"] {
+        assert!(told.contains(&format!("{node}             runs pod/web-")), "pods are spread: {told}");
+    }
+    assert!(up.end_by("INT"), "and the cluster goes on until it is stopped");
+}
