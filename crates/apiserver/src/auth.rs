@@ -112,6 +112,11 @@ impl Auth {
         self.keys.get()
     }
 
+    /// The key that signs, as PEM, for those who sign tokens that are kept in secrets.
+    pub(crate) fn key_pem(&self) -> Option<&str> {
+        self.keys().map(Keys::pem)
+    }
+
     /// The public keys, for those who check tokens themselves.
     pub(crate) fn jwks(&self) -> Value {
         json!({"keys": self.keys().map(Keys::jwk).into_iter().collect::<Vec<_>>()})

@@ -83,7 +83,7 @@ impl ApiServer {
     /// `None` if there are no secure random numbers.
     #[must_use]
     pub fn token_key_pem(&self) -> Option<&str> {
-        self.registry.auth.keys().map(|keys| keys.pem())
+        self.registry.auth.key_pem()
     }
 
     /// The newest revision: what a list would say.

@@ -93,10 +93,14 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let pods = cx.informers.informer::<PodView>();
     let nodes = cx.informers.informer::<NodeView>();
     let slices = cx.informers.informer::<EndpointSliceView>();
+    let metrics = Metrics::of(cx.manager().metrics(), options.endpoints_per_slice_max).unwrap_or_else(|error| {
+        tracing::error!(%error, "endpoint slices are not counted");
+        Metrics::default()
+    });
     let state = Arc::new(sync::State {
         topology: Topology::new(nodes.lister()),
         tracker: Tracker::default(),
-        metrics: Metrics::of(cx.manager().metrics(), options.endpoints_per_slice_max),
+        metrics,
         ..sync::State::default()
     });
 

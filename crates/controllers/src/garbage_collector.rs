@@ -41,8 +41,8 @@ mod tests;
 
 #[doc(hidden)]
 pub use sample::{SampleGraph, sample_graph};
-use sync::{Collector, Looks, Monitors, Orphans, Server};
 pub use sync::Why;
+use sync::{Collector, Looks, Monitors, Orphans, Server};
 
 /// The controller's row.
 pub const DESCRIPTOR: Descriptor = Descriptor {

@@ -13,10 +13,11 @@
 //!
 //! Follows `pkg/controller/namespace` of Kubernetes 1.37.1.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::ObjectKey;
-use steersman_informer::{Lister, MetaSource, Scope, SharedInformer};
+use steersman_informer::{MetaSource, Scope, SharedInformer};
 use steersman_model::Kind;
 use steersman_model::View;
 use steersman_model::core::{NamespaceView, PodView};
@@ -36,6 +37,7 @@ mod sync;
 mod tests;
 mod work;
 
+use pods::LastPods;
 pub use sync::Why;
 
 /// The controller's row.
@@ -72,6 +74,7 @@ const RETRIES: (f64, u32) = (10.0, 100);
 fn build(cx: &BuildContext, workers: usize) -> Build {
     let options = cx.options::<Options>();
     let namespaces = informer(cx);
+    let last_pods = Arc::new(LastPods::default());
     let wait = options.first_pass_after;
     let deleted = Watch::new(&namespaces, move |event: Event<'_, NamespaceView>, keys: &mut Keys| {
         let (now, before) = (event.object(), event.before());
@@ -86,13 +89,14 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .queue_name("namespace")
         .without_main_watch()
         .source(deleted.resync(options.sync_period))
-        .source(last_pods(cx, namespaces.lister()))
+        .source(tell_of_last_pods(cx, &last_pods))
         .limiter(MaxOf(Exponential::new(BACK_OFF.0, BACK_OFF.1), Bucket::new(RETRIES.0, RETRIES.1)))
         .workers(workers)
         .reconcile_with(sync::Namespaces {
             client: cx.client.clone(),
             mapper: cx.manager().mapper().clone(),
             namespaces: namespaces.lister(),
+            last_pods,
         });
     Build::Enabled
 }
@@ -105,16 +109,13 @@ pub(crate) fn informer(cx: &BuildContext) -> SharedInformer<NamespaceView> {
     }
 }
 
-/// Looks at a terminating namespace when its last pod is gone, instead of waiting for as long as pods may take.
-fn last_pods(cx: &BuildContext, namespaces: Lister<NamespaceView>) -> Source {
-    let metadata = cx.informers.meta(&PodView::RESOURCE);
+/// Looks again at a namespace that waits for its pods when the last one is gone, not only when it may be.
+fn tell_of_last_pods(cx: &BuildContext, last_pods: &Arc<LastPods>) -> Source {
+    let (metadata, last_pods) = (cx.informers.meta(&PodView::RESOURCE), Arc::clone(last_pods));
     source::task(move |feed, stop| async move {
-        let counts = pods::Counts::default();
         let _subscription = metadata.subscribe_meta(Box::new(move |change| {
-            let Some(emptied) = counts.note(change) else { return };
-            let key = ObjectKey::cluster(&emptied);
-            if namespaces.get(&key).is_some_and(|namespace| namespace.meta().is_terminating()) {
-                feed.add_all(&[key], Priority::Live);
+            if let Some(emptied) = last_pods.note(change) {
+                feed.add_all(&[ObjectKey::cluster(&emptied)], Priority::Live);
             }
         }));
         stop.cancelled().await;

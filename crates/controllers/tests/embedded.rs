@@ -90,7 +90,7 @@ async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespa
     let namespaces = kube::Api::<k8s_openapi::api::core::v1::Namespace>::all(cluster.client());
     namespaces.delete(cluster.namespace(), &kube::api::DeleteParams::default()).await?;
     let patch = serde_json::json!({ "spec": { "replicas": 3 } });
-    let sets = cluster.api::<k8s_openapi::api::apps::v1::ReplicaSet>();
+    let sets = cluster.api::<ReplicaSet>();
     sets.patch("web", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(patch)).await?;
     cluster.settle().await?;
     let creates = cluster.last_writes().iter().filter(|write| write.resource == "pods").count();
@@ -106,7 +106,7 @@ async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Fa
     let web = cluster.create(objects::replica_set("web", 3)).await?;
     cluster
         .until("the condition ReplicaFailure", || async {
-            let set = cluster.api::<k8s_openapi::api::apps::v1::ReplicaSet>().get("web").await?;
+            let set = cluster.api::<ReplicaSet>().get("web").await?;
             let conditions = set.status.and_then(|status| status.conditions).unwrap_or_default();
             let seen = format!("{conditions:?}");
             Ok(if conditions.iter().any(|condition| condition.type_.as_deref() == Some("ReplicaFailure")) {
@@ -118,7 +118,7 @@ async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Fa
         .await?;
     cluster.settle().await?;
     cluster.pods_of(&web).until_count(3).await?;
-    let set = cluster.api::<k8s_openapi::api::apps::v1::ReplicaSet>().get("web").await?;
+    let set = cluster.api::<ReplicaSet>().get("web").await?;
     assert_eq!(set.status.and_then(|status| status.conditions).unwrap_or_default(), [], "it is over");
     cluster.stop().await
 }

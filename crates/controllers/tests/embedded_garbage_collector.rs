@@ -20,7 +20,9 @@ mod crash;
 mod scenarios;
 
 use crash::crash_after_each_write;
-use scenarios::{config_map, definition_of_cakes, delete, expect, graph, held, owner, until_gone, until_known, until_owned_by};
+use scenarios::{
+    config_map, definition_of_cakes, delete, expect, graph, held, owner, until_gone, until_known, until_owned_by,
+};
 
 const ALONE: &[Descriptor] = &[garbage_collector::DESCRIPTOR];
 const WITH_SETS: &[Descriptor] = &[garbage_collector::DESCRIPTOR, replicaset::DESCRIPTOR];
@@ -164,8 +166,10 @@ async fn a_kind_that_comes_later_is_collected_and_one_that_goes_is_let_go() -> R
         let name = format!("parent-{round}");
         let parent = cluster.create(config_map(&name, vec![])).await?;
         let cake = scenarios::cake("child", vec![owner(&parent)]);
-        scenarios::until(&cluster, "cakes are served", async || Ok(cakes.create(&PostParams::default(), &cake).await.is_ok()))
-            .await?;
+        scenarios::until(&cluster, "cakes are served", async || {
+            Ok(cakes.create(&PostParams::default(), &cake).await.is_ok())
+        })
+        .await?;
         until_known(&cluster, 2).await?;
         delete::<ConfigMap>(&cluster, &name, DeleteParams::background()).await?;
         scenarios::until(&cluster, "the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none())).await?;
@@ -352,7 +356,10 @@ async fn the_graph_is_shown_as_dot_and_json() -> Result<(), Failure> {
     };
     let (code, kind, text) = page("/debug/controllers/garbage-collector-controller/graph").await?;
     expect((code, &*kind), (StatusCode::OK, "text/vnd.graphviz"), "the page")?;
-    assert!(text.starts_with("strict digraph full {\n") && text.contains(&format!("  \"{child}\" -> \"{parent}\";\n")), "{text}");
+    assert!(
+        text.starts_with("strict digraph full {\n") && text.contains(&format!("  \"{child}\" -> \"{parent}\";\n")),
+        "{text}"
+    );
     let (_, _, alone) = page("/debug/controllers/garbage-collector-controller/graph?uid=nobody").await?;
     expect(&*alone, "strict digraph full {\n}\n", "what is around nobody")?;
     expect(page("/debug/controllers/garbage-collector-controller/x").await?.0, StatusCode::NOT_FOUND, "no such page")?;

@@ -4,10 +4,10 @@ use steersman_controllers::{deployment, replicaset, replication_controller};
 use steersman_runtime::Descriptor;
 use steersman_testing::{Failure, TestCluster};
 
-#[path = "scenarios/deployment.rs"]
-mod deployment_scenarios;
 #[path = "scenarios/accounts.rs"]
 mod accounts_scenarios;
+#[path = "scenarios/deployment.rs"]
+mod deployment_scenarios;
 #[path = "rig/garbage_collector.rs"]
 mod garbage_collector;
 #[path = "rig/housekeeping.rs"]

@@ -26,6 +26,7 @@ use parking_lot::{Mutex, RwLock};
 use steersman_base::{ObjectKey, ResourceVersion, Uid};
 use steersman_model::View;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 pub use self::index::Index;
 use self::index::{AnyIndex, IndexTable};
@@ -59,6 +60,8 @@ pub(crate) struct Inner<V> {
     reached: Option<ResourceVersion>,
     /// How often a list went back to an older version: the server was restored.
     restored: u64,
+    /// When the last list that is in it was begun.
+    listed_since: Option<Instant>,
 }
 
 /// What a batch did to one object, as subscribers must learn it.
@@ -177,6 +180,7 @@ impl<V: View> Store<V> {
             let mut inner = Inner::new(current.indexes.iter().map(|index| index.fresh()).collect(), popped.len());
             inner.reached.clone_from(&current.reached);
             inner.restored = current.restored;
+            inner.listed_since = current.listed_since;
             drop(current);
             inner.apply(popped.drain(), &mut applied);
             let went_back = inner.finish(popped.reached.as_ref(), popped.list.as_ref());
@@ -223,7 +227,8 @@ impl<V> fmt::Debug for Store<V> {
 
 impl<V: View> Inner<V> {
     fn new(indexes: Vec<Box<dyn AnyIndex<V>>>, capacity: usize) -> Self {
-        Self { slots: Slots::new(), table: HashTable::with_capacity(capacity), indexes, reached: None, restored: 0 }
+        let table = HashTable::with_capacity(capacity);
+        Self { slots: Slots::new(), table, indexes, reached: None, restored: 0, listed_since: None }
     }
 
     pub(crate) fn slots(&self) -> &Slots<V> {
@@ -314,6 +319,7 @@ impl<V: View> Inner<V> {
         let before = self.reached.as_ref();
         let went_back = list.zip(before).is_some_and(|(list, before)| before.is_newer_than(&list.version));
         self.restored += u64::from(went_back);
+        self.listed_since = list.map_or(self.listed_since, |list| list.begun);
         if let Some(reached) = reached {
             self.reached = Some(reached.clone());
         }

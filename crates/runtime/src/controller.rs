@@ -34,6 +34,7 @@ use steersman_informer::Reachability;
 use steersman_informer::consistency::Book;
 use steersman_workqueue::{Priority, Queue, Shutdown};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use builder::Builder;
@@ -212,14 +213,14 @@ impl Controller {
         join_all(progress).await;
     }
 
-    /// Waits until every cache shows at least what the server has now.
-    async fn sources_caught_up(&self, barriers: &Barriers) {
+    /// Waits until every cache shows at least what the server had when the election was won.
+    async fn sources_caught_up(&self, barriers: &Barriers, won: Option<Instant>) {
         let caches: Vec<_> = {
             let sources = self.0.connected.lock();
             let watching = sources.watching.iter();
             watching.map(|watching| (watching.target.clone(), Arc::clone(&watching.store))).collect()
         };
-        join_all(caches.iter().map(|(target, cache)| barriers.caught_up(target, &**cache))).await;
+        join_all(caches.iter().map(|(target, cache)| barriers.caught_up(target, &**cache, won))).await;
     }
 }
 
@@ -264,7 +265,7 @@ impl Engine {
         self.controller.sources_synced(stop).await;
         if self.needs_leadership() {
             self.leadership.acquired().await;
-            self.controller.sources_caught_up(barriers).await;
+            self.controller.sources_caught_up(barriers, self.leadership.acquired_at()).await;
         }
     }
 

@@ -43,7 +43,7 @@ use crate::descriptor::Build;
 use crate::events::{About, Broadcaster, EventOptions, Recorder};
 use crate::health::Health;
 use crate::lease::{Elector, Leadership, LeaseMetrics, LeaseOptions, LeaseOptionsError, Transition};
-use crate::mapper::RestMapper;
+use crate::mapper::{RestMapper, Scheme};
 use crate::metrics::{Exposition, ReflectorCounters};
 use crate::{BuildContext, Descriptor, Writer};
 use observe::Observed;
@@ -57,6 +57,7 @@ struct Shared {
     client: kube::Client,
     cached: CachedClient,
     mapper: RestMapper,
+    scheme: Scheme,
     informers: InformerFactory,
     writer: Writer,
     book: Book,
@@ -109,6 +110,8 @@ pub struct ManagerOptions {
     pub shadow: bool,
     /// How [`Manager::client`] reads.
     pub client: ClientOptions,
+    /// Which types the program knows, for those who go from kinds to types.
+    pub scheme: Scheme,
     /// The program's name, as its pages show it.
     pub component: String,
     /// How events are sent.
@@ -184,6 +187,7 @@ impl Manager {
         let manager = Self(Arc::new(Shared {
             observed,
             mapper: RestMapper::new(client.clone()),
+            scheme: options.scheme,
             client,
             cached,
             informers,
@@ -281,6 +285,12 @@ impl Manager {
     #[must_use]
     pub fn mapper(&self) -> &RestMapper {
         &self.0.mapper
+    }
+
+    /// Which types the program knows.
+    #[must_use]
+    pub fn scheme(&self) -> &Scheme {
+        &self.0.scheme
     }
 
     /// The client with which caches are filled.
@@ -395,6 +405,7 @@ impl Default for ManagerOptions {
             metrics: None,
             lease: None,
             lease_client: None,
+            scheme: Scheme::new(),
             component: "steersman".to_owned(),
             shutdown_within: SHUTDOWN_WITHIN,
             shadow: false,

@@ -87,6 +87,8 @@ pub(crate) struct Watching {
 
 /// What a new leader asks of a cache, whatever its view.
 pub(crate) trait Cache: Send + Sync {
+    /// When the last list that it shows was begun.
+    fn listed_since(&self) -> Option<Instant>;
     /// Waits until it shows at least a version.
     fn reaches(&self, version: ResourceVersion) -> BoxFuture;
     /// Whether it does not show yet what a list of version `of` showed.
@@ -237,6 +239,10 @@ impl fmt::Debug for Source {
 // === impl Cache ===
 
 impl<V: View> Cache for SharedInformer<V> {
+    fn listed_since(&self) -> Option<Instant> {
+        self.store().listed_since()
+    }
+
     fn reaches(&self, version: ResourceVersion) -> BoxFuture {
         let store = Arc::clone(self.store());
         Box::pin(async move {

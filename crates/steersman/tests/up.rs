@@ -128,6 +128,13 @@ fn the_kubeconfig_is_its_owners_alone_and_goes_with_the_cluster() {
 }
 
 #[test]
+fn the_kubeconfig_is_printed_so_that_another_directory_finds_it() {
+    let up = Up::start(&["--nodes=0", "--controllers=none", "--kubeconfig-out=target.kubeconfig"]);
+    assert!(up.kubeconfig().is_absolute() && up.kubeconfig().exists(), "{}", up.greeting);
+    assert!(up.end_by("TERM"));
+}
+
+#[test]
 fn a_kubeconfig_of_somebody_else_is_neither_replaced_nor_removed() {
     let file = scratch("foreign").join("config");
     let out = format!("--kubeconfig-out={}", file.display());

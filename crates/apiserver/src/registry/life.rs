@@ -7,6 +7,8 @@
 //!
 //! Follows `apiserver/pkg/registry/rest/{create,update}.go` and the strategies of Kubernetes 1.37.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 use steersman_base::{Time, Uid};
 
@@ -60,11 +62,13 @@ pub(crate) fn fold_owners(object: &mut Value, is_patched: bool) -> Option<String
     let owners = object["metadata"].get_mut("ownerReferences")?.as_array_mut()?;
     let mut duplicates = Vec::new();
     let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+    // Some objects have ten thousand.
+    let mut seen = HashSet::new();
     for owner in owners.drain(..) {
-        if kept.contains(&owner) {
-            duplicates.push(owner["uid"].as_str().unwrap_or_default().to_owned());
-        } else {
+        if seen.insert(owner.clone()) {
             kept.push(owner);
+        } else {
+            duplicates.push(owner["uid"].as_str().unwrap_or_default().to_owned());
         }
     }
     *owners = kept;

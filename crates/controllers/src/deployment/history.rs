@@ -56,7 +56,7 @@ pub(super) fn last_revision(sets: &Sets) -> i64 {
 /// The annotations of a ReplicaSet that is to be made.
 pub(super) fn first_annotations(deployment: &DeploymentView, sets: &Sets) -> StringMap {
     let mut map = copied(deployment.meta(), Map::new());
-    put(&mut map, annotations::DEPLOYMENT_REVISION, next_revision(sets));
+    put(&mut map, annotations::DEPLOYMENT_REVISION, &next_revision(sets).to_string());
     sized_for(&mut map, Limits::of(&deployment.spec));
     map.into_iter().collect()
 }
@@ -73,7 +73,7 @@ pub(super) fn annotations_of_new(deployment: &DeploymentView, sets: &Sets, new: 
         if let Some(text) = held.get(annotations::DEPLOYMENT_REVISION) {
             remember(&mut map, text);
         }
-        put(&mut map, annotations::DEPLOYMENT_REVISION, next);
+        put(&mut map, annotations::DEPLOYMENT_REVISION, &next.to_string());
     }
     map.into_iter().collect()
 }
@@ -97,7 +97,7 @@ pub(super) fn annotations_rolled_back(deployment: &Meta, to: &Meta) -> StringMap
 /// The same annotations with another revision.
 pub(super) fn with_revision(held: &StringMap, revision: &str) -> StringMap {
     let mut map = map_of(held);
-    map.insert(Istr::interned(annotations::DEPLOYMENT_REVISION), Istr::new(revision));
+    put(&mut map, annotations::DEPLOYMENT_REVISION, revision);
     map.into_iter().collect()
 }
 
@@ -132,13 +132,13 @@ fn copied(from: &Meta, mut onto: Map) -> Map {
     onto
 }
 
-fn put(map: &mut Map, annotation: &str, value: impl ToString) {
-    map.insert(Istr::interned(annotation), Istr::new(&value.to_string()));
+fn put(map: &mut Map, annotation: &str, value: &str) {
+    map.insert(Istr::interned(annotation), Istr::new(value));
 }
 
 fn sized_for(map: &mut Map, limits: Limits) {
-    put(map, annotations::DEPLOYMENT_DESIRED_REPLICAS, limits.desired);
-    put(map, annotations::DEPLOYMENT_MAX_REPLICAS, limits.total_max());
+    put(map, annotations::DEPLOYMENT_DESIRED_REPLICAS, &limits.desired.to_string());
+    put(map, annotations::DEPLOYMENT_MAX_REPLICAS, &limits.total_max().to_string());
 }
 
 /// Appends a revision to those that the ReplicaSet had before; the oldest are dropped if there are too many.
@@ -150,5 +150,5 @@ fn remember(map: &mut Map, revision: &str) {
     while earlier.len() > 1 && length(&earlier) > HISTORY_CHARS_MAX {
         earlier.remove(0);
     }
-    put(map, annotations::DEPLOYMENT_REVISION_HISTORY, earlier.join(","));
+    put(map, annotations::DEPLOYMENT_REVISION_HISTORY, &earlier.join(","));
 }

@@ -47,13 +47,12 @@ struct Totals {
 // === impl Metrics ===
 
 impl Metrics {
-    /// Counts in this registry. A registry that has such metrics already is left alone, and nothing is counted.
-    pub(super) fn of(registry: Option<&Registry>, endpoints_per_slice_max: usize) -> Self {
-        let counters = registry.and_then(|registry| {
-            let counters = Counters::register(registry, endpoints_per_slice_max.max(1));
-            counters.inspect_err(|error| tracing::error!(%error, "endpoint slices are not counted")).ok()
-        });
-        Self(counters)
+    /// Counts in this registry, if there is one.
+    ///
+    /// # Errors
+    /// The registry has such metrics already.
+    pub(super) fn of(registry: Option<&Registry>, endpoints_per_slice_max: usize) -> Result<Self, prometheus::Error> {
+        registry.map(|registry| Counters::register(registry, endpoints_per_slice_max.max(1))).transpose().map(Self)
     }
 
     /// What a pass found of one family.

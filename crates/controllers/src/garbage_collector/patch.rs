@@ -15,7 +15,7 @@ pub(crate) fn let_go(object: &Uid, owners: &[Uid]) -> Value {
 pub(crate) fn let_go_merge(object: &Meta, owners: &[Uid]) -> Value {
     let owners: HashSet<&Uid> = owners.iter().collect();
     let kept = object.owner_references.iter().filter(|owner| !owners.contains(&owner.uid));
-    whole_list(object, kept.cloned().collect())
+    whole_list(object, &kept.cloned().collect::<Vec<_>>())
 }
 
 /// Makes references of an object stop blocking the deletion of its owners.
@@ -27,7 +27,7 @@ pub(crate) fn unblock(object: &Meta) -> Value {
 
 /// The same for custom resources.
 pub(crate) fn unblock_merge(object: &Meta) -> Value {
-    whole_list(object, object.owner_references.iter().cloned().map(not_blocking).collect())
+    whole_list(object, &object.owner_references.iter().cloned().map(not_blocking).collect::<Vec<_>>())
 }
 
 /// Takes a finalizer off an object, on condition that nobody changed it. None if it is not on it.
@@ -44,7 +44,7 @@ fn not_blocking(owner: OwnerRef) -> OwnerRef {
     OwnerRef { block_owner_deletion: Some(false), ..owner }
 }
 
-fn whole_list(object: &Meta, owners: Vec<OwnerRef>) -> Value {
+fn whole_list(object: &Meta, owners: &[OwnerRef]) -> Value {
     // A merge patch removes what is null.
     let owners = if owners.is_empty() { Value::Null } else { json!(owners) };
     let (version, uid) = (&object.resource_version, &object.uid);
@@ -91,9 +91,7 @@ mod tests {
 
     #[test]
     fn what_blocks_is_unblocked_and_nothing_else_is_touched() {
-        let unblocked = |uid: &str| {
-            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": uid, "uid": uid, "blockOwnerDeletion": false})
-        };
+        let unblocked = |uid: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "name": uid, "uid": uid, "blockOwnerDeletion": false});
         assert_eq!(unblock(&object()), json!({"metadata": {"uid": "me", "ownerReferences": [unblocked("a")]}}));
         let all = [unblocked("a"), unblocked("b"), unblocked("a")];
         let want = json!({"metadata": {"uid": "me", "resourceVersion": "7", "ownerReferences": all}});

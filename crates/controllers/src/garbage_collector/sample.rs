@@ -16,7 +16,8 @@ pub fn sample_graph(objects: usize) -> SampleGraph {
     let kind = |api_version: &str, kind: &str| Kind { api_version: api_version.into(), kind: kind.into() };
     let kinds = [kind("v1", "Pod"), kind("apps/v1", "ReplicaSet"), kind("apps/v1", "Deployment")];
     let uid = |level: usize, n: usize| Uid::from_bytes(((level as u128) << 64 | n as u128).to_be_bytes());
-    let name = |level: usize, n: usize| Istr::new(&format!("{}-{n:012}-5f8d7c9b6d", ["pod", "set", "deployment"][level]));
+    let name =
+        |level: usize, n: usize| Istr::new(&format!("{}-{n:012}-5f8d7c9b6d", ["pod", "set", "deployment"][level]));
     let sizes = [PODS, SETS, usize::MAX];
     let sets = objects / (PODS + 1);
     let deployments = sets / (SETS + 1);

@@ -115,21 +115,21 @@ impl Collector {
         if work != Work::default() {
             tracing::trace!(%resource, ?work, "the graph changed");
         }
-        self.dispatch(work, priority);
+        self.dispatch(&work, priority);
     }
 
     /// The server says that there is no such object.
     fn gone(&self, identity: &Identity) {
         let mut work = Work::default();
         self.graph(|graph| graph.gone(identity, &mut work));
-        self.dispatch(work, Priority::Live);
+        self.dispatch(&work, Priority::Live);
     }
 
     fn graph<T>(&self, look: impl FnOnce(&mut Graph) -> T) -> T {
         look(&mut self.0.graph.lock())
     }
 
-    fn dispatch(&self, work: Work, priority: Priority) {
+    fn dispatch(&self, work: &Work, priority: Priority) {
         let Some(queues) = self.0.queues.get() else { return };
         let keys = |uids: &[Uid]| uids.iter().map(key).collect::<Vec<_>>();
         queues.look_at.add_all(&keys(&work.look_at), priority);

@@ -1,9 +1,10 @@
 //! Pure: how long pods may take to end, and in which namespaces there are any.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use steersman_base::{Istr, Meta};
 use steersman_informer::MetaChange;
 use steersman_model::view;
@@ -36,9 +37,15 @@ view! {
     }
 }
 
-/// How many pods each namespace has.
+/// Which namespaces wait for the last of their pods, and how many pods each namespace has.
 #[derive(Debug, Default)]
-pub(super) struct Counts(Mutex<BTreeMap<Istr, usize>>);
+pub(super) struct LastPods(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: BTreeSet<Istr>,
+    counts: BTreeMap<Istr, usize>,
+}
 
 /// For how many seconds the namespace may wait for its pods: the longest grace period of those that have not ended. Once
 /// the namespace has been going for longer than that, there is nothing to wait for: zero.
@@ -49,12 +56,22 @@ pub(super) fn seconds_to_end(pods: &[Arc<EndingPod>], since_deletion: Duration) 
     if since_deletion >= Duration::from_secs(grace) { 0 } else { grace }
 }
 
-// === impl Counts ===
+// === impl LastPods ===
 
-impl Counts {
-    /// Takes a change of a pod in; the namespace, if that was its last one.
+impl LastPods {
+    /// A pass begins that will wait for the pods of a namespace, if there are any: from now on, their end is told.
+    pub(super) fn await_in(&self, namespace: &Istr) {
+        self.0.lock().waiting.insert(namespace.clone());
+    }
+
+    /// Nobody waits for pods of this namespace any more.
+    pub(super) fn forget(&self, namespace: &Istr) {
+        self.0.lock().waiting.remove(namespace);
+    }
+
+    /// Takes a change of a pod in; the namespace, if that was its last one and somebody waits for it.
     pub(super) fn note(&self, change: MetaChange<'_>) -> Option<Istr> {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let State { waiting, counts } = &mut *self.0.lock();
         match change {
             MetaChange::Added { new, .. } => {
                 *counts.entry(new.namespace.clone()).or_default() += 1;
@@ -64,7 +81,11 @@ impl Counts {
             MetaChange::Deleted { last, .. } => {
                 let count = counts.get_mut(&last.namespace)?;
                 *count -= 1;
-                (*count == 0).then(|| counts.remove_entry(&last.namespace).map(|(namespace, _)| namespace)).flatten()
+                if *count > 0 {
+                    return None;
+                }
+                counts.remove(&last.namespace);
+                waiting.take(&last.namespace)
             }
         }
     }

@@ -15,7 +15,7 @@ use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteEr
 
 use super::conditions::{Findings, conditions};
 use super::content::{Outcome, is_asked_for};
-use super::pods::{EndingPod, seconds_to_end};
+use super::pods::{EndingPod, LastPods, seconds_to_end};
 use super::work::{discovery_failure, finalized, work};
 
 const NAMESPACES: &Resource = &NamespaceView::RESOURCE;
@@ -31,6 +31,7 @@ pub(super) struct Namespaces {
     pub(super) client: kube::Client,
     pub(super) mapper: RestMapper,
     pub(super) namespaces: Lister<NamespaceView>,
+    pub(super) last_pods: Arc<LastPods>,
 }
 
 reasons! {
@@ -51,6 +52,7 @@ reasons! {
 
 impl Reconciler for Namespaces {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        self.last_pods.forget(&key.name);
         if self.namespaces.get(key).is_none() {
             return Ok(Action::Done);
         }
@@ -118,6 +120,7 @@ impl Namespaces {
             if !findings.left.is_empty() {
                 return findings;
             }
+            self.last_pods.forget(&namespace.name);
         }
         let each = work.others.into_iter().map(|kind| async move {
             let objects = self.list(kind, &namespace.name).await;
@@ -132,6 +135,8 @@ impl Namespaces {
     }
 
     async fn empty_pods(&self, cx: &Context, namespace: &Meta, kind: &ApiResource) -> Outcome {
+        // Before the look: a pod that goes right after it is noticed.
+        self.last_pods.await_in(&namespace.name);
         let pods = match live::list::<EndingPod>(&self.client, Scope::namespace(&namespace.name)).await {
             Ok(pods) => pods,
             Err(error) => return Outcome::failed(said(&error), 0),

@@ -14,7 +14,7 @@ use steersman_runtime::mapper::Failure;
 use super::conditions::{Findings, conditions};
 use super::content::{Outcome, is_asked_for};
 use super::map::is_news;
-use super::pods::{Counts, EndingPod, seconds_to_end};
+use super::pods::{EndingPod, LastPods, seconds_to_end};
 use super::work::{discovery_failure, finalized};
 
 const NOW: Time = Time::from_unix(1_800_000_000);
@@ -75,18 +75,23 @@ fn the_longest_grace_period_of_those_that_run_is_waited_for_once() {
 }
 
 #[test]
-fn the_last_pod_of_a_namespace_is_noticed() {
-    let counts = Counts::default();
+fn the_last_pod_of_a_namespace_is_told_to_who_waits_for_it() {
+    let pods = LastPods::default();
     let of = |namespace: &str| Meta { namespace: namespace.into(), ..Meta::default() };
     let (a, b) = (of("a"), of("b"));
-    let added = |meta| counts.note(MetaChange::Added { new: meta, initial: true });
-    let deleted = |meta| counts.note(MetaChange::Deleted { last: meta, end: End::Observed });
+    let added = |meta| pods.note(MetaChange::Added { new: meta, initial: true });
+    let deleted = |meta| pods.note(MetaChange::Deleted { last: meta, end: End::Observed });
     assert_eq!([added(&a), added(&a), added(&b)], [None, None, None]);
-    assert_eq!(counts.note(MetaChange::Updated { old: &a, new: &a }), None);
-    assert_eq!(deleted(&a), None);
-    assert_eq!(deleted(&b).as_deref(), Some("b"));
+    pods.await_in(&a.namespace);
+    assert_eq!(pods.note(MetaChange::Updated { old: &a, new: &a }), None);
+    assert_eq!(deleted(&b), None, "nobody waits there");
+    assert_eq!(deleted(&a), None, "one is left");
     assert_eq!(deleted(&a).as_deref(), Some("a"));
     assert_eq!(deleted(&a), None, "nobody can be less than none");
+    assert_eq!([added(&a), deleted(&a)], [None, None], "it was told");
+    pods.await_in(&a.namespace);
+    pods.forget(&a.namespace);
+    assert_eq!([added(&a), deleted(&a)], [None, None], "it does not wait any more");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Pure: a pod's addresses, by family.
 
+use core::net::{IpAddr, Ipv4Addr};
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr};
 
 use steersman_base::Istr;
 use steersman_model::core::{PodView, ServiceView};

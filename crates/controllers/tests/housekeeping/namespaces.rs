@@ -259,7 +259,10 @@ async fn with_several_api_servers_a_deleted_namespace_is_left_alone_first() -> R
     };
     let cluster = TestCluster::builder().with(patient).start().await?;
     fill(&cluster, 1).await?;
+    cluster.settle().await?;
     delete(&cluster).await?;
+    // Even if its last pod goes.
+    cluster.delete::<Pod>("pod-0").await?;
     cluster.expect_quiet(FIRST_PASS_AFTER - Duration::from_millis(100)).await?;
     until_gone(&cluster).await?;
     cluster.stop().await

@@ -48,7 +48,11 @@ pub(crate) async fn test_orphaning(cluster: &TestCluster) -> Result<(), Failure>
     until_gone::<ReplicationController>(cluster, "web").await?;
     for n in 0..3 {
         let pod = cluster.api::<Pod>().get(&format!("web-{n}")).await?;
-        expect(pod.metadata.owner_references.unwrap_or_default(), vec![], "the owner is gone, and so is the reference")?;
+        expect(
+            pod.metadata.owner_references.unwrap_or_default(),
+            vec![],
+            "the owner is gone, and so is the reference",
+        )?;
     }
     Ok(())
 }
@@ -189,8 +193,10 @@ pub(crate) async fn a_session_with_cascade_orphan(cluster: &TestCluster) -> Resu
     let again = cluster.create(objects::replica_set("web", 3)).await?;
     expect(names(cluster.pods_of(&again).until_count(3).await?), before, "the same pods")?;
     delete::<ReplicaSet>(cluster, "web", DeleteParams::background()).await?;
-    until(cluster, "no pod is left", async || Ok(cluster.api::<Pod>().list(&ListParams::default()).await?.items.is_empty()))
-        .await
+    until(cluster, "no pod is left", async || {
+        Ok(cluster.api::<Pod>().list(&ListParams::default()).await?.items.is_empty())
+    })
+    .await
 }
 
 // Objects and waits.
@@ -288,7 +294,9 @@ where
 {
     let what = format!("{} {name} is gone", K::kind(&()));
     cluster
-        .until(&what, async || Ok(cluster.api::<K>().get_opt(name).await?.map_or(Ok(()), |seen| Err(format!("{seen:?}")))))
+        .until(&what, async || {
+            Ok(cluster.api::<K>().get_opt(name).await?.map_or(Ok(()), |seen| Err(format!("{seen:?}"))))
+        })
         .await
 }
 
@@ -340,18 +348,21 @@ async fn until_graph(cluster: &TestCluster, what: &str, count: usize) -> Result<
             let none = Vec::new();
             let nodes = graph["nodes"].as_array().unwrap_or(&none);
             let near = |node: &&serde_json::Value| {
-                let is_own = node["namespace"] == namespace || node["name"].as_str().is_some_and(|name| name.contains(namespace));
+                let is_own = node["namespace"] == namespace
+                    || node["name"].as_str().is_some_and(|name| name.contains(namespace));
                 is_own && node["virtual"] == false
             };
             let own: BTreeSet<&str> = nodes.iter().filter(near).filter_map(|node| node["uid"].as_str()).collect();
             let edges = graph["edges"].as_array().unwrap_or(&none);
-            let edges = edges.iter().filter(|edge| edge["dependent"].as_str().is_some_and(|uid| own.contains(uid))).count();
+            let edges =
+                edges.iter().filter(|edge| edge["dependent"].as_str().is_some_and(|uid| own.contains(uid))).count();
             let seen = if what == "nodes" { own.len() } else { edges };
             Ok(if seen == count { Ok(()) } else { Err(format!("{graph:#}")) })
         })
         .await
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "callers have values")]
 pub(crate) fn expect<T: PartialEq + Debug>(got: T, want: T, why: &str) -> Result<(), Failure> {
     if got == want { Ok(()) } else { Err(Failure::new(format!("{why}: {got:?}, not {want:?}"))) }
 }

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use steersman_base::{ObjectKey, ResourceVersion, Uid};
 use steersman_model::View;
+use tokio::time::Instant;
 
 use super::Store;
 use crate::delta_fifo::ListInfo;
@@ -50,6 +51,12 @@ pub trait Ledger: Send + Sync {
 // === impl Store ===
 
 impl<V: View> Store<V> {
+    /// When the last list that it shows was begun: it shows at least what the server had then.
+    #[must_use]
+    pub fn listed_since(&self) -> Option<Instant> {
+        self.inner.read().listed_since
+    }
+
     /// Waits until the store shows at least this version.
     pub async fn reached_at_least(&self, version: &ResourceVersion) -> Waited {
         let mut batches = self.batches.subscribe();

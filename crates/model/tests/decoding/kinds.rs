@@ -5,10 +5,11 @@ use steersman_base::{IntOrString, Meta};
 use steersman_model::apps::{
     DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSetSpec, ReplicaSetStatus, RollingUpdate,
 };
-use steersman_model::core::{ReplicationControllerSpec, ReplicationControllerStatus};
+use steersman_model::core::{
+    ConfigMapView, ReplicationControllerSpec, ReplicationControllerStatus, TokenData, TokenSecretView,
+};
 use steersman_model::corpus::{every_field, protobuf};
 use steersman_model::wire::Message;
-use steersman_model::core::{ConfigMapView, TokenData, TokenSecretView};
 use steersman_model::{
     DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, Kind, LeaseView, NamespaceView, NodeView,
     PodView, ReplicaSetView, ReplicationControllerView, ServiceAccountView, ServiceView, View,
@@ -101,7 +102,8 @@ fn service_account_has_what_controllers_read() {
 
 #[test]
 fn config_map_has_what_controllers_read() {
-    let object = every_field("core.v1.ConfigMap");
+    let metadata = every_field("core.v1.Service")["metadata"].clone();
+    let object = json!({"metadata": metadata, "data": {"b": "text", "a": ""}, "immutable": true});
     let map: ConfigMapView = both("core.v1.ConfigMap", &object);
     check(&object, &map.metadata, META);
     check(&object, &map, &[("/data", |map| json!(map.data))]);
@@ -177,6 +179,7 @@ fn fields_that_are_read_from_json_only_have_their_numbers_too() {
         }
         assert!(!M::FIELDS.is_empty());
     }
+    check::<TokenSecretView>("core.v1.Secret");
     check::<ReplicaSetView>("apps.v1.ReplicaSet");
     check::<ReplicaSetSpec>("apps.v1.ReplicaSetSpec");
     check::<ReplicaSetStatus>("apps.v1.ReplicaSetStatus");

@@ -38,6 +38,8 @@ struct State {
     term: Term,
     /// Whose name is in the lease, as far as is known.
     holder: Option<Istr>,
+    /// When it was known that this process leads.
+    acquired: Option<Instant>,
 }
 
 /// Where the one term of an elector is.
@@ -151,6 +153,21 @@ impl Leadership {
         }
     }
 
+    /// When it was known that this process leads; `None` before, and without an election.
+    #[must_use]
+    pub fn acquired_at(&self) -> Option<Instant> {
+        let Kind::Leased(shared) = &self.0 else { return None };
+        shared.state.borrow().acquired
+    }
+
+    /// Waits until it is known who leads: this process or another one.
+    pub async fn decided(&self) {
+        let Kind::Leased(shared) = &self.0 else { return };
+        let decided = |state: &State| state.term != Term::Ahead || state.holder.is_some();
+        // `shared` holds the sender, so this ends with a decision.
+        let _ = shared.state.subscribe().wait_for(decided).await;
+    }
+
     /// Waits until this process has led and leads no more, be it for a deadline that nobody else noticed.
     pub async fn lost(&self) {
         let Kind::Leased(shared) = &self.0 else { return std::future::pending().await };
@@ -225,6 +242,9 @@ impl Leadership {
         let Kind::Leased(shared) = &self.0 else { return };
         shared.state.send_if_modified(|state| {
             let is_new = state.term == Term::Ahead;
+            if is_new {
+                state.acquired = Some(Instant::now());
+            }
             if state.term != Term::Over {
                 state.term = Term::Leading { renewed };
             }
@@ -240,10 +260,10 @@ impl Leadership {
 
     pub(super) fn set_holder(&self, holder: Option<&Istr>) {
         let Kind::Leased(shared) = &self.0 else { return };
-        // Nobody waits for a holder.
         shared.state.send_if_modified(|state| {
+            let changed = state.holder.as_ref() != holder;
             state.holder = holder.cloned();
-            false
+            changed
         });
     }
 }

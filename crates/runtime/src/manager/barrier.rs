@@ -6,6 +6,7 @@
 //!    minute. After [`QUIET_AFTER`] the metadata of the resource is listed, and the cache waits until it shows each object of it
 //!    at least as new, and none that is not in it. Nothing is kept of the list, and the cache is not filled anew.
 //! 3. One read serves all controllers that watch the same.
+//! 4. A cache that was filled by a list begun after the election was won needs none of this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +18,7 @@ use parking_lot::Mutex;
 use steersman_base::{Meta, ObjectKey, ResourceVersion};
 use steersman_informer::Target;
 use steersman_informer::wire::{WireError, latest_version};
+use tokio::time::Instant;
 
 use crate::live;
 use crate::source::Cache;
@@ -50,8 +52,11 @@ impl Barriers {
         Self(Arc::new(Inner { client, versions: Memo::default(), lists: Memo::default() }))
     }
 
-    /// Waits until a cache shows at least what the server has now: what "now" is, the first caller says.
-    pub(crate) async fn caught_up(&self, target: &Target, cache: &dyn Cache) {
+    /// Waits until a cache shows at least what the server had at the time `won`, when the election was won.
+    pub(crate) async fn caught_up(&self, target: &Target, cache: &dyn Cache, won: Option<Instant>) {
+        if won.zip(cache.listed_since()).is_some_and(|(won, listed)| listed >= won) {
+            return;
+        }
         let version = self.version(target).await;
         if tokio::time::timeout(QUIET_AFTER, cache.reaches(version.clone())).await.is_ok() {
             return;

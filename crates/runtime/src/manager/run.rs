@@ -62,6 +62,8 @@ struct Running<'a> {
 }
 
 const GROUPS: [Group; 4] = [Group::Servers, Group::Caches, Group::Others, Group::Leading];
+/// How long caches wait for the election, which takes milliseconds on a server that answers.
+const DECIDED_WITHIN: Duration = Duration::from_secs(1);
 /// How long caches may take to fill before the manager says what it is waiting for. What does not need them goes on.
 const SAY_WHAT_IS_MISSING_AFTER: Duration = Duration::from_secs(10);
 
@@ -126,6 +128,11 @@ impl<'a> Running<'a> {
     async fn until(&mut self, stop: &CancellationToken, election: &Election) -> Result<(), ManagerError> {
         let informers = self.manager.informers().clone();
         self.start_waiting(|part| part.group() == Group::Servers);
+        // Who leads from the start lists after the election, and need not make sure afterwards that nothing was missed.
+        let decided = tokio::time::timeout(DECIDED_WITHIN, self.manager.0.leadership.decided());
+        if stop.run_until_cancelled(decided).await.is_none() {
+            return Ok(());
+        }
         informers.start();
         self.start_waiting(Part::starts_early);
 

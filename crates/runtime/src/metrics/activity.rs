@@ -20,8 +20,9 @@ use crate::health::Progress;
 /// let metrics = ReconcileMetrics::register(&registry)?;
 /// let activity = Activity::new("bakery", 2).counted_in(&metrics);
 ///
-/// let pass = activity.begin(&ObjectKey::new("default", "cake")); // the worker took a key
-/// pass.end(Outcome::Done);                                       // dropped instead: the worker was stopped
+/// let key = ObjectKey::new("default", "cake");
+/// let pass = activity.begin(&key); // the worker took a key
+/// pass.end(Outcome::Done);         // dropped instead: the worker was stopped
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Debug)]

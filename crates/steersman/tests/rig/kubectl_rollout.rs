@@ -14,6 +14,11 @@ fn images(pods: &Value) -> Vec<&str> {
     images
 }
 
+/// Waits until all pods run this image: those of before may still be leaving when a roll-out is complete.
+async fn images_are(up: &Up, image: &str) -> Result<(), Failure> {
+    up.until("get pods -l app=web", image, |pods| (images(pods) == [image]).then_some(())).await
+}
+
 /// How the README's lines begin that are run; what is printed beside `#` is for people.
 fn session() -> Vec<String> {
     let readme = include_str!("../../../../README.md");
@@ -43,7 +48,7 @@ async fn the_session_of_the_readme_works_as_printed() -> Result<(), Failure> {
                 assert!(line.contains("10.128."), "with the pods' addresses: {said}");
             }
             ["rollout", "status"] => {
-                assert_eq!(images(&up.json("get pods -l app=web").await?), ["example/web:2"]);
+                images_are(&up, "example/web:2").await?;
             }
             ["rollout", "undo"] => assert!(said.contains("rolled back"), "{said}"),
             ["run", _] => up.wait("pod/hello --for=jsonpath={.status.phase}=Succeeded").await.map(drop)?,
@@ -86,7 +91,7 @@ async fn a_roll_out_has_a_history_and_is_undone_restarted_paused_and_resumed() -
 
     up.kubectl("rollout undo deployment/web --to-revision=1").await?;
     up.kubectl(done).await?;
-    assert_eq!(images(&up.json("get pods -l app=web").await?), ["example/web:1"]);
+    images_are(&up, "example/web:1").await?;
     let web = up.json("get deployment web").await?;
     assert_eq!(web["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "3");
     assert_eq!(up.names("rs").await?.len(), 2, "the old ReplicaSet is used again");
@@ -110,7 +115,7 @@ async fn a_roll_out_has_a_history_and_is_undone_restarted_paused_and_resumed() -
     assert!(up.refused("rollout undo deployment/web").await?.contains("paused"));
     up.kubectl("rollout resume deployment/web").await?;
     up.kubectl(done).await?;
-    assert_eq!(images(&up.json("get pods -l app=web").await?), ["example/web:3"]);
+    images_are(&up, "example/web:3").await?;
     up.down().await
 }
 
@@ -163,7 +168,7 @@ spec:
     up.kubectl("rollout status deployment/web --timeout=40s").await?;
     up.kubectl_with("apply -f -", &web.replace("web:1", "web:2")).await?;
     up.kubectl("rollout status deployment/web --timeout=40s").await?;
-    assert_eq!(images(&up.json("get pods -l app=web").await?), ["example/web:2"]);
+    images_are(&up, "example/web:2").await?;
     let events = up.json("get events --field-selector=reason=ScalingReplicaSet").await?;
     let said: Vec<_> =
         events["items"].as_array().into_iter().flatten().filter_map(|event| event["message"].as_str()).collect();

@@ -10,6 +10,7 @@ mod kubectl_rollout;
 mod manager;
 mod syntax;
 mod up;
+mod up_flags;
 mod up_nodes;
 mod trouble;
 

@@ -25,7 +25,7 @@ use tower::{ServiceExt, service_fn};
 
 use crate::support::*;
 
-/// Of `kube-controller-manager-metrics.tsv` (1.37.1), and of controller-runtime 0.23: what a manager counts.
+/// Of `kube-controller-manager-metrics.tsv` (1.37.1), and of controller-runtime 0.25: what a manager counts.
 const WANTED: [(&str, MetricType, &str); 16] = [
     ("controller_runtime_active_workers", MetricType::GAUGE, "controller"),
     ("controller_runtime_max_concurrent_reconciles", MetricType::GAUGE, "controller"),

@@ -19,6 +19,7 @@ fn condition(status: &str, reason: &str, at: &str) -> Value {
 }
 
 /// A Deployment of so many, whose status says what there was.
+#[allow(clippy::needless_pass_by_value, reason = "rows of a table read better")]
 fn seen(replicas: i32, counts: [i32; 3], conditions: Value, deadline: Value) -> DeploymentView {
     let [replicas_seen, updated, available] = counts;
     deployment(json!({

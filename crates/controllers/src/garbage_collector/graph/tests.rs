@@ -166,7 +166,8 @@ fn an_owner_that_is_missed_in_a_list_is_asked_for() {
 #[test]
 fn deletion_in_the_foreground_asks_the_dependents_and_then_the_owner() {
     let parent = object("parent", vec![]);
-    let mut world = World::with(&[parent.clone(), object("a", vec![blocking("parent")]), object("b", vec![of("parent")])]);
+    let mut world =
+        World::with(&[parent.clone(), object("a", vec![blocking("parent")]), object("b", vec![of("parent")])]);
     let waiting = deleted_with(finalizers::FOREGROUND_DELETION, parent.clone());
     world.update(&parent, &waiting);
     assert_eq!(world.looked_at(), ["a", "b", "parent"]);
@@ -256,7 +257,10 @@ fn a_reference_into_another_namespace_is_reported_whoever_comes_first() {
     let mut right = elsewhere;
     right.uid = "right".into();
     world.observe(&right);
-    world.observe(&Meta { namespace: "b".into(), ..object("at home", vec![OwnerRef { name: "parent".into(), ..of("right") }]) });
+    world.observe(&Meta {
+        namespace: "b".into(),
+        ..object("at home", vec![OwnerRef { name: "parent".into(), ..of("right") }])
+    });
     assert_eq!(world.work, Work::default());
 }
 
@@ -278,7 +282,11 @@ fn references_that_disagree_are_looked_at() {
     let check = |name: &str, objects: &[Meta], last: Meta, want: &[&str]| {
         let mut world = World::with(objects);
         world.observe(&last);
-        assert_eq!((world.looked_at(), &world.work.misplaced), (want.iter().map(|uid| (*uid).to_owned()).collect(), &vec![]), "{name}");
+        assert_eq!(
+            (world.looked_at(), &world.work.misplaced),
+            (want.iter().map(|uid| (*uid).to_owned()).collect(), &vec![]),
+            "{name}"
+        );
     };
     let parent = object("parent", vec![]);
     let wrong = object("wrong", vec![other_kind.clone()]);
@@ -312,7 +320,11 @@ fn all_that_a_virtual_owner_may_be_is_tried_in_turn() {
     assert_eq!(current(&world), identity("parent"), "what the first said");
 
     world.gone(&identity("parent"));
-    assert_eq!((world.looked_at(), current(&world)), (vec!["p".to_owned()], identity_of(&as_secret)), "the next in order");
+    assert_eq!(
+        (world.looked_at(), current(&world)),
+        (vec!["p".to_owned()], identity_of(&as_secret)),
+        "the next in order"
+    );
     assert!(world.graph.absent.has(&identity("parent")));
     world.gone(&identity_of(&as_secret));
     assert_eq!((world.looked_at(), current(&world)), (vec!["s".to_owned()], identity_of(&as_config)), "and round");
@@ -325,7 +337,8 @@ fn all_that_a_virtual_owner_may_be_is_tried_in_turn() {
 #[test]
 fn an_observed_owner_is_not_forgotten_because_of_a_wrong_reference() {
     let as_secret = OwnerRef { kind: "Secret".into(), ..of("parent") };
-    let objects = [object("parent", vec![]), object("right", vec![of("parent")]), object("wrong", vec![as_secret.clone()])];
+    let objects =
+        [object("parent", vec![]), object("right", vec![of("parent")]), object("wrong", vec![as_secret.clone()])];
     let mut world = World::with(&objects);
     world.gone(&Identity::referred_to(&as_secret, &NAMESPACE.into()));
     assert_eq!((world.known("parent"), world.looked_at()), (Some(false), vec!["wrong".to_owned()]));

@@ -43,7 +43,10 @@ impl Reconciler for Looks {
             }
             Err(Trouble::OwnerInNamespace(owner)) => {
                 tracing::warn!(object = %taken.look.identity, %owner, "a cluster-wide object cannot have an owner in a namespace");
-                refused("OwnerInNamespace", &format_args!("a cluster-wide object refers to {owner}, which is in a namespace"));
+                refused(
+                    "OwnerInNamespace",
+                    &format_args!("a cluster-wide object refers to {owner}, which is in a namespace"),
+                );
                 taken.done();
                 return Ok(Action::Done);
             }
@@ -102,7 +105,7 @@ impl Looks {
     async fn wait_for_dependents(&self, cx: &Context, identity: &Identity, place: &Place) -> Result<(), Trouble> {
         let mut work = Work::default();
         let is_blocked = self.collector.graph(|graph| graph.want_blocking(&identity.uid, &mut work));
-        self.collector.dispatch(work, steersman_workqueue::Priority::Live);
+        self.collector.dispatch(&work, steersman_workqueue::Priority::Live);
         if is_blocked {
             return Ok(());
         }

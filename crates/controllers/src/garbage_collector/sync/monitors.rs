@@ -45,8 +45,10 @@ const VERBS: [&str; 3] = ["delete", "list", "watch"];
 
 impl Monitors {
     pub(in crate::garbage_collector) fn new(cx: &BuildContext, collector: &Collector, options: Options) -> Self {
-        let (name, help) =
-            ("garbagecollector_controller_resources_sync_error_total", "Number of garbage collector resources sync errors");
+        let (name, help) = (
+            "garbagecollector_controller_resources_sync_error_total",
+            "Number of garbage collector resources sync errors",
+        );
         let failures = IntCounter::new(name, help).unwrap_or_else(|_| unreachable!("the name is a metric's"));
         if let Some(registry) = cx.manager().metrics()
             && let Err(error) = registry.register(Box::new(failures.clone()))
@@ -113,8 +115,7 @@ impl Monitors {
             self.failures.inc();
             return;
         }
-        let gone: Vec<Resource> =
-            self.watched.keys().filter(|watched| !wanted.contains(watched)).cloned().collect();
+        let gone: Vec<Resource> = self.watched.keys().filter(|watched| !wanted.contains(watched)).cloned().collect();
         for resource in gone {
             tracing::info!(%resource, "not served any more; it is not watched any more");
             if let Some(subscription) = self.watched.remove(&resource) {

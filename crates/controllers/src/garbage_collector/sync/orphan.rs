@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use steersman_base::names::finalizers;
 use steersman_base::ObjectKey;
+use steersman_base::names::finalizers;
 use steersman_runtime::{Action, Context, Error, Reconciler};
 
 use super::server::Change;

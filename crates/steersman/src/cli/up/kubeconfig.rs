@@ -25,6 +25,8 @@ impl Kubeconfig {
     /// # Errors
     /// The file cannot be written, or belongs to somebody else.
     pub(super) fn write(listening: &Listening, path: PathBuf) -> Result<Self, CommandError> {
+        // It is printed for a shell that may be in another directory.
+        let path = std::path::absolute(&path).unwrap_or(path);
         let problem = |what: &str| {
             let path = path.display();
             CommandError(format!("cannot write the kubeconfig {path}: {what}; --kubeconfig-out takes another path"))
