@@ -44,8 +44,8 @@ pub mod reconcile;
 pub mod retry;
 pub mod serving;
 pub mod source;
-pub mod webhook;
 pub mod wait;
+pub mod webhook;
 pub mod writer;
 
 pub use client::{CacheMiss, CachedClient, ClientError, ClientOptions};

@@ -177,7 +177,8 @@ impl Manager {
         if options.shadow {
             writer = writer.in_shadow();
         }
-        let mut cached = CachedClient::new(client.clone(), informers.clone(), options.client).led_by(leadership.clone());
+        let mut cached =
+            CachedClient::new(client.clone(), informers.clone(), options.client).led_by(leadership.clone());
         if options.shadow {
             cached = cached.dry_run();
         }

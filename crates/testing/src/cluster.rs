@@ -334,7 +334,8 @@ impl TestCluster {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug,
     {
         let what = format!("{} {name} exists", K::kind(&()));
-        self.until(&what, async || Ok(self.api::<K>().get_opt(name).await?.ok_or_else(|| "it does not".to_owned()))).await
+        self.until(&what, async || Ok(self.api::<K>().get_opt(name).await?.ok_or_else(|| "it does not".to_owned())))
+            .await
     }
 
     /// Waits until the controllers have nothing left to do: no key waits or is held, and nobody wrote for a while.
@@ -417,7 +418,11 @@ async fn define(client: &Client, definition: &serde_json::Value) -> Result<(), F
     let spec = &definition["spec"];
     let (group, version) = (text(&spec["group"]), text(&spec["versions"][0]["name"]));
     let made: Result<serde_json::Value, _> = client
-        .request(http::Request::post(DEFINITIONS).body(definition.to_string().into_bytes()).map_err(kube::Error::HttpError)?)
+        .request(
+            http::Request::post(DEFINITIONS)
+                .body(definition.to_string().into_bytes())
+                .map_err(kube::Error::HttpError)?,
+        )
         .await;
     match made {
         // Another test of the rig was first.

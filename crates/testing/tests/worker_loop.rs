@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use steersman_base::ObjectKey;
 use steersman_model::ReplicaSetView;
-use steersman_runtime::{Build, Action, Context, Descriptor, Error, Reconciler};
+use steersman_runtime::{Action, Build, Context, Descriptor, Error, Reconciler};
 use steersman_testing::{Failure, TestCluster, objects};
 
 /// How often each object was reconciled. One test, one table.

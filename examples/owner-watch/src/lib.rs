@@ -13,11 +13,14 @@ use steersman::informer::{Index, Lister, Scope, Typed};
 use steersman::model::View;
 use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, handler};
 
+/// Hears which ConfigMaps a Pod owns.
+type Told = Box<dyn Fn(&ObjectKey, Vec<String>) + Send + Sync>;
+
 /// The controller: what it reads from.
 pub struct Belongings {
     pods: Lister<Typed<Pod>>,
     by_owner: Index<String, Typed<ConfigMap>>,
-    told: Box<dyn Fn(&ObjectKey, Vec<String>) + Send + Sync>,
+    told: Told,
 }
 
 impl Reconciler for Belongings {
@@ -32,10 +35,7 @@ impl Reconciler for Belongings {
 }
 
 /// Adds the controller to a manager. `told` hears what each Pod owns, whenever that changes.
-pub fn add_belongings(
-    manager: &Manager,
-    told: impl Fn(&ObjectKey, Vec<String>) + Send + Sync + 'static,
-) -> Controller {
+pub fn add_belongings(manager: &Manager, told: impl Fn(&ObjectKey, Vec<String>) + Send + Sync + 'static) -> Controller {
     let maps = manager.informers().typed::<ConfigMap>(Scope::everything());
     // An index, so that no pass looks through a whole namespace.
     let by_owner = maps.index(|map: &Typed<ConfigMap>| {

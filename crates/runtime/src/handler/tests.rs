@@ -1,5 +1,5 @@
-use steersman_base::{Istr, OwnerRef, Uid};
 use steersman_base::meta::Owners;
+use steersman_base::{Istr, OwnerRef, Uid};
 
 use super::*;
 

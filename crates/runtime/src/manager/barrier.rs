@@ -93,7 +93,11 @@ impl Barriers {
     }
 
     /// Reads until it succeeds; whoever asks for the same meanwhile or later gets the same.
-    fn once<T, F>(memo: &Memo<T>, target: &Target, read: impl Fn() -> F + Send + 'static) -> Shared<BoxFuture<'static, T>>
+    fn once<T, F>(
+        memo: &Memo<T>,
+        target: &Target,
+        read: impl Fn() -> F + Send + 'static,
+    ) -> Shared<BoxFuture<'static, T>>
     where
         T: Clone + Send + Sync + 'static,
         F: Future<Output = Result<T, WireError>> + Send,

@@ -200,7 +200,7 @@ impl<'a> Running<'a> {
                 self.tasks.spawn(async move {
                     let leads = async {
                         if group == Group::Leading {
-                            leadership.acquired().await
+                            leadership.acquired().await;
                         }
                     };
                     if stop.run_until_cancelled(leads).await.is_none() {

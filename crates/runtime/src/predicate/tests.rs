@@ -43,7 +43,10 @@ fn updates_are_let_through_if_what_is_asked_for_changed() {
 
 #[test]
 fn a_resync_has_no_new_version() {
-    let (old, new) = (Meta { resource_version: "1".into(), ..Meta::default() }, Meta { resource_version: "2".into(), ..Meta::default() });
+    let (old, new) = (
+        Meta { resource_version: "1".into(), ..Meta::default() },
+        Meta { resource_version: "2".into(), ..Meta::default() },
+    );
     assert!(resource_version_changed().admits(&MetaEvent::Updated { old: &old, new: &new }));
     assert!(!resource_version_changed().admits(&MetaEvent::Updated { old: &old, new: &old }));
 }

@@ -8,8 +8,8 @@ use steersman_base::{Meta, ObjectKey, Resource};
 use super::error::Failure;
 use super::send::{Call, METADATA, Verb, WHOLE};
 use super::{Delete, Patch, Selected, WriteError, Writer, Written, answer, slow_start};
-use crate::connection::exchange::JSON;
 use crate::Reason;
+use crate::connection::exchange::JSON;
 use crate::decisions::{self, Decision, Fate};
 use crate::events::About;
 

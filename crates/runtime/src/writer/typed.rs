@@ -123,7 +123,8 @@ fn difference(existing: &Value, wanted: &Value) -> Option<Value> {
         }
         (Value::Array(have), Value::Array(want)) => {
             // A list is replaced whole; but what the server has filled into its elements makes no difference.
-            let same = have.len() == want.len() && have.iter().zip(want).all(|(have, want)| difference(have, want).is_none());
+            let same =
+                have.len() == want.len() && have.iter().zip(want).all(|(have, want)| difference(have, want).is_none());
             (!same).then(|| wanted.clone())
         }
         _ => (existing != wanted).then(|| wanted.clone()),

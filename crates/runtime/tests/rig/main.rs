@@ -1,8 +1,8 @@
 //! The runtime on a real kube-apiserver: `cargo xtask k8s test`.
 
+mod admin;
 mod client;
 mod lease;
-mod admin;
 mod reflector;
 mod webhook;
 

@@ -48,7 +48,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
         ..NodesOptions::default()
     };
     if let Some(file) = matches.get_one::<PathBuf>("stages") {
-        let unusable = |problem: String| CommandError(format!("cannot use the stages in {}: {problem}", file.display()));
+        let unusable =
+            |problem: String| CommandError(format!("cannot use the stages in {}: {problem}", file.display()));
         let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
         options.stages = Stages::parse(&text).map_err(|error| unusable(error.to_string()))?;
     }

@@ -116,9 +116,10 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     let logs = NodeLogs::default();
     let server = ApiServer::new(Options { logs: Some(Arc::new(logs.clone())), ..Options::default() });
     let listening = listen(&server, options.port).await?;
-    let path = options.kubeconfig.clone().unwrap_or_else(|| {
-        std::env::temp_dir().join(format!("steersman-{}.kubeconfig", listening.address().port()))
-    });
+    let path = options
+        .kubeconfig
+        .clone()
+        .unwrap_or_else(|| std::env::temp_dir().join(format!("steersman-{}.kubeconfig", listening.address().port())));
     let kubeconfig = Kubeconfig::write(&listening, path)?;
 
     let cluster = cluster(&server, &listening)?;

@@ -9,10 +9,10 @@ mod kubectl_nodes;
 mod kubectl_rollout;
 mod manager;
 mod syntax;
+mod trouble;
 mod up;
 mod up_flags;
 mod up_nodes;
-mod trouble;
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
