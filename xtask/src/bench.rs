@@ -245,4 +245,13 @@ mod tests {
         let want = [row("add", 50.0, "ns", Some(150.5), None), row("kept", 790.0, "bytes", None, Some("≤ 800"))];
         assert_eq!(rows, want);
     }
+
+    #[test]
+    fn a_figure_is_ours_unless_it_says_that_it_is_the_peers() {
+        let both = parse(
+            "{\"bench\":\"idle\",\"value\":1,\"unit\":\"MB\"}\n\
+             {\"bench\":\"idle\",\"value\":2,\"unit\":\"MB\",\"of\":\"peer\"}\n",
+        );
+        assert_eq!(both.iter().map(|measurement| measurement.of_peer).collect::<Vec<_>>(), [false, true]);
+    }
 }

@@ -6,6 +6,7 @@ use steersman_base::Resource;
 use steersman_informer::InformerFactory;
 use steersman_informer::factory::RunningInformer;
 use steersman_informer::reflector::ProblemKind;
+use steersman_model::Projection;
 use tokio_util::sync::CancellationToken;
 
 use super::{Health, Probe, Progress, STUCK_AFTER, Unhealthy};
@@ -71,12 +72,16 @@ pub fn leader_election(health: &Health, leadership: &Leadership) {
     });
 }
 
-/// Adds `informer-sync` to `readyz`: every cache is filled.
+/// Adds `informer-sync` to `readyz`: every cache is filled. Metadata of a resource that cannot be read does not count: one
+/// broken custom kind must not make a garbage collector unready, and who needs it says so in a check of its own.
 pub fn informer_sync(health: &Health, informers: &InformerFactory) {
     let informers = informers.clone();
     health.add(&[Probe::Readyz], "informer-sync", move || {
         let running = informers.running();
-        let missing: Vec<_> = running.iter().filter(|each| !each.informer.synced).collect();
+        let is_in_trouble =
+            |each: &RunningInformer| each.reflector.as_ref().is_some_and(|state| state.problem.is_some());
+        let counts = |each: &&RunningInformer| each.projection == Projection::Whole || !is_in_trouble(each);
+        let missing: Vec<_> = running.iter().filter(|each| !each.informer.synced).filter(counts).collect();
         if missing.is_empty() {
             return Ok(());
         }

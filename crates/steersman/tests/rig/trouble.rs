@@ -3,7 +3,6 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 
 use http::Method;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};

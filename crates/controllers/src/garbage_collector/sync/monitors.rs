@@ -68,27 +68,23 @@ impl Monitors {
 
     /// Runs until `stop`. The informers of others have been declared by now, so that metadata can ride along.
     pub(in crate::garbage_collector) async fn run(mut self, stop: CancellationToken) -> Result<(), Error> {
-        let _ = stop.clone().run_until_cancelled(self.follow(stop)).await;
+        let _ = stop.run_until_cancelled(self.follow()).await;
         Ok(())
     }
 
-    async fn follow(&mut self, stop: CancellationToken) {
-        let mapper = self.mapper.clone();
-        let signs = self.first_answer().await;
-        let mut known = mapper.subscribe();
-        let follow = async {
-            loop {
-                let now = known.borrow_and_update().clone();
-                if let Some(now) = now {
-                    self.keep_up(&now).await;
-                }
-                if known.changed().await.is_err() {
-                    return;
-                }
+    async fn follow(&mut self) {
+        // Kept, because they end when dropped. The manager asks again and again what there is, now that somebody uses it.
+        let _signs = self.first_answer().await;
+        let mut known = self.mapper.subscribe();
+        loop {
+            let now = known.borrow_and_update().clone();
+            if let Some(now) = now {
+                self.keep_up(&now).await;
             }
-        };
-        tokio::join!(follow, mapper.run(stop));
-        drop(signs);
+            if known.changed().await.is_err() {
+                return;
+            }
+        }
     }
 
     /// Asks until the server says what there is.
