@@ -58,6 +58,7 @@ pub(crate) async fn on_rig(kubeconfig: &Path) {
         tokio::time::sleep(IDLE).await;
         let share = (first.processor_time() - before).as_secs_f64() / start.elapsed().as_secs_f64();
         report(side, "manager idle: memory", first.resident_bytes() as f64 / 1e6, "MB");
+        report(side, "manager idle: memory without mapped files", first.anonymous_bytes() as f64 / 1e6, "MB");
         report(side, "manager idle: CPU", share * 100.0, "%");
 
         let second = managers.start();

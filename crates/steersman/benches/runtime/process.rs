@@ -69,8 +69,17 @@ impl Process {
     }
 
     pub(crate) fn resident_bytes(&self) -> usize {
+        self.status_bytes("VmRSS:")
+    }
+
+    /// Of the resident memory what is not a mapped file, such as the program itself: heap, stacks, what was written to.
+    pub(crate) fn anonymous_bytes(&self) -> usize {
+        self.status_bytes("RssAnon:")
+    }
+
+    fn status_bytes(&self, field: &str) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a process has memory");
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).expect("a process has memory");
         let kilobytes: usize = line.trim().trim_end_matches("kB").trim().parse().expect("a number");
         kilobytes * 1024
     }
