@@ -99,4 +99,8 @@ impl kinds::admission::Lookup for Registry {
         let Some(row) = self.any_version(group, resource) else { return Vec::new() };
         everything(self, &row, namespace).iter().filter_map(|stored| stored.parse().ok()).collect()
     }
+
+    fn protects_storage(&self) -> bool {
+        !self.unprotected_storage
+    }
 }

@@ -1,11 +1,13 @@
 //! The server behind a socket: TLS, HTTP/1.1 and HTTP/2, for kubectl and everybody outside the process.
 //!
 //! 1. It listens on the loopback interface unless it is told otherwise.
-//! 2. A client that does not finish its handshake or its headers in time is dropped; there is a bound on connections.
+//! 2. A client that does not finish its handshake or its headers in time is dropped, and one that keeps a connection for
+//!    its next request is not; there is a bound on connections.
 //! 3. Its certificates are P-256, made at start, and signed by an authority that lives as long as the server.
 //! 4. Whoever drops [`Listening`] stops it; open watches end.
 
 mod kubeconfig;
+mod patience;
 mod pki;
 
 use std::io;
@@ -30,6 +32,7 @@ use crate::bootstrap;
 use crate::http::PeerCertificate;
 use crate::server::ApiServer;
 
+use patience::{HeadTimer, Heard, IDLE_MAX};
 use pki::Pki;
 pub use pki::{Certificate, PkiError};
 
@@ -207,6 +210,10 @@ impl Door {
         };
         let certificate = stream.get_ref().1.peer_certificates().and_then(|chain| chain.first());
         let certificate = certificate.map(|der| PeerCertificate(Bytes::copy_from_slice(der)));
+        let Some(stream) = Heard::first_bytes(stream, self.patience).await else {
+            tracing::debug!("a connection said nothing in time");
+            return;
+        };
         let server = self.server.clone();
         let service = service_fn(move |mut request: Request<Incoming>| {
             if let Some(certificate) = &certificate {
@@ -214,7 +221,7 @@ impl Door {
             }
             server.clone().call(request)
         });
-        let builder = self.protocol();
+        let builder = protocol(stream.timer(self.patience));
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
         tokio::select! {
             ended = connection.as_mut() => {
@@ -227,16 +234,17 @@ impl Door {
         }
         let _ = tokio::time::timeout(Duration::from_secs(DRAIN_SECONDS), connection).await;
     }
+}
 
-    fn protocol(&self) -> auto::Builder<TokioExecutor> {
-        let mut builder = auto::Builder::new(TokioExecutor::new());
-        builder.http1().timer(TokioTimer::new()).header_read_timeout(self.patience);
-        builder
-            .http2()
-            .timer(TokioTimer::new())
-            .max_concurrent_streams(STREAMS_MAX)
-            .keep_alive_interval(Duration::from_secs(PING_SECONDS))
-            .keep_alive_timeout(Duration::from_secs(PING_SECONDS));
-        builder
-    }
+/// Both protocols, each with its way to find clients that have gone.
+fn protocol(heads: HeadTimer) -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(heads).header_read_timeout(IDLE_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(STREAMS_MAX)
+        .keep_alive_interval(Duration::from_secs(PING_SECONDS))
+        .keep_alive_timeout(Duration::from_secs(PING_SECONDS));
+    builder
 }

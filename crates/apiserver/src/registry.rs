@@ -117,6 +117,8 @@ pub struct Registry {
     pub(crate) logs: Option<Arc<dyn Logs>>,
     /// Who may do what.
     pub(crate) authorization: Authorization,
+    /// Whether claims and volumes come without the finalizers that protect them.
+    pub(crate) unprotected_storage: bool,
     /// The registry itself, for what it does after a request has been answered.
     pub(crate) me: Weak<Self>,
 }
@@ -340,6 +342,7 @@ impl Registry {
         logs: Option<Arc<dyn Logs>>,
         authorization: Authorization,
         services: Allocator,
+        unprotected_storage: bool,
     ) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             store,
@@ -349,6 +352,7 @@ impl Registry {
             services,
             logs,
             authorization,
+            unprotected_storage,
             me: Weak::clone(me),
         })
     }

@@ -29,6 +29,9 @@ pub struct Options {
     pub authorization: Authorization,
     /// Whether Services can have addresses of IPv6, too.
     pub dual_stack: bool,
+    /// Whether claims and volumes come without the finalizers that protect them while they are in use. Where no controller
+    /// takes those away again, nothing that has them could ever be deleted.
+    pub unprotected_storage: bool,
 }
 
 /// Who may do what.
@@ -56,11 +59,11 @@ impl ApiServer {
     /// A server with what every cluster has: namespaces, roles, priority classes, its own Service.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { clock, admin_token, storage, logs, authorization, dual_stack } = options;
+        let Options { clock, admin_token, storage, logs, authorization, dual_stack, unprotected_storage } = options;
         let storage = storage.unwrap_or_else(|| Arc::new(Memory::new(clock.clone())));
         let auth = Arc::new(Auth::new(clock.clone(), admin_token));
         let services = if dual_stack { Allocator::dual_stack() } else { Allocator::default() };
-        let registry = Registry::new(storage, clock, auth, logs, authorization, services);
+        let registry = Registry::new(storage, clock, auth, logs, authorization, services, unprotected_storage);
         bootstrap::seed(&registry);
         Self { registry, sender: Sender::Local(Arc::new(User::admin())) }
     }

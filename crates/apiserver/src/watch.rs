@@ -210,7 +210,7 @@ impl Watch {
                 Ok(value) => event_line(kind, &convert::to_version(&self.row, value)),
                 Err(error) => error_line(&Status::internal(error)),
             },
-            Shape::Metadata => {
+            Shape::Metadata | Shape::MetadataList => {
                 let head = b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
                 [kind.opening().as_bytes(), head, &object.metadata(), b"}}\n"].concat().into()
             }
@@ -236,7 +236,7 @@ impl Watch {
 
     fn bookmark(&self, is_end_of_initial: bool) -> Bytes {
         let (kind, version) = match self.shape {
-            Shape::Metadata => ("PartialObjectMetadata", "meta.k8s.io/v1".into()),
+            Shape::Metadata | Shape::MetadataList => ("PartialObjectMetadata", "meta.k8s.io/v1".into()),
             Shape::Full | Shape::Table => (&*self.row.resource.kind, self.row.resource.api_version()),
         };
         let mut object =

@@ -88,6 +88,55 @@ async fn a_client_that_does_not_get_on_is_dropped() {
     assert!(read.is_ok(), "no TLS at all");
 }
 
+/// A connection that speaks HTTP/1.1, as one would by hand.
+async fn by_hand(listening: &Listening) -> tokio_rustls::client::TlsStream<tokio::net::TcpStream> {
+    let mut roots = rustls::RootCertStore::empty();
+    let authority = rustls_pki_types::CertificateDer::from_pem_slice(listening.authority_pem().as_bytes()).unwrap();
+    roots.add(authority).unwrap();
+    let provider = std::sync::Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_root_certificates(roots).with_no_client_auth();
+    let connection = tokio::net::TcpStream::connect(listening.address()).await.unwrap();
+    let name = rustls_pki_types::ServerName::try_from("localhost").unwrap();
+    tokio_rustls::TlsConnector::from(std::sync::Arc::new(config)).connect(name, connection).await.unwrap()
+}
+
+const VERSION: &[u8] = b"GET /version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer none\r\n\r\n";
+
+/// Whether the server has closed the connection, within far more than its patience.
+async fn is_closed(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> bool {
+    let mut rest = Vec::new();
+    tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await.is_ok()
+}
+
+async fn is_answered(stream: &mut (impl tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin)) -> bool {
+    if stream.write_all(VERSION).await.is_err() {
+        return false;
+    }
+    let mut answer = [0; 4096];
+    let read = tokio::time::timeout(Duration::from_secs(5), stream.read(&mut answer)).await;
+    matches!(read, Ok(Ok(count)) if answer[..count].starts_with(b"HTTP/1.1 401"))
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_kept_and_slow_headers_are_not() {
+    let (_server, listening) = listening().await;
+    let mut silent = by_hand(&listening).await;
+    assert!(is_closed(&mut silent).await, "it never says anything");
+
+    let mut slow = by_hand(&listening).await;
+    slow.write_all(&VERSION[..10]).await.unwrap();
+    assert!(is_closed(&mut slow).await, "its first headers never end");
+
+    let mut idle = by_hand(&listening).await;
+    for _ in 0..3 {
+        assert!(is_answered(&mut idle).await, "a connection that was idle for more than the patience is still there");
+        tokio::time::sleep(Duration::from_millis(700)).await;
+    }
+    idle.write_all(&VERSION[..10]).await.unwrap();
+    assert!(is_closed(&mut idle).await, "it was patient until the headers began");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_kubeconfig_is_its_owners_alone() {

@@ -15,6 +15,7 @@
 
 mod claim;
 pub mod deployment;
+mod doomed;
 pub mod endpoint_slice;
 pub mod endpoints;
 pub mod garbage_collector;

@@ -7,7 +7,7 @@
 //!    not match any more is let go (`claim`).
 //! 4. Status follows in a second pass, when the caches show what the first one did.
 //! 5. Nothing is done twice: a pass waits until the caches show all that earlier passes wrote.
-//! 6. In a namespace that goes away it is quiet: nothing can be created, and nobody is told so.
+//! 6. In a namespace that goes away it is quiet: nothing can be created, nobody is told so, and it is tried once.
 //!
 //! ReplicationControllers are kept by the same code: what differs is said by the trait `Replicated`.
 //!
@@ -20,6 +20,7 @@ use steersman_model::core::PodView;
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 
 use crate::claim::map;
+use crate::doomed::Doomed;
 
 mod metrics;
 mod plan;
@@ -74,7 +75,14 @@ pub(crate) fn build<V: Replicated>(
         cx.manager().set_options(metrics.clone());
     }
     cx.controller_on(name, &sets).queue_name(queue).watch(&pods, sets_of_pod).workers(workers).reconcile_with(
-        sync::Sets { client: cx.client.clone(), sets: sets.lister(), sets_by_owner, pods_by_owner, metrics },
+        sync::Sets {
+            client: cx.client.clone(),
+            sets: sets.lister(),
+            sets_by_owner,
+            pods_by_owner,
+            metrics,
+            doomed: Doomed::default(),
+        },
     );
     Build::Enabled
 }

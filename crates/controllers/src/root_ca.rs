@@ -67,7 +67,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .watch(&maps, namespace_of)
         .workers(workers)
         .reconcile_with(sync::Publisher {
-            client: cx.client.clone(),
+            client: cx.manager().kube_client().clone(),
             namespaces: namespaces.lister(),
             maps: maps.lister(),
             root_ca,

@@ -73,7 +73,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let by_account = secrets.index(map::account_of);
 
     let secrets_of = move |change: &Change<ServiceAccountView>| -> Vec<ObjectKey> {
-        let Some(account) = map::is_another(change) else { return Vec::new() };
+        let Some(account) = map::gone(change) else { return Vec::new() };
         by_account.get(&account).iter().map(|secret| secret.meta().key()).collect()
     };
     cx.controller_on(DESCRIPTOR.name, &secrets)

@@ -77,7 +77,8 @@ pub struct SharedInformer<V>(Arc<Shared<V>>);
 pub struct SubscribeOptions {
     /// What it is called in logs and in the list of subscribers.
     pub name: String,
-    /// How often it looks again at everything: a [`Change::Updated`] with the same object twice. Never, by default.
+    /// How often it looks again at everything: a [`Change::Updated`] with the same object twice. Never, by default, and if it
+    /// is zero, as in client-go.
     pub resync: Option<Duration>,
 }
 

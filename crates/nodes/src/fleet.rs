@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use steersman_base::{Istr, MicroTime, ObjectKey};
 use tokio::sync::Notify;
 
+use crate::kubelet::Budget;
 use crate::options::NodesOptions;
 
 /// Our nodes. Cheap to clone; clones are the same fleet.
@@ -16,6 +17,8 @@ pub(crate) struct Fleet(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
+    /// How much may be told.
+    budget: Mutex<Budget>,
     /// Told when a node is not as it was.
     stirred: Notify,
 }
@@ -34,6 +37,8 @@ pub(crate) struct Machine {
     pub(crate) number: usize,
     pub(crate) health: Health,
     pub(crate) registration: Registration,
+    /// Whether it was last seen cordoned.
+    pub(crate) cordoned: bool,
     /// When its lease was renewed last.
     pub(crate) renewed: Option<MicroTime>,
     /// When its status was written last.
@@ -62,11 +67,11 @@ pub(crate) enum Registration {
 // === impl Fleet ===
 
 impl Fleet {
-    pub(crate) fn new(options: &NodesOptions) -> Self {
+    pub(crate) fn new(options: &NodesOptions, now: MicroTime) -> Self {
         let numbers = options.first..options.first + options.count;
         let machines = numbers.map(|number| (Istr::interned(&options.name(number)), Machine::new(number))).collect();
         let state = Mutex::new(State { machines, unready: BTreeSet::new() });
-        Self(Arc::new(Shared { state, stirred: Notify::new() }))
+        Self(Arc::new(Shared { state, budget: Mutex::new(Budget::full(now)), stirred: Notify::new() }))
     }
 
     pub(crate) fn names(&self) -> Vec<Istr> {
@@ -117,6 +122,11 @@ impl Fleet {
         self.0.stirred.notified().await;
     }
 
+    /// Whether so many events may be told: a budget that all nodes share, so that a flood of good news stays small.
+    pub(crate) fn may_tell(&self, count: usize, now: MicroTime) -> bool {
+        self.0.budget.lock().take(count, now)
+    }
+
     pub(crate) fn is_unready(&self, pod: &ObjectKey) -> bool {
         let state = self.0.state.lock();
         !state.unready.is_empty() && state.unready.contains(pod)
@@ -136,6 +146,13 @@ impl Fleet {
 
 impl Machine {
     fn new(number: usize) -> Self {
-        Self { number, health: Health::Well, registration: Registration::Missing, renewed: None, told: None }
+        Self {
+            number,
+            health: Health::Well,
+            registration: Registration::Missing,
+            cordoned: false,
+            renewed: None,
+            told: None,
+        }
     }
 }

@@ -8,6 +8,7 @@
 //!    name. Its last status is written only if finalizers keep the object: nobody else could read it.
 //! 4. Nothing is remembered: the next step follows from the pod's own status, so that another process can go on.
 //! 5. Statuses are patched, one write for all that happens at a time: two or three in the life of a pod.
+//! 6. What happened is told in events, as kubelets tell it; in a flood of them, only what went wrong.
 
 use std::sync::Arc;
 
@@ -32,12 +33,14 @@ mod step;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod told;
 
 use crate::duration::go_text as duration_text;
-pub(crate) use logs::text as log_text;
-pub use logs::{LogError, LogQuery};
+pub use logs::{Log, LogError, LogQuery};
+pub(crate) use logs::{log, text as log_text};
 pub use stages::{Stages, StagesError};
 pub use sync::Why;
+pub(crate) use told::Budget;
 
 pub(crate) fn build(
     cx: &BuildContext,

@@ -34,8 +34,8 @@
 //! | `never-ready` | the container runs and is never ready |
 //! | `stop-delay`, `stop-code` | how long the pod takes to stop (its grace period at most), and with which code |
 //!
-//! Times are written `500ms`, `2s`, `1m30s`; a number alone is seconds. More than that is said with a table of
-//! [`Stages`] of one's own.
+//! Times are written `500ms`, `2s`, `1m30s`; a number alone is seconds. What cannot be read counts for nothing, and an event
+//! says so. More than that is said with a table of [`Stages`] of one's own.
 
 mod duration;
 mod fleet;
@@ -46,7 +46,7 @@ mod options;
 pub mod scheduler;
 pub mod view;
 
-pub use kubelet::{LogError, LogQuery, Stages, StagesError};
+pub use kubelet::{Log, LogError, LogQuery, Stages, StagesError};
 pub use nodes::{NoSuchNode, Nodes};
 pub use options::{COUNT_MAX, NodesError, NodesOptions};
 pub use view::SimPodView;

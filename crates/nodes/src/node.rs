@@ -4,7 +4,8 @@
 //! 2. One task is the heart of all: a lease in `kube-node-lease` is renewed every [`LEASE_EVERY`], each node's at a moment of
 //!    its own, so that a thousand nodes are a hundred small writes each second and no burst. Its status follows every
 //!    [`STATUS_EVERY`].
-//! 3. The taint that a server gives to new nodes goes when the node is ready, as the node lifecycle controller would have
+//! 3. It tells in events that it starts, is ready, is cordoned or is free again, as kubelets do.
+//! 4. The taint that a server gives to new nodes goes when the node is ready, as the node lifecycle controller would have
 //!    it; where one runs, the two agree.
 
 use std::sync::Arc;
@@ -52,8 +53,9 @@ pub(crate) fn build(cx: &BuildContext, options: &Arc<NodesOptions>, fleet: &Flee
         clock: cx.clock.clone(),
     };
     cx.add(heart);
-    let controller =
-        builder.reconcile_with(sync::Registry { nodes, fleet: fleet.clone(), options: Arc::clone(options) });
+    let events = cx.events.for_component("kubelet");
+    let registry = sync::Registry { nodes, fleet: fleet.clone(), options: Arc::clone(options), events };
+    let controller = builder.reconcile_with(registry);
     let keys: Vec<ObjectKey> = fleet.names().iter().map(Istr::as_str).map(ObjectKey::cluster).collect();
     controller.trigger_all(&keys);
     controller

@@ -7,7 +7,7 @@ use steersman_informer::Lister;
 use steersman_runtime::{BuildContext, Controller};
 
 use crate::fleet::{Fleet, Health, Registration};
-use crate::kubelet::{self, LogError, LogQuery};
+use crate::kubelet::{self, Log, LogError, LogQuery};
 use crate::options::{NodesError, NodesOptions};
 use crate::view::SimPodView;
 use crate::{node, scheduler};
@@ -43,7 +43,7 @@ impl Nodes {
     pub fn build(cx: &BuildContext, options: NodesOptions) -> Result<Self, NodesError> {
         options.check()?;
         let options = Arc::new(options);
-        let fleet = Fleet::new(&options);
+        let fleet = Fleet::new(&options, cx.clock.now_micros());
         let pods = cx.informers.informer::<SimPodView>();
         // A second fleet of the same manager finds it done.
         let _ = pods.transform(SimPodView::keep_own_annotations);
@@ -66,8 +66,19 @@ impl Nodes {
     /// # Errors
     /// There is none, or it has not started; the error says it as a kubelet would.
     pub fn logs(&self, namespace: &str, pod: &str, query: &LogQuery) -> Result<String, LogError> {
-        let found = self.pods.namespace(namespace).get(pod).ok_or_else(|| LogError::NoPod(pod.to_owned()))?;
-        kubelet::log_text(&found, query, self.clock.now_micros())
+        kubelet::log_text(&*self.pod(namespace, pod)?, query, self.clock.now_micros())
+    }
+
+    /// The same in lines, for whoever follows it: of the query, container and run count.
+    ///
+    /// # Errors
+    /// There is none, or it has not started; the error says it as a kubelet would.
+    pub fn log(&self, namespace: &str, pod: &str, query: &LogQuery) -> Result<Log, LogError> {
+        kubelet::log(&*self.pod(namespace, pod)?, query, self.clock.now_micros())
+    }
+
+    fn pod(&self, namespace: &str, pod: &str) -> Result<Arc<SimPodView>, LogError> {
+        self.pods.namespace(namespace).get(pod).ok_or_else(|| LogError::NoPod(pod.to_owned()))
     }
 
     /// A fault: the node falls silent. Its lease is not renewed, its status is not written, and nothing happens to its

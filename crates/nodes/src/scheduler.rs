@@ -1,14 +1,14 @@
 //! The scheduler: every pod gets a node that fits, or is told why there is none.
 //!
 //! 1. What a pod asks for fits into what the node has left, decided pods counted before the cache shows them.
-//! 2. Node selector, required node affinity, taints, cordons and scheduling gates are kept to.
+//! 2. Node selector, required node affinity, taints, cordons, ports of nodes and scheduling gates are kept to.
 //! 3. The more important pod is decided first, then the older one.
 //! 4. A pod for which there is no node says so in its condition `PodScheduled` and in an event, in upstream's words, and is
 //!    tried again when a node or a freed place may have changed that, and not before.
 //! 5. Deterministic: the same pods and nodes in the same order give the same places.
 //!
-//! It is a simulation. It looks at no preferences but `PreferNoSchedule`, at no affinity between pods, spread constraints,
-//! ports or volumes, and takes no place away from anybody.
+//! It is a simulation. It looks at no preferences but `PreferNoSchedule`, at no affinity between pods, spread constraints
+//! or volumes, and takes no place away from anybody.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,6 +33,7 @@ mod filter;
 mod ledger;
 mod map;
 mod message;
+mod ports;
 mod request;
 mod score;
 mod sync;
@@ -118,7 +119,7 @@ fn see_pod(ledger: &mut Ledger, scheduler: &str, event: Event<'_, SimPodView>, k
         }
         Part::Placed => {
             ledger.leave(&key);
-            ledger.place(pod, &pod.spec.node_name);
+            frees = ledger.place(pod, &pod.spec.node_name);
         }
         Part::Apart => {
             ledger.leave(&key);

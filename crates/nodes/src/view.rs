@@ -9,8 +9,8 @@ use steersman_model::view;
 mod spec;
 mod status;
 
-pub use spec::{Affinity, Container, NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Probe};
-pub use spec::{ReadinessGate, SchedulingGate, SimPodSpec};
+pub use spec::{Affinity, Container, ContainerPort, NodeAffinity, NodeSelector, NodeSelectorRequirement};
+pub use spec::{NodeSelectorTerm, Probe, ReadinessGate, SchedulingGate, SimPodSpec};
 pub use status::{ContainerState, ContainerStatus, PodCondition, Running, SimPodStatus, Terminated, Waiting};
 
 view! {
@@ -78,6 +78,10 @@ mod tests {
         assert!(!spec.overhead.is_empty() && !spec.resources.requests.is_empty() && !spec.tolerations.is_empty());
         let container = &spec.init_containers[0];
         assert!(container.readiness_probe.as_ref().is_some_and(|probe| probe.initial_delay_seconds != 0));
+        assert!(!spec.preemption_policy.is_empty());
+        assert!(!container.resources.limits.is_empty() && !container.resources.requests.is_empty());
+        assert!(container.ports[0].host_port != 0 && !container.ports[0].host_ip.is_empty());
+        assert!(!container.ports[0].protocol.is_empty());
         assert!(!container.command.is_empty() && !container.args.is_empty() && !container.restart_policy.is_empty());
         assert!(!status.message.is_empty() && !status.reason.is_empty() && !status.host_ip.is_empty());
         assert!(status.observed_generation != 0 && status.start_time.is_some() && !status.pod_ip.is_empty());

@@ -33,14 +33,7 @@ macro_rules! embedded {
     )*};
 }
 
-embedded! {
-    a_pod_is_scheduled_runs_is_ready_and_goes,
-    a_pod_does_what_its_command_says,
-    a_pod_waits_for_room,
-    a_gated_pod_waits_for_its_gate,
-    a_finalizer_keeps_a_pod_that_has_ended,
-    nodes_register_and_can_be_taken_away,
-}
+lives::scenarios!(embedded);
 
 /// The writes of the cluster's controllers, but for events.
 fn writes(cluster: &TestCluster) -> Vec<String> {

@@ -8,7 +8,7 @@
 //! | `/debug/flags/v` | `PUT` sets the log level |
 //! | `/debug/informers`, `/debug/queues` | what caches and queues are doing, as JSON |
 //! | `/debug/decisions?controller=&key=` | what controllers did and why, as JSON |
-//! | `/debug/profile?seconds=` | where reconciles spend their time: see [`Profiler`] |
+//! | `/debug/profile?seconds=`, `/debug/pprof/profile?seconds=` | where reconciles spend their time: see [`Profiler`] |
 //! | `/debug/controllers/<name>/…` | what a controller shows of itself |
 //!
 //! 1. Nobody gets further than the [`Guard`] lets them: it sees a request before any handler does, under the same
@@ -49,12 +49,12 @@ use crate::serving::{Request, Response, Service};
 
 pub use auth::{Guard, GuardOptions};
 pub use page::{json, text as text_page};
-pub use profile::{Busy, Profile, Profiler};
+pub use profile::{Busy, Measured, Profile, Profiler};
 pub use query::Query;
 pub use router::PathTaken;
 pub use zpages::StatusInfo;
 
-use router::Router;
+use router::{Handler, Router};
 
 /// What is served about a manager. Cheap to clone; clones are the same.
 #[derive(Clone)]
@@ -278,16 +278,20 @@ impl Admin {
         self.handle("/debug/decisions", move |call| json(StatusCode::OK, &log(&call.query)))
     }
 
-    /// Serves `/debug/profile`.
+    /// Serves `/debug/profile`, and the same for `go tool pprof` at `/debug/pprof/profile`.
     ///
     /// # Errors
     /// The path is taken.
     pub fn serve_profile(&self, profiler: &Profiler) -> Result<(), PathTaken> {
-        let profiler = profiler.clone();
-        self.handle_async("/debug/profile", move |call| profile::page(profiler.clone(), call))
+        for path in ["/debug/profile", "/debug/pprof/profile"] {
+            let profiler = profiler.clone();
+            self.handle_async(path, move |call| profile::page(profiler.clone(), call))?;
+        }
+        let others: Handler = Arc::new(|call| Box::pin(std::future::ready(profile::not_gos(&call))));
+        self.0.router.prefix("/debug/pprof/", others)
     }
 
-    /// Serves a path no more (`--profiling=false`).
+    /// Serves a path no more (`--profiling=false`), nor what is below it.
     pub fn withhold(&self, path: &str) {
         self.0.router.remove(path);
     }

@@ -33,6 +33,7 @@ use kube::{Client, Config};
 pub(crate) use limits::Bucket;
 pub use limits::Limits;
 pub use metrics::RestMetrics;
+pub use transport::Transport;
 
 /// What to connect to, and as whom.
 #[derive(Clone, Debug, Default)]
@@ -189,7 +190,15 @@ impl Connection {
     /// # Errors
     /// Certificates, keys, tokens or a plug-in that do not work.
     pub async fn client(&self) -> Result<Client, ConnectError> {
-        transport::client(&self.config, &self.origin, self.metrics.clone(), self.limits).await
+        Ok(Client::new(self.transport().await?, self.default_namespace()))
+    }
+
+    /// What a client sends its requests through, for layers of one's own around it. It has connections of its own.
+    ///
+    /// # Errors
+    /// Certificates, keys, tokens or a plug-in that do not work.
+    pub async fn transport(&self) -> Result<Transport, ConnectError> {
+        transport::transport(&self.config, &self.origin, self.metrics.clone(), self.limits).await
     }
 
     /// The same server, for clients whose requests name their sender themselves: see [`user_agent`].

@@ -6,6 +6,8 @@
 //!    is asked for, when this process leads and its caches show at least what a list made after the election shows.
 //! 4. A key whose owner's writes the caches do not show yet is parked, and woken by the store.
 //! 5. A reconcile that fails, hangs beyond its time or panics costs its own key a back-off, and no other key anything.
+//! 6. A source that panics stops no other source and no worker; the controller is not healthy from then on, because it
+//!    does not hear of everything any more.
 //!
 //! | a reconcile answers | what becomes of its key |
 //! |---|---|
@@ -60,6 +62,8 @@ struct Shared {
     connected: Mutex<Sources>,
     /// Keys whose last pass could not reach the server: they are looked at as soon as it is back.
     unreached: Mutex<BTreeSet<ObjectKey>>,
+    /// The first of its sources that panicked, and what it said.
+    deaf: Mutex<Option<String>>,
     /// What it wrote and its caches do not show yet.
     book: Book,
     informers: steersman_informer::InformerFactory,
@@ -192,12 +196,31 @@ impl Controller {
     }
 
     fn begin(&self, task: TaskSource, stop: CancellationToken) {
-        let (name, feed) = (self.name(), self.0.feed.clone());
+        let (controller, feed) = (self.clone(), self.0.feed.clone());
         tokio::spawn(async move {
-            if AssertUnwindSafe(task(feed, stop)).catch_unwind().await.is_err() {
-                tracing::error!(controller = name, "a source panicked, and tells nothing any more");
-            }
+            // The function itself may panic, too, before there is a future.
+            let run = async move { task(feed, stop).await };
+            let Err(panic) = AssertUnwindSafe(run).catch_unwind().await else { return };
+            let panic = process::panic_text(&*panic);
+            tracing::error!(controller = controller.name(), panic, "a source panicked, and tells nothing any more");
+            controller.0.deaf.lock().get_or_insert_with(|| panic.to_owned());
         });
+    }
+
+    /// It has ended, or will never begin: who feeds it is told, and not kept waiting.
+    pub(crate) fn close(&self) {
+        let ended = CancellationToken::new();
+        ended.cancel();
+        let mut sources = self.0.connected.lock();
+        sources.running = Some(ended);
+        let left = std::mem::take(&mut sources.tasks);
+        drop(sources);
+        drop(left);
+    }
+
+    /// What a source said when it panicked: it tells nothing any more, and only a restart helps.
+    pub(crate) fn deaf(&self) -> Option<String> {
+        self.0.deaf.lock().clone()
     }
 
     /// Starts the sources that are tasks, and waits until the others have told the state they began with.
@@ -246,6 +269,7 @@ impl Engine {
     pub(crate) async fn run(self, barriers: Barriers, stop: CancellationToken) {
         let controller = self.controller.clone();
         if stop.run_until_cancelled(self.ready(&barriers, &stop)).await.is_none() {
+            controller.queue().shutdown(Shutdown::Drop).await;
             return;
         }
         tracing::info!(controller = controller.name(), workers = controller.workers(), "starting workers");

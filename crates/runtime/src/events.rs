@@ -41,6 +41,8 @@ pub struct Recorder {
     /// Nothing, where nobody listens.
     queue: Option<Arc<Queue>>,
     component: Istr,
+    /// Where the component is, if that is not where the manager is.
+    host: Option<Istr>,
 }
 
 struct Queue {
@@ -113,13 +115,19 @@ impl Recorder {
     /// A recorder whose events nobody hears: for tests, and for shadow mode.
     #[must_use]
     pub fn nowhere() -> Self {
-        Self { queue: None, component: Istr::default() }
+        Self { queue: None, component: Istr::default(), host: None }
     }
 
     /// The same, speaking for this component, such as `replicaset-controller`: the source of its events.
     #[must_use]
     pub fn for_component(&self, name: impl Into<Istr>) -> Self {
-        Self { queue: self.queue.clone(), component: name.into() }
+        Self { component: name.into(), ..self.clone() }
+    }
+
+    /// The same, speaking for a component on this host, such as one of many kubelets.
+    #[must_use]
+    pub fn on_host(&self, host: impl Into<Istr>) -> Self {
+        Self { host: Some(host.into()), ..self.clone() }
     }
 
     /// For which component it speaks; empty if nobody said.
@@ -163,6 +171,7 @@ impl Recorder {
         let now = queue.clock.now_micros();
         let nanos = queue.unique_nanos(now.unix_micros().saturating_mul(1_000));
         let involved_object = about.reference();
+        let host = self.host.as_ref().unwrap_or(&queue.instance);
         Event {
             name: event::name(&involved_object.name, nanos),
             namespace: event::namespace(&involved_object.namespace),
@@ -171,9 +180,9 @@ impl Recorder {
             reason: reason.into(),
             message,
             component: self.component.clone(),
-            host: queue.instance.clone(),
+            host: host.clone(),
             reporting_component: self.component.clone(),
-            reporting_instance: queue.instance.clone(),
+            reporting_instance: host.clone(),
             first_time: now,
             last_time: now,
             count: 1,
@@ -235,7 +244,7 @@ impl Broadcaster {
             EventSink::CoreV1 => Joined::Counted(Correlator::default()),
             EventSink::EventsV1 => Joined::InSeries(Series::default()),
         };
-        let recorder = Recorder { queue: Some(Arc::new(queue)), component: Istr::default() };
+        let recorder = Recorder { queue: Some(Arc::new(queue)), component: Istr::default(), host: None };
         Self { recorder, received, clock, joined, sink: Sink::new(client) }
     }
 

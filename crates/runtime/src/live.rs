@@ -12,6 +12,8 @@ use steersman_informer::wire::{self, Accept, Expected, ListDecoder, ListQuery, W
 use steersman_informer::{Scope, Target};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
+use crate::connection::exchange::{JSON, JSON_METADATA};
+
 /// Why a live read failed. The caller retries by its own policy.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveReadError {
@@ -51,8 +53,6 @@ const REFUSAL_SHOWN_MAX: usize = 200;
 const PAGE: u32 = 500;
 /// How long a list may stand still; the caller retries.
 const PATIENCE: Duration = Duration::from_secs(30);
-const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-const WHOLE: &str = "application/json";
 
 /// The metadata of an object as the server has it now; `None` if there is no such object.
 ///
@@ -63,7 +63,7 @@ pub async fn get_meta(
     resource: &Resource,
     key: &ObjectKey,
 ) -> Result<Option<Meta>, LiveReadError> {
-    decoded(fetch(client, resource, key, METADATA).await?, resource, key, |body| Meta::decode(Encoded::Json(body)))
+    decoded(fetch(client, resource, key, JSON_METADATA).await?, resource, key, |body| Meta::decode(Encoded::Json(body)))
 }
 
 /// An object as the server has it now; `None` if there is no such object.
@@ -71,7 +71,7 @@ pub async fn get_meta(
 /// # Errors
 /// See [`LiveReadError`].
 pub async fn get<V: Kind>(client: &kube::Client, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
-    decoded(fetch(client, &V::RESOURCE, key, WHOLE).await?, &V::RESOURCE, key, |body| V::decode(Encoded::Json(body)))
+    decoded(fetch(client, &V::RESOURCE, key, JSON).await?, &V::RESOURCE, key, |body| V::decode(Encoded::Json(body)))
 }
 
 /// An object as the server has it now, with every field, known or not: for who changes a part of it and PUTs it back.
@@ -84,7 +84,7 @@ pub async fn get_json(
     resource: &Resource,
     key: &ObjectKey,
 ) -> Result<Option<serde_json::Value>, LiveReadError> {
-    decoded(fetch(client, resource, key, WHOLE).await?, resource, key, |body| Ok(serde_json::from_slice(body)?))
+    decoded(fetch(client, resource, key, JSON).await?, resource, key, |body| Ok(serde_json::from_slice(body)?))
 }
 
 fn decoded<T>(

@@ -1,7 +1,7 @@
 //! What a process with controllers shares: one client, one set of informers, one writer; and the order in which it runs.
 //!
 //! 1. All controllers are built before anything runs, so that every need for a cache is known when the caches start.
-//!    What is added later starts at once.
+//!    What is added later starts at once; what is added while the manager ends does not, and the log says so.
 //! 2. Groups start in order: [servers](Group::Servers), [caches](Group::Caches), [others](Group::Others), then
 //!    [those that need leadership](Group::Leading). A controller's workers start when its own caches are filled, so that a
 //!    resource that cannot be read stalls nobody who does not need it.
@@ -82,6 +82,8 @@ struct State {
     controllers: Vec<Controller>,
     /// Taken by [`Manager::run`].
     machinery: Option<Machinery>,
+    /// What is added from now on does not start.
+    ending: bool,
 }
 
 /// What runs beside the parts.
@@ -147,8 +149,8 @@ impl Manager {
         let registry = options.metrics;
         let informer_metrics = registry.as_ref().map(Metrics::new).transpose()?;
         let queue_metrics = registry.as_ref().map(PrometheusMetrics::register).transpose()?;
-        let mut factory =
-            FactoryOptions { metrics: informer_metrics, namespace: options.namespace, ..FactoryOptions::default() };
+        let (name, namespace) = (options.component.clone(), options.namespace);
+        let mut factory = FactoryOptions { name, metrics: informer_metrics, namespace, ..FactoryOptions::default() };
         if let Some(registry) = &registry {
             factory.reflector.metrics = Arc::new(ReflectorCounters::register(registry)?);
         }
@@ -365,7 +367,14 @@ impl Manager {
     }
 
     fn add_part(&self, part: Part) {
-        self.0.state.lock().parts.push(part);
+        let mut state = self.0.state.lock();
+        if state.ending {
+            drop(state);
+            tracing::warn!(name = part.name(), "added too late: the manager ends, and starts nothing any more");
+            return part.leave();
+        }
+        state.parts.push(part);
+        drop(state);
         self.0.added.notify_one();
     }
 }

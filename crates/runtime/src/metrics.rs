@@ -5,7 +5,7 @@
 //!    formats. See [`text`].
 //! 2. Several registries are one page: families of one name are joined. Series that two registries both have are shown
 //!    once, the first registry's; a family whose type differs is left out and said, so that the page stays readable.
-//! 3. Names, labels, help and buckets are upstream's where upstream has the metric. [`ReconcileMetrics`] are
+//! 3. Names, labels, help (with its [level](Stability)) and buckets are upstream's where upstream has the metric. [`ReconcileMetrics`] are
 //!    controller-runtime's, [`process`] is client_golang's process collector.
 //! 4. Nothing is global: a registry belongs to a manager.
 //! 5. The worker loop has one handle, [`Activity`]: it feeds metrics, health and profile, and costs a few atomic
@@ -19,6 +19,7 @@ mod build;
 mod process;
 mod reconcile;
 mod reflector;
+mod stability;
 pub mod text;
 
 #[cfg(test)]
@@ -35,9 +36,11 @@ use prometheus::proto::{Metric, MetricFamily};
 
 pub use activity::{Activity, Pass};
 pub use build::{BuildInfo, register_build_info, register_features, register_version_info};
+pub(crate) use process::process_cpu;
 pub use process::{ProcessMetrics, process_start};
 pub use reconcile::{ControllerMetrics, Outcome, ReconcileMetrics};
 pub use reflector::ReflectorCounters;
+pub use stability::Stability;
 
 /// Registries that are shown on one page. Cheap to clone; clones are the same page.
 #[derive(Clone, Default)]

@@ -110,6 +110,9 @@ pub(crate) type TaskSource = Box<dyn FnOnce(Feed, CancellationToken) -> BoxFutur
 
 /// So many events wait in a [`channel`] at most, as in controller-runtime.
 pub const CHANNEL_MAX: usize = 1024;
+/// The bounds of the period of a [`ticker`]: what a timer can tell apart, and what a clock can count.
+const PERIOD_MIN: Duration = Duration::from_millis(1);
+const PERIOD_MAX: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 /// Triggers of so many waiting keys are remembered; they explain decisions and are not needed to make them.
 const TRIGGERS_MAX: usize = 4096;
 
@@ -126,10 +129,12 @@ pub fn channel<V: View>(handler: impl Handler<V>) -> (Sender<V>, Source) {
     (Sender(sender), source)
 }
 
-/// A source that asks `keys` what to look at, once per `period`. The first time is one period after the start.
+/// A source that asks `keys` what to look at, once per `period`. The first time is one period after the start. A period is a
+/// millisecond at least: who looks all the time does nothing else.
 #[must_use]
 pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Source {
     task(move |feed: Feed, stop: CancellationToken| async move {
+        let period = period.clamp(PERIOD_MIN, PERIOD_MAX);
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {
@@ -177,7 +182,7 @@ impl<V: View> Watch<V> {
         self
     }
 
-    /// Looks at everything again, this often.
+    /// Looks at everything again, this often; never, if it is zero.
     #[must_use]
     pub fn resync(mut self, every: Duration) -> Self {
         self.resync = Some(every);

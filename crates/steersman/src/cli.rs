@@ -7,8 +7,10 @@
 
 use std::ffi::OsString;
 use std::future::Future;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command};
 
@@ -32,6 +34,8 @@ pub struct CommandError(String);
 
 /// The name under which the program is the controller manager alone.
 const DROP_IN: &str = "kube-controller-manager";
+/// How long threads that are held may take to end with the program.
+const LET_GO_WITHIN: Duration = Duration::from_secs(1);
 
 /// Runs the command line and answers the process's exit code.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
@@ -126,10 +130,26 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::Set).overrides_with(name)
 }
 
-fn block_on(work: impl Future<Output = Result<(), CommandError>>) -> Result<(), CommandError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| CommandError(format!("cannot start: {error}")))?;
-    runtime.block_on(work)
+/// How many threads do the work.
+#[derive(Clone, Copy)]
+enum Threads {
+    /// One per core: for a program that is a whole cluster.
+    EveryCore,
+    /// One for every four cores. A manager mostly waits for its server; more threads would wake each other for work that one of
+    /// them does faster alone.
+    Few,
+}
+
+/// Does the work; `TOKIO_WORKER_THREADS` overrules how many threads do it.
+fn block_on(threads: Threads, work: impl Future<Output = Result<(), CommandError>>) -> Result<(), CommandError> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    if let (Threads::Few, None) = (threads, std::env::var_os("TOKIO_WORKER_THREADS")) {
+        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+        builder.worker_threads((cores / 4).max(1));
+    }
+    let runtime = builder.enable_all().build().map_err(|error| CommandError(format!("cannot start: {error}")))?;
+    let outcome = runtime.block_on(work);
+    // Who holds a thread and never lets go of it does not keep the program.
+    runtime.shutdown_timeout(LET_GO_WITHIN);
+    outcome
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -138,6 +139,14 @@ impl Builder {
         let Some(kubeconfig) = std::env::var_os(RIG_KUBECONFIG) else {
             return Err(Failure::new(format!("{RIG_KUBECONFIG} is not set: run this through `cargo xtask k8s test`")));
         };
+        self.start_on(kubeconfig).await
+    }
+
+    /// As [`start_on_rig`](Self::start_on_rig), on the server that a kubeconfig names.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub async fn start_on(self, kubeconfig: impl Into<PathBuf>) -> Result<TestCluster, Failure> {
         let options = connection::Options { kubeconfig: Some(kubeconfig.into()), ..connection::Options::default() };
         let client = connection::connect(options).await?;
         self.run(client.clone(), client, Clock::system(), None).await

@@ -24,8 +24,10 @@ pub(crate) enum Shape {
     Full,
     /// A table for people.
     Table,
-    /// The metadata.
+    /// The metadata of an object, also of each in a watch.
     Metadata,
+    /// The metadata of each object of a list.
+    MetadataList,
 }
 
 /// What the client accepts.
@@ -74,7 +76,8 @@ fn clause(clause: &str) -> Option<Accepted> {
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {
         match (name, value) {
             ("as", "Table") => shape = Shape::Table,
-            ("as", "PartialObjectMetadata" | "PartialObjectMetadataList") => shape = Shape::Metadata,
+            ("as", "PartialObjectMetadata") => shape = Shape::Metadata,
+            ("as", "PartialObjectMetadataList") => shape = Shape::MetadataList,
             ("as", _) => return None,
             ("g", value) => group = value,
             ("v", value) => version = value,

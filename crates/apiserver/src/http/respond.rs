@@ -140,6 +140,10 @@ impl<'a> Responder<'a> {
             (Content::Stored(object), Shape::Full) if accepted.encoding == Encoding::Json => {
                 self.whole(code, JSON, object.bytes())
             }
+            (Content::List(_), Shape::Metadata) => return Err(other_shape(row, "", "a list")),
+            (Content::Stored(_) | Content::Value(_), Shape::MetadataList) => {
+                return Err(other_shape(row, "List", "not a list"));
+            }
             (Content::Stored(object), shape) => {
                 let object = object.parse().map_err(Status::internal)?;
                 self.encoded(code, accepted.encoding, &shaped(registry, row, shape, include, object))?
@@ -190,7 +194,7 @@ impl<'a> Responder<'a> {
                     map.remove("apiVersion");
                     map.remove("kind");
                 }
-                if shape == Shape::Metadata { partial(&object) } else { object }
+                if shape == Shape::MetadataList { partial(&object) } else { object }
             })
             .collect();
         let value =
@@ -247,8 +251,10 @@ impl ListHead {
             metadata["remainingItemCount"] = remaining.into();
         }
         let (kind, api_version) = match shape {
-            Shape::Metadata => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
-            Shape::Full | Shape::Table => (row.list_kind.to_string(), row.resource.api_version().into_owned()),
+            Shape::MetadataList => ("PartialObjectMetadataList".to_owned(), "meta.k8s.io/v1".to_owned()),
+            Shape::Full | Shape::Table | Shape::Metadata => {
+                (row.list_kind.to_string(), row.resource.api_version().into_owned())
+            }
         };
         Self { kind, api_version, metadata }
     }
@@ -279,7 +285,7 @@ impl Iterator for ListChunks {
                 chunk.push(b',');
             }
             match self.shape {
-                Shape::Metadata => {
+                Shape::MetadataList => {
                     chunk.extend_from_slice(
                         b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":",
                     );
@@ -306,8 +312,20 @@ fn shaped(registry: &Registry, row: &Row, shape: Shape, include: IncludeObject, 
             render(registry, row, std::slice::from_ref(&object), &metadata, include)
         }
         Shape::Metadata => partial(&object),
-        Shape::Full | Shape::Table => object,
+        Shape::Full | Shape::Table | Shape::MetadataList => object,
     }
+}
+
+/// 406, in upstream's words. What was asked for has been done by then: the answer is all that fails.
+fn other_shape(row: &Row, asked: &str, is: &str) -> Status {
+    let list = if is == "a list" { "List" } else { "" };
+    let package = row.resource.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
+    let go_type = match row.custom {
+        Some(_) => format!("*unstructured.Unstructured{list}"),
+        None => format!("*{package}.{}{list}", row.resource.kind),
+    };
+    let message = format!("you requested PartialObjectMetadata{asked}, but the requested object is {is} ({go_type})");
+    Status::new(406, "NotAcceptable", message)
 }
 
 fn render(registry: &Registry, row: &Row, objects: &[Value], metadata: &Value, include: IncludeObject) -> Value {

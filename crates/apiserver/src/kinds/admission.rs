@@ -18,6 +18,10 @@ pub trait Lookup {
     fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Value>;
     /// All objects of a namespace, or of the cluster, in the order of their names.
     fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Value>;
+    /// Whether claims and volumes get the finalizers that protect them while they are in use.
+    fn protects_storage(&self) -> bool {
+        true
+    }
 }
 
 /// Why an object is refused: 403 `Forbidden`, with this as the end of the message.
@@ -47,9 +51,11 @@ pub fn admit(
         ("", "Node", None) => not_ready_taint(new),
         ("", "PersistentVolumeClaim", None) => {
             storage_class(lookup, new);
-            finalizer(new, "kubernetes.io/pvc-protection");
+            if lookup.protects_storage() {
+                finalizer(new, "kubernetes.io/pvc-protection");
+            }
         }
-        ("", "PersistentVolume", None) => finalizer(new, "kubernetes.io/pv-protection"),
+        ("", "PersistentVolume", None) if lookup.protects_storage() => finalizer(new, "kubernetes.io/pv-protection"),
         ("networking.k8s.io", "Ingress", None) => ingress_class(lookup, new),
         _ => {}
     }

@@ -1,6 +1,7 @@
 //! Finalizers, grace periods, preconditions, propagation, namespaces.
 
 use serde_json::json;
+use steersman_apiserver::{ApiServer, Options};
 
 use crate::support::{CONFIG_MAPS, ask, config_map, pod, server};
 
@@ -20,6 +21,22 @@ async fn the_last_finalizer_lets_a_deleted_object_go() {
     ask(&server, "GET", &path, None).await.expect(200);
     ask(&server, "PATCH", &path, Some(json!({"metadata": {"finalizers": null}}))).await.expect(200);
     ask(&server, "GET", &path, None).await.expect(404);
+}
+
+/// Where nobody takes finalizers away, nobody gets them.
+#[tokio::test(start_paused = true)]
+async fn storage_is_protected_unless_nobody_could_lift_that() {
+    let claim = || {
+        let spec = json!({"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}});
+        json!({"metadata": {"name": "a"}, "spec": spec})
+    };
+    let claims = "/api/v1/namespaces/default/persistentvolumeclaims";
+    for (unprotected_storage, then) in [(false, 200), (true, 404)] {
+        let server = ApiServer::new(Options { unprotected_storage, ..Options::default() });
+        ask(&server, "POST", claims, Some(claim())).await.expect(201);
+        ask(&server, "DELETE", &format!("{claims}/a"), None).await.expect(200);
+        ask(&server, "GET", &format!("{claims}/a"), None).await.expect(then);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -92,6 +92,14 @@ async fn answers_come_in_the_form_that_is_asked_for() {
     let list = get(partial).await.expect(200);
     assert_eq!(list["kind"], "PartialObjectMetadataList");
     assert!(list["items"][0].get("data").is_none());
+    let of_one = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io,application/json";
+    let refused = get(of_one).await.expect(406);
+    let want = "you requested PartialObjectMetadata, but the requested object is a list (*core.ConfigMapList)";
+    assert_eq!((&refused["message"], &refused["reason"]), (&want.into(), &"NotAcceptable".into()));
+    let one = format!("{CONFIG_MAPS}/a");
+    let refused = send(&server, "GET", &one, &[("accept", partial)], Vec::new()).await.expect(406);
+    let want = "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)";
+    assert_eq!(refused["message"], want);
     let yaml = get("application/yaml").await.expect(200);
     assert!(yaml.as_str().unwrap().contains("kind: ConfigMapList"), "{yaml}");
     get("application/vnd.kubernetes.protobuf").await.expect(406);

@@ -34,7 +34,10 @@ pub(super) fn is_scaled(desired: i32, sets: &Sets) -> bool {
 pub(super) fn resize(deployment: &DeploymentView, sets: &Sets) -> Vec<Resize> {
     let limits = Limits::of(&deployment.spec);
     if let Some(only) = active_or_latest(sets) {
-        return vec![Resize { set: Arc::clone(only), to: limits.desired }];
+        let sized_for = noted(only, annotations::DEPLOYMENT_DESIRED_REPLICAS);
+        let is_right = wanted(only) == limits.desired && sized_for.is_none_or(|sized_for| sized_for == limits.desired);
+        // Another surge alone is noted when it is sized for another reason.
+        return if is_right { Vec::new() } else { vec![Resize { set: Arc::clone(only), to: limits.desired }] };
     }
     if sets.new.as_deref().is_some_and(|new| is_saturated(limits.desired, new)) {
         return sets.active_old().map(|set| Resize { set: Arc::clone(set), to: 0 }).collect();

@@ -131,7 +131,9 @@ impl Counters {
         let per_slice = HistogramOpts::from(options(
             "endpointslices_changed_per_sync",
             "Number of EndpointSlices changed on each Service sync",
-        ));
+        ))
+        // Upstream names none, and shows this one alone.
+        .buckets(vec![f64::INFINITY]);
         let by_distribution = options(
             "services_count_by_traffic_distribution",
             "Number of Services using some specific trafficDistribution",

@@ -81,6 +81,17 @@ struct Pass<'a> {
     nodeless: BTreeSet<Istr>,
 }
 
+/// Several errors as upstream says them: what is said twice, as for a pod of both families, is said once.
+fn aggregate(errors: &[impl ToString]) -> String {
+    let mut texts: Vec<String> = Vec::new();
+    for text in errors.iter().map(ToString::to_string) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    if let [only] = &*texts { only.clone() } else { format!("[{}]", texts.join(", ")) }
+}
+
 // === impl EndpointSlices ===
 
 impl Reconciler for EndpointSlices {
@@ -123,9 +134,11 @@ impl EndpointSlices {
         }
         pass.drop_others(others).await;
         self.state.nodeless.set(key, std::mem::take(&mut pass.nodeless));
-        pass.end()?;
-        self.state.times.keep(key, seen);
-        Ok(())
+        // A pod whose node is not known keeps no other endpoint from being written.
+        if pass.errors.iter().all(|error| matches!(error, SyncError::Nodeless { .. })) {
+            self.state.times.keep(key, seen);
+        }
+        pass.end()
     }
 
     /// The slices of the service that are ours, as far as they can be trusted. Those that are about to go are gone.
@@ -315,9 +328,7 @@ impl Pass<'_> {
         if self.errors.is_empty() {
             return Ok(());
         }
-        let texts: Vec<String> = self.errors.iter().map(ToString::to_string).collect();
-        let text = if let [only] = &*texts { only.clone() } else { format!("[{}]", texts.join(", ")) };
-        let note = format!("Error updating Endpoint Slices for Service {}: {text}", self.key);
+        let note = format!("Error updating Endpoint Slices for Service {}: {}", self.key, aggregate(&self.errors));
         let is_write = |error: &SyncError| matches!(error, SyncError::Write { .. });
         let is_told = |error: &SyncError| !matches!(error, SyncError::Write { source: WriteError::NotLeader, .. });
         if self.errors.iter().all(is_told) {
@@ -331,5 +342,19 @@ impl Pass<'_> {
 
     fn failed(&self, what: &str, source: WriteError) -> SyncError {
         SyncError::Write { what: what.to_owned(), service: self.key.clone(), source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::aggregate;
+
+    #[test]
+    fn errors_are_told_once_each() {
+        for (errors, want) in
+            [(&["a"][..], "a"), (&["a", "a"], "a"), (&["a", "b"], "[a, b]"), (&["b", "a", "b"], "[b, a]")]
+        {
+            assert_eq!(aggregate(errors), want, "{errors:?}");
+        }
     }
 }

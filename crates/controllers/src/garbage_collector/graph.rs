@@ -296,7 +296,7 @@ impl Graph {
     fn connect(&mut self, node: u32, owners: &mut dyn ExactSizeIterator<Item = &OwnerRef>, work: &mut Work) {
         let is_only = owners.len() <= 1 && self.node(node).owned_by == NONE;
         let mut connected: HashSet<u32> = self.owners(node).collect();
-        let mut is_doubtful = false;
+        let (mut is_doubtful, mut is_waited_for) = (false, false);
         for reference in owners {
             let (owner, is_new) = match self.find(&reference.uid) {
                 Some(owner) => (owner, false),
@@ -315,12 +315,12 @@ impl Graph {
                 work.look_at.push(reference.uid.clone());
             } else {
                 // An owner that waits for its dependents has not asked this one yet. (Upstream lets it wait for another.)
-                is_doubtful |= self.node(owner).is_deleting_dependents;
+                is_waited_for |= self.node(owner).is_deleting_dependents;
                 // One doubt is enough for a look.
                 is_doubtful = is_doubtful || self.is_doubtful(node, owner, reference, work);
             }
         }
-        if is_doubtful {
+        if is_doubtful || is_waited_for {
             self.want(node, work);
         }
     }

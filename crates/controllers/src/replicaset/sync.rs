@@ -14,6 +14,7 @@ use super::plan::{Plan, plan, wanted};
 use super::{Replicated, status};
 use crate::claim::map::OwnerKey;
 use crate::claim::{Claim, Claimer, claim, owner_ref, usable};
+use crate::doomed::Doomed;
 use crate::pod;
 
 const PODS: &Resource = &PodView::RESOURCE;
@@ -25,6 +26,7 @@ pub(super) struct Sets<V> {
     pub(super) sets_by_owner: Index<OwnerKey, V>,
     pub(super) pods_by_owner: Index<OwnerKey, PodView>,
     pub(super) metrics: Metrics,
+    pub(super) doomed: Doomed,
 }
 
 reasons! {
@@ -60,7 +62,8 @@ impl<V: Replicated> Reconciler for Sets<V> {
         let now = cx.clock.now();
         let outcome = match plan(&*set, &seen.active, || self.related(&set), now) {
             Plan::Nothing => Ok(()),
-            Plan::Create { count } => create(cx, &*set, seen.active.len(), count).await,
+            Plan::Create { .. } if self.doomed.has(&set.meta().uid) => Ok(()),
+            Plan::Create { count } => self.create(cx, &*set, seen.active.len(), count).await,
             Plan::Delete { pods } => {
                 self.metrics.count(&seen.active, &pods, now);
                 delete(cx, &*set, seen.active.len(), pods).await
@@ -101,25 +104,30 @@ impl<V: Replicated> Sets<V> {
         Ok(pods)
     }
 
+    async fn create(&self, cx: &Context, set: &V, have: usize, count: usize) -> Result<(), WriteError> {
+        let write = cx.writer.on_behalf_of(set.meta());
+        let prefix = pod::name_prefix(&set.meta().name);
+        let template = set.template();
+        let body =
+            template.pod_body(&template.new_pod(PodName::Prefix(&prefix), &set.meta().namespace, &owner_ref(set)));
+        let why = Why::TooFew { have, want: wanted(set) };
+        let (_, failure) = write.slow_start(count, |_| write.create(PODS, body.clone(), &why)).await;
+        match failure {
+            None => Ok(()),
+            // Every creation will fail until it is gone, and then there is nothing to create in.
+            Some(WriteError::NamespaceTerminating) => {
+                self.doomed.add(&set.meta().uid);
+                Ok(())
+            }
+            Some(error) => Err(error),
+        }
+    }
+
     /// All pods of the ReplicaSets of the same Deployment.
     fn related(&self, set: &V) -> Vec<Arc<PodView>> {
         let Some(owner) = set.meta().controller() else { return Vec::new() };
         let siblings = self.sets_by_owner.get(&OwnerKey::Controller(owner.uid.clone()));
         siblings.iter().flat_map(|set| self.pods_by_owner.get(&OwnerKey::Controller(set.meta().uid.clone()))).collect()
-    }
-}
-
-async fn create(cx: &Context, set: &impl Replicated, have: usize, count: usize) -> Result<(), WriteError> {
-    let write = cx.writer.on_behalf_of(set.meta());
-    let prefix = pod::name_prefix(&set.meta().name);
-    let template = set.template();
-    let body = template.pod_body(&template.new_pod(PodName::Prefix(&prefix), &set.meta().namespace, &owner_ref(set)));
-    let why = Why::TooFew { have, want: wanted(set) };
-    let (_, failure) = write.slow_start(count, |_| write.create(PODS, body.clone(), &why)).await;
-    match failure {
-        // Every creation will fail until it is gone, and then there is nothing to create in.
-        None | Some(WriteError::NamespaceTerminating) => Ok(()),
-        Some(error) => Err(error),
     }
 }
 

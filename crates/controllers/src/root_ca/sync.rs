@@ -16,6 +16,7 @@ const MAPS: &Resource = &ConfigMapView::RESOURCE;
 
 /// The controller's shell: what it reads from.
 pub(super) struct Publisher {
+    /// The manager's own: the publisher's account may create and update, and not read.
     pub(super) client: kube::Client,
     pub(super) namespaces: Lister<NamespaceView>,
     pub(super) maps: Lister<ConfigMapView>,

@@ -16,10 +16,11 @@ pub(super) fn account_of_meta(secret: &Meta) -> Option<ObjectKey> {
     Some(ObjectKey { namespace: secret.namespace.clone(), name: name.clone() })
 }
 
-/// The account, if it came or went: then its secrets are looked at. What else changes about it does not concern them.
-pub(super) fn is_another(change: &Change<ServiceAccountView>) -> Option<ObjectKey> {
+/// The account, if it went: then its secrets are looked at. What else happens to it does not concern them; one that comes
+/// after its secrets finds them deleted, or made by somebody who has asked the server.
+pub(super) fn gone(change: &Change<ServiceAccountView>) -> Option<ObjectKey> {
     match change {
-        Change::Added { new: account, .. } | Change::Deleted { last: account, .. } => Some(account.meta().key()),
-        Change::Updated { .. } => None,
+        Change::Deleted { last: account, .. } => Some(account.meta().key()),
+        Change::Added { .. } | Change::Updated { .. } => None,
     }
 }

@@ -71,6 +71,10 @@ impl Tokens {
         if let Some(account) = self.accounts.get(key).filter(|account| is_meant(account.meta())) {
             return Ok(Some(account.meta().clone()));
         }
+        if secret.is_terminating() {
+            // It has been deleted, and somebody's finalizer keeps it: there is nothing to ask for.
+            return Ok(None);
+        }
         Ok(live::get_meta(&self.client, ACCOUNTS, key).await?.filter(is_meant))
     }
 
@@ -118,6 +122,9 @@ impl Reconciler for References {
 
 /// Deletes a secret whose account is gone.
 async fn delete(cx: &Context, secret: &TokenSecretView, account: Istr) -> Result<Action, Error> {
+    if secret.meta().is_terminating() {
+        return Ok(Action::Done);
+    }
     let write = cx.writer.on_behalf_of(secret.meta());
     match write.delete(SECRETS, secret.meta(), Delete::default(), &Why::NoAccount { account }).await {
         // It is gone, or another one has its name.

@@ -250,6 +250,20 @@ fn the_trigger_time_is_the_earliest_news_since_the_last_pass() {
     assert_eq!(times.look(&service, &pods[..2]).0, None, "a pod that is gone has no time");
     assert_eq!(times.look(&service, &[ready_at(2, NOW)]).0, None, "nobody goes back in time");
 
+    let changed = |number: usize, more: Value| {
+        let condition = json!([{ "type": "Ready", "status": "False", "lastTransitionTime": LATER }]);
+        pod(number, merged(json!({ "status": { "conditions": condition } }), more))
+    };
+    let check = |name: &str, pod: Arc<PodView>, want: Option<Time>| {
+        assert_eq!(times.look(&service, &[pod]).0, want, "{name}");
+    };
+    let ended = || json!({ "status": { "phase": "Failed" } });
+    check("not ready any more", changed(1, json!({})), at(LATER));
+    check("ended", changed(1, ended()), at(LATER));
+    check("new, and not ready", changed(9, json!({})), at(LATER));
+    check("new, and ended already", changed(9, ended()), None);
+    check("new, without an address", pod(9, json!({ "status": { "podIP": "", "podIPs": null } })), None);
+
     times.forget(&key);
     assert_eq!(times.look(&service, &pods).0, service.meta().creation_timestamp, "a new service of that name");
 }

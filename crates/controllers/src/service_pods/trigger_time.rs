@@ -4,8 +4,10 @@
 //! service that is seen for the first time, the time of its creation. Whoever measures how long endpoints take to follow
 //! their pods takes it from there.
 //!
-//! Follows `util/trigger_time_tracker.go` of k8s.io/endpointslice 0.37.1, but for one thing: what a pass has seen is
-//! [kept](TriggerTimes::keep) when its writes are through, so that a retry tells the same time.
+//! Follows `util/trigger_time_tracker.go` of k8s.io/endpointslice 0.37.1, but for two things. What a pass has seen is
+//! [kept](TriggerTimes::keep) when its writes are through, so that a retry tells the same time. And a pod that is seen for
+//! the first time is news only if it is published: there is no pass for one that is not, so that its time would be told
+//! later, with a change that has nothing to do with it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +16,8 @@ use parking_lot::Mutex;
 use steersman_base::{Istr, ObjectKey, Time};
 use steersman_model::View;
 use steersman_model::core::{PodView, ServiceView};
+
+use super::is_published;
 
 /// What the last passes have seen, by service.
 #[derive(Debug, Default)]
@@ -34,9 +38,11 @@ impl TriggerTimes {
     pub(crate) fn look(&self, service: &ServiceView, pods: &[Arc<PodView>]) -> (Option<Time>, Seen) {
         let known = self.0.lock();
         let before = known.get(&service.meta().key());
-        let now = Seen::of(service, pods);
-        let time = now.news_since(before);
-        (time, now)
+        let time = match before {
+            Some(before) => before.news(service, pods),
+            None => service.meta().creation_timestamp,
+        };
+        (time, Seen::of(service, pods))
     }
 
     /// What a pass has seen is written.
@@ -54,20 +60,28 @@ impl TriggerTimes {
 
 impl Seen {
     fn of(service: &ServiceView, pods: &[Arc<PodView>]) -> Self {
-        let readiness = |pod: &Arc<PodView>| {
-            let changed = pod.status.conditions.get("Ready")?.last_transition_time?;
-            Some((pod.meta().name.clone(), changed))
-        };
-        Self { service: service.meta().creation_timestamp, pods: pods.iter().filter_map(readiness).collect() }
+        let changed = |pod: &Arc<PodView>| Some((pod.meta().name.clone(), readiness_changed(pod)?));
+        Self { service: service.meta().creation_timestamp, pods: pods.iter().filter_map(changed).collect() }
     }
 
-    fn news_since(&self, before: Option<&Self>) -> Option<Time> {
-        let Some(before) = before else { return self.service };
-        let earlier = |name: &Istr| {
-            let at = before.pods.binary_search_by(|(held, _)| held.cmp(name)).ok()?;
-            Some(before.pods[at].1)
+    /// The earliest of what is news since.
+    fn news(&self, service: &ServiceView, pods: &[Arc<PodView>]) -> Option<Time> {
+        let is_news = |pod: &PodView, time: Time| match self.pod(&pod.meta().name) {
+            Some(before) => time > before,
+            None => is_published(pod, true),
         };
-        let pods = self.pods.iter().filter(|(name, time)| Some(*time) > earlier(name)).map(|(_, time)| *time);
-        pods.chain(self.service.filter(|time| Some(*time) > before.service)).min()
+        let pods = pods.iter().filter_map(|pod| readiness_changed(pod).filter(|time| is_news(pod, *time)));
+        let service = service.meta().creation_timestamp.filter(|time| Some(*time) > self.service);
+        pods.chain(service).min()
     }
+
+    fn pod(&self, name: &Istr) -> Option<Time> {
+        let at = self.pods.binary_search_by(|(held, _)| held.cmp(name)).ok()?;
+        Some(self.pods[at].1)
+    }
+}
+
+/// When the pod became ready, or ceased to be.
+fn readiness_changed(pod: &PodView) -> Option<Time> {
+    pod.status.conditions.get("Ready")?.last_transition_time
 }

@@ -6,13 +6,26 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use steersman_testing::{Failure, TestCluster};
+use steersman_controllers::{deployment, replicaset};
+use steersman_runtime::Descriptor;
+use steersman_testing::{Builder, Failure, TestCluster};
 
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 pub(crate) const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 
 /// What stands for no deadline: where pods never become ready, it would pass while quiet is expected.
 const NO_DEADLINE: i32 = i32::MAX;
+
+pub(crate) const CONTROLLERS: &[Descriptor] = &[deployment::DESCRIPTOR, replicaset::DESCRIPTOR];
+
+/// Without nodes: pods become ready when the test says so.
+pub(crate) fn cluster() -> Builder {
+    TestCluster::builder().controllers(CONTROLLERS)
+}
+
+pub(crate) fn with_nodes() -> Builder {
+    cluster().nodes(2)
+}
 
 /// A Deployment of `web:1`, with this on top of its spec.
 pub(crate) fn deployment(replicas: i32, spec: Value) -> Deployment {

@@ -11,11 +11,29 @@ use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, Pat
 use kube::{Api, Resource};
 use serde::de::DeserializeOwned;
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_controllers::{garbage_collector, replicaset};
+use steersman_runtime::Descriptor;
+use steersman_testing::{Builder, Failure, TestCluster, objects};
 
 /// A finalizer that only the test takes off.
 pub(crate) const HOLD: &str = "example.com/hold";
 const FOREGROUND: &str = "foregroundDeletion";
+
+pub(crate) const CONTROLLERS: &[Descriptor] = &[garbage_collector::DESCRIPTOR];
+
+/// The garbage collector, and a custom kind.
+pub(crate) fn alone() -> Builder {
+    with_cakes().controllers(CONTROLLERS)
+}
+
+pub(crate) fn with_sets() -> Builder {
+    alone().controllers(&[replicaset::DESCRIPTOR])
+}
+
+/// A cluster with a custom kind.
+pub(crate) fn with_cakes() -> Builder {
+    TestCluster::builder().define(definition_of_cakes())
+}
 
 /// Upstream's `TestCascadingDeletion`: a pod whose only owner is deleted goes; one with a second, live owner stays, and
 /// one without owner.
@@ -108,19 +126,11 @@ pub(crate) async fn a_solid_owner_lets_a_waiting_one_go(cluster: &TestCluster) -
 /// Objects that own each other, or themselves, wait for nobody: all of them go.
 pub(crate) async fn cycles_are_opened(cluster: &TestCluster) -> Result<(), Failure> {
     for (case, length) in [("self", 1), ("pair", 2), ("ring", 5)] {
-        let name = |n: usize| format!("{case}-{}", n % length);
-        let mut owners = Vec::new();
-        for n in 0..length {
-            owners.push(owner(&cluster.create(config_map(&name(n), vec![])).await?));
-        }
-        for (n, reference) in owners.into_iter().enumerate() {
-            let patch = json!({ "metadata": { "ownerReferences": [reference] } });
-            cluster.api::<ConfigMap>().patch(&name(n + 1), &PatchParams::default(), &Patch::Merge(patch)).await?;
-        }
+        own_each_other(cluster, case, length).await?;
         until_known_edges(cluster, length).await?;
-        delete::<ConfigMap>(cluster, &name(0), DeleteParams::foreground()).await?;
+        delete::<ConfigMap>(cluster, &format!("{case}-0"), DeleteParams::foreground()).await?;
         for n in 0..length {
-            until_gone::<ConfigMap>(cluster, &name(n)).await?;
+            until_gone::<ConfigMap>(cluster, &format!("{case}-{n}")).await?;
         }
     }
     Ok(())
@@ -244,6 +254,20 @@ pub(crate) fn config_map(name: &str, owners: Vec<OwnerReference>) -> ConfigMap {
     ConfigMap { metadata, ..ConfigMap::default() }
 }
 
+/// Makes so many ConfigMaps, of which each owns the next, and the last one the first.
+pub(crate) async fn own_each_other(cluster: &TestCluster, case: &str, length: usize) -> Result<(), Failure> {
+    let name = |n: usize| format!("{case}-{}", n % length);
+    let mut owners = Vec::new();
+    for n in 0..length {
+        owners.push(owner(&cluster.create(config_map(&name(n), vec![])).await?));
+    }
+    for (n, reference) in owners.into_iter().enumerate() {
+        let patch = json!({ "metadata": { "ownerReferences": [reference] } });
+        cluster.api::<ConfigMap>().patch(&name(n + 1), &PatchParams::default(), &Patch::Merge(patch)).await?;
+    }
+    Ok(())
+}
+
 pub(crate) fn held(mut object: ConfigMap) -> ConfigMap {
     object.metadata.finalizers = Some(vec![HOLD.into()]);
     object
@@ -263,6 +287,17 @@ fn replication_controller(name: &str) -> ReplicationController {
 /// A reference that blocks the deletion of its owner.
 pub(crate) fn owner<K: Resource<DynamicType = ()>>(owner: &K) -> OwnerReference {
     OwnerReference { controller: None, block_owner_deletion: Some(true), ..owner.owner_ref(&()).unwrap_or_default() }
+}
+
+/// A reference to an object that there is not.
+pub(crate) fn reference(api_version: &str, kind: &str, name: &str, uid: u32) -> OwnerReference {
+    OwnerReference {
+        api_version: api_version.into(),
+        kind: kind.into(),
+        name: name.into(),
+        uid: format!("8d3b9f5e-0000-4000-8000-{uid:012}"),
+        ..OwnerReference::default()
+    }
 }
 
 pub(crate) async fn delete<K>(cluster: &TestCluster, name: &str, how: DeleteParams) -> Result<(), Failure>
@@ -365,4 +400,11 @@ async fn until_graph(cluster: &TestCluster, what: &str, count: usize) -> Result<
 #[allow(clippy::needless_pass_by_value, reason = "callers have values")]
 pub(crate) fn expect<T: PartialEq + Debug>(got: T, want: T, why: &str) -> Result<(), Failure> {
     if got == want { Ok(()) } else { Err(Failure::new(format!("{why}: {got:?}, not {want:?}"))) }
+}
+
+/// How often an object was looked at so far.
+pub(crate) fn looks(cluster: &TestCluster) -> u64 {
+    let all = cluster.manager().inspection().controllers();
+    let all = all.iter().filter(|controller| controller.name().starts_with("garbage-collector"));
+    all.map(|controller| controller.queue().stats().worked.count()).sum()
 }

@@ -4,12 +4,20 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service, ServiceAccount, ServicePort, ServiceSpec};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_controllers::namespace;
+use steersman_runtime::Descriptor;
+use steersman_testing::{Builder, Failure, TestCluster, objects};
 
 /// Something nobody but the test takes off.
 pub(crate) const HOLD: &str = "example.com/hold";
+
+pub(crate) const CONTROLLERS: &[Descriptor] = &[namespace::DESCRIPTOR];
+
+pub(crate) fn cluster() -> Builder {
+    TestCluster::builder().controllers(CONTROLLERS)
+}
 
 /// What is in a namespace goes with it, whatever it is.
 pub(crate) async fn everything_in_a_deleted_namespace_goes_and_then_it_does(
@@ -144,6 +152,23 @@ pub(crate) async fn conditions(cluster: &TestCluster) -> Result<Vec<[String; 4]>
     Ok(told.collect())
 }
 
+/// Makes a namespace with something in it that cannot go; answers its name.
+pub(crate) async fn with_what_is_held(cluster: &TestCluster) -> Result<String, Failure> {
+    let name = format!("{}-held", cluster.namespace());
+    let namespace = Namespace { metadata: objects::named(&name), ..Namespace::default() };
+    namespaces(cluster).create(&PostParams::default(), &namespace).await?;
+    let mut held = config_map("held");
+    held.metadata.finalizers = Some(vec![HOLD.into()]);
+    Api::<ConfigMap>::namespaced(cluster.client(), &name).create(&PostParams::default(), &held).await?;
+    Ok(name)
+}
+
 pub(crate) fn namespaces(cluster: &TestCluster) -> Api<Namespace> {
     Api::all(cluster.client())
+}
+
+/// The text of one condition of the namespace.
+pub(crate) async fn told(cluster: &TestCluster, type_: &str) -> Result<[String; 3], Failure> {
+    let found = conditions(cluster).await?.into_iter().find(|condition| condition[0] == type_);
+    Ok(found.map(|[_, status, reason, text]| [status, reason, text]).unwrap_or_default())
 }

@@ -1,12 +1,31 @@
 //! What becomes of pods that nobody ends.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Pod, Taint};
 use kube::Api;
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_controllers::pod_gc;
+use steersman_runtime::{Descriptor, Manager};
+use steersman_testing::{Builder, Failure, TestCluster, objects};
 
-use crate::namespace_scenarios::{HOLD, release};
+use crate::namespace::HOLD;
+pub(crate) use crate::namespace::release;
+
+pub(crate) const CONTROLLERS: &[Descriptor] = &[pod_gc::DESCRIPTOR];
+
+pub(crate) fn cluster() -> Builder {
+    TestCluster::builder().controllers(CONTROLLERS)
+}
+
+/// Of the pods that have ended, two are kept.
+pub(crate) fn keeping_two() -> Builder {
+    TestCluster::builder().with(|manager: &Manager| {
+        manager.set_options(pod_gc::Options { terminated_pod_threshold: 2 });
+        let _ = manager.build(&pod_gc::DESCRIPTOR, None);
+    })
+}
 
 /// A pod that is being deleted and was never on a node fails, and goes when nobody holds it any more.
 pub(crate) async fn a_terminating_pod_without_a_node_goes_at_once(cluster: &TestCluster) -> Result<(), Failure> {
@@ -42,6 +61,52 @@ pub(crate) async fn a_terminating_pod_on_a_node_out_of_service_goes_at_once(
         Api::<Node>::all(cluster.client()).delete(&node, &DeleteParams::default()).await?;
     }
     Ok(())
+}
+
+/// A pod on a node that there is not fails, goes when nobody holds it any more, and says why. One whose node comes late
+/// stays.
+pub(crate) async fn a_pod_on_a_node_that_is_gone_fails_and_goes(cluster: &TestCluster) -> Result<(), Failure> {
+    let (here, late) = (format!("{}-here", cluster.namespace()), format!("{}-late", cluster.namespace()));
+    create_node(cluster, &here, "True", false).await?;
+    cluster.create(held("orphan", Some("gone"))).await?;
+    cluster.create(on_node("well", &here)).await?;
+    cluster.create(on_node("early", &late)).await?;
+    cluster.expect_quiet(pod_gc::QUARANTINE - Duration::from_secs(1)).await?;
+    create_node(cluster, &late, "True", false).await?;
+    let orphan = until_phase(cluster, "orphan", "Failed").await?;
+    let conditions = orphan.status.and_then(|status| status.conditions).unwrap_or_default();
+    let target = conditions.iter().find(|condition| condition.type_ == "DisruptionTarget");
+    let told = target.map(|target| (target.status.as_str(), target.reason.as_deref(), target.message.as_deref()));
+    if told != Some(("True", Some("DeletionByPodGC"), Some("PodGC: node no longer exists"))) {
+        return Err(Failure::new(format!("{conditions:?}")));
+    }
+    release::<Pod>(cluster, "orphan").await?;
+    until_gone(cluster, "orphan").await?;
+    until_names(cluster, &["early", "well"]).await?;
+    for node in [here, late] {
+        Api::<Node>::all(cluster.client()).delete(&node, &DeleteParams::default()).await?;
+    }
+    for pod in ["early", "well"] {
+        cluster.api::<Pod>().delete(pod, &DeleteParams::default().grace_period(0)).await?;
+    }
+    Ok(())
+}
+
+/// Pods that have ended go when there are more than may stay: those that were evicted first, then the oldest.
+pub(crate) async fn of_too_many_ended_pods_the_evicted_go_first_and_then_the_oldest(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
+    for name in ["oldest", "older", "newer", "evicted", "newest"] {
+        cluster.create(objects::pod(name, "web")).await?;
+        // Times are in whole seconds.
+        cluster.advance(Duration::from_millis(1100)).await;
+    }
+    cluster.create(objects::pod("pending", "web")).await?;
+    for name in ["oldest", "older", "newer", "newest"] {
+        set_phase(cluster, name, "Succeeded", "").await?;
+    }
+    set_phase(cluster, "evicted", "Failed", "Evicted").await?;
+    until_names(cluster, &["newer", "newest", "pending"]).await
 }
 
 /// A pod that the test holds, on a node or on none.
@@ -94,4 +159,27 @@ pub(crate) async fn until_gone(cluster: &TestCluster, name: &str) -> Result<(), 
             Ok(pod.map_or(Ok(()), |pod| Err(format!("{:?}", pod.metadata))))
         })
         .await
+}
+
+/// Names of the pods that are there.
+pub(crate) async fn names(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
+    let pods = cluster.api::<Pod>().list(&ListParams::default()).await?;
+    Ok(pods.items.into_iter().filter_map(|pod| pod.metadata.name).collect())
+}
+
+/// Waits until these pods are left.
+async fn until_names(cluster: &TestCluster, want: &[&str]) -> Result<(), Failure> {
+    cluster
+        .until(&format!("the pods {want:?}"), async || {
+            let names = names(cluster).await?;
+            Ok(if names == want { Ok(()) } else { Err(format!("{names:?}")) })
+        })
+        .await
+}
+
+/// Says how far a pod is.
+async fn set_phase(cluster: &TestCluster, name: &str, phase: &str, reason: &str) -> Result<(), Failure> {
+    let patch = Patch::Merge(json!({ "status": { "phase": phase, "reason": reason } }));
+    cluster.api::<Pod>().patch_status(name, &PatchParams::default(), &patch).await?;
+    Ok(())
 }

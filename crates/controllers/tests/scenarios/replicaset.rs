@@ -4,7 +4,12 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_controllers::replicaset;
+use steersman_testing::{Builder, Failure, TestCluster, objects};
+
+pub(crate) fn cluster() -> Builder {
+    TestCluster::builder().controllers(&[replicaset::DESCRIPTOR])
+}
 
 /// The classic story: three pods come, a deleted one is replaced, and status follows in a second pass.
 pub(crate) async fn a_deleted_pod_is_replaced_and_status_follows(cluster: &TestCluster) -> Result<(), Failure> {
@@ -110,7 +115,7 @@ fn names(pods: &[Pod]) -> Vec<String> {
     pods.iter().filter_map(|pod| pod.metadata.name.clone()).collect()
 }
 
-async fn scale(cluster: &TestCluster, name: &str, replicas: i32) -> Result<(), Failure> {
+pub(crate) async fn scale(cluster: &TestCluster, name: &str, replicas: i32) -> Result<(), Failure> {
     let patch = Patch::Merge(json!({ "spec": { "replicas": replicas } }));
     cluster.api::<ReplicaSet>().patch(name, &PatchParams::default(), &patch).await?;
     Ok(())

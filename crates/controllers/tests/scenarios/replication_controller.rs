@@ -3,16 +3,23 @@
 use k8s_openapi::api::core::v1::{Event, Pod, ReplicationController};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_controllers::replication_controller;
+use steersman_testing::{Builder, Failure, TestCluster, objects};
 
-fn controller(replicas: i32) -> Result<ReplicationController, Failure> {
+pub(crate) fn cluster() -> Builder {
+    TestCluster::builder().controllers(&[replication_controller::DESCRIPTOR])
+}
+
+/// One that wants so many pods labelled `app=<name>`.
+pub(crate) fn controller(name: &str, replicas: i32) -> Result<ReplicationController, Failure> {
+    let labels = json!({ objects::APP: name });
     Ok(serde_json::from_value(json!({
-        "metadata": { "name": "web" },
+        "metadata": { "name": name },
         "spec": {
             "replicas": replicas,
-            "selector": { objects::APP: "web" },
+            "selector": labels,
             "template": {
-                "metadata": { "labels": { objects::APP: "web" } },
+                "metadata": { "labels": labels },
                 "spec": { "containers": [{ "name": "main", "image": "web:1" }] },
             },
         },
@@ -21,7 +28,7 @@ fn controller(replicas: i32) -> Result<ReplicationController, Failure> {
 
 /// Pods come, a deleted one is replaced, the surplus goes; status follows.
 pub(crate) async fn a_controller_keeps_its_number_of_pods(cluster: &TestCluster) -> Result<(), Failure> {
-    let web = cluster.create(controller(2)?).await?;
+    let web = cluster.create(controller("web", 2)?).await?;
     let pods = cluster.pods_of(&web).until_count(2).await?;
     cluster.delete::<Pod>(&pods[0].metadata.name.clone().unwrap_or_default()).await?;
     cluster.pods_of(&web).until_count(2).await?;
@@ -36,7 +43,7 @@ pub(crate) async fn a_controller_keeps_its_number_of_pods(cluster: &TestCluster)
 /// An orphan is adopted and counts; events come from upstream's source.
 pub(crate) async fn a_controller_adopts_and_tells(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(objects::pod("orphan", "web")).await?;
-    let web = cluster.create(controller(2)?).await?;
+    let web = cluster.create(controller("web", 2)?).await?;
     let pods = cluster.pods_of(&web).until_count(2).await?;
     if !pods.iter().any(|pod| pod.metadata.name.as_deref() == Some("orphan")) {
         return Err(Failure::new("two pods were created beside the orphan"));

@@ -7,7 +7,9 @@ use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_controllers::{endpoint_slice, endpoints};
+use steersman_runtime::Descriptor;
+use steersman_testing::{Builder, Failure, TestCluster, objects};
 
 #[path = "services/kit.rs"]
 mod kit;
@@ -15,7 +17,17 @@ mod kit;
 pub(crate) use kit::*;
 
 /// How many requests of a test are under way at once.
-const AT_ONCE: usize = 16;
+pub(crate) const AT_ONCE: usize = 16;
+
+pub(crate) const CONTROLLERS: &[Descriptor] = &[endpoints::DESCRIPTOR, endpoint_slice::DESCRIPTOR];
+
+pub(crate) fn cluster() -> Builder {
+    TestCluster::builder().controllers(CONTROLLERS)
+}
+
+pub(crate) fn with_two_families() -> Builder {
+    cluster().dual_stack()
+}
 
 /// The classic story: endpoints come with their pods, follow their readiness, and go with them.
 pub(crate) async fn endpoints_follow_their_pods(cluster: &TestCluster) -> Result<(), Failure> {
@@ -280,4 +292,66 @@ pub(crate) async fn endpoints_go_with_their_service(cluster: &TestCluster) -> Re
             Ok(if left.is_none() { Ok(()) } else { Err(format!("{left:?}")) })
         })
         .await
+}
+
+/// Hints of the mode `Auto` come when there are enough endpoints for all zones, follow the zones, and go with the mode;
+/// events tell.
+pub(crate) async fn topology_hints_come_and_go_and_are_told_of(cluster: &TestCluster) -> Result<(), Failure> {
+    let (a, b) = (add_node(cluster, "a", Some("zone-a")).await?, add_node(cluster, "b", Some("zone-b")).await?);
+    let auto = json!({ "metadata": { "annotations": { "service.kubernetes.io/topology-mode": "Auto" } } });
+    cluster.create(service("web", auto)).await?;
+    run_pod(cluster, "one", &a, "10.1.0.1").await?;
+    let few = "Insufficient number of endpoints (1 endpoints, 2 zones), addressType: IPv4";
+    until_event(cluster, "web", "TopologyAwareHintsDisabled", few).await?;
+    until_hints(cluster, "web", &["10.1.0.1"]).await?;
+
+    run_pod(cluster, "two", &a, "10.1.0.2").await?;
+    until_hints(cluster, "web", &["10.1.0.1 for zone-b", "10.1.0.2 for zone-a"]).await?;
+    let enabled = "Topology Aware Hints has been enabled, addressType: IPv4";
+    until_event(cluster, "web", "TopologyAwareHintsEnabled", enabled).await?;
+    for (name, ip) in [("three", "10.1.0.3"), ("four", "10.1.0.4"), ("five", "10.1.0.5"), ("six", "10.1.0.6")] {
+        run_pod(cluster, name, &b, ip).await?;
+    }
+    cluster.settle().await?;
+
+    // A third zone has no endpoints at all: the service is looked at, and gives it some of the others.
+    let c = add_node(cluster, "c", Some("zone-c")).await?;
+    cluster.settle().await?;
+    let slices = slices_of(cluster, "web").await?;
+    let zones = all(&slices).filter_map(|endpoint| endpoint.hints.clone());
+    let zones: Vec<_> = zones.flat_map(|hints| hints.for_zones.unwrap_or_default()).map(|zone| zone.name).collect();
+    expect(zones.contains(&"zone-c".to_owned()), "somebody is for the third zone", &zones)?;
+
+    let off = json!({ "metadata": { "annotations": { "service.kubernetes.io/topology-mode": null } } });
+    cluster.api::<Service>().patch("web", &PatchParams::default(), &Patch::Merge(&off)).await?;
+    until_hints(cluster, "web", &["10.1.0.1", "10.1.0.2", "10.1.0.3", "10.1.0.4", "10.1.0.5", "10.1.0.6"]).await?;
+    let disabled = "Topology Aware Hints has been disabled, addressType: IPv4";
+    until_event(cluster, "web", "TopologyAwareHintsDisabled", disabled).await?;
+    for node in [a, b, c] {
+        remove_node(cluster, &node).await?;
+    }
+    Ok(())
+}
+
+/// A pod with addresses of both families has endpoints in slices of both; a service of one family has one.
+pub(crate) async fn a_pod_with_addresses_of_two_families_has_endpoints_in_both(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
+    let node = add_node(cluster, "a", None).await?;
+    bind_pod(cluster, "one", &node).await?;
+    say_running(cluster, "one", &["10.1.0.1", "fd00::1"], true).await?;
+    run_pod(cluster, "two", &node, "10.1.0.2").await?;
+    cluster.create(service("web", json!({ "spec": { "ipFamilyPolicy": "RequireDualStack" } }))).await?;
+    let slices = until_slices(cluster, "web", &["10.1.0.1 ready", "10.1.0.2 ready", "fd00::1 ready"]).await?;
+    let mut types: Vec<_> = slices.iter().map(|slice| (slice.address_type.clone(), size(slice))).collect();
+    types.sort();
+    expect(types == [("IPv4".to_owned(), 2), ("IPv6".to_owned(), 1)], "a slice for each family", &types)?;
+    until_endpoints(cluster, "web", &["10.1.0.1 ready", "10.1.0.2 ready"]).await?;
+
+    set_spec(cluster, "web", &json!({ "ipFamilyPolicy": "SingleStack" })).await?;
+    until_slices(cluster, "web", &["10.1.0.1 ready", "10.1.0.2 ready"]).await?;
+    cluster.settle().await?;
+    let slices = slices_of(cluster, "web").await?;
+    expect(slices.len() == 1, "the slice of the other family is gone", &slices)?;
+    remove_node(cluster, &node).await
 }

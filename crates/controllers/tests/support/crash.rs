@@ -1,157 +1,134 @@
 //! Crashes: a manager that dies right after one of its writes, for each of them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::{Method, Request};
-use kube::Client;
-use kube::client::Body;
-use steersman_runtime::{Descriptor, Manager, ManagerOptions};
+use parking_lot::Mutex;
+use steersman_runtime::{Descriptor, Manager};
 use steersman_testing::{Builder, Failure, TestCluster};
-use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
-use tower::BoxError;
+
+use crate::beside::Beside;
+use crate::line::{Line, Trouble};
+
+/// A story that is being told, and who lives through it: a manager, and another one after its death.
+pub(crate) struct Scene<'a> {
+    cluster: &'a TestCluster,
+    line: Line,
+    first: Mutex<Option<Beside>>,
+    second: Mutex<Option<Beside>>,
+}
 
 /// Tells a story again and again. The first time, nothing happens to the manager; then it dies after its first write, its
-/// second, … and another one takes its place. The world must always end the same.
+/// second, … until it outlives the story. Each time another one takes its place after a while, the world must come to rest
+/// and be quiet then, and must look the same. Answers how many deaths there were.
 ///
-/// Only what `story` does is the user's; it must not wait for controllers. A write that is a manager's last is done by the
-/// server, and nobody hears the answer. Events and leases do not count.
+/// The write that is a manager's last is done by the server, and nobody hears the answer. Events and leases do not count.
 pub(crate) async fn crash_after_each_write(
-    cluster: impl Fn() -> Builder,
+    builder: impl Fn() -> Builder,
     controllers: &[Descriptor],
-    story: impl AsyncFn(&TestCluster) -> Result<(), Failure>,
+    story: impl AsyncFn(&Scene<'_>) -> Result<(), Failure>,
     world: impl AsyncFn(&TestCluster) -> Result<Vec<String>, Failure>,
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     let mut want = None;
-    for last_write in 0..WRITES_MAX {
-        let cluster = cluster().start().await?;
-        let line = Line::dying_after(last_write, cluster.client());
-        let first = Running::start(line.client(), controllers, &cluster)?;
-        first.settle(&line).await?;
-        story(&cluster).await?;
-        first.settle(&line).await?;
-        let crashed = line.is_dead();
-        first.kill().await;
-        let healthy = Line::dying_after(0, cluster.client());
-        let second = Running::start(healthy.client(), controllers, &cluster)?;
-        second.settle(&healthy).await?;
-        second.kill().await;
-        let got = world(&cluster).await?;
-        cluster.stop().await?;
+    for writes in 0..WRITES_MAX {
+        let told = tell(builder(), controllers, writes, &story, &world).await;
+        let (got, died) = told.map_err(|failure| Failure::new(format!("a crash after write {writes}: {failure:?}")))?;
         let want = want.get_or_insert_with(|| got.clone());
         if *want != got {
-            return Err(Failure::new(format!(
-                "after a crash behind write {last_write}: {got:#?}, but else: {want:#?}"
-            )));
+            let text = format!("a crash after write {writes} leads to {got:#?}, but without one it is {want:#?}");
+            return Err(Failure::new(text));
         }
-        if last_write > 0 && !crashed {
-            return if last_write > 1 { Ok(()) } else { Err(Failure::new("nothing was ever written")) };
+        match writes {
+            0 => {}
+            1 if !died => return Err(Failure::new("nothing was ever written")),
+            _ if !died => return Ok(writes - 1),
+            _ => {}
         }
     }
     Err(Failure::new(format!("there are more than {WRITES_MAX} writes: the story is too long, or never ends")))
 }
 
 /// A story has a few dozen writes; one with more is not told, it hangs.
-const WRITES_MAX: u64 = 100;
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Longer than first retries.
-const SETTLED_AFTER: Duration = Duration::from_secs(3);
+const WRITES_MAX: u64 = 150;
+/// Until somebody notices that the manager is gone: what a story does without waiting, nobody sees happen.
+const ABSENCE: Duration = Duration::from_secs(5);
 /// Longer than caches are waited for.
-const SETTLES_WITHIN: Duration = Duration::from_secs(300);
+const QUIET: Duration = Duration::from_secs(60);
+/// Far longer than any story.
+const RESTS_WITHIN: Duration = Duration::from_secs(300);
 
-/// The way to the server, until it ends.
-#[derive(Clone)]
-struct Line(Arc<Shared>);
-
-struct Shared {
-    server: Client,
-    /// After so many writes; never, if it is zero.
+async fn tell(
+    builder: Builder,
+    controllers: &[Descriptor],
     dies_after: u64,
-    writes: AtomicU64,
-    died: Notify,
+    story: &impl AsyncFn(&Scene<'_>) -> Result<(), Failure>,
+    world: &impl AsyncFn(&TestCluster) -> Result<Vec<String>, Failure>,
+) -> Result<(Vec<String>, bool), Failure> {
+    let cluster = builder.start().await?;
+    let trouble = if dies_after > 0 { Trouble::DiesAfter(dies_after) } else { Trouble::None };
+    let line = Line::to(cluster.faulty_client(), trouble);
+    let first = Mutex::new(Some(Beside::start(&cluster, line.client(), controllers)?));
+    let scene = Scene { cluster: &cluster, line, first, second: Mutex::new(None) };
+    let told = async {
+        scene.rest().await?;
+        story(&scene).await?;
+        scene.rest().await?;
+        cluster.expect_quiet(QUIET).await
+    };
+    tokio::select! {
+        biased;
+        failure = scene.succession(controllers) => return Err(failure),
+        told = told => told?,
+    }
+    let died = scene.line.dead().is_cancelled();
+    let Scene { first, second, .. } = scene;
+    for manager in [first.into_inner(), second.into_inner()].into_iter().flatten() {
+        manager.kill().await;
+    }
+    let got = world(&cluster).await?;
+    cluster.stop().await?;
+    Ok((got, died))
 }
 
-/// A manager that runs.
-struct Running {
-    manager: Manager,
-    task: JoinHandle<()>,
-}
+// === impl Scene ===
 
-// === impl Line ===
-
-impl Line {
-    fn dying_after(dies_after: u64, server: Client) -> Self {
-        Self(Arc::new(Shared { server, dies_after, writes: AtomicU64::new(0), died: Notify::new() }))
+impl Scene<'_> {
+    pub(crate) fn cluster(&self) -> &TestCluster {
+        self.cluster
     }
 
-    fn client(&self) -> Client {
-        let line = self.clone();
-        Client::new(tower::service_fn(move |request| line.clone().carry(request)), "default")
-    }
-
-    async fn carry(self, request: Request<Body>) -> Result<http::Response<Body>, BoxError> {
-        let path = request.uri().path();
-        let counts = !path.contains("/events") && !path.contains("/leases");
-        let is_write = request.method() != Method::GET && counts;
-        let is_last = is_write && self.0.writes.fetch_add(1, Ordering::SeqCst) + 1 == self.0.dies_after;
-        if self.is_dead() && !is_last {
-            std::future::pending::<()>().await;
-        }
-        let answer = self.0.server.send(request).await;
-        if is_last {
-            self.0.died.notify_waiters();
-            std::future::pending::<()>().await;
-        }
-        Ok(answer?)
-    }
-
-    fn writes(&self) -> u64 {
-        self.0.writes.load(Ordering::SeqCst)
-    }
-
-    fn is_dead(&self) -> bool {
-        self.0.dies_after > 0 && self.writes() >= self.0.dies_after
-    }
-}
-
-// === impl Running ===
-
-impl Running {
-    fn start(client: Client, controllers: &[Descriptor], cluster: &TestCluster) -> Result<Self, Failure> {
-        let options = ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() };
-        let manager = Manager::new(client, options)?;
-        for descriptor in controllers {
-            let _ = manager.build(descriptor, None);
-        }
-        let running = manager.clone();
-        let task = tokio::spawn(async move { drop(running.run(CancellationToken::new()).await) });
-        Ok(Self { manager, task })
-    }
-
-    /// Waits until there is nothing left to do, or nobody to do it.
-    async fn settle(&self, line: &Line) -> Result<(), Failure> {
-        let deadline = Instant::now() + SETTLES_WITHIN;
-        let (mut seen, mut since) = (line.writes(), Instant::now());
-        while since.elapsed() < SETTLED_AFTER && !line.is_dead() {
+    /// Waits until there is a manager, and nothing left to do for it, or for the cluster's nodes.
+    pub(crate) async fn rest(&self) -> Result<(), Failure> {
+        let deadline = Instant::now() + RESTS_WITHIN;
+        loop {
+            self.cluster.settle().await?;
+            if self.manager().is_some_and(|manager| !manager.inspection().is_busy()) {
+                return Ok(());
+            }
             if Instant::now() > deadline {
                 return Err(Failure::new("the controllers never come to rest"));
             }
-            tokio::time::sleep(LOOK_EVERY).await;
-            if self.manager.inspection().is_busy() || line.writes() != seen {
-                (seen, since) = (line.writes(), Instant::now());
-            }
         }
-        Ok(())
     }
 
-    /// No orderly end: it is gone.
-    async fn kill(self) {
-        self.task.abort();
-        let _ = self.task.await;
-        self.manager.informers().stop().await;
+    /// Who is alive.
+    fn manager(&self) -> Option<Manager> {
+        let who = if self.line.dead().is_cancelled() { &self.second } else { &self.first };
+        who.lock().as_ref().map(|beside| beside.manager().clone())
+    }
+
+    /// Puts another one in the place of a manager that dies. Ends only if it cannot.
+    async fn succession(&self, controllers: &[Descriptor]) -> Failure {
+        self.line.dead().cancelled().await;
+        let first = self.first.lock().take();
+        if let Some(first) = first {
+            first.kill().await;
+        }
+        tokio::time::sleep(ABSENCE).await;
+        match Beside::start(self.cluster, self.cluster.faulty_client(), controllers) {
+            Ok(second) => *self.second.lock() = Some(second),
+            Err(failure) => return failure,
+        }
+        std::future::pending().await
     }
 }

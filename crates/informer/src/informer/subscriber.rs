@@ -162,10 +162,12 @@ impl<V: View> Subscriber<V> {
 
     /// Hands the backlog to the handler, again and again, until the subscription ends.
     pub(super) async fn run(&self, mut handler: impl FnMut(&Change<V>), informer: &SharedInformer<V>) {
-        let mut resync = self.options.resync.map(|period| {
-            let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
+        let mut resync = self.options.resync.filter(|period| !period.is_zero()).and_then(|period| {
+            // What no clock can count never comes.
+            let first = Instant::now().checked_add(period)?;
+            let mut ticks = tokio::time::interval_at(first, period);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            ticks
+            Some(ticks)
         });
         while !self.stop.is_cancelled() {
             if self.deliver(&mut handler, informer) {

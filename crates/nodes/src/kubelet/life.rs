@@ -82,6 +82,10 @@ pub(super) const CREATING: &str = "ContainerCreating";
 pub(super) const INITIALIZING: &str = "PodInitializing";
 /// It waits to be started again.
 pub(super) const BACK_OFF: &str = "CrashLoopBackOff";
+/// Why a pod was cut short that was on its node for too long.
+pub(super) const EXPIRED: &str = "DeadlineExceeded";
+/// The same, in a sentence.
+pub(super) const EXPIRED_MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
 /// The code of a process that was killed.
 pub(super) const KILLED: i32 = 137;
 
@@ -107,6 +111,12 @@ impl<'a> Life<'a> {
             _ => None,
         };
         Self { pod, accepted: status.start_time, containers: inits.chain(mains).collect(), cut_short, over }
+    }
+
+    /// The pod, as kubelets name it when they must not mean another one.
+    pub(super) fn full_name(&self) -> String {
+        let meta = &self.pod.metadata;
+        format!("{}_{}({})", meta.name, meta.namespace, meta.uid)
     }
 
     /// Whether the container's turn has come: those before it are through, or run if they are to.

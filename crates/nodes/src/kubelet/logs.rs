@@ -70,6 +70,17 @@ pub enum LogError {
     },
 }
 
+/// What one run of a container has printed by now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Log {
+    /// Its lines, each with its time and the end of the line; the last one may still be open.
+    pub lines: Vec<(MicroTime, String)>,
+    /// When the run began: another one begins later.
+    pub started: Time,
+    /// Whether nothing more will come.
+    pub is_over: bool,
+}
+
 /// A container's time: from when to when it ran.
 struct Run {
     since: Time,
@@ -78,11 +89,8 @@ struct Run {
 
 /// What was printed by now.
 pub(crate) fn text(pod: &SimPodView, query: &LogQuery, now: MicroTime) -> Result<String, LogError> {
-    let life = Life::read(pod);
-    let container = container(&life, query)?;
-    let run = run(pod, container, query.previous)?;
     let since = query.since.map(|since| MicroTime::from_unix_micros(now.unix_micros() - micros(since)));
-    let lines = printed(&program(container.spec), &run, now);
+    let Log { lines, .. } = log(pod, query, now)?;
     let lines: Vec<_> = lines.into_iter().filter(|(at, _)| since.is_none_or(|since| *at >= since)).collect();
     let skipped = query.tail_lines.map_or(0, |tail| lines.len().saturating_sub(tail));
     let mut text = String::new();
@@ -97,6 +105,15 @@ pub(crate) fn text(pod: &SimPodView, query: &LogQuery, now: MicroTime) -> Result
         text.truncate(end);
     }
     Ok(text)
+}
+
+/// What a run of a container has printed by now; of the query, container and run count.
+pub(crate) fn log(pod: &SimPodView, query: &LogQuery, now: MicroTime) -> Result<Log, LogError> {
+    let life = Life::read(pod);
+    let container = container(&life, query)?;
+    let run = run(pod, container, query.previous)?;
+    let lines = printed(&program(container.spec), &run, now);
+    Ok(Log { lines, started: run.since, is_over: run.until.is_some() })
 }
 
 fn micros(time: Duration) -> i64 {

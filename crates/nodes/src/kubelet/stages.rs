@@ -165,7 +165,28 @@ impl Stages {
 
     /// What comes next from this state.
     pub(super) fn next(&self, on: On, subject: Subject<'_>) -> Option<&Stage> {
-        self.0.iter().find(|stage| stage.on == on && stage.when.matches(subject))
+        self.0.iter().find(|stage| stage.on == on && stage.is_for(subject))
+    }
+
+    /// What is wrong with the annotations that script a pod, each in a sentence.
+    pub(super) fn complaints(&self, pod: &Meta) -> Vec<String> {
+        script::all(pod).filter_map(|(name, value)| self.complaint(name, value)).collect()
+    }
+
+    fn complaint(&self, name: &str, value: &str) -> Option<String> {
+        let what = name.split('.').next().unwrap_or(name);
+        let is = |said: &Option<String>| said.as_deref().is_some_and(|said| script::is_called(said, what));
+        let is_time = self.0.iter().any(|stage| is(&stage.delay.from));
+        let is_code = self.0.iter().any(|stage| is(&stage.code_from));
+        let problem = match (is_time, is_code) {
+            (true, _) if duration::parse(value).is_none() => "is no duration; write one as 500ms, 2s or 1m30s",
+            (_, true) if script::read_code(value).is_none() => "is no exit code; write a number from 0 to 255",
+            (false, false) if !self.0.iter().any(|stage| is(&stage.when.annotation)) => {
+                "means nothing: no stage reads it"
+            }
+            _ => return None,
+        };
+        Some(format!("annotation {}{name}: {value:?} {problem}", script::PREFIX))
     }
 }
 
@@ -180,6 +201,19 @@ impl Default for Stages {
 // === impl Stage ===
 
 impl Stage {
+    /// Whether it is for this one. An annotation that it waits for counts if it can be read as what it is read as.
+    fn is_for(&self, subject: Subject<'_>) -> bool {
+        let wanted = self.when.annotation.as_deref();
+        let Subject { pod, container } = subject;
+        let reads_time = wanted.is_some() && wanted == self.delay.from.as_deref();
+        let reads_code = wanted.is_some() && wanted == self.code_from.as_deref();
+        self.when.matches(subject)
+            && wanted.is_none_or(|what| {
+                (!reads_time || script::time(pod, what, container).is_some())
+                    && (!reads_code || script::code(pod, what, container).is_some())
+            })
+    }
+
     /// How long it takes.
     pub(super) fn delay(&self, subject: Subject<'_>) -> Duration {
         let scripted = self.delay.from.as_deref().and_then(|from| script::time(subject.pod, from, subject.container));
@@ -212,7 +246,7 @@ impl TryFrom<Row> for Stage {
                 .ok_or_else(|| wrong(format!("{what} {text:?} is no duration; write one as 500ms, 2s or 1m30s"))),
         };
         if !belongs(row.on, row.then) {
-            return Err(wrong(format!("on {:?} nothing can {:?}", row.on, row.then)));
+            return Err(wrong(format!("on {} what can happen is {} or stay", row.on.word(), row.on.then())));
         }
         if row.code.is_some_and(|code| !(0..=255).contains(&code)) {
             return Err(wrong("an exit code is from 0 to 255".to_owned()));
@@ -232,17 +266,41 @@ impl TryFrom<Row> for Stage {
 
 /// What can happen in which state.
 fn belongs(on: On, then: Then) -> bool {
-    matches!(
-        (on, then),
-        (_, Then::Stay)
-            | (On::Bound, Then::Accept)
-            | (On::Waiting, Then::Start)
-            | (On::Running, Then::Exit | Then::Obey)
-            | (On::Unready, Then::Ready)
-            | (On::Ended, Then::Restart)
-            | (On::Terminating, Then::Stop)
-            | (On::Stopped, Then::Remove)
-    )
+    then == Then::Stay || on.happenings().iter().any(|(happens, _)| *happens == then)
+}
+
+// === impl On ===
+
+impl On {
+    /// As the table writes it.
+    fn word(self) -> &'static str {
+        match self {
+            Self::Bound => "bound",
+            Self::Waiting => "waiting",
+            Self::Running => "running",
+            Self::Unready => "unready",
+            Self::Ended => "ended",
+            Self::Terminating => "terminating",
+            Self::Stopped => "stopped",
+        }
+    }
+
+    /// What can happen, and as the table writes it.
+    fn happenings(self) -> &'static [(Then, &'static str)] {
+        match self {
+            Self::Bound => &[(Then::Accept, "accept")],
+            Self::Waiting => &[(Then::Start, "start")],
+            Self::Running => &[(Then::Exit, "exit"), (Then::Obey, "obey")],
+            Self::Unready => &[(Then::Ready, "ready")],
+            Self::Ended => &[(Then::Restart, "restart")],
+            Self::Terminating => &[(Then::Stop, "stop")],
+            Self::Stopped => &[(Then::Remove, "remove")],
+        }
+    }
+
+    fn then(self) -> String {
+        self.happenings().iter().map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
+    }
 }
 
 // === impl Matcher ===

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use steersman_base::{ConditionStatus, Time};
+use steersman_model::core::pod::Resources;
 
 use super::ids::{container_id, image_id};
 use super::life::{ContainerLife, Ending, Life, Phase, Role, State};
@@ -84,7 +85,12 @@ fn container_status(pod: &SimPodView, container: &ContainerLife<'_>) -> Value {
         "started": matches!(container.state, State::Running { .. }),
         "state": state(&container.state, &id),
         "lastState": {},
+        "resources": resources(&spec.resources),
     });
+    if !spec.resources.requests.is_empty() {
+        // What is asked for is there, also when it is asked for later: a resize takes no time.
+        status["allocatedResources"] = json!(spec.resources.requests);
+    }
     if has_started {
         status["containerID"] = id.clone().into();
     }
@@ -95,6 +101,11 @@ fn container_status(pod: &SimPodView, container: &ContainerLife<'_>) -> Value {
         status["lastState"] = json!({ "terminated": terminated(last, &id) });
     }
     status
+}
+
+fn resources(resources: &Resources) -> Value {
+    let lists = [("limits", &resources.limits), ("requests", &resources.requests)].into_iter();
+    lists.filter(|(_, list)| !list.is_empty()).map(|(name, list)| (name.to_owned(), json!(list))).collect()
 }
 
 fn state(state: &State, id: &str) -> Value {

@@ -10,8 +10,9 @@ use std::time::Duration;
 use steersman_base::{Istr, MicroTime, Time};
 
 use super::command::Program;
-use super::life::{ContainerLife, CutShort, KILLED, Life, Role, State, due};
+use super::life::{ContainerLife, CutShort, EXPIRED, EXPIRED_MESSAGE, KILLED, Life, Role, State, due};
 use super::stages::{On, Stages, Subject, Then};
+use super::told::Told;
 use super::{backoff, duration_text};
 use crate::view::{Container, SimPodView};
 
@@ -23,8 +24,8 @@ pub(super) struct Step<'a> {
     pub(super) wake: Option<Duration>,
     /// Whether nothing of it is left, so that the object can go.
     pub(super) remove: bool,
-    /// Containers that have begun to wait for their next start.
-    pub(super) backed_off: Vec<Istr>,
+    /// What its kubelet has to tell, in order.
+    pub(super) told: Vec<Told>,
 }
 
 /// Something that happens by itself.
@@ -46,7 +47,7 @@ struct Stepping<'a, 's> {
     /// Whether a fault keeps the pod from being ready.
     unready: bool,
     now: MicroTime,
-    backed_off: Vec<Istr>,
+    told: Vec<Told>,
 }
 
 /// Stages without delays could make a pod go in circles; after so many events the step ends, and the next one follows.
@@ -56,7 +57,7 @@ const AFTER_EVENTS_MAX: Duration = Duration::from_secs(1);
 
 /// What happens to the pod until `now`.
 pub(super) fn step<'a>(pod: &'a SimPodView, stages: &Stages, unready: bool, now: MicroTime) -> Step<'a> {
-    let mut stepping = Stepping { life: Life::read(pod), stages, unready, now, backed_off: Vec::new() };
+    let mut stepping = Stepping { life: Life::read(pod), stages, unready, now, told: Vec::new() };
     let (mut wake, mut remove) = (Some(AFTER_EVENTS_MAX), false);
     for _ in 0..EVENTS_MAX {
         stepping.settle();
@@ -74,7 +75,7 @@ pub(super) fn step<'a>(pod: &'a SimPodView, stages: &Stages, unready: bool, now:
             }
         }
     }
-    Step { life: stepping.life, wake, remove, backed_off: stepping.backed_off }
+    Step { life: stepping.life, wake, remove, told: stepping.told }
 }
 
 /// What a container's command does.
@@ -105,12 +106,15 @@ impl<'a> Stepping<'a, '_> {
         let now = self.now();
         if self.life.is_through() {
             // Sidecars are there for the others.
-            self.life.end_all(|_| 0, now);
+            self.kill_all(|_| 0, now);
             return;
         }
         if self.unready {
-            for container in &mut self.life.containers {
-                container.ready &= !matches!(container.state, State::Running { .. });
+            for (index, container) in self.life.containers.iter_mut().enumerate() {
+                if container.ready && matches!(container.state, State::Running { .. }) {
+                    container.ready = false;
+                    self.told.push(Told::Unready(index));
+                }
             }
         }
         if self.is_terminating() {
@@ -132,12 +136,31 @@ impl<'a> Stepping<'a, '_> {
         if MicroTime::from(ending.finished) + wait <= self.now {
             return;
         }
-        let pod = &self.life.pod.metadata;
-        let (name, wait) = (container.spec.name.clone(), duration_text(wait));
-        let whom = format!("{}_{}({})", pod.name, pod.namespace, pod.uid);
-        let message = format!("back-off {wait} restarting failed container={name} pod={whom}");
+        let (name, wait, pod) = (&container.spec.name, duration_text(wait), self.life.full_name());
+        let message = format!("back-off {wait} restarting failed container={name} pod={pod}");
         self.life.containers[index].back_off(&message);
-        self.backed_off.push(name);
+        self.told.push(Told::BackedOff(index));
+    }
+
+    /// Ends what still runs, with this code.
+    fn kill_all(&mut self, code: impl Fn(&ContainerLife<'_>) -> i32, now: Time) {
+        for (index, container) in self.life.containers.iter().enumerate() {
+            if matches!(container.state, State::Running { .. }) {
+                self.told.push(Told::Killed(index));
+            }
+        }
+        self.life.end_all(code, now);
+    }
+
+    fn start(&mut self, index: usize, now: Time) {
+        self.life.containers[index].start(now);
+        self.told.push(Told::Started(index));
+        let container = &self.life.containers[index];
+        let next = self.stages.next(On::Unready, self.subject(Some(container)));
+        let is_never_ready = next.is_some_and(|stage| stage.then == Then::Stay);
+        if container.role != Role::Init && container.spec.readiness_probe.is_some() && is_never_ready {
+            self.told.push(Told::Unready(index));
+        }
     }
 
     /// What happens next by itself, and when.
@@ -239,8 +262,12 @@ impl<'a> Stepping<'a, '_> {
     fn happen(&mut self, event: Event) {
         let now = self.now();
         match event {
-            Event::Accept => self.life.accepted = Some(now),
-            Event::Start(index) => self.life.containers[index].start(now),
+            Event::Accept => {
+                self.life.accepted = Some(now);
+                let complaints = self.stages.complaints(&self.life.pod.metadata);
+                self.told.extend(complaints.into_iter().map(Told::Misread));
+            }
+            Event::Start(index) => self.start(index, now),
             Event::End(index, code) => self.life.containers[index].end(code, now),
             Event::Ready(index) => self.life.containers[index].ready = true,
             Event::Stop(code) => {
@@ -249,14 +276,13 @@ impl<'a> Stepping<'a, '_> {
                     Some(_) => KILLED,
                     None => 0,
                 };
-                self.life.end_all(|container| code.unwrap_or_else(|| usual(container)), now);
+                self.kill_all(|container| code.unwrap_or_else(|| usual(container)), now);
             }
             Event::Expire => {
-                self.life.end_all(|_| KILLED, now);
-                self.life.cut_short = Some(CutShort {
-                    reason: Istr::interned("DeadlineExceeded"),
-                    message: Istr::interned("Pod was active on the node longer than the specified deadline"),
-                });
+                self.told.push(Told::Expired);
+                self.kill_all(|_| KILLED, now);
+                self.life.cut_short =
+                    Some(CutShort { reason: Istr::interned(EXPIRED), message: Istr::interned(EXPIRED_MESSAGE) });
             }
             Event::Remove => {
                 // Whoever keeps the object sees how it ended, also if it never began.

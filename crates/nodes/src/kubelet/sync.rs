@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use ipnet::Ipv4Net;
 use parking_lot::Mutex;
-use steersman_base::{Istr, ObjectKey, Resource};
+use steersman_base::{Istr, MicroTime, ObjectKey, Resource};
 use steersman_informer::{Index, Lister};
 use steersman_model::Kind;
 use steersman_model::core::NodeView;
-use steersman_runtime::events::{About, Recorder};
+use steersman_runtime::events::{About, EventType, Recorder};
 use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
 
 use super::ipam::Addresses;
 use super::status::{self, Seat};
 use super::step::{Step, step};
+use super::told;
 use crate::fleet::{Fleet, Machine};
 use crate::node;
 use crate::options::NodesOptions;
@@ -63,36 +64,46 @@ impl Reconciler for Kubelets {
             tracing::warn!(pod = %key, node = %pod.spec.node_name, "the node has no address left for the pod");
             return Ok(Action::After(NO_ADDRESS_AGAIN));
         };
-        if !step.remove || !pod.metadata.finalizers().is_empty() {
-            self.put_status(cx, &pod, &step, &seat).await?;
-        }
+        let is_seen = !step.remove || !pod.metadata.finalizers().is_empty();
+        let is_so = !is_seen || self.put_status(cx, &pod, &step, &seat).await?;
         if step.remove {
             remove(cx, &pod).await?;
+        }
+        if is_so {
+            self.tell(&pod, &step, now);
         }
         Ok(step.wake.map_or(Action::Done, Action::After))
     }
 }
 
 impl Kubelets {
-    async fn put_status(&self, cx: &Context, pod: &SimPodView, step: &Step<'_>, seat: &Seat) -> Result<(), Error> {
-        let Some(patch) = status::patch(&step.life, seat, cx.clock.now()) else { return Ok(()) };
+    /// Writes what has become of a pod. Answers whether it is so.
+    async fn put_status(&self, cx: &Context, pod: &SimPodView, step: &Step<'_>, seat: &Seat) -> Result<bool, Error> {
+        let Some(patch) = status::patch(&step.life, seat, cx.clock.now()) else { return Ok(true) };
         let meta = &pod.metadata;
         let why = Why::Status { phase: step.life.phase().as_str() };
         let write = cx.writer.on_behalf_of(meta);
         match write.patch_subresource(PODS, &meta.key(), "status", Patch::Strategic(&patch), &why).await {
-            Ok(_) => {}
+            Ok(_) => Ok(true),
             // Gone, or not as it was: the cache will show it.
-            Err(WriteError::NotFound | WriteError::Conflict) => return Ok(()),
-            Err(error) => return Err(error.into()),
+            Err(WriteError::NotFound | WriteError::Conflict) => Ok(false),
+            Err(error) => Err(error.into()),
         }
-        for container in &step.backed_off {
-            let field_path = format!("spec.containers{{{container}}}");
-            let about = About { field_path: &field_path, ..About::new(PODS, meta) };
-            let whom = format!("{}_{}({})", meta.name, meta.namespace, meta.uid);
-            let note = format!("Back-off restarting failed container {container} in pod {whom}");
-            self.events.warning(&about, "BackOff", note);
+    }
+
+    /// Tells what happened to a pod.
+    fn tell(&self, pod: &SimPodView, step: &Step<'_>, now: MicroTime) {
+        if step.told.is_empty() {
+            return;
         }
-        Ok(())
+        let events = told::events(&step.life, &step.told);
+        let is_good = |event: &&told::PodEvent| event.type_ == EventType::Normal;
+        let tells_all = self.fleet.may_tell(events.iter().filter(is_good).count(), now);
+        let recorder = self.events.on_host(pod.spec.node_name.clone());
+        for event in events.iter().filter(|event| tells_all || !is_good(event)) {
+            let about = About { field_path: &event.field_path, ..About::new(PODS, &pod.metadata) };
+            recorder.record(&about, event.type_, event.reason, event.note.as_str());
+        }
     }
 
     /// Where the pod is; `None` if there is no address for it.

@@ -10,12 +10,14 @@ use super::command::Program;
 use super::ipam::Addresses;
 use super::status::{Seat, patch};
 use super::step::step;
+use super::told::{Budget, Told, events};
 use super::{Stages, backoff, ids};
 use crate::view::SimPodView;
 
 mod lives;
 mod logs;
 mod stages;
+mod told;
 
 /// When the pods of these tests are bound.
 const START: Time = Time::from_unix(1_800_000_000);
@@ -28,6 +30,8 @@ struct Pod {
     now: MicroTime,
     /// How often its status was written.
     writes: usize,
+    /// What its kubelet has told: reasons, and containers.
+    told: Vec<String>,
     /// Whether its kubelet let it go.
     removed: bool,
     /// When it will be looked at again by itself.
@@ -50,6 +54,7 @@ impl Pod {
             unready: false,
             now: START.into(),
             writes: 0,
+            told: Vec::new(),
             removed: false,
             wake: None,
         }
@@ -81,6 +86,10 @@ impl Pod {
                 self.object["status"][name] = value.clone();
             }
         }
+        self.told.extend(events(&step.life, &step.told).iter().map(|event| {
+            let part = event.field_path.strip_prefix("spec.").unwrap_or_default();
+            format!("{} {part}", event.reason).trim_end().to_owned()
+        }));
         (self.wake, self.removed) = (step.wake, step.remove);
     }
 

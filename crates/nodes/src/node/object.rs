@@ -115,7 +115,10 @@ pub(super) fn is_wrong(node: &NodeView, options: &NodesOptions) -> bool {
 /// Whether there is more to a change of a node than a heartbeat.
 pub(super) fn is_news(event: Event<'_, NodeView>, options: &NodesOptions) -> bool {
     match event {
-        Event::Updated { new, .. } => is_wrong(new, options) || kept_taints(new).is_some(),
+        Event::Updated { old, new } => {
+            let is_cordoned = old.spec.unschedulable != new.spec.unschedulable;
+            is_cordoned || is_wrong(new, options) || kept_taints(new).is_some()
+        }
         _ => true,
     }
 }

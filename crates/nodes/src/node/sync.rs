@@ -8,6 +8,7 @@ use steersman_base::{Istr, Meta, MicroTime, ObjectKey, Resource};
 use steersman_informer::Lister;
 use steersman_model::core::NodeView;
 use steersman_model::{Kind, LeaseView};
+use steersman_runtime::events::{About, Recorder};
 use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
 
 use super::object;
@@ -31,6 +32,7 @@ pub(super) struct Registry {
     pub(super) nodes: Lister<NodeView>,
     pub(super) fleet: Fleet,
     pub(super) options: Arc<NodesOptions>,
+    pub(super) events: Recorder,
 }
 
 reasons! {
@@ -71,6 +73,12 @@ impl Reconciler for Registry {
                 machine.registration = Registration::Seen;
                 machine.told = object::heard(&node).map(MicroTime::from);
             });
+            self.tell(&node.metadata, &[("Starting", "Starting kubelet.".to_owned()), status_is("NodeReady", key)], cx);
+        }
+        if machine.cordoned != node.spec.unschedulable {
+            let what = if node.spec.unschedulable { "NodeNotSchedulable" } else { "NodeSchedulable" };
+            self.fleet.note(&key.name, |machine| machine.cordoned = node.spec.unschedulable);
+            self.tell(&node.metadata, &[status_is(what, key)], cx);
         }
         if object::is_wrong(&node, &self.options) {
             heart::tell(&cx.writer, &node, &machine, &self.options, cx.clock.now()).await?;
@@ -81,6 +89,16 @@ impl Reconciler for Registry {
 }
 
 impl Registry {
+    /// Tells of a node what its kubelet would.
+    fn tell(&self, node: &Meta, events: &[(&str, String)], cx: &Context) {
+        if self.fleet.may_tell(events.len(), cx.clock.now_micros()) {
+            let recorder = self.events.on_host(node.name.clone());
+            for (reason, note) in events {
+                recorder.normal(&About::new(NODES, node), reason, note.as_str());
+            }
+        }
+    }
+
     async fn register(&self, cx: &Context, name: &Istr, machine: &Machine) -> Result<Action, Error> {
         if machine.registration == Registration::Seen {
             tracing::info!(node = %name, "somebody deleted the node; it stays away");
@@ -93,6 +111,11 @@ impl Registry {
         // The cache will show it; if it does not, somebody was quick to delete it.
         Ok(Action::After(SEEN_WITHIN))
     }
+}
+
+/// A kubelet's words for a state of its node.
+fn status_is<'a>(what: &'a str, node: &ObjectKey) -> (&'a str, String) {
+    (what, format!("Node {} status is now: {what}", node.name))
 }
 
 /// Lets the node be used once it is ready.

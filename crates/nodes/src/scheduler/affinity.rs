@@ -1,8 +1,63 @@
 //! Whether a node is one that a pod may go to by labels: node selector and required node affinity.
 
-use steersman_base::Meta;
+use std::collections::BTreeSet;
 
+use steersman_base::{Istr, Meta};
+
+use super::filter::Refusal;
 use crate::view::{NodeSelectorRequirement, NodeSelectorTerm, SimPodSpec};
+
+/// The nodes that a pod's required affinity names, as that of a daemon's pod does: no others are looked at.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Named<'a> {
+    /// It names none: all may do.
+    None,
+    /// These.
+    Only(BTreeSet<&'a str>),
+    /// It names some, and rules each of them out again.
+    Conflict,
+}
+
+/// The nodes that a pod's required affinity names.
+pub(super) fn named(spec: &SimPodSpec) -> Named<'_> {
+    let terms = spec.required_node_affinity().map_or(&[][..], |required| &required.node_selector_terms);
+    let mut all = BTreeSet::new();
+    for term in terms {
+        let fields = term.match_fields.iter().filter(|field| field.key == "metadata.name" && field.operator == "In");
+        let names = fields.map(|field| field.values.iter().map(Istr::as_str).collect::<BTreeSet<_>>());
+        // One term that names none lets all nodes in: one of the terms is enough.
+        let Some(names) = names.reduce(|names, more| names.intersection(&more).copied().collect()) else {
+            return Named::None;
+        };
+        all.extend(names);
+    }
+    match (terms.is_empty(), all.is_empty()) {
+        (true, _) => Named::None,
+        (false, true) => Named::Conflict,
+        (false, false) => Named::Only(all),
+    }
+}
+
+// === impl Named ===
+
+impl Named<'_> {
+    /// Whether a node is looked at.
+    pub(super) fn includes(&self, node: &str) -> bool {
+        match self {
+            Self::None => true,
+            Self::Only(names) => names.contains(node),
+            Self::Conflict => false,
+        }
+    }
+
+    /// What is said of a node that is not looked at.
+    pub(super) fn refusal(&self) -> Refusal {
+        match self {
+            Self::Conflict => Refusal::of_all("pod affinity terms conflict"),
+            Self::None | Self::Only(_) => Refusal::lasting("node(s) didn't satisfy plugin(s) [NodeAffinity]"),
+        }
+    }
+}
 
 /// Whether the node has what the pod's selector and affinity require.
 pub(super) fn matches(spec: &SimPodSpec, node: &Meta) -> bool {
@@ -16,7 +71,7 @@ pub(super) fn matches(spec: &SimPodSpec, node: &Meta) -> bool {
 /// A term without requirements matches nothing, as upstream has it.
 fn term_matches(term: &NodeSelectorTerm, node: &Meta) -> bool {
     let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
-    let label = |key: &str| node.labels.get(key).map(steersman_base::Istr::as_str);
+    let label = |key: &str| node.labels.get(key).map(Istr::as_str);
     // There is one field that can be asked for.
     let field = |key: &str| (key == "metadata.name").then_some(node.name.as_str());
     !is_empty

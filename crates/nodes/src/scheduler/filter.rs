@@ -18,6 +18,8 @@ pub(super) struct Refusal {
     pub(super) reasons: Vec<Cow<'static, str>>,
     /// Whether it would help if other pods went.
     pub(super) is_resolvable: bool,
+    /// Whether it is the pod that is refused, by all nodes alike: then the reason is said once, and not counted.
+    pub(super) is_of_all: bool,
 }
 
 /// Whether the pod can go to the node.
@@ -32,6 +34,10 @@ pub(super) fn fits(spec: &SimPodSpec, request: &Request, node: &NodeState, used:
     }
     if !affinity::matches(spec, &view.metadata) {
         return Err(Refusal::lasting("node(s) didn't match Pod's node affinity/selector"));
+    }
+    if !used.ports.leaves(&request.ports) {
+        let reasons = vec!["node(s) didn't have free ports for the requested pod ports".into()];
+        return Err(Refusal { reasons, is_resolvable: true, is_of_all: false });
     }
     has_room(request, node, used)
 }
@@ -91,13 +97,17 @@ fn has_room(request: &Request, node: &NodeState, used: &Used) -> Result<(), Refu
         let of = |held: &std::collections::BTreeMap<_, i64>| held.get(name).copied().unwrap_or(0);
         check(*amount, of(&used.asked.others), of(&has.others), &|| format!("Insufficient {name}").into());
     }
-    if reasons.is_empty() { Ok(()) } else { Err(Refusal { reasons, is_resolvable }) }
+    if reasons.is_empty() { Ok(()) } else { Err(Refusal { reasons, is_resolvable, is_of_all: false }) }
 }
 
 // === impl Refusal ===
 
 impl Refusal {
-    fn lasting(reason: &'static str) -> Self {
-        Self { reasons: vec![reason.into()], is_resolvable: false }
+    pub(super) fn lasting(reason: &'static str) -> Self {
+        Self { reasons: vec![reason.into()], is_resolvable: false, is_of_all: false }
+    }
+
+    pub(super) fn of_all(reason: &'static str) -> Self {
+        Self { is_of_all: true, ..Self::lasting(reason) }
     }
 }

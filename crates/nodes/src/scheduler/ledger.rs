@@ -13,8 +13,10 @@ use std::sync::Arc;
 use steersman_base::{Istr, ObjectKey, Time, Uid};
 use steersman_model::core::NodeView;
 
+use super::affinity::named;
 use super::filter::{Refusal, fits};
 use super::message;
+use super::ports::Taken;
 use super::request::{Amounts, Request, request};
 use super::score::score;
 use crate::view::SimPodView;
@@ -56,11 +58,14 @@ pub(super) struct Used {
     pub(super) counted_milli_cpu: i64,
     pub(super) counted_memory: i64,
     pub(super) pods: i64,
+    pub(super) ports: Taken,
 }
 
 #[derive(Debug)]
 struct Placed {
     uid: Uid,
+    /// Which version of its spec this is: a pod can be resized where it is.
+    generation: i64,
     node: Istr,
     request: Request,
 }
@@ -111,16 +116,22 @@ impl Ledger {
         self.forget_if_empty(name);
     }
 
-    /// Takes in a pod that is bound and not over: it uses something of its node.
-    pub(super) fn place(&mut self, pod: &SimPodView, node: &Istr) {
-        let key = pod.metadata.key();
-        if self.placed.get(&key).is_some_and(|held| held.uid == pod.metadata.uid && held.node == *node) {
-            return;
+    /// Takes in a pod that is bound and not over: it uses something of its node. Answers whether that may leave room
+    /// that was not there before.
+    pub(super) fn place(&mut self, pod: &SimPodView, node: &Istr) -> bool {
+        let (key, meta) = (pod.metadata.key(), &pod.metadata);
+        let is_held = |held: &Placed| held.uid == meta.uid && held.node == *node && held.generation == meta.generation;
+        if self.placed.get(&key).is_some_and(is_held) {
+            return false;
         }
-        self.free(&key);
         let request = request(&pod.spec);
+        // A deletion is a new generation, too, and asks for what it asked for.
+        let is_new = self.placed.get(&key).is_some_and(|held| held.node != *node || held.request != request);
+        self.free(&key);
         self.nodes.entry(node.clone()).or_default().used.add(&request);
-        self.placed.insert(key, Placed { uid: pod.metadata.uid.clone(), node: node.clone(), request });
+        let (uid, generation) = (meta.uid.clone(), meta.generation);
+        self.placed.insert(key, Placed { uid, generation, node: node.clone(), request });
+        is_new
     }
 
     /// The pod uses nothing any more. Answers whether it did.
@@ -201,21 +212,25 @@ impl Ledger {
                     self.active.remove(turn);
                     self.unschedulable.insert(turn.clone());
                 }
-                Decision::Wait(message::unschedulable(&refusals))
+                Decision::Wait(message::unschedulable(&refusals, pod.spec.preemption_policy == "Never"))
             }
         }
     }
 
     /// The best node for a pod, or what each node says.
     fn best(&mut self, pod: &SimPodView) -> Result<Istr, Vec<Refusal>> {
-        let request = request(&pod.spec);
+        let (request, named) = (request(&pod.spec), named(&pod.spec));
         let mut refusals = Vec::new();
-        let (mut best, mut fitting, mut last) = (None, 0, None);
+        let (mut best, mut fitting, mut unnamed, mut last) = (None, 0, 0, None);
         let (behind, before) = (Bound::Excluded(&self.last), Bound::Included(&self.last));
         let nodes = self.nodes.range::<Istr, _>((behind, Bound::Unbounded));
         let nodes = nodes.chain(self.nodes.range::<Istr, _>((Bound::Unbounded, before)));
         for (name, place) in nodes {
             let Some(node) = &place.node else { continue };
+            if !named.includes(name) {
+                unnamed += 1;
+                continue;
+            }
             last = Some(name);
             match fits(&pod.spec, &request, node, &place.used) {
                 Ok(()) => {
@@ -233,8 +248,13 @@ impl Ledger {
             }
         }
         let (best, last) = (best.map(|(_, name)| name.clone()), last.cloned());
-        self.last = last.unwrap_or_default();
-        best.ok_or(refusals)
+        if let Some(last) = last {
+            self.last = last;
+        }
+        best.ok_or_else(|| {
+            refusals.extend(std::iter::repeat_n(named.refusal(), unnamed));
+            refusals
+        })
     }
 }
 
@@ -246,6 +266,7 @@ impl Used {
         self.counted_milli_cpu += request.counted_milli_cpu;
         self.counted_memory += request.counted_memory;
         self.pods += 1;
+        self.ports.add(&request.ports);
     }
 
     fn subtract(&mut self, request: &Request) {
@@ -253,5 +274,6 @@ impl Used {
         self.counted_milli_cpu -= request.counted_milli_cpu;
         self.counted_memory -= request.counted_memory;
         self.pods -= 1;
+        self.ports.subtract(&request.ports);
     }
 }

@@ -5,19 +5,25 @@ use std::collections::BTreeMap;
 
 use super::filter::Refusal;
 
-/// The message, from what each node says.
-pub(super) fn unschedulable(refusals: &[Refusal]) -> String {
-    if refusals.is_empty() {
-        return "no nodes available to schedule pods".to_owned();
-    }
+/// The message, from what each node says; `is_meek` is a pod that would take nobody's place away.
+pub(super) fn unschedulable(refusals: &[Refusal], is_meek: bool) -> String {
+    let Some(first) = refusals.first() else { return "no nodes available to schedule pods".to_owned() };
     let all = refusals.len();
+    if first.is_of_all {
+        // Upstream's words, the last two included.
+        return format!("0/{all} nodes are available: {}. not found", first.reasons.join(", "));
+    }
     let reasons = refusals.iter().flat_map(|refusal| refusal.reasons.iter().map(AsRef::as_ref));
     let preemption = refusals.iter().map(|refusal| match refusal.is_resolvable {
         true => "No preemption victims found for incoming pod",
         false => "Preemption is not helpful for scheduling",
     });
-    let (reasons, preemption) = (histogram(reasons), histogram(preemption));
-    format!("0/{all} nodes are available: {reasons}. preemption: 0/{all} nodes are available: {preemption}.")
+    let reasons = histogram(reasons);
+    let preemption = match is_meek {
+        true => "not eligible due to preemptionPolicy=Never.".to_owned(),
+        false => format!("0/{all} nodes are available: {}.", histogram(preemption)),
+    };
+    format!("0/{all} nodes are available: {reasons}. preemption: {preemption}")
 }
 
 /// Each text with how often it comes, sorted as texts.

@@ -7,6 +7,7 @@ use steersman_base::{Istr, Quantity};
 use steersman_model::core::pod::Resources;
 use steersman_model::wire::Quantities;
 
+use super::ports::{HostPort, ports};
 use crate::view::{Container, SimPodSpec};
 
 /// Amounts of resources: CPU in thousandths, all else in units.
@@ -27,6 +28,8 @@ pub(crate) struct Request {
     /// CPU and memory by which nodes are compared: a pod that asks for nothing still takes something.
     pub(crate) counted_milli_cpu: i64,
     pub(crate) counted_memory: i64,
+    /// Ports of the node.
+    pub(crate) ports: Box<[HostPort]>,
 }
 
 /// What a container that asks for nothing counts as: upstream's figures.
@@ -45,7 +48,8 @@ pub(crate) fn request(spec: &SimPodSpec) -> Request {
     });
     let Resources { requests: of_pod, .. } = &spec.resources;
     let overhead = Amounts::of(&spec.overhead);
-    let mut request = Request { counted_milli_cpu: counted.milli_cpu, counted_memory: counted.memory, asked };
+    let mut request =
+        Request { counted_milli_cpu: counted.milli_cpu, counted_memory: counted.memory, asked, ports: ports(spec) };
     if let Some(cpu) = of_pod.get("cpu") {
         request.asked.milli_cpu = cpu.milli_value();
         request.counted_milli_cpu = cpu.milli_value();
@@ -53,6 +57,9 @@ pub(crate) fn request(spec: &SimPodSpec) -> Request {
     if let Some(memory) = of_pod.get("memory") {
         request.asked.memory = memory.value();
         request.counted_memory = memory.value();
+    }
+    for (name, amount) in of_pod.iter().filter(|(name, _)| name.starts_with("hugepages-")) {
+        request.asked.others.insert(name.clone(), amount.value());
     }
     request.counted_milli_cpu += overhead.milli_cpu;
     request.counted_memory += overhead.memory;

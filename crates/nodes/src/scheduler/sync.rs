@@ -110,7 +110,9 @@ impl Scheduler {
         let mut ledger = self.ledger.lock();
         ledger.free(key);
         match self.pods.get(key) {
-            Some(pod) if part(&pod, &self.name) == Part::Placed => ledger.place(&pod, &pod.spec.node_name),
+            Some(pod) if part(&pod, &self.name) == Part::Placed => {
+                ledger.place(&pod, &pod.spec.node_name);
+            }
             Some(pod) if part(&pod, &self.name) == Part::Waiting => ledger.await_turn(&pod),
             _ => {}
         }

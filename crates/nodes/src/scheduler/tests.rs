@@ -104,7 +104,7 @@ fn a_pod_goes_where_selector_affinity_taints_and_cordons_allow() {
         (absent("Gt", &["1"]), &plain, selector),
         (absent("DoesNotExist", &[]), &plain, ""),
         (named("In", "n1"), &plain, ""),
-        (named("In", "n2"), &plain, selector),
+        (named("In", "n2"), &plain, "node(s) didn't satisfy plugin(s) [NodeAffinity]"),
         (named("NotIn", "n1"), &plain, selector),
         (affinity(json!([])), &plain, selector),
         (affinity(json!([{}])), &plain, selector),
@@ -174,6 +174,88 @@ fn the_message_counts_the_nodes_by_reason() {
         )
     );
     assert_eq!(decide(&mut ledger(&[]), &asks("a", "5", "1")), waits("no nodes available to schedule pods"));
+    let meek = pod("b", |pod| {
+        pod["spec"]["preemptionPolicy"] = "Never".into();
+        pod["spec"]["nodeSelector"] = json!({ "gpu": "yes" });
+    });
+    assert_eq!(
+        decide(&mut nodes, &meek),
+        waits(
+            "0/3 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, \
+             2 node(s) had untolerated taint(s). preemption: not eligible due to preemptionPolicy=Never."
+        )
+    );
+}
+
+/// What is said about a pod whose affinity names nodes, among three of which the second one is full.
+#[test]
+fn nodes_that_are_not_named_are_not_looked_at() {
+    let fields = |values: &[&str]| json!({ "key": "metadata.name", "operator": "In", "values": values });
+    let with = |terms: Value| {
+        let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } });
+        pod("a", |pod| {
+            pod["spec"]["affinity"] = json!({ "nodeAffinity": required });
+            pod["spec"]["containers"][0]["resources"] = json!({ "requests": { "cpu": "3" } });
+        })
+    };
+    let says = |reasons: &str, preemption: &str| {
+        waits(&format!("0/3 nodes are available: {reasons}. preemption: 0/3 nodes are available: {preemption}."))
+    };
+    let unnamed = "node(s) didn't satisfy plugin(s) [NodeAffinity]";
+    let not_helpful = "Preemption is not helpful for scheduling";
+    for (terms, want) in [
+        (json!([{ "matchFields": [fields(&["n3"])] }]), goes_to("n3")),
+        (
+            json!([{ "matchFields": [fields(&["n2"])] }]),
+            says(
+                &format!("1 Insufficient cpu, 2 {unnamed}"),
+                &format!("1 No preemption victims found for incoming pod, 2 {not_helpful}"),
+            ),
+        ),
+        (json!([{ "matchFields": [fields(&["gone"])] }]), says(&format!("3 {unnamed}"), &format!("3 {not_helpful}"))),
+        (
+            json!([{ "matchFields": [fields(&["n1", "n2"]), fields(&["n3"])] }]),
+            waits("0/3 nodes are available: pod affinity terms conflict. not found"),
+        ),
+        (json!([{ "matchFields": [fields(&["n1", "n3"]), fields(&["n3"])] }]), goes_to("n3")),
+        (
+            json!([{ "matchFields": [fields(&["gone"])] }, { "matchExpressions": [{ "key": "cores", "operator": "Exists" }] }]),
+            goes_to("n1"),
+        ),
+    ] {
+        let mut ledger = ledger(&[node("n1", |_| {}), node("n2", |_| {}), node("n3", |_| {})]);
+        ledger.place(&asks("full", "4", "1Gi"), &"n2".into());
+        assert_eq!(decide(&mut ledger, &with(terms.clone())), want, "{terms}");
+    }
+}
+
+#[test]
+fn a_port_of_a_node_is_taken_once() {
+    let with = |name: &str, port: Value| {
+        pod(name, |pod| pod["spec"]["containers"][0]["ports"] = json!([{ "containerPort": 80 }, port]))
+    };
+    let port = |port: i32, protocol: &str, address: &str| json!({ "containerPort": 80, "hostPort": port, "protocol": protocol, "hostIP": address });
+    let mut ledger = ledger(&[node("n1", |node| node["status"]["allocatable"]["pods"] = "110".into())]);
+    let refused = waits(
+        "0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports. \
+         preemption: 0/1 nodes are available: 1 No preemption victims found for incoming pod.",
+    );
+    for (name, port, want) in [
+        ("a", port(80, "TCP", ""), goes_to("n1")),
+        ("b", port(80, "", "10.0.0.1"), refused.clone()),
+        ("c", port(80, "UDP", ""), goes_to("n1")),
+        ("d", port(81, "TCP", "10.0.0.1"), goes_to("n1")),
+        ("e", port(81, "TCP", "10.0.0.2"), goes_to("n1")),
+        ("f", port(81, "TCP", "10.0.0.2"), refused.clone()),
+        ("g", port(81, "TCP", "0.0.0.0"), refused.clone()),
+        ("h", port(0, "TCP", ""), goes_to("n1")),
+    ] {
+        assert_eq!(decide(&mut ledger, &with(name, port)), want, "{name}");
+    }
+    assert!(ledger.free(&key("a")));
+    assert_eq!(decide(&mut ledger, &with("i", port(80, "", "10.0.0.1"))), goes_to("n1"), "what was freed can be taken");
+    let side = json!([{ "name": "s", "restartPolicy": "Always", "ports": [port(80, "", "")] }, { "name": "i" }]);
+    assert_eq!(decide(&mut ledger, &pod("k", |pod| pod["spec"]["initContainers"] = side)), refused, "sidecars count");
 }
 
 #[test]
@@ -197,6 +279,22 @@ fn a_pod_that_is_decided_counts_before_the_cache_shows_it_and_is_not_decided_twi
     // The cache shows it elsewhere: somebody else was quicker.
     ledger.place(&first, &other);
     assert_eq!(decide(&mut ledger, &asks("c", "4", "1Gi")), goes_to(&place));
+}
+
+#[test]
+fn a_pod_that_is_resized_where_it_is_gives_room_back() {
+    let mut ledger = ledger(&[node("n1", |_| {})]);
+    let sized = |cpu: &str, generation: i64| {
+        let mut pod = asks("a", cpu, "1Gi");
+        pod.metadata.generation = generation;
+        pod
+    };
+    assert!(!ledger.place(&sized("4", 1), &"n1".into()), "new");
+    assert!(!ledger.place(&sized("4", 1), &"n1".into()), "its status changed");
+    assert!(matches!(decide(&mut ledger, &asks("b", "2", "1Gi")), Decision::Wait(_)));
+    assert!(!ledger.place(&sized("4", 2), &"n1".into()), "its deletion was asked for");
+    assert!(ledger.place(&sized("1", 3), &"n1".into()), "who waits may fit now");
+    assert_eq!(decide(&mut ledger, &asks("b", "2", "1Gi")), goes_to("n1"));
 }
 
 #[test]
@@ -257,6 +355,9 @@ fn a_pod_asks_for_its_containers_its_largest_init_container_and_its_overhead() {
             3000,
             3000,
         ),
+        // Quantities as people write them.
+        (json!({ "containers": [container("0.1")], "initContainers": [container("1e-1")] }), 100, 100),
+        (json!({ "containers": [container("1500000u"), container("100000001n")] }), 1601, 1601),
     ] {
         let request = request(&pod("a", |pod| pod["spec"] = spec.clone()).spec);
         assert_eq!((request.asked.milli_cpu, request.counted_milli_cpu), (milli_cpu, counted), "{spec}");

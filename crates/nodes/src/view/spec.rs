@@ -36,6 +36,8 @@ view! {
         priority: Option<i32> = 25,
         /// Conditions that others set and that it needs to be ready.
         readiness_gates: Box<[ReadinessGate]> = 28,
+        /// `Never`, if it takes nobody's place away.
+        preemption_policy: Istr = 31,
         /// What running it costs beside its containers.
         overhead: Quantities = 32,
         /// What must go before it may be scheduled.
@@ -57,12 +59,27 @@ view! {
         command: Box<[Istr]> = 3,
         /// Arguments of what it runs.
         args: Box<[Istr]> = 4,
-        /// What it asks for.
+        /// Its ports.
+        ports: Box<[ContainerPort]> = 6,
+        /// What it asks for, and what it may use.
         resources: Resources = 8,
         /// How its readiness is told.
         readiness_probe: Option<Probe> = 11,
         /// `Always` for an init container that goes on running beside the others; for others, instead of the pod's.
         restart_policy: Istr = 24,
+    }
+}
+
+view! {
+    /// A port of a container: what it takes of its node.
+    #[derive(Eq, Hash)]
+    pub struct ContainerPort {
+        /// The node's port; 0 is none.
+        host_port: i32 = 2,
+        /// `TCP`, `UDP` or `SCTP`; empty is `TCP`.
+        protocol: Istr = 4,
+        /// The node's address; empty is any.
+        host_ip "hostIP": Istr = 5,
     }
 }
 

@@ -7,6 +7,22 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use steersman_testing::{Failure, TestCluster};
 
+/// All scenarios, for a macro that makes tests of them: each runs on every kind of cluster.
+macro_rules! scenarios {
+    ($tests:ident) => {
+        $tests! {
+            a_pod_is_scheduled_runs_is_ready_and_goes,
+            what_happens_to_a_pod_and_a_node_is_told,
+            a_pod_does_what_its_command_says,
+            a_pod_waits_for_room,
+            a_gated_pod_waits_for_its_gate,
+            a_finalizer_keeps_a_pod_that_has_ended,
+            nodes_register_and_can_be_taken_away,
+        }
+    };
+}
+pub(crate) use scenarios;
+
 /// A pod, given as JSON but for what all have.
 pub(crate) fn pod(name: &str, spec: &Value) -> Pod {
     let mut object = json!({
@@ -101,6 +117,52 @@ pub(crate) async fn a_pod_is_scheduled_runs_is_ready_and_goes(cluster: &TestClus
 
     cluster.delete::<Pod>("web").await?;
     until_gone(cluster, "web").await
+}
+
+/// What `kubectl describe` shows of a pod and of its node: what kubelets tell.
+pub(crate) async fn what_happens_to_a_pod_and_a_node_is_told(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(pod("web", &json!({}))).await?;
+    let node = node_of(&until_ready(cluster, "web").await?).to_owned();
+    cluster.delete::<Pod>("web").await?;
+    until_gone(cluster, "web").await?;
+    let told = |event: &Event| {
+        let source = event.source.clone().unwrap_or_default();
+        let is_ours = source.component.as_deref() == Some("kubelet") && source.host.as_ref() == Some(&node);
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let note = format!("{}: {}", text(&event.reason), text(&event.message));
+        is_ours.then(|| (text(&event.involved_object.field_path), note))
+    };
+    let want = [
+        r#"Pulled: Container image "example/main:1" already present on machine and can be accessed by the pod"#,
+        "Created: Container created",
+        "Started: Container started",
+        "Killing: Stopping container main",
+    ];
+    cluster
+        .until("the kubelet's events", || async {
+            let events = cluster.api::<Event>().list(&ListParams::default()).await?;
+            let told: Vec<_> = events.iter().filter_map(told).collect();
+            let is_told = |note: &&str| told.contains(&("spec.containers{main}".to_owned(), (*note).to_owned()));
+            Ok(if want.iter().all(is_told) { Ok(()) } else { Err(format!("{told:?}")) })
+        })
+        .await?;
+
+    let nodes = Api::<Node>::all(cluster.client());
+    let events = Api::<Event>::namespaced(cluster.client(), "default");
+    nodes.cordon(&node).await?;
+    let want = [
+        "Starting: Starting kubelet.".to_owned(),
+        format!("NodeNotSchedulable: Node {node} status is now: NodeNotSchedulable"),
+    ];
+    cluster
+        .until("the node's events", || async {
+            let about = ListParams::default().fields(&format!("involvedObject.kind=Node,involvedObject.name={node}"));
+            let told: Vec<_> = events.list(&about).await?.iter().filter_map(told).map(|(_, note)| note).collect();
+            Ok(if want.iter().all(|note| told.contains(note)) { Ok(()) } else { Err(format!("{told:?}")) })
+        })
+        .await?;
+    nodes.uncordon(&node).await?;
+    Ok(())
 }
 
 /// Pods that are through say how, and their logs what they printed.

@@ -1,15 +1,19 @@
 //! Where reconciles spend their time.
 //!
-//! This is no CPU profile: sampling stacks needs signal handlers, which safe Rust cannot write. It says what a CPU
-//! profile of a controller manager is mostly asked for: which controller, and which of its keys, keep the workers busy,
-//! waiting for the API server included. `perf record -p PID` gives the other.
+//! It says what a CPU profile of a controller manager is mostly asked for: which controller, and which of its keys, keep
+//! the process *busy* (time on a thread), and which keep their workers waiting (*wall* time, the API server's included).
+//! Stacks within a reconcile it cannot tell: sampling them needs signal handlers, which safe Rust cannot write.
+//! `perf record -g -p PID` does that from outside.
 //!
-//! 1. Nothing is recorded, and one atomic read is paid per pass, unless somebody is asking.
+//! 1. Nothing is recorded, and one atomic read is paid per pass and per step of one, unless somebody is asking.
 //! 2. One profile at a time; it ends when its client goes away.
 //! 3. Bounded: [`SECONDS_MAX`], and [`KEYS_MAX`] keys; time of further keys is told as one.
 //!
-//! `?seconds=30` (upstream's default) says how long; `?format=collapsed` gives lines of `controller;key microseconds` for
-//! flame graphs, else it is JSON.
+//! `?seconds=30` (upstream's default) says how long. It is JSON; `?format=collapsed` gives lines of
+//! `controller;key microseconds` for flame graphs, of wall time or with `&time=busy` of the other; `?format=pprof`, which is
+//! also at upstream's path `/debug/pprof/profile`, is for `go tool pprof`.
+
+mod pprof;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -24,6 +28,7 @@ use serde_json::{Value, json};
 use steersman_base::ObjectKey;
 
 use super::{Call, page};
+use crate::metrics::process_cpu;
 use crate::serving::Response;
 
 /// Records passes while somebody asks. Cheap to clone; clones are the same.
@@ -48,8 +53,11 @@ pub struct Profile {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spent {
     passes: u64,
+    /// From the beginning to the end of each, waiting included.
     time: Duration,
     longest: Duration,
+    /// On a thread.
+    busy: Duration,
 }
 
 /// What one controller's keys took.
@@ -57,6 +65,15 @@ struct Spent {
 struct OfController<'a> {
     total: Spent,
     keys: Vec<(&'a ObjectKey, Spent)>,
+}
+
+/// Which time of a reconcile counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// From its beginning to its end.
+    Wall,
+    /// On a thread.
+    Busy,
 }
 
 /// Somebody is profiling.
@@ -77,10 +94,16 @@ const KEYS_MAX: usize = 10_000;
 // === impl Profiler ===
 
 impl Profiler {
-    /// A pass took so long.
-    pub fn record(&self, controller: &Arc<str>, key: &ObjectKey, took: Duration) {
-        if self.0.on.load(Ordering::Relaxed) {
-            self.0.recorded.lock().add(controller, key, took);
+    /// Whether somebody is asking.
+    #[must_use]
+    pub fn is_on(&self) -> bool {
+        self.0.on.load(Ordering::Relaxed)
+    }
+
+    /// A pass took so long, and was on a thread for so much of it.
+    pub fn record(&self, controller: &Arc<str>, key: &ObjectKey, took: Duration, busy: Duration) {
+        if self.is_on() {
+            self.0.recorded.lock().add(controller, key, took, busy);
         }
     }
 
@@ -116,22 +139,26 @@ impl Drop for Recording<'_> {
 // === impl Profile ===
 
 impl Profile {
-    fn add(&mut self, controller: &Arc<str>, key: &ObjectKey, took: Duration) {
+    fn add(&mut self, controller: &Arc<str>, key: &ObjectKey, took: Duration, busy: Duration) {
         let of = (controller.clone(), key.clone());
         let full = self.keys.len() >= KEYS_MAX && !self.keys.contains_key(&of);
         let spent = if full { &mut self.others } else { self.keys.entry(of).or_default() };
-        spent.add(took);
+        spent.merge(Spent { passes: 1, time: took, longest: took, busy });
     }
 
     /// Lines of `controller;key microseconds`, as flame graphs are made from.
     #[must_use]
-    pub fn collapsed(&self) -> String {
+    pub fn collapsed(&self, measured: Measured) -> String {
+        let micros = |spent: &Spent| match measured {
+            Measured::Wall => spent.time.as_micros(),
+            Measured::Busy => spent.busy.as_micros(),
+        };
         let mut lines = String::new();
         for ((controller, key), spent) in &self.keys {
-            let _ = writeln!(lines, "{controller};{key} {}", spent.time.as_micros());
+            let _ = writeln!(lines, "{controller};{key} {}", micros(spent));
         }
         if self.others.passes > 0 {
-            let _ = writeln!(lines, "others {}", self.others.time.as_micros());
+            let _ = writeln!(lines, "others {}", micros(&self.others));
         }
         lines
     }
@@ -153,7 +180,7 @@ impl Profile {
             controller
         });
         json!({
-            "what": "wall time of reconciles, by controller and key; not a CPU profile",
+            "what": "time of reconciles by controller and key: on a thread (busy), and in all",
             "controllers": controllers.collect::<Vec<_>>(),
             "others": self.others.to_json("key", ""),
         })
@@ -163,13 +190,10 @@ impl Profile {
 // === impl Spent ===
 
 impl Spent {
-    fn add(&mut self, took: Duration) {
-        self.merge(Self { passes: 1, time: took, longest: took });
-    }
-
     fn merge(&mut self, other: Self) {
         self.passes += other.passes;
         self.time += other.time;
+        self.busy += other.busy;
         self.longest = self.longest.max(other.longest);
     }
 
@@ -179,11 +203,20 @@ impl Spent {
             "passes": self.passes,
             "seconds": self.time.as_secs_f64(),
             "longestSeconds": self.longest.as_secs_f64(),
+            "busySeconds": self.busy.as_secs_f64(),
         })
     }
 }
 
-/// `/debug/profile`.
+/// What is below `/debug/pprof/` but `profile`.
+pub(super) fn not_gos(call: &Call) -> Response {
+    let message = "There is one profile, /debug/pprof/profile: time of reconciles by controller and key.\n\
+                   Go's others are not there; perf record -g -p PID tells where the CPU goes, function by function.";
+    let code = if call.path.trim_end_matches('/') == "/debug/pprof" { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    page::error(code, message)
+}
+
+/// `/debug/profile`, and as upstream's path has it.
 pub(super) async fn page(profiler: Profiler, call: Call) -> Response {
     let seconds = match call.query.get("seconds").map(str::parse::<u64>) {
         None => SECONDS,
@@ -193,16 +226,27 @@ pub(super) async fn page(profiler: Profiler, call: Call) -> Response {
             return page::error(StatusCode::BAD_REQUEST, &message);
         }
     };
+    let before = process_cpu();
     let profile = match profiler.profile(Duration::from_secs(seconds)).await {
         Ok(profile) => profile,
         Err(busy) => return page::error(StatusCode::CONFLICT, &busy.to_string()),
     };
-    if call.query.get("format") == Some("collapsed") {
-        return page::text(StatusCode::OK, profile.collapsed());
+    match call.query.get("format") {
+        Some("collapsed") if call.query.get("time") == Some("busy") => {
+            return page::text(StatusCode::OK, profile.collapsed(Measured::Busy));
+        }
+        Some("collapsed") => return page::text(StatusCode::OK, profile.collapsed(Measured::Wall)),
+        format if format == Some("pprof") || call.path.starts_with("/debug/pprof/") => {
+            let body = pprof::encode(&profile, Duration::from_secs(seconds));
+            return page::bytes(StatusCode::OK, "application/octet-stream", body);
+        }
+        _ => {}
     }
     let runtime = tokio::runtime::Handle::current().metrics();
     let mut report = profile.to_json();
     report["seconds"] = json!(seconds);
+    // Of the whole process: what reconciles do not have of it, caches and connections have.
+    report["cpuSeconds"] = json!(process_cpu().zip(before).map(|(after, before)| after - before));
     report["runtime"] = json!({
         "workers": runtime.num_workers(),
         "aliveTasks": runtime.num_alive_tasks(),

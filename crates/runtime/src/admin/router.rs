@@ -38,8 +38,13 @@ impl Router {
         insert(&mut self.0.write().prefixes, path, handler)
     }
 
+    /// A path, and what is below it.
     pub(super) fn remove(&self, path: &str) {
-        self.0.write().exact.remove(path);
+        let below = format!("{path}/");
+        let stays = |known: &String| known != path && !known.starts_with(&below);
+        let mut table = self.0.write();
+        table.exact.retain(|known, _| stays(known));
+        table.prefixes.retain(|known, _| stays(known));
     }
 
     pub(super) fn find(&self, path: &str) -> Option<Handler> {

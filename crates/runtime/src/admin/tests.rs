@@ -23,7 +23,7 @@ fn admin() -> Admin {
 async fn get(admin: &Admin, uri: &str) -> (u16, String) {
     let response = admin.respond(Request::get(uri).body(Bytes::new()).unwrap()).await;
     assert_eq!(response.headers()["cache-control"], "no-cache, private");
-    (response.status().as_u16(), String::from_utf8(response.into_body().to_vec()).unwrap())
+    (response.status().as_u16(), String::from_utf8_lossy(response.body()).into_owned())
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,7 +201,7 @@ async fn a_profile_tells_controllers_and_keys_of_its_time_alone() {
     assert_eq!(page["controllers"][0]["name"], "bakery");
     assert_eq!(page["controllers"][0]["passes"], 3);
     assert_eq!(page["controllers"][0]["seconds"], 1.1);
-    let slow = json!({"key": "default/slow", "passes": 2, "seconds": 1.0, "longestSeconds": 0.7});
+    let slow = json!({"key": "default/slow", "passes": 2, "seconds": 1.0, "longestSeconds": 0.7, "busySeconds": 0.0});
     assert_eq!(page["controllers"][0]["keys"][0], slow);
     assert_eq!(page["controllers"][0]["keys"].as_array().unwrap().len(), 2, "what ended before is not told");
     assert_eq!(page["runtime"]["workers"], 1);
@@ -229,7 +229,58 @@ async fn a_profile_is_also_lines_for_flame_graphs() {
         pass.end(Outcome::Done);
     };
     let (profile, ()) = tokio::join!(profiler.profile(Duration::from_secs(1)), work);
-    assert_eq!(profile.unwrap().collapsed(), "bakery;default/cake 2000\n");
+    let profile = profile.unwrap();
+    assert_eq!(profile.collapsed(Measured::Wall), "bakery;default/cake 2000\n");
+    assert_eq!(profile.collapsed(Measured::Busy), "bakery;default/cake 0\n");
+}
+
+/// On the real clock: a paused one stands still while somebody computes.
+#[tokio::test]
+async fn a_profile_tells_who_is_busy_from_who_waits() {
+    const MS: Duration = Duration::from_millis(1);
+    let (admin, profiler) = (admin(), Profiler::default());
+    admin.serve_profile(&profiler).unwrap();
+    let activity = Activity::new("bakery", 1).profiled_by(&profiler);
+    let keys = ["computes", "waits"].map(|name| ObjectKey::new("default", name));
+    let work = async {
+        tokio::time::sleep(MS).await;
+        let pass = activity.begin(&keys[0]);
+        pass.run(async {
+            let began = tokio::time::Instant::now();
+            while began.elapsed() < 30 * MS {}
+        })
+        .await;
+        pass.end(Outcome::Done);
+        let pass = activity.begin(&keys[1]);
+        pass.run(tokio::time::sleep(30 * MS)).await;
+        pass.end(Outcome::Done);
+    };
+    let (page, ()) = tokio::join!(get(&admin, "/debug/profile?seconds=1"), work);
+    let page: Value = serde_json::from_str(&page.1).unwrap();
+    let of = |key: &str, field: &str| {
+        let keys = page["controllers"][0]["keys"].as_array().unwrap();
+        keys.iter().find(|each| each["key"] == key).unwrap()[field].as_f64().unwrap()
+    };
+    assert!(of("default/computes", "busySeconds") >= 0.03, "{page}");
+    assert!(of("default/waits", "busySeconds") < 0.02 && of("default/waits", "seconds") >= 0.03, "{page}");
+    assert!(page["cpuSeconds"].as_f64().unwrap() >= 0.02, "{page}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_go_has_its_profiles_there_is_one_and_a_word_about_the_others() {
+    let (admin, profiler) = (admin(), Profiler::default());
+    admin.serve_profile(&profiler).unwrap();
+    let (code, page) = get(&admin, "/debug/pprof/profile?seconds=1").await;
+    assert!(code == 200 && page.contains("nanoseconds"), "{page}");
+    assert_eq!(get(&admin, "/debug/pprof/").await.0, 200);
+    let (code, page) = get(&admin, "/debug/pprof/heap").await;
+    assert!(code == 404 && page.contains("/debug/pprof/profile") && page.contains("perf record"), "{page}");
+    admin.withhold("/debug/pprof");
+    for path in ["/debug/pprof", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1"] {
+        let (code, page) = get(&admin, path).await;
+        assert!(code == 404 && !page.contains("perf"), "{path}: {page}");
+    }
+    assert_eq!(get(&admin, "/debug/profile?seconds=1").await.0, 200, "another path");
 }
 
 #[tokio::test(start_paused = true)]

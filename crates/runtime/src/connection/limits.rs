@@ -13,6 +13,8 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tower::{Layer, Service};
 
+use super::metrics::RestMetrics;
+
 /// How many requests a connection may make.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
@@ -38,6 +40,7 @@ pub(super) struct Limiting(Option<Arc<Shared>>);
 struct Shared {
     start: Instant,
     bucket: Mutex<Bucket>,
+    metrics: Option<RestMetrics>,
 }
 
 /// A service whose requests wait for tokens.
@@ -83,12 +86,12 @@ impl Bucket {
 // === impl Limiting ===
 
 impl Limiting {
-    pub(super) fn new(limits: Option<Limits>) -> Self {
+    pub(super) fn new(limits: Option<Limits>, metrics: Option<RestMetrics>) -> Self {
         let limits = limits.filter(|limits| limits.qps > 0.0);
         Self(limits.map(|Limits { qps, burst }| {
             let every = Duration::try_from_secs_f64(1.0 / f64::from(qps)).unwrap_or(Duration::MAX);
             let bucket = Bucket::full(burst.max(1), every, Duration::ZERO);
-            Arc::new(Shared { start: Instant::now(), bucket: Mutex::new(bucket) })
+            Arc::new(Shared { start: Instant::now(), bucket: Mutex::new(bucket), metrics })
         }))
     }
 }
@@ -97,6 +100,19 @@ impl<S> Layer<S> for Limiting {
     type Service = Limited<S>;
     fn layer(&self, inner: S) -> Limited<S> {
         Limited { inner, shared: self.0.clone() }
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// How long this request has to wait.
+    fn reserve<B>(&self, request: &Request<B>) -> Duration {
+        let wait = self.bucket.lock().reserve(self.start.elapsed());
+        if let Some(metrics) = &self.metrics {
+            metrics.observe_throttled(request, wait);
+        }
+        wait
     }
 }
 
@@ -120,7 +136,7 @@ where
         // The service that was asked whether it is ready is the one to be called.
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
-        let wait = self.shared.as_ref().map(|shared| shared.bucket.lock().reserve(shared.start.elapsed()));
+        let wait = self.shared.as_ref().map(|shared| shared.reserve(&request));
         match wait.filter(|wait| !wait.is_zero()) {
             None => Box::pin(inner.call(request)),
             Some(wait) => Box::pin(async move {
@@ -151,7 +167,7 @@ mod tests {
 
     async fn seconds_until_answered(limits: Option<Limits>, count: usize) -> Vec<u64> {
         let inner = tower::service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Instant::now()) });
-        let mut service = Limiting::new(limits).layer(inner);
+        let mut service = Limiting::new(limits, None).layer(inner);
         let start = Instant::now();
         let calls = (0..count).map(|_| service.call(Request::new(())));
         let answered = futures::future::join_all(calls.collect::<Vec<_>>()).await;
@@ -169,5 +185,25 @@ mod tests {
         assert_eq!(seconds_until_answered(None, 3).await, [0, 0, 0]);
         assert_eq!(seconds_until_answered(Some(Limits { qps: 0.0, burst: 0 }), 3).await, [0, 0, 0]);
         assert_eq!(seconds_until_answered(Some(Limits { qps: -1.0, burst: 1 }), 3).await, [0, 0, 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_wait_is_told() {
+        let registry = prometheus::Registry::new();
+        let metrics = RestMetrics::new(&registry).unwrap();
+        let inner = tower::service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
+        let mut service = Limiting::new(Some(Limits { qps: 0.5, burst: 1 }), Some(metrics)).layer(inner);
+        for _ in 0..2 {
+            let request = Request::get("https://host:6443/api").body(()).unwrap();
+            service.call(request).await.unwrap();
+        }
+        let text = prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
+        let family = "rest_client_rate_limiter_duration_seconds";
+        for line in [
+            format!(r#"{family}_count{{host="host:6443",verb="GET"}} 2"#),
+            format!(r#"{family}_sum{{host="host:6443",verb="GET"}} 2"#),
+        ] {
+            assert!(text.contains(&line), "{line} is missing in:\n{text}");
+        }
     }
 }

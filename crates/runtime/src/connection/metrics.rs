@@ -4,15 +4,17 @@
 //! observed, as in client-go.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use futures::future::BoxFuture;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use http_body::{Body as _, Frame, SizeHint};
 use kube::client::Body;
-use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry};
+use parking_lot::Mutex;
+use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
@@ -26,6 +28,7 @@ struct Families {
     duration: HistogramVec,
     request_size: HistogramVec,
     response_size: HistogramVec,
+    throttled: HistogramVec,
 }
 
 /// Puts [`RestMetrics`] around a service, if there are any.
@@ -37,20 +40,30 @@ pub(super) struct Counting(pub(super) Option<RestMetrics>);
 pub(super) struct Counted<S> {
     inner: S,
     metrics: Option<RestMetrics>,
+    /// The last host's: a client has one.
+    host: Arc<Mutex<Option<Arc<Host>>>>,
 }
 
 /// A body that tells its size when it has been read.
 pub(super) struct Measured<B> {
     inner: B,
     bytes: u64,
-    tell: Option<(RestMetrics, Labels)>,
+    tell: Option<Histogram>,
 }
 
-/// `verb` and `host`, as the histograms are labelled.
-#[derive(Clone)]
-struct Labels {
-    verb: &'static str,
-    host: String,
+/// What is counted of one host. Looking series up by their labels would cost more than counting.
+struct Host {
+    name: String,
+    metrics: RestMetrics,
+    verbs: [OnceLock<Series>; VERBS.len()],
+}
+
+/// What is counted of one verb.
+struct Series {
+    duration: Histogram,
+    request_size: Histogram,
+    response_size: Histogram,
+    by_code: Mutex<Vec<(StatusCode, IntCounter)>>,
 }
 
 /// Upstream's buckets, in seconds.
@@ -58,6 +71,8 @@ const SECONDS: [f64; 12] = [0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15
 /// Upstream's buckets, in bytes.
 const BYTES: [f64; 11] =
     [64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
+/// Go's names of the methods; others are not used with Kubernetes.
+const VERBS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OTHER"];
 /// What upstream says instead of a code when there is no answer.
 const NO_ANSWER: &str = "<error>";
 
@@ -93,34 +108,67 @@ impl RestMetrics {
                 "Response size in bytes. Broken down by verb and host.",
                 &BYTES,
             )?,
+            throttled: histogram(
+                "rest_client_rate_limiter_duration_seconds",
+                "Client side rate limiter latency in seconds. Broken down by verb, and host.",
+                &SECONDS,
+            )?,
         };
         registry.register(Box::new(families.requests.clone()))?;
-        for family in [&families.duration, &families.request_size, &families.response_size] {
+        for family in [&families.duration, &families.request_size, &families.response_size, &families.throttled] {
             registry.register(Box::new(family.clone()))?;
         }
         Ok(Self(Arc::new(families)))
     }
 
-    fn count(&self, labels: &Labels, code: &str) {
-        self.0.requests.with_label_values(&[code, labels.verb, &labels.host]).inc();
-    }
-
-    fn observe(&self, family: impl Fn(&Families) -> &HistogramVec, labels: &Labels, value: f64) {
-        family(&self.0).with_label_values(&[labels.verb, &labels.host]).observe(value);
+    /// Tells how long a request has to wait for its turn.
+    pub(super) fn observe_throttled<B>(&self, request: &Request<B>, wait: Duration) {
+        let labels = [VERBS[verb(request.method())], host(request)];
+        self.0.throttled.with_label_values(&labels).observe(wait.as_secs_f64());
     }
 }
 
-/// Go's names of the methods; others are not used with Kubernetes.
-fn verb(method: &http::Method) -> &'static str {
-    match *method {
-        http::Method::GET => "GET",
-        http::Method::POST => "POST",
-        http::Method::PUT => "PUT",
-        http::Method::PATCH => "PATCH",
-        http::Method::DELETE => "DELETE",
-        http::Method::HEAD => "HEAD",
-        _ => "OTHER",
+// === impl Host ===
+
+impl Host {
+    fn new(name: String, metrics: RestMetrics) -> Self {
+        Self { name, metrics, verbs: [const { OnceLock::new() }; VERBS.len()] }
     }
+
+    fn series(&self, verb: usize) -> &Series {
+        self.verbs[verb].get_or_init(|| {
+            let labels = [VERBS[verb], &self.name];
+            let families = &self.metrics.0;
+            Series {
+                duration: families.duration.with_label_values(&labels),
+                request_size: families.request_size.with_label_values(&labels),
+                response_size: families.response_size.with_label_values(&labels),
+                by_code: Mutex::default(),
+            }
+        })
+    }
+
+    /// Counts an answer, or that there was none.
+    fn count(&self, verb: usize, answer: Option<StatusCode>) {
+        let requests = |code: &str| self.metrics.0.requests.with_label_values(&[code, VERBS[verb], &self.name]);
+        let Some(code) = answer else { return requests(NO_ANSWER).inc() };
+        let mut known = self.series(verb).by_code.lock();
+        if let Some((_, counter)) = known.iter().find(|(known, _)| *known == code) {
+            return counter.inc();
+        }
+        let counter = requests(code.as_str());
+        counter.inc();
+        known.push((code, counter));
+    }
+}
+
+/// Where a method is in [`VERBS`].
+fn verb(method: &http::Method) -> usize {
+    VERBS.iter().position(|verb| *verb == method.as_str()).unwrap_or(VERBS.len() - 1)
+}
+
+fn host<B>(request: &Request<B>) -> &str {
+    request.uri().authority().map_or("", http::uri::Authority::as_str)
 }
 
 fn is_watch(uri: &http::Uri) -> bool {
@@ -132,11 +180,24 @@ fn is_watch(uri: &http::Uri) -> bool {
 impl<S> Layer<S> for Counting {
     type Service = Counted<S>;
     fn layer(&self, inner: S) -> Counted<S> {
-        Counted { inner, metrics: self.0.clone() }
+        Counted { inner, metrics: self.0.clone(), host: Arc::default() }
     }
 }
 
 // === impl Counted ===
+
+impl<S> Counted<S> {
+    /// Where to count a request, if anybody wants to know.
+    fn host_of(&self, request: &Request<Body>) -> Option<Arc<Host>> {
+        let metrics = self.metrics.as_ref()?;
+        let name = host(request);
+        let mut last = self.host.lock();
+        match &*last {
+            Some(host) if host.name == name => Some(Arc::clone(host)),
+            _ => Some(Arc::clone(last.insert(Arc::new(Host::new(name.to_owned(), metrics.clone()))))),
+        }
+    }
+}
 
 impl<S, B> Service<Request<Body>> for Counted<S>
 where
@@ -154,34 +215,25 @@ where
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
-        let counted = self.metrics.clone().map(|metrics| {
-            let host = request.uri().authority().map_or_else(String::new, ToString::to_string);
-            (metrics, Labels { verb: verb(request.method()), host }, is_watch(request.uri()))
-        });
+        let host = self.host_of(&request);
+        let (verb, is_watch) = (verb(request.method()), is_watch(request.uri()));
         let sent = request.body().size_hint().lower();
         let start = Instant::now();
         let answer = self.inner.call(request);
         Box::pin(async move {
             let answer = answer.await.map_err(Into::into);
-            let Some((metrics, labels, is_watch)) = counted else {
-                return answer.map(|response| response.map(|inner| Measured { inner, bytes: 0, tell: None }));
-            };
-            if !is_watch {
-                metrics.observe(|all| &all.duration, &labels, start.elapsed().as_secs_f64());
-                #[allow(clippy::cast_precision_loss, reason = "no body comes near 2^52 bytes")]
-                metrics.observe(|all| &all.request_size, &labels, sent as f64);
-            }
-            match answer {
-                Ok(response) => {
-                    metrics.count(&labels, response.status().as_str());
-                    let tell = (!is_watch).then_some((metrics, labels));
-                    Ok(response.map(|inner| Measured { inner, bytes: 0, tell }))
-                }
-                Err(error) => {
-                    metrics.count(&labels, NO_ANSWER);
-                    Err(error)
+            let mut tell = None;
+            if let Some(host) = host {
+                host.count(verb, answer.as_ref().ok().map(Response::status));
+                if !is_watch {
+                    let series = host.series(verb);
+                    series.duration.observe(start.elapsed().as_secs_f64());
+                    #[allow(clippy::cast_precision_loss, reason = "no body comes near 2^52 bytes")]
+                    series.request_size.observe(sent as f64);
+                    tell = Some(series.response_size.clone());
                 }
             }
+            answer.map(|response| response.map(|inner| Measured { inner, bytes: 0, tell }))
         })
     }
 }
@@ -215,9 +267,9 @@ where
 /// A body that nobody read to its end still was an answer: what came of it counts.
 impl<B> Drop for Measured<B> {
     fn drop(&mut self) {
-        if let Some((metrics, labels)) = self.tell.take() {
+        if let Some(sizes) = self.tell.take() {
             #[allow(clippy::cast_precision_loss, reason = "no body comes near 2^52 bytes")]
-            metrics.observe(|all| &all.response_size, &labels, self.bytes as f64);
+            sizes.observe(self.bytes as f64);
         }
     }
 }

@@ -5,16 +5,20 @@ use std::path::PathBuf;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Request, Response, Uri, header};
+use http_body_util::BodyExt as _;
+use http_body_util::combinators::UnsyncBoxBody;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client as HyperClient;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::Config;
 use kube::client::{Body, ConfigExt as _};
-use kube::{Client, Config};
 use rustls::pki_types::ServerName;
-use tower::{BoxError, Service, ServiceBuilder};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
 
 use super::lanes::Lanes;
 use super::limits::{Limiting, Limits};
@@ -55,13 +59,16 @@ pub(super) fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, ConnectErr
     HeaderValue::try_from(&whole).map_err(|error| ConnectError::Address { server: whole, problem: error.to_string() })
 }
 
-/// A client with connections of its own.
-pub(super) async fn client(
+/// What requests are sent through. Cheap to clone; clones share connections.
+pub type Transport = BoxCloneSyncService<Request<Body>, Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError>;
+
+/// A transport with connections of its own.
+pub(super) async fn transport(
     config: &Config,
     origin: &Origin,
     metrics: Option<RestMetrics>,
     limits: Option<Limits>,
-) -> Result<Client, ConnectError> {
+) -> Result<Transport, ConnectError> {
     if let Some(proxy) = &config.proxy_url {
         return Err(ConnectError::Proxy { proxy: proxy.to_string(), origin: origin.clone() });
     }
@@ -79,7 +86,7 @@ pub(super) async fn client(
     // Making the layers reads key files and runs plug-ins, which may take their time.
     let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics, limits));
     match made.await {
-        Ok(client) => client.map_err(|error| wrong(root_cause(&error))),
+        Ok(transport) => transport.map_err(|error| wrong(root_cause(&error))),
         Err(error) => Err(wrong(error.to_string())),
     }
 }
@@ -89,7 +96,7 @@ fn stack(
     token: Option<TokenFile>,
     metrics: Option<RestMetrics>,
     limits: Option<Limits>,
-) -> Result<Client, kube::Error> {
+) -> Result<Transport, kube::Error> {
     // kube builds its TLS configuration from the default of the process, which nobody else may have set.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster, which is as good.
@@ -106,16 +113,28 @@ fn stack(
             .build::<_, Body>(connector.clone())
     });
     let service = ServiceBuilder::new()
-        .layer(Limiting::new(limits))
         .layer(config.base_uri_layer())
+        .layer(Limiting::new(limits, metrics.clone()))
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .option_layer(token)
         .map_err(BoxError::from)
         .layer(Counting(metrics))
+        .map_request(indexed)
         .service(lanes);
-    Ok(Client::new(service, config.default_namespace.clone()))
+    Ok(BoxCloneSyncService::new(
+        service.map_response(|response| response.map(|body| body.map_err(Into::into).boxed_unsync())),
+    ))
+}
+
+/// Lets HTTP/2 send a token once and refer to it from then on, as client-go does: it is longer than most requests. Marked as
+/// sensitive, it would be sent in full every time; that mark also keeps it out of logs, and nobody logs below here.
+fn indexed(mut request: Request<Body>) -> Request<Body> {
+    if let Some(token) = request.headers_mut().get_mut(header::AUTHORIZATION) {
+        token.set_sensitive(false);
+    }
+    request
 }
 
 fn connector(config: &Config) -> Result<Patient<HttpsConnector<HttpConnector>>, kube::Error> {

@@ -204,6 +204,7 @@ impl<V: View> Builder<V> {
             feed,
             connected: sources.into(),
             unreached: Mutex::default(),
+            deaf: Mutex::default(),
             book: book.clone(),
             informers: self.cx.informers.clone(),
         });

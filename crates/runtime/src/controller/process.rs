@@ -31,7 +31,7 @@ impl Engine {
         let context = Context { freshness, writer: self.context.writer.in_pass(&pass), ..self.context.clone() };
         let span = tracing::info_span!("reconcile", controller = name, key = %item.key(), id = pass.id());
         let running = self.activity.begin(item.key());
-        let outcome = self.reconcile(&context, item.key()).instrument(span.clone()).await;
+        let outcome = running.run(self.reconcile(&context, item.key()).instrument(span.clone())).await;
         running.end(counted(&outcome));
         let _entered = span.enter();
         let outcome = outcome.map_err(Failed::into_error);
@@ -133,7 +133,7 @@ fn counted(outcome: &Result<Action, Failed>) -> Counted {
     }
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
+pub(super) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }

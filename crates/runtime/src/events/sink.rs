@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::correlate::{Api, Verdict};
+use crate::connection::exchange::JSON_METADATA;
 
 /// Where events go.
 pub(super) struct Sink {
@@ -35,8 +36,6 @@ enum Answer {
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// Nobody reads more of a refusal.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// What is read of an answer is its code; the rest should be short.
-const ACCEPT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
@@ -79,7 +78,8 @@ impl Sink {
         let request = Request::builder()
             .method(method)
             .uri(&path)
-            .header(header::ACCEPT, ACCEPT)
+            // What is read of an answer is its code; the rest should be short.
+            .header(header::ACCEPT, JSON_METADATA)
             .header(header::CONTENT_TYPE, content)
             .body(Body::from(body.to_string().into_bytes()));
         let request = match request {

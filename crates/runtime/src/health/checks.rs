@@ -16,19 +16,25 @@ use crate::lease::Leadership;
 /// ended itself long before.
 pub const LEASE_TOLERANCE: Duration = Duration::from_secs(20);
 
-/// Adds the checks of one controller, under its name: on `healthz` and `livez`, that its workers come forward; on
-/// `readyz`, that and that every resource it needs can be read.
+/// Adds the checks of one controller, under its name: on `healthz` and `livez`, that its workers come forward and that none of
+/// its sources is dead (`deaf` says what one that is, said last); on `readyz`, that and that every resource it needs can be read.
 pub fn controller(
     health: &Health,
     name: &str,
     progress: &Progress,
     waiting: impl Fn() -> usize + Clone + Send + Sync + 'static,
+    deaf: impl Fn() -> Option<String> + Clone + Send + Sync + 'static,
     informers: &InformerFactory,
     needs: impl Fn() -> Vec<Resource> + Send + Sync + 'static,
 ) {
     let come_forward = {
         let (progress, waiting) = (progress.clone(), waiting);
-        move || progress.seen(waiting()).judge(STUCK_AFTER).map_err(|stuck| Unhealthy(stuck.to_string()))
+        move || {
+            if let Some(panic) = deaf() {
+                return Err(Unhealthy(format!("one of its sources panicked, and tells nothing any more: {panic}")));
+            }
+            progress.seen(waiting()).judge(STUCK_AFTER).map_err(|stuck| Unhealthy(stuck.to_string()))
+        }
     };
     health.add(&Probe::VITAL, name, come_forward.clone());
     let informers = informers.clone();
@@ -64,11 +70,18 @@ pub fn readable(running: &[RunningInformer], needs: &[Resource]) -> Result<(), U
 }
 
 /// Adds upstream's check `leaderElection` to every probe: a leader that could neither renew its lease for its duration and
-/// [`LEASE_TOLERANCE`], nor give it up, hangs.
+/// [`LEASE_TOLERANCE`], nor give it up, hangs. On `readyz`, also that the server lets us use the lease: who may not, never leads.
 pub fn leader_election(health: &Health, leadership: &Leadership) {
+    const NAME: &str = "leaderElection";
+    let renews = {
+        let leadership = leadership.clone();
+        move || leadership.check_renewal(LEASE_TOLERANCE).map_err(|overdue| Unhealthy(overdue.to_string()))
+    };
+    health.add(&Probe::VITAL, NAME, renews.clone());
     let leadership = leadership.clone();
-    health.add(&Probe::ALL, "leaderElection", move || {
-        leadership.check_renewal(LEASE_TOLERANCE).map_err(|overdue| Unhealthy(overdue.to_string()))
+    health.add(&[Probe::Readyz], NAME, move || {
+        renews()?;
+        leadership.refusal().map_or(Ok(()), |why| Err(Unhealthy(why.into())))
     });
 }
 

@@ -254,7 +254,10 @@ impl Elector {
         let decision = self.candidate.look(record, role, times, self.clock.now_micros());
         let sent = Instant::now();
         let (outcome, what) = match decision {
-            Decision::Wait => return Try::NotHeld,
+            Decision::Wait => {
+                self.leadership.set_refusal(None);
+                return Try::NotHeld;
+            }
             Decision::Lost => return Try::Taken,
             Decision::Create(record) => (self.server.create(&record).await, "create"),
             Decision::TakeOver(record) => (self.replace(&record).await, "take over"),
@@ -281,6 +284,7 @@ impl Elector {
     fn wrote(&mut self, lease: Lease, sent: Instant) -> Try {
         self.candidate.observe(lease.view.spec.clone(), Instant::now().into_std());
         self.lease = Some(lease);
+        self.leadership.set_refusal(None);
         Try::Held(sent)
     }
 
@@ -289,6 +293,9 @@ impl Elector {
             // Somebody was faster: that is how it goes.
             LeaseError::Conflict => tracing::debug!(lease = %self.key, what, "the lease was changed by somebody else"),
             error => tracing::warn!(lease = %self.key, what, %error, "cannot use the lease"),
+        }
+        if error.is_lasting() {
+            self.leadership.set_refusal(Some(format!("cannot {what} the lease {}: {error}", self.key)));
         }
         Try::NotHeld
     }

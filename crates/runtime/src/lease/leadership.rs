@@ -40,6 +40,8 @@ struct State {
     holder: Option<Istr>,
     /// When it was known that this process leads.
     acquired: Option<Instant>,
+    /// Why the server does not let this process use the lease, since it was last asked.
+    refused: Option<Box<str>>,
 }
 
 /// Where the one term of an elector is.
@@ -223,6 +225,14 @@ impl Leadership {
         Err(RenewalOverdue { lease: shared.lease.clone(), since })
     }
 
+    /// Why the server does not let this process use the lease: it may not, or there is no such namespace. What may pass, such as
+    /// a server that is away, is not told here.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Box<str>> {
+        let Kind::Leased(shared) = &self.0 else { return None };
+        shared.state.borrow().refused.clone()
+    }
+
     /// Whether a body must ask again when it is sent.
     pub(super) const fn is_leased(&self) -> bool {
         matches!(self.0, Kind::Leased(_))
@@ -256,6 +266,15 @@ impl Leadership {
     pub(super) fn end(&self) {
         let Kind::Leased(shared) = &self.0 else { return };
         shared.state.send_if_modified(|state| std::mem::replace(&mut state.term, Term::Over) != Term::Over);
+    }
+
+    pub(super) fn set_refusal(&self, why: Option<String>) {
+        let Kind::Leased(shared) = &self.0 else { return };
+        shared.state.send_if_modified(|state| {
+            state.refused = why.map(String::into_boxed_str);
+            // Nobody waits for it.
+            false
+        });
     }
 
     pub(super) fn set_holder(&self, holder: Option<&Istr>) {

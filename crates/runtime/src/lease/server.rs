@@ -45,6 +45,15 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// How much of a refusal is told.
 const REFUSAL_SHOWN_MAX: usize = 200;
 
+// === impl LeaseError ===
+
+impl LeaseError {
+    /// Whether the server refuses, and will go on refusing until somebody changes something.
+    pub(super) fn is_lasting(&self) -> bool {
+        matches!(self, Self::Refused(status, _) if status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS)
+    }
+}
+
 // === impl LeaseServer ===
 
 impl LeaseServer {

@@ -76,7 +76,9 @@ impl Manager {
         let waiting = move || queue.len();
         let watched = controller.clone();
         let needs = move || watched.watches();
-        checks::controller(health, controller.name(), activity.progress(), waiting, self.informers(), needs);
+        let told = controller.clone();
+        let deaf = move || told.deaf();
+        checks::controller(health, controller.name(), activity.progress(), waiting, deaf, self.informers(), needs);
         activity
     }
 }

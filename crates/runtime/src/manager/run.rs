@@ -64,6 +64,10 @@ struct Running<'a> {
 const GROUPS: [Group; 4] = [Group::Servers, Group::Caches, Group::Others, Group::Leading];
 /// How long caches wait for the election, which takes milliseconds on a server that answers.
 const DECIDED_WITHIN: Duration = Duration::from_secs(1);
+/// Who says that an end may take as long as it likes, says so with a time that no clock can count: thirty years will do.
+const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+/// How long what was ended hard may take to let go: it does at its next pause, which is now unless it holds its thread.
+const GONE_WITHIN: Duration = Duration::from_secs(1);
 /// How long caches may take to fill before the manager says what it is waiting for. What does not need them goes on.
 const SAY_WHAT_IS_MISSING_AFTER: Duration = Duration::from_secs(10);
 
@@ -90,6 +94,9 @@ impl Manager {
         let mut running = Running::new(self);
         let outcome = running.until(&stop, &election).await;
         ending.cancel();
+        for part in self.take_unstarted() {
+            part.leave();
+        }
         let ended = running.end(&election).await;
         election.finish(ended.is_ok()).await;
         self.0.informers.stop().await;
@@ -97,6 +104,13 @@ impl Manager {
         // They end by themselves, in bounded time.
         while beside.join_next().await.is_some() {}
         outcome.and(ended)
+    }
+
+    /// What did not get to start; from now on, nothing does.
+    fn take_unstarted(&self) -> Vec<Part> {
+        let mut state = self.0.state.lock();
+        state.ending = true;
+        std::mem::take(&mut state.parts)
     }
 
     fn check_names(&self) -> Result<(), ManagerError> {
@@ -152,6 +166,7 @@ impl<'a> Running<'a> {
                     }
                 }
                 () = manager.0.added.notified() => {
+                    manager.check_names()?;
                     // What is added may need caches that nobody needed before.
                     informers.start();
                     self.start_waiting(|part| all_started || part.starts_early());
@@ -233,7 +248,7 @@ impl<'a> Running<'a> {
     /// who needs it runs any more.
     async fn end(mut self, election: &Election) -> Result<(), ManagerError> {
         let within = self.manager.0.shutdown_within;
-        let deadline = Instant::now() + within;
+        let deadline = Instant::now() + within.min(FOR_EVER);
         let mut first_failure = Ok(());
         for group in GROUPS.into_iter().rev() {
             if let Some(stop) = self.stops.get(&group) {
@@ -242,7 +257,11 @@ impl<'a> Running<'a> {
             while self.names.values().any(|(of, _)| *of == group) {
                 let Ok(Some(ended)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await else {
                     let names = self.names.values().map(|(_, name)| name.clone()).collect();
-                    self.tasks.shutdown().await;
+                    self.tasks.abort_all();
+                    // Who holds a thread and never lets go of it cannot be ended; the process can.
+                    let gone = async { while self.tasks.join_next().await.is_some() {} };
+                    let _ = tokio::time::timeout(GONE_WITHIN, gone).await;
+                    self.tasks.detach_all();
                     return Err(ManagerError::StoppedHard { within, names });
                 };
                 first_failure = first_failure.and(self.note_end(ended));
@@ -254,6 +273,19 @@ impl<'a> Running<'a> {
             }
         }
         first_failure
+    }
+}
+
+/// Whoever drops a manager's run leaves nothing behind: tasks end with their set, sources and caches are told here.
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        for stop in self.stops.values() {
+            stop.cancel();
+        }
+        let informers = self.manager.informers().clone();
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { informers.stop().await });
+        }
     }
 }
 

@@ -101,6 +101,20 @@ impl Part {
         Self::Runnable { name, group, run }
     }
 
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Controller(engine) => engine.controller().name(),
+            Self::Runnable { name, .. } => name,
+        }
+    }
+
+    /// It will not start.
+    pub(super) fn leave(self) {
+        if let Self::Controller(engine) = self {
+            engine.controller().close();
+        }
+    }
+
     pub(super) fn group(&self) -> Group {
         match self {
             // A standby's controllers are warm: they wait for leadership themselves.

@@ -1,6 +1,7 @@
 //! What one controller's workers tell of themselves: the worker loop's only handle to metrics, health and profile.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use steersman_base::ObjectKey;
@@ -42,6 +43,8 @@ pub struct Pass<'a> {
     activity: &'a Activity,
     key: &'a ObjectKey,
     began: Instant,
+    /// How long it has been on a thread, in nanoseconds, as far as somebody asked.
+    busy_ns: AtomicU64,
     outcome: Option<Outcome>,
 }
 
@@ -83,7 +86,7 @@ impl Activity {
         if let Some(metrics) = &self.metrics {
             metrics.began();
         }
-        Pass { activity: self, key, began: Instant::now(), outcome: None }
+        Pass { activity: self, key, began: Instant::now(), busy_ns: AtomicU64::new(0), outcome: None }
     }
 }
 
@@ -94,6 +97,22 @@ impl Pass<'_> {
     #[must_use]
     pub fn elapsed(&self) -> Duration {
         self.began.elapsed()
+    }
+
+    /// Does the work. While somebody takes a profile, the time that it is on a thread is measured.
+    pub async fn run<F: Future>(&self, work: F) -> F::Output {
+        let mut work = std::pin::pin!(work);
+        std::future::poll_fn(|cx| {
+            if !self.activity.profiler.is_on() {
+                return work.as_mut().poll(cx);
+            }
+            let began = Instant::now();
+            let polled = work.as_mut().poll(cx);
+            let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            self.busy_ns.fetch_add(took, Ordering::Relaxed);
+            polled
+        })
+        .await
     }
 
     /// The worker is done with the key.
@@ -110,6 +129,7 @@ impl Drop for Pass<'_> {
         if let Some(metrics) = &self.activity.metrics {
             metrics.ended(self.outcome, took);
         }
-        self.activity.profiler.record(&self.activity.controller, self.key, took);
+        let busy = Duration::from_nanos(*self.busy_ns.get_mut());
+        self.activity.profiler.record(&self.activity.controller, self.key, took, busy);
     }
 }

@@ -41,8 +41,7 @@ const ROWS: [Row; 9] = [
         name: "process_cpu_seconds_total",
         help: "Total user and system CPU time spent in seconds.",
         kind: MetricType::COUNTER,
-        // Fields 14 and 15 of proc_pid_stat(5), counted from the third.
-        value: |facts| Some((facts.stat_field(11)? + facts.stat_field(12)?) / TICKS_PER_SECOND),
+        value: Facts::cpu,
     },
     Row {
         name: "process_max_fds",
@@ -93,6 +92,12 @@ const ROWS: [Row; 9] = [
         value: |facts| facts.limit("Max address space"),
     },
 ];
+
+/// How many seconds of CPU this process has used; `None` where there is no `/proc`.
+pub(crate) fn process_cpu() -> Option<f64> {
+    let facts = Facts { stat: fs::read_to_string("/proc/self/stat").ok()?, ..Facts::default() };
+    facts.cpu()
+}
 
 /// When this process was started, in seconds since 1970; `None` where there is no `/proc`.
 #[must_use]
@@ -172,6 +177,11 @@ impl Facts {
     fn stat_field(&self, index: usize) -> Option<f64> {
         let (_, fields) = self.stat.rsplit_once(')')?;
         fields.split_ascii_whitespace().nth(index)?.parse().ok()
+    }
+
+    /// Fields 14 and 15 of proc_pid_stat(5), counted from the third.
+    fn cpu(&self) -> Option<f64> {
+        Some((self.stat_field(11)? + self.stat_field(12)?) / TICKS_PER_SECOND)
     }
 
     pub(super) fn started(&self) -> Option<f64> {

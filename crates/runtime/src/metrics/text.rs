@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use prometheus::proto::{Metric, MetricFamily, MetricType};
 
+use super::Stability;
+
 /// What the text is called in a `Content-Type`, with the escaping of names that client_golang states since 1.20.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
@@ -53,6 +55,9 @@ fn encode_family(out: &mut String, family: &MetricFamily) {
     out.push_str("# HELP ");
     out.push_str(name);
     out.push(' ');
+    if let Some(level) = Stability::of(name).filter(|_| !family.help().starts_with('[')) {
+        out.push_str(level.mark());
+    }
     escape(out, family.help(), false);
     let kind = match family.get_field_type() {
         MetricType::COUNTER => "counter",

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use steersman_base::{Meta, ObjectKey, Resource};
 
 use super::error::Failure;
-use super::send::{Call, METADATA, Verb, WHOLE};
+use super::send::{Call, METADATA, METADATA_LIST, Verb, WHOLE};
 use super::{Delete, Patch, Selected, WriteError, Writer, Written, answer, slow_start};
 use crate::Reason;
 use crate::connection::exchange::JSON;
@@ -185,7 +185,8 @@ impl<'a> Behalf<'a> {
     ) -> Result<(), WriteError> {
         let (query, body) = (selected.query(), how.into().body(None).to_string().into());
         let call = object(resource, ObjectKey::new(namespace.unwrap_or_default(), ""));
-        self.perform(&Call { verb: Verb::DeleteCollection, query, body, ..call }, why).await.map(drop)
+        let verb = Verb::DeleteCollection;
+        self.perform(&Call { verb, query, body, accept: METADATA_LIST, ..call }, why).await.map(drop)
     }
 
     /// Makes `count` equal writes, in batches of 1, 2, 4, …; the first batch with a failure is the last one. Answers how

@@ -41,6 +41,9 @@ pub(super) enum Verb {
 
 /// The metadata is all a controller needs to know of what it wrote.
 pub(super) const METADATA: &str = JSON_METADATA;
+/// The same for a collection: kube-apiserver answers 406 to who asks for one object's metadata there, and has deleted by then.
+pub(super) const METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 /// The whole answer, where it holds more than an object.
 pub(super) const WHOLE: &str = JSON;
 /// An answer holds the object's metadata alone; upstream bounds it well below this.
@@ -74,6 +77,10 @@ impl Writer {
             let sent = self.shared.leadership.send(&self.shared.client, request).await;
             let response = sent.map_err(|error| not_answered(&error))?;
             let (head, body) = response.into_parts();
+            if head.status.is_success() && call.verb == Verb::DeleteCollection {
+                read_past(body).await;
+                return Ok(Bytes::new());
+            }
             let body = http_body_util::Limited::new(body, ANSWER_BYTES_MAX).collect().await;
             let body = body.map_err(|error| WriteError::Unknown(error.to_string()))?.to_bytes();
             if head.status.is_success() {
@@ -100,6 +107,12 @@ impl Writer {
             .map_err(|error| WriteError::Unreachable(format!("the path cannot be asked for: {error}")))?;
         Ok(request)
     }
+}
+
+/// Reads an answer that nobody needs, so that its connection can be used again. A collection's lists all that was deleted,
+/// and has no bound; that it was deleted has been said already.
+async fn read_past(mut body: kube::client::Body) {
+    while let Some(Ok(_)) = body.frame().await {}
 }
 
 /// A request whose body was held back, or that found no connection, was never sent; any other failure leaves open what the

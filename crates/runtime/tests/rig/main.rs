@@ -5,6 +5,7 @@ mod client;
 mod lease;
 mod reflector;
 mod webhook;
+mod writer;
 
 use std::time::Duration;
 

@@ -32,6 +32,12 @@ pub(crate) struct Client {
     versions: &'static [&'static SupportedProtocolVersion],
 }
 
+/// A connection that stays open.
+pub(crate) struct Open {
+    sender: hyper::client::conn::http2::SendRequest<Empty<Bytes>>,
+    address: SocketAddr,
+}
+
 /// Believes anybody.
 #[derive(Debug)]
 struct Anybody;
@@ -102,6 +108,14 @@ impl Client {
         timeout(PATIENCE, seen).await?
     }
 
+    /// A connection that stays open.
+    pub(crate) async fn open(&self, address: SocketAddr) -> Result<Open, Error> {
+        let stream = TokioIo::new(self.connect(address, "127.0.0.1", b"h2").await?);
+        let (sender, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await?;
+        tokio::spawn(connection);
+        Ok(Open { sender, address })
+    }
+
     /// Status and body of a request.
     pub(crate) async fn get(&self, address: SocketAddr, protocol: &[u8]) -> Result<(StatusCode, String), Error> {
         let stream = TokioIo::new(self.connect(address, "127.0.0.1", protocol).await?);
@@ -118,6 +132,14 @@ impl Client {
         let status = response.status();
         let body = response.into_body().collect().await?.to_bytes();
         Ok((status, String::from_utf8(body.to_vec())?))
+    }
+}
+
+impl Open {
+    /// The status of a request.
+    pub(crate) async fn get(&mut self) -> Result<StatusCode, Error> {
+        let request = http::Request::get(format!("https://{}/", self.address)).body(Empty::new())?;
+        Ok(timeout(PATIENCE, self.sender.send_request(request)).await??.status())
     }
 }
 

@@ -132,9 +132,12 @@ async fn changed_files_are_served_and_broken_ones_are_not() -> Outcome {
     let running = Running::start(secured(folder.pair("tls", &old)?)).await?;
     let client = Client::believing(&authority.pem)?;
     assert_eq!(client.leaf(running.address).await?, old.der);
+    let mut open = client.open(running.address).await?;
+    assert_eq!(open.get().await?, StatusCode::OK);
 
     folder.pair("tls", &new)?;
     client.until_leaf(running.address, &new.der).await?;
+    assert_eq!(open.get().await?, StatusCode::OK, "who is connected stays so");
 
     // Long enough for several looks; what is served does not change.
     folder.file("tls.key", "broken")?;

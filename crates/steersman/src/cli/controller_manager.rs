@@ -5,13 +5,16 @@
 //! 1. The command line is read and checked as a whole; what is wrong with it is one sentence, and exit code 1.
 //! 2. The secure port listens, and answers. The API server is waited for, for 10 s at most.
 //! 3. All controllers are built, the one of token secrets first, with our own account; then the caches start, and the log
-//!    says `informers started`. One whose API the server does not have is left out, and the log says why.
+//!    says `informers started`. One whose API the server does not have is left out; the log and `/debug/controllers` say why.
 //! 4. Work is done while the lease is held. A lost lease ends the program with exit code 1.
 //! 5. The program never starts with fewer controllers than it was asked for, unless `--allow-missing` says that somebody
 //!    knows.
 
 mod accounts;
+mod config;
+mod credentials;
 mod pages;
+mod roster;
 mod server;
 mod serving;
 
@@ -31,8 +34,9 @@ use super::log::{self, Format, Verbosity};
 use super::options::{self, Cluster};
 use super::rows::{self, Row};
 use super::selection::{self, Selection, World};
-use super::{CommandError, signals, version};
+use super::{CommandError, Threads, signals, version};
 use accounts::Accounts;
+use roster::Roster;
 
 /// A command line that can be run.
 struct Plan {
@@ -56,7 +60,7 @@ pub(super) fn run(program: &str, words: Vec<String>) -> Result<(), CommandError>
             let format = if plan.flags.text("logging-format") == "json" { Format::Json } else { Format::Text };
             let verbosity = log::start(format, plan.flags.int("v"));
             plan.say_what_is_ignored();
-            return super::block_on(start(plan, verbosity));
+            return super::block_on(Threads::Few, start(plan, verbosity));
         }
     }
     Ok(())
@@ -181,7 +185,8 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
             Some(serving::answer(serving, flags, manager.admin(), &clock, &registry).await?)
         }
     };
-    server::wait_until_healthy(&connection, &root, manager.health()).await.map_err(said)?;
+    let healthy = server::wait_until_healthy(&connection, &root, manager.health()).await;
+    healthy.map_err(|error| CommandError(credentials::explain(&error, clock.now())))?;
     if let Some(port) = port {
         manager.add(port.with_authorities().await?);
     }
@@ -205,13 +210,17 @@ async fn build(plan: &Plan, manager: &Manager, accounts: &Accounts) -> Result<()
     chosen.sort_by_key(|descriptor| descriptor.stage);
     let needs = chosen.iter().flat_map(|descriptor| descriptor.needs);
     let absent = server::absent(manager.kube_client(), needs).await;
+    let mut roster = Roster::of(rows::table(), &plan.selection);
     for descriptor in chosen {
         match build_one(plan, manager, accounts, descriptor, &absent)? {
             Build::Enabled => tracing::info!(controller = descriptor.name, "controller is built"),
-            Build::Disabled(why) => tracing::warn!(controller = descriptor.name, why, "controller is disabled"),
+            Build::Disabled(why) => {
+                tracing::warn!(controller = descriptor.name, why, "controller is disabled");
+                roster.disable(descriptor.name, &why);
+            }
         }
     }
-    Ok(())
+    pages::serve_roster(manager.admin(), &roster).map_err(said)
 }
 
 fn build_one(

@@ -50,6 +50,11 @@ enum Told {
     Plain(String),
 }
 
+/// Who logs each write.
+const WRITER: &str = "steersman_runtime::writer";
+/// From which number on each write is logged; upstream's controllers log theirs at 2, too. The decision log has them always.
+const WRITES: i64 = 2;
+
 /// Starts logging; once in a process.
 pub(super) fn start(format: Format, verbosity: i64) -> Verbosity {
     let (filter, handle) = reload::Layer::new(filter(verbosity));
@@ -62,7 +67,8 @@ pub(super) fn start(format: Format, verbosity: i64) -> Verbosity {
 
 fn filter(verbosity: i64) -> Targets {
     let (ours, libraries) = levels(verbosity);
-    Targets::new().with_target("steersman", ours).with_default(libraries)
+    let all = Targets::new().with_target("steersman", ours).with_default(libraries);
+    if verbosity < WRITES { all.with_target(WRITER, LevelFilter::WARN) } else { all }
 }
 
 /// klog's numbers as levels, ours and those of libraries: what operators need to 3, each decision to 5, then everything;

@@ -15,7 +15,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Options};
 use steersman_controllers::service_account_token::Signer;
-use steersman_nodes::{Nodes, NodesOptions};
+use steersman_nodes::{Nodes, NodesOptions, Stages};
 use steersman_runtime::{Build, Manager, ManagerOptions};
 use tokio_util::sync::CancellationToken;
 
@@ -24,7 +24,7 @@ use super::gates::Gates;
 use super::log::{self, Format};
 use super::options::{self, Cluster};
 use super::selection::{self, Selection, World};
-use super::{CommandError, flag, flags, rows, signals};
+use super::{CommandError, Threads, flag, flags, nodes, rows, signals};
 use greeting::Greeting;
 use kubeconfig::Kubeconfig;
 use logs::NodeLogs;
@@ -40,11 +40,16 @@ struct UpOptions {
     port: u16,
     kubeconfig: Option<PathBuf>,
     nodes: usize,
+    stages: Stages,
     demo: bool,
     /// The controller manager's flags, as they are by default.
     flags: Parsed,
     selection: Selection<'static>,
 }
+
+/// The controllers that take the finalizers of unused claims and volumes away. Without them nobody would, and
+/// `kubectl delete pvc` would wait for ever.
+const PROTECTORS: [&str; 2] = ["persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller"];
 
 pub(super) fn command() -> Command {
     Command::new("up")
@@ -73,6 +78,7 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(u16).range(0..=8192))
                 .default_value("3"),
         )
+        .arg(nodes::stages_flag())
         .arg(
             Arg::new("demo")
                 .long("demo")
@@ -101,6 +107,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
         port: matches.get_one::<u16>("port").copied().unwrap_or(0),
         kubeconfig: matches.get_one::<PathBuf>("kubeconfig-out").cloned(),
         nodes: matches.get_one::<u16>("nodes").copied().map_or(0, usize::from),
+        stages: nodes::stages(matches)?,
         demo: matches.get_flag("demo"),
         flags,
         selection,
@@ -109,12 +116,16 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     if let Some(verbosity) = matches.get_one::<i64>("v") {
         log::start(Format::Text, *verbosity);
     }
-    super::block_on(up(options))
+    super::block_on(Threads::EveryCore, up(options))
 }
 
 async fn up(options: UpOptions) -> Result<(), CommandError> {
     let logs = NodeLogs::default();
-    let server = ApiServer::new(Options { logs: Some(Arc::new(logs.clone())), ..Options::default() });
+    let server = ApiServer::new(Options {
+        logs: Some(Arc::new(logs.clone())),
+        unprotected_storage: !PROTECTORS.iter().all(|name| options.runs(name)),
+        ..Options::default()
+    });
     let listening = listen(&server, options.port).await?;
     let path = options
         .kubeconfig
@@ -134,17 +145,19 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
         }
     }
     if options.nodes > 0 {
-        logs.come_from(Nodes::build(&manager.context(), NodesOptions::count(options.nodes)).map_err(said)?);
+        let wanted = NodesOptions { stages: options.stages.clone(), ..NodesOptions::count(options.nodes) };
+        logs.come_from(Nodes::build(&manager.context(), wanted).map_err(said)?);
     }
     // Before it is told how to stop this, so that whoever does at once is heard.
     let stop = CancellationToken::new();
     tokio::spawn(signals::stop_on_signal(stop.clone()));
+    let missing: Vec<&str> = options.selection.missing.iter().map(|row| row.name).collect();
     let greeting = Greeting {
         url: &listening.url(),
         kubeconfig: kubeconfig.path(),
         nodes: options.nodes,
         controllers: &names,
-        missing: options.selection.missing.len(),
+        missing: &missing,
         disabled: &disabled,
     };
     // Whoever does not read this does not want to know; the cluster runs all the same.
@@ -166,10 +179,14 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
 // === impl UpOptions ===
 
 impl UpOptions {
+    /// Whether the controller of this name runs.
+    fn runs(&self, name: &str) -> bool {
+        self.selection.run.iter().any(|row| row.name == name)
+    }
+
     /// A demo without those who act in it would only wait.
     fn check_demo(&self) -> Result<(), CommandError> {
-        let runs = |name: &&&str| !self.selection.run.iter().any(|row| row.name == **name);
-        let missing: Vec<&str> = demo::NEEDS.iter().filter(runs).copied().collect();
+        let missing: Vec<&str> = demo::NEEDS.iter().filter(|name| !self.runs(name)).copied().collect();
         match (self.demo, self.nodes, missing.as_slice()) {
             (true, 0, _) => Err(CommandError("--demo needs nodes for its pods: leave --nodes 0 away".to_owned())),
             (true, _, [_, ..]) => {

@@ -137,5 +137,12 @@ async fn logs_show_what_echo_printed() -> Result<(), Failure> {
     up.kubectl("run fails --image=busybox --restart=Never -- false").await?;
     up.wait("pod/fails --for=jsonpath={.status.phase}=Failed").await?;
     assert!(up.refused("logs nobody").await?.contains("not found"));
+
+    // Who follows gets lines as they come, until the container ends.
+    let talk = "{apiVersion: v1, kind: Pod, metadata: {name: talk}, spec: {restartPolicy: Never, containers: \
+                [{name: talk, image: busybox, command: [sh, -c, echo one; sleep 2; echo two]}]}}";
+    up.kubectl_with("create -f -", talk).await?;
+    up.wait("pod/talk --for=condition=Ready").await?;
+    assert_eq!(up.kubectl("logs -f talk").await?, "one\ntwo\n");
     up.down().await
 }

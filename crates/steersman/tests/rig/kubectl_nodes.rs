@@ -84,6 +84,36 @@ async fn a_taint_keeps_pods_away_that_do_not_tolerate_it() -> Result<(), Failure
 }
 
 #[tokio::test]
+async fn describe_reads_as_on_a_real_cluster() -> Result<(), Failure> {
+    let up = Up::whole().await?;
+    up.kubectl("run web --image=example/web").await?;
+    up.wait("pod/web --for=condition=Ready").await?;
+    up.until("get events", "the last event", |events| {
+        events["items"].as_array()?.iter().any(|event| event["reason"] == "Started").then_some(())
+    })
+    .await?;
+    let said = up.kubectl("describe pod web").await?;
+    let events: Vec<&str> = said.lines().skip_while(|line| !line.starts_with("Events:")).skip(3).collect();
+    let shows = |number: usize, words: [&str; 3]| words.iter().all(|word| events[number].contains(word));
+    assert!(shows(0, ["Scheduled", "default-scheduler", "Successfully assigned default/web to node-"]), "{said}");
+    assert!(shows(1, ["Pulled", "kubelet", r#"image "example/web" already present on machine"#]), "{said}");
+    assert!(shows(2, ["Created", "kubelet", "Container created"]), "{said}");
+    assert!(shows(3, ["Started", "kubelet", "Container started"]), "{said}");
+    up.down().await
+}
+
+/// Nobody here takes the finalizers of claims away, so there are none.
+#[tokio::test]
+async fn a_claim_can_be_deleted() -> Result<(), Failure> {
+    let up = Up::start(&[]).await?;
+    let claim = "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: disk}, \
+                 spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}";
+    up.kubectl_with("create -f -", claim).await?;
+    up.kubectl("delete pvc disk --timeout=20s").await?;
+    up.down().await
+}
+
+#[tokio::test]
 async fn the_number_of_nodes_is_what_was_asked_for() -> Result<(), Failure> {
     let up = Up::start(&["--nodes=7"]).await?;
     up.until_count("nodes", 7).await?;

@@ -2,12 +2,16 @@
 //!
 //! The controller manager runs on the rig's kube-apiserver; the rig's kubectl talks to our own API server.
 
+#[path = "../shared/absent.rs"]
+mod absent;
+mod accounts;
 mod kubectl;
 mod kubectl_cascade;
 mod kubectl_cluster;
 mod kubectl_nodes;
 mod kubectl_rollout;
 mod manager;
+mod pages;
 mod syntax;
 mod trouble;
 mod up;
@@ -72,4 +76,10 @@ async fn the_binary_keeps_a_replica_set_and_ends_in_good_order() -> Result<(), F
 
     assert!(binary.terminate().await?, "SIGTERM ends it with success");
     cluster.stop().await
+}
+
+#[tokio::test]
+async fn an_api_that_is_absent_disables_who_needs_it_and_nobody_else() -> Result<(), Failure> {
+    let _alone = ALONE.lock().await;
+    absent::disables_who_needs_it(TestCluster::builder().start_on_rig().await?).await
 }

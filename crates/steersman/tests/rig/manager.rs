@@ -171,7 +171,9 @@ async fn with_lease_secure_port_and_an_account_per_controller_it_does_the_job() 
         let (status, text) = ask(&port, Method::GET, path, "").await?;
         assert!(status == 200 && text.contains(want), "{path}: {status} {text}");
     }
-    assert_eq!(ask(&port, Method::GET, "/debug/profile", "").await?.0, 404, "--profiling=false");
+    for path in ["/debug/profile", "/debug/pprof/profile", "/debug/pprof/"] {
+        assert_eq!(ask(&port, Method::GET, path, "").await?.0, 404, "--profiling=false: {path}");
+    }
     let (status, text) = ask(&port, Method::PUT, "/debug/flags/v", "4").await?;
     assert_eq!(status, 200, "{text}");
 

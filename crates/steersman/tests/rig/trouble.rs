@@ -70,7 +70,8 @@ async fn credentials_that_are_not_taken_are_named_and_not_waited_for() -> Result
     std::fs::write(&key_file, key.serialize_pem())?;
     let (certificate, key_file) = (certificate.display(), key_file.display());
     let expired = showing("expired", &format!("    client-certificate: {certificate}\n    client-key: {key_file}"))?;
-    assert_named(&expired, &wanted)
+    let when = format!("the client certificate {certificate} has expired, at 2021-01-01T00:00:00Z");
+    assert_named(&expired, &[&wanted[..], &[&when]].concat())
 }
 
 #[tokio::test]

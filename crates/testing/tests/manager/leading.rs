@@ -9,7 +9,8 @@ use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, ObjectKey};
-use steersman_runtime::{Action, Context, Error, Manager, ManagerError, ManagerOptions, Reconciler};
+use steersman_runtime::client::{ClientError, Patch as ClientPatch, Query};
+use steersman_runtime::{Action, Context, Error, Leadership, Manager, ManagerError, ManagerOptions, Reconciler};
 use steersman_testing::{Failure, Fault, TestCluster, Verb};
 use tokio::time::Instant;
 
@@ -216,5 +217,48 @@ async fn a_shadow_decides_everything_and_sends_nothing() -> Result<(), Failure> 
     let version = made.metadata.resource_version.unwrap_or_default();
     assert!(told.contains(&version), "what was seen is told, too: {told}");
     leader.stop().await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_client_of_a_standby_reads_and_does_not_write() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    let first = run_one_pod_each(cluster.client(), "first")?;
+    first.manager.leadership().acquired().await;
+    let second = run_one_pod_each(cluster.faulty_client(), "second")?;
+    let made = cluster.create(quota("a")).await?;
+    cluster.advance(SOON).await;
+    let client = second.manager.client();
+    let key = ObjectKey::new(cluster.namespace(), "a");
+    for client in [client.clone(), client.live()] {
+        let read = client.get::<ResourceQuota>(&key).await?;
+        assert_eq!(read.object().metadata.uid, made.metadata.uid, "reads need no lease");
+        assert_eq!(client.list::<Pod>(&Query::namespace(cluster.namespace())).await?.len(), 1);
+    }
+    let mut namesake = quota("b");
+    namesake.metadata.namespace = Some(cluster.namespace().to_owned());
+    let merge = json!({"metadata": {"labels": {"a": "b"}}});
+    let refused = [
+        client.create(&namesake).await.map(drop),
+        client.update(&made).await.map(drop),
+        client.patch::<ResourceQuota>(&key, ClientPatch::Merge(&merge)).await.map(drop),
+        client.delete::<ResourceQuota>(&key, &Default::default()).await.map(drop),
+        client.delete_collection::<ResourceQuota>(&Query::namespace(cluster.namespace()), &Default::default()).await,
+    ];
+    for (number, outcome) in refused.into_iter().enumerate() {
+        assert!(matches!(&outcome, Err(ClientError::NotLeader(_))), "write {number}: {outcome:?}");
+        let text = outcome.map_err(|error| error.to_string()).unwrap_err();
+        assert!(text.contains("lead"), "{text}");
+    }
+    assert_eq!(
+        cluster.api::<ResourceQuota>().get("a").await?.metadata.resource_version,
+        made.metadata.resource_version
+    );
+    let always = client.clone().led_by(Leadership::always());
+    always.create(&namesake).await?;
+    first.stop().await?;
+    second.manager.leadership().acquired().await;
+    client.delete::<ResourceQuota>(&key, &Default::default()).await?;
+    second.stop().await?;
     cluster.stop().await
 }

@@ -1,8 +1,10 @@
 //! What a manager promises, on the embedded server under a virtual clock.
 
+mod ending;
 mod leading;
 mod observed;
 mod order;
+mod retries;
 mod sources;
 mod support;
 mod trouble;

@@ -11,6 +11,7 @@ use steersman_base::ObjectKey;
 use steersman_informer::{Lister, Scope, Typed};
 use steersman_runtime::event::Event;
 use steersman_runtime::handler::{self, Keys};
+use steersman_runtime::health::Probe;
 use steersman_runtime::predicate::labels_changed;
 use steersman_runtime::source::{self, Watch};
 use steersman_runtime::{Action, Context, Error, Manager, ManagerOptions, Reconciler};
@@ -175,5 +176,43 @@ async fn what_is_of_low_priority_waits_behind_what_happens_now() -> Result<(), F
     cluster.create(quota("second")).await?;
     cluster.advance(Duration::from_secs(10)).await;
     assert_eq!(diary.take(), ["first", "second", "p0", "p1"]);
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_panics_stops_nobody_else_and_is_seen() -> Result<(), Failure> {
+    let diary = Diary::default();
+    let noted = diary.clone();
+    let cluster = TestCluster::builder()
+        .with(move |manager| {
+            let builder = manager.controller::<ResourceQuota>("deaf");
+            builder
+                .source(source::task(|feed, _| async move {
+                    feed.trigger(ObjectKey::cluster("told"));
+                    tokio::time::sleep(SOON).await;
+                    panic!("on purpose");
+                }))
+                // Before there is a future to catch.
+                .source(source::task(|_, _| -> std::future::Ready<()> { panic!("at once") }))
+                .source(source::ticker(Duration::from_secs(100), || vec![ObjectKey::cluster("tick")]))
+                .reconcile_with(Noting(noted.clone()));
+            manager.controller::<Secret>("other").reconcile_with(Noting(noted.clone()));
+        })
+        .start()
+        .await?;
+    cluster.advance(Duration::from_secs(10)).await;
+    assert_eq!(diary.take(), ["told"]);
+    cluster.create(quota("a")).await?;
+    cluster.create(Secret { metadata: objects::named("b"), ..Secret::default() }).await?;
+    cluster.advance(Duration::from_secs(100)).await;
+    let mut seen = diary.take();
+    seen.sort_unstable();
+    assert_eq!(seen, ["a", "b", "tick"], "other sources and other controllers go on");
+    for asked in Probe::ALL {
+        let report = probe(cluster.manager(), asked);
+        let want = "[-]deaf failed: one of its sources panicked, and tells nothing any more: at once";
+        assert!(!report.passed && report.text.contains(want), "{asked:?}: {}", report.text);
+        assert!(report.text.contains("[+]other ok"), "{asked:?}: {}", report.text);
+    }
     cluster.stop().await
 }

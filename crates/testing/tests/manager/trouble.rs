@@ -182,3 +182,40 @@ async fn a_server_that_has_too_much_to_do_is_asked_again_when_it_says() -> Resul
     assert_eq!(diary.take(), ["0 s", "30 s"], "not with a back-off of our own");
     cluster.stop().await
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_use_the_lease_is_not_ready_and_says_why() -> Result<(), Failure> {
+    // Each of the requests that an election needs.
+    for (verb, what) in [(Verb::Get, "read"), (Verb::Create, "create")] {
+        let cluster = TestCluster::builder().start().await?;
+        cluster.faults().on(verb, "leases").refuse(StatusCode::FORBIDDEN);
+        let running = run_one_pod_each(cluster.faulty_client(), "one")?;
+        cluster.advance(Duration::from_secs(30)).await;
+        let report = ready(&running.manager);
+        let want =
+            format!("[-]leaderElection failed: cannot {what} the lease default/lease: the server refused with 403");
+        assert!(!report.passed && report.text.contains(&want), "{}", report.text);
+        assert!(report.text.contains("[+]one-pod-each ok"), "its caches are warm: {}", report.text);
+        assert!(probe(&running.manager, Probe::Livez).passed, "a restart would not help");
+
+        cluster.faults().heal();
+        running.manager.leadership().acquired().await;
+        assert!(ready(&running.manager).passed, "{}", ready(&running.manager).text);
+        let standby = run_one_pod_each(cluster.client(), "two")?;
+        cluster.advance(Duration::from_secs(30)).await;
+        assert!(
+            ready(&standby.manager).passed,
+            "who waits for another's lease is ready: {}",
+            ready(&standby.manager).text
+        );
+        // What may pass does not count.
+        cluster.faults().server_goes_away();
+        cluster.advance(SOON).await;
+        assert!(running.manager.leadership().refusal().is_none());
+        cluster.faults().server_is_back();
+        running.stop().await?;
+        standby.stop().await?;
+        cluster.stop().await?;
+    }
+    Ok(())
+}

@@ -55,6 +55,19 @@ fn a_saturated_new_one_takes_over_from_what_was_adopted() {
 }
 
 #[test]
+fn the_only_one_is_written_if_its_number_or_what_it_was_sized_for_is_not_right() {
+    let check = |name: &str, size: i32, annotated: Value, want: &[i32]| {
+        let deployment = deployment(json!({ "spec": { "replicas": 3 } }));
+        let sets = Sets { new: Some(set("v9", "web:2", size, annotated)), old: Vec::new() };
+        assert_eq!(resize(&deployment, &sets).iter().map(|resize| resize.to).collect::<Vec<_>>(), want, "{name}");
+    };
+    check("sized for another surge", 3, noted(1, 3, 99), &[]);
+    check("never sized", 3, json!({}), &[]);
+    check("scaled by hand to the right number", 3, noted(1, 5, 6), &[3]);
+    check("another number", 2, noted(1, 3, 4), &[3]);
+}
+
+#[test]
 fn a_lost_annotation_is_made_up_for_by_what_is_seen() {
     // As upstream's TestGetReplicaSetFraction.
     let check = |name: &str, replicas: i32, seen: i32, noted: Value, want: [i32; 2]| {

@@ -251,6 +251,11 @@ fn a_reference_into_another_namespace_is_reported_whoever_comes_first() {
     world.observe(&child);
     assert_eq!((world.looked_at(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()));
 
+    let waiting = deleted_with(finalizers::FOREGROUND_DELETION, elsewhere.clone());
+    let mut world = World::with(std::slice::from_ref(&waiting));
+    world.observe(&child);
+    assert_eq!((world.looked_at(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()), "one that waits");
+
     let mut world = World::with(&[child]);
     world.observe(&elsewhere);
     assert_eq!((world.looked_at(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()));

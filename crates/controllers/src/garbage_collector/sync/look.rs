@@ -79,7 +79,7 @@ impl Looks {
         if live.owner_references.is_empty() {
             return Ok(());
         }
-        let standings = self.server.standings(identity, &live.owner_references).await?;
+        let standings = self.server.standings(&live.namespace, &live.owner_references).await?;
         let dependents = self.collector.graph(|graph| graph.dependents_known(&identity.uid));
         match classify::fate(&live, &standings, dependents) {
             Fate::Stays => Ok(()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 use serde_json::Value;
-use steersman_base::{Meta, ObjectKey, OwnerRef, Resource, Scope, Uid};
+use steersman_base::{Istr, Meta, ObjectKey, OwnerRef, Resource, Scope, Uid};
 use steersman_informer::{InformerFactory, MetaSource};
 use steersman_runtime::mapper::RestMapper;
 use steersman_runtime::{BuildContext, Context, Delete, Patch, Propagation, WriteError, Written, live};
@@ -90,25 +90,28 @@ impl Server {
         Ok(live::get_meta(&self.client, &place.resource, &place.key).await?)
     }
 
-    /// What each owner of an object is worth.
-    pub(super) async fn standings(&self, of: &Identity, owners: &[OwnerRef]) -> Result<Vec<Standing>, Trouble> {
+    /// What each owner of an object in this namespace is worth.
+    ///
+    /// The namespace is that of the object as it was read. That of a virtual node is its dependent's, which a cluster-wide
+    /// object does not have: an owner that it cannot have would be looked for there, and not be found. (Upstream does.)
+    pub(super) async fn standings(&self, namespace: &Istr, owners: &[OwnerRef]) -> Result<Vec<Standing>, Trouble> {
         let mut places = HashMap::new();
         let mut distinct = Vec::new();
         let mut order = Vec::with_capacity(owners.len());
         for owner in owners {
-            let at = *places.entry(Identity::referred_to(owner, &of.namespace)).or_insert_with(|| {
+            let at = *places.entry(Identity::referred_to(owner, namespace)).or_insert_with(|| {
                 distinct.push(owner);
                 distinct.len() - 1
             });
             order.push(at);
         }
-        let asked: Vec<_> = distinct.into_iter().map(|owner| self.standing(of, owner)).collect();
+        let asked: Vec<_> = distinct.into_iter().map(|owner| self.standing(namespace, owner)).collect();
         let found: Vec<Standing> = futures::stream::iter(asked).buffered(OWNERS_AT_ONCE).try_collect().await?;
         Ok(order.into_iter().map(|at| found[at]).collect())
     }
 
-    async fn standing(&self, of: &Identity, owner: &OwnerRef) -> Result<Standing, Trouble> {
-        let identity = Identity::referred_to(owner, &of.namespace);
+    async fn standing(&self, namespace: &Istr, owner: &OwnerRef) -> Result<Standing, Trouble> {
+        let identity = Identity::referred_to(owner, namespace);
         let everywhere = identity.clone().cluster_wide();
         if self.collector.graph(|graph| graph.absent.has(&everywhere) || graph.absent.has(&identity)) {
             return Ok(Standing::Dangling);

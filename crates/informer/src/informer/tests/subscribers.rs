@@ -160,6 +160,22 @@ async fn resync_is_per_subscriber_and_shows_the_same_object_twice() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_resync_after_no_time_or_after_all_time_never_comes() {
+    for period in [Duration::ZERO, Duration::MAX] {
+        let mut script = Script::start();
+        let notes = Notes::default();
+        let options = SubscribeOptions { resync: Some(period), ..SubscribeOptions::default() };
+        let _subscription = script.informer.subscribe_with(options, notes.taker());
+        script.list(&["a@1"], "1");
+        tokio::time::sleep(Duration::from_secs(86_400)).await;
+        assert_eq!(notes.take().len(), 1, "{period:?}: the initial state and nothing else");
+        script.event(Modified(object("a@2")));
+        settle().await;
+        assert_eq!(notes.take(), ["Updated ns/a@1->2"], "{period:?}: and it still follows");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_resync_gives_way_to_news() {
     let mut script = Script::start();
     let (notes, _subscription) = script.watch();

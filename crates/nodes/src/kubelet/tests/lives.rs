@@ -283,3 +283,22 @@ fn conditions_keep_the_time_of_their_last_change() {
     };
     assert_eq!((since("Initialized"), since("PodScheduled"), since("Ready")), (0, 0, 6));
 }
+
+#[test]
+fn a_status_says_what_containers_have_and_follows_a_resize() {
+    let mut web = Pod::running(&[], "Always");
+    let resources = |cpu: &str| json!({ "requests": { "cpu": cpu }, "limits": { "memory": "1Gi" } });
+    for (generation, cpu) in [(1, "250m"), (2, "1")] {
+        web.object["metadata"]["generation"] = generation.into();
+        web.object["spec"]["containers"][0]["resources"] = resources(cpu);
+        web.after("1s");
+        let status = &web.object["status"]["containerStatuses"][0];
+        assert_eq!((&status["resources"], &status["allocatedResources"]), (&resources(cpu), &json!({ "cpu": cpu })));
+        assert_eq!(status["restartCount"], 0);
+    }
+    assert_eq!(web.writes, 2);
+    let mut plain = Pod::running(&[], "Always");
+    plain.after("1s");
+    let status = &plain.object["status"]["containerStatuses"][0];
+    assert_eq!((&status["resources"], &status["allocatedResources"]), (&json!({}), &Value::Null));
+}

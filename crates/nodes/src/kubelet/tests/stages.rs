@@ -12,7 +12,7 @@ fn a_table_that_makes_no_sense_is_refused_with_the_reason() {
     for (yaml, want) in [
         ("stages: [{name: a, on: nowhere, then: start}]", "nowhere"),
         ("stages: [{name: a, on: waiting, then: start, often: true}]", "often"),
-        ("stages: [{name: a, on: waiting, then: remove}]", "stage \"a\": on Waiting nothing can Remove"),
+        ("stages: [{name: a, on: waiting, then: remove}]", "stage \"a\": on waiting what can happen is start or stay"),
         ("stages: [{name: a, on: running, then: exit, code: 300}]", "from 0 to 255"),
         ("stages: [{name: a, on: waiting, then: start, delay: {duration: soon}}]", "\"soon\" is no duration"),
         ("stages: [{name: a, on: waiting, then: start, when: {labels: '='}}]", "labels"),
@@ -72,6 +72,13 @@ stages:
     assert!(wakes.iter().all(|wake| (10..=21).contains(&wake.as_secs())), "{wakes:?}");
     assert!(wakes.iter().any(|wake| *wake != wakes[0]), "{wakes:?}");
     assert_eq!(wake("uid-7"), wakes[7]);
+}
+
+#[test]
+fn the_table_in_the_documentation_can_be_read() {
+    let page = include_str!("../../../../../docs/nodes.md");
+    let table = page.split("```yaml").nth(1).and_then(|rest| rest.split("```").next()).expect("a table");
+    Stages::parse(table).unwrap();
 }
 
 #[test]

@@ -13,21 +13,21 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::header::{AUTHORIZATION, USER_AGENT};
-use http::{HeaderValue, Request, Response, StatusCode};
+use http::{HeaderValue, Request, StatusCode};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::client::Body;
 use kube::{Client, Resource};
-use steersman_runtime::connection::{ConnectError, Connection, user_agent};
+use steersman_runtime::connection::{ConnectError, Connection, Transport, user_agent};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
-use tower::{BoxError, Service};
+use tower::{BoxError, Service, ServiceExt as _};
 
 /// Makes clients for accounts.
 pub(super) struct Accounts {
     /// Without a user agent; with our own credentials, or with none.
-    base: Client,
+    base: Transport,
     /// Makes accounts and their tokens, where every controller has one of its own.
     root: Option<Client>,
 }
@@ -35,7 +35,7 @@ pub(super) struct Accounts {
 /// What a request of an account goes through.
 #[derive(Clone)]
 struct Account {
-    base: Client,
+    base: Transport,
     agent: HeaderValue,
     tokens: Option<Arc<Tokens>>,
 }
@@ -81,7 +81,7 @@ impl Accounts {
     pub(super) async fn new(connection: &Connection, root: &Client, own_accounts: bool) -> Result<Self, ConnectError> {
         let bare = connection.without_user_agent();
         let base = if own_accounts { bare.without_credentials() } else { bare };
-        Ok(Self { base: base.client().await?, root: own_accounts.then(|| root.clone()) })
+        Ok(Self { base: base.transport().await?, root: own_accounts.then(|| root.clone()) })
     }
 
     /// The client of an account.
@@ -102,9 +102,9 @@ impl Accounts {
 // === impl Account ===
 
 impl Service<Request<Body>> for Account {
-    type Response = Response<Body>;
+    type Response = <Transport as Service<Request<Body>>>::Response;
     type Error = BoxError;
-    type Future = futures::future::BoxFuture<'static, Result<Response<Body>, BoxError>>;
+    type Future = futures::future::BoxFuture<'static, Result<Self::Response, BoxError>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         Poll::Ready(Ok(()))
@@ -114,10 +114,10 @@ impl Service<Request<Body>> for Account {
         let account = self.clone();
         Box::pin(async move {
             request.headers_mut().insert(USER_AGENT, account.agent);
-            let Some(tokens) = account.tokens else { return Ok(account.base.send(request).await?) };
+            let Some(tokens) = account.tokens else { return account.base.oneshot(request).await };
             let bearer = tokens.bearer().await?;
             request.headers_mut().insert(AUTHORIZATION, bearer.clone());
-            let response = account.base.send(request).await?;
+            let response = account.base.oneshot(request).await?;
             if response.status() == StatusCode::UNAUTHORIZED {
                 tokens.forget(&bearer).await;
             }
@@ -218,8 +218,7 @@ fn fresh_for(life: Duration) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
-
+    use http_body_util::BodyExt as _;
     use parking_lot::Mutex as Lock;
     use steersman_apiserver::ApiServer;
 
@@ -237,17 +236,17 @@ mod tests {
     }
 
     impl Desk {
-        fn client(&self) -> Client {
+        fn transport(&self) -> Transport {
             let desk = self.clone();
             let service = tower::service_fn(move |request: Request<Body>| {
                 let text = |name| request.headers().get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
                 let mut desk = desk.0.lock();
                 desk.seen.push((text(USER_AGENT).to_owned(), text(AUTHORIZATION).to_owned()));
                 let status = desk.answers.pop().unwrap_or(200);
-                let response = Response::builder().status(status).body(Body::empty());
-                async move { Ok::<_, Infallible>(response.unwrap()) }
+                let response = http::Response::builder().status(status).body(Body::empty());
+                async move { Ok::<_, BoxError>(response.unwrap().map(|body| body.map_err(Into::into).boxed_unsync())) }
             });
-            Client::new(service, "default")
+            Transport::new(service)
         }
 
         fn seen(&self) -> Vec<(String, String)> {
@@ -268,7 +267,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_accounts_of_their_own_controllers_differ_by_user_agent() {
         let desk = Desk::default();
-        let accounts = Accounts { base: desk.client(), root: None };
+        let accounts = Accounts { base: desk.transport(), root: None };
         send(&accounts.client("job-controller").unwrap()).await;
         let (agent, token) = desk.seen().remove(0);
         assert!(agent.ends_with(" kube-controller-manager/job-controller"), "{agent}");
@@ -279,7 +278,7 @@ mod tests {
     async fn an_account_is_made_and_its_token_is_kept_until_it_is_old_or_refused() {
         let root = Client::new(ApiServer::new(steersman_apiserver::Options::default()), "default");
         let desk = Desk::default();
-        let accounts = Accounts { base: desk.client(), root: Some(root.clone()) };
+        let accounts = Accounts { base: desk.transport(), root: Some(root.clone()) };
         let client = accounts.client("job-controller").unwrap();
         send(&client).await;
         let made: Api<ServiceAccount> = Api::namespaced(root, NAMESPACE);

@@ -6,7 +6,7 @@
 
 use super::nearest::{did_you_mean, nearest};
 use super::parse::Parsed;
-use super::{Kind, table};
+use super::{Kind, Value, table};
 use crate::cli::gates::Gates;
 
 /// Flags whose values have bounds, both included.
@@ -16,7 +16,6 @@ const RANGES: &[(&str, i64, i64)] = &[
     ("max-endpoints-per-slice", 1, 1000),
     ("mirroring-concurrent-service-endpoint-syncs", 1, 50),
     ("mirroring-max-endpoints-per-subset", 1, 1000),
-    ("http2-max-streams-per-connection", 0, i32::MAX as i64),
 ];
 
 /// Flags that take one of a few words.
@@ -46,6 +45,7 @@ pub(in crate::cli) fn check(flags: &Parsed, gates: &Gates) -> Vec<String> {
     logs(flags, gates, &mut wrong);
     headers(flags, gates, &mut wrong);
     versions(flags, &mut wrong);
+    metrics(flags, &mut wrong);
     rest(flags, &mut wrong);
     wrong
 }
@@ -181,6 +181,26 @@ fn versions(flags: &Parsed, wrong: &mut Vec<String>) {
     let hidden = flags.text("show-hidden-metrics-for-version");
     if !hidden.is_empty() && hidden != "1.36" {
         wrong.push(format!("--show-hidden-metrics-for-version: {hidden:?} is not 1.36, the version before this one"));
+    }
+}
+
+/// Both flags do nothing here; what upstream refuses is refused all the same.
+fn metrics(flags: &Parsed, wrong: &mut Vec<String>) {
+    let is_word = |text: &str, more: fn(char) -> bool| {
+        let letter = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || more(letter);
+        !text.starts_with(|first: char| first.is_ascii_digit()) && !text.is_empty() && text.chars().all(letter)
+    };
+    let is_metric = |text: &str| is_word(text, |letter| letter == ':');
+    if let Value::Pairs(allowed) = flags.value("allow-metric-labels") {
+        let is_known = |key: &String| {
+            key.split_once(',').is_some_and(|(metric, label)| is_metric(metric) && is_word(label, |_| false))
+        };
+        for key in allowed.keys().filter(|key| !is_known(key)) {
+            wrong.push(format!("--allow-metric-labels: {key:?} is not of the form metric,label=value,…"));
+        }
+    }
+    for name in flags.texts("disabled-metrics").iter().filter(|name| !is_metric(name)) {
+        wrong.push(format!("--disabled-metrics: {name:?} is not the name of a metric"));
     }
 }
 

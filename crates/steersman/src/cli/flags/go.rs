@@ -47,6 +47,56 @@ pub(super) fn parse_int(text: &str) -> Option<i64> {
     i64::try_from(if negative { -size } else { size }).ok()
 }
 
+/// A number as `strconv.ParseFloat` reads it.
+#[derive(Debug, PartialEq)]
+pub(super) enum Float {
+    /// Digits that Rust reads as Go does.
+    Decimal(String),
+    /// `0x1.8p-2`, which Rust does not read.
+    Hexadecimal(f64),
+}
+
+/// What `strconv.ParseFloat` takes: decimal or hexadecimal, `_` between digits, infinities, and a NaN without a sign.
+pub(super) fn parse_float(text: &str) -> Option<Float> {
+    let lower = text.to_ascii_lowercase();
+    if !underscores_separate_digits(&lower) || lower.trim_start_matches(['-', '+']) == "nan" && lower != "nan" {
+        return None;
+    }
+    let plain = lower.replace('_', "");
+    let unsigned = plain.strip_prefix(['-', '+']).unwrap_or(&plain);
+    let Some(hexadecimal) = unsigned.strip_prefix("0x") else { return Some(Float::Decimal(plain)) };
+    let (mantissa, exponent) = hexadecimal.split_once('p')?;
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut size = 0.0;
+    for digit in whole.chars().chain(fraction.chars()) {
+        size = size * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let bits = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
+    let size = size * 2_f64.powi(exponent.parse::<i32>().ok()?.checked_sub(bits)?);
+    Some(Float::Hexadecimal(if plain.starts_with('-') { -size } else { size }))
+}
+
+/// `underscoreOK`: each stands behind a digit or the prefix of a base, and before a digit.
+fn underscores_separate_digits(lower: &str) -> bool {
+    let unsigned = lower.strip_prefix(['-', '+']).unwrap_or(lower);
+    let is_hexadecimal = unsigned.starts_with("0x");
+    let is_digit = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_ascii_digit() || is_hexadecimal && letter.is_ascii_hexdigit())
+    };
+    let letters: Vec<char> = unsigned.chars().collect();
+    let at = |place: usize| letters.get(place).copied();
+    let behind_prefix =
+        |place: usize| place == 2 && unsigned.starts_with("0") && matches!(at(1), Some('b' | 'o' | 'x'));
+    let places = letters.iter().enumerate().filter(|(_, letter)| **letter == '_').map(|(place, _)| place);
+    places.into_iter().all(|place| {
+        let before = behind_prefix(place) || place.checked_sub(1).is_some_and(|before| is_digit(at(before)));
+        before && is_digit(at(place + 1))
+    })
+}
+
 /// `time.ParseDuration`, in nanoseconds.
 pub(super) fn parse_duration(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix(['-', '+']) {
@@ -185,6 +235,27 @@ mod tests {
         check("-9223372036854775808", Some(i64::MIN));
         for bad in ["", "-", "1__0", "_1", "1_", "09", "1.5", "ten", "0x", "9223372036854775808", "--1", "-+1"] {
             check(bad, None);
+        }
+    }
+
+    #[test]
+    fn fractions_are_read_as_go_reads_them() {
+        let read = |text| match parse_float(text)? {
+            Float::Decimal(text) => text.parse::<f64>().ok(),
+            Float::Hexadecimal(number) => Some(number),
+        };
+        let check = |text, want: f64| assert_eq!(read(text), Some(want), "{text}");
+        check("1.5", 1.5);
+        check("1_0.5", 10.5);
+        check("+1e3", 1000.0);
+        check(".5", 0.5);
+        check("-0x1p-2", -0.25);
+        check("0x_1.8P1", 3.0);
+        check("0xFp0", 15.0);
+        check("-Infinity", f64::NEG_INFINITY);
+        assert!(read("NaN").is_some_and(f64::is_nan));
+        for bad in ["", "_1", "1_", "1__0", "1_.5", "1._5", "1e_3", "0x1", "0x", "0xp1", "0x1pz", "-nan", "1,5", " 1"] {
+            assert_eq!(read(bad), None, "{bad}");
         }
     }
 

@@ -74,6 +74,10 @@ fn values_are_given_in_gos_syntax() {
     check("--leader-elect=false --leader-elect", "leader-elect", "true");
     check("--kube-api-qps=-1", "kube-api-qps", "-1");
     check("--node-eviction-rate=.5", "node-eviction-rate", "0.5");
+    check("--node-eviction-rate=0x1p-3", "node-eviction-rate", "0.125");
+    check("--kube-api-qps=1_0", "kube-api-qps", "10");
+    check("--feature-gates=kube:", "feature-gates", "");
+    check("--http2-max-streams-per-connection=-1", "http2-max-streams-per-connection", "-1");
     check("--min-resync-period=90m", "min-resync-period", "1h30m0s");
     check("--controllers=a,b --controllers=-c", "controllers", "[a,b,-c]");
     check("--controllers=", "controllers", "[]");
@@ -125,6 +129,7 @@ fn what_cannot_be_taken_is_one_sentence_with_the_nearest_match() {
         r#"--feature-gates: "wardle:A=true" names the component "wardle"; there is only kube"#,
     );
     check("--tls-sni-cert-key=c", r#"--tls-sni-cert-key: "c" is not of the form cert,key or cert,key:name,…"#);
+    check("--tls-sni-cert-key=c,k:", r#"--tls-sni-cert-key: "c,k:" has no names behind the colon"#);
     check("--allow-metric-labels=m", r#"--allow-metric-labels: "m" is not of the form key=value,…"#);
     check(
         "--log-json-info-buffer-size=x",
@@ -165,6 +170,11 @@ fn values_that_do_not_go_together_are_refused_as_upstream_does() {
         "--cluster-signing-legacy-unknown-cert-file=c",
         "--cluster-signing-legacy-unknown-cert-file and --cluster-signing-legacy-unknown-key-file go together",
     );
+    check("--allow-metric-labels=m:n,l=a,b --disabled-metrics=a:b,c_d", "");
+    check("--allow-metric-labels=m=a", r#"--allow-metric-labels: "m" is not of the form metric,label=value,…"#);
+    check("--allow-metric-labels=m,l:k=a", r#"--allow-metric-labels: "m,l:k" is not of the form metric,label=value,…"#);
+    check("--disabled-metrics=a-b", r#"--disabled-metrics: "a-b" is not the name of a metric"#);
+    check("--disabled-metrics=1a", r#"--disabled-metrics: "1a" is not the name of a metric"#);
     check("--vmodule=a=1 --logging-format=json", "--vmodule is for --logging-format=text");
     check("--log-text-split-stream", "--log-text-split-stream needs the feature gate LoggingAlphaOptions");
     check("--log-text-split-stream --feature-gates=LoggingAlphaOptions=true", "");

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use steersman_base::Quantity;
 
-use super::{Kind, go};
+use super::Kind;
+use super::go::{self, Float};
 
 /// The value of a flag. It prints as Go prints it.
 #[derive(Clone, Debug, PartialEq)]
@@ -89,8 +90,8 @@ impl Value {
                 let level = text.bytes().all(|digit| digit.is_ascii_digit()).then(|| text.parse::<i32>().ok());
                 Self::Int(level.flatten().ok_or("is not a level: a whole number, 0 or more")?.into())
             }
-            Kind::Float32 => Self::Float32(text.parse().ok().filter(|&n: &f32| fits(n.into(), text)).ok_or(NUMBER)?),
-            Kind::Float64 => Self::Float(text.parse().ok().filter(|&n| fits(n, text)).ok_or(NUMBER)?),
+            Kind::Float32 => Self::Float32(float32(text).ok_or(NUMBER)?),
+            Kind::Float64 => Self::Float(float(text).ok_or(NUMBER)?),
             Kind::Duration => {
                 Self::Duration(go::parse_duration(text).ok_or("is not a duration such as 1h2m3s or 500ms")?)
             }
@@ -163,7 +164,11 @@ impl CertKey {
         if cert.is_empty() || key.is_empty() || key.contains(',') {
             return Err("is not of the form cert,key or cert,key:name,…".into());
         }
-        let names = names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(ToOwned::to_owned).collect();
+        let names: Vec<_> =
+            names.split(',').map(str::trim).filter(|name| !name.is_empty()).map(ToOwned::to_owned).collect();
+        if names.is_empty() && text.contains(':') {
+            return Err("has no names behind the colon".into());
+        }
         Ok(Self { cert: cert.into(), key: key.into(), names })
     }
 }
@@ -176,6 +181,23 @@ impl fmt::Display for CertKey {
 }
 
 const NUMBER: &str = "is not a number, or too large";
+
+fn float(text: &str) -> Option<f64> {
+    let number = match go::parse_float(text)? {
+        Float::Decimal(text) => text.parse().ok()?,
+        Float::Hexadecimal(number) => number,
+    };
+    fits(number, text).then_some(number)
+}
+
+fn float32(text: &str) -> Option<f32> {
+    let number: f32 = match go::parse_float(text)? {
+        Float::Decimal(text) => text.parse().ok()?,
+        #[expect(clippy::cast_possible_truncation, reason = "the nearest number that fits; what does not, is infinite")]
+        Float::Hexadecimal(number) => number as f32,
+    };
+    fits(number.into(), text).then_some(number)
+}
 
 /// Go refuses what does not fit, where Rust calls it infinite.
 fn fits(number: f64, text: &str) -> bool {
@@ -205,6 +227,7 @@ fn gates(text: &str) -> Result<Vec<String>, String> {
     for item in text.split(',').filter(|item| !item.is_empty()) {
         let (component, gate) = item.split_once(':').unwrap_or(("kube", item));
         match component.trim() {
+            "" | "kube" if gate.trim().is_empty() => {}
             "" | "kube" => list.push(gate.trim().to_owned()),
             other => return Err(format!("names the component {other:?}; there is only kube")),
         }

@@ -9,8 +9,8 @@ pub(super) struct Greeting<'a> {
     pub(super) nodes: usize,
     /// The controllers that run.
     pub(super) controllers: &'a [&'a str],
-    /// How many more upstream would run.
-    pub(super) missing: usize,
+    /// Those that upstream would run too, and that are not here yet.
+    pub(super) missing: &'a [&'a str],
     /// Controllers that were asked for and have nothing to do here, with the reason.
     pub(super) disabled: &'a [(&'a str, String)],
 }
@@ -21,6 +21,18 @@ const WIDTH: usize = 100;
 const INDENT: &str = "              ";
 /// What all names of controllers end with, and nobody needs to read.
 const SUFFIX: &str = "-controller";
+/// What people make, and wait for in vain where its controller is not there; in the order of their letters.
+const KINDS: [(&str, &str); 9] = [
+    ("certificatesigningrequest-signing-controller", "CertificateSigningRequests"),
+    ("cronjob-controller", "CronJobs"),
+    ("daemonset-controller", "DaemonSets"),
+    ("horizontal-pod-autoscaler-controller", "HorizontalPodAutoscalers"),
+    ("job-controller", "Jobs"),
+    ("persistentvolume-binder-controller", "PersistentVolumeClaims"),
+    ("disruption-controller", "PodDisruptionBudgets"),
+    ("resourcequota-controller", "ResourceQuotas"),
+    ("statefulset-controller", "StatefulSets"),
+];
 
 // === impl Greeting ===
 
@@ -61,8 +73,13 @@ Everything is kept in memory, and gone when this ends. Ctrl-C stops it.
         for (name, why) in self.disabled {
             text.push_str(&format!("\n{INDENT}without {name}: {why}"));
         }
-        if self.missing > 0 {
-            text.push_str(&format!("\n{INDENT}({} more of Kubernetes' own are not here yet)", self.missing));
+        if !self.missing.is_empty() {
+            text.push_str(&format!("\n{INDENT}({} more of Kubernetes' own are not here yet)", self.missing.len()));
+        }
+        let kinds: Vec<_> =
+            KINDS.iter().filter(|(name, _)| self.missing.contains(name)).map(|(_, kind)| *kind).collect();
+        if !kinds.is_empty() {
+            text.push_str(&format!("\nonly stored:  {}", wrapped(&kinds)));
         }
         text
     }
@@ -104,7 +121,7 @@ mod tests {
             kubeconfig: Path::new("/tmp/it's here"),
             nodes,
             controllers,
-            missing: 38,
+            missing: &["job-controller", "statefulset-controller", "ttl-controller"],
             disabled: &[],
         }
     }
@@ -119,13 +136,24 @@ mod tests {
         for name in names {
             assert!(text.contains(name.strip_suffix(SUFFIX).unwrap()), "{name} is missing in {text}");
         }
-        assert!(text.contains("node-0 … node-2") && text.contains("(38 more"), "{text}");
+        assert!(text.contains("node-0 … node-2") && text.contains("(3 more"), "{text}");
+        assert!(text.contains("only stored:  Jobs, StatefulSets\n"), "{text}");
         assert!(text.contains(r"export KUBECONFIG='/tmp/it'\''s here'"), "{text}");
+    }
+
+    #[test]
+    fn kinds_are_those_of_controllers_that_exist_somewhere_in_the_order_of_their_letters() {
+        for (name, _) in KINDS {
+            assert!(super::super::rows::table().iter().any(|row| row.name == name), "{name}");
+        }
+        assert!(KINDS.is_sorted_by_key(|(_, kind)| kind));
     }
 
     #[test]
     fn what_is_not_there_is_said() {
         let text = greeting(&[], 0).text();
+        let whole = Greeting { missing: &[], ..greeting(&[], 0) }.text();
+        assert!(!whole.contains("more of Kubernetes") && !whole.contains("only stored"), "{whole}");
         assert!(
             text.contains("controllers:  none\n") && text.contains("nodes:        none: pods stay Pending\n"),
             "{text}"

@@ -1,14 +1,29 @@
 //! What `kubectl logs` shows: the simulated kubelets' answer, handed to the API server.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
+use futures::stream::{self, BoxStream, StreamExt};
 use steersman_apiserver::logs::{Line, Log, Logs, NoLog, Wanted};
-use steersman_base::MicroTime;
+use steersman_base::{MicroTime, Time};
 use steersman_nodes::{LogQuery, Nodes};
 
 /// The logs of nodes that are built after the server.
 #[derive(Clone, Default)]
 pub(super) struct NodeLogs(Arc<OnceLock<Nodes>>);
+
+/// Somebody who follows a run of a container.
+struct Follower {
+    nodes: Nodes,
+    wanted: Wanted,
+    /// Which run it is.
+    started: Time,
+    /// How many of its lines were shown.
+    shown: usize,
+}
+
+/// How often a follower looks for new lines: at once, to a reader.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 // === impl NodeLogs ===
 
@@ -22,22 +37,58 @@ impl NodeLogs {
 impl Logs for NodeLogs {
     fn open(&self, wanted: &Wanted) -> Result<Log, NoLog> {
         let Some(nodes) = self.0.get() else { return Ok(Log { lines: Vec::new(), more: None }) };
-        let query = LogQuery {
-            container: Some(wanted.container.clone()),
-            previous: wanted.previous,
-            timestamps: true,
-            ..LogQuery::default()
-        };
-        let text = nodes.logs(&wanted.namespace, &wanted.pod, &query).map_err(|error| NoLog(error.to_string()))?;
-        Ok(Log { lines: text.lines().map(line).collect(), more: None })
+        let log = nodes.log(&wanted.namespace, &wanted.pod, &query(wanted, wanted.previous));
+        let log = log.map_err(|error| NoLog(error.to_string()))?;
+        if log.is_over || !wanted.follow {
+            return Ok(Log { lines: log.lines.into_iter().map(line).collect(), more: None });
+        }
+        let lines: Vec<Line> = complete(log.lines).collect();
+        let (nodes, wanted, shown) = (nodes.clone(), wanted.clone(), lines.len());
+        let follower = Follower { nodes, wanted, started: log.started, shown };
+        Ok(Log { lines, more: Some(follower.lines()) })
     }
 }
 
-/// A line with its time in front of it.
-fn line(text: &str) -> Line {
-    let (time, said) = text.split_once(' ').unwrap_or((text, ""));
-    match time.parse::<MicroTime>() {
-        Ok(time) => Line { time, text: said.to_owned() },
-        Err(_) => Line { time: MicroTime::default(), text: text.to_owned() },
+// === impl Follower ===
+
+impl Follower {
+    /// New lines as they come, until the run is over.
+    fn lines(self) -> BoxStream<'static, Line> {
+        let looks = stream::unfold(Some(self), |follower| async {
+            let mut follower = follower?;
+            tokio::time::sleep(LOOK_EVERY).await;
+            let (lines, is_over) = follower.look();
+            Some((stream::iter(lines), (!is_over).then_some(follower)))
+        });
+        looks.flatten().boxed()
     }
+
+    /// What is new, and whether that was all.
+    fn look(&mut self) -> (Vec<Line>, bool) {
+        // A run that is over may already be the one before the next.
+        let runs = [self.wanted.previous, true].map(|previous| {
+            let log = self.nodes.log(&self.wanted.namespace, &self.wanted.pod, &query(&self.wanted, previous));
+            log.ok().filter(|log| log.started == self.started)
+        });
+        let Some(log) = runs.into_iter().flatten().next() else { return (Vec::new(), true) };
+        let is_over = log.is_over;
+        let lines: Vec<Line> =
+            if is_over { log.lines.into_iter().map(line).collect() } else { complete(log.lines).collect() };
+        let new: Vec<Line> = lines.into_iter().skip(self.shown).collect();
+        self.shown += new.len();
+        (new, is_over)
+    }
+}
+
+fn query(wanted: &Wanted, previous: bool) -> LogQuery {
+    LogQuery { container: Some(wanted.container.clone()), previous, ..LogQuery::default() }
+}
+
+/// The lines that have come to their end.
+fn complete(lines: Vec<(MicroTime, String)>) -> impl Iterator<Item = Line> {
+    lines.into_iter().filter(|(_, text)| text.ends_with('\n')).map(line)
+}
+
+fn line((time, text): (MicroTime, String)) -> Line {
+    Line { time, text: text.strip_suffix('\n').map_or(text.clone(), ToOwned::to_owned) }
 }

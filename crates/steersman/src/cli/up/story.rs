@@ -40,6 +40,7 @@ pub(super) struct Story {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Life {
     image: String,
+    address: String,
     is_ready: bool,
     is_leaving: bool,
 }
@@ -70,9 +71,12 @@ impl Story {
         self.pods.keys().next().cloned()
     }
 
-    /// Whether there are exactly so many pods, all ready, all with this image, and known to the Service.
+    /// Whether there are exactly so many pods, all ready, all with this image, and the Service leads to them and to no
+    /// other.
     pub(super) fn is_ready(&self, pods: usize, image: &str) -> bool {
-        let is_well = |life: &Life| life.is_ready && !life.is_leaving && life.image == image;
+        let is_well = |life: &Life| {
+            life.is_ready && !life.is_leaving && life.image == image && self.addresses.contains(&life.address)
+        };
         self.pods.len() == pods && self.pods.values().all(is_well) && self.addresses.len() == pods
     }
 
@@ -91,10 +95,10 @@ impl Story {
     pub(super) fn so_far(&self) -> String {
         let ready = self.pods.values().filter(|life| life.is_ready).count();
         format!(
-            "{} ReplicaSets, {} pods, {ready} of them ready, {} addresses behind the Service",
-            self.sets.len(),
-            self.pods.len(),
-            self.addresses.len()
+            "{}, {}, {ready} of them ready, {} behind the Service",
+            counted(self.sets.len(), "ReplicaSet"),
+            counted(self.pods.len(), "pod"),
+            counted(self.addresses.len(), "address"),
         )
     }
 
@@ -127,8 +131,7 @@ impl Story {
         let name = set.metadata.name.as_deref().unwrap_or_default();
         let wanted = set.spec.replicas.unwrap_or(1);
         let what = match self.sets.insert(name.to_owned(), wanted) {
-            None if wanted == 1 => format!("created replicaset/{name} for a pod"),
-            None => format!("created replicaset/{name} for {wanted} pods"),
+            None => format!("created replicaset/{name} for {}", counted(wanted, "pod")),
             Some(before) if before != wanted => format!("scaled replicaset/{name} from {before} to {wanted}"),
             Some(_) => return None,
         };
@@ -140,6 +143,7 @@ impl Story {
         let container = pod.spec.as_ref().and_then(|spec| spec.containers.first());
         let now = Life {
             image: container.and_then(|container| container.image.clone()).unwrap_or_default(),
+            address: pod.status.as_ref().and_then(|status| status.pod_ip.clone()).unwrap_or_default(),
             is_ready: is_ready(pod),
             is_leaving: pod.metadata.deletion_timestamp.is_some(),
         };
@@ -152,13 +156,22 @@ impl Story {
         }
         (now.is_ready && !before.is_ready).then(|| {
             let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("a node");
-            let address = pod.status.as_ref().and_then(|status| status.pod_ip.as_deref()).unwrap_or("no address");
-            Line::new(node, format!("runs pod/{name} at {address}"))
+            Line::new(node, format!("runs pod/{name} at {}", now.address))
         })
     }
 
     fn leaves(&mut self, pod: &str) -> Option<Line> {
         self.told.insert(pod.to_owned()).then(|| Line::new(self.deleter, format!("deleted pod/{pod}")))
+    }
+}
+
+/// So many of something, in words that fit the number.
+fn counted(count: impl std::fmt::Display, what: &str) -> String {
+    let count = count.to_string();
+    match (count.as_str(), what.ends_with('s')) {
+        ("1", _) => format!("1 {what}"),
+        (many, true) => format!("{many} {what}es"),
+        (many, false) => format!("{many} {what}s"),
     }
 }
 
@@ -217,7 +230,7 @@ mod tests {
         check(Change::Pod(pod("web-a-1", true, true)), Some(("replicaset", "deleted pod/web-a-1")));
         check(Change::PodGone(pod("web-a-1", true, true)), None);
         check(Change::SetGone(set("web-a", 0)), Some(("replicaset", "deleted replicaset/web-a")));
-        check(Change::Set(set("web-b", 1)), Some(("deployment", "created replicaset/web-b for a pod")));
+        check(Change::Set(set("web-b", 1)), Some(("deployment", "created replicaset/web-b for 1 pod")));
     }
 
     #[test]
@@ -235,8 +248,11 @@ mod tests {
         let mut story = Story::default();
         story.take(&Change::Pod(pod("web-a-1", true, false)));
         assert!(!story.is_ready(1, "web:1"), "the Service does not know it");
+        assert_eq!(story.so_far(), "0 ReplicaSets, 1 pod, 1 of them ready, 0 addresses behind the Service");
         story.take(&Change::Slice(slice(&[("10.0.0.1", false)])));
         assert!(!story.is_ready(1, "web:1"), "the Service does not lead to it");
+        story.take(&Change::Slice(slice(&[("10.0.0.7", true)])));
+        assert!(!story.is_ready(1, "web:1"), "the Service leads to another one, which has gone");
         story.take(&Change::Slice(slice(&[("10.0.0.1", true)])));
         assert!(story.is_ready(1, "web:1"));
         assert!(!story.is_ready(1, "web:2") && !story.is_ready(2, "web:1"));

@@ -1,43 +1,22 @@
-//! ReplicaSets and ReplicationControllers on the embedded server, under the paused clock.
+//! ReplicaSets and ReplicationControllers when things go wrong.
 
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
+use k8s_openapi::api::core::v1::ReplicationController;
+use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::{replicaset, replication_controller};
+use steersman_controllers::replicaset::DESCRIPTOR;
+use steersman_controllers::replication_controller;
+use steersman_runtime::Descriptor;
 use steersman_runtime::decisions::{Fate, Filter};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
-#[path = "support/crash.rs"]
-mod crash;
-#[path = "scenarios/replicaset.rs"]
-mod replicaset_scenarios;
-#[path = "scenarios/replication_controller.rs"]
-mod replication_controller_scenarios;
+use crate::crash::{Scene, crash_after_each_write};
+use crate::replicaset::{self as scenarios, events_of};
+use crate::replication_controller::controller;
 
-macro_rules! embedded {
-    ($($module:ident :: $scenario:ident with $controllers:expr),* $(,)?) => {$(
-        #[tokio::test(start_paused = true)]
-        async fn $scenario() -> Result<(), Failure> {
-            let cluster = TestCluster::builder().controllers($controllers).start().await?;
-            $module::$scenario(&cluster).await?;
-            cluster.settle().await?;
-            cluster.expect_quiet(Duration::from_secs(600)).await?;
-            cluster.stop().await
-        }
-    )*};
-}
-
-embedded! {
-    replicaset_scenarios::a_deleted_pod_is_replaced_and_status_follows with &[replicaset::DESCRIPTOR],
-    replicaset_scenarios::scaling_down_deletes_the_surplus_and_keeps_the_ready_ones with &[replicaset::DESCRIPTOR],
-    replicaset_scenarios::an_orphan_is_adopted_and_a_stranger_is_released with &[replicaset::DESCRIPTOR],
-    replicaset_scenarios::events_tell_which_pods_were_created_and_deleted with &[replicaset::DESCRIPTOR],
-    replicaset_scenarios::a_pod_becomes_available_when_its_time_has_come with &[replicaset::DESCRIPTOR],
-    replicaset_scenarios::a_pod_that_ends_slowly_is_replaced_and_counted with &[replicaset::DESCRIPTOR],
-    replication_controller_scenarios::a_controller_keeps_its_number_of_pods with &[replication_controller::DESCRIPTOR],
-    replication_controller_scenarios::a_controller_adopts_and_tells with &[replication_controller::DESCRIPTOR],
-}
+const CONTROLLERS: &[Descriptor] = &[DESCRIPTOR];
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
@@ -46,7 +25,7 @@ async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
         let faults = Faults::default();
         faults.on(Verb::Watch, "pods").happens(Fault::Lag(Duration::from_secs(1)));
         faults.on(Verb::Create, "pods").nth(lost).lose_reply();
-        let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).faults(&faults).start().await?;
+        let cluster = scenarios::cluster().faults(&faults).start().await?;
         let web = cluster.create(objects::replica_set("web", 3)).await?;
         cluster.settle().await?;
         cluster.pods_of(&web).until_count(3).await?;
@@ -59,28 +38,13 @@ async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Upstream's issue 130767: with a cache that lags, expectations that were lost or had run out made pods twice.
-#[tokio::test(start_paused = true)]
-async fn a_lagging_cache_never_makes_a_second_pod() -> Result<(), Failure> {
-    let faults = Faults::default();
-    faults.on(Verb::Watch, "pods").happens(Fault::Lag(Duration::from_secs(3)));
-    let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).faults(&faults).start().await?;
-    let web = cluster.create(objects::replica_set("web", 3)).await?;
-    cluster.settle().await?;
-    cluster.pods_of(&web).until_count(3).await?;
-    let creates =
-        cluster.last_writes().iter().filter(|write| write.verb == Verb::Create && write.resource == "pods").count();
-    assert_eq!(creates, 3, "{:?}", cluster.last_writes());
-    cluster.stop().await
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespace_in_none() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).start().await?;
+    let cluster = scenarios::cluster().start().await?;
     cluster.faults().on(Verb::Create, "pods").next(1).refuse(http::StatusCode::FORBIDDEN);
     cluster.create(objects::replica_set("web", 1)).await?;
     cluster.settle().await?;
-    let told = replicaset_scenarios::events_of(&cluster, "web").await?;
+    let told = events_of(&cluster, "web").await?;
     let failed = ("Warning", "FailedCreate", "Error creating: refused with 403 Forbidden, on purpose");
     let told: Vec<_> =
         told.iter().map(|(type_, reason, text)| (type_.as_str(), reason.as_str(), text.as_str())).collect();
@@ -91,17 +55,17 @@ async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespa
     namespaces.delete(cluster.namespace(), &kube::api::DeleteParams::default()).await?;
     let patch = serde_json::json!({ "spec": { "replicas": 3 } });
     let sets = cluster.api::<ReplicaSet>();
-    sets.patch("web", &kube::api::PatchParams::default(), &kube::api::Patch::Merge(patch)).await?;
+    sets.patch("web", &PatchParams::default(), &Patch::Merge(patch)).await?;
     cluster.settle().await?;
     let creates = cluster.last_writes().iter().filter(|write| write.resource == "pods").count();
     assert!(creates > 2, "it was tried: {:?}", cluster.last_writes());
-    assert_eq!(replicaset_scenarios::events_of(&cluster, "web").await?.len(), 2, "nobody is told again");
+    assert_eq!(events_of(&cluster, "web").await?.len(), 2, "nobody is told again");
     Ok(())
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).start().await?;
+    let cluster = scenarios::cluster().start().await?;
     cluster.faults().on(Verb::Create, "pods").next(4).refuse(http::StatusCode::FORBIDDEN);
     let web = cluster.create(objects::replica_set("web", 3)).await?;
     cluster
@@ -126,7 +90,7 @@ async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Fa
 #[tokio::test(start_paused = true)]
 async fn in_shadow_mode_nothing_is_written_and_the_log_tells_what_would_have_been() -> Result<(), Failure> {
     let shadow = TestCluster::builder().manager_options(|options| options.shadow = true);
-    let cluster = shadow.controllers(&[replicaset::DESCRIPTOR]).start().await?;
+    let cluster = shadow.controllers(CONTROLLERS).start().await?;
     cluster.create(objects::replica_set("web", 2)).await?;
     cluster.settle().await?;
     assert!(cluster.last_writes().is_empty(), "{:?}", cluster.last_writes());
@@ -140,7 +104,7 @@ async fn in_shadow_mode_nothing_is_written_and_the_log_tells_what_would_have_bee
 
 #[tokio::test(start_paused = true)]
 async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).start().await?;
+    let cluster = scenarios::cluster().start().await?;
     let web = cluster.create(objects::replica_set("web", 1)).await?;
     let pod = cluster.pods_of(&web).until_count(1).await?.remove(0).metadata.name.unwrap_or_default();
     cluster.settle().await?;
@@ -149,48 +113,52 @@ async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(),
     cluster.delete::<k8s_openapi::api::core::v1::Pod>(&pod).await?;
     cluster.settle().await?;
     let key = steersman_base::ObjectKey::new(cluster.namespace(), "web");
-    let entries = log.for_key(replicaset::DESCRIPTOR.name, &key);
+    let entries = log.for_key(DESCRIPTOR.name, &key);
     let entry = &entries[before];
     assert_eq!(&*entry.trigger, format!("Pod {}/{pod} deleted", cluster.namespace()), "{entry}");
     assert_eq!(entry.decisions[0].rule, "TooFew", "{entry}");
     assert!(matches!(entry.decisions[0].fate, Fate::Written(_)), "{entry}");
     let passes = entries.len();
     cluster.expect_quiet(Duration::from_secs(600)).await?;
-    assert_eq!(log.for_key(replicaset::DESCRIPTOR.name, &key).len(), passes, "passes that do nothing leave no trace");
-    cluster.stop().await
-}
-
-/// Upstream's issue 132805: each event of an object in back-off was a try of its own, and each try that failed doubled the
-/// back-off, up to a quarter of an hour.
-#[tokio::test(start_paused = true)]
-async fn events_do_not_inflate_the_back_off() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(&[replicaset::DESCRIPTOR]).start().await?;
-    cluster.faults().on(Verb::Create, "pods").refuse(http::StatusCode::FORBIDDEN);
-    let web = cluster.create(objects::replica_set("web", 1)).await?;
-    let sets = cluster.api::<ReplicaSet>();
-    for poke in 0..600 {
-        let patch = kube::api::Patch::Merge(json!({ "metadata": { "annotations": { "poke": poke.to_string() } } }));
-        sets.patch("web", &kube::api::PatchParams::default(), &patch).await?;
-        cluster.advance(Duration::from_millis(100)).await;
-    }
-    cluster.faults().heal();
-    // Retries alone would be at most 82 seconds apart by now: 5 ms, doubled as often as it fits into a minute.
-    cluster.advance(Duration::from_secs(90)).await;
-    assert_eq!(cluster.pods_of(&web).list().await?.len(), 1, "it recovers as soon as without the events");
+    assert_eq!(log.for_key(DESCRIPTOR.name, &key).len(), passes, "passes that do nothing leave no trace");
     cluster.stop().await
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_after_any_write_changes_nothing() -> Result<(), Failure> {
-    let story = async |cluster: &TestCluster| {
+async fn a_crash_after_any_write_of_a_replica_set_changes_nothing() -> Result<(), Failure> {
+    let story = async |scene: &Scene<'_>| {
+        let cluster = scene.cluster();
         cluster.create(objects::pod("orphan", "web")).await?;
         cluster.create(objects::replica_set("web", 4)).await?;
-        Ok(())
+        scene.rest().await?;
+        scenarios::scale(cluster, "web", 2).await
     };
     let world = async |cluster: &TestCluster| {
         let web = cluster.api::<ReplicaSet>().get("web").await?;
         let pods = cluster.pods_of(&web).list().await?.len();
         Ok(vec![format!("{pods} pods"), format!("{:?}", web.status)])
     };
-    crash::crash_after_each_write(TestCluster::builder, &[replicaset::DESCRIPTOR], story, world).await
+    crash_after_each_write(TestCluster::builder, CONTROLLERS, story, world).await?;
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_write_of_a_replication_controller_changes_nothing() -> Result<(), Failure> {
+    let story = async |scene: &Scene<'_>| {
+        let cluster = scene.cluster();
+        cluster.create(objects::pod("orphan", "web")).await?;
+        cluster.create(controller("web", 4)?).await?;
+        scene.rest().await?;
+        let scale = Patch::Merge(json!({ "spec": { "replicas": 2 } }));
+        cluster.api::<ReplicationController>().patch("web", &PatchParams::default(), &scale).await?;
+        Ok(())
+    };
+    let world = async |cluster: &TestCluster| {
+        let web = cluster.api::<ReplicationController>().get("web").await?;
+        let pods = cluster.pods_of(&web).list().await?.len();
+        Ok(vec![format!("{pods} pods"), format!("{:?}", web.status)])
+    };
+    let controllers = &[replication_controller::DESCRIPTOR];
+    crash_after_each_write(TestCluster::builder, controllers, story, world).await?;
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Secret, ServiceAccount};
 use kube::Api;
 use kube::api::PostParams;
 use prometheus::Registry;
@@ -11,9 +11,10 @@ use steersman_controllers::{root_ca, service_account, service_account_token};
 use steersman_runtime::{Build, Descriptor};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
-use crate::accounts_scenarios::{MAP, token_secret, until_filled};
-use crate::namespace_scenarios::delete;
-use crate::{crash, setup};
+use crate::accounts::{MAP, token_secret, until_filled};
+use crate::crash::{Scene, crash_after_each_write};
+use crate::namespace::delete;
+use crate::setup;
 
 const EVERY_NAMESPACE: &[Descriptor] = &[service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER];
 const TOKENS: &[Descriptor] = &[setup::TOKENS];
@@ -128,19 +129,26 @@ async fn a_secret_of_another_account_of_that_name_goes() -> Result<(), Failure> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_the_manager_dies_accounts_certificates_and_tokens_are_right() -> Result<(), Failure> {
-    let story = async |cluster: &TestCluster| {
-        cluster.create(account("robot")).await?;
-        cluster.create(token_secret("robot-token", "robot", None)).await?;
+async fn a_crash_after_any_write_of_accounts_certificates_and_tokens_changes_nothing() -> Result<(), Failure> {
+    let story = async |scene: &Scene<'_>| {
+        let cluster = scene.cluster();
+        let secrets = Some(vec![ObjectReference { name: Some("listed".into()), ..ObjectReference::default() }]);
+        cluster.create(ServiceAccount { secrets, ..account("robot") }).await?;
+        for name in ["robot-token", "listed"] {
+            cluster.create(token_secret(name, "robot", None)).await?;
+        }
         cluster.create(token_secret("orphan-token", "nobody", None)).await?;
-        Ok(())
+        scene.rest().await?;
+        cluster.delete::<Secret>("listed").await?;
+        cluster.delete::<ServiceAccount>("default").await?;
+        cluster.delete::<ConfigMap>(MAP).await
     };
     let world = async |cluster: &TestCluster| {
         let mut seen = Vec::new();
         for namespace in ["default", cluster.namespace()] {
             let accounts = Api::<ServiceAccount>::namespaced(cluster.client(), namespace);
             let accounts = accounts.list(&Default::default()).await?.items.into_iter();
-            seen.extend(accounts.map(|account| format!("account {:?}", account.metadata.name)));
+            seen.extend(accounts.map(|account| format!("account {:?} {:?}", account.metadata.name, account.secrets)));
             let maps = Api::<ConfigMap>::namespaced(cluster.client(), namespace);
             let maps = maps.list(&Default::default()).await?.items.into_iter();
             seen.extend(maps.map(|map| format!("map {:?} {:?}", map.metadata.name, map.data)));
@@ -153,5 +161,6 @@ async fn wherever_the_manager_dies_accounts_certificates_and_tokens_are_right() 
         Ok(seen)
     };
     let controllers = [service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER, setup::TOKENS];
-    crash::crash_after_each_write(TestCluster::builder, &controllers, story, world).await
+    crash_after_each_write(TestCluster::builder, &controllers, story, world).await?;
+    Ok(())
 }

@@ -8,22 +8,18 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::client::Body;
 use serde_json::{Value, json};
 use steersman_controllers::namespace::{self, FIRST_PASS_AFTER};
-use steersman_runtime::{Manager, ManagerOptions};
+use steersman_runtime::Manager;
 use steersman_testing::{Failure, Fault, TestCluster, Verb, objects};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::crash;
-use crate::namespace_scenarios::{HOLD, conditions, config_map, delete, fill, namespaces, release, until_gone};
-use crate::pods::pods;
-
-const CONTROLLERS: &[steersman_runtime::Descriptor] = &[namespace::DESCRIPTOR];
-
-/// The text of one condition of the namespace.
-async fn told(cluster: &TestCluster, type_: &str) -> Result<[String; 3], Failure> {
-    let found = conditions(cluster).await?.into_iter().find(|condition| condition[0] == type_);
-    Ok(found.map(|[_, status, reason, text]| [status, reason, text]).unwrap_or_default())
-}
+use crate::beside::Beside;
+use crate::crash::{Scene, crash_after_each_write};
+use crate::issues::until_discovery_failure;
+use crate::namespace::{
+    CONTROLLERS, HOLD, conditions, config_map, delete, fill, namespaces, release, told, until_gone,
+};
+use crate::pod_gc::names;
 
 async fn until_told(cluster: &TestCluster, type_: &str, want: [&str; 3]) -> Result<(), Failure> {
     cluster
@@ -68,27 +64,13 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
     let cluster = TestCluster::builder().start().await?;
     let healed = CancellationToken::new();
     let client = with_broken_group(cluster.client(), "metrics.k8s.io", healed.clone());
-    let manager = Manager::new(client, ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() })?;
-    let _ = manager.build(&namespace::DESCRIPTOR, None);
-    let stop = CancellationToken::new();
-    let running = tokio::spawn({
-        let stop = stop.clone();
-        async move { manager.run(stop).await }
-    });
+    let manager = Beside::start(&cluster, client, CONTROLLERS)?;
 
     fill(&cluster, 2).await?;
     delete(&cluster).await?;
-    cluster
-        .until("the condition that tells of discovery", async || {
-            let [status, reason, text] = told(&cluster, "NamespaceDeletionDiscoveryFailure").await?;
-            let says = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server \
-                        APIs: metrics.k8s.io/v1beta1: ";
-            let is_told = status == "True" && reason == "DiscoveryFailed" && text.starts_with(says);
-            Ok(if is_told { Ok(()) } else { Err(format!("{status} {reason} {text}")) })
-        })
-        .await?;
+    until_discovery_failure(&cluster, "metrics.k8s.io/v1beta1").await?;
     let left = cluster.api::<Secret>().list(&Default::default()).await?.items.len();
-    assert_eq!((left, pods(&cluster).await?.len()), (0, 0), "what can be deleted is");
+    assert_eq!((left, names(&cluster).await?.len()), (0, 0), "what can be deleted is");
     assert_eq!(told(&cluster, "NamespaceContentRemaining").await?[1], "ContentRemoved");
 
     cluster.advance(Duration::from_secs(600)).await;
@@ -98,14 +80,13 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
     cluster.advance(Duration::from_secs(30)).await;
     until_gone(&cluster).await?;
     assert!(since.elapsed() <= Duration::from_secs(61), "it took {:?}", since.elapsed());
-    stop.cancel();
-    running.await.map_err(|error| Failure::new(format!("{error}")))??;
+    manager.stop().await?;
     cluster.stop().await
 }
 
 #[tokio::test(start_paused = true)]
 async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let cluster = crate::namespace::cluster().start().await?;
     cluster.create(config_map("config")).await?;
     let mut running = objects::pod("running", "web");
     running.spec.get_or_insert_default().node_name = Some("far-away".into());
@@ -115,7 +96,7 @@ async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Fa
     until_told(&cluster, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", text]).await?;
     cluster.advance(Duration::from_secs(10)).await;
     cluster.api::<ConfigMap>().get("config").await?;
-    assert_eq!(pods(&cluster).await?, ["running"], "it has 30 s to end");
+    assert_eq!(names(&cluster).await?, ["running"], "it has 30 s to end");
 
     // The kubelet says that it has ended: the next look would be after 16 s.
     let at_once = kube::api::DeleteParams { grace_period_seconds: Some(0), ..Default::default() };
@@ -128,7 +109,7 @@ async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Fa
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_does_not_end_in_its_time_is_told_as_a_failure() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let cluster = crate::namespace::cluster().start().await?;
     let mut running = objects::pod("running", "web");
     running.spec.get_or_insert_default().node_name = Some("far-away".into());
     cluster.create(running).await?;
@@ -145,7 +126,7 @@ async fn a_pod_that_does_not_end_in_its_time_is_told_as_a_failure() -> Result<()
 
 #[tokio::test(start_paused = true)]
 async fn a_resource_that_cannot_be_deleted_stops_no_other_and_is_told() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let cluster = crate::namespace::cluster().start().await?;
     cluster.faults().on(Verb::DeleteCollection, "configmaps").refuse(StatusCode::SERVICE_UNAVAILABLE);
     fill(&cluster, 2).await?;
     delete(&cluster).await?;
@@ -160,7 +141,7 @@ async fn a_resource_that_cannot_be_deleted_stops_no_other_and_is_told() -> Resul
 
 #[tokio::test(start_paused = true)]
 async fn where_collections_cannot_be_deleted_objects_are_one_by_one() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let cluster = crate::namespace::cluster().start().await?;
     cluster.faults().on(Verb::DeleteCollection, "configmaps").refuse(StatusCode::METHOD_NOT_ALLOWED);
     cluster.faults().on(Verb::DeleteCollection, "pods").refuse(StatusCode::NOT_FOUND);
     fill(&cluster, 3).await?;
@@ -172,7 +153,7 @@ async fn where_collections_cannot_be_deleted_objects_are_one_by_one() -> Result<
 
 #[tokio::test(start_paused = true)]
 async fn who_was_first_with_a_change_is_no_obstacle() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let cluster = crate::namespace::cluster().start().await?;
     cluster.faults().on(Verb::Update, "namespaces/finalize").next(3).refuse(StatusCode::CONFLICT);
     cluster.faults().on(Verb::Update, "namespaces/status").next(1).refuse(StatusCode::CONFLICT);
     fill(&cluster, 1).await?;
@@ -189,7 +170,7 @@ async fn a_lost_reply_and_a_lagging_cache_change_nothing() -> Result<(), Failure
         (Verb::Update, "namespaces/status"),
         (Verb::Update, "namespaces/finalize"),
     ] {
-        let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+        let cluster = crate::namespace::cluster().start().await?;
         cluster.faults().on(Verb::Watch, "namespaces").happens(Fault::Lag(Duration::from_secs(2)));
         cluster.faults().on(verb, resource).nth(1).lose_reply();
         fill(&cluster, 2).await?;
@@ -205,7 +186,7 @@ async fn a_lost_reply_and_a_lagging_cache_change_nothing() -> Result<(), Failure
 
 #[tokio::test(start_paused = true)]
 async fn while_others_finish_nothing_is_asked_twice() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let cluster = crate::namespace::cluster().start().await?;
     let mut held = config_map("held");
     held.metadata.finalizers = Some(vec![HOLD.into()]);
     cluster.create(held).await?;
@@ -269,14 +250,24 @@ async fn with_several_api_servers_a_deleted_namespace_is_left_alone_first() -> R
 }
 
 #[tokio::test(start_paused = true)]
-async fn wherever_the_manager_dies_the_namespace_goes() -> Result<(), Failure> {
-    let story = async |cluster: &TestCluster| {
+async fn a_crash_after_any_write_of_a_namespace_changes_nothing() -> Result<(), Failure> {
+    let story = async |scene: &Scene<'_>| {
+        let cluster = scene.cluster();
         fill(cluster, 2).await?;
-        delete(cluster).await
+        let mut held = config_map("held");
+        held.metadata.finalizers = Some(vec![HOLD.into()]);
+        cluster.create(held).await?;
+        delete(cluster).await?;
+        scene.rest().await?;
+        release::<ConfigMap>(cluster, "held").await?;
+        // It is looked at again after a while.
+        cluster.advance(Duration::from_secs(10)).await;
+        Ok(())
     };
     let world = async |cluster: &TestCluster| {
         let namespace = namespaces(cluster).get_opt(cluster.namespace()).await?;
         Ok(vec![format!("{:?}", namespace.map(|namespace| namespace.status))])
     };
-    crash::crash_after_each_write(TestCluster::builder, CONTROLLERS, story, world).await
+    crash_after_each_write(TestCluster::builder, CONTROLLERS, story, world).await?;
+    Ok(())
 }

@@ -1,79 +1,51 @@
-//! Deployments on the embedded server, under the paused clock.
+//! Deployments when things go wrong.
 
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
 use k8s_openapi::api::core::v1::Namespace;
 use serde_json::json;
-use steersman_controllers::{deployment, replicaset};
-use steersman_runtime::{Descriptor, Manager, ManagerOptions};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
-use tokio_util::sync::CancellationToken;
 
-#[path = "scenarios/deployment.rs"]
-mod scenarios;
-#[path = "support/succession.rs"]
-mod succession;
-
-const CONTROLLERS: &[Descriptor] = &[deployment::DESCRIPTOR, replicaset::DESCRIPTOR];
+use crate::beside::Beside;
+use crate::crash::{Scene, crash_after_each_write};
+use crate::deployment::{self as scenarios, CONTROLLERS};
 
 /// Far longer than any deadline here.
 const QUIET: Duration = Duration::from_secs(600);
 
-macro_rules! embedded {
-    ($($scenario:ident on $nodes:literal nodes),* $(,)?) => {$(
-        #[tokio::test(start_paused = true)]
-        async fn $scenario() -> Result<(), Failure> {
-            let builder = TestCluster::builder().controllers(CONTROLLERS);
-            let cluster = if $nodes > 0 { builder.nodes($nodes) } else { builder }.start().await?;
-            scenarios::$scenario(&cluster).await?;
-            cluster.settle().await?;
-            cluster.expect_quiet(QUIET).await?;
-            cluster.stop().await
-        }
-    )*};
-}
-
-embedded! {
-    pods_come_and_status_tells_it on 2 nodes,
-    a_roll_out_stays_within_its_limits on 2 nodes,
-    a_recreated_one_never_runs_both on 2 nodes,
-    a_paused_one_waits_and_goes_on on 2 nodes,
-    going_back_takes_the_old_replica_set on 2 nodes,
-    an_annotation_rolls_back on 2 nodes,
-    history_beyond_its_limit_is_forgotten on 2 nodes,
-    a_roll_out_that_gets_nowhere_says_so on 0 nodes,
-    a_replica_set_with_another_hash_is_kept on 0 nodes,
-    a_name_that_is_taken_makes_another on 2 nodes,
-    scaling_in_the_middle_is_proportional on 0 nodes,
-}
-
-/// The whole life of a Deployment; answers what is left of it.
-async fn a_whole_life(cluster: &TestCluster) -> Result<String, Failure> {
-    cluster.create(scenarios::deployment(1, json!({ "revisionHistoryLimit": 1 }))).await?;
-    scenarios::until_complete(cluster, 1).await?;
-    for image in ["web:2", "web:1", "web:3"] {
+/// The whole life of a Deployment: it comes, rolls out, goes back, grows and forgets.
+async fn a_whole_life(scene: &Scene<'_>) -> Result<(), Failure> {
+    let cluster = scene.cluster();
+    cluster.create(scenarios::deployment(1, json!({}))).await?;
+    scene.rest().await?;
+    for image in ["web:2", "web:1"] {
         scenarios::patch(cluster, json!({ "spec": { "template": scenarios::image_of(image) } })).await?;
-        scenarios::until_complete(cluster, 1).await?;
+        scene.rest().await?;
     }
-    scenarios::patch(cluster, json!({ "spec": { "replicas": 2 } })).await?;
-    scenarios::until_complete(cluster, 2).await?;
-    scenarios::until_sizes(cluster, [("web:1", 0), ("web:3", 2)]).await?;
-    // What was only observed when is left out: the conditions' times.
+    scenarios::patch(cluster, json!({ "spec": { "replicas": 2, "revisionHistoryLimit": 0 } })).await
+}
+
+/// What is left of it.
+async fn what_is_left(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
+    scenarios::until_sizes(cluster, [("web:1", 2)]).await?;
     let web = scenarios::until_reason(cluster, "Progressing", "NewReplicaSetAvailable").await?;
+    // What was only observed when is left out: the conditions' times.
     let status = DeploymentStatus { conditions: None, ..web.status.unwrap_or_default() };
-    let mut told = format!("{:?} {status:?}", web.metadata.annotations);
+    let mut told = vec![format!("{:?} {status:?}", web.metadata.annotations)];
     for set in scenarios::sets(cluster).await? {
-        told += &format!("\n{:?} {:?} {:?}", set.metadata.name, set.metadata.annotations, set.spec.replicas);
+        let kept = set.metadata.annotations.unwrap_or_default();
+        let pods = set.status.map(|status| (status.replicas, status.available_replicas));
+        told.push(format!("{:?} {kept:?} {:?} {pods:?}", set.metadata.name, set.spec.replicas));
     }
     Ok(told)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_crash_after_any_write_changes_nothing() -> Result<(), Failure> {
+async fn a_crash_after_any_write_of_a_deployment_changes_nothing() -> Result<(), Failure> {
     let builder = || TestCluster::builder().nodes(1);
-    let crashes = succession::crash_after_each_write(builder, CONTROLLERS, a_whole_life).await?;
-    assert!(crashes > 40, "the story takes {crashes} writes");
+    let crashes = crash_after_each_write(builder, CONTROLLERS, a_whole_life, what_is_left).await?;
+    assert!(crashes > 30, "the story takes {crashes} writes");
     Ok(())
 }
 
@@ -86,7 +58,7 @@ async fn lost_replies_and_lagging_caches_make_no_second_replica_set() -> Result<
         faults.on(Verb::Watch, "deployments").happens(Fault::Lag(Duration::from_secs(1)));
         faults.on(Verb::Create, "replicasets").nth(lost).lose_reply();
         faults.on(Verb::Update, "replicasets").nth(lost).lose_reply();
-        let cluster = TestCluster::builder().controllers(CONTROLLERS).nodes(2).faults(&faults).start().await?;
+        let cluster = scenarios::with_nodes().faults(&faults).start().await?;
         cluster.create(scenarios::deployment(2, json!({}))).await?;
         scenarios::until_complete(&cluster, 2).await?;
         scenarios::patch(&cluster, json!({ "spec": { "template": scenarios::image_of("web:2") } })).await?;
@@ -103,7 +75,7 @@ async fn lost_replies_and_lagging_caches_make_no_second_replica_set() -> Result<
 
 #[tokio::test(start_paused = true)]
 async fn a_replica_set_that_cannot_be_made_shows_as_condition_and_event() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).nodes(2).start().await?;
+    let cluster = scenarios::with_nodes().start().await?;
     cluster.faults().on(Verb::Create, "replicasets").next(3).refuse(http::StatusCode::FORBIDDEN);
     cluster.create(scenarios::deployment(1, json!({}))).await?;
     let web = scenarios::until_reason(&cluster, "Progressing", "ReplicaSetCreateError").await?;
@@ -120,7 +92,7 @@ async fn a_replica_set_that_cannot_be_made_shows_as_condition_and_event() -> Res
 
 #[tokio::test(start_paused = true)]
 async fn in_a_namespace_that_goes_away_it_is_quiet() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    let cluster = scenarios::cluster().start().await?;
     cluster.create(scenarios::deployment(1, json!({}))).await?;
     cluster.settle().await?;
     let namespaces = kube::Api::<Namespace>::all(cluster.client());
@@ -193,17 +165,9 @@ async fn taking_over_from_the_go_manager_writes_nothing() -> Result<(), Failure>
     cluster.api::<Deployment>().patch_status("web", &params, &merge(web_status)).await?;
     scenarios::patch(&cluster, json!({ "metadata": { "annotations": { scenarios::REVISION: "1" } } })).await?;
 
-    let options = ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() };
-    let manager = Manager::new(cluster.faulty_client(), options)?;
-    for descriptor in CONTROLLERS {
-        let _ = manager.build(descriptor, None);
-    }
-    let stop = CancellationToken::new();
-    let stopped = stop.clone();
-    let running = tokio::spawn(async move { manager.run(stopped).await });
-    cluster.advance(Duration::from_secs(600)).await;
+    let manager = Beside::start(&cluster, cluster.faulty_client(), CONTROLLERS)?;
+    cluster.advance(QUIET).await;
     assert!(cluster.last_writes().is_empty(), "{:?}", cluster.last_writes());
-    stop.cancel();
-    running.await??;
+    manager.stop().await?;
     cluster.stop().await
 }

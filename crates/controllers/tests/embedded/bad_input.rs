@@ -1,0 +1,197 @@
+//! Objects that no validation stopped: nothing crashes, nothing runs in circles, nothing is deleted that is not owned, and
+//! somebody is told.
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
+use kube::api::{DeleteParams, ListParams};
+use serde_json::json;
+use steersman_controllers::{deployment, garbage_collector, replicaset};
+use steersman_runtime::Descriptor;
+use steersman_testing::{Failure, TestCluster, objects};
+
+use crate::LONG;
+use crate::beside::Beside;
+use crate::garbage_collector::{
+    config_map, delete, expect, own_each_other, owner, reference, until_gone, until_owned_by,
+};
+use crate::line::{Line, Trouble};
+use crate::log::Logged;
+use crate::services::{self, add_node, run_pod, service, until_endpoints, until_slices};
+
+const SETS: &[Descriptor] = &[deployment::DESCRIPTOR, replicaset::DESCRIPTOR];
+const SETS_AND_COLLECTOR: &[Descriptor] = &[replicaset::DESCRIPTOR, garbage_collector::DESCRIPTOR];
+
+/// In ten quiet minutes: discovery every half a minute, and watches that are renewed.
+const CALLS_MAX: usize = 150;
+
+/// Nothing is written for ten minutes, and hardly anything is asked for.
+async fn expect_calm(cluster: &TestCluster, line: &Line) -> Result<(), Failure> {
+    cluster.settle().await?;
+    let before = line.requests().len();
+    cluster.expect_quiet(LONG).await?;
+    let calls = line.requests().split_off(before);
+    assert!(calls.len() <= CALLS_MAX, "{} calls in ten quiet minutes, such as {:?}", calls.len(), &calls[..20]);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_selector_that_matches_everything_or_nothing_makes_and_takes_nothing() -> Result<(), Failure> {
+    const SELECTOR: &str = r#""matchLabels":{"app":"web"}"#;
+    for (forged, problem) in [
+        (r#""matchLabels":{}"#, "its selector matches everything there is"),
+        (r#""matchLabels":{"app":"other"}"#, "its selector does not match the labels of its template"),
+    ] {
+        let logged = Logged::from_now_on();
+        let cluster = TestCluster::builder().start().await?;
+        cluster.create(objects::pod("of-web", "web")).await?;
+        cluster.create(objects::pod("of-other", "other")).await?;
+        let mut set = objects::replica_set("web", 3);
+        set.metadata.name = Some("set".into());
+        cluster.create(set).await?;
+        cluster.create(crate::deployment::deployment(3, json!({}))).await?;
+        let line = Line::to(cluster.faulty_client(), Trouble::Forges(SELECTOR, forged));
+        let manager = Beside::start(&cluster, line.client(), SETS)?;
+        expect_calm(&cluster, &line).await?;
+
+        let pods = cluster.api::<Pod>().list(&ListParams::default()).await?.items;
+        let owned = pods.iter().filter(|pod| pod.metadata.owner_references.is_some()).count();
+        expect((pods.len(), owned), (2, 0), "pods, and those that were adopted")?;
+        expect(cluster.api::<ReplicaSet>().list(&ListParams::default()).await?.items.len(), 1, "sets")?;
+        let key = format!("{}/set", cluster.namespace());
+        expect(logged.with(&[&key, problem]).len(), 1, &format!("lines about the set among {:?}", logged.all()))?;
+        told_about_the_deployment(&cluster, &logged, forged.contains("{}"), problem).await?;
+        manager.stop().await?;
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+/// A Deployment that selects everything is told so by an event, as upstream does; of any other, the log tells.
+async fn told_about_the_deployment(
+    cluster: &TestCluster,
+    logged: &Logged,
+    selects_all: bool,
+    problem: &str,
+) -> Result<(), Failure> {
+    let events = cluster.api::<Event>().list(&ListParams::default()).await?.items;
+    let told: Vec<_> = events.iter().filter_map(|event| event.reason.as_deref()).collect();
+    if selects_all {
+        expect(told, vec!["SelectingAll"], "the event")?;
+        // Once more when the status shows that it was looked at; as upstream.
+        assert!(events[0].count <= Some(2), "{:?} times", events[0].count);
+        let web = cluster.api::<Deployment>().get("web").await?;
+        return expect(web.status.and_then(|status| status.observed_generation), Some(1), "it was looked at");
+    }
+    expect(told, vec![], "events")?;
+    let key = format!("{}/web", cluster.namespace());
+    expect(logged.with(&[&key, problem]).len(), 1, &format!("lines about the Deployment among {:?}", logged.all()))
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_own_each_other_or_themselves_stay_until_one_is_deleted() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    own_each_other(&cluster, "self", 1).await?;
+    own_each_other(&cluster, "ring", 5).await?;
+    let line = Line::to(cluster.faulty_client(), Trouble::None);
+    let manager = Beside::start(&cluster, line.client(), crate::garbage_collector::CONTROLLERS)?;
+    expect_calm(&cluster, &line).await?;
+    expect(cluster.last_writes().len(), 0, "writes")?;
+    delete::<ConfigMap>(&cluster, "ring-3", DeleteParams::background()).await?;
+    for n in 0..5 {
+        until_gone::<ConfigMap>(&cluster, &format!("ring-{n}")).await?;
+    }
+    cluster.api::<ConfigMap>().get("self-0").await?;
+    delete::<ConfigMap>(&cluster, "self-0", DeleteParams::background()).await?;
+    expect_calm(&cluster, &line).await?;
+    expect(cluster.last_writes().len(), 4, "one write for each that was left of the ring")?;
+    manager.stop().await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_two_controllers_of_a_pod_the_first_one_counts() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    let mut sets = Vec::new();
+    for (name, replicas) in [("first", 1), ("second", 0)] {
+        let mut set = objects::replica_set("web", replicas);
+        set.metadata.name = Some(name.into());
+        sets.push(cluster.create(set).await?);
+    }
+    let mut pod = objects::pod("pod", "web");
+    let mut second = objects::controller_ref(&sets[1]);
+    second.controller = Some(false);
+    pod.metadata.owner_references = Some(vec![objects::controller_ref(&sets[0]), second]);
+    cluster.create(pod).await?;
+
+    // What no server would have stored: both say that they control it.
+    let forges = Trouble::Forges(r#""controller":false"#, r#""controller":true"#);
+    let line = Line::to(cluster.faulty_client(), forges);
+    let manager = Beside::start(&cluster, line.client(), SETS_AND_COLLECTOR)?;
+    expect_calm(&cluster, &line).await?;
+    expect(crate::pod_gc::names(&cluster).await?, vec!["pod".to_owned()], "pods")?;
+    for (name, replicas) in [("first", 1), ("second", 0)] {
+        let status = cluster.api::<ReplicaSet>().get(name).await?.status.unwrap_or_default();
+        expect(status.replicas, replicas, "its pods")?;
+    }
+    delete::<ReplicaSet>(&cluster, "second", DeleteParams::background()).await?;
+    until_owned_by::<Pod>(&cluster, "pod", &[objects::controller_ref(&sets[0])]).await?;
+    expect_calm(&cluster, &line).await?;
+    manager.stop().await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn ten_thousand_owners_are_an_owner_ten_thousand_times() -> Result<(), Failure> {
+    const OWNERS: u32 = 10_000;
+    let cluster = TestCluster::builder().start().await?;
+    let solid = cluster.create(config_map("solid", vec![])).await?;
+    let absent = |count| (0..count).map(|n| reference("v1", "Pod", "p", n));
+    cluster.create(config_map("garbage", absent(OWNERS).collect())).await?;
+    cluster.create(config_map("kept", absent(99).chain([owner(&solid)]).collect())).await?;
+    let line = Line::to(cluster.faulty_client(), Trouble::None);
+    let manager = Beside::start(&cluster, line.client(), crate::garbage_collector::CONTROLLERS)?;
+    until_gone::<ConfigMap>(&cluster, "garbage").await?;
+    until_owned_by::<ConfigMap>(&cluster, "kept", &[owner(&solid)]).await?;
+    expect_calm(&cluster, &line).await?;
+    expect(cluster.last_writes().len(), 2, "one write for each object")?;
+    let looked_for = line.count(&http::Method::GET, "/pods/p");
+    // Once for itself, as it is referred to and was never seen; and once as an owner.
+    let most = 2 * (usize::try_from(OWNERS).map_err(|error| Failure::new(error.to_string()))? + 99);
+    assert!(looked_for <= most, "{looked_for} looks for owners, at most {most} are needed");
+    manager.stop().await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_address_that_is_none_is_left_out_and_told_once() -> Result<(), Failure> {
+    let logged = Logged::from_now_on();
+    let cluster = TestCluster::builder().start().await?;
+    let node = add_node(&cluster, "a", None).await?;
+    cluster.create(service("web", json!({}))).await?;
+    run_pod(&cluster, "good", &node, "10.1.0.1").await?;
+    run_pod(&cluster, "bad", &node, "10.9.9.9").await?;
+    let line = Line::to(cluster.faulty_client(), Trouble::Forges("10.9.9.9", "10.9.9.999"));
+    let manager = Beside::start(&cluster, line.client(), services::CONTROLLERS)?;
+    until_endpoints(&cluster, "web", &["10.1.0.1 ready"]).await?;
+    until_slices(&cluster, "web", &["10.1.0.1 ready"]).await?;
+    // What happens to others must not be told again, or lost.
+    for n in 2..10 {
+        run_pod(&cluster, &format!("good-{n}"), &node, &format!("10.1.0.{n}")).await?;
+        cluster.settle().await?;
+    }
+    let want: Vec<_> = (1..10).map(|n| format!("10.1.0.{n} ready")).collect();
+    let want: Vec<_> = want.iter().map(String::as_str).collect();
+    until_endpoints(&cluster, "web", &want).await?;
+    until_slices(&cluster, "web", &want).await?;
+    expect_calm(&cluster, &line).await?;
+    let key = format!("{}/bad", cluster.namespace());
+    let told = logged.with(&["10.9.9.999"]);
+    assert!(told.iter().all(|line| line.contains(&key) || line.contains("bad")), "it says which pod: {told:?}");
+    expect(
+        told.len(),
+        services::CONTROLLERS.len(),
+        &format!("lines, one of each controller, among {:?}", logged.all()),
+    )?;
+    manager.stop().await?;
+    cluster.stop().await
+}

@@ -1,0 +1,269 @@
+//! From the Go manager to ours and back, on one cluster: whoever takes over finds nothing to do.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use http::Request;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use steersman_controllers::{ALL, root_ca, service_account_token};
+use steersman_runtime::{Manager, ManagerOptions};
+use steersman_testing::{Failure, TestCluster, objects};
+
+use crate::accounts::{token_secret, until_filled};
+use crate::beside::Beside;
+use crate::garbage_collector::{config_map, delete, held, own_each_other, owner};
+use crate::namespace::{namespaces, with_what_is_held};
+use crate::own::{OwnRig, Writes};
+use crate::services::{add_node, say_running, service};
+
+/// What is compared, and where it is listed.
+const KINDS: [&str; 11] = [
+    "/api/v1/namespaces",
+    "/api/v1/pods",
+    "/api/v1/services",
+    "/api/v1/endpoints",
+    "/api/v1/configmaps",
+    "/api/v1/secrets",
+    "/api/v1/serviceaccounts",
+    "/api/v1/replicationcontrollers",
+    "/apis/apps/v1/deployments",
+    "/apis/apps/v1/replicasets",
+    "/apis/discovery.k8s.io/v1/endpointslices",
+];
+
+/// What never becomes ready.
+const BAD_IMAGE: &str = "bad:1";
+
+/// The start of a manager, all first passes, and a while in which it could change its mind.
+const TAKE_OVER: Duration = Duration::from_secs(8);
+
+#[tokio::test]
+async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> Result<(), Failure> {
+    let rig = OwnRig::start("take-over").await?;
+    let cluster = TestCluster::builder().start_on(rig.kubeconfig()).await?;
+    let go = rig.start_go()?;
+    as_kubelet(&cluster, content(&cluster)).await?;
+    rig.still(TAKE_OVER).await?;
+    drop(go);
+
+    // The yardstick: what Go itself does when it comes back.
+    let mark = rig.mark()?;
+    let go = rig.start_go()?;
+    rig.still(TAKE_OVER).await?;
+    drop(go);
+    let by_go = rig.writes_since(mark)?;
+    println!("Go when it comes back: {by_go:#?}");
+
+    let (before, mark) = (versions(&cluster).await?, rig.mark()?);
+    let ours = start_ours(&rig, &cluster)?;
+    rig.still(TAKE_OVER).await?;
+    let by_us = rig.writes_since(mark)?;
+    no_more("we take over from Go", &by_us, &by_go)?;
+    unchanged("we take over from Go", &before, &versions(&cluster).await?)?;
+
+    as_kubelet(&cluster, changes(&cluster)).await?;
+    rig.still(TAKE_OVER).await?;
+    ours.stop().await?;
+    let (before, mark) = (versions(&cluster).await?, rig.mark()?);
+    let go = rig.start_go()?;
+    rig.still(TAKE_OVER).await?;
+    no_more("Go takes over from us", &rig.writes_since(mark)?, &by_go)?;
+    unchanged("Go takes over from us", &before, &versions(&cluster).await?)?;
+    drop(go);
+    cluster.stop().await
+}
+
+fn start_ours(rig: &OwnRig, cluster: &TestCluster) -> Result<Beside, Failure> {
+    let (certificate, key) = rig.certificate_and_key()?;
+    let options = ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() };
+    let manager = Manager::new(cluster.client(), options)?;
+    manager.set_options(root_ca::Options { root_ca: Some(certificate.as_str().into()) });
+    let signer = service_account_token::Signer::from_pem(&key).map_err(|error| Failure::new(error.to_string()))?;
+    let root_ca = Some(certificate.as_str().into());
+    manager.set_options(service_account_token::Options { signer: Some(signer), root_ca });
+    Ok(Beside::run(manager, ALL))
+}
+
+/// Deployments in all states, services with endpoints of all sorts, owners and dependents, things that cannot go.
+async fn content(cluster: &TestCluster) -> Result<(), Failure> {
+    add_node(cluster, "a", Some("zone-a")).await?;
+    add_node(cluster, "b", Some("zone-b")).await?;
+    for (name, more) in [
+        ("web", json!({})),
+        ("headless", json!({ "spec": { "clusterIP": "None" } })),
+        ("near", json!({ "spec": { "trafficDistribution": "PreferSameZone" } })),
+        ("both", json!({ "spec": { "ipFamilyPolicy": "RequireDualStack" } })),
+        ("all", json!({ "spec": { "publishNotReadyAddresses": true } })),
+        ("manual", json!({ "spec": { "selector": null } })),
+    ] {
+        cluster.create(service(name, more)).await?;
+    }
+    for (name, replicas) in [("web", 3), ("stuck", 3), ("frozen", 2), ("again", 1)] {
+        cluster.create(deployment(cluster, name, replicas)?).await?;
+        until_through(cluster, name, replicas).await?;
+    }
+    for image in ["two:1", "three:1"] {
+        roll_out(cluster, "web", image).await?;
+        until_through(cluster, "web", 3).await?;
+    }
+    for image in ["two:1", "one:1"] {
+        roll_out(cluster, "again", image).await?;
+        until_through(cluster, "again", 1).await?;
+    }
+    patch(cluster, "frozen", json!({ "spec": { "paused": true } })).await?;
+    roll_out(cluster, "frozen", "two:1").await?;
+    roll_out(cluster, "stuck", BAD_IMAGE).await?;
+
+    cluster.create(crate::replication_controller::controller("old", 2)?).await?;
+    cluster.create(ServiceAccount { metadata: objects::named("robot"), ..ServiceAccount::default() }).await?;
+    cluster.create(token_secret("robot-token", "robot", None)).await?;
+    until_filled(cluster, "robot-token").await?;
+
+    let parent = cluster.create(config_map("parent", vec![])).await?;
+    cluster.create(held(config_map("child", vec![owner(&parent)]))).await?;
+    own_each_other(cluster, "ring", 3).await?;
+    let another = with_what_is_held(cluster).await?;
+    cluster.advance(Duration::from_secs(2)).await;
+    delete::<ConfigMap>(cluster, "parent", DeleteParams::foreground()).await?;
+    namespaces(cluster).delete(&another, &DeleteParams::default()).await?;
+    Ok(())
+}
+
+/// What happens while we are in charge: everything moves once more.
+async fn changes(cluster: &TestCluster) -> Result<(), Failure> {
+    roll_out(cluster, "web", "four:1").await?;
+    until_through(cluster, "web", 3).await?;
+    patch(cluster, "web", json!({ "spec": { "replicas": 5 } })).await?;
+    until_through(cluster, "web", 5).await?;
+    patch(cluster, "frozen", json!({ "spec": { "paused": false } })).await?;
+    until_through(cluster, "frozen", 2).await?;
+    roll_out(cluster, "again", "two:1").await?;
+    until_through(cluster, "again", 1).await?;
+    cluster.create(deployment(cluster, "ours", 2)?).await?;
+    until_through(cluster, "ours", 2).await?;
+    let ours = json!({ "spec": { "selector": { objects::APP: "ours" } } });
+    cluster.create(service("ours", ours)).await?;
+    cluster.create(ServiceAccount { metadata: objects::named("other"), ..ServiceAccount::default() }).await?;
+    cluster.create(token_secret("other-token", "other", None)).await?;
+    until_filled(cluster, "other-token").await?;
+    Ok(())
+}
+
+/// A Deployment whose pods are on a node of the test, since nobody binds them.
+fn deployment(cluster: &TestCluster, name: &str, replicas: i32) -> Result<Deployment, Failure> {
+    let app = if name == "stuck" { "web" } else { name };
+    let labels = json!({ objects::APP: app, "of": name });
+    Ok(serde_json::from_value(json!({
+        "metadata": { "name": name },
+        "spec": {
+            "replicas": replicas,
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": {
+                "nodeName": format!("{}-a", cluster.namespace()),
+                "containers": [{ "name": "main", "image": "one:1" }],
+            } },
+        },
+    }))?)
+}
+
+async fn patch(cluster: &TestCluster, name: &str, patch: Value) -> Result<(), Failure> {
+    cluster.api::<Deployment>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+    Ok(())
+}
+
+async fn roll_out(cluster: &TestCluster, name: &str, image: &str) -> Result<(), Failure> {
+    let containers = json!([{ "name": "main", "image": image }]);
+    patch(cluster, name, json!({ "spec": { "template": { "spec": { "containers": containers } } } })).await
+}
+
+/// What `kubectl rollout status` waits for.
+async fn until_through(cluster: &TestCluster, name: &str, replicas: i32) -> Result<(), Failure> {
+    cluster
+        .until(&format!("{name} is through"), async || {
+            let found = cluster.api::<Deployment>().get(name).await?;
+            let status = found.status.unwrap_or_default();
+            let counts = [status.replicas, status.updated_replicas, status.available_replicas];
+            let is_through = status.observed_generation == found.metadata.generation
+                && counts.map(Option::unwrap_or_default) == [replicas; 3];
+            Ok(if is_through { Ok(()) } else { Err(format!("{status:?}")) })
+        })
+        .await
+}
+
+/// Lets a story happen, and pods meanwhile live as on a node.
+async fn as_kubelet(cluster: &TestCluster, story: impl Future<Output = Result<(), Failure>>) -> Result<(), Failure> {
+    let kubelet = async {
+        let mut addresses = 1..250;
+        loop {
+            for pod in cluster.api::<Pod>().list(&ListParams::default()).await?.items {
+                live(cluster, &pod, &mut addresses).await?;
+            }
+            cluster.advance(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        told = story => told,
+        failure = kubelet => failure,
+    }
+}
+
+async fn live(cluster: &TestCluster, pod: &Pod, addresses: &mut impl Iterator<Item = u8>) -> Result<(), Failure> {
+    let name = pod.metadata.name.as_deref().unwrap_or_default();
+    if pod.metadata.deletion_timestamp.is_some() {
+        let at_once = DeleteParams::default().grace_period(0);
+        match cluster.api::<Pod>().delete(name, &at_once).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            outcome => drop(outcome?),
+        }
+        return Ok(());
+    }
+    let image = pod.spec.as_ref().and_then(|spec| spec.containers[0].image.as_deref());
+    let has_address = pod.status.as_ref().is_some_and(|status| status.pod_ip.is_some());
+    if has_address || image == Some(BAD_IMAGE) {
+        return Ok(());
+    }
+    let number = addresses.next().ok_or_else(|| Failure::new("too many pods"))?;
+    match say_running(cluster, name, &[&format!("10.1.0.{number}"), &format!("fd00::{number:x}")], true).await {
+        // It was deleted a moment ago.
+        Err(_) if cluster.api::<Pod>().get_opt(name).await?.is_none() => Ok(()),
+        outcome => outcome,
+    }
+}
+
+/// The version of each object that there is.
+async fn versions(cluster: &TestCluster) -> Result<BTreeMap<String, String>, Failure> {
+    let mut versions = BTreeMap::new();
+    for kind in KINDS {
+        let list = Request::get(kind).body(Vec::new()).map_err(kube::Error::HttpError)?;
+        let list: Value = cluster.client().request(list).await?;
+        for item in list["items"].as_array().into_iter().flatten() {
+            let text = |field: &str| item["metadata"][field].as_str().unwrap_or_default().to_owned();
+            let object = format!("{kind}: {}/{} {}", text("namespace"), text("name"), text("uid"));
+            versions.insert(object, text("resourceVersion"));
+        }
+    }
+    Ok(versions)
+}
+
+fn unchanged(what: &str, before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Result<(), Failure> {
+    let changed: Vec<_> = before
+        .iter()
+        .filter(|(object, version)| after.get(*object) != Some(version))
+        .map(|(object, _)| object)
+        .chain(after.keys().filter(|object| !before.contains_key(*object)))
+        .collect();
+    if changed.is_empty() { Ok(()) } else { Err(Failure::new(format!("{what}, and these change: {changed:#?}"))) }
+}
+
+fn no_more(what: &str, writes: &Writes, allowed: &Writes) -> Result<(), Failure> {
+    let more: Writes = writes
+        .iter()
+        .filter(|(about, objects)| objects.len() > allowed.get(*about).map_or(0, Vec::len))
+        .map(|(about, objects)| (about.clone(), objects.clone()))
+        .collect();
+    if more.is_empty() { Ok(()) } else { Err(Failure::new(format!("{what}: {more:#?}, where only {allowed:#?}"))) }
+}

@@ -1,0 +1,233 @@
+//! What comes too late, and what does not let go.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, ResourceQuota};
+use steersman_base::ObjectKey;
+use steersman_informer::{Scope, Typed};
+use steersman_runtime::manager::{Group, runnable};
+use steersman_runtime::source::{self, SendError, Watch};
+use steersman_runtime::{Action, Context, Error, ManagerError, ManagerOptions, Reconciler, handler};
+use steersman_testing::{Failure, TestCluster, objects};
+use tokio_util::sync::CancellationToken;
+
+use crate::support::*;
+
+fn outside(name: &str) -> Arc<Typed<ResourceQuota>> {
+    let meta = steersman_base::Meta { name: name.into(), ..steersman_base::Meta::default() };
+    Arc::new(Typed::new(meta, quota(name)))
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_added_or_told_after_the_end_does_nothing_and_waits_for_nobody() -> Result<(), Failure> {
+    let (manager, _) = embedded(ManagerOptions::default())?;
+    let diary = Diary::default();
+    let (early, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    let builder = manager.controller::<ResourceQuota>("ended").source(events);
+    let controller = builder.reconcile_with(Noting(diary.clone()));
+    let running = Running::start(manager.clone());
+    tokio::time::sleep(SOON).await;
+    running.stop().await?;
+
+    controller.trigger(ObjectKey::cluster("a"));
+    controller.trigger_all(&[ObjectKey::cluster("b")]);
+    assert_eq!(early.send(outside("c")).await, Err(SendError::Ended));
+    let (late, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    controller.watch(events);
+    controller.watch(Watch::new(&manager.informers().typed::<Pod>(Scope::everything()), handler::object()));
+    manager.controller::<ConfigMap>("late").reconcile_with(Noting(diary.clone()));
+    let noted = diary.clone();
+    manager.add(runnable("late", Group::Others, move |_| async move {
+        noted.note("runs");
+        Ok(())
+    }));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(diary.take().is_empty(), "nobody works any more");
+    assert_eq!(late.send(outside("d")).await, Err(SendError::Ended));
+    assert_eq!(controller.queue().len(), 0, "what nobody will take is not kept");
+    let watching = manager.inspection().informers();
+    let reading = watching.iter().filter(|each| each.reflector.is_some()).count();
+    assert_eq!((watching.len(), reading), (3, 1), "what was asked for late is not read");
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_manager_that_is_stopped_before_it_starts_tells_who_feeds_it() -> Result<(), Failure> {
+    let (manager, _) = embedded(ManagerOptions::default())?;
+    let (sender, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    let controller =
+        manager.controller::<ResourceQuota>("never").source(events).reconcile_with(Noting(Diary::default()));
+    let stop = CancellationToken::new();
+    stop.cancel();
+    manager.run(stop).await?;
+    // More than the channel holds: whoever waited for room would wait for ever.
+    for _ in 0..source::CHANNEL_MAX + 1 {
+        assert_eq!(sender.send(outside("a")).await, Err(SendError::Ended));
+    }
+    let (late, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    controller.watch(events);
+    tokio::time::sleep(SOON).await;
+    assert_eq!(late.send(outside("b")).await, Err(SendError::Ended));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_controller_that_is_added_under_a_name_that_is_taken_ends_the_manager() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().with(add_one_pod_each).start().await?;
+    let running = run_one_pod_each(cluster.client(), "beside")?;
+    cluster.advance(SOON).await;
+    add_one_pod_each(&running.manager);
+    let ended = tokio::time::timeout(Duration::from_secs(60), running.task).await??;
+    assert!(matches!(ended, Err(ManagerError::SameName("one-pod-each"))), "{ended:?}");
+    cluster.create(quota("a")).await?;
+    cluster.until_exists::<ResourceQuota>("a").await?;
+    cluster.settle().await?;
+    assert_eq!(cluster.api::<Pod>().list(&Default::default()).await?.items.len(), 1, "other managers do not mind");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconcile_that_does_not_look_at_the_time_is_ended_at_the_deadline() -> Result<(), Failure> {
+    struct Deaf;
+    impl Reconciler for Deaf {
+        async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {
+            loop {
+                tokio::time::sleep(SOON).await;
+            }
+        }
+    }
+    let options =
+        ManagerOptions { shutdown_within: Duration::from_secs(5), lease: Some(lease("one")), ..Default::default() };
+    let (manager, client) = embedded(options)?;
+    manager.controller::<ResourceQuota>("deaf").reconcile_with(Deaf).trigger(ObjectKey::cluster("a"));
+    let running = Running::start(manager);
+    tokio::time::sleep(SOON).await;
+    running.stop.cancel();
+    let begun = tokio::time::Instant::now();
+    let ended = running.task.await?;
+    assert!(matches!(&ended, Err(ManagerError::StoppedHard { names, .. }) if names == &["deaf"]), "{ended:?}");
+    assert_eq!(begun.elapsed().as_secs(), 5);
+    // Whoever was ended in the middle may have something on the wire: the lease runs out, and is not given back.
+    let leases: kube::Api<k8s_openapi::api::coordination::v1::Lease> = kube::Api::namespaced(client, "default");
+    let holder = leases.get("lease").await?.spec.and_then(|spec| spec.holder_identity);
+    assert_eq!(holder.as_deref(), Some("one"));
+    Ok(())
+}
+
+/// On threads, and so on the real clock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_holds_a_thread_and_does_not_let_go_does_not_keep_the_manager() -> Result<(), Failure> {
+    struct Blocking(parking_lot::Mutex<mpsc::Receiver<()>>);
+    impl Reconciler for Blocking {
+        async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {
+            // Until the other end is gone.
+            let _ = self.0.lock().recv();
+            Ok(Action::Done)
+        }
+    }
+    let (release, held) = mpsc::channel();
+    let (release_runnable, held_runnable) = mpsc::channel::<()>();
+    let within = Duration::from_millis(100);
+    let (manager, _) = embedded(ManagerOptions { shutdown_within: within, ..ManagerOptions::default() })?;
+    let blocking = manager.controller::<ResourceQuota>("blocking").reconcile_with(Blocking(held.into()));
+    let running = Running::start(manager);
+    blocking.trigger(ObjectKey::cluster("a"));
+    while !blocking.queue().is_empty() || blocking.queue().stats().adds == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    running.stop.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(30), running.task).await??;
+    assert!(matches!(&ended, Err(ManagerError::StoppedHard { names, .. }) if names == &["blocking"]), "{ended:?}");
+    drop(release);
+
+    let (manager, _) = embedded(ManagerOptions { shutdown_within: within, ..ManagerOptions::default() })?;
+    let (started, began) = tokio::sync::oneshot::channel();
+    manager.add(runnable("held", Group::Others, |_| async move {
+        let _ = started.send(());
+        let _ = held_runnable.recv();
+        Ok(())
+    }));
+    let running = Running::start(manager);
+    began.await?;
+    running.stop.cancel();
+    let ended = tokio::time::timeout(Duration::from_secs(30), running.task).await??;
+    assert!(matches!(&ended, Err(ManagerError::StoppedHard { names, .. }) if names == &["held"]), "{ended:?}");
+    drop(release_runnable);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_watched_while_the_manager_ends_is_not_read_after_it() -> Result<(), Failure> {
+    struct Slow;
+    impl Reconciler for Slow {
+        async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            Ok(Action::Done)
+        }
+    }
+    let cluster = TestCluster::builder().start().await?;
+    let manager = steersman_runtime::Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
+    let controller = manager.controller::<ResourceQuota>("slow").reconcile_with(Slow);
+    controller.trigger(ObjectKey::cluster("a"));
+    let running = Running::start(manager.clone());
+    cluster.advance(SOON).await;
+    running.stop.cancel();
+    cluster.advance(SOON).await;
+    controller.watch(Watch::new(&manager.informers().typed::<Pod>(Scope::everything()), handler::object()));
+    cluster.advance(SOON).await;
+    running.stop().await?;
+    // Whoever still reads would have it in its store.
+    cluster.create(objects::pod("later", "later")).await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    let held: usize = manager.inspection().informers().iter().map(|each| each.informer.objects).sum();
+    assert_eq!(held, 0, "nobody reads any more");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_is_dropped_leaves_no_watch_and_no_source_behind() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    let manager = steersman_runtime::Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
+    let (sender, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    let diary = Diary::default();
+    let noted = diary.clone();
+    let ticks = source::ticker(SOON, move || {
+        noted.note("tick");
+        Vec::new()
+    });
+    manager.controller::<Pod>("dropped").source(events).source(ticks).reconcile_with(Noting(diary.clone()));
+    let running = Running::start(manager.clone());
+    cluster.advance(10 * SOON).await;
+    assert_eq!(diary.take().len(), 9);
+    running.task.abort();
+    cluster.advance(SOON).await;
+    diary.take();
+    cluster.create(objects::pod("later", "later")).await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    assert!(diary.take().is_empty(), "nobody ticks and nobody works");
+    assert_eq!(sender.send(outside("a")).await, Err(SendError::Ended));
+    let held: usize = manager.inspection().informers().iter().map(|each| each.informer.objects).sum();
+    assert_eq!(held, 0, "nobody reads any more");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn times_that_no_clock_can_count_are_taken_as_what_they_mean() -> Result<(), Failure> {
+    let options = ManagerOptions { shutdown_within: Duration::MAX, ..ManagerOptions::default() };
+    let (manager, _) = embedded(options)?;
+    struct Never;
+    impl Reconciler for Never {
+        async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {
+            Ok(Action::After(Duration::MAX))
+        }
+    }
+    let builder = manager.controller::<ResourceQuota>("never").timeout(Duration::MAX).resync(Duration::MAX);
+    let (rarely, often) = (source::ticker(Duration::MAX, Vec::new), source::ticker(Duration::ZERO, Vec::new));
+    builder.source(rarely).source(often).reconcile_with(Never).trigger(ObjectKey::cluster("a"));
+    let running = Running::start(manager.clone());
+    tokio::time::sleep(SOON).await;
+    assert!(ready(&manager).passed, "{}", ready(&manager).text);
+    running.stop().await
+}
