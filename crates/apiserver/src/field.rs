@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub use steersman_base::validation::FieldErrorKind;
+
 /// Where a field is: `spec.containers[0].image`, `metadata.labels[app]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(String);
@@ -28,31 +30,6 @@ pub enum Shown {
     Json(Value),
     /// As this text: for values that upstream prints with the keys in the order of its Go structs.
     Text(String),
-}
-
-/// The kinds of `field.ErrorType` upstream has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldErrorKind {
-    /// `FieldValueNotFound`
-    NotFound,
-    /// `FieldValueRequired`
-    Required,
-    /// `FieldValueDuplicate`
-    Duplicate,
-    /// `FieldValueInvalid`
-    Invalid,
-    /// `FieldValueNotSupported`
-    NotSupported,
-    /// `FieldValueForbidden`
-    Forbidden,
-    /// `FieldValueTooLong`
-    TooLong,
-    /// `FieldValueTooMany`
-    TooMany,
-    /// `InternalError`
-    Internal,
-    /// `FieldValueTypeInvalid`
-    TypeInvalid,
 }
 
 // === impl Path ===
@@ -162,7 +139,7 @@ impl FieldError {
     /// What is wrong, without the field: the `message` of a cause.
     #[must_use]
     pub fn body(&self) -> String {
-        let mut body = self.kind.sentence().to_owned();
+        let mut body = self.kind.to_string();
         if let Some(value) = &self.value {
             body.push_str(": ");
             body.push_str(&value.to_string());
@@ -183,18 +160,7 @@ impl fmt::Display for FieldError {
 
 impl From<steersman_base::validation::FieldError> for FieldError {
     fn from(error: steersman_base::validation::FieldError) -> Self {
-        use steersman_base::validation::FieldErrorKind as Base;
-        let kind = match error.kind {
-            Base::NotFound => FieldErrorKind::NotFound,
-            Base::Required => FieldErrorKind::Required,
-            Base::Duplicate => FieldErrorKind::Duplicate,
-            Base::Invalid => FieldErrorKind::Invalid,
-            Base::NotSupported => FieldErrorKind::NotSupported,
-            Base::Forbidden => FieldErrorKind::Forbidden,
-            Base::TooLong => FieldErrorKind::TooLong,
-            Base::TooMany => FieldErrorKind::TooMany,
-        };
-        Self { kind, path: Path(error.field), value: error.value.map(Shown::Json), detail: error.detail }
+        Self { kind: error.kind, path: Path(error.field), value: error.value.map(Shown::Json), detail: error.detail }
     }
 }
 
@@ -212,40 +178,5 @@ impl fmt::Display for Shown {
 impl<V: Into<Value>> From<V> for Shown {
     fn from(value: V) -> Self {
         Self::Json(value.into())
-    }
-}
-
-// === impl FieldErrorKind ===
-
-impl FieldErrorKind {
-    /// The `reason` of a cause.
-    #[must_use]
-    pub const fn reason(self) -> &'static str {
-        match self {
-            Self::NotFound => "FieldValueNotFound",
-            Self::Required => "FieldValueRequired",
-            Self::Duplicate => "FieldValueDuplicate",
-            Self::Invalid => "FieldValueInvalid",
-            Self::NotSupported => "FieldValueNotSupported",
-            Self::Forbidden => "FieldValueForbidden",
-            Self::TooLong => "FieldValueTooLong",
-            Self::TooMany => "FieldValueTooMany",
-            Self::Internal => "InternalError",
-            Self::TypeInvalid => "FieldValueTypeInvalid",
-        }
-    }
-
-    const fn sentence(self) -> &'static str {
-        match self {
-            Self::NotFound => "Not found",
-            Self::Required => "Required value",
-            Self::Duplicate => "Duplicate value",
-            Self::Invalid | Self::TypeInvalid => "Invalid value",
-            Self::NotSupported => "Unsupported value",
-            Self::Forbidden => "Forbidden",
-            Self::TooLong => "Too long",
-            Self::TooMany => "Too many",
-            Self::Internal => "Internal error",
-        }
     }
 }

@@ -3,7 +3,8 @@
 //! 1. A secret of type `kubernetes.io/service-account-token` that names an account gets what is missing: a token, the
 //!    namespace, and the cluster's certificates, whenever they are not the right ones.
 //! 2. A secret whose account is gone, or is another one of that name, is deleted: after a look at the server, and only
-//!    this secret, never another one that got its name.
+//!    this secret, never another one that got its name. A token that does not say its account's uid goes with the account
+//!    that is seen to go.
 //! 3. A secret that was deleted is taken off the account's list.
 //! 4. Only secrets of this type are watched whole, and tokens are not kept.
 //! 5. What is written is the secret as the server has it: an older one is left to the event that tells of the newer one.
@@ -29,6 +30,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
+use reference::Reference;
 pub use signer::{KeyError, Signer};
 pub use sync::Why;
 
@@ -57,7 +59,9 @@ pub struct Options {
 
 /// The queue of deleted secrets.
 const REFERENCES: &str = "serviceaccount-token-references";
-/// Both queues go by this name in metrics, as upstream's do.
+/// The queue of secrets whose account was deleted.
+const DEPARTURES: &str = "serviceaccount-token-departures";
+/// All queues go by this name in metrics, as upstream's do.
 const QUEUE: &str = "serviceaccount_tokens_service";
 /// Upstream's: so often a key is tried again until it changes.
 const RETRIES_MAX: u32 = 10;
@@ -72,13 +76,21 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let secrets = cx.informers.informer_in::<TokenSecretView>(tokens);
     let by_account = secrets.index(map::account_of);
 
-    let secrets_of = move |change: &Change<ServiceAccountView>| -> Vec<ObjectKey> {
+    let tokens = by_account.clone();
+    let tokens_of = move |change: &Change<ServiceAccountView>| -> Vec<ObjectKey> {
         let Some(account) = map::gone(change) else { return Vec::new() };
-        by_account.get(&account).iter().map(|secret| secret.meta().key()).collect()
+        let secrets = tokens.get(&account.key()).into_iter();
+        let its = secrets.filter(|secret| map::is_token_of(secret, &account.uid));
+        its.map(|secret| Reference::to_gone(account, secret.meta()).to_key()).collect()
+    };
+    let others_of = move |change: &Change<ServiceAccountView>| -> Vec<ObjectKey> {
+        let Some(account) = map::gone(change) else { return Vec::new() };
+        let secrets = by_account.get(&account.key()).into_iter();
+        secrets.filter(|secret| !map::is_token_of(secret, &account.uid)).map(|secret| secret.meta().key()).collect()
     };
     cx.controller_on(DESCRIPTOR.name, &secrets)
         .queue_name(QUEUE)
-        .watch(&accounts, secrets_of)
+        .watch(&accounts, others_of)
         .workers(workers)
         .give_up_after(RETRIES_MAX)
         .reconcile_with(sync::Tokens {
@@ -87,6 +99,13 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
             secrets: secrets.lister(),
             fill: plan::Fill { signer, root_ca: root_ca.map(|root_ca| plan::base64(root_ca.as_bytes())) },
         });
+    cx.controller_on(DEPARTURES, &secrets)
+        .queue_name(QUEUE)
+        .without_main_watch()
+        .watch(&accounts, tokens_of)
+        .workers(workers)
+        .give_up_after(RETRIES_MAX)
+        .reconcile_with(sync::Departures { client: cx.client.clone(), secrets: secrets.lister() });
     cx.controller_on(REFERENCES, &secrets)
         .queue_name(QUEUE)
         .without_main_watch()

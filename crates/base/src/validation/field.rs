@@ -38,6 +38,10 @@ pub enum FieldErrorKind {
     TooLong,
     /// The list has too many items.
     TooMany,
+    /// The value has another type.
+    TypeInvalid,
+    /// The value could not be looked at.
+    Internal,
 }
 
 /// All that is wrong with an object, in the order of its fields; never empty.
@@ -101,6 +105,8 @@ impl FieldErrorKind {
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany => "FieldValueTooMany",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+            Self::Internal => "InternalError",
         }
     }
 }
@@ -111,11 +117,12 @@ impl fmt::Display for FieldErrorKind {
             Self::NotFound => "Not found",
             Self::Required => "Required value",
             Self::Duplicate => "Duplicate value",
-            Self::Invalid => "Invalid value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
             Self::NotSupported => "Unsupported value",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany => "Too many",
+            Self::Internal => "Internal error",
         })
     }
 }

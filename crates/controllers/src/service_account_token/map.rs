@@ -1,7 +1,7 @@
-//! Pure: which account a secret is about, and which secrets an account's event concerns.
+//! Pure: which account a secret is about, and which secrets go with an account.
 
-use steersman_base::names::annotations::SERVICE_ACCOUNT_NAME;
-use steersman_base::{Meta, ObjectKey};
+use steersman_base::names::annotations::{SERVICE_ACCOUNT_NAME, SERVICE_ACCOUNT_UID};
+use steersman_base::{Meta, ObjectKey, Uid};
 use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::{ServiceAccountView, TokenSecretView};
@@ -18,9 +18,20 @@ pub(super) fn account_of_meta(secret: &Meta) -> Option<ObjectKey> {
 
 /// The account, if it went: then its secrets are looked at. What else happens to it does not concern them; one that comes
 /// after its secrets finds them deleted, or made by somebody who has asked the server.
-pub(super) fn gone(change: &Change<ServiceAccountView>) -> Option<ObjectKey> {
+pub(super) fn gone(change: &Change<ServiceAccountView>) -> Option<&Meta> {
     match change {
-        Change::Deleted { last: account, .. } => Some(account.meta().key()),
+        Change::Deleted { last: account, .. } => Some(account.meta()),
         Change::Added { .. } | Change::Updated { .. } => None,
     }
+}
+
+/// The uid of the account that a secret is for; `None` if any of the name will do.
+pub(super) fn account_uid(secret: &Meta) -> Option<Uid> {
+    secret.annotations.get(SERVICE_ACCOUNT_UID).filter(|uid| !uid.is_empty()).map(|uid| Uid::new(uid))
+}
+
+/// Whether a secret that names an account goes when the one of this uid does, whoever has its name then. A token without a
+/// uid was made for the account that was there: somebody took the uid off. One that is still to be made is for whoever comes.
+pub(super) fn is_token_of(secret: &TokenSecretView, account: &Uid) -> bool {
+    account_uid(secret.meta()).map_or(secret.data.has_token, |uid| uid == *account)
 }

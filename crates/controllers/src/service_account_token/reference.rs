@@ -1,14 +1,14 @@
-//! Pure: a deleted secret that its account may still list.
+//! Pure: a secret and an account, one of which is gone: an account may still list its deleted secret, and the secrets of a
+//! deleted account are still there.
 
-use steersman_base::names::annotations::SERVICE_ACCOUNT_UID;
-use steersman_base::{ObjectKey, Uid};
+use steersman_base::{Meta, ObjectKey, Uid};
 use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::TokenSecretView;
 
 use super::map;
 
-/// A secret that is gone, and the account that it was about.
+/// A secret, and the account that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reference {
     pub(super) account: ObjectKey,
@@ -20,13 +20,18 @@ pub(super) struct Reference {
 /// The reference that a change leaves behind, if a secret is gone that named an account.
 pub(super) fn of_deleted(change: &Change<TokenSecretView>) -> Option<Reference> {
     let Change::Deleted { last, .. } = change else { return None };
-    let uid = last.meta().annotations.get(SERVICE_ACCOUNT_UID).map_or("", |uid| &**uid);
-    Some(Reference { account: map::account_of(last)?, account_uid: uid.into(), secret: last.meta().name.to_string() })
+    let account_uid = map::account_uid(last.meta()).unwrap_or_default();
+    Some(Reference { account: map::account_of(last)?, account_uid, secret: last.meta().name.to_string() })
 }
 
 // === impl Reference ===
 
 impl Reference {
+    /// A secret, and the account that it goes with.
+    pub(super) fn to_gone(account: &Meta, secret: &Meta) -> Self {
+        Self { account: account.key(), account_uid: account.uid.clone(), secret: secret.name.to_string() }
+    }
+
     /// As a key of a queue: no name of an object has a slash in it.
     pub(super) fn to_key(&self) -> ObjectKey {
         let Self { account, account_uid, secret } = self;

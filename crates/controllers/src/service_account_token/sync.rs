@@ -1,9 +1,9 @@
 //! The shell: look at the account → fill the secret, or delete it; and take deleted ones off the list.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use steersman_base::names::annotations::SERVICE_ACCOUNT_UID;
-use steersman_base::{Istr, Meta, ObjectKey, Resource, Uid};
+use steersman_base::{Istr, Meta, ObjectKey, Resource};
 use steersman_informer::Lister;
 use steersman_model::core::{ServiceAccountView, TokenSecretView};
 use steersman_model::{Kind, View};
@@ -34,6 +34,12 @@ pub(super) struct References {
     pub(super) secrets: Lister<TokenSecretView>,
 }
 
+/// Deletes the secrets of accounts that are gone.
+pub(super) struct Departures {
+    pub(super) client: kube::Client,
+    pub(super) secrets: Lister<TokenSecretView>,
+}
+
 reasons! {
     /// Why the tokens controller writes.
     pub enum Why {
@@ -53,7 +59,7 @@ impl Reconciler for Tokens {
         let Some(secret) = self.secrets.get(key) else { return Ok(Action::Done) };
         let Some(account) = map::account_of(&secret) else { return Ok(Action::Done) };
         let Some(account) = self.account(&account, secret.meta()).await? else {
-            return delete(cx, &secret, account.name).await;
+            return delete(cx, &secret, account.name, Delete::default()).await;
         };
         if !self.fill.lacks(&secret.data).is_nothing() {
             self.fill(cx, &secret, &account).await?;
@@ -66,8 +72,8 @@ impl Tokens {
     /// The account that a secret is about: of the name that it says, and of the uid, if it says one. What the cache does
     /// not show, the server is asked for: a secret is not deleted because a cache is behind.
     async fn account(&self, key: &ObjectKey, secret: &Meta) -> Result<Option<Meta>, Error> {
-        let uid = secret.annotations.get(SERVICE_ACCOUNT_UID).filter(|uid| !uid.is_empty());
-        let is_meant = |account: &Meta| uid.is_none_or(|uid| Uid::new(uid) == account.uid);
+        let uid = map::account_uid(secret);
+        let is_meant = |account: &Meta| uid.as_ref().is_none_or(|uid| *uid == account.uid);
         if let Some(account) = self.accounts.get(key).filter(|account| is_meant(account.meta())) {
             return Ok(Some(account.meta().clone()));
         }
@@ -96,6 +102,28 @@ impl Tokens {
     }
 }
 
+// === impl Departures ===
+
+impl Reconciler for Departures {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(Reference { account, account_uid, secret }) = Reference::from_key(key) else {
+            return Ok(Action::Done);
+        };
+        let is_its = |secret: &Arc<TokenSecretView>| {
+            map::account_of(secret).as_ref() == Some(&account) && map::is_token_of(secret, &account_uid)
+        };
+        let secret = self.secrets.namespace(&account.namespace).get(&secret).filter(is_its);
+        let Some(secret) = secret else { return Ok(Action::Done) };
+        let live = live::get_meta(&self.client, ACCOUNTS, &account).await?;
+        if live.is_some_and(|live| live.uid == account_uid) {
+            return Ok(Action::Done);
+        }
+        // It may have become the secret of the account that has the name now: then it is to stay.
+        let as_seen = Delete { unchanged_only: true, ..Delete::default() };
+        delete(cx, &secret, account.name, as_seen).await
+    }
+}
+
 // === impl References ===
 
 impl Reconciler for References {
@@ -121,14 +149,16 @@ impl Reconciler for References {
 }
 
 /// Deletes a secret whose account is gone.
-async fn delete(cx: &Context, secret: &TokenSecretView, account: Istr) -> Result<Action, Error> {
+async fn delete(cx: &Context, secret: &TokenSecretView, account: Istr, how: Delete) -> Result<Action, Error> {
     if secret.meta().is_terminating() {
         return Ok(Action::Done);
     }
     let write = cx.writer.on_behalf_of(secret.meta());
-    match write.delete(SECRETS, secret.meta(), Delete::default(), &Why::NoAccount { account }).await {
-        // It is gone, or another one has its name.
-        Ok(()) | Err(WriteError::NotFound | WriteError::Conflict) => Ok(Action::Done),
+    match write.delete(SECRETS, secret.meta(), how, &Why::NoAccount { account }).await {
+        Ok(()) | Err(WriteError::NotFound) => Ok(Action::Done),
+        Err(WriteError::Conflict) if how.unchanged_only => Ok(Action::Again),
+        // Another one has its name.
+        Err(WriteError::Conflict) => Ok(Action::Done),
         Err(error) => Err(error.into()),
     }
 }

@@ -181,6 +181,27 @@ fn a_secret_is_about_the_account_it_names() {
 }
 
 #[test]
+fn a_token_goes_with_the_account_that_it_was_made_for() {
+    let check = |uid: Option<&str>, data: Value, want: bool| {
+        let annotations =
+            json!({ "kubernetes.io/service-account.name": "robot", "kubernetes.io/service-account.uid": uid });
+        let secret = secret(&json!({ "name": "s", "namespace": "ns", "annotations": annotations }), &data);
+        assert_eq!(map::is_token_of(&secret, &account().uid), want, "{uid:?} {data}");
+    };
+    let token = || json!({ "token": base64(b"t") });
+    check(Some("u1"), token(), true);
+    check(Some("u1"), json!({}), true);
+    check(Some("u2"), token(), false);
+    check(Some("u2"), json!({}), false);
+    // Whose it was, nobody says.
+    check(None, token(), true);
+    check(Some(""), token(), true);
+    // It was nobody's yet.
+    check(None, json!({}), false);
+    check(Some(""), json!({ "namespace": base64(b"ns") }), false);
+}
+
+#[test]
 fn a_deleted_secret_leaves_a_reference_that_survives_the_queue() {
     let deleted = |annotations: Value| {
         let last = secret(&json!({ "name": "s", "namespace": "ns", "annotations": annotations }), &json!({}));

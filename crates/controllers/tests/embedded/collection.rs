@@ -137,6 +137,27 @@ async fn a_cluster_wide_object_with_an_owner_in_a_namespace_stays() -> Result<()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cluster_wide_object_that_is_first_heard_of_by_its_dependents_is_in_no_namespace() -> Result<(), Failure> {
+    let faults = Faults::default();
+    faults.on(Verb::Watch, "clusterroles").happens(Fault::Lag(Duration::from_secs(60)));
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).faults(&faults).start().await?;
+    cluster.settle().await?;
+    let mut role = ClusterRole { metadata: objects::named("role"), ..ClusterRole::default() };
+    role.metadata.owner_references = Some(vec![reference("v1", "ConfigMap", "absent", 3)]);
+    let roles = Api::<ClusterRole>::all(cluster.client());
+    let role = roles.create(&PostParams::default(), &role).await?;
+    cluster.create(config_map("child", vec![owner(&role)])).await?;
+    let looked = || cluster.manager().inspection().controllers()[0].queue().stats().worked.count();
+    cluster.advance(Duration::from_secs(30)).await;
+    assert!(looked() > 0, "the role was looked at before it was seen");
+    roles.get("role").await?;
+    cluster.advance(Duration::from_secs(120)).await;
+    roles.get("role").await?;
+    cluster.api::<ConfigMap>().get("child").await?;
+    quiet(cluster).await
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_object_that_changes_all_the_time_goes_nevertheless() -> Result<(), Failure> {
     let cluster = start().await?;
     let parent = cluster.create(config_map("parent", vec![])).await?;

@@ -2,18 +2,21 @@
 
 use std::time::Duration;
 
-use http::StatusCode;
+use http::{Method, StatusCode};
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Secret, ServiceAccount};
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{Patch, PatchParams, PostParams};
 use prometheus::Registry;
+use serde_json::{Value, json};
 use steersman_controllers::{root_ca, service_account, service_account_token};
 use steersman_runtime::{Build, Descriptor};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
-use crate::accounts::{MAP, token_secret, until_filled};
+use crate::accounts::{MAP, UID, token_secret, until_filled};
+use crate::beside::Beside;
 use crate::crash::{Scene, crash_after_each_write};
-use crate::namespace::delete;
+use crate::line::{Line, Trouble};
+use crate::namespace::{HOLD, delete};
 use crate::setup;
 
 const EVERY_NAMESPACE: &[Descriptor] = &[service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER];
@@ -21,6 +24,12 @@ const TOKENS: &[Descriptor] = &[setup::TOKENS];
 
 fn account(name: &str) -> ServiceAccount {
     ServiceAccount { metadata: objects::named(name), ..ServiceAccount::default() }
+}
+
+async fn change(cluster: &TestCluster, secret: &str, metadata: Value) -> Result<(), Failure> {
+    let patch = Patch::Merge(json!({ "metadata": metadata }));
+    cluster.api::<Secret>().patch(secret, &PatchParams::default(), &patch).await?;
+    Ok(())
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,6 +133,123 @@ async fn a_secret_of_another_account_of_that_name_goes() -> Result<(), Failure> 
     cluster.create(account("robot")).await?;
     cluster.settle().await?;
     assert_eq!(cluster.api::<Secret>().get_opt("right").await?, None);
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_does_not_say_whose_it_is_goes_with_the_account_that_was_there() -> Result<(), Failure> {
+    // The new account may be there by the time that the end of the old one is seen, or not yet.
+    for lag in [0, 5] {
+        let faults = Faults::default();
+        faults.on(Verb::Watch, "serviceaccounts").happens(Fault::Lag(Duration::from_secs(lag)));
+        let cluster = TestCluster::builder().faults(&faults).controllers(TOKENS).start().await?;
+        cluster.create(account("robot")).await?;
+        cluster.create(token_secret("robot-token", "robot", None)).await?;
+        until_filled(&cluster, "robot-token").await?;
+        cluster.advance(Duration::from_secs(60)).await;
+        change(&cluster, "robot-token", json!({ "annotations": { UID: null } })).await?;
+        cluster.settle().await?;
+        cluster.api::<Secret>().get("robot-token").await?;
+
+        cluster.delete::<ServiceAccount>("robot").await?;
+        cluster.create(account("robot")).await?;
+        cluster.advance(Duration::from_secs(60)).await;
+        assert_eq!(cluster.api::<Secret>().get_opt("robot-token").await?, None, "the watch lags by {lag} s");
+        let deletes = cluster.last_writes().iter().filter(|write| write.verb == Verb::Delete).count();
+        assert_eq!(deletes, 1, "{:?}", cluster.last_writes());
+        // What is made for the new account is its own.
+        cluster.create(token_secret("robot-token", "robot", None)).await?;
+        until_filled(&cluster, "robot-token").await?;
+        cluster.expect_quiet(Duration::from_secs(600)).await?;
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_without_a_token_waits_for_the_next_account_of_the_name() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(TOKENS).start().await?;
+    cluster.faults().on(Verb::Update, "secrets").refuse(StatusCode::INTERNAL_SERVER_ERROR);
+    cluster.create(account("robot")).await?;
+    let secret = cluster.create(token_secret("robot-token", "robot", None)).await?;
+    cluster.advance(Duration::from_millis(100)).await;
+    cluster.delete::<ServiceAccount>("robot").await?;
+    let robot = cluster.create(account("robot")).await?;
+    cluster.advance(Duration::from_millis(100)).await;
+    cluster.faults().heal();
+    let filled = until_filled(&cluster, "robot-token").await?;
+    assert_eq!(filled.metadata.uid, secret.metadata.uid, "it is the same one");
+    assert_eq!(filled.metadata.annotations.unwrap_or_default().remove(UID), robot.metadata.uid);
+    cluster.settle().await?;
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_stays_if_the_server_still_has_the_account_that_a_cache_has_not() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(TOKENS).start().await?;
+    let robot = cluster.create(account("robot")).await?;
+    cluster.create(token_secret("robot-token", "robot", robot.metadata.uid.as_deref())).await?;
+    until_filled(&cluster, "robot-token").await?;
+    // Another manager, to which every change looks like an end.
+    let line = Line::to(cluster.client(), Trouble::Forges(r#""type":"MODIFIED""#, r#""type":"DELETED""#));
+    let manager = Beside::start(&cluster, line.client(), TOKENS)?;
+    cluster.advance(Duration::from_secs(10)).await;
+    let patch = Patch::Merge(json!({ "metadata": { "labels": { "is": "changed" } } }));
+    cluster.api::<ServiceAccount>().patch("robot", &PatchParams::default(), &patch).await?;
+    cluster.advance(Duration::from_secs(10)).await;
+    assert_eq!(line.count(&Method::GET, "/serviceaccounts/robot"), 1, "it was asked for");
+    cluster.api::<Secret>().get("robot-token").await?;
+    manager.stop().await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_that_the_new_account_takes_over_at_the_last_moment_stays() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(TOKENS).start().await?;
+    cluster.create(account("robot")).await?;
+    cluster.create(token_secret("robot-token", "robot", None)).await?;
+    until_filled(&cluster, "robot-token").await?;
+    change(&cluster, "robot-token", json!({ "annotations": { UID: null } })).await?;
+    cluster.settle().await?;
+    cluster.faults().on(Verb::Delete, "secrets").nth(1).delay(Duration::from_secs(1));
+    cluster.delete::<ServiceAccount>("robot").await?;
+    let robot = cluster.create(account("robot")).await?;
+    cluster.advance(Duration::from_millis(500)).await;
+    change(&cluster, "robot-token", json!({ "annotations": { UID: robot.metadata.uid } })).await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    cluster.api::<Secret>().get("robot-token").await?;
+    let deletes = cluster.last_writes().iter().filter(|write| write.verb == Verb::Delete).count();
+    assert_eq!(deletes, 1, "it was tried, and not again: {:?}", cluster.last_writes());
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_secret_on_its_way_out_is_not_filled_when_its_account_comes_back() -> Result<(), Failure> {
+    let faults = Faults::default();
+    faults.on(Verb::Watch, "serviceaccounts").happens(Fault::Lag(Duration::from_secs(20)));
+    let cluster = TestCluster::builder().faults(&faults).controllers(TOKENS).start().await?;
+    cluster.settle().await?;
+    let mut secret = token_secret("robot-token", "robot", None);
+    secret.metadata.finalizers = Some(vec![HOLD.into()]);
+    cluster.create(secret).await?;
+    cluster.settle().await?;
+    let expect_empty = async |when: &str| {
+        let secret = cluster.api::<Secret>().get("robot-token").await?;
+        assert!(secret.metadata.deletion_timestamp.is_some(), "it is held");
+        assert_eq!(secret.data, None, "{when}");
+        Ok::<_, Failure>(())
+    };
+    expect_empty("there is no account").await?;
+
+    cluster.create(account("robot")).await?;
+    change(&cluster, "robot-token", json!({ "labels": { "is": "changed" } })).await?;
+    cluster.advance(Duration::from_secs(10)).await;
+    expect_empty("the server has an account, the cache does not").await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    expect_empty("the cache has it, too").await?;
     cluster.expect_quiet(Duration::from_secs(600)).await?;
     cluster.stop().await
 }

@@ -17,7 +17,8 @@ pub(crate) const ROOT_CA: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CE
 pub(crate) const MAP: &str = "kube-root-ca.crt";
 const TYPE: &str = "kubernetes.io/service-account-token";
 const NAME: &str = "kubernetes.io/service-account.name";
-const UID: &str = "kubernetes.io/service-account.uid";
+/// The annotation that says which account of the name is meant.
+pub(crate) const UID: &str = "kubernetes.io/service-account.uid";
 
 /// Every namespace has an account called `default`, whatever people do.
 pub(crate) async fn a_namespace_has_a_default_account_and_gets_it_back(cluster: &TestCluster) -> Result<(), Failure> {

@@ -1,11 +1,19 @@
 //! What a ReplicaSet promises.
 
+use std::time::Duration;
+
+use http::Method;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::replicaset;
+use steersman_controllers::{replicaset, replication_controller};
 use steersman_testing::{Builder, Failure, TestCluster, objects};
+
+use crate::beside::Beside;
+use crate::line::{Line, Trouble};
+use crate::namespace;
+use crate::replication_controller::controller;
 
 pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(&[replicaset::DESCRIPTOR])
@@ -177,4 +185,31 @@ pub(crate) async fn a_pod_that_ends_slowly_is_replaced_and_counted(cluster: &Tes
     cluster.pods_of(&set).until_count(2).await?;
     pods.patch(&slow, &PatchParams::default(), &hold(json!([]))).await?;
     until_terminating(0).await
+}
+
+/// What was refused because the namespace is going away is not tried again for each pod that goes with it.
+pub(crate) async fn in_a_terminating_namespace_pods_that_go_are_not_missed(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
+    let line = Line::to(cluster.faulty_client(), Trouble::None);
+    let both = [replicaset::DESCRIPTOR, replication_controller::DESCRIPTOR];
+    let manager = Beside::start_within(cluster, line.client(), &both)?;
+    let (set, other) = (objects::replica_set("set", 3), controller("other", 3)?);
+    let (set, other) = (cluster.create(set).await?, cluster.create(other).await?);
+    let mut pods = names(&cluster.pods_of(&set).until_count(3).await?);
+    pods.extend(names(&cluster.pods_of(&other).until_count(3).await?));
+    namespace::delete(cluster).await?;
+    for pod in pods {
+        cluster.delete::<Pod>(&pod).await?;
+        // Each is missed by itself.
+        cluster.advance(Duration::from_millis(500)).await;
+    }
+    until_status(cluster, "set", 0, 0).await?;
+    cluster.advance(Duration::from_secs(2)).await;
+    let creates = line.count(&Method::POST, "/pods");
+    manager.stop().await?;
+    if creates != 3 + 3 + 2 {
+        return Err(Failure::new(format!("{creates} creates: three pods for each owner, and then one try each")));
+    }
+    Ok(())
 }

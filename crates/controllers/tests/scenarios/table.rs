@@ -10,6 +10,7 @@ macro_rules! scenarios {
             replicaset::events_tell_which_pods_were_created_and_deleted on replicaset::cluster,
             replicaset::a_pod_becomes_available_when_its_time_has_come on replicaset::cluster,
             replicaset::a_pod_that_ends_slowly_is_replaced_and_counted on replicaset::cluster,
+            replicaset::in_a_terminating_namespace_pods_that_go_are_not_missed on steersman_testing::TestCluster::builder,
             replication_controller::a_controller_keeps_its_number_of_pods on replication_controller::cluster,
             replication_controller::a_controller_adopts_and_tells on replication_controller::cluster,
             deployment::pods_come_and_status_tells_it on deployment::with_nodes,
