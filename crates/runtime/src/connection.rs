@@ -31,7 +31,7 @@ use kube::client::Body;
 use kube::{Client, Config};
 
 pub(crate) use limits::Bucket;
-pub use limits::Limits;
+pub use limits::{Limits, Throttle};
 pub use metrics::RestMetrics;
 pub use transport::Transport;
 
@@ -190,15 +190,24 @@ impl Connection {
     /// # Errors
     /// Certificates, keys, tokens or a plug-in that do not work.
     pub async fn client(&self) -> Result<Client, ConnectError> {
-        Ok(Client::new(self.transport().await?, self.default_namespace()))
+        Ok(Client::new(self.throttle().around(&self.transport().await?), self.default_namespace()))
     }
 
-    /// What a client sends its requests through, for layers of one's own around it. It has connections of its own.
+    /// What a client sends its requests through, for layers of one's own around it. It has connections of its own, and no
+    /// [limits](Self::throttle).
     ///
     /// # Errors
     /// Certificates, keys, tokens or a plug-in that do not work.
     pub async fn transport(&self) -> Result<Transport, ConnectError> {
-        transport::transport(&self.config, &self.origin, self.metrics.clone(), self.limits).await
+        transport::transport(&self.config, &self.origin, self.metrics.clone()).await
+    }
+
+    /// The limits of this connection, for transports that several clients share: as in client-go, each has its own.
+    #[must_use]
+    pub fn throttle(&self) -> Throttle {
+        let host = self.config.cluster_url.authority().map_or("", http::uri::Authority::as_str);
+        let told = self.metrics.clone().map(|metrics| (metrics, host.to_owned()));
+        Throttle { limits: self.limits, told }
     }
 
     /// The same server, for clients whose requests name their sender themselves: see [`user_agent`].

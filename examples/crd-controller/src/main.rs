@@ -62,7 +62,10 @@ async fn define(client: &Client) -> Result<(), Box<dyn Error>> {
         let served = Api::<Cake>::default_namespaced(client.clone()).list(&kube::api::ListParams::default()).await;
         match served {
             Ok(_) => return Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => tokio::time::sleep(Duration::from_millis(50)).await,
+            // Not known yet, or known and being set up.
+            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429) => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
             Err(error) => return Err(error.into()),
         }
     }

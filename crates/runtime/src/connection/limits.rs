@@ -11,9 +11,10 @@ use futures::future::BoxFuture;
 use http::Request;
 use parking_lot::Mutex;
 use tokio::time::Instant;
-use tower::{Layer, Service};
+use tower::Service;
 
 use super::metrics::RestMetrics;
+use super::transport::Transport;
 
 /// How many requests a connection may make.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,21 +34,25 @@ pub(crate) struct Bucket {
     at: Duration,
 }
 
-/// Puts the limits around a service, if there are any. All services that one layer makes share them.
-#[derive(Clone)]
-pub(super) struct Limiting(Option<Arc<Shared>>);
+/// Holds requests back, as many as the limits of a connection say. Without limits, it does nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Throttle {
+    pub(super) limits: Option<Limits>,
+    /// Where waits are told, and as waits for whom.
+    pub(super) told: Option<(RestMetrics, String)>,
+}
 
 struct Shared {
     start: Instant,
     bucket: Mutex<Bucket>,
-    metrics: Option<RestMetrics>,
+    told: Option<(RestMetrics, String)>,
 }
 
 /// A service whose requests wait for tokens.
 #[derive(Clone)]
 pub(super) struct Limited<S> {
     inner: S,
-    shared: Option<Arc<Shared>>,
+    shared: Arc<Shared>,
 }
 
 // === impl Bucket ===
@@ -83,23 +88,23 @@ impl Bucket {
     }
 }
 
-// === impl Limiting ===
+// === impl Throttle ===
 
-impl Limiting {
-    pub(super) fn new(limits: Option<Limits>, metrics: Option<RestMetrics>) -> Self {
-        let limits = limits.filter(|limits| limits.qps > 0.0);
-        Self(limits.map(|Limits { qps, burst }| {
-            let every = Duration::try_from_secs_f64(1.0 / f64::from(qps)).unwrap_or(Duration::MAX);
-            let bucket = Bucket::full(burst.max(1), every, Duration::ZERO);
-            Arc::new(Shared { start: Instant::now(), bucket: Mutex::new(bucket), metrics })
-        }))
+impl Throttle {
+    /// The transport, with limits of its own: whoever shares it otherwise does not wait behind this one's requests.
+    #[must_use]
+    pub fn around(&self, transport: &Transport) -> Transport {
+        match self.shared() {
+            Some(shared) => Transport::new(Limited { inner: transport.clone(), shared }),
+            None => transport.clone(),
+        }
     }
-}
 
-impl<S> Layer<S> for Limiting {
-    type Service = Limited<S>;
-    fn layer(&self, inner: S) -> Limited<S> {
-        Limited { inner, shared: self.0.clone() }
+    fn shared(&self) -> Option<Arc<Shared>> {
+        let Limits { qps, burst } = self.limits.filter(|limits| limits.qps > 0.0)?;
+        let every = Duration::try_from_secs_f64(1.0 / f64::from(qps)).unwrap_or(Duration::MAX);
+        let bucket = Mutex::new(Bucket::full(burst.max(1), every, Duration::ZERO));
+        Some(Arc::new(Shared { start: Instant::now(), bucket, told: self.told.clone() }))
     }
 }
 
@@ -109,8 +114,8 @@ impl Shared {
     /// How long this request has to wait.
     fn reserve<B>(&self, request: &Request<B>) -> Duration {
         let wait = self.bucket.lock().reserve(self.start.elapsed());
-        if let Some(metrics) = &self.metrics {
-            metrics.observe_throttled(request, wait);
+        if let Some((metrics, host)) = &self.told {
+            metrics.observe_throttled(request.method(), host, wait);
         }
         wait
     }
@@ -136,20 +141,22 @@ where
         // The service that was asked whether it is ready is the one to be called.
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
-        let wait = self.shared.as_ref().map(|shared| shared.reserve(&request));
-        match wait.filter(|wait| !wait.is_zero()) {
-            None => Box::pin(inner.call(request)),
-            Some(wait) => Box::pin(async move {
-                tokio::time::sleep(wait).await;
-                inner.call(request).await
-            }),
+        let wait = self.shared.reserve(&request);
+        if wait.is_zero() {
+            return Box::pin(inner.call(request));
         }
+        Box::pin(async move {
+            tokio::time::sleep(wait).await;
+            inner.call(request).await
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::convert::Infallible;
+    use http_body_util::BodyExt as _;
+    use kube::client::Body;
+    use tower::BoxError;
 
     use super::*;
 
@@ -165,13 +172,22 @@ mod tests {
         assert!(bucket.tokens <= 2.0, "it never holds more than its burst");
     }
 
+    fn answering() -> Transport {
+        Transport::new(tower::service_fn(|_: Request<Body>| async {
+            let body = http_body_util::Empty::new().map_err(BoxError::from).boxed_unsync();
+            Ok::<_, BoxError>(http::Response::new(body))
+        }))
+    }
+
     async fn seconds_until_answered(limits: Option<Limits>, count: usize) -> Vec<u64> {
-        let inner = tower::service_fn(|_: Request<()>| async { Ok::<_, Infallible>(Instant::now()) });
-        let mut service = Limiting::new(limits, None).layer(inner);
+        let transport = Throttle { limits, told: None }.around(&answering());
         let start = Instant::now();
-        let calls = (0..count).map(|_| service.call(Request::new(())));
+        let calls = (0..count).map(|_| {
+            let call = transport.clone().call(Request::new(Body::empty()));
+            async move { call.await.map(|_| start.elapsed().as_secs()) }
+        });
         let answered = futures::future::join_all(calls.collect::<Vec<_>>()).await;
-        answered.into_iter().map(|at| at.unwrap().duration_since(start).as_secs()).collect()
+        answered.into_iter().map(Result::unwrap).collect()
     }
 
     #[tokio::test(start_paused = true)]
@@ -191,11 +207,11 @@ mod tests {
     async fn the_wait_is_told() {
         let registry = prometheus::Registry::new();
         let metrics = RestMetrics::new(&registry).unwrap();
-        let inner = tower::service_fn(|_: Request<()>| async { Ok::<_, Infallible>(()) });
-        let mut service = Limiting::new(Some(Limits { qps: 0.5, burst: 1 }), Some(metrics)).layer(inner);
+        let limits = Some(Limits { qps: 0.5, burst: 1 });
+        let throttle = Throttle { limits, told: Some((metrics, "host:6443".to_owned())) };
+        let mut transport = throttle.around(&answering());
         for _ in 0..2 {
-            let request = Request::get("https://host:6443/api").body(()).unwrap();
-            service.call(request).await.unwrap();
+            transport.call(Request::get("/api").body(Body::empty()).unwrap()).await.unwrap();
         }
         let text = prometheus::TextEncoder::new().encode_to_string(&registry.gather()).unwrap();
         let family = "rest_client_rate_limiter_duration_seconds";
@@ -205,5 +221,18 @@ mod tests {
         ] {
             assert!(text.contains(&line), "{line} is missing in:\n{text}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn two_who_share_a_transport_do_not_wait_for_each_other() {
+        let throttle = Throttle { limits: Some(Limits { qps: 0.1, burst: 1 }), told: None };
+        let shared = answering();
+        let (mut busy, mut idle) = (throttle.around(&shared), throttle.around(&shared));
+        let start = Instant::now();
+        let waiting: Vec<_> = (0..3).map(|_| busy.call(Request::new(Body::empty()))).collect();
+        idle.call(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO, "it has a token of its own");
+        futures::future::join_all(waiting).await;
+        assert_eq!(start.elapsed().as_secs(), 20);
     }
 }

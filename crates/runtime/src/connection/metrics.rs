@@ -122,8 +122,8 @@ impl RestMetrics {
     }
 
     /// Tells how long a request has to wait for its turn.
-    pub(super) fn observe_throttled<B>(&self, request: &Request<B>, wait: Duration) {
-        let labels = [VERBS[verb(request.method())], host(request)];
+    pub(super) fn observe_throttled(&self, method: &http::Method, host: &str, wait: Duration) {
+        let labels = [VERBS[verb(method)], host];
         self.0.throttled.with_label_values(&labels).observe(wait.as_secs_f64());
     }
 }
@@ -167,10 +167,6 @@ fn verb(method: &http::Method) -> usize {
     VERBS.iter().position(|verb| *verb == method.as_str()).unwrap_or(VERBS.len() - 1)
 }
 
-fn host<B>(request: &Request<B>) -> &str {
-    request.uri().authority().map_or("", http::uri::Authority::as_str)
-}
-
 fn is_watch(uri: &http::Uri) -> bool {
     uri.query().is_some_and(|query| query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1" | "watch")))
 }
@@ -190,7 +186,7 @@ impl<S> Counted<S> {
     /// Where to count a request, if anybody wants to know.
     fn host_of(&self, request: &Request<Body>) -> Option<Arc<Host>> {
         let metrics = self.metrics.as_ref()?;
-        let name = host(request);
+        let name = request.uri().authority().map_or("", http::uri::Authority::as_str);
         let mut last = self.host.lock();
         match &*last {
             Some(host) if host.name == name => Some(Arc::clone(host)),

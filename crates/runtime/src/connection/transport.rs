@@ -21,7 +21,6 @@ use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
 
 use super::lanes::Lanes;
-use super::limits::{Limiting, Limits};
 use super::metrics::{Counting, RestMetrics};
 use super::token::TokenFile;
 use super::{ConnectError, Origin, root_cause};
@@ -67,7 +66,6 @@ pub(super) async fn transport(
     config: &Config,
     origin: &Origin,
     metrics: Option<RestMetrics>,
-    limits: Option<Limits>,
 ) -> Result<Transport, ConnectError> {
     if let Some(proxy) = &config.proxy_url {
         return Err(ConnectError::Proxy { proxy: proxy.to_string(), origin: origin.clone() });
@@ -84,19 +82,14 @@ pub(super) async fn transport(
         None => None,
     };
     // Making the layers reads key files and runs plug-ins, which may take their time.
-    let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics, limits));
+    let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics));
     match made.await {
         Ok(transport) => transport.map_err(|error| wrong(root_cause(&error))),
         Err(error) => Err(wrong(error.to_string())),
     }
 }
 
-fn stack(
-    config: &Config,
-    token: Option<TokenFile>,
-    metrics: Option<RestMetrics>,
-    limits: Option<Limits>,
-) -> Result<Transport, kube::Error> {
+fn stack(config: &Config, token: Option<TokenFile>, metrics: Option<RestMetrics>) -> Result<Transport, kube::Error> {
     // kube builds its TLS configuration from the default of the process, which nobody else may have set.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster, which is as good.
@@ -114,7 +107,6 @@ fn stack(
     });
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer(Limiting::new(limits, metrics.clone()))
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)

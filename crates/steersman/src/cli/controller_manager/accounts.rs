@@ -1,6 +1,7 @@
 //! As whom controllers talk to the API server.
 //!
-//! 1. Each controller's requests carry its account's name in the user agent, over connections that all of them share.
+//! 1. Each controller's requests carry its account's name in the user agent, over connections that all of them share; limits
+//!    (`--kube-api-qps`) are each one's own.
 //! 2. With `--use-service-account-credentials`, each has the rights of a service account in `kube-system`, and no others:
 //!    a token per account by `TokenRequest`, for an hour; the account is made if it is missing.
 //! 3. A token is asked for again when a fifth of its life is left, and after the server refused it. While none is to be
@@ -19,7 +20,7 @@ use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::client::Body;
 use kube::{Client, Resource};
-use steersman_runtime::connection::{ConnectError, Connection, Transport, user_agent};
+use steersman_runtime::connection::{ConnectError, Connection, Throttle, Transport, user_agent};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tower::{BoxError, Service, ServiceExt as _};
@@ -28,6 +29,8 @@ use tower::{BoxError, Service, ServiceExt as _};
 pub(super) struct Accounts {
     /// Without a user agent; with our own credentials, or with none.
     base: Transport,
+    /// Every controller has limits of its own, so that a busy one holds up nobody else.
+    throttle: Throttle,
     /// Makes accounts and their tokens, where every controller has one of its own.
     root: Option<Client>,
 }
@@ -81,7 +84,7 @@ impl Accounts {
     pub(super) async fn new(connection: &Connection, root: &Client, own_accounts: bool) -> Result<Self, ConnectError> {
         let bare = connection.without_user_agent();
         let base = if own_accounts { bare.without_credentials() } else { bare };
-        Ok(Self { base: base.transport().await?, root: own_accounts.then(|| root.clone()) })
+        Ok(Self { base: base.transport().await?, throttle: base.throttle(), root: own_accounts.then(|| root.clone()) })
     }
 
     /// The client of an account.
@@ -94,7 +97,8 @@ impl Accounts {
             .root
             .clone()
             .map(|root| Arc::new(Tokens { root, account: account.to_owned(), token: Mutex::new(None) }));
-        let service = Account { base: self.base.clone(), agent: user_agent(Some(&name))?, tokens };
+        let base = self.throttle.around(&self.base);
+        let service = Account { base, agent: user_agent(Some(&name))?, tokens };
         Ok(Client::new(service, "default"))
     }
 }
@@ -267,7 +271,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn without_accounts_of_their_own_controllers_differ_by_user_agent() {
         let desk = Desk::default();
-        let accounts = Accounts { base: desk.transport(), root: None };
+        let accounts = Accounts { base: desk.transport(), throttle: Throttle::default(), root: None };
         send(&accounts.client("job-controller").unwrap()).await;
         let (agent, token) = desk.seen().remove(0);
         assert!(agent.ends_with(" kube-controller-manager/job-controller"), "{agent}");
@@ -278,7 +282,7 @@ mod tests {
     async fn an_account_is_made_and_its_token_is_kept_until_it_is_old_or_refused() {
         let root = Client::new(ApiServer::new(steersman_apiserver::Options::default()), "default");
         let desk = Desk::default();
-        let accounts = Accounts { base: desk.transport(), root: Some(root.clone()) };
+        let accounts = Accounts { base: desk.transport(), throttle: Throttle::default(), root: Some(root.clone()) };
         let client = accounts.client("job-controller").unwrap();
         send(&client).await;
         let made: Api<ServiceAccount> = Api::namespaced(root, NAMESPACE);
