@@ -9,6 +9,7 @@
 //! | [`uid`] | [`Uid`], 16 bytes for the usual case |
 //! | [`resource_version`] | [`ResourceVersion`], comparable within one resource, and never a number |
 //! | [`time`] | [`Time`], [`MicroTime`], and the one [`Clock`] |
+//! | [`bucket`] | [`Bucket`]: so many at once, and then so many over time |
 //! | [`selector`] | [`LabelSelector`] and [`Selector`]: label selectors, equality- and set-based |
 //! | [`field_selector`] | [`FieldSelector`] |
 //! | [`condition`] | [`Condition`]: find, set, compare |
@@ -17,6 +18,7 @@
 //! | [`validation`] | the syntax of names and labels, in upstream's words |
 //! | [`names`] | well-known finalizers, annotations, labels and taints |
 
+pub mod bucket;
 pub mod condition;
 pub mod field_selector;
 pub mod int_or_string;
@@ -32,6 +34,7 @@ pub mod time;
 pub mod uid;
 pub mod validation;
 
+pub use bucket::Bucket;
 pub use condition::{Condition, ConditionStatus};
 pub use field_selector::FieldSelector;
 pub use int_or_string::IntOrString;

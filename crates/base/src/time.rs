@@ -32,6 +32,9 @@ enum Source {
     Virtual { epoch: MicroTime, start: Instant },
 }
 
+/// As good as for ever, and yet what a timer can count, as it cannot [`Duration::MAX`]: thirty years.
+pub const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+
 const MICROS: i64 = 1_000_000;
 
 // === impl Time ===
@@ -129,6 +132,12 @@ impl MicroTime {
     #[must_use]
     pub const fn to_seconds(self) -> Time {
         Time(self.0.div_euclid(MICROS))
+    }
+
+    /// How long after 1970 this is; zero if it is before.
+    #[must_use]
+    pub fn since_epoch(self) -> Duration {
+        self.since(Self(0))
     }
 
     /// How long after `earlier` this is; zero if it is not after.

@@ -28,6 +28,8 @@ pub mod root_ca;
 pub mod service_account;
 pub mod service_account_token;
 mod service_pods;
+#[cfg(test)]
+mod test_objects;
 
 use steersman_runtime::Descriptor;
 

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use steersman_base::{Istr, MicroTime, ObjectKey};
+use steersman_base::{Bucket, Istr, MicroTime, ObjectKey};
 use tokio::sync::Notify;
 
-use crate::kubelet::Budget;
+use crate::kubelet::budget;
 use crate::options::NodesOptions;
 
 /// Our nodes. Cheap to clone; clones are the same fleet.
@@ -18,7 +18,7 @@ pub(crate) struct Fleet(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     /// How much may be told.
-    budget: Mutex<Budget>,
+    budget: Mutex<Bucket>,
     /// Told when a node is not as it was.
     stirred: Notify,
 }
@@ -71,7 +71,7 @@ impl Fleet {
         let numbers = options.first..options.first + options.count;
         let machines = numbers.map(|number| (Istr::interned(&options.name(number)), Machine::new(number))).collect();
         let state = Mutex::new(State { machines, unready: BTreeSet::new() });
-        Self(Arc::new(Shared { state, budget: Mutex::new(Budget::full(now)), stirred: Notify::new() }))
+        Self(Arc::new(Shared { state, budget: Mutex::new(budget(now)), stirred: Notify::new() }))
     }
 
     pub(crate) fn names(&self) -> Vec<Istr> {
@@ -124,7 +124,8 @@ impl Fleet {
 
     /// Whether so many events may be told: a budget that all nodes share, so that a flood of good news stays small.
     pub(crate) fn may_tell(&self, count: usize, now: MicroTime) -> bool {
-        self.0.budget.lock().take(count, now)
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        self.0.budget.lock().try_take(count, now.since_epoch())
     }
 
     pub(crate) fn is_unready(&self, pod: &ObjectKey) -> bool {

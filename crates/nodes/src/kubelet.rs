@@ -40,7 +40,7 @@ pub use logs::{Log, LogError, LogQuery};
 pub(crate) use logs::{log, text as log_text};
 pub use stages::{Stages, StagesError};
 pub use sync::Why;
-pub(crate) use told::Budget;
+pub(crate) use told::budget;
 
 pub(crate) fn build(
     cx: &BuildContext,

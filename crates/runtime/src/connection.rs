@@ -30,7 +30,6 @@ use http::{Request, StatusCode, Uri};
 use kube::client::Body;
 use kube::{Client, Config};
 
-pub(crate) use limits::Bucket;
 pub use limits::{Limits, Throttle};
 pub use metrics::RestMetrics;
 pub use transport::Transport;

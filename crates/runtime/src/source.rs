@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use steersman_base::time::FOR_EVER;
 use steersman_base::{ObjectKey, Resource, ResourceVersion};
 use steersman_informer::{Change, SharedInformer, SubscribeOptions, Subscription, Target};
 use steersman_model::View;
@@ -110,9 +111,8 @@ pub(crate) type TaskSource = Box<dyn FnOnce(Feed, CancellationToken) -> BoxFutur
 
 /// So many events wait in a [`channel`] at most, as in controller-runtime.
 pub const CHANNEL_MAX: usize = 1024;
-/// The bounds of the period of a [`ticker`]: what a timer can tell apart, and what a clock can count.
+/// The least period of a [`ticker`]: what a timer can tell apart.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
-const PERIOD_MAX: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 /// Triggers of so many waiting keys are remembered; they explain decisions and are not needed to make them.
 const TRIGGERS_MAX: usize = 4096;
 
@@ -134,7 +134,7 @@ pub fn channel<V: View>(handler: impl Handler<V>) -> (Sender<V>, Source) {
 #[must_use]
 pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Source {
     task(move |feed: Feed, stop: CancellationToken| async move {
-        let period = period.clamp(PERIOD_MIN, PERIOD_MAX);
+        let period = period.clamp(PERIOD_MIN, FOR_EVER);
         let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         while stop.run_until_cancelled(ticks.tick()).await.is_some() {

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::child::ends_with_us;
+
 /// Linux counts CPU in these for everybody, whatever the kernel ticks in (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
 const SAMPLE_EVERY: Duration = Duration::from_millis(50);
@@ -141,18 +143,6 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
-}
-
-/// The program, to be killed by the kernel should we be killed. Only unsafe code can ask for that, or util-linux's
-/// `setpriv`, which then becomes the program.
-fn ends_with_us(program: &Path) -> Command {
-    let setpriv = Path::new("/usr/bin/setpriv");
-    if !setpriv.exists() {
-        return Command::new(program);
-    }
-    let mut command = Command::new(setpriv);
-    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
-    command
 }
 
 /// User and system time of `/proc/PID/stat`; the name, second, may have spaces in it and ends with the last bracket.

@@ -5,64 +5,23 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use steersman_base::{ObjectKey, Uid};
 use steersman_informer::{Change, End};
+use steersman_model::View;
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
-use steersman_model::{Encoded, View};
 
 use super::map::{self, SelectorKey};
 use super::{Claim, Selecting, claim, usable};
-
-const NOW: &str = "2026-11-15T12:00:00Z";
-
-/// A JSON object with everything in `more` put on top.
-fn merged(mut base: Value, more: Value) -> Value {
-    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
-        for (key, value) in more {
-            let under = base.remove(&key).unwrap_or(json!({}));
-            base.insert(key, if value.is_object() { merged(under, value) } else { value });
-        }
-    }
-    base
-}
-
-fn pod(name: &str, more: Value) -> Arc<PodView> {
-    let base = json!({
-        "metadata": { "name": name, "namespace": "default", "uid": name, "resourceVersion": "1", "labels": { "app": "web" } },
-        "spec": { "nodeName": "node-1" },
-        "status": { "phase": "Running" },
-    });
-    Arc::new(PodView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap())
-}
-
-fn set(more: Value) -> ReplicaSetView {
-    let base = json!({
-        "metadata": { "name": "web", "namespace": "default", "uid": "set", "generation": 2 },
-        "spec": {
-            "replicas": 3,
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": { "metadata": { "labels": { "app": "web" } }, "spec": {} },
-        },
-    });
-    ReplicaSetView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap()
-}
-
-fn ready_since(time: &str) -> Value {
-    json!({ "status": { "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": time }] } })
-}
+use crate::test_objects::{NOW, decode, merged, pod, ready_since, replica_set, terminating};
 
 fn owned_by(uid: &str) -> Value {
     let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": true });
     json!({ "metadata": { "ownerReferences": [owner] } })
 }
 
-fn terminating() -> Value {
-    json!({ "metadata": { "deletionTimestamp": NOW } })
-}
-
 #[test]
 fn a_pod_is_claimed_as_upstream_claims_it() {
     let check = |name: &str, set_more: Value, pod_more: Value, want: Claim| {
-        let (set, pod) = (set(set_more), pod("a", pod_more));
+        let (set, pod) = (replica_set(set_more), pod("a", pod_more));
         let selector = set.selector().unwrap();
         assert_eq!(claim(set.meta(), &selector, pod.meta()), want, "{name}");
     };
@@ -80,7 +39,7 @@ fn a_pod_is_claimed_as_upstream_claims_it() {
 
 #[test]
 fn a_pods_event_concerns_its_owner_or_those_who_may_want_it() {
-    let web = Arc::new(set(json!({})));
+    let web = Arc::new(replica_set(json!({})));
     let check = |name: &str, change: Change<PodView>, want: &[&str]| {
         let uid_of = |key: &ObjectKey| (*key == ObjectKey::new("default", "web")).then(|| Uid::new("set"));
         let index = map::selector_key(&*web);
@@ -111,7 +70,7 @@ fn an_owner_that_would_let_go_what_it_makes_makes_nothing() {
     let check = |name: &str, selector: Value, labels: Value, want: Option<&str>| {
         let template = json!({ "metadata": { "labels": labels } });
         let set = json!({ "metadata": { "name": "web" }, "spec": { "selector": selector, "template": template } });
-        let set = ReplicaSetView::decode(Encoded::Json(set.to_string().as_bytes())).unwrap();
+        let set: ReplicaSetView = decode(set);
         let got = usable(set.selector(), set.spec.template.labels()).err();
         let as_wanted = got.is_some_and(|got| want.is_some_and(|part| got.contains(part)));
         assert_eq!((got.is_some(), as_wanted), (want.is_some(), want.is_some()), "{name}: {got:?}");

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use steersman_base::Time;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
-use steersman_model::{Encoded, View};
+
+use crate::test_objects::{decode, merged};
 
 mod history;
 mod plan;
@@ -13,23 +13,6 @@ mod progress;
 mod rolling;
 mod scale;
 mod template;
-
-const NOW: &str = "2026-11-15T12:00:00Z";
-
-fn now() -> Time {
-    NOW.parse().unwrap()
-}
-
-/// A JSON object with everything in `more` put on top.
-fn merged(mut base: Value, more: Value) -> Value {
-    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
-        for (key, value) in more {
-            let under = base.remove(&key).unwrap_or(json!({}));
-            base.insert(key, if value.is_object() { merged(under, value) } else { value });
-        }
-    }
-    base
-}
 
 /// A pod's spec that differs by its image.
 fn pod_spec(image: &str) -> Value {
@@ -49,7 +32,7 @@ fn deployment(more: Value) -> DeploymentView {
             "revisionHistoryLimit": 10,
         },
     });
-    DeploymentView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap()
+    decode(merged(base, more))
 }
 
 /// A ReplicaSet of the Deployment, with this image; its name tells its age.
@@ -69,7 +52,7 @@ fn set(name: &str, image: &str, replicas: i32, more: Value) -> Arc<ReplicaSetVie
         },
         "status": { "observedGeneration": 1 },
     });
-    Arc::new(ReplicaSetView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap())
+    Arc::new(decode(merged(base, more)))
 }
 
 /// What a ReplicaSet says when it has so many pods, all available.

@@ -5,32 +5,16 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey, Time};
 use steersman_informer::End;
+use steersman_model::View;
 use steersman_model::core::{PodView, ServiceView};
-use steersman_model::{Encoded, View};
 use steersman_runtime::event::Event;
 
 use super::address::{self, Family};
 use super::trigger_time::TriggerTimes;
 use super::{hostname, is_published, ports, selector_hash, services_of};
+pub(crate) use crate::test_objects::{NOW, decode, merged, terminating};
 
-pub(crate) const NOW: &str = "2026-11-15T12:00:00Z";
 const LATER: &str = "2026-11-15T12:00:05Z";
-
-/// A JSON object with everything in `more` put on top; `null` takes away.
-pub(crate) fn merged(mut base: Value, more: Value) -> Value {
-    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
-        for (key, value) in more {
-            let under = base.remove(&key).unwrap_or(json!({}));
-            base.insert(key, if value.is_object() { merged(under, value) } else { value });
-        }
-    }
-    base
-}
-
-#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
-pub(crate) fn decode<V: View>(object: Value) -> V {
-    V::decode(Encoded::Json(object.to_string().as_bytes())).unwrap()
-}
 
 /// A pod that runs on `node-1`, has an address of its own and is ready.
 pub(crate) fn pod_json(number: usize, more: Value) -> Value {
@@ -67,10 +51,6 @@ pub(crate) fn service(more: Value) -> ServiceView {
 
 pub(crate) fn not_ready() -> Value {
     json!({ "status": { "conditions": [{ "type": "Ready", "status": "False", "lastTransitionTime": NOW }] } })
-}
-
-pub(crate) fn terminating() -> Value {
-    json!({ "metadata": { "deletionTimestamp": NOW } })
 }
 
 pub(crate) fn with_ips(ips: &[&str]) -> Value {

@@ -1,49 +1,27 @@
 //! The controllers on the embedded server, under the paused clock: the scenarios that every server runs, and what only
 //! happens where faults can be made.
 
-#[path = "../scenarios/accounts.rs"]
-mod accounts;
 mod bad_input;
-#[path = "../support/beside.rs"]
-mod beside;
 mod collection;
 #[path = "../support/crash.rs"]
 mod crash;
-#[path = "../scenarios/deployment.rs"]
-mod deployment;
 mod deployments;
-#[path = "../scenarios/garbage_collector.rs"]
-mod garbage_collector;
-#[path = "../scenarios/issues.rs"]
-mod issues;
-#[path = "../support/line.rs"]
-mod line;
 #[path = "../support/log.rs"]
 mod log;
-#[path = "../scenarios/namespace.rs"]
-mod namespace;
 mod namespaces;
-#[path = "../scenarios/pod_gc.rs"]
-mod pod_gc;
 mod pods;
 mod quiet;
-#[path = "../scenarios/replicaset.rs"]
-mod replicaset;
 mod replicasets;
-#[path = "../scenarios/replication_controller.rs"]
-mod replication_controller;
-#[path = "../scenarios/services.rs"]
-mod services;
-#[path = "../scenarios/setup.rs"]
-mod setup;
+#[path = "../scenarios/all.rs"]
+mod scenarios;
 mod slices;
-#[path = "../scenarios/table.rs"]
-mod table;
 mod tokens;
 
 use std::time::Duration;
 
 use steersman_testing::{Failure, TestCluster, Verb};
+
+use scenarios::*;
 
 /// How long quiet is expected: time costs nothing here.
 pub(crate) const LONG: Duration = Duration::from_secs(600);

@@ -1,33 +1,11 @@
 //! The scenarios on a real kube-apiserver: `cargo xtask k8s test`.
 
-#[path = "../scenarios/accounts.rs"]
-mod accounts;
 mod alone;
-#[path = "../support/beside.rs"]
-mod beside;
-#[path = "../scenarios/deployment.rs"]
-mod deployment;
-#[path = "../scenarios/garbage_collector.rs"]
-mod garbage_collector;
-#[path = "../scenarios/issues.rs"]
-mod issues;
-#[path = "../support/line.rs"]
-mod line;
-#[path = "../scenarios/namespace.rs"]
-mod namespace;
+#[path = "../support/child.rs"]
+mod child;
 mod own;
-#[path = "../scenarios/pod_gc.rs"]
-mod pod_gc;
-#[path = "../scenarios/replicaset.rs"]
-mod replicaset;
-#[path = "../scenarios/replication_controller.rs"]
-mod replication_controller;
-#[path = "../scenarios/services.rs"]
-mod services;
-#[path = "../scenarios/setup.rs"]
-mod setup;
-#[path = "../scenarios/table.rs"]
-mod table;
+#[path = "../scenarios/all.rs"]
+mod scenarios;
 mod takeover;
 
 use std::time::Duration;
@@ -38,6 +16,8 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 use steersman_testing::{Failure, TestCluster, objects};
+
+use scenarios::*;
 
 /// How long quiet is expected: this is real time.
 pub(crate) const LONG: Duration = Duration::from_secs(8);

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 use steersman_testing::Failure;
 use tokio::time::Instant;
+
+use crate::child::ends_with_us;
 
 /// A kube-apiserver that nobody else uses. It ends with this, or with our process, however that ends.
 pub(crate) struct OwnRig {
@@ -180,16 +182,4 @@ impl Drop for GoManager {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// The program, to be killed by the kernel should we be killed: only unsafe code can ask for that, or util-linux's `setpriv`,
-/// which then becomes the program.
-fn ends_with_us(program: &Path) -> Command {
-    let setpriv = Path::new("/usr/bin/setpriv");
-    if !setpriv.exists() {
-        return Command::new(program);
-    }
-    let mut command = Command::new(setpriv);
-    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
-    command
 }

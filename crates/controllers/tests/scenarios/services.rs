@@ -11,7 +11,6 @@ use steersman_controllers::{endpoint_slice, endpoints};
 use steersman_runtime::Descriptor;
 use steersman_testing::{Builder, Failure, TestCluster, objects};
 
-#[path = "services/kit.rs"]
 mod kit;
 
 pub(crate) use kit::*;

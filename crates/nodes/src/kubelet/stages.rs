@@ -4,6 +4,7 @@
 //! what then happens (`then`). For each state the first stage that matches counts; where none does, nothing happens any more.
 //! The built-in table is `stages.yaml`.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -245,8 +246,10 @@ impl TryFrom<Row> for Stage {
             Some(text) => duration::parse(text)
                 .ok_or_else(|| wrong(format!("{what} {text:?} is no duration; write one as 500ms, 2s or 1m30s"))),
         };
-        if !belongs(row.on, row.then) {
-            return Err(wrong(format!("on {} what can happen is {} or stay", row.on.word(), row.on.then())));
+        let happenings = row.on.happenings();
+        if row.then != Then::Stay && !happenings.contains(&row.then) {
+            let words: Vec<_> = happenings.iter().map(word).collect();
+            return Err(wrong(format!("on {} what can happen is {} or stay", word(row.on), words.join(", "))));
         }
         if row.code.is_some_and(|code| !(0..=255).contains(&code)) {
             return Err(wrong("an exit code is from 0 to 255".to_owned()));
@@ -264,42 +267,25 @@ impl TryFrom<Row> for Stage {
     }
 }
 
-/// What can happen in which state.
-fn belongs(on: On, then: Then) -> bool {
-    then == Then::Stay || on.happenings().iter().any(|(happens, _)| *happens == then)
+/// As the table writes it: all of these are single words.
+fn word(of: impl fmt::Debug) -> String {
+    format!("{of:?}").to_lowercase()
 }
 
 // === impl On ===
 
 impl On {
-    /// As the table writes it.
-    fn word(self) -> &'static str {
+    /// What can happen; and it can always stay as it is.
+    fn happenings(self) -> &'static [Then] {
         match self {
-            Self::Bound => "bound",
-            Self::Waiting => "waiting",
-            Self::Running => "running",
-            Self::Unready => "unready",
-            Self::Ended => "ended",
-            Self::Terminating => "terminating",
-            Self::Stopped => "stopped",
+            Self::Bound => &[Then::Accept],
+            Self::Waiting => &[Then::Start],
+            Self::Running => &[Then::Exit, Then::Obey],
+            Self::Unready => &[Then::Ready],
+            Self::Ended => &[Then::Restart],
+            Self::Terminating => &[Then::Stop],
+            Self::Stopped => &[Then::Remove],
         }
-    }
-
-    /// What can happen, and as the table writes it.
-    fn happenings(self) -> &'static [(Then, &'static str)] {
-        match self {
-            Self::Bound => &[(Then::Accept, "accept")],
-            Self::Waiting => &[(Then::Start, "start")],
-            Self::Running => &[(Then::Exit, "exit"), (Then::Obey, "obey")],
-            Self::Unready => &[(Then::Ready, "ready")],
-            Self::Ended => &[(Then::Restart, "restart")],
-            Self::Terminating => &[(Then::Stop, "stop")],
-            Self::Stopped => &[(Then::Remove, "remove")],
-        }
-    }
-
-    fn then(self) -> String {
-        self.happenings().iter().map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
     }
 }
 

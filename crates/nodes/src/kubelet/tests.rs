@@ -10,7 +10,7 @@ use super::command::Program;
 use super::ipam::Addresses;
 use super::status::{Seat, patch};
 use super::step::step;
-use super::told::{Budget, Told, events};
+use super::told::{Told, budget, events};
 use super::{Stages, backoff, ids};
 use crate::view::SimPodView;
 

@@ -1,7 +1,7 @@
 //! What a kubelet tells about a pod, in upstream's words: what `kubectl describe pod` shows below it.
 //!
 //! 1. Telling follows the write that makes it true, and never waits.
-//! 2. What went well is told as long as the [`Budget`] of all nodes lasts: three events for each start of a container would
+//! 2. What went well is told as long as the [`budget`] of all nodes lasts: three events for each start of a container would
 //!    otherwise be as many writes as all others of a large roll-out together. What happens to a pod at one time is told
 //!    whole, or not at all. What went wrong is told always.
 //!
@@ -9,7 +9,7 @@
 
 use std::time::Duration;
 
-use steersman_base::MicroTime;
+use steersman_base::{Bucket, MicroTime};
 use steersman_runtime::events::EventType;
 
 use super::life::{EXPIRED, EXPIRED_MESSAGE, Life, Role};
@@ -41,22 +41,19 @@ pub(super) struct PodEvent {
     pub(super) field_path: String,
 }
 
-/// How many events may still be told: a bucket that fills at a constant rate.
-#[derive(Clone, Debug)]
-pub(crate) struct Budget {
-    left: u64,
-    /// Until when it was filled.
-    filled: MicroTime,
-}
-
 /// As many as a hundred and sixty pods have when they start, so that all of what people do by hand is told; and a few
 /// hundredths of the writes of two thousand pods.
-const EVENTS_BURST: u64 = 500;
+const EVENTS_BURST: u32 = 500;
 /// One more in this time: as upstream's kubelets, fifty a second.
 const EVENT_EVERY: Duration = Duration::from_millis(20);
 
 /// The reason of an event about an annotation that makes no sense: of our own, for such annotations are ours.
 const MISREAD: &str = "InvalidAnnotation";
+
+/// How many events may be told.
+pub(crate) fn budget(now: MicroTime) -> Bucket {
+    Bucket::full(EVENTS_BURST, EVENT_EVERY, now.since_epoch())
+}
 
 /// The events about what happened to a pod.
 pub(super) fn events(life: &Life<'_>, told: &[Told]) -> Vec<PodEvent> {
@@ -97,29 +94,5 @@ fn of(life: &Life<'_>, told: &Told) -> Vec<PodEvent> {
             vec![event(EventType::Warning, "Unhealthy", note)]
         }
         Told::Expired | Told::Misread(_) => Vec::new(),
-    }
-}
-
-// === impl Budget ===
-
-impl Budget {
-    pub(crate) fn full(now: MicroTime) -> Self {
-        Self { left: EVENTS_BURST, filled: now }
-    }
-
-    /// Takes so many out of it, if they are there.
-    pub(crate) fn take(&mut self, count: usize, now: MicroTime) -> bool {
-        let since = now.since(self.filled).as_micros() / EVENT_EVERY.as_micros();
-        let more = u64::try_from(since).unwrap_or(EVENTS_BURST).min(EVENTS_BURST);
-        if more > 0 {
-            self.left = (self.left + more).min(EVENTS_BURST);
-            self.filled = now;
-        }
-        let count = u64::try_from(count).unwrap_or(u64::MAX);
-        let is_there = count <= self.left;
-        if is_there {
-            self.left -= count;
-        }
-        is_there
     }
 }

@@ -9,6 +9,9 @@ pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(65);
 pub(crate) const JSON: &str = "application/json";
 /// Metadata alone; any server has plain JSON, of which metadata can be read too.
 pub(crate) const JSON_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+/// The same for a collection: kube-apiserver answers 406 to who asks for one object's metadata there, and has deleted by then.
+pub(crate) const JSON_METADATA_LIST: &str =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
 /// Whether a request found no connection, and so was never sent; any other failure leaves open what the server did.
 pub(crate) fn never_sent(error: &kube::Error) -> bool {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use http::Request;
 use parking_lot::Mutex;
+use steersman_base::Bucket;
 use tokio::time::Instant;
 use tower::Service;
 
@@ -23,15 +24,6 @@ pub struct Limits {
     pub qps: f32,
     /// How many at once, after some silence; at least one.
     pub burst: u32,
-}
-
-/// Pure: a bucket of tokens that fills at a constant rate. Times are counted from any one point.
-#[derive(Clone, Debug)]
-pub(crate) struct Bucket {
-    burst: f64,
-    every: f64,
-    tokens: f64,
-    at: Duration,
 }
 
 /// Holds requests back, as many as the limits of a connection say. Without limits, it does nothing.
@@ -53,39 +45,6 @@ struct Shared {
 pub(super) struct Limited<S> {
     inner: S,
     shared: Arc<Shared>,
-}
-
-// === impl Bucket ===
-
-impl Bucket {
-    /// A full bucket that gets a token in every interval.
-    pub(crate) fn full(burst: u32, every: Duration, now: Duration) -> Self {
-        Self { burst: f64::from(burst), every: every.as_secs_f64(), tokens: f64::from(burst), at: now }
-    }
-
-    /// Takes a token, if there is one.
-    pub(crate) fn try_take(&mut self, now: Duration) -> bool {
-        self.fill(now);
-        let has_one = self.tokens >= 1.0;
-        if has_one {
-            self.tokens -= 1.0;
-        }
-        has_one
-    }
-
-    /// Takes a token, and says how long to wait until it is there. Who comes later waits longer.
-    fn reserve(&mut self, now: Duration) -> Duration {
-        self.fill(now);
-        self.tokens -= 1.0;
-        Duration::from_secs_f64((-self.tokens).max(0.0) * self.every)
-    }
-
-    fn fill(&mut self, now: Duration) {
-        // A clock that goes back gives nothing, and takes nothing.
-        let since = now.saturating_sub(self.at).as_secs_f64();
-        self.at = self.at.max(now);
-        self.tokens = self.burst.min(self.tokens + since / self.every);
-    }
 }
 
 // === impl Throttle ===
@@ -159,18 +118,6 @@ mod tests {
     use tower::BoxError;
 
     use super::*;
-
-    #[test]
-    fn a_bucket_gives_a_burst_and_then_one_per_interval() {
-        let secs = Duration::from_secs;
-        let mut bucket = Bucket::full(2, secs(300), secs(1_000));
-        let taken: Vec<bool> =
-            [1_000, 1_000, 1_000, 1_299, 1_300, 1_300, 900, 1_600].map(|at| bucket.try_take(secs(at))).to_vec();
-        assert_eq!(taken, [true, true, false, false, true, false, false, true]);
-        assert!(bucket.clone().try_take(secs(10_000)));
-        bucket.fill(secs(1_000_000));
-        assert!(bucket.tokens <= 2.0, "it never holds more than its burst");
-    }
 
     fn answering() -> Transport {
         Transport::new(tower::service_fn(|_: Request<Body>| async {

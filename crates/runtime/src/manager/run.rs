@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use steersman_base::time::FOR_EVER;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -64,8 +65,6 @@ struct Running<'a> {
 const GROUPS: [Group; 4] = [Group::Servers, Group::Caches, Group::Others, Group::Leading];
 /// How long caches wait for the election, which takes milliseconds on a server that answers.
 const DECIDED_WITHIN: Duration = Duration::from_secs(1);
-/// Who says that an end may take as long as it likes, says so with a time that no clock can count: thirty years will do.
-const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 /// How long what was ended hard may take to let go: it does at its next pause, which is now unless it holds its thread.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
 /// How long caches may take to fill before the manager says what it is waiting for. What does not need them goes on.
@@ -248,6 +247,7 @@ impl<'a> Running<'a> {
     /// who needs it runs any more.
     async fn end(mut self, election: &Election) -> Result<(), ManagerError> {
         let within = self.manager.0.shutdown_within;
+        // Whoever gives an end all the time there is means no deadline, not a panic.
         let deadline = Instant::now() + within.min(FOR_EVER);
         let mut first_failure = Ok(());
         for group in GROUPS.into_iter().rev() {

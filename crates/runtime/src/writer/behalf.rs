@@ -6,10 +6,10 @@ use bytes::Bytes;
 use steersman_base::{Meta, ObjectKey, Resource};
 
 use super::error::Failure;
-use super::send::{Call, METADATA, METADATA_LIST, Verb, WHOLE};
+use super::send::{Call, Verb};
 use super::{Delete, Patch, Selected, WriteError, Writer, Written, answer, slow_start};
 use crate::Reason;
-use crate::connection::exchange::JSON;
+use crate::connection::exchange::{JSON, JSON_METADATA, JSON_METADATA_LIST};
 use crate::decisions::{self, Decision, Fate};
 use crate::events::About;
 
@@ -151,7 +151,8 @@ impl<'a> Behalf<'a> {
         why: &dyn Reason,
     ) -> Result<Bytes, WriteError> {
         let body = body.into();
-        let call = Call { verb: Verb::Create, subresource, body, accept: WHOLE, ..object(resource, key.clone()) };
+        // The answer may be more than an object.
+        let call = Call { verb: Verb::Create, subresource, body, accept: JSON, ..object(resource, key.clone()) };
         self.perform(&call, why).await.map(|answer| answer.body)
     }
 
@@ -186,7 +187,7 @@ impl<'a> Behalf<'a> {
         let (query, body) = (selected.query(), how.into().body(None).to_string().into());
         let call = object(resource, ObjectKey::new(namespace.unwrap_or_default(), ""));
         let verb = Verb::DeleteCollection;
-        self.perform(&Call { verb, query, body, accept: METADATA_LIST, ..call }, why).await.map(drop)
+        self.perform(&Call { verb, query, body, accept: JSON_METADATA_LIST, ..call }, why).await.map(drop)
     }
 
     /// Makes `count` equal writes, in batches of 1, 2, 4, …; the first batch with a failure is the last one. Answers how
@@ -287,10 +288,10 @@ fn is_told(verb: &Verb, error: &WriteError) -> bool {
     }
 }
 
-/// A call about an object itself, that asks for metadata.
+/// A call about an object itself. It asks for metadata: all a controller needs to know of what it wrote.
 fn object(resource: &Resource, key: ObjectKey) -> Call<'_> {
     let (verb, query, body) = (Verb::Update, String::new(), Bytes::new());
-    Call { verb, resource, key, subresource: "", query, content_type: JSON, accept: METADATA, body }
+    Call { verb, resource, key, subresource: "", query, content_type: JSON, accept: JSON_METADATA, body }
 }
 
 /// What a successful answer tells. A deletion's is not looked at: it may be an object, a status or a list.

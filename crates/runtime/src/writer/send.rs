@@ -10,7 +10,7 @@ use steersman_base::{ObjectKey, Resource, Uid};
 
 use super::error::{Failure, WriteError};
 use super::{Writer, answer};
-use crate::connection::exchange::{ANSWER_WITHIN, JSON, JSON_METADATA, never_sent};
+use crate::connection::exchange::{ANSWER_WITHIN, never_sent};
 use crate::lease::NotLeader;
 
 /// One write, before it is sent.
@@ -39,13 +39,6 @@ pub(super) enum Verb {
     DeleteCollection,
 }
 
-/// The metadata is all a controller needs to know of what it wrote.
-pub(super) const METADATA: &str = JSON_METADATA;
-/// The same for a collection: kube-apiserver answers 406 to who asks for one object's metadata there, and has deleted by then.
-pub(super) const METADATA_LIST: &str =
-    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
-/// The whole answer, where it holds more than an object.
-pub(super) const WHOLE: &str = JSON;
 /// An answer holds the object's metadata alone; upstream bounds it well below this.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// A server that could not be reached may be there a moment later: it restarts, or another one answers.
@@ -189,6 +182,7 @@ mod tests {
     use steersman_informer::consistency::Book;
 
     use super::*;
+    use crate::connection::exchange::JSON;
     use crate::connection::{self, Options};
     use crate::writer::Retries;
 
@@ -227,7 +221,7 @@ mod tests {
                 subresource,
                 query: String::new(),
                 content_type: JSON,
-                accept: METADATA,
+                accept: JSON,
                 body: Bytes::new(),
             };
             assert_eq!(format!("{} {}", call.method(), call.path()), want);

@@ -20,7 +20,7 @@ const CONTROLLERS: &str = "--controllers=serviceaccount-token,endpoint,endpoints
     namespace,serviceaccount,garbagecollector,deployment,root-ca-cert-publisher";
 
 /// What upstream shows and we do not: `docs/controller-manager.md` says why of each.
-const NOT_HERE: [&str; 15] = [
+const NOT_HERE: [&str; 14] = [
     "aggregator_",
     "apiserver_",
     "cardinality_enforcement_unexpected_categorizations_total",
@@ -30,7 +30,6 @@ const NOT_HERE: [&str; 15] = [
     "node_collector_",
     "registered_metrics_total",
     "rest_client_exec_plugin_",
-    "rest_client_rate_limiter_duration_seconds",
     "rest_client_transport_",
     // Counted when they first happen; upstream shows them at zero.
     "replicaset_controller_stale_sync_skips_total",

@@ -8,7 +8,8 @@ use super::super::history::{
     annotations_of_new, annotations_rolled_back, first_annotations, forgotten, last_revision, next_revision,
 };
 use super::super::sets::Sets;
-use super::{available, deployment, merged, noted, set};
+use super::{available, deployment, noted, set};
+use crate::test_objects::{merged, terminating};
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
@@ -100,6 +101,6 @@ fn the_oldest_revisions_that_nobody_uses_are_forgotten() {
     check("those that have or want pods stay", json!(0), used, &["v4"]);
     let unseen = (1, 0, json!({ "metadata": { "generation": 2 } }));
     check("nobody has looked at its last change", json!(0), vec![unseen], &[]);
-    let going = (1, 0, json!({ "metadata": { "deletionTimestamp": super::NOW } }));
+    let going = (1, 0, terminating());
     check("one that goes does not count", json!(1), vec![going, idle(2)], &[]);
 }

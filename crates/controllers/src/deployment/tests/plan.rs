@@ -4,22 +4,23 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_informer::{Change, End};
+use steersman_model::View;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
-use steersman_model::{Encoded, View};
 
 use super::super::map::recreated_by;
 use super::super::plan::{Observed, Plan, plan};
 use super::super::rollback::{Rollback, rolled_back};
 use super::super::sets::Sets;
-use super::{available, deployment, merged, noted, set};
+use super::{available, deployment, noted, set};
+use crate::test_objects::{decode, merged, terminating};
 
 fn pod(set: &str, phase: &str) -> Arc<PodView> {
     let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": set, "uid": set, "controller": true });
     let pod = json!({
         "metadata": { "name": "p", "namespace": "default", "ownerReferences": [owner] }, "status": { "phase": phase },
     });
-    Arc::new(PodView::decode(Encoded::Json(pod.to_string().as_bytes())).unwrap())
+    Arc::new(decode(pod))
 }
 
 /// What is done, in words.
@@ -96,8 +97,7 @@ fn the_ladder_is_climbed_from_the_top() {
     check("scaled in the middle", replicas(6), vec![old(2), new(2)], &["v2 2->4 at 2", "v1 2->4 at 1"]);
     check("scaled, and nothing new is begun", replicas(6), vec![old(3)], &["v1 3->6 at 1"]);
     check("to nothing", replicas(0), vec![old(0), new(3)], &["v2 3->0 at 2"]);
-    let going = json!({ "metadata": { "deletionTimestamp": super::NOW } });
-    check("on its way out", going, vec![old(3)], &[]);
+    check("on its way out", terminating(), vec![old(3)], &[]);
     let ready = json!({ "spec": { "minReadySeconds": 5 } });
     check("the time to be ready is passed on", ready, vec![old(0), new(3)], &["v2 3->3 at 2"]);
     let back_again = vec![set("v1", "web:1", 3, merged(noted(3, 3, 4), available(3))), new(0)];

@@ -10,7 +10,8 @@ use steersman_model::apps::DeploymentView;
 use super::super::progress::{PROGRESSING, next_check};
 use super::super::sets::Sets;
 use super::super::status::{Estimate, New, status};
-use super::{available, deployment, merged, now, set};
+use super::{available, deployment, set};
+use crate::test_objects::{merged, now};
 
 const BEFORE: &str = "2026-11-15T11:50:00Z";
 

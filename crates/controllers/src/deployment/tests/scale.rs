@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::super::scale::{is_scaled, resize};
 use super::super::sets::Sets;
-use super::{deployment, merged, noted, set};
+use super::{deployment, noted, set};
+use crate::test_objects::merged;
 
 /// Each row: replicas and surge before and now, the new ReplicaSet and the old ones oldest first, and what they become.
 #[test]

@@ -102,12 +102,13 @@ fn an_annotation_that_makes_no_sense_is_told_and_counts_for_nothing() {
 
 #[test]
 fn a_flood_is_not_told_and_the_budget_comes_back_with_time() {
-    let start = MicroTime::from(START);
+    let start = MicroTime::from(START).since_epoch();
     let later = |millis: u64| start + Duration::from_millis(millis);
-    let mut budget = Budget::full(start);
-    assert_eq!((0..1000).filter(|_| budget.take(3, start)).count(), 166, "whole pods only");
-    assert!(budget.take(2, start) && !budget.take(1, start));
-    assert!(!budget.take(3, later(59)) && budget.take(1, later(60)), "fifty a second");
-    assert!(!budget.take(501, later(3_600_000)) && budget.take(500, later(3_600_000)), "and no more than at first");
-    assert!(!budget.take(1, start), "a clock that goes back gives nothing");
+    let mut budget = budget(START.into());
+    assert_eq!((0..1000).filter(|_| budget.try_take(3, start)).count(), 166, "whole pods only");
+    assert!(budget.try_take(2, start) && !budget.try_take(1, start));
+    assert!(!budget.try_take(3, later(59)) && budget.try_take(1, later(60)), "fifty a second");
+    let hour = later(3_600_000);
+    assert!(!budget.try_take(501, hour) && budget.try_take(500, hour), "and no more than at first");
+    assert!(!budget.try_take(1, start), "a clock that goes back gives nothing");
 }

@@ -39,13 +39,13 @@ impl Logs for NodeLogs {
         let Some(nodes) = self.0.get() else { return Ok(Log { lines: Vec::new(), more: None }) };
         let log = nodes.log(&wanted.namespace, &wanted.pod, &query(wanted, wanted.previous));
         let log = log.map_err(|error| NoLog(error.to_string()))?;
-        if log.is_over || !wanted.follow {
-            return Ok(Log { lines: log.lines.into_iter().map(line).collect(), more: None });
-        }
-        let lines: Vec<Line> = complete(log.lines).collect();
-        let (nodes, wanted, shown) = (nodes.clone(), wanted.clone(), lines.len());
-        let follower = Follower { nodes, wanted, started: log.started, shown };
-        Ok(Log { lines, more: Some(follower.lines()) })
+        let goes_on = wanted.follow && !log.is_over;
+        let lines: Vec<Line> = lines(log.lines, goes_on).collect();
+        let more = goes_on.then(|| {
+            let (nodes, wanted, shown) = (nodes.clone(), wanted.clone(), lines.len());
+            Follower { nodes, wanted, started: log.started, shown }.lines()
+        });
+        Ok(Log { lines, more })
     }
 }
 
@@ -71,12 +71,9 @@ impl Follower {
             log.ok().filter(|log| log.started == self.started)
         });
         let Some(log) = runs.into_iter().flatten().next() else { return (Vec::new(), true) };
-        let is_over = log.is_over;
-        let lines: Vec<Line> =
-            if is_over { log.lines.into_iter().map(line).collect() } else { complete(log.lines).collect() };
-        let new: Vec<Line> = lines.into_iter().skip(self.shown).collect();
+        let new: Vec<Line> = lines(log.lines, !log.is_over).skip(self.shown).collect();
         self.shown += new.len();
-        (new, is_over)
+        (new, log.is_over)
     }
 }
 
@@ -84,11 +81,11 @@ fn query(wanted: &Wanted, previous: bool) -> LogQuery {
     LogQuery { container: Some(wanted.container.clone()), previous, ..LogQuery::default() }
 }
 
-/// The lines that have come to their end.
-fn complete(lines: Vec<(MicroTime, String)>) -> impl Iterator<Item = Line> {
-    lines.into_iter().filter(|(_, text)| text.ends_with('\n')).map(line)
-}
-
-fn line((time, text): (MicroTime, String)) -> Line {
-    Line { time, text: text.strip_suffix('\n').map_or(text.clone(), ToOwned::to_owned) }
+/// What was printed; of what goes on, the lines that have come to their end.
+fn lines(printed: Vec<(MicroTime, String)>, goes_on: bool) -> impl Iterator<Item = Line> {
+    printed.into_iter().filter_map(move |(time, mut text)| {
+        let is_complete = text.ends_with('\n');
+        text.truncate(text.len() - usize::from(is_complete));
+        (is_complete || !goes_on).then_some(Line { time, text })
+    })
 }
