@@ -2,8 +2,9 @@
 //!
 //! 1. An object goes when it has owners and all of them are gone. It stays while one of them is there; references to the
 //!    others are taken out of it.
-//! 2. Nothing goes on hearsay: the object and its owners are read from the server right before, and the deletion is on
-//!    condition that it is the same object, in the version that was read.
+//! 2. Nothing goes on hearsay: the deletion is on condition that the object is the same, in the version that was decided on.
+//!    That its owners are gone was watched or read; if that is not known, or the version has changed, the object and its
+//!    owners are read from the server first.
 //! 3. An owner that is deleted in the foreground goes after the dependents that block it. Cycles are opened, so that they
 //!    go as well; an object that owns itself goes at once.
 //! 4. An owner that is deleted with `--cascade=orphan` goes after all its dependents have lost their reference.
@@ -15,7 +16,7 @@
 //! 8. An owner in another namespace is none: it counts as gone, and an event says so.
 //!
 //! ```text
-//! informers ── metadata ──▶ graph ──▶ queue "look at" ──▶ live reads ──▶ patch, delete
+//! informers ── metadata ──▶ graph ──▶ queue "look at" ──▶ live reads ──▶ patch, conditional delete
 //!                             ▲   └──▶ queue "orphan" ──▶ patch dependents, then the owner
 //!                             └──────── "the server says it is not there" ◀──┘
 //! ```

@@ -8,7 +8,7 @@ use steersman_runtime::{Action, Context, Error, Propagation, Reconciler};
 
 use super::server::{Change, Deleted, Place};
 use super::{Collector, Server, Trouble, Why, uid};
-use crate::garbage_collector::classify::{self, Fate};
+use crate::garbage_collector::classify::{self, Dependents, Fate};
 use crate::garbage_collector::graph::{Look, Work};
 use crate::garbage_collector::identity::Identity;
 
@@ -65,6 +65,9 @@ impl Looks {
             return Ok(());
         }
         let place = self.server.place(identity).await?;
+        if !look.is_virtual && self.goes_as_seen(cx, identity, &place).await? {
+            return Ok(());
+        }
         let live = match self.server.get(&place).await? {
             Some(live) if live.uid == identity.uid => live,
             _ => {
@@ -101,6 +104,21 @@ impl Looks {
         }
     }
 
+    /// An object whose owners are all known to be gone, as a cache shows it, is deleted on condition that it is still in that
+    /// version: if it is, a read would have shown the same. False if the object has to be read.
+    async fn goes_as_seen(&self, cx: &Context, identity: &Identity, place: &Place) -> Result<bool, Trouble> {
+        let Some(seen) = self.server.seen(place, &identity.uid).filter(|seen| !seen.is_terminating()) else {
+            return Ok(false);
+        };
+        let Some(standings) = self.server.all_dangling(&seen) else { return Ok(false) };
+        let Fate::Goes(how) = classify::fate(&seen, &standings, Dependents::default()) else { return Ok(false) };
+        let why = Why::OwnersGone { owners: seen.owner_references.len() };
+        match self.server.delete_version(cx, place, &seen, how, &why).await {
+            Err(Trouble::Outrun) => Ok(false),
+            outcome => self.conclude(identity, outcome).map(|()| true),
+        }
+    }
+
     /// An object that is deleted in the foreground goes when no dependent keeps it; until then, those are looked at.
     async fn wait_for_dependents(&self, cx: &Context, identity: &Identity, place: &Place) -> Result<(), Trouble> {
         let mut work = Work::default();
@@ -128,7 +146,11 @@ impl Looks {
         how: Propagation,
         why: &Why,
     ) -> Result<(), Trouble> {
-        if self.server.delete(cx, place, live, how, why).await? == Deleted::NotThere {
+        self.conclude(identity, self.server.delete(cx, place, live, how, why).await)
+    }
+
+    fn conclude(&self, identity: &Identity, outcome: Result<Deleted, Trouble>) -> Result<(), Trouble> {
+        if outcome? == Deleted::NotThere {
             self.collector.gone(identity);
         }
         Ok(())

@@ -112,18 +112,29 @@ impl Server {
 
     async fn standing(&self, namespace: &Istr, owner: &OwnerRef) -> Result<Standing, Trouble> {
         let identity = Identity::referred_to(owner, namespace);
-        let everywhere = identity.clone().cluster_wide();
-        if self.collector.graph(|graph| graph.absent.has(&everywhere) || graph.absent.has(&identity)) {
+        if self.is_known_absent(&identity) {
             return Ok(Standing::Dangling);
         }
         let place = self.place(&identity).await?;
         let found = self.get(&place).await?;
         let standing = classify::standing(owner, found.as_ref());
         if standing == Standing::Dangling {
-            let absent = if place.key.namespace.is_empty() { everywhere } else { identity };
+            let absent = if place.key.namespace.is_empty() { identity.cluster_wide() } else { identity };
             self.collector.graph(|graph| graph.absent.add(absent));
         }
         Ok(standing)
+    }
+
+    /// What the owners of an object are worth if all are known not to be there, so that nothing has to be asked.
+    pub(super) fn all_dangling(&self, object: &Meta) -> Option<Vec<Standing>> {
+        let mut owners = object.owner_references.iter();
+        let is_dangling = |owner| self.is_known_absent(&Identity::referred_to(owner, &object.namespace));
+        owners.all(is_dangling).then(|| vec![Standing::Dangling; object.owner_references.len()])
+    }
+
+    fn is_known_absent(&self, identity: &Identity) -> bool {
+        let everywhere = identity.clone().cluster_wide();
+        self.collector.graph(|graph| graph.absent.has(&everywhere) || graph.absent.has(identity))
     }
 
     /// Changes the owner references of an object; `known` is what it was read as, if it was.
@@ -154,13 +165,17 @@ impl Server {
 
     /// An object as a cache shows it, or else the server. The patch that comes of it is conditional.
     async fn read(&self, place: &Place, uid: &Uid) -> Result<Option<Meta>, Trouble> {
-        let mut cached = None;
-        self.informers.meta(&place.resource).with_meta(&place.key, &mut |meta| cached = Some(meta.clone()));
-        let is_meant = |meta: &Meta| meta.uid == *uid;
-        match cached.filter(is_meant) {
-            Some(cached) => Ok(Some(cached)),
-            None => Ok(self.get(place).await?.filter(is_meant)),
+        match self.seen(place, uid) {
+            Some(seen) => Ok(Some(seen)),
+            None => Ok(self.get(place).await?.filter(|meta| meta.uid == *uid)),
         }
+    }
+
+    /// An object as a cache shows it.
+    pub(super) fn seen(&self, place: &Place, uid: &Uid) -> Option<Meta> {
+        let mut seen = None;
+        self.informers.meta(&place.resource).with_meta(&place.key, &mut |meta| seen = Some(meta.clone()));
+        seen.filter(|meta| meta.uid == *uid)
     }
 
     /// Deletes an object as it was read. If it changed since, it goes only if its owners are the same: rapid changes of
@@ -173,21 +188,29 @@ impl Server {
         how: Propagation,
         why: &Why,
     ) -> Result<Deleted, Trouble> {
-        let write = cx.writer.unowned();
+        match self.delete_version(cx, place, object, how, why).await {
+            Err(Trouble::Outrun) => {}
+            outcome => return outcome,
+        }
+        let Some(now) = self.get(place).await? else { return Ok(Deleted::NotThere) };
+        let changed = now.resource_version != object.resource_version;
+        if now.uid != object.uid || !changed || now.owner_references != object.owner_references {
+            return Err(Trouble::Outrun);
+        }
+        Deleted::of(cx.writer.unowned().delete(&place.resource, object, how, why).await)
+    }
+
+    /// Deletes an object in the version that is given, and in no other.
+    pub(super) async fn delete_version(
+        &self,
+        cx: &Context,
+        place: &Place,
+        object: &Meta,
+        how: Propagation,
+        why: &Why,
+    ) -> Result<Deleted, Trouble> {
         let unchanged = Delete { unchanged_only: true, ..how.into() };
-        let mut outcome = write.delete(&place.resource, object, unchanged, why).await;
-        if matches!(outcome, Err(WriteError::Conflict)) {
-            let Some(now) = self.get(place).await? else { return Ok(Deleted::NotThere) };
-            let changed = now.resource_version != object.resource_version;
-            if now.uid == object.uid && changed && now.owner_references == object.owner_references {
-                outcome = write.delete(&place.resource, object, how, why).await;
-            }
-        }
-        match outcome {
-            Ok(()) => Ok(Deleted::Yes),
-            Err(WriteError::NotFound) => Ok(Deleted::NotThere),
-            Err(error) => Err(error.into()),
-        }
+        Deleted::of(cx.writer.unowned().delete(&place.resource, object, unchanged, why).await)
     }
 
     /// Takes a finalizer off an object, if it is there and has it.
@@ -211,6 +234,18 @@ impl Server {
                 }
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+}
+
+// === impl Deleted ===
+
+impl Deleted {
+    fn of(outcome: Result<(), WriteError>) -> Result<Self, Trouble> {
+        match outcome {
+            Ok(()) => Ok(Self::Yes),
+            Err(WriteError::NotFound) => Ok(Self::NotThere),
+            Err(error) => Err(error.into()),
         }
     }
 }
