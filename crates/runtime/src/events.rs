@@ -4,6 +4,7 @@
 //! 2. What is alike is joined as client-go's `tools/record` does: equal events are counted in one object; from the tenth on
 //!    that differ only in their text within ten minutes, they become one "(combined from similar events)"; a source may tell
 //!    25 events about an object at once, and then one every five minutes.
+//!    Changes of an event that waits to be sent are sent with it, and while many wait, alike ones are joined at once.
 //! 3. While the server cannot be reached, an event is tried [`TRIES_MAX`] times, ten seconds apart; what the server refuses
 //!    is given up at once. Events of cluster-wide objects go to the namespace `default`.
 //! 4. On the signal to stop, what is queued is tried once each, all within [`DRAIN_WITHIN`].
@@ -21,6 +22,7 @@ use steersman_base::{Clock, Istr, Meta, Resource};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+mod backlog;
 pub mod correlate;
 mod event;
 mod lru;
@@ -31,6 +33,7 @@ mod tests;
 
 pub use event::{Event, EventType, ObjectReference};
 
+use backlog::Backlog;
 use correlate::{Correlator, Verdict};
 use series::Series;
 use sink::{Attempt, Sink};
@@ -271,25 +274,34 @@ impl Broadcaster {
         let Self { recorder, mut received, clock, mut joined, sink } = self;
         // Without this, the queue would never be seen to be without recorders.
         drop(recorder);
-        loop {
+        let mut backlog = Backlog::default();
+        while !stop.is_cancelled() {
+            while !backlog.is_full()
+                && let Ok(event) = received.try_recv()
+            {
+                backlog.push(joined.correlate(event, &clock, backlog.is_long()));
+            }
+            if let Some(verdict) = backlog.pop() {
+                send(&sink, verdict, stop).await;
+                continue;
+            }
             let look = joined.next_look(&clock);
             tokio::select! {
                 biased;
-                () = stop.cancelled() => break,
+                () = stop.cancelled() => {}
                 event = received.recv() => match event {
-                    Some(event) => send(&sink, joined.correlate(event, &clock), stop).await,
+                    Some(event) => backlog.push(joined.correlate(event, &clock, false)),
                     None => break,
                 },
-                () = look => {
-                    for verdict in joined.look(&clock) {
-                        send(&sink, verdict, stop).await;
-                    }
-                }
+                () = look => joined.look(&clock).into_iter().for_each(|verdict| backlog.push(verdict)),
             }
         }
         received.close();
-        while let Some(event) = received.recv().await {
-            send(&sink, joined.correlate(event, &clock), stop).await;
+        while let Ok(event) = received.try_recv() {
+            backlog.push(joined.correlate(event, &clock, backlog.is_long()));
+        }
+        while let Some(verdict) = backlog.pop() {
+            send(&sink, verdict, stop).await;
         }
     }
 }
@@ -303,9 +315,9 @@ impl fmt::Debug for Broadcaster {
 // === impl Joined ===
 
 impl Joined {
-    fn correlate(&mut self, event: Event, clock: &Clock) -> Verdict {
+    fn correlate(&mut self, event: Event, clock: &Clock, is_behind: bool) -> Verdict {
         match self {
-            Self::Counted(correlator) => correlator.correlate(event, clock.now_micros()),
+            Self::Counted(correlator) => correlator.correlate(event, clock.now_micros(), is_behind),
             Self::InSeries(series) => series.correlate(&event, clock.now_micros()),
         }
     }

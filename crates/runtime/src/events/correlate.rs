@@ -1,7 +1,8 @@
 //! Pure: what becomes of an event, given those before it. client-go's `EventCorrelator`.
 //!
 //! 1. **Aggregation.** Events that differ only in their text are alike. The tenth different text within ten minutes of the
-//!    one before, and every further one, is joined into one event "(combined from similar events): …".
+//!    one before, and every further one, is joined into one event "(combined from similar events): …". While the sender is
+//!    behind, the second one is already (client-go would drop what comes after a thousand).
 //! 2. **Counting.** An event that was told before is not told again: its count goes up, by a patch.
 //! 3. **Spam.** A source may tell 25 events of a type about an object at once, and one more every five minutes; what is
 //!    beyond is counted, and not sent.
@@ -9,11 +10,10 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use steersman_base::MicroTime;
+use steersman_base::{Bucket, MicroTime};
 
 use super::event::{Event, name};
 use super::lru::Lru;
-use crate::connection::Bucket;
 
 /// Decides what becomes of events.
 pub struct Correlator {
@@ -80,6 +80,8 @@ struct Told {
 pub const ENTRIES_MAX: usize = 4096;
 /// How many different texts make alike events one: client-go's `defaultAggregateMaxEvents`.
 pub const ALIKE_MAX: usize = 10;
+/// The same while the sender is behind: every object still gets one event with its own text.
+const ALIKE_MAX_BEHIND: usize = 2;
 /// After this long without one, alike events start afresh: client-go's `defaultAggregateIntervalInSeconds`.
 pub const ALIKE_WITHIN: Duration = Duration::from_secs(600);
 /// How many events a source may tell about an object at once: client-go's `defaultSpamBurst`.
@@ -92,9 +94,9 @@ const COMBINED: &str = "(combined from similar events): ";
 // === impl Correlator ===
 
 impl Correlator {
-    /// What becomes of an event that happened now.
-    pub fn correlate(&mut self, event: Event, now: MicroTime) -> Verdict {
-        let (event, key) = self.aggregate(event, now);
+    /// What becomes of an event that happened now; `is_behind` if many others have not been sent yet.
+    pub fn correlate(&mut self, event: Event, now: MicroTime, is_behind: bool) -> Verdict {
+        let (event, key) = self.aggregate(event, now, is_behind);
         let (event, is_new) = self.count(event, &key);
         if !self.may_tell(&event, now) {
             return Verdict::Skip;
@@ -108,7 +110,7 @@ impl Correlator {
     }
 
     /// The event, or the one that it is joined into; and the key under which it is counted.
-    fn aggregate(&mut self, event: Event, now: MicroTime) -> (Event, String) {
+    fn aggregate(&mut self, event: Event, now: MicroTime, is_behind: bool) -> (Event, String) {
         let alike_key = key(&[
             &source_and_object(&event),
             event.type_.as_str(),
@@ -121,10 +123,12 @@ impl Correlator {
             alike.texts.clear();
         }
         alike.last = now;
-        if !alike.texts.contains(&event.message) {
+        let is_new = !alike.texts.contains(&event.message);
+        if is_new {
             alike.texts.push(event.message.clone());
         }
-        if alike.texts.len() < ALIKE_MAX {
+        let limit = if is_behind && is_new { ALIKE_MAX_BEHIND } else { ALIKE_MAX };
+        if alike.texts.len() < limit {
             let parts = [&source_and_object(&event), event.type_.as_str(), &event.involved_object.field_path];
             let event_key = key(&[&key(&parts), &event.reason, &event.message]);
             return (event, event_key);
@@ -157,14 +161,28 @@ impl Correlator {
 
     fn may_tell(&mut self, event: &Event, now: MicroTime) -> bool {
         let spam_key = key(&[&source_and_object(event), event.type_.as_str()]);
-        let now = Duration::from_micros(now.unix_micros().try_into().unwrap_or(0));
-        self.buckets.get_or_insert_with(&spam_key, || Bucket::full(SPAM_BURST, SPAM_EVERY, now)).try_take(now)
+        let now = now.since_epoch();
+        self.buckets.get_or_insert_with(&spam_key, || Bucket::full(SPAM_BURST, SPAM_EVERY, now)).try_take(1, now)
     }
 }
 
 impl Default for Correlator {
     fn default() -> Self {
         Self { alike: Lru::new(ENTRIES_MAX), told: Lru::new(ENTRIES_MAX), buckets: Lru::new(ENTRIES_MAX) }
+    }
+}
+
+// === impl Verdict ===
+
+impl Verdict {
+    /// Which event it is about; none if nothing is to be done.
+    pub(super) fn id(&self) -> Option<(Api, &str, &str)> {
+        match self {
+            Self::Skip => None,
+            Self::Create { api, namespace, name, .. } | Self::Patch { api, namespace, name, .. } => {
+                Some((*api, namespace, name))
+            }
+        }
     }
 }
 

@@ -15,6 +15,7 @@ struct Table {
     correlator: Correlator,
     now: MicroTime,
     next: i64,
+    is_behind: bool,
 }
 
 fn reference(name: &str) -> ObjectReference {
@@ -32,7 +33,7 @@ fn reference(name: &str) -> ObjectReference {
 impl Table {
     fn new() -> Self {
         let now = MicroTime::from(Time::from_unix(1_794_744_000));
-        Self { correlator: Correlator::default(), now, next: 0x10 }
+        Self { correlator: Correlator::default(), now, next: 0x10, is_behind: false }
     }
 
     fn event(&mut self, object: &str, message: &str) -> Event {
@@ -57,7 +58,7 @@ impl Table {
 
     /// What becomes of it, in short: `create web.11 1 text`, `patch web.11 2 text`, `skip`.
     fn tell(&mut self, event: Event) -> String {
-        short(&self.correlator.correlate(event, self.now))
+        short(&self.correlator.correlate(event, self.now, self.is_behind))
     }
 
     fn happens(&mut self, object: &str, message: &str) -> String {
@@ -99,7 +100,7 @@ fn a_patch_changes_count_time_and_text_and_nothing_else() {
     table.happens("web", "a");
     table.later(61);
     let event = table.event("web", "a");
-    let Verdict::Patch { patch, body, namespace, .. } = table.correlator.correlate(event, table.now) else {
+    let Verdict::Patch { patch, body, namespace, .. } = table.correlator.correlate(event, table.now, false) else {
         panic!("not a patch")
     };
     assert_eq!(patch, json!({"count": 2, "lastTimestamp": "2026-11-15T12:01:01Z", "message": "a"}));
@@ -111,7 +112,7 @@ fn a_patch_changes_count_time_and_text_and_nothing_else() {
 fn a_new_event_looks_as_upstreams_does() {
     let mut table = Table::new();
     let event = table.event("web", "Created pod: web-x");
-    let Verdict::Create { body, .. } = table.correlator.correlate(event, table.now) else { panic!("not new") };
+    let Verdict::Create { body, .. } = table.correlator.correlate(event, table.now, false) else { panic!("not new") };
     let want = json!({
         "apiVersion": "v1", "kind": "Event", "metadata": {"name": "web.11", "namespace": "ns"},
         "involvedObject": {
@@ -146,7 +147,7 @@ fn a_joined_event_has_a_source_and_no_reporter_as_upstream() {
     let mut table = Table::new();
     (1..ALIKE_MAX).for_each(|at| drop(table.happens("web", &at.to_string())));
     let event = table.event("web", "last");
-    let Verdict::Create { body, .. } = table.correlator.correlate(event, table.now) else { panic!("not new") };
+    let Verdict::Create { body, .. } = table.correlator.correlate(event, table.now, false) else { panic!("not new") };
     assert_eq!((&body["source"]["component"], &body["reportingComponent"]), (&json!("c"), &json!("")));
 }
 
@@ -200,6 +201,57 @@ fn what_is_remembered_is_bounded_and_the_oldest_is_forgotten() {
     }
     assert!(table.happens("first", "a").starts_with("create"), "forgotten");
     assert!(table.happens(&format!("web-{}", ENTRIES_MAX - 1), "a").starts_with("patch"), "remembered");
+}
+
+#[test]
+fn while_the_sender_is_behind_the_second_alike_is_joined_already() {
+    let mut table = Table::new();
+    table.is_behind = true;
+    assert_eq!(table.happens("web", "made a"), "create web.11 1 made a");
+    assert_eq!(table.happens("web", "made b"), "create web.12 1 (combined from similar events): made b");
+    assert_eq!(table.happens("web", "made c"), "patch web.12 2 (combined from similar events): made c");
+    assert_eq!(table.happens("api", "made a"), "create api.14 1 made a", "of another object");
+    assert_eq!(table.happens("api", "made a"), "patch api.14 2 made a", "the same again is counted, as ever");
+    table.is_behind = false;
+    assert_eq!(table.happens("web", "made d"), "create web.16 1 made d", "it has caught up");
+}
+
+#[test]
+fn what_changes_a_waiting_event_is_sent_with_it() {
+    let mut table = Table::new();
+    let mut backlog = Backlog::default();
+    let mut tell = |backlog: &mut Backlog, object: &str, text: &str| {
+        let event = table.event(object, text);
+        backlog.push(table.correlator.correlate(event, table.now, false));
+    };
+    tell(&mut backlog, "web", "made a");
+    tell(&mut backlog, "api", "made a");
+    tell(&mut backlog, "web", "made a");
+    tell(&mut backlog, "web", "made b");
+    let sent = |backlog: &mut Backlog| backlog.pop().as_ref().map(short).unwrap_or_default();
+    assert_eq!(sent(&mut backlog), "create web.11 2 made a", "told of once, with its count");
+    tell(&mut backlog, "web", "made a");
+    tell(&mut backlog, "web", "made a");
+    assert_eq!(sent(&mut backlog), "create api.12 1 made a", "first come, first sent");
+    assert_eq!(sent(&mut backlog), "create web.14 1 made b");
+    assert_eq!(sent(&mut backlog), "patch web.11 4 made a", "one patch for both");
+    assert_eq!(sent(&mut backlog), "");
+}
+
+#[test]
+fn many_events_of_one_object_are_no_long_backlog_and_those_of_many_are() {
+    let mut table = Table::new();
+    let mut backlog = Backlog::default();
+    for n in 0..100 {
+        let event = table.event("web", &format!("made {n}"));
+        backlog.push(table.correlator.correlate(event, table.now, backlog.is_long()));
+    }
+    assert!(!backlog.is_long());
+    for n in 0..30 {
+        let event = table.event(&format!("web-{n}"), "made a");
+        backlog.push(table.correlator.correlate(event, table.now, backlog.is_long()));
+    }
+    assert!(backlog.is_long() && !backlog.is_full());
 }
 
 fn client() -> kube::Client {
