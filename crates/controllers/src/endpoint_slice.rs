@@ -108,12 +108,12 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let batch = options.updates_batch_period;
     let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
         let concerned = service_pods::services_of(event, |hash| by_selector.get(hash));
-        service_pods::add_in(keys, concerned, batch);
+        concerned.into_iter().for_each(|key| keys.add_after(key, batch));
     });
     let shared = Arc::clone(&state);
     let of_slices = Watch::new(&slices, move |event: Event<'_, EndpointSliceView>, keys: &mut Keys| {
         let concerned = map::services_of(event, &shared.tracker);
-        service_pods::add_in(keys, concerned, batch.max(SLICES_BATCH_MIN));
+        concerned.into_iter().for_each(|key| keys.add_after(key, batch.max(SLICES_BATCH_MIN)));
     });
     let shared = Arc::clone(&state);
     let of_nodes = Watch::new(&nodes, move |event: Event<'_, NodeView>, keys: &mut Keys| {

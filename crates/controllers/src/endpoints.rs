@@ -69,7 +69,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let batch = options.updates_batch_period;
     let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
         let concerned = service_pods::services_of(event, |hash| by_selector.get(hash));
-        service_pods::add_in(keys, concerned, batch);
+        concerned.into_iter().for_each(|key| keys.add_after(key, batch));
     });
     let lister = services.lister();
     let of_endpoints = Watch::new(&endpoints, move |event: Event<'_, EndpointsView>, keys: &mut Keys| {

@@ -5,7 +5,8 @@
 //! 2. Too many are deleted in upstream's order: those first that are missed least.
 //! 3. An orphan that matches the selector is adopted, after a live look that the ReplicaSet still wants it; a pod that does
 //!    not match any more is let go (`claim`).
-//! 4. Status follows in a second pass, when the caches show what the first one did.
+//! 4. Status follows in a second pass, when the caches show what the first one did. What can change nothing but the status is
+//!    gathered for [`GATHERED_FOR`]; a pod that is missed is replaced at once.
 //! 5. Nothing is done twice: a pass waits until the caches show all that earlier passes wrote.
 //! 6. In a namespace that goes away it is quiet: nothing can be created, nobody is told so, and it is tried once.
 //!
@@ -13,10 +14,14 @@
 //!
 //! Follows `pkg/controller/replicaset` of Kubernetes 1.37.1.
 
-use steersman_informer::Change;
+use std::time::Duration;
+
 use steersman_model::Kind;
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
+use steersman_runtime::event::Event;
+use steersman_runtime::handler::Keys;
+use steersman_runtime::source::Watch;
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 
 use crate::claim::map;
@@ -50,6 +55,11 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
 /// How many pods one pass creates or deletes at most: upstream's figure, chosen to keep other ReplicaSets from starving.
 pub const BURST: usize = 500;
 
+/// How long changes of pods are gathered that concern nothing but the status. Short enough that nobody waits for it, and long
+/// enough that forty pods which become ready one after the other make a few statuses, and not forty. (Upstream's Jobs gather
+/// for a second; its ReplicaSets do not.)
+pub const GATHERED_FOR: Duration = Duration::from_millis(50);
+
 /// Builds the controller of any kind that keeps a number of pods.
 pub(crate) fn build<V: Replicated>(
     cx: &BuildContext,
@@ -65,24 +75,26 @@ pub(crate) fn build<V: Replicated>(
     let pods_by_owner = pods.index_named(map::BY_OWNER, map::owner_key);
 
     let lister = sets.lister();
-    let sets_of_pod = move |change: &Change<PodView>| {
+    let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
         let uid_of = |key: &_| lister.get(key).map(|set| set.meta().uid.clone());
-        map::owners_of(change, uid_of, |key| by_selector.get(key))
-    };
+        let Some(change) = event.change() else { return };
+        let wait = if status::is_all_that_changes(&change) { GATHERED_FOR } else { Duration::ZERO };
+        for key in map::owners_of(&change, uid_of, |key| by_selector.get(key)) {
+            keys.add_after(key, wait);
+        }
+    });
     let mut metrics = cx.options::<metrics::Metrics>();
     if let Some(registry) = cx.manager().metrics().filter(|_| !metrics.is_some()) {
         metrics = metrics::Metrics::new(registry);
         cx.manager().set_options(metrics.clone());
     }
-    cx.controller_on(name, &sets).queue_name(queue).watch(&pods, sets_of_pod).workers(workers).reconcile_with(
-        sync::Sets {
-            client: cx.client.clone(),
-            sets: sets.lister(),
-            sets_by_owner,
-            pods_by_owner,
-            metrics,
-            doomed: Doomed::default(),
-        },
-    );
+    cx.controller_on(name, &sets).queue_name(queue).source(of_pods).workers(workers).reconcile_with(sync::Sets {
+        client: cx.client.clone(),
+        sets: sets.lister(),
+        sets_by_owner,
+        pods_by_owner,
+        metrics,
+        doomed: Doomed::default(),
+    });
     Build::Enabled
 }

@@ -10,7 +10,6 @@
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
-use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
@@ -18,7 +17,6 @@ use steersman_informer::{Index, SharedInformer};
 use steersman_model::View;
 use steersman_model::core::{PodView, ServiceView};
 use steersman_runtime::event::Event;
-use steersman_runtime::handler::Keys;
 
 use crate::pod;
 
@@ -198,15 +196,4 @@ pub(crate) fn with(map: &StringMap, key: &str, value: Option<Istr>) -> StringMap
     let mut pairs: Vec<_> = others.map(|(held, value)| (held.clone(), value.clone())).collect();
     pairs.extend(value.map(|value| (Istr::interned(key), value)));
     StringMap::new(pairs)
-}
-
-/// These keys are to be looked at, in a while if changes are gathered.
-pub(crate) fn add_in(keys: &mut Keys, concerned: Vec<ObjectKey>, wait: Duration) {
-    for key in concerned {
-        if wait.is_zero() {
-            keys.add(key);
-        } else {
-            keys.add_after(key, wait);
-        }
-    }
 }

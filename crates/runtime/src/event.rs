@@ -130,7 +130,8 @@ impl<'a, V: View> Event<'a, V> {
     }
 
     /// The event as an informer's change; a generic event is none.
-    pub(crate) fn change(&self) -> Option<Change<V>> {
+    #[must_use]
+    pub fn change(&self) -> Option<Change<V>> {
         Some(match *self {
             Self::Created { new, initial } => Change::Added { new: Arc::clone(new), initial },
             Self::Updated { old, new } => Change::Updated { old: Arc::clone(old), new: Arc::clone(new) },

@@ -94,9 +94,13 @@ impl Keys {
         }
     }
 
-    /// This key is to be looked at, in a while.
+    /// This key is to be looked at, in a while: what comes until then is looked at with it. At once, if it is zero.
     pub fn add_after(&mut self, key: ObjectKey, wait: Duration) {
-        self.later.push((key, wait));
+        if wait.is_zero() {
+            self.add(key);
+        } else {
+            self.later.push((key, wait));
+        }
     }
 
     /// Whether nothing is to be looked at.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::{Condition, ConditionStatus, Time, condition};
+use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::apps::ReplicaSetStatus;
 use steersman_model::core::PodView;
@@ -13,6 +14,17 @@ use crate::pod;
 
 /// A failed pass shows as this condition.
 const REPLICA_FAILURE: &str = "ReplicaFailure";
+
+/// Whether a change of a pod concerns nothing but the status: it has the same owner and labels, and counts as before. What is
+/// ready is a matter of the status; whether a pod is missed is not.
+pub(super) fn is_all_that_changes(change: &Change<PodView>) -> bool {
+    let Change::Updated { old, new } = change else { return false };
+    let (before, now) = (old.meta(), new.meta());
+    before.controller() == now.controller()
+        && before.labels == now.labels
+        && before.is_terminating() == now.is_terminating()
+        && pod::has_ended(old) == pod::has_ended(new)
+}
 
 /// The status as it should be. `failure` is what went wrong in this pass.
 pub(super) fn status<V: Replicated>(

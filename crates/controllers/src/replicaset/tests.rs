@@ -4,58 +4,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use steersman_base::Time;
-use steersman_model::apps::ReplicaSetView;
+use steersman_informer::{Change, End};
 use steersman_model::core::PodView;
-use steersman_model::{Encoded, View};
+use steersman_model::View;
 
 use super::plan::{Plan, plan};
 use super::{BURST, metrics, ranking, status};
+use crate::test_objects::{NOW, merged, now, pod, ready_since, replica_set as set, terminating};
 
-const NOW: &str = "2026-11-15T12:00:00Z";
-
-fn now() -> Time {
-    NOW.parse().unwrap()
-}
-
-/// A JSON object with everything in `more` put on top.
-fn merged(mut base: Value, more: Value) -> Value {
-    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
-        for (key, value) in more {
-            let under = base.remove(&key).unwrap_or(json!({}));
-            base.insert(key, if value.is_object() { merged(under, value) } else { value });
-        }
-    }
-    base
-}
-
-fn pod(name: &str, more: Value) -> Arc<PodView> {
-    let base = json!({
-        "metadata": { "name": name, "namespace": "default", "uid": name, "resourceVersion": "1", "labels": { "app": "web" } },
-        "spec": { "nodeName": "node-1" },
-        "status": { "phase": "Running" },
-    });
-    Arc::new(PodView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap())
-}
-
-fn set(more: Value) -> ReplicaSetView {
-    let base = json!({
-        "metadata": { "name": "web", "namespace": "default", "uid": "set", "generation": 2 },
-        "spec": {
-            "replicas": 3,
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": { "metadata": { "labels": { "app": "web" } }, "spec": {} },
-        },
-    });
-    ReplicaSetView::decode(Encoded::Json(merged(base, more).to_string().as_bytes())).unwrap()
-}
-
-fn ready_since(time: &str) -> Value {
-    json!({ "status": { "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": time }] } })
-}
-
-fn terminating() -> Value {
-    json!({ "metadata": { "deletionTimestamp": NOW } })
+#[test]
+fn only_what_concerns_nothing_but_the_status_is_gathered() {
+    let check = |name: &str, change: Change<PodView>, want: bool| {
+        assert_eq!(status::is_all_that_changes(&change), want, "{name}");
+    };
+    let updated = |new: Value| Change::Updated { old: pod("a", json!({})), new: pod("a", new) };
+    let phase = |phase: &str| json!({ "status": { "phase": phase } });
+    check("it becomes ready", updated(ready_since(NOW)), true);
+    check("it is scheduled", updated(json!({ "spec": { "nodeName": "node-2" } })), true);
+    check("it is told to end", updated(terminating()), false);
+    check("it has ended", updated(phase("Failed")), false);
+    check("it has another label", updated(json!({ "metadata": { "labels": { "app": "api" } } })), false);
+    let owner = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "a", "uid": "u", "controller": true }]);
+    check("it is adopted", updated(json!({ "metadata": { "ownerReferences": owner } })), false);
+    check("it is new", Change::Added { new: pod("a", json!({})), initial: false }, false);
+    check("it is gone", Change::Deleted { last: pod("a", json!({})), end: End::Observed }, false);
 }
 
 #[test]

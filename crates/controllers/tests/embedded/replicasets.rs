@@ -39,6 +39,24 @@ async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pods_that_become_ready_one_after_the_other_make_one_status() -> Result<(), Failure> {
+    let cluster = scenarios::cluster().start().await?;
+    let web = cluster.create(objects::replica_set("web", 10)).await?;
+    cluster.settle().await?;
+    let statuses = || {
+        let writes = cluster.last_writes();
+        writes.iter().filter(|write| write.resource == "replicasets/status").count()
+    };
+    let before = statuses();
+    cluster.pods_of(&web).make_ready().await?;
+    cluster.settle().await?;
+    let status = cluster.api::<ReplicaSet>().get("web").await?.status.unwrap_or_default();
+    assert_eq!(status.ready_replicas, Some(10));
+    assert_eq!(statuses() - before, 1, "{:?}", cluster.last_writes());
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespace_in_none() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
     cluster.faults().on(Verb::Create, "pods").next(1).refuse(http::StatusCode::FORBIDDEN);
