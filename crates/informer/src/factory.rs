@@ -188,6 +188,12 @@ impl InformerFactory {
         declared.metadata.entry(resource.clone()).or_insert_with(made).clone()
     }
 
+    /// The metadata of a resource, if somebody needs it already: who only looks must not begin a watch.
+    #[must_use]
+    pub fn declared_meta(&self, resource: &Resource) -> Option<MetaInformer> {
+        self.0.declared.lock().metadata.get(resource).cloned()
+    }
+
     /// Starts what is declared and does not run yet.
     pub fn start(&self) {
         let mut declared = self.0.declared.lock();

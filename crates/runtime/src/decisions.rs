@@ -95,9 +95,9 @@ pub struct Filter {
     pub newest: Option<usize>,
 }
 
-/// How many bytes a log keeps unless told otherwise: some thousand passes, which is enough to answer "what happened in the
-/// last minutes", and small beside any cache.
-pub const BYTES_MAX: usize = 1 << 20;
+/// How many bytes a log keeps unless told otherwise: about a thousand passes that wrote something, which is enough to answer
+/// "what happened in the last minutes", and small beside any cache.
+pub const BYTES_MAX: usize = 512 << 10;
 /// How many decisions of one pass are kept: a pass that creates 500 pods says nothing new with the 33rd.
 pub const DECISIONS_MAX: usize = 32;
 /// How many things seen in one pass are kept.
@@ -259,9 +259,12 @@ impl Begun {
         if notes.decisions.is_empty() && !outcome.is_failure() {
             return;
         }
-        let (seen, decisions, more) =
+        let (mut seen, mut decisions, more) =
             (std::mem::take(&mut notes.seen), std::mem::take(&mut notes.decisions), notes.more);
         drop(notes);
+        // Most have one decision, in room for four: half of what an entry would weigh.
+        seen.shrink_to_fit();
+        decisions.shrink_to_fit();
         self.log.push(Entry {
             pass: self.id,
             time: self.time,

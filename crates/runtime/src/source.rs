@@ -361,7 +361,8 @@ impl Feed {
         // What a cache is filled with at the start, and what is only looked at again, waits behind what happens now.
         let priority = if event.is_background() { Priority::Background } else { urgency };
         if !event.is_background() {
-            for key in &keys.now {
+            let gathered = keys.later.iter().map(|(key, _)| key);
+            for key in keys.now.iter().chain(gathered) {
                 self.triggers.note(key, || event.trigger(resource));
             }
         }

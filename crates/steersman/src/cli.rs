@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgAction, Command};
+use tokio::runtime::Builder;
 
 mod completion;
 mod controller_manager;
@@ -136,17 +137,22 @@ enum Threads {
     /// One per core: for a program that is a whole cluster.
     EveryCore,
     /// One for every four cores. A manager mostly waits for its server; more threads would wake each other for work that one of
-    /// them does faster alone.
+    /// them does faster alone. One alone needs no other to hand work to, and no second heap.
     Few,
 }
 
 /// Does the work; `TOKIO_WORKER_THREADS` overrules how many threads do it.
 fn block_on(threads: Threads, work: impl Future<Output = Result<(), CommandError>>) -> Result<(), CommandError> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    if let (Threads::Few, None) = (threads, std::env::var_os("TOKIO_WORKER_THREADS")) {
-        let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
-        builder.worker_threads((cores / 4).max(1));
-    }
+    let few = || std::thread::available_parallelism().map_or(1, NonZero::get) / 4;
+    let mut builder = match (threads, std::env::var_os("TOKIO_WORKER_THREADS")) {
+        (Threads::Few, None) if few() <= 1 => Builder::new_current_thread(),
+        (Threads::Few, None) => {
+            let mut builder = Builder::new_multi_thread();
+            builder.worker_threads(few());
+            builder
+        }
+        _ => Builder::new_multi_thread(),
+    };
     let runtime = builder.enable_all().build().map_err(|error| CommandError(format!("cannot start: {error}")))?;
     let outcome = runtime.block_on(work);
     // Who holds a thread and never lets go of it does not keep the program.

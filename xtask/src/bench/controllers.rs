@@ -19,7 +19,7 @@ use super::{Measurement, join, report, rig};
 use crate::clock::Stopwatch;
 use crate::failure::{Failure, Result};
 use crate::{k8s, process, workspace};
-use audit::Calls;
+use audit::Audit;
 
 const NAME: &str = "controllers";
 const CHART: &str = "docs/benchmark.svg";
@@ -78,7 +78,7 @@ struct Figures {
     embedded: Vec<Measurement>,
     ours: Vec<Measurement>,
     go: Vec<Measurement>,
-    calls: [Calls; 2],
+    audits: [Audit; 2],
 }
 
 pub(super) fn run(quick: bool, save: bool) -> Result<()> {
@@ -119,11 +119,11 @@ fn measure(driver: &Driver) -> Result<Figures> {
     let work = |manager: &str| {
         let log = scratch.0.join(format!("{manager}.log"));
         let measured = driver.run_in_rig(&scratch.audit(&log)?, &["rig", manager])?;
-        let calls = Calls::read(&fs::read_to_string(&log).map_err(Failure::io("reading", &log))?);
-        Ok((measured, calls))
+        let audit = Audit::read(&fs::read_to_string(&log).map_err(Failure::io("reading", &log))?);
+        Ok((measured, audit))
     };
-    (figures.ours, figures.calls[0]) = work("ours")?;
-    (figures.go, figures.calls[1]) = work("go")?;
+    (figures.ours, figures.audits[0]) = work("ours")?;
+    (figures.go, figures.audits[1]) = work("go")?;
     figures.go.extend(driver.run_in_rig(&[], &["running", "go"])?);
     let (go, ours): (Vec<_>, Vec<_>) =
         driver.run_in_rig(&[], &["restart"])?.into_iter().partition(|figure| figure.of_peer);
@@ -206,8 +206,13 @@ impl Figures {
         if !self.ours.is_empty() {
             let rig = beside(self.ours.clone(), &self.go, RIG);
             text += &format!("\nOn kube-apiserver, both with the same controllers and flags:\n\n{rig}");
-            let [ours, go] = &self.calls;
-            text += &format!("\nWhat both asked of kube-apiserver, by its audit log:\n\n{}", ours.beside(go, PEER));
+            let [ours, go] = &self.audits;
+            let load = ours.load.beside(&go.load, PEER);
+            text += &format!(
+                "\nWhat roll-out, status changes and cascade asked of kube-apiserver, by its audit log:\n\n{load}"
+            );
+            let rest = ours.rest.beside(&go.rest, PEER);
+            text += &format!("\nWhat all the rest asked, that is the start and the deleted namespace:\n\n{rest}");
         }
         text
     }

@@ -233,6 +233,10 @@ impl Graph {
                 at
             }
             None => {
+                // By a quarter, not twofold: of the largest block that the manager has, half would be empty.
+                if self.nodes.len() == self.nodes.capacity() {
+                    self.nodes.reserve_exact(self.nodes.len() / 4 + 16);
+                }
                 self.nodes.push(node);
                 u32::try_from(self.nodes.len() - 1).unwrap_or(NONE)
             }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use steersman_informer::{Change, End};
-use steersman_model::core::PodView;
 use steersman_model::View;
+use steersman_model::core::PodView;
 
 use super::plan::{Plan, plan};
 use super::{BURST, metrics, ranking, status};

@@ -14,13 +14,13 @@ use crate::beside::Beside;
 use crate::crash::{Scene, crash_after_each_write};
 use crate::garbage_collector::{
     self as scenarios, CONTROLLERS, config_map, definition_of_cakes, delete, expect, graph, held, owner, reference,
-    until_gone, until_known, until_known_edges, until_owned_by, with_cakes,
+    until_gone, until_known, until_owned_by, with_cakes,
 };
 use crate::issues::collects_what_is_not_broken;
 use crate::line::{Line, Trouble};
 use crate::quiet;
 
-async fn start() -> Result<TestCluster, Failure> {
+pub(crate) async fn start() -> Result<TestCluster, Failure> {
     TestCluster::builder().controllers(CONTROLLERS).start().await
 }
 
@@ -154,63 +154,6 @@ async fn a_cluster_wide_object_that_is_first_heard_of_by_its_dependents_is_in_no
     cluster.advance(Duration::from_secs(120)).await;
     roles.get("role").await?;
     cluster.api::<ConfigMap>().get("child").await?;
-    quiet(cluster).await
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_object_that_changes_all_the_time_goes_nevertheless() -> Result<(), Failure> {
-    let cluster = start().await?;
-    let parent = cluster.create(config_map("parent", vec![])).await?;
-    cluster.create(config_map("child", vec![owner(&parent)])).await?;
-    until_known(&cluster, 2).await?;
-    // What is read is old by the time of the deletion.
-    cluster.faults().on(Verb::Delete, "configmaps").nth(1).delay(Duration::from_secs(1));
-    delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
-    cluster.advance(Duration::from_millis(500)).await;
-    let patch = serde_json::json!({ "data": { "is": "changed" } });
-    let configs = cluster.api::<ConfigMap>();
-    configs.patch("child", &PatchParams::default(), &Patch::Merge(patch)).await?;
-    until_gone::<ConfigMap>(&cluster, "child").await?;
-    quiet(cluster).await
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_object_that_is_adopted_at_the_last_moment_stays() -> Result<(), Failure> {
-    let cluster = start().await?;
-    let parent = cluster.create(config_map("parent", vec![])).await?;
-    let other = cluster.create(config_map("other", vec![])).await?;
-    cluster.create(config_map("child", vec![owner(&parent)])).await?;
-    until_known(&cluster, 2).await?;
-    cluster.faults().on(Verb::Delete, "configmaps").nth(1).delay(Duration::from_secs(1));
-    delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
-    cluster.advance(Duration::from_millis(500)).await;
-    let patch = serde_json::json!({ "metadata": { "ownerReferences": [owner(&parent), owner(&other)] } });
-    let configs = cluster.api::<ConfigMap>();
-    configs.patch("child", &PatchParams::default(), &Patch::Merge(patch)).await?;
-    until_owned_by::<ConfigMap>(&cluster, "child", &[owner(&other)]).await?;
-    quiet(cluster).await
-}
-
-/// What a cache shows is the condition of the deletion, and not true by itself.
-#[tokio::test(start_paused = true)]
-async fn an_object_that_was_adopted_behind_the_back_of_a_cache_stays() -> Result<(), Failure> {
-    let faults = Faults::default();
-    faults.on(Verb::Watch, "configmaps").happens(Fault::Lag(Duration::from_secs(5)));
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).faults(&faults).start().await?;
-    let parent = cluster.create(objects::replica_set("parent", 0)).await?;
-    let other = cluster.create(objects::replica_set("other", 0)).await?;
-    let free = cluster.create(config_map("free", vec![owner(&parent)])).await?;
-    cluster.create(config_map("child", vec![owner(&parent)])).await?;
-    until_known_edges(&cluster, 2).await?;
-    let patch = serde_json::json!({ "metadata": { "ownerReferences": [owner(&parent), owner(&other)] } });
-    let configs = cluster.api::<ConfigMap>();
-    configs.patch("child", &PatchParams::default(), &Patch::Merge(patch)).await?;
-    let patch = serde_json::json!({ "metadata": { "ownerReferences": null } });
-    configs.patch("free", &PatchParams::default(), &Patch::Merge(patch)).await?;
-    delete::<ReplicaSet>(&cluster, "parent", DeleteParams::background()).await?;
-    until_owned_by::<ConfigMap>(&cluster, "child", &[owner(&other)]).await?;
-    cluster.advance(Duration::from_secs(60)).await;
-    assert_eq!(configs.get("free").await?.metadata.uid, free.metadata.uid);
     quiet(cluster).await
 }
 

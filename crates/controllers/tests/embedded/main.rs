@@ -6,6 +6,7 @@ mod collection;
 #[path = "../support/crash.rs"]
 mod crash;
 mod deployments;
+mod hearsay;
 #[path = "../support/log.rs"]
 mod log;
 mod namespaces;

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::ReplicaSet;
-use k8s_openapi::api::core::v1::ReplicationController;
+use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::replicaset::DESCRIPTOR;
+use steersman_controllers::replicaset::{DESCRIPTOR, GATHERED_FOR};
 use steersman_controllers::replication_controller;
 use steersman_runtime::Descriptor;
 use steersman_runtime::decisions::{Fate, Filter};
@@ -53,6 +53,24 @@ async fn pods_that_become_ready_one_after_the_other_make_one_status() -> Result<
     let status = cluster.api::<ReplicaSet>().get("web").await?.status.unwrap_or_default();
     assert_eq!(status.ready_replicas, Some(10));
     assert_eq!(statuses() - before, 1, "{:?}", cluster.last_writes());
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_goes_while_changes_are_gathered_is_replaced_at_once() -> Result<(), Failure> {
+    let cluster = scenarios::cluster().start().await?;
+    let web = cluster.create(objects::replica_set("web", 2)).await?;
+    cluster.settle().await?;
+    let before = cluster.pods_of(&web).list().await?;
+    let began = tokio::time::Instant::now();
+    cluster.pods_of(&web).make_ready().await?;
+    cluster.delete::<Pod>(before[0].metadata.name.as_deref().unwrap_or_default()).await?;
+    cluster.pods_of(&web).until_count(2).await?;
+    let took = began.elapsed();
+    assert!(took < GATHERED_FOR, "the missing one is not waited for: {took:?}");
+    cluster.settle().await?;
+    let status = cluster.api::<ReplicaSet>().get("web").await?.status.unwrap_or_default();
+    assert_eq!((status.replicas, status.ready_replicas), (2, Some(1)), "the other one became ready");
     cluster.stop().await
 }
 
@@ -128,7 +146,7 @@ async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(),
     cluster.settle().await?;
     let log = cluster.manager().decisions().clone();
     let before = log.entries(&Filter::default()).len();
-    cluster.delete::<k8s_openapi::api::core::v1::Pod>(&pod).await?;
+    cluster.delete::<Pod>(&pod).await?;
     cluster.settle().await?;
     let key = steersman_base::ObjectKey::new(cluster.namespace(), "web");
     let entries = log.for_key(DESCRIPTOR.name, &key);
@@ -136,6 +154,13 @@ async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(),
     assert_eq!(&*entry.trigger, format!("Pod {}/{pod} deleted", cluster.namespace()), "{entry}");
     assert_eq!(entry.decisions[0].rule, "TooFew", "{entry}");
     assert!(matches!(entry.decisions[0].fate, Fate::Written(_)), "{entry}");
+    cluster.pods_of(&web).make_ready().await?;
+    cluster.settle().await?;
+    let entries = log.for_key(DESCRIPTOR.name, &key);
+    let (last, pods) = (&entries[entries.len() - 1], cluster.pods_of(&web).list().await?);
+    let pod = pods[0].metadata.name.as_deref().unwrap_or_default();
+    let updated = format!("Pod {}/{pod} updated", cluster.namespace());
+    assert_eq!((&*last.trigger, last.decisions[0].rule), (&*updated, "Status"), "also if it was gathered: {last}");
     let passes = entries.len();
     cluster.expect_quiet(Duration::from_secs(600)).await?;
     assert_eq!(log.for_key(DESCRIPTOR.name, &key).len(), passes, "passes that do nothing leave no trace");

@@ -15,10 +15,11 @@ pub(super) struct Backlog {
 }
 
 /// From here on it is long. One object alone does not make it so: it has at most ten events of a sort before they are joined.
-pub(super) const LONG: usize = 25;
-/// How many are at hand at most; others wait in the queue of what was recorded. Room for fifty objects in a flood, with one
-/// event of their own and a joined one each.
-pub(super) const AT_HAND_MAX: usize = 100;
+/// What people do by hand is told in full.
+pub(super) const LONG: usize = 50;
+/// How many are at hand at most; others wait in the queue of what was recorded. Beyond [`LONG`] there is room for fifty objects
+/// in a flood, with one event of their own and a joined one each.
+pub(super) const AT_HAND_MAX: usize = 150;
 
 // === impl Backlog ===
 

@@ -1,5 +1,6 @@
 //! Tables for what becomes of events.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
@@ -247,11 +248,59 @@ fn many_events_of_one_object_are_no_long_backlog_and_those_of_many_are() {
         backlog.push(table.correlator.correlate(event, table.now, backlog.is_long()));
     }
     assert!(!backlog.is_long());
-    for n in 0..30 {
+    for n in 0..60 {
         let event = table.event(&format!("web-{n}"), "made a");
         backlog.push(table.correlator.correlate(event, table.now, backlog.is_long()));
     }
     assert!(backlog.is_long() && !backlog.is_full());
+}
+
+/// What a server has of each object in the end, if so many objects make so many events at once, and it takes one while
+/// `per_sent` come.
+fn flood(objects: usize, each: usize, per_sent: usize) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let (mut table, mut backlog, mut server) = (Table::new(), Backlog::default(), BTreeMap::new());
+    let mut recorded: VecDeque<_> = (0..objects * each).map(|n| (n % objects, n / objects)).collect();
+    loop {
+        for _ in 0..per_sent {
+            if backlog.is_full() {
+                break;
+            }
+            let Some((object, n)) = recorded.pop_front() else { break };
+            let event = table.event(&format!("web-{object}"), &format!("made {n}"));
+            backlog.push(table.correlator.correlate(event, table.now, backlog.is_long()));
+        }
+        match backlog.pop() {
+            Some(Verdict::Create { name, body, .. }) => assert!(server.insert(name, body).is_none(), "made twice"),
+            Some(Verdict::Patch { name, body, .. }) => assert!(server.insert(name, body).is_some(), "not there yet"),
+            Some(Verdict::Skip) => panic!("waits for nothing"),
+            None if recorded.is_empty() => break,
+            None => {}
+        }
+    }
+    let mut told: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+    for body in server.values() {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let events = told.entry(text(&body["involvedObject"]["name"])).or_default();
+        events.insert(text(&body["message"]), body["count"].as_u64().unwrap_or_default());
+    }
+    told
+}
+
+#[test]
+fn a_flood_loses_no_count_but_those_that_a_source_may_not_tell() {
+    let joined = |text: &String| text.starts_with("(combined from similar events): ");
+    let floods = [(1, 30, 1), (1, 30, 30), (60, 20, 10), (60, 30, 3), (60, 30, 1_800), (500, 3, 9)];
+    for (objects, each, per_sent) in floods {
+        let told = flood(objects, each, per_sent);
+        assert_eq!(told.len(), objects);
+        for (object, events) in told {
+            let what = format!("{object} of {objects} with {each} each: {events:?}");
+            assert_eq!(events.values().sum::<u64>(), each.min(SPAM_BURST as usize) as u64, "{what}");
+            let alone = events.keys().filter(|text| !joined(text)).count();
+            assert!(alone >= 1 && events.len() - alone <= 1, "{what}");
+            assert!(objects > 1 || alone == ALIKE_MAX - 1, "as with client-go: {what}");
+        }
+    }
 }
 
 fn client() -> kube::Client {

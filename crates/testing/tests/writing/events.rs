@@ -42,8 +42,8 @@ async fn a_source_that_tells_too_much_is_not_listened_to() {
     let world = World::new().await;
     for _ in 0..100 {
         tell(&world, "same");
+        moment().await;
     }
-    moment().await;
     assert_eq!(world.seen.event_requests().len(), 25);
     assert_eq!(world.events().await[0].3, 25);
     tokio::time::sleep(Duration::from_secs(301)).await;
@@ -52,6 +52,18 @@ async fn a_source_that_tells_too_much_is_not_listened_to() {
     moment().await;
     assert_eq!(world.seen.event_requests().len(), 26, "one every five minutes");
     assert_eq!(world.events().await[0].3, 101, "and what was not sent was counted");
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_told_at_once_is_sent_at_once_and_counts_no_less() {
+    let world = World::new().await;
+    for _ in 0..100 {
+        tell(&world, "same");
+    }
+    moment().await;
+    assert_eq!(world.seen.event_requests().len(), 1);
+    assert_eq!(world.events().await[0].3, 25, "as many as a source may tell");
     world.stop().await;
 }
 

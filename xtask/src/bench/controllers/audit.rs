@@ -9,23 +9,41 @@ use crate::bench::table::Table;
 /// Verbs of which only the sum is shown: garbage collector and namespace controller use them once per resource there is.
 const SUMMED: [&str; 3] = ["deletecollection", "list", "watch"];
 
+/// The namespace of the load, as the benchmark `manager` names it. The one that it deletes is another.
+const LOAD: &str = "bench-work";
+
+/// What a manager asked.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Audit {
+    /// For the load: roll-out, status changes, cascade.
+    pub(super) load: Calls,
+    /// At its start, while it is idle, and for a namespace that is deleted.
+    pub(super) rest: Calls,
+}
+
 /// How often a call was made, by verb and resource.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Calls(BTreeMap<(String, String), usize>);
 
+// === impl Audit ===
+
+impl Audit {
+    /// One JSON object per line; a line cut off by the end of the server is no call.
+    pub(super) fn read(log: &str) -> Self {
+        let mut audit = Self::default();
+        for event in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
+            let Some(verb) = event["verb"].as_str() else { continue };
+            let about = &event["objectRef"];
+            let calls = if about["namespace"] == LOAD { &mut audit.load } else { &mut audit.rest };
+            *calls.0.entry((verb.to_owned(), resource(about))).or_default() += 1;
+        }
+        audit
+    }
+}
+
 // === impl Calls ===
 
 impl Calls {
-    /// One JSON object per line; a line cut off by the end of the server is no call.
-    pub(super) fn read(log: &str) -> Self {
-        let mut calls = Self::default();
-        for event in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
-            let Some(verb) = event["verb"].as_str() else { continue };
-            *calls.0.entry((verb.to_owned(), resource(&event["objectRef"]))).or_default() += 1;
-        }
-        calls
-    }
-
     /// Both sides of every call, the most frequent first, and the sum.
     pub(super) fn beside(&self, peer: &Self, name: &str) -> Table {
         let (ours, peers) = (self.summed(), peer.summed());
@@ -69,11 +87,12 @@ fn row(call: &str, ours: usize, peer: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Calls;
+    use super::Audit;
 
     const OURS: &str = r#"
 {"verb":"create","objectRef":{"resource":"pods","namespace":"a"}}
 {"verb":"create","objectRef":{"resource":"pods","namespace":"b"}}
+{"verb":"create","objectRef":{"resource":"pods","namespace":"bench-work"}}
 {"verb":"update","objectRef":{"resource":"deployments","apiGroup":"apps","subresource":"status"}}
 {"verb":"list","objectRef":{"resource":"pods"}}
 {"verb":"get","requestURI":"/api"}
@@ -87,8 +106,16 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_verb_and_resource_and_shown_side_by_side() {
+        let (ours, peer) = (Audit::read(OURS), Audit::read(PEER));
         assert_eq!(
-            Calls::read(OURS).beside(&Calls::read(PEER), "peer").to_string(),
+            ours.load.beside(&peer.load, "peer").to_string(),
+            "| API calls   | steersman | peer | difference |\n\
+             |-------------|----------:|-----:|-----------:|\n\
+             | create pods |         1 |    0 |         +1 |\n\
+             | all         |         1 |    0 |         +1 |\n"
+        );
+        assert_eq!(
+            ours.rest.beside(&peer.rest, "peer").to_string(),
             "| API calls                      | steersman | peer | difference |\n\
              |--------------------------------|----------:|-----:|-----------:|\n\
              | create pods                    |         2 |    1 |         +1 |\n\

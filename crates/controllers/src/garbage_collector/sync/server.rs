@@ -174,7 +174,8 @@ impl Server {
     /// An object as a cache shows it.
     pub(super) fn seen(&self, place: &Place, uid: &Uid) -> Option<Meta> {
         let mut seen = None;
-        self.informers.meta(&place.resource).with_meta(&place.key, &mut |meta| seen = Some(meta.clone()));
+        let cache = self.informers.declared_meta(&place.resource)?;
+        cache.with_meta(&place.key, &mut |meta| seen = Some(meta.clone()));
         seen.filter(|meta| meta.uid == *uid)
     }
 
