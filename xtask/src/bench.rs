@@ -9,6 +9,7 @@ mod report;
 mod rig;
 mod table;
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -96,6 +97,11 @@ struct Measurement {
     of_peer: bool,
 }
 
+/// The program that makes whole managers work, as users would get it.
+pub(crate) fn load() -> Result<PathBuf> {
+    controllers::load(false)
+}
+
 pub(crate) fn run(args: &[String]) -> Result<()> {
     let save = args.iter().any(|arg| arg == "--save");
     // Small sizes, where a benchmark has them.
@@ -119,9 +125,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     // Compiled before anything is measured: the compiler would be measured too.
     for suite in &suites {
         process::run(process::cargo(["bench", "--package", suite.package, "--bench", suite.target]).arg("--no-run"))?;
-        if let Some(Peer::Rig { .. }) = suite.peer {
-            // Our side is the real binary, as users get it.
-            process::run(&mut process::cargo(["build", "--release", "--package", "steersman"]))?;
+        if let Some(Peer::Rig { .. } | Peer::ControllerRuntime { .. }) = suite.peer {
+            build_for_users()?;
         }
     }
     for suite in suites {
@@ -132,6 +137,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         }
     }
     if names == ["all"] { controllers::run(quick, save) } else { Ok(()) }
+}
+
+/// The real binary, as users get it.
+fn build_for_users() -> Result<()> {
+    process::run(&mut process::cargo(["build", "--release", "--package", "steersman"]))
 }
 
 /// The measurements in a program's output.
@@ -175,7 +185,10 @@ impl Suite {
             Some(Peer::Rig { start }) => rig::measure(&rig::program(self.package, self.target)?, Some(start), &[])?,
             Some(Peer::ControllerRuntime { program }) => {
                 let peer = (rig::PEER, k8s::binary(program)?);
-                let both = rig::measure(&rig::program(self.package, self.target)?, None, &[peer])?;
+                let program = rig::program(self.package, self.target)?;
+                // What cargo makes for a benchmark has the features of tests, and took the place of the other.
+                build_for_users()?;
+                let both = rig::measure(&program, None, &[peer])?;
                 let (peers, more) = both.into_iter().partition(|measurement| measurement.of_peer);
                 ours.extend::<Vec<_>>(more);
                 peers

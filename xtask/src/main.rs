@@ -7,6 +7,7 @@ mod bench;
 mod clock;
 mod failure;
 mod k8s;
+mod order;
 mod process;
 mod test;
 mod tidy;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
   test                                the whole suite; with Go installed, the rig tier too
   tidy                                repository checks: crate edges, sizes, pure files, headings
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
+  order                               record in which order a manager calls its functions, for the linker (needs Go)
   k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
   k8s up [OPTIONS]                    etcd and kube-apiserver until Ctrl-C; --help lists the options
   k8s down                            end a running `up`
@@ -45,6 +47,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "test" => test::run(rest),
         "tidy" => tidy::run(rest),
         "bench" => bench::run(rest),
+        "order" => order::run(rest),
         "k8s" => k8s::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

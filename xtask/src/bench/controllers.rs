@@ -132,16 +132,24 @@ fn measure(driver: &Driver) -> Result<Figures> {
     Ok(figures)
 }
 
+/// The program of the load, compiled.
+pub(super) fn load(quick: bool) -> Result<PathBuf> {
+    let (package, bench) = ("steersman-controllers", "manager");
+    let mut build = process::cargo(["build", "--package", package, "--bench", bench]);
+    rig::built(build.args(release(quick)), package, bench)
+}
+
+fn release(quick: bool) -> Option<&'static str> {
+    (!quick).then_some("--release")
+}
+
 // === impl Driver ===
 
 impl Driver {
     /// Compiles the load, and then the binary as users get it: nothing may be compiled while something is measured.
     fn build(quick: bool) -> Result<Self> {
-        let release = (!quick).then_some("--release");
-        let cargo = |args: &[&'static str]| process::cargo(args.iter().copied().chain(release));
-        let mut build = cargo(&["build", "--package", "steersman-controllers", "--bench", "manager"]);
-        let program = rig::built(&mut build, "steersman-controllers", "manager")?;
-        process::run(&mut cargo(&["build", "--package", "steersman"]))?;
+        let program = load(quick)?;
+        process::run(process::cargo(["build", "--package", "steersman"]).args(release(quick)))?;
         Ok(Self { program, quick })
     }
 
