@@ -22,8 +22,9 @@ const CONTROLLERS: &str = "steersman-controllers";
 const NODES: &str = "steersman-nodes";
 const APISERVER: &str = "steersman-apiserver";
 const TESTING: &str = "steersman-testing";
+const SIM: &str = "steersman-sim";
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 12] = [
     row(BASE, &[], &[]),
     row(MODEL, &[BASE], &[]),
     row(WORKQUEUE, &[BASE], &[]),
@@ -35,6 +36,8 @@ const ROWS: [Row; 11] = [
     row(NODES, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
     // Takes controllers as descriptors and knows none by name.
     row(TESTING, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, APISERVER, NODES], &[]),
+    // Puts whole clusters together, so it may use any of them.
+    row(SIM, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING], &[]),
     row("steersman", &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING], &[]),
     row("xtask", &[], &[]),
 ];

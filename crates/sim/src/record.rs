@@ -1,0 +1,55 @@
+//! What happened at the store, one [`Change`] per write, whoever recorded it: the simulator's own store, or a recorder
+//! that watches a real API server. Invariants see nothing else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+use steersman_base::{Istr, ObjectKey, Time};
+
+/// One committed write.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The store's revision of the write.
+    pub revision: u64,
+    /// When it was committed, by the world's clock.
+    pub at: Time,
+    /// Plural and group of the resource, as in `pods` or `deployments.apps`.
+    pub resource: Istr,
+    /// The namespace and name of the object.
+    pub key: ObjectKey,
+    /// The object before the write; none if it was created.
+    pub before: Option<Arc<Value>>,
+    /// The object after the write; none if it is gone.
+    pub after: Option<Arc<Value>>,
+    /// Who asked for it.
+    pub by: Actor,
+    /// What the manager that asked for it had been shown at that time; none for everybody else, and where it is not known.
+    pub shown: Option<Arc<Shown>>,
+}
+
+/// Who asked for a write.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Actor {
+    /// A controller of one of the managers.
+    Controller {
+        /// The number of the manager, from 0.
+        manager: usize,
+        /// The name of the controller, as in `replicaset-controller`.
+        name: Istr,
+    },
+    /// A simulated kubelet or the scheduler.
+    Node,
+    /// A user of the cluster.
+    User,
+    /// The API server itself, or nobody knows.
+    Server,
+}
+
+/// What a manager had been shown when it sent a request: per resource, the revision up to which it was given every event
+/// that was not hidden from it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// The revision per resource; a resource that is missing was never listed.
+    pub revisions: BTreeMap<Istr, u64>,
+}
