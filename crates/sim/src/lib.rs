@@ -1,4 +1,19 @@
 //! Seeded simulation: a cluster in one process and in virtual time, with users who change it and faults that hit it.
 //! Invariants are checked at the store after every write; then the faults end, and the world must heal and stay quiet.
+//!
+//! 1. A world is a [`Plan`](plan::Plan): data, made from a seed, kept as JSON. The same plan gives the same trace, to the byte.
+//! 2. One world is one thread and one runtime with a paused clock ([`engine::run`]).
+//! 3. What is written is seen at the store by a recorder ([`server`]), which knows who asked for it ([`line`]).
+//! 4. A failing plan is made small ([`shrink`]), and is then a scripted test.
 
+pub mod engine;
+pub mod faults;
+pub mod invariants;
+pub mod line;
+mod managers;
+pub mod plan;
 pub mod record;
+pub mod server;
+pub mod trace;
+mod users;
+pub mod world;

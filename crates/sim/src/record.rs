@@ -53,3 +53,14 @@ pub struct Shown {
     /// The revision per resource; a resource that is missing was never listed.
     pub revisions: BTreeMap<Istr, u64>,
 }
+
+impl std::fmt::Display for Actor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Controller { manager, name } => write!(f, "{manager}/{name}"),
+            Self::Node => f.write_str("node"),
+            Self::User => f.write_str("user"),
+            Self::Server => f.write_str("server"),
+        }
+    }
+}

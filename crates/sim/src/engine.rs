@@ -1,0 +1,153 @@
+//! Runs a world: the storm, the healing, the quiet.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::{LazyLock, Once};
+use std::time::Duration;
+
+use steersman_base::{Clock, Time};
+use steersman_controllers::service_account_token::Signer;
+use steersman_nodes::{Nodes, NodesOptions};
+use steersman_runtime::{Manager, ManagerOptions};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::faults::Faults;
+use crate::invariants::{self, Violation};
+use crate::line::Line;
+use crate::managers::{EPOCH, Setting};
+use crate::plan::Plan;
+use crate::server::Recorder;
+use crate::trace::Trace;
+use crate::users::Users;
+
+/// What came of a world.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What happened.
+    pub trace: Trace,
+    /// What did not hold; empty if all did.
+    pub violations: Vec<Violation>,
+    /// How often each invariant was judged.
+    pub invariants: BTreeMap<String, invariants::Counts>,
+    /// How often each fault acted.
+    pub faults: BTreeMap<&'static str, u64>,
+    /// How often each operation was done.
+    pub operations: BTreeMap<&'static str, u64>,
+    /// How many writes were checked.
+    pub writes: u64,
+}
+
+thread_local! {
+    /// Panics of the world that runs on this thread, while one does.
+    static PANICS: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// One key for all worlds: to make one takes longer than to use it.
+static SIGNER: LazyLock<Result<Signer, String>> = LazyLock::new(|| {
+    let key = rcgen::KeyPair::generate().map_err(|error| error.to_string())?;
+    Signer::from_pem(key.serialize_pem().as_bytes()).map_err(|error| error.to_string())
+});
+
+/// Runs a world to its end, or until something does not hold.
+///
+/// # Panics
+/// There is no runtime, or no randomness to make a key from: nothing can be simulated on such a machine.
+#[must_use]
+pub fn run(plan: &Plan, trace_lines_max: usize) -> Outcome {
+    note_panics();
+    PANICS.set(Some(Vec::new()));
+    // Uids, names and jitter come from here.
+    fastrand::seed(plan.seed);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    let runtime = runtime.expect("a runtime of one thread needs nothing that could be missing");
+    runtime.block_on(live(plan, trace_lines_max))
+}
+
+async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
+    let clock = Clock::starting_at(Time::from_unix(EPOCH));
+    let (server, recorder) = Recorder::server(&clock, invariants::Options::default(), trace_lines_max);
+    let faults = Faults::new(plan.faults.clone());
+    let users = Users::new(&server, &recorder, &faults);
+    let options = &plan.options;
+    let mut world = JoinSet::new();
+    let signer = SIGNER.clone().expect("there is randomness");
+    let storm = async {
+        users.furnish().await;
+        let line = Line::new(&server, &recorder, &faults, None, options.latency_max, plan.seed);
+        let nodes = start_nodes(&line, &clock, options.nodes, &mut world);
+        let setting = Setting {
+            server: server.clone(),
+            recorder: recorder.clone(),
+            faults: faults.clone(),
+            options: options.clone(),
+            seed: plan.seed,
+            signer,
+        };
+        for number in 0..options.managers {
+            world.spawn(setting.clone().keep_alive(number));
+        }
+        for step in &plan.operations {
+            tokio::time::sleep_until(faults.instant(step.at)).await;
+            users.perform(&step.operation, &nodes).await;
+        }
+        tokio::time::sleep_until(faults.instant(options.ends)).await;
+        recorder.note(format_args!("the storm is over"));
+        users.tidy_up(&nodes).await;
+        tokio::time::sleep(Duration::from_millis(options.heals_within)).await;
+        recorder.check_healed();
+        let _ = recorder.take_restless();
+        recorder.note(format_args!("quiet"));
+        tokio::time::sleep(Duration::from_millis(options.quiet_for)).await;
+        let restless = recorder.take_restless();
+        if !restless.is_empty() {
+            recorder.fail("a healed world stays as it is", restless.join("; "));
+        }
+    };
+    tokio::select! {
+        biased;
+        () = recorder.failed() => {}
+        () = storm => {}
+    }
+    world.shutdown().await;
+    for panic in PANICS.take().unwrap_or_default() {
+        recorder.fail("nothing panics", panic);
+    }
+    let recorded = recorder.finish();
+    Outcome {
+        trace: recorded.trace,
+        violations: recorded.violations,
+        invariants: recorded.counts,
+        faults: faults.counts(),
+        operations: users.counts(),
+        writes: recorded.writes,
+    }
+}
+
+fn start_nodes(line: &Line, clock: &Clock, count: usize, world: &mut JoinSet<()>) -> Nodes {
+    let options = ManagerOptions { clock: clock.clone(), ..ManagerOptions::default() };
+    let manager = Manager::new(line.client(None), options).expect("nothing is shared with another manager");
+    let labels = [("role", ""), ("disk", "ssd")];
+    let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let options = NodesOptions { labels, ..NodesOptions::count(count) };
+    let nodes = Nodes::build(&manager.context(), options).expect("a few nodes have addresses");
+    world.spawn(async move {
+        // It runs as long as the world does.
+        let _ = manager.run(CancellationToken::new()).await;
+    });
+    nodes
+}
+
+/// Panics are noted, so that those which somebody catches count, too.
+fn note_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let note = |panics: &mut Option<Vec<String>>| panics.as_mut().map(|panics| panics.push(panic.to_string()));
+            if PANICS.try_with(|panics| note(&mut panics.borrow_mut())).ok().flatten().is_none() {
+                before(panic);
+            }
+        }));
+    });
+}

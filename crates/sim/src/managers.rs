@@ -1,0 +1,139 @@
+//! The managers of a world: each dies, loses its lease and comes back as the plan says.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use steersman_apiserver::ApiServer;
+use steersman_base::{Clock, Time};
+use steersman_controllers::{ALL, root_ca, service_account_token};
+use steersman_runtime::lease::LeaseOptions;
+use steersman_runtime::{Build, Manager, ManagerError, ManagerOptions};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::faults::Faults;
+use crate::line::Line;
+use crate::plan::{Fault, Options};
+use crate::server::Recorder;
+use crate::trace::hash_of;
+
+/// What managers are started with.
+#[derive(Clone)]
+pub(crate) struct Setting {
+    pub(crate) server: ApiServer,
+    pub(crate) recorder: Recorder,
+    pub(crate) faults: Faults,
+    pub(crate) options: Options,
+    pub(crate) seed: u64,
+    pub(crate) signer: service_account_token::Signer,
+}
+
+/// One life of a manager.
+struct Life {
+    manager: Manager,
+    line: Line,
+    task: JoinHandle<Result<(), ManagerError>>,
+}
+
+/// The time at which worlds begin: a Sunday.
+pub(crate) const EPOCH: i64 = 1_794_744_000;
+/// How long somebody takes to start a manager again that has ended by itself.
+const STARTS_AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// The certificate that is published.
+const ROOT_CA: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+
+// === impl Setting ===
+
+impl Setting {
+    /// Keeps a manager alive, for ever: one life after the other.
+    pub(crate) async fn keep_alive(self, number: usize) {
+        for life in 0_u64.. {
+            self.recorder.note(format_args!("manager {number} starts life {life}"));
+            let Some(running) = self.start(number, life) else { return };
+            self.live(number, running).await;
+        }
+    }
+
+    fn start(&self, number: usize, life: u64) -> Option<Life> {
+        let seed = hash_of(format!("{} {number} {life}", self.seed).as_bytes());
+        let latency = self.options.latency_max;
+        let line = Line::new(&self.server, &self.recorder, &self.faults, Some(number), latency, seed);
+        let skew = self.options.skew_seconds.get(number).copied().unwrap_or(0);
+        if skew != 0 {
+            self.faults.acted_as("skewed clock");
+        }
+        if number > 0 {
+            self.faults.acted_as("two managers");
+        }
+        // Its clock is wrong by the same amount in every life.
+        let elapsed = i64::try_from(self.faults.now() / 1000).unwrap_or(0);
+        let clock = Clock::starting_at(Time::from_unix(EPOCH + elapsed + skew));
+        let lease = LeaseOptions {
+            identity: Some(format!("manager-{number}-{life}")),
+            ..LeaseOptions::new("kube-system", "kube-controller-manager")
+        };
+        let options = ManagerOptions { clock, lease: Some(lease), ..ManagerOptions::default() };
+        let manager = match Manager::new(line.client(None), options) {
+            Ok(manager) => manager,
+            Err(error) => {
+                self.recorder.fail("a manager starts", error.to_string());
+                return None;
+            }
+        };
+        let root_ca: Option<Arc<str>> = Some(ROOT_CA.into());
+        manager.set_options(root_ca::Options { root_ca: root_ca.clone() });
+        manager.set_options(service_account_token::Options { signer: Some(self.signer.clone()), root_ca });
+        let wanted = &self.options.controllers;
+        for descriptor in ALL.iter().filter(|row| wanted.is_empty() || wanted.iter().any(|name| row.is_called(name))) {
+            let context = manager.context().with_client(line.client(Some(descriptor.name)));
+            if let Build::Disabled(why) = manager.build_as(descriptor, None, &context) {
+                self.recorder.fail("all controllers run", format!("{} does not: {why}", descriptor.name));
+            }
+        }
+        let running = manager.clone();
+        let task = tokio::spawn(async move { running.run(CancellationToken::new()).await });
+        Some(Life { manager, line, task })
+    }
+
+    /// Until the end of one life, and the pause after it.
+    async fn live(&self, number: usize, mut life: Life) {
+        let dies_at_last = async {
+            loop {
+                let Some(at) = self.faults.next_death(number) else { return std::future::pending().await };
+                tokio::time::sleep_until(self.faults.instant(at)).await;
+                if let Some(away) = self.faults.dies_at_last(number, at) {
+                    return life.line.kill(away);
+                }
+                // It has died of a write before.
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let ended = tokio::select! {
+            biased;
+            () = life.line.dead().cancelled() => None,
+            () = dies_at_last => None,
+            ended = &mut life.task => Some(ended),
+        };
+        let pause = match ended {
+            None => {
+                self.recorder.note(format_args!("manager {number}: {}", Fault::Killed { writes: 0, away: 0 }.name()));
+                life.task.abort();
+                let _ = life.task.await;
+                Duration::from_millis(life.line.away())
+            }
+            Some(Ok(Err(ManagerError::LeadershipLost))) => {
+                self.recorder.note(format_args!("manager {number} lost its lease"));
+                STARTS_AGAIN_AFTER
+            }
+            Some(ended) => {
+                self.recorder.fail("a manager runs until it is killed or loses its lease", format!("{ended:?}"));
+                STARTS_AGAIN_AFTER
+            }
+        };
+        // Nothing of it reaches the server any more.
+        life.line.kill(0);
+        life.manager.informers().stop().await;
+        drop(life.manager);
+        tokio::time::sleep(pause).await;
+    }
+}

@@ -1,0 +1,531 @@
+//! What happens in a world, and when: data, made from a seed, written as JSON.
+
+mod generate;
+
+use serde::{Deserialize, Serialize};
+
+pub use generate::{NAMESPACES, OWNERS, Owner, OwnerKind, generate};
+
+/// Milliseconds since the world began.
+pub type Millis = u64;
+
+/// A world: who lives in it, what users do, and what goes wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// The seed of all chance in the world that the plan does not settle.
+    pub seed: u64,
+    /// Who lives in it.
+    pub options: Options,
+    /// What users do, in order.
+    pub operations: Vec<Step>,
+    /// What goes wrong.
+    pub faults: Vec<Window>,
+}
+
+/// Who lives in a world, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// How many managers there are; they share a lease.
+    pub managers: usize,
+    /// How many nodes there are.
+    pub nodes: usize,
+    /// Which controllers run, by name; all, if none is named.
+    pub controllers: Vec<String>,
+    /// By how many seconds the clock of each manager differs from the world's.
+    pub skew_seconds: Vec<i64>,
+    /// When users and faults are done.
+    pub ends: Millis,
+    /// How long after that the world may take to be what its specs say.
+    pub heals_within: Millis,
+    /// How long it must then stay so without a write.
+    pub quiet_for: Millis,
+    /// How long a request is on its way at most, each way.
+    pub latency_max: Millis,
+}
+
+/// Something that a user does at some time.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// When.
+    pub at: Millis,
+    /// What.
+    #[serde(rename = "do")]
+    pub operation: Operation,
+}
+
+/// Something that goes wrong for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Window {
+    /// From when on.
+    pub from: Millis,
+    /// Until when.
+    pub to: Millis,
+    /// To whom.
+    #[serde(default, skip_serializing_if = "Target::is_everything")]
+    pub on: Target,
+    /// What.
+    pub fault: Fault,
+}
+
+/// Which requests a fault is about: all for which everything that is said here holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Target {
+    /// Requests of this manager.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manager: Option<usize>,
+    /// Requests of this controller: its writes, and what it reads round the caches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub controller: Option<String>,
+    /// Requests with this verb.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verb: Option<Verb>,
+    /// Requests about this resource, as in `pods` or `deployments.apps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+}
+
+/// What a request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verb {
+    /// Reads one object.
+    Get,
+    /// Reads a collection.
+    List,
+    /// Follows a collection.
+    Watch,
+    /// Makes an object.
+    Create,
+    /// Replaces an object.
+    Update,
+    /// Changes an object.
+    Patch,
+    /// Writes the status of an object.
+    Status,
+    /// Removes an object or a collection.
+    Delete,
+}
+
+/// What goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// Events arrive late by this time, or when the fault ends.
+    WatchLate(Millis),
+    /// Events arrive when the fault ends.
+    WatchStill,
+    /// Watches break at the beginning.
+    WatchCut,
+    /// Events come again.
+    WatchRepeats,
+    /// Events never arrive; in the end the watch expires, and a new list shows what became of it all.
+    WatchHides,
+    /// Watches expire at the beginning. Lists show the state of this time before; what happened since arrives at the end.
+    ListsFromThePast(Millis),
+    /// One in so many requests is done, and its answer is lost.
+    RepliesLost(u32),
+    /// One in so many requests is not done, and fails.
+    RequestsLost(u32),
+    /// One in so many requests is done, and answered with this code.
+    DoneThen(u16, u32),
+    /// Requests reach the server late by this time.
+    RequestsLate(Millis),
+    /// The server refuses the connection; what is open breaks.
+    ServerAway,
+    /// The server takes requests and does not answer; what is open stands still.
+    ServerSilent,
+    /// The manager is gone after so many writes, or at the end, and another one takes its place after this time.
+    Killed {
+        /// After how many writes.
+        writes: u32,
+        /// How long it is gone.
+        away: Millis,
+    },
+    /// The process stands still: nothing leaves it and nothing reaches it.
+    Frozen,
+    /// One in so many requests is answered with 429.
+    Throttled(u32),
+    /// Pods are refused, because a quota is used up.
+    QuotaRefuses,
+    /// One in so many writes is refused by a webhook.
+    WebhookRefuses(u32),
+    /// Status writes wait until the fault ends.
+    StatusHeld,
+    /// What kubelets write arrives late by this time.
+    SlowKubelets(Millis),
+}
+
+/// What a user does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Operation {
+    /// Makes an owner, if it is not there.
+    Create {
+        /// Which one, by its number among [`OWNERS`].
+        owner: usize,
+        /// What it is like.
+        changes: Vec<Edit>,
+    },
+    /// Changes an owner, all at once.
+    Edit {
+        /// Which one.
+        owner: usize,
+        /// What.
+        changes: Vec<Edit>,
+    },
+    /// Goes back to the pod template before.
+    Undo {
+        /// Of which Deployment.
+        owner: usize,
+    },
+    /// Deletes an owner.
+    Delete {
+        /// Which one.
+        owner: usize,
+        /// What becomes of what it owns.
+        policy: Propagation,
+    },
+    /// Deletes an owner and makes it again under the same name, at once.
+    Recreate {
+        /// Which one.
+        owner: usize,
+        /// What becomes of what it owned.
+        policy: Propagation,
+        /// What it is like.
+        changes: Vec<Edit>,
+    },
+    /// Takes a pod away from its owner by changing its label.
+    Relabel {
+        /// Whose pod.
+        owner: usize,
+        /// Which one of them.
+        pick: usize,
+    },
+    /// Gives a pod of nobody the label that an owner looks for; makes one if there is none.
+    Adopt {
+        /// Who adopts it.
+        owner: usize,
+        /// Which one.
+        pick: usize,
+    },
+    /// Deletes a pod.
+    DeletePod {
+        /// Whose pod.
+        owner: usize,
+        /// Which one of them.
+        pick: usize,
+        /// Whether it is killed at once.
+        now: bool,
+    },
+    /// Puts a finalizer on an owner.
+    Hold {
+        /// Which one.
+        owner: usize,
+    },
+    /// Takes the finalizer off again.
+    Release {
+        /// Of which one.
+        owner: usize,
+    },
+    /// Deletes a namespace.
+    DeleteNamespace {
+        /// Which one, by its number.
+        namespace: usize,
+    },
+    /// Makes a namespace, if it is not there.
+    CreateNamespace {
+        /// Which one.
+        namespace: usize,
+    },
+    /// Deletes something that a controller keeps in every namespace.
+    DeleteKept {
+        /// Where.
+        namespace: usize,
+        /// The account `default`, or else the root certificate.
+        account: bool,
+    },
+    /// A node is taken away, with its object.
+    RemoveNode {
+        /// Which one.
+        node: usize,
+    },
+    /// A node's kubelet falls silent.
+    SilenceNode {
+        /// Which one.
+        node: usize,
+    },
+    /// A node is well again, or is back.
+    ResumeNode {
+        /// Which one.
+        node: usize,
+    },
+    /// A node is cordoned, and its pods are evicted.
+    Drain {
+        /// Which one.
+        node: usize,
+    },
+    /// A node takes pods again.
+    Uncordon {
+        /// Which one.
+        node: usize,
+    },
+}
+
+/// One change of an owner's spec. What an owner has no field for is left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Edit {
+    /// How many pods it wants.
+    Replicas(u32),
+    /// The image of its pods.
+    Image(u32),
+    /// A variable of its pods.
+    Env(u32),
+    /// The node selector of its pods: one with an empty value, one with a value, or none.
+    NodeSelector(Option<bool>),
+    /// How long its pods take to be ready.
+    ReadyDelay(u32),
+    /// Whether its pods are never ready.
+    NeverReady(bool),
+    /// How old pods make room for new ones.
+    Strategy {
+        /// All old ones go first.
+        recreate: bool,
+        /// How many more pods there may be.
+        surge: Share,
+        /// How many pods may be missing.
+        unavailable: Share,
+    },
+    /// Whether it rolls out.
+    Paused(bool),
+    /// For how many seconds a pod must be ready to be available.
+    MinReady(u32),
+    /// How many old ReplicaSets are kept.
+    History(u32),
+    /// After how many seconds without progress a rollout is stuck.
+    Deadline(u32),
+    /// Whose pods a Service selects.
+    Selects(usize),
+    /// The port of a Service.
+    Port(u16),
+    /// How many objects of a tree belong to it, and to each of these.
+    Children(u32),
+    /// One object of a tree belongs to another owner, too.
+    SharedWith(usize),
+}
+
+/// A number, or a percentage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Share {
+    /// So many.
+    Count(u32),
+    /// So many of a hundred.
+    Percent(u32),
+}
+
+/// What becomes of what a deleted object owned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Propagation {
+    /// It goes afterwards.
+    Background,
+    /// It goes first.
+    Foreground,
+    /// It stays.
+    Orphan,
+}
+
+// === impl Options ===
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            managers: 1,
+            nodes: 4,
+            controllers: Vec::new(),
+            skew_seconds: Vec::new(),
+            ends: minutes(40),
+            // Longer than the longest back-off of a queue, 1000 s.
+            heals_within: minutes(20),
+            quiet_for: minutes(10),
+            latency_max: 20,
+        }
+    }
+}
+
+// === impl Target ===
+
+impl Target {
+    fn is_everything(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+// === impl Fault ===
+
+impl Fault {
+    /// The names of all faults, as they are counted.
+    pub const NAMES: [&'static str; 21] = [
+        "watch late",
+        "watch still",
+        "watch cut",
+        "watch repeats",
+        "watch hides",
+        "lists from the past",
+        "replies lost",
+        "requests lost",
+        "done then 5xx",
+        "requests late",
+        "server away",
+        "server silent",
+        "killed",
+        "frozen",
+        "throttled",
+        "quota refuses",
+        "webhook refuses",
+        "status held",
+        "slow kubelets",
+        "two managers",
+        "skewed clock",
+    ];
+
+    /// The name under which it is counted.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        Self::NAMES[match self {
+            Self::WatchLate(_) => 0,
+            Self::WatchStill => 1,
+            Self::WatchCut => 2,
+            Self::WatchRepeats => 3,
+            Self::WatchHides => 4,
+            Self::ListsFromThePast(_) => 5,
+            Self::RepliesLost(_) => 6,
+            Self::RequestsLost(_) => 7,
+            Self::DoneThen(..) => 8,
+            Self::RequestsLate(_) => 9,
+            Self::ServerAway => 10,
+            Self::ServerSilent => 11,
+            Self::Killed { .. } => 12,
+            Self::Frozen => 13,
+            Self::Throttled(_) => 14,
+            Self::QuotaRefuses => 15,
+            Self::WebhookRefuses(_) => 16,
+            Self::StatusHeld => 17,
+            Self::SlowKubelets(_) => 18,
+        }]
+    }
+}
+
+// === impl Operation ===
+
+impl Operation {
+    /// The names of all operations, as they are counted.
+    pub const NAMES: [&'static str; 35] = [
+        "create",
+        "scale",
+        "roll image",
+        "roll env",
+        "roll node selector",
+        "ready delay",
+        "never ready",
+        "change strategy",
+        "pause",
+        "resume",
+        "min ready seconds",
+        "history limit",
+        "progress deadline",
+        "service selector",
+        "service port",
+        "grow tree",
+        "second owner",
+        "several in one patch",
+        "undo",
+        "delete in background",
+        "delete in foreground",
+        "orphan",
+        "recreate",
+        "relabel pod",
+        "adopt pod",
+        "delete pod",
+        "set finalizer",
+        "release finalizer",
+        "delete namespace",
+        "create namespace",
+        "delete kept",
+        "remove node",
+        "silence node",
+        "drain node",
+        "resume node",
+    ];
+
+    /// The name under which it is counted.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Create { .. } => "create",
+            Self::Edit { changes, .. } => match changes.as_slice() {
+                [change] => change.name(),
+                _ => "several in one patch",
+            },
+            Self::Undo { .. } => "undo",
+            Self::Delete { policy: Propagation::Background, .. } => "delete in background",
+            Self::Delete { policy: Propagation::Foreground, .. } => "delete in foreground",
+            Self::Delete { policy: Propagation::Orphan, .. } => "orphan",
+            Self::Recreate { .. } => "recreate",
+            Self::Relabel { .. } => "relabel pod",
+            Self::Adopt { .. } => "adopt pod",
+            Self::DeletePod { .. } => "delete pod",
+            Self::Hold { .. } => "set finalizer",
+            Self::Release { .. } => "release finalizer",
+            Self::DeleteNamespace { .. } => "delete namespace",
+            Self::CreateNamespace { .. } => "create namespace",
+            Self::DeleteKept { .. } => "delete kept",
+            Self::RemoveNode { .. } => "remove node",
+            Self::SilenceNode { .. } => "silence node",
+            Self::Drain { .. } => "drain node",
+            Self::ResumeNode { .. } | Self::Uncordon { .. } => "resume node",
+        }
+    }
+}
+
+// === impl Edit ===
+
+impl Edit {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Replicas(_) => "scale",
+            Self::Image(_) => "roll image",
+            Self::Env(_) => "roll env",
+            Self::NodeSelector(_) => "roll node selector",
+            Self::ReadyDelay(_) => "ready delay",
+            Self::NeverReady(_) => "never ready",
+            Self::Strategy { .. } => "change strategy",
+            Self::Paused(true) => "pause",
+            Self::Paused(false) => "resume",
+            Self::MinReady(_) => "min ready seconds",
+            Self::History(_) => "history limit",
+            Self::Deadline(_) => "progress deadline",
+            Self::Selects(_) => "service selector",
+            Self::Port(_) => "service port",
+            Self::Children(_) => "grow tree",
+            Self::SharedWith(_) => "second owner",
+        }
+    }
+}
+
+/// So many minutes.
+#[must_use]
+pub const fn minutes(minutes: u64) -> Millis {
+    minutes * 60_000
+}
+
+/// So many seconds.
+#[must_use]
+pub const fn seconds(seconds: u64) -> Millis {
+    seconds * 1000
+}

@@ -1,0 +1,362 @@
+//! Plans from seeds.
+
+use fastrand::Rng;
+
+use super::{
+    Edit, Fault, Millis, Operation, Options, Plan, Propagation, Share, Step, Target, Verb, Window, minutes, seconds,
+};
+
+/// Something that users make and change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// What it is.
+    pub kind: OwnerKind,
+    /// The number of its namespace.
+    pub namespace: usize,
+    /// Its name.
+    pub name: &'static str,
+}
+
+/// What kind of owner it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnerKind {
+    /// A Deployment.
+    Deployment,
+    /// A ReplicaSet of nobody.
+    ReplicaSet,
+    /// A ReplicationController.
+    ReplicationController,
+    /// A Service.
+    Service,
+    /// A ServiceAccount with a secret for its token.
+    Account,
+    /// A ConfigMap that owns others, which own others.
+    Tree,
+    /// A custom object that owns ConfigMaps.
+    Custom,
+}
+
+const fn owner(kind: OwnerKind, namespace: usize, name: &'static str) -> Owner {
+    Owner { kind, namespace, name }
+}
+
+/// The owners that there can be in a world.
+pub const OWNERS: [Owner; 20] = [
+    owner(OwnerKind::Deployment, 0, "web"),
+    owner(OwnerKind::Deployment, 0, "api"),
+    owner(OwnerKind::Deployment, 0, "shop"),
+    owner(OwnerKind::Deployment, 1, "mail"),
+    owner(OwnerKind::Deployment, 1, "feed"),
+    owner(OwnerKind::Deployment, 2, "cart"),
+    owner(OwnerKind::Deployment, 2, "blog"),
+    owner(OwnerKind::ReplicaSet, 0, "cache"),
+    owner(OwnerKind::ReplicaSet, 1, "proxy"),
+    owner(OwnerKind::ReplicaSet, 2, "queue"),
+    owner(OwnerKind::ReplicationController, 0, "old"),
+    owner(OwnerKind::ReplicationController, 1, "older"),
+    owner(OwnerKind::Service, 0, "web-svc"),
+    owner(OwnerKind::Service, 0, "api-svc"),
+    owner(OwnerKind::Service, 1, "mail-svc"),
+    owner(OwnerKind::Account, 0, "robot"),
+    owner(OwnerKind::Account, 1, "bot"),
+    owner(OwnerKind::Tree, 0, "oak"),
+    owner(OwnerKind::Tree, 1, "elm"),
+    owner(OwnerKind::Custom, 0, "cake"),
+];
+
+/// The namespaces of the owners.
+pub const NAMESPACES: [&str; 3] = ["alpha", "beta", "gamma"];
+
+/// What watches may be late, with how often it is chosen.
+const WATCHED: [(&str, u32); 13] = [
+    ("pods", 30),
+    ("replicasets.apps", 20),
+    ("deployments.apps", 12),
+    ("replicationcontrollers", 5),
+    ("services", 4),
+    ("endpointslices.discovery.k8s.io", 5),
+    ("endpoints", 4),
+    ("nodes", 3),
+    ("namespaces", 4),
+    ("configmaps", 5),
+    ("secrets", 3),
+    ("serviceaccounts", 3),
+    ("cakes.garbage.example.com", 2),
+];
+
+/// What is written, and by whom.
+const WRITTEN: [(&str, &str); 9] = [
+    ("replicaset-controller", "pods"),
+    ("replicaset-controller", "replicasets.apps"),
+    ("deployment-controller", "replicasets.apps"),
+    ("deployment-controller", "deployments.apps"),
+    ("replicationcontroller-controller", "pods"),
+    ("endpointslice-controller", "endpointslices.discovery.k8s.io"),
+    ("endpoints-controller", "endpoints"),
+    ("garbage-collector-controller", "configmaps"),
+    ("namespace-controller", "namespaces"),
+];
+
+const OPERATIONS: usize = 200;
+const FAULTS_MAX: usize = 24;
+/// Nothing is asked for before the server is there.
+const BEGINS: Millis = seconds(5);
+/// Operations and faults leave the last minute of the storm alone, so that they are over when it is.
+const LAST: Millis = seconds(60);
+
+/// The world of a seed.
+#[must_use]
+pub fn generate(seed: u64) -> Plan {
+    let mut random = Rng::with_seed(seed);
+    let managers = [1, 1, 2, 2, 3][random.usize(..5)];
+    let skewed = random.u8(..4) == 0;
+    let skew_seconds = (0..managers).map(|_| if skewed { random.i64(-300..=300) } else { 0 }).collect();
+    let options = Options { managers, nodes: random.usize(3..=5), skew_seconds, ..Options::default() };
+    let operations = operations(&mut random, &options);
+    let faults = faults(&mut random, &options);
+    Plan { seed, options, operations, faults }
+}
+
+fn operations(random: &mut Rng, options: &Options) -> Vec<Step> {
+    let mut steps = Vec::new();
+    for owner in 0..OWNERS.len() {
+        let at = BEGINS + random.u64(..minutes(4));
+        steps.push(Step { at, operation: Operation::Create { owner, changes: shape(random, owner) } });
+    }
+    while steps.len() < OPERATIONS {
+        let at = random.u64(BEGINS + minutes(1)..options.ends - LAST);
+        let operation = operation(random, options);
+        // What a user does seldom comes alone: half of it is followed by more to the same owner within seconds.
+        if let Operation::Edit { owner, .. } = operation
+            && random.bool()
+        {
+            let at = (at + random.u64(..seconds(20))).min(options.ends - LAST);
+            steps.push(Step { at, operation: Operation::Edit { owner, changes: edits(random, owner) } });
+        }
+        steps.push(Step { at, operation });
+    }
+    steps.sort_by_key(|step| step.at);
+    steps
+}
+
+fn operation(random: &mut Rng, options: &Options) -> Operation {
+    let owner = random.usize(..OWNERS.len());
+    let (node, namespace) = (random.usize(..options.nodes), random.usize(1..NAMESPACES.len()));
+    let pick = random.usize(..16);
+    match random.u32(..100) {
+        0..45 => Operation::Edit { owner, changes: edits(random, owner) },
+        45..49 => Operation::Undo { owner: random.usize(..7) },
+        49..54 => Operation::Delete { owner, policy: policy(random) },
+        54..60 => Operation::Recreate { owner, policy: policy(random), changes: shape(random, owner) },
+        60..64 => Operation::Create { owner, changes: shape(random, owner) },
+        64..69 => Operation::Relabel { owner: with_pods(random), pick },
+        69..74 => Operation::Adopt { owner: with_pods(random), pick },
+        74..82 => Operation::DeletePod { owner: with_pods(random), pick, now: random.u8(..4) == 0 },
+        82..85 => Operation::Hold { owner },
+        85..88 => Operation::Release { owner },
+        88..89 => Operation::DeleteNamespace { namespace },
+        89..91 => Operation::CreateNamespace { namespace },
+        91..93 => Operation::DeleteKept { namespace: random.usize(..NAMESPACES.len()), account: random.bool() },
+        93..94 => Operation::RemoveNode { node },
+        94..95 => Operation::SilenceNode { node },
+        95..96 => Operation::Drain { node },
+        96..98 => Operation::ResumeNode { node },
+        _ => Operation::Uncordon { node },
+    }
+}
+
+fn with_pods(random: &mut Rng) -> usize {
+    random.usize(..12)
+}
+
+fn policy(random: &mut Rng) -> Propagation {
+    [Propagation::Background, Propagation::Foreground, Propagation::Orphan][random.usize(..3)]
+}
+
+/// What a new owner is like.
+fn shape(random: &mut Rng, owner: usize) -> Vec<Edit> {
+    match OWNERS[owner].kind {
+        OwnerKind::Deployment => {
+            let mut shape = vec![Edit::Replicas(replicas(random)), Edit::ReadyDelay(ready_delay(random)), strategy(random)];
+            if random.bool() {
+                shape.push(Edit::MinReady(random.u32(..20)));
+            }
+            if random.u8(..3) == 0 {
+                shape.push(Edit::History(random.u32(..4)));
+            }
+            if random.u8(..3) == 0 {
+                shape.push(Edit::Deadline(random.u32(60..300)));
+            }
+            shape
+        }
+        OwnerKind::ReplicaSet | OwnerKind::ReplicationController => {
+            vec![Edit::Replicas(replicas(random)), Edit::ReadyDelay(ready_delay(random))]
+        }
+        OwnerKind::Service => vec![Edit::Selects(selected(random, owner)), Edit::Port(random.u16(8000..8010))],
+        OwnerKind::Account => Vec::new(),
+        OwnerKind::Tree | OwnerKind::Custom => vec![Edit::Children(random.u32(1..4))],
+    }
+}
+
+fn edits(random: &mut Rng, owner: usize) -> Vec<Edit> {
+    let count = if random.u8(..3) == 0 { random.usize(2..=3) } else { 1 };
+    (0..count).map(|_| edit(random, owner)).collect()
+}
+
+fn edit(random: &mut Rng, owner: usize) -> Edit {
+    match OWNERS[owner].kind {
+        OwnerKind::Deployment => match random.u32(..100) {
+            0..30 => Edit::Replicas(replicas(random)),
+            30..50 => Edit::Image(random.u32(..5)),
+            50..58 => Edit::Env(random.u32(..5)),
+            58..68 => Edit::NodeSelector([None, Some(true), Some(false)][random.usize(..3)]),
+            68..72 => Edit::ReadyDelay(ready_delay(random)),
+            72..75 => Edit::NeverReady(random.bool()),
+            75..82 => strategy(random),
+            82..91 => Edit::Paused(random.u8(..3) == 0),
+            91..94 => Edit::MinReady(random.u32(..20)),
+            94..97 => Edit::History(random.u32(..4)),
+            _ => Edit::Deadline(random.u32(60..300)),
+        },
+        OwnerKind::ReplicaSet | OwnerKind::ReplicationController => match random.u32(..10) {
+            0..7 => Edit::Replicas(replicas(random)),
+            7..8 => Edit::MinReady(random.u32(..20)),
+            8..9 => Edit::ReadyDelay(ready_delay(random)),
+            _ => Edit::Image(random.u32(..5)),
+        },
+        OwnerKind::Service => match random.u32(..3) {
+            0..2 => Edit::Selects(selected(random, owner)),
+            _ => Edit::Port(random.u16(8000..8010)),
+        },
+        OwnerKind::Account => Edit::Children(1),
+        OwnerKind::Tree | OwnerKind::Custom => match random.u32(..2) {
+            0 => Edit::Children(random.u32(1..5)),
+            _ => Edit::SharedWith([17, 18, 19][random.usize(..3)]),
+        },
+    }
+}
+
+/// A pod owner in the namespace of a Service.
+fn selected(random: &mut Rng, service: usize) -> usize {
+    let namespace = OWNERS[service].namespace;
+    let candidates: Vec<usize> = (0..12).filter(|owner| OWNERS[*owner].namespace == namespace).collect();
+    candidates[random.usize(..candidates.len())]
+}
+
+fn replicas(random: &mut Rng) -> u32 {
+    match random.u32(..20) {
+        0..2 => 0,
+        2..17 => random.u32(1..=8),
+        _ => random.u32(9..=20),
+    }
+}
+
+/// In seconds.
+fn ready_delay(random: &mut Rng) -> u32 {
+    match random.u32(..3) {
+        0 => 0,
+        1 => random.u32(1..10),
+        _ => random.u32(10..40),
+    }
+}
+
+fn strategy(random: &mut Rng) -> Edit {
+    let share = |random: &mut Rng| match random.u32(..3) {
+        0 => Share::Count(random.u32(0..4)),
+        _ => Share::Percent([0, 10, 25, 25, 50, 100][random.usize(..6)]),
+    };
+    let (surge, mut unavailable) = (share(random), share(random));
+    let is_zero = |share| matches!(share, Share::Count(0) | Share::Percent(0));
+    if is_zero(surge) && is_zero(unavailable) {
+        unavailable = Share::Count(1);
+    }
+    Edit::Strategy { recreate: random.u8(..8) == 0, surge, unavailable }
+}
+
+fn faults(random: &mut Rng, options: &Options) -> Vec<Window> {
+    let mut windows = Vec::new();
+    // One world in eight is calm: there, nothing is excused.
+    let count = if random.u8(..8) == 0 { 0 } else { random.usize(3..FAULTS_MAX) };
+    for _ in 0..count {
+        let from = random.u64(..options.ends - LAST - minutes(1));
+        let (length, on, fault) = fault(random, options);
+        windows.push(Window { from, to: (from + length).min(options.ends - LAST), on, fault });
+    }
+    windows.sort_by_key(|window| (window.from, window.to));
+    windows
+}
+
+fn fault(random: &mut Rng, options: &Options) -> (Millis, Target, Fault) {
+    // One in three is about all managers.
+    let manager = (random.u8(..3) > 0).then(|| random.usize(..options.managers));
+    let some_watch = |random: &mut Rng| {
+        let resource = Some(weighted(random, &WATCHED).to_owned());
+        Target { manager, resource, ..Target::default() }
+    };
+    let everything = Target { manager, ..Target::default() };
+    let some_write = |random: &mut Rng| {
+        let (controller, resource) = WRITTEN[random.usize(..WRITTEN.len())];
+        let verb = [Verb::Create, Verb::Update, Verb::Patch, Verb::Status, Verb::Delete][random.usize(..5)];
+        match random.u32(..4) {
+            0 => Target { manager, ..Target::default() },
+            1 => Target { manager, verb: Some(Verb::Create), resource: Some("pods".to_owned()), ..Target::default() },
+            2 => Target { manager, verb: Some(verb), ..Target::default() },
+            _ => {
+                let (controller, resource) = (Some(controller.to_owned()), Some(resource.to_owned()));
+                Target { manager, controller, verb: None, resource }
+            }
+        }
+    };
+    let one_in = 1 + random.u32(..5);
+    let short = random.u64(seconds(5)..minutes(2));
+    match random.u32(..100) {
+        0..14 => (random.u64(minutes(1)..minutes(10)), some_watch(random), Fault::WatchLate(lateness(random))),
+        14..24 => (random.u64(seconds(10)..minutes(10)), some_watch(random), Fault::WatchStill),
+        24..28 => (seconds(1), some_watch(random), Fault::WatchCut),
+        28..33 => (random.u64(minutes(1)..minutes(5)), some_watch(random), Fault::WatchRepeats),
+        33..41 => (random.u64(seconds(5)..minutes(4)), some_watch(random), Fault::WatchHides),
+        41..46 => (short, some_watch(random), Fault::ListsFromThePast(random.u64(seconds(1)..minutes(5)))),
+        46..52 => (short, some_write(random), Fault::RepliesLost(one_in)),
+        52..56 => (short, some_write(random), Fault::RequestsLost(one_in)),
+        56..62 => (short, some_write(random), Fault::DoneThen([500, 502, 503, 504][random.usize(..4)], one_in)),
+        62..66 => (short, some_write(random), Fault::RequestsLate(random.u64(100..seconds(40)))),
+        66..69 => (random.u64(seconds(1)..minutes(2)), everything, Fault::ServerAway),
+        69..71 => (random.u64(seconds(1)..minutes(2)), everything, Fault::ServerSilent),
+        71..79 => {
+            let fault = Fault::Killed { writes: random.u32(1..40), away: random.u64(seconds(1)..minutes(1)) };
+            let manager = Some(random.usize(..options.managers));
+            (random.u64(seconds(30)..minutes(3)), Target { manager, ..Target::default() }, fault)
+        }
+        79..84 => {
+            let manager = Some(random.usize(..options.managers));
+            (random.u64(seconds(5)..seconds(90)), Target { manager, ..Target::default() }, Fault::Frozen)
+        }
+        84..87 => (short, everything, Fault::Throttled(one_in)),
+        87..90 => (random.u64(seconds(10)..minutes(4)), Target::default(), Fault::QuotaRefuses),
+        90..93 => (short, some_write(random), Fault::WebhookRefuses(one_in)),
+        93..97 => {
+            let controller = ["replicaset-controller", "deployment-controller", "replicationcontroller-controller"];
+            let controller = Some(controller[random.usize(..3)].to_owned());
+            (random.u64(seconds(10)..minutes(5)), Target { controller, ..Target::default() }, Fault::StatusHeld)
+        }
+        _ => (random.u64(seconds(30)..minutes(5)), Target::default(), Fault::SlowKubelets(random.u64(seconds(1)..minutes(1)))),
+    }
+}
+
+/// From a tenth of a second to ten minutes, each order of magnitude as often as the others.
+fn lateness(random: &mut Rng) -> Millis {
+    const POWERS: [Millis; 4] = [100, seconds(1), seconds(10), seconds(100)];
+    (POWERS[random.usize(..4)] * random.u64(1..=10)).min(minutes(10))
+}
+
+fn weighted(random: &mut Rng, choices: &[(&'static str, u32)]) -> &'static str {
+    let total: u32 = choices.iter().map(|(_, weight)| weight).sum();
+    let mut left = random.u32(..total);
+    for (choice, weight) in choices {
+        if left < *weight {
+            return choice;
+        }
+        left -= weight;
+    }
+    choices[0].0
+}

@@ -1,0 +1,298 @@
+//! The API server of a world, and the recorder at its store: every write is seen when it is committed, with who asked for it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use steersman_apiserver::store::memory::Memory;
+use steersman_apiserver::store::{
+    Change as StoreChange, Events, Expect, Object, Page, Range, Shelf, Storage, Unavailable, WriteConflict,
+};
+use steersman_apiserver::{ApiServer, Options};
+use steersman_base::{Clock, Istr, ObjectKey};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::invariants::{self, Suite, Violation};
+use crate::record::{Actor, Change, Shown};
+use crate::trace::{Trace, hash_of};
+use crate::world::World;
+
+tokio::task_local! {
+    /// Who asked for what is being done, and what that one had been shown.
+    pub(crate) static ASKED_BY: (Actor, Option<Arc<Shown>>);
+}
+
+/// A store that tells of every write. Clones are the same recorder.
+#[derive(Clone)]
+pub struct Recorder(Arc<Shared>);
+
+struct Shared {
+    inner: Memory,
+    clock: Clock,
+    start: Instant,
+    state: Mutex<State>,
+}
+
+struct State {
+    world: World,
+    suite: Suite,
+    trace: Trace,
+    violations: Vec<Violation>,
+    /// Told of the first violation.
+    failed: watch::Sender<bool>,
+    /// Objects as trees, with the revision at which they were so.
+    trees: BTreeMap<(Istr, ObjectKey), (u64, Arc<Value>)>,
+    /// Which revision was reached when, one entry per instant.
+    revisions: VecDeque<(Instant, u64)>,
+    writes: u64,
+    /// Writes that no heartbeat asks for, since the last look.
+    restless: Vec<String>,
+}
+
+/// What a recorder saw.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The trace.
+    pub trace: Trace,
+    /// What did not hold.
+    pub violations: Vec<Violation>,
+    /// How often each invariant was judged.
+    pub counts: BTreeMap<String, invariants::Counts>,
+    /// How many writes were checked.
+    pub writes: u64,
+}
+
+/// More is not needed to see why a world is not quiet.
+const RESTLESS_MAX: usize = 20;
+/// How far back lists can go.
+const REVISIONS_MAX: usize = 20_000;
+
+// === impl Recorder ===
+
+impl Recorder {
+    /// A server whose store is recorded.
+    #[must_use]
+    pub fn server(clock: &Clock, options: invariants::Options, trace_lines_max: usize) -> (ApiServer, Self) {
+        let recorder = Self(Arc::new(Shared {
+            inner: Memory::new(clock.clone()),
+            clock: clock.clone(),
+            start: Instant::now(),
+            state: Mutex::new(State {
+                world: World::default(),
+                suite: Suite::new(options),
+                trace: Trace::new(trace_lines_max),
+                violations: Vec::new(),
+                failed: watch::Sender::new(false),
+                trees: BTreeMap::new(),
+                revisions: VecDeque::new(),
+                writes: 0,
+                restless: Vec::new(),
+            }),
+        }));
+        let storage: Arc<dyn Storage> = Arc::new(recorder.clone());
+        let server = ApiServer::new(Options { clock: clock.clone(), storage: Some(storage), ..Options::default() });
+        (server, recorder)
+    }
+
+    /// Adds a line to the trace.
+    pub fn note(&self, text: std::fmt::Arguments<'_>) {
+        let micros = self.0.start.elapsed().as_micros();
+        self.0.state.lock().trace.line(micros, text);
+    }
+
+    /// Adds a violation that no invariant found.
+    pub fn fail(&self, invariant: &str, message: String) {
+        self.0.state.lock().violated(vec![Violation { invariant: invariant.to_owned(), message }]);
+    }
+
+    /// Waits until something does not hold.
+    pub async fn failed(&self) {
+        let mut failed = self.0.state.lock().failed.subscribe();
+        // The sender lives as long as the recorder.
+        let _ = failed.wait_for(|failed| *failed).await;
+    }
+
+    /// Judges a world that should have healed.
+    pub fn check_healed(&self) {
+        let mut state = self.0.state.lock();
+        let state = &mut *state;
+        let found = state.suite.healed(&state.world);
+        state.violated(found);
+    }
+
+    /// The writes since the last look that no heartbeat asked for.
+    #[must_use]
+    pub fn take_restless(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.state.lock().restless)
+    }
+
+    /// The revision that was the newest one at an instant, or the oldest one that is remembered.
+    #[must_use]
+    pub fn revision_at(&self, at: Instant) -> u64 {
+        let state = self.0.state.lock();
+        let behind = state.revisions.partition_point(|(when, _)| *when <= at);
+        match behind.checked_sub(1).and_then(|index| state.revisions.get(index)) {
+            Some((_, revision)) => *revision,
+            None => state.revisions.front().map_or(1, |(_, revision)| *revision),
+        }
+    }
+
+    /// All that was seen.
+    #[must_use]
+    pub fn finish(&self) -> Recorded {
+        let mut state = self.0.state.lock();
+        Recorded {
+            trace: std::mem::replace(&mut state.trace, Trace::new(0)),
+            violations: std::mem::take(&mut state.violations),
+            counts: state.suite.counts(),
+            writes: state.writes,
+        }
+    }
+
+    fn record(&self, shelf: &Shelf, key: &ObjectKey, before: Option<&Arc<Object>>, stages: &[(u64, Option<&Object>)]) {
+        let (by, shown) = ASKED_BY.try_with(Clone::clone).unwrap_or((Actor::Server, None));
+        let (at, micros) = (self.0.clock.now(), self.0.start.elapsed().as_micros());
+        let mut state = self.0.state.lock();
+        let state = &mut *state;
+        let place = (shelf.name.clone(), key.clone());
+        let is_telling = is_telling(&shelf.name);
+        let mut held = before.filter(|_| !is_telling).and_then(|object| state.tree(&place, object));
+        let mut exists = before.is_some();
+        for (revision, after) in stages {
+            let verb = match (exists, after) {
+                (false, _) => "create",
+                (true, Some(_)) => "update",
+                (true, None) => "delete",
+            };
+            exists = after.is_some();
+            // What is signed with a random number differs from run to run.
+            let hash = after.map_or(0, |object| match &*shelf.name {
+                "secrets" => hash_of(&object.metadata()),
+                _ => hash_of(&object.bytes()),
+            });
+            state.trace.line(micros, format_args!("r{revision} {by} {verb} {} {key} {hash:016x}", shelf.name));
+            state.writes += 1;
+            if !is_heartbeat(&shelf.name, &by) && state.restless.len() < RESTLESS_MAX {
+                state.restless.push(format!("{by} {verb} {} {key}", shelf.name));
+            }
+            if is_telling {
+                continue;
+            }
+            let tree = after.and_then(|object| object.parse().ok()).map(Arc::new);
+            match &tree {
+                Some(tree) => drop(state.trees.insert(place.clone(), (*revision, Arc::clone(tree)))),
+                None => drop(state.trees.remove(&place)),
+            }
+            let change = Change {
+                revision: *revision,
+                at,
+                resource: shelf.name.clone(),
+                key: key.clone(),
+                before: std::mem::replace(&mut held, tree.clone()),
+                after: tree,
+                by: by.clone(),
+                shown: shown.clone(),
+            };
+            state.world.apply(&change);
+            let found = state.suite.check(&state.world, &change);
+            state.violated(found);
+        }
+        if let Some((revision, _)) = stages.last() {
+            let now = Instant::now();
+            match state.revisions.back_mut() {
+                Some((at, newest)) if *at == now => *newest = *revision,
+                _ => state.revisions.push_back((now, *revision)),
+            }
+            if state.revisions.len() > REVISIONS_MAX {
+                state.revisions.pop_front();
+            }
+        }
+    }
+}
+
+impl Storage for Recorder {
+    fn revision(&self) -> u64 {
+        self.0.inner.revision()
+    }
+
+    fn get(&self, shelf: &Shelf, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.0.inner.get(shelf, key)
+    }
+
+    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: &dyn Fn(&Object) -> bool) -> Result<Page, Unavailable> {
+        self.0.inner.list(shelf, range, wanted)
+    }
+
+    fn commit(
+        &self,
+        shelf: &Shelf,
+        key: &ObjectKey,
+        expect: Expect,
+        change: StoreChange,
+    ) -> Result<Arc<Object>, WriteConflict> {
+        let before = self.0.inner.get(shelf, key);
+        let (is_deletion, has_last_state) = match &change {
+            StoreChange::Put(_) => (false, false),
+            StoreChange::Delete(last) => (true, last.is_some()),
+        };
+        let written = self.0.inner.commit(shelf, key, expect, change)?;
+        let revision = written.revision;
+        match (is_deletion, has_last_state) {
+            (false, _) => self.record(shelf, key, before.as_ref(), &[(revision, Some(&written))]),
+            (true, false) => self.record(shelf, key, before.as_ref(), &[(revision, None)]),
+            // One last state, and then none.
+            (true, true) => {
+                self.record(shelf, key, before.as_ref(), &[(revision - 1, Some(&written)), (revision, None)]);
+            }
+        }
+        Ok(written)
+    }
+
+    fn events(&self, shelf: &Shelf, after: u64, events_max: usize) -> Result<Events, Unavailable> {
+        self.0.inner.events(shelf, after, events_max)
+    }
+
+    fn changes(&self, shelf: &Shelf) -> watch::Receiver<u64> {
+        self.0.inner.changes(shelf)
+    }
+
+    fn compact(&self, revision: u64) {
+        self.0.inner.compact(revision);
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder").finish_non_exhaustive()
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn tree(&self, place: &(Istr, ObjectKey), object: &Object) -> Option<Arc<Value>> {
+        match self.trees.get(place) {
+            Some((revision, tree)) if *revision == object.revision => Some(Arc::clone(tree)),
+            _ => object.parse().ok().map(Arc::new),
+        }
+    }
+
+    fn violated(&mut self, found: Vec<Violation>) {
+        if !found.is_empty() {
+            self.violations.extend(found);
+            self.failed.send_replace(true);
+        }
+    }
+}
+
+/// Events tell of what happened; nobody decides by them.
+fn is_telling(resource: &str) -> bool {
+    matches!(resource, "events" | "events.events.k8s.io")
+}
+
+/// Leases are renewed, and nodes say that they live, for ever.
+fn is_heartbeat(resource: &str, by: &Actor) -> bool {
+    resource == "leases.coordination.k8s.io" || resource == "nodes" && *by == Actor::Node
+}

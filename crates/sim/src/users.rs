@@ -1,0 +1,337 @@
+//! The users of a world: they ask the server directly, and take no for an answer.
+
+mod objects;
+
+use std::collections::BTreeMap;
+
+use http::{Method, Request, header};
+use http_body_util::BodyExt as _;
+use kube::client::Body;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use steersman_apiserver::ApiServer;
+use steersman_nodes::Nodes;
+use tower::Service as _;
+
+use crate::faults::{About, Faults};
+use crate::line::about;
+use crate::plan::{Edit, Fault, NAMESPACES, OWNERS, Operation, OwnerKind, Propagation, Verb};
+use crate::record::Actor;
+use crate::server::{ASKED_BY, Recorder};
+
+use objects::{HOLD, LOST, definition_of_cakes, path_of, pods_in};
+
+/// Those who use the cluster.
+pub(crate) struct Users {
+    server: ApiServer,
+    recorder: Recorder,
+    faults: Faults,
+    counts: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const JSON: &str = "application/json";
+
+// === impl Users ===
+
+impl Users {
+    pub(crate) fn new(server: &ApiServer, recorder: &Recorder, faults: &Faults) -> Self {
+        Self { server: server.clone(), recorder: recorder.clone(), faults: faults.clone(), counts: Mutex::default() }
+    }
+
+    /// How often each operation was done: those that the server accepted.
+    pub(crate) fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.counts.lock().clone()
+    }
+
+    /// What there is before anybody comes.
+    pub(crate) async fn furnish(&self) {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+        self.ask(Method::POST, path, JSON, &definition_of_cakes()).await;
+        for namespace in 0..NAMESPACES.len() {
+            self.create_namespace(namespace).await;
+        }
+    }
+
+    /// Does something.
+    pub(crate) async fn perform(&self, operation: &Operation, nodes: &Nodes) {
+        let is_done = self.attempt(operation, nodes).await;
+        self.recorder.note(format_args!("{} {operation:?}", if is_done { "done:" } else { "refused:" }));
+        if is_done {
+            *self.counts.lock().entry(operation.name()).or_default() += 1;
+        }
+    }
+
+    /// What would keep a world from healing is taken away.
+    pub(crate) async fn tidy_up(&self, nodes: &Nodes) {
+        for name in nodes.names() {
+            let _ = nodes.resume(&name);
+            self.cordon(&name, false).await;
+        }
+        for owner in 0..OWNERS.len() {
+            self.release(owner).await;
+            if OWNERS[owner].kind == OwnerKind::Deployment {
+                self.edit(owner, &[Edit::NeverReady(false)]).await;
+            }
+        }
+    }
+
+    async fn attempt(&self, operation: &Operation, nodes: &Nodes) -> bool {
+        match operation {
+            Operation::Create { owner, changes } => self.create(*owner, changes).await,
+            Operation::Edit { owner, changes } => self.edit(*owner, changes).await,
+            Operation::Undo { owner } => self.undo(*owner).await,
+            Operation::Delete { owner, policy } => self.delete(*owner, *policy).await,
+            Operation::Recreate { owner, policy, changes } => {
+                self.delete(*owner, *policy).await;
+                self.create(*owner, changes).await
+            }
+            Operation::Relabel { owner, pick } => match self.pick_pod(*owner, *pick).await {
+                Some(pod) => self.label_pod(&pod, LOST).await,
+                None => false,
+            },
+            Operation::Adopt { owner, pick } => self.adopt(*owner, *pick).await,
+            Operation::DeletePod { owner, pick, now } => match self.pick_pod(*owner, *pick).await {
+                Some(pod) => {
+                    let options = if *now { json!({"gracePeriodSeconds": 0}) } else { json!({}) };
+                    self.ask(Method::DELETE, &path_of_pod(&pod), JSON, &options).await.is_some()
+                }
+                None => false,
+            },
+            Operation::Hold { owner } => {
+                let patch = json!({"metadata": {"finalizers": [HOLD]}});
+                self.ask(Method::PATCH, &path_of(*owner), MERGE, &patch).await.is_some()
+            }
+            Operation::Release { owner } => self.release(*owner).await,
+            Operation::DeleteNamespace { namespace } => {
+                let path = format!("/api/v1/namespaces/{}", NAMESPACES[*namespace]);
+                self.ask(Method::DELETE, &path, JSON, &json!({})).await.is_some()
+            }
+            Operation::CreateNamespace { namespace } => self.create_namespace(*namespace).await,
+            Operation::DeleteKept { namespace, account } => {
+                let kept = if *account { "serviceaccounts/default" } else { "configmaps/kube-root-ca.crt" };
+                let path = format!("/api/v1/namespaces/{}/{kept}", NAMESPACES[*namespace]);
+                self.ask(Method::DELETE, &path, JSON, &json!({})).await.is_some()
+            }
+            Operation::RemoveNode { node } => with_node(nodes, *node, |nodes, name| nodes.remove(name).is_ok()),
+            Operation::SilenceNode { node } => {
+                with_node(nodes, *node, |nodes, name| nodes.stop_heartbeats(name).is_ok())
+            }
+            Operation::ResumeNode { node } => with_node(nodes, *node, |nodes, name| nodes.resume(name).is_ok()),
+            Operation::Drain { node } => match nodes.names().get(*node) {
+                Some(name) => self.drain(name).await,
+                None => false,
+            },
+            Operation::Uncordon { node } => match nodes.names().get(*node) {
+                Some(name) => self.cordon(name, false).await,
+                None => false,
+            },
+        }
+    }
+
+    async fn create_namespace(&self, namespace: usize) -> bool {
+        let object = json!({"metadata": {"name": NAMESPACES[namespace]}});
+        self.ask(Method::POST, "/api/v1/namespaces", JSON, &object).await.is_some()
+    }
+
+    async fn create(&self, owner: usize, changes: &[Edit]) -> bool {
+        // Whoever makes something in a namespace makes the namespace first.
+        self.create_namespace(OWNERS[owner].namespace).await;
+        let collection = objects::collection_of(owner);
+        let Some(made) = self.ask(Method::POST, &collection, JSON, &objects::object_of(owner, changes)).await else {
+            return false;
+        };
+        for change in changes {
+            if let Edit::Children(count) = change {
+                self.grow(owner, &made, *count).await;
+            }
+        }
+        if OWNERS[owner].kind == OwnerKind::Account {
+            let secrets = format!("/api/v1/namespaces/{}/secrets", NAMESPACES[OWNERS[owner].namespace]);
+            self.ask(Method::POST, &secrets, JSON, &objects::token_secret(owner)).await;
+        }
+        true
+    }
+
+    async fn edit(&self, owner: usize, changes: &[Edit]) -> bool {
+        for change in changes {
+            match change {
+                Edit::Children(count) => {
+                    let Some(made) = self.ask(Method::GET, &path_of(owner), JSON, &Value::Null).await else {
+                        return false;
+                    };
+                    return self.grow(owner, &made, *count).await;
+                }
+                Edit::SharedWith(other) => return self.share(owner, *other).await,
+                _ => {}
+            }
+        }
+        let patch = objects::patch_of(owner, changes);
+        self.ask(Method::PATCH, &path_of(owner), STRATEGIC, &patch).await.is_some()
+    }
+
+    /// More objects that belong to an owner, and some that belong to these.
+    async fn grow(&self, owner: usize, made: &Value, count: u32) -> bool {
+        let maps = format!("/api/v1/namespaces/{}/configmaps", NAMESPACES[OWNERS[owner].namespace]);
+        let mut is_done = OWNERS[owner].kind == OwnerKind::Account;
+        for child in 0..count {
+            let name = format!("{}-{child}", OWNERS[owner].name);
+            let object = objects::owned_map(&name, &objects::reference_to(owner, made, child % 2 == 0));
+            let Some(made) = self.ask(Method::POST, &maps, JSON, &object).await else { continue };
+            is_done = true;
+            let reference = objects::reference("v1", "ConfigMap", &made, child % 2 == 1);
+            self.ask(Method::POST, &maps, JSON, &objects::owned_map(&format!("{name}-leaf"), &reference)).await;
+        }
+        is_done
+    }
+
+    /// The first object of a tree belongs to another owner, too.
+    async fn share(&self, owner: usize, other: usize) -> bool {
+        let (one, other_one) = (OWNERS[owner], OWNERS[other]);
+        let path = format!("/api/v1/namespaces/{}/configmaps/{}-0", NAMESPACES[one.namespace], one.name);
+        if one.namespace != other_one.namespace {
+            return false;
+        }
+        let (Some(child), Some(made)) = (
+            self.ask(Method::GET, &path, JSON, &Value::Null).await,
+            self.ask(Method::GET, &path_of(other), JSON, &Value::Null).await,
+        ) else {
+            return false;
+        };
+        let mut references = child["metadata"]["ownerReferences"].as_array().cloned().unwrap_or_default();
+        let reference = objects::reference_to(other, &made, false);
+        if references.iter().any(|held| held["uid"] == reference["uid"]) {
+            return false;
+        }
+        references.push(reference);
+        let patch = json!({"metadata": {"ownerReferences": references}});
+        self.ask(Method::PATCH, &path, MERGE, &patch).await.is_some()
+    }
+
+    /// The template of the revision before, as `kubectl rollout undo` finds it.
+    async fn undo(&self, owner: usize) -> bool {
+        let Some(deployment) = self.ask(Method::GET, &path_of(owner), JSON, &Value::Null).await else { return false };
+        let sets = format!("/apis/apps/v1/namespaces/{}/replicasets", NAMESPACES[OWNERS[owner].namespace]);
+        let Some(sets) = self.ask(Method::GET, &sets, JSON, &Value::Null).await else { return false };
+        let uid = &deployment["metadata"]["uid"];
+        let is_owned = |set: &&Value| {
+            let owners = set["metadata"]["ownerReferences"].as_array();
+            owners.is_some_and(|owners| owners.iter().any(|owner| owner["uid"] == *uid))
+        };
+        let revision = |set: &Value| {
+            let text = set["metadata"]["annotations"]["deployment.kubernetes.io/revision"].as_str();
+            text.and_then(|text| text.parse::<u64>().ok()).unwrap_or(0)
+        };
+        let mut owned: Vec<&Value> = sets["items"].as_array().into_iter().flatten().filter(is_owned).collect();
+        owned.sort_by_key(|set| std::cmp::Reverse(revision(set)));
+        let Some(before) = owned.get(1) else { return false };
+        let mut template = before["spec"]["template"].clone();
+        if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
+            labels.remove("pod-template-hash");
+        }
+        let patch = json!([{"op": "replace", "path": "/spec/template", "value": template}]);
+        self.ask(Method::PATCH, &path_of(owner), "application/json-patch+json", &patch).await.is_some()
+    }
+
+    async fn delete(&self, owner: usize, policy: Propagation) -> bool {
+        let policy = match policy {
+            Propagation::Background => "Background",
+            Propagation::Foreground => "Foreground",
+            Propagation::Orphan => "Orphan",
+        };
+        self.ask(Method::DELETE, &path_of(owner), JSON, &json!({"propagationPolicy": policy})).await.is_some()
+    }
+
+    async fn release(&self, owner: usize) -> bool {
+        let Some(object) = self.ask(Method::GET, &path_of(owner), JSON, &Value::Null).await else { return false };
+        let finalizers = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+        let left: Vec<Value> = finalizers.iter().filter(|finalizer| **finalizer != HOLD).cloned().collect();
+        if left.len() == finalizers.len() {
+            return false;
+        }
+        let patch = json!({"metadata": {"finalizers": left}});
+        self.ask(Method::PATCH, &path_of(owner), MERGE, &patch).await.is_some()
+    }
+
+    async fn adopt(&self, owner: usize, pick: usize) -> bool {
+        let lost = self.pods(OWNERS[owner].namespace, LOST).await;
+        if let Some(pod) = lost.get(pick % lost.len().max(1)) {
+            return self.label_pod(pod, OWNERS[owner].name).await;
+        }
+        let pods = pods_in(OWNERS[owner].namespace);
+        self.ask(Method::POST, &pods, JSON, &objects::bare_pod(owner, pick)).await.is_some()
+    }
+
+    async fn drain(&self, node: &str) -> bool {
+        if !self.cordon(node, true).await {
+            return false;
+        }
+        let path = format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}");
+        let pods = self.ask(Method::GET, &path, JSON, &Value::Null).await.unwrap_or_default();
+        for pod in pods["items"].as_array().into_iter().flatten() {
+            let eviction = json!({
+                "apiVersion": "policy/v1", "kind": "Eviction",
+                "metadata": {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]},
+            });
+            self.ask(Method::POST, &format!("{}/eviction", path_of_pod(pod)), JSON, &eviction).await;
+        }
+        true
+    }
+
+    async fn cordon(&self, node: &str, unschedulable: bool) -> bool {
+        let patch = json!({"spec": {"unschedulable": if unschedulable { json!(true) } else { Value::Null }}});
+        self.ask(Method::PATCH, &format!("/api/v1/nodes/{node}"), MERGE, &patch).await.is_some()
+    }
+
+    async fn pods(&self, namespace: usize, app: &str) -> Vec<Value> {
+        let path = format!("{}?labelSelector=app%3D{app}", pods_in(namespace));
+        let pods = self.ask(Method::GET, &path, JSON, &Value::Null).await.unwrap_or_default();
+        pods["items"].as_array().cloned().unwrap_or_default()
+    }
+
+    async fn pick_pod(&self, owner: usize, pick: usize) -> Option<Value> {
+        let pods = self.pods(OWNERS[owner].namespace, OWNERS[owner].name).await;
+        pods.get(pick % pods.len().max(1)).cloned()
+    }
+
+    async fn label_pod(&self, pod: &Value, app: &str) -> bool {
+        let patch = json!({"metadata": {"labels": {"app": app}}});
+        self.ask(Method::PATCH, &path_of_pod(pod), MERGE, &patch).await.is_some()
+    }
+
+    /// Asks the server. None if it refuses.
+    async fn ask(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Option<Value> {
+        let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
+        let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, content_type);
+        let request = request.body(Body::from(bytes)).ok()?;
+        let (verb, resource) = about(request.method(), request.uri());
+        if self.is_refused(verb, resource) {
+            return None;
+        }
+        let mut server = self.server.clone();
+        let answer = ASKED_BY.scope((Actor::User, None), async move { server.call(request).await }).await;
+        let Ok(answer) = answer;
+        let is_success = answer.status().is_success();
+        let Ok(bytes) = answer.into_body().collect().await;
+        is_success.then(|| serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default())
+    }
+
+    /// Quotas and webhooks refuse users, too.
+    fn is_refused(&self, verb: Verb, resource: String) -> bool {
+        let about = About { manager: None, controller: None, verb, resource };
+        self.faults.open(&about).any(|window| match window.fault {
+            Fault::QuotaRefuses => verb == Verb::Create && about.resource == "pods",
+            _ => false,
+        })
+    }
+}
+
+fn with_node(nodes: &Nodes, node: usize, act: impl FnOnce(&Nodes, &str) -> bool) -> bool {
+    nodes.names().get(node).is_some_and(|name| act(nodes, name))
+}
+
+fn path_of_pod(pod: &Value) -> String {
+    let text = |name: &str| pod["metadata"][name].as_str().unwrap_or_default().to_owned();
+    format!("/api/v1/namespaces/{}/pods/{}", text("namespace"), text("name"))
+}

@@ -1,0 +1,207 @@
+//! What users make: objects and patches, as JSON.
+
+use serde_json::{Map, Value, json};
+
+use crate::plan::{Edit, NAMESPACES, OWNERS, OwnerKind, Share};
+
+/// A finalizer that only users take off.
+pub(super) const HOLD: &str = "example.com/hold";
+/// The label of pods that were taken away from their owners.
+pub(super) const LOST: &str = "lost";
+
+/// The path of the collection that an owner is in.
+pub(super) fn collection_of(owner: usize) -> String {
+    let (prefix, plural) = match OWNERS[owner].kind {
+        OwnerKind::Deployment => ("/apis/apps/v1", "deployments"),
+        OwnerKind::ReplicaSet => ("/apis/apps/v1", "replicasets"),
+        OwnerKind::ReplicationController => ("/api/v1", "replicationcontrollers"),
+        OwnerKind::Service => ("/api/v1", "services"),
+        OwnerKind::Account => ("/api/v1", "serviceaccounts"),
+        OwnerKind::Tree => ("/api/v1", "configmaps"),
+        OwnerKind::Custom => ("/apis/garbage.example.com/v1", "cakes"),
+    };
+    format!("{prefix}/namespaces/{}/{plural}", NAMESPACES[OWNERS[owner].namespace])
+}
+
+/// The path of an owner.
+pub(super) fn path_of(owner: usize) -> String {
+    format!("{}/{}", collection_of(owner), OWNERS[owner].name)
+}
+
+/// The path of the pods of a namespace.
+pub(super) fn pods_in(namespace: usize) -> String {
+    format!("/api/v1/namespaces/{}/pods", NAMESPACES[namespace])
+}
+
+fn kind_of(owner: usize) -> (&'static str, &'static str) {
+    match OWNERS[owner].kind {
+        OwnerKind::Deployment => ("apps/v1", "Deployment"),
+        OwnerKind::ReplicaSet => ("apps/v1", "ReplicaSet"),
+        OwnerKind::ReplicationController => ("v1", "ReplicationController"),
+        OwnerKind::Service => ("v1", "Service"),
+        OwnerKind::Account => ("v1", "ServiceAccount"),
+        OwnerKind::Tree => ("v1", "ConfigMap"),
+        OwnerKind::Custom => ("garbage.example.com/v1", "Cake"),
+    }
+}
+
+/// A new owner.
+pub(super) fn object_of(owner: usize, changes: &[Edit]) -> Value {
+    let name = OWNERS[owner].name;
+    let (api_version, kind) = kind_of(owner);
+    let mut object = json!({
+        "apiVersion": api_version, "kind": kind,
+        "metadata": {"name": name, "labels": {"app": name}},
+    });
+    let template = json!({
+        "metadata": {"labels": {"app": name}},
+        "spec": {"containers": [{"name": "main", "image": "image:0"}]},
+    });
+    match OWNERS[owner].kind {
+        OwnerKind::Deployment | OwnerKind::ReplicaSet => {
+            object["spec"] = json!({"selector": {"matchLabels": {"app": name}}, "template": template});
+        }
+        OwnerKind::ReplicationController => object["spec"] = json!({"selector": {"app": name}, "template": template}),
+        OwnerKind::Service => {
+            object["spec"] = json!({"selector": {"app": name}, "ports": [{"name": "main", "port": 80}]});
+        }
+        OwnerKind::Tree => object["data"] = json!({"of": "tree"}),
+        OwnerKind::Account | OwnerKind::Custom => {}
+    }
+    merge(&mut object, &patch_of(owner, changes));
+    object
+}
+
+/// The patch for some changes. What an owner has no field for is left out.
+pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
+    let kind = OWNERS[owner].kind;
+    let is_deployment = kind == OwnerKind::Deployment;
+    let has_pods =
+        matches!(kind, OwnerKind::Deployment | OwnerKind::ReplicaSet | OwnerKind::ReplicationController);
+    let mut patch = json!({});
+    for change in changes {
+        let part = match change {
+            Edit::Replicas(count) if has_pods => json!({"spec": {"replicas": count}}),
+            Edit::Image(number) if has_pods => container(json!({"name": "main", "image": format!("image:{number}")})),
+            Edit::Env(number) if has_pods => {
+                container(json!({"name": "main", "env": [{"name": "NUMBER", "value": number.to_string()}]}))
+            }
+            Edit::NodeSelector(selector) if has_pods => {
+                let selector = match selector {
+                    None => Value::Null,
+                    Some(true) => json!({"role": ""}),
+                    Some(false) => json!({"disk": "ssd"}),
+                };
+                json!({"spec": {"template": {"spec": {"nodeSelector": selector}}}})
+            }
+            Edit::ReadyDelay(delay) if has_pods => annotation("ready-delay", json!(format!("{delay}s"))),
+            Edit::NeverReady(never) if has_pods => {
+                annotation("never-ready", if *never { json!("true") } else { Value::Null })
+            }
+            Edit::Strategy { recreate: true, .. } if is_deployment => {
+                json!({"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}})
+            }
+            Edit::Strategy { surge, unavailable, .. } if is_deployment => json!({"spec": {"strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": share(*surge), "maxUnavailable": share(*unavailable)},
+            }}}),
+            Edit::Paused(paused) if is_deployment => json!({"spec": {"paused": paused}}),
+            Edit::MinReady(seconds) if has_pods => json!({"spec": {"minReadySeconds": seconds}}),
+            Edit::History(limit) if is_deployment => json!({"spec": {"revisionHistoryLimit": limit}}),
+            Edit::Deadline(seconds) if is_deployment => json!({"spec": {"progressDeadlineSeconds": seconds}}),
+            Edit::Selects(other) if kind == OwnerKind::Service => {
+                json!({"spec": {"selector": {"app": OWNERS[*other].name}}})
+            }
+            Edit::Port(port) if kind == OwnerKind::Service => {
+                json!({"spec": {"ports": [{"name": "main", "port": 80, "targetPort": port}]}})
+            }
+            _ => json!({"metadata": {"annotations": {"touched": "yes"}}}),
+        };
+        merge(&mut patch, &part);
+    }
+    patch
+}
+
+fn container(container: Value) -> Value {
+    json!({"spec": {"template": {"spec": {"containers": [container]}}}})
+}
+
+fn annotation(name: &str, value: Value) -> Value {
+    let annotations = Map::from_iter([(format!("nodes.steersman.dev/{name}"), value)]);
+    json!({"spec": {"template": {"metadata": {"annotations": annotations}}}})
+}
+
+fn share(share: Share) -> Value {
+    match share {
+        Share::Count(count) => json!(count),
+        Share::Percent(percent) => json!(format!("{percent}%")),
+    }
+}
+
+/// Puts one tree into another. Lists of one element, which is all there are here, are merged.
+fn merge(into: &mut Value, from: &Value) {
+    match (into, from) {
+        (Value::Object(into), Value::Object(from)) => {
+            for (key, value) in from {
+                merge(into.entry(key.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(into), Value::Array(from)) if into.len() == 1 && from.len() == 1 => merge(&mut into[0], &from[0]),
+        (into, from) => *into = from.clone(),
+    }
+}
+
+/// A reference to an owner.
+pub(super) fn reference_to(owner: usize, made: &Value, blocks: bool) -> Value {
+    let (api_version, kind) = kind_of(owner);
+    reference(api_version, kind, made, blocks)
+}
+
+/// A reference to an object.
+pub(super) fn reference(api_version: &str, kind: &str, made: &Value, blocks: bool) -> Value {
+    json!({
+        "apiVersion": api_version, "kind": kind, "blockOwnerDeletion": blocks,
+        "name": made["metadata"]["name"], "uid": made["metadata"]["uid"],
+    })
+}
+
+/// A ConfigMap that belongs to somebody.
+pub(super) fn owned_map(name: &str, reference: &Value) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": name, "ownerReferences": [reference]}, "data": {"of": "tree"},
+    })
+}
+
+/// A secret that asks for a token of an account.
+pub(super) fn token_secret(owner: usize) -> Value {
+    let name = OWNERS[owner].name;
+    json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/service-account-token",
+        "metadata": {"name": format!("{name}-token"), "annotations": {"kubernetes.io/service-account.name": name}},
+    })
+}
+
+/// A pod of nobody that an owner will find.
+pub(super) fn bare_pod(owner: usize, number: usize) -> Value {
+    let name = OWNERS[owner].name;
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": format!("{name}-bare-{number}"), "labels": {"app": name}},
+        "spec": {"containers": [{"name": "main", "image": "image:0"}]},
+    })
+}
+
+/// The custom kind of the world.
+pub(super) fn definition_of_cakes() -> Value {
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "cakes.garbage.example.com"},
+        "spec": {
+            "group": "garbage.example.com", "scope": "Namespaced",
+            "names": {"plural": "cakes", "singular": "cake", "kind": "Cake", "listKind": "CakeList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+        },
+    })
+}
