@@ -9,6 +9,7 @@ mod failure;
 mod k8s;
 mod order;
 mod process;
+mod sim;
 mod test;
 mod tidy;
 mod workspace;
@@ -24,6 +25,7 @@ usage: cargo xtask COMMAND
   tidy                                repository checks: crate edges, sizes, pure files, headings
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
   order                               record in which order a manager calls its functions, for the linker (needs Go)
+  sim [OPTIONS]                       simulated worlds under faults; --help lists the options
   k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
   k8s up [OPTIONS]                    etcd and kube-apiserver until Ctrl-C; --help lists the options
   k8s down                            end a running `up`
@@ -48,6 +50,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "tidy" => tidy::run(rest),
         "bench" => bench::run(rest),
         "order" => order::run(rest),
+        "sim" => sim::run(rest),
         "k8s" => k8s::run(rest),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -1,11 +1,11 @@
 //! Runs a world: the storm, the healing, the quiet.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
-use steersman_base::{Clock, Time};
+use steersman_base::{Clock, Istr, Time};
 use steersman_controllers::service_account_token::Signer;
 use steersman_nodes::{Nodes, NodesOptions};
 use steersman_runtime::{Manager, ManagerOptions};
@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::Faults;
-use crate::invariants::{self, Violation};
+use crate::invariants::{self, Count, Violation};
 use crate::line::Line;
 use crate::managers::{EPOCH, Setting};
-use crate::plan::Plan;
+use crate::plan::{Options, Plan};
 use crate::server::Recorder;
 use crate::trace::Trace;
 use crate::users::Users;
@@ -29,7 +29,7 @@ pub struct Outcome {
     /// What did not hold; empty if all did.
     pub violations: Vec<Violation>,
     /// How often each invariant was judged.
-    pub invariants: BTreeMap<String, invariants::Counts>,
+    pub invariants: BTreeMap<&'static str, Count>,
     /// How often each fault acted.
     pub faults: BTreeMap<&'static str, u64>,
     /// How often each operation was done.
@@ -66,7 +66,7 @@ pub fn run(plan: &Plan, trace_lines_max: usize) -> Outcome {
 
 async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
     let clock = Clock::starting_at(Time::from_unix(EPOCH));
-    let (server, recorder) = Recorder::server(&clock, invariants::Options::default(), trace_lines_max);
+    let (server, recorder) = Recorder::server(&clock, judged_by(&plan.options), trace_lines_max);
     let faults = Faults::new(plan.faults.clone());
     let users = Users::new(&server, &recorder, &faults);
     let options = &plan.options;
@@ -74,7 +74,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
     let signer = SIGNER.clone().expect("there is randomness");
     let storm = async {
         users.furnish().await;
-        let line = Line::new(&server, &recorder, &faults, None, options.latency_max, plan.seed);
+        let line = Line::new(&server, &recorder, &faults, &clock, None, options.latency_max, plan.seed);
         let nodes = start_nodes(&line, &clock, options.nodes, &mut world);
         let setting = Setting {
             server: server.clone(),
@@ -83,6 +83,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
             options: options.clone(),
             seed: plan.seed,
             signer,
+            clock: clock.clone(),
         };
         for number in 0..options.managers {
             world.spawn(setting.clone().keep_alive(number));
@@ -121,6 +122,16 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
         faults: faults.counts(),
         operations: users.counts(),
         writes: recorded.writes,
+    }
+}
+
+/// What invariants have to be told of the world.
+fn judged_by(options: &Options) -> invariants::Options {
+    let controllers = options.controllers.iter().map(|name| Istr::interned(name)).collect::<BTreeSet<_>>();
+    invariants::Options {
+        controllers: (!controllers.is_empty()).then_some(controllers),
+        clock_skew_seconds: options.skew_seconds.iter().map(|skew| skew.abs()).max().unwrap_or(0),
+        ..invariants::Options::default()
     }
 }
 

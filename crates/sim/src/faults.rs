@@ -106,14 +106,14 @@ impl Faults {
         self.0.state.lock().acted.clone()
     }
 
-    /// Counts a write of a manager. Answers for how long it is gone if that was its last one.
+    /// Counts a write. Answers for how long it is gone if that was its last one.
     #[must_use]
-    pub fn dies_of_write(&self, manager: usize) -> Option<Millis> {
+    pub fn dies_of_write(&self, about: &About) -> Option<Millis> {
         let now = self.now();
         let mut state = self.0.state.lock();
         for (number, window) in self.0.windows.iter().enumerate() {
             let Fault::Killed { writes, away } = window.fault else { continue };
-            if window.on.manager != Some(manager) || now < window.from || window.to <= now {
+            if !window.on.covers(about) || now < window.from || window.to <= now {
                 continue;
             }
             let count = state.kills.entry(number).or_insert(Some(0));

@@ -6,14 +6,18 @@
 //! 3. What is written is seen at the store by a recorder ([`server`]), which knows who asked for it ([`line`]).
 //! 4. A failing plan is made small ([`shrink`]), and is then a scripted test.
 
+pub mod cli;
 pub mod engine;
+pub mod exhaustive;
 pub mod faults;
 pub mod invariants;
 pub mod line;
 mod managers;
 pub mod plan;
 pub mod record;
+pub mod report;
 pub mod server;
+pub mod shrink;
 pub mod trace;
 mod users;
 pub mod world;

@@ -23,13 +23,13 @@ use parking_lot::Mutex;
 use serde_json::json;
 use steersman_apiserver::ApiServer;
 use steersman_apiserver::http::Body as Answer;
-use steersman_base::Istr;
+use steersman_base::{Clock, Istr};
 use tokio_util::sync::CancellationToken;
 use tower::{BoxError, Service};
 
 use crate::faults::{About, Faults};
 use crate::plan::{Fault, Millis, Verb};
-use crate::record::Actor;
+use crate::record::{Actor, Shown};
 use crate::server::{ASKED_BY, Recorder};
 
 use body::Carried;
@@ -43,8 +43,11 @@ struct Shared {
     server: ApiServer,
     recorder: Recorder,
     faults: Faults,
+    clock: Clock,
     /// The number of the manager; none for nodes.
     manager: Option<usize>,
+    /// The number of the manager's life, which no other has.
+    life: usize,
     latency_max: Millis,
     random: Mutex<Rng>,
     sight: Mutex<Sight>,
@@ -66,13 +69,14 @@ const MANAGER: &str = "manager";
 // === impl Line ===
 
 impl Line {
-    /// A line for a manager, or for the nodes.
+    /// A line for a manager, by its number and the number of its life, or for the nodes.
     #[must_use]
     pub fn new(
         server: &ApiServer,
         recorder: &Recorder,
         faults: &Faults,
-        manager: Option<usize>,
+        clock: &Clock,
+        manager: Option<(usize, usize)>,
         latency_max: Millis,
         seed: u64,
     ) -> Self {
@@ -80,7 +84,9 @@ impl Line {
             server: server.clone(),
             recorder: recorder.clone(),
             faults: faults.clone(),
-            manager,
+            clock: clock.clone(),
+            manager: manager.map(|(number, _)| number),
+            life: manager.map_or(0, |(_, life)| life),
             latency_max,
             random: Mutex::new(Rng::with_seed(seed)),
             sight: Mutex::default(),
@@ -119,13 +125,14 @@ impl Line {
         let about =
             About { manager: shared.manager, controller: controller.as_deref().map(str::to_owned), verb, resource };
         let actor = match shared.manager {
-            Some(manager) => Actor::Controller { manager, name: controller.unwrap_or_else(|| MANAGER.into()) },
+            Some(_) => Actor::Controller { manager: shared.life, name: controller.unwrap_or_else(|| MANAGER.into()) },
             None => Actor::Node,
         };
         // What it knew when it asked, not what it knows when the server hears of it.
-        let seen = shared.manager.map(|_| shared.sight.lock().settled());
+        let seen = shared.manager.map(|_| shared.sight.lock().now());
         self.alive().await;
         self.thawed().await;
+        let seen = seen.map(|seen| Arc::new(Shown { sent: Some(shared.clock.now()), ..Shown::clone(&seen) }));
         self.travel().await;
         let fate = self.fate(&about).await?;
         if let Fate::Refused(answer) = fate {
@@ -145,8 +152,9 @@ impl Line {
         let is_done = about.verb.writes() && answer.status().is_success();
         // Telling is not doing: events and leases do not count as writes.
         let counts = is_done && !matches!(&*about.resource, "events" | "leases.coordination.k8s.io");
-        if let Some(manager) = shared.manager.filter(|_| counts)
-            && let Some(away) = shared.faults.dies_of_write(manager)
+        if shared.manager.is_some()
+            && counts
+            && let Some(away) = shared.faults.dies_of_write(&about)
         {
             self.kill(away);
         }

@@ -25,6 +25,7 @@ pub(crate) struct Setting {
     pub(crate) faults: Faults,
     pub(crate) options: Options,
     pub(crate) seed: u64,
+    pub(crate) clock: Clock,
     pub(crate) signer: service_account_token::Signer,
 }
 
@@ -57,7 +58,9 @@ impl Setting {
     fn start(&self, number: usize, life: u64) -> Option<Life> {
         let seed = hash_of(format!("{} {number} {life}", self.seed).as_bytes());
         let latency = self.options.latency_max;
-        let line = Line::new(&self.server, &self.recorder, &self.faults, Some(number), latency, seed);
+        // Another life remembers nothing of the one before: it is another manager.
+        let who = (number, number + usize::try_from(life).unwrap_or(0) * self.options.managers);
+        let line = Line::new(&self.server, &self.recorder, &self.faults, &self.clock, Some(who), latency, seed);
         let skew = self.options.skew_seconds.get(number).copied().unwrap_or(0);
         if skew != 0 {
             self.faults.acted_as("skewed clock");

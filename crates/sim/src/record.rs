@@ -1,7 +1,7 @@
 //! What happened at the store, one [`Change`] per write, whoever recorded it: the simulator's own store, or a recorder
 //! that watches a real API server. Invariants see nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -33,7 +33,7 @@ pub struct Change {
 pub enum Actor {
     /// A controller of one of the managers.
     Controller {
-        /// The number of the manager, from 0.
+        /// The number of the manager, from 0. One that was killed and started again has another number: it remembers nothing.
         manager: usize,
         /// The name of the controller, as in `replicaset-controller`.
         name: Istr,
@@ -52,6 +52,32 @@ pub enum Actor {
 pub struct Shown {
     /// The revision per resource; a resource that is missing was never listed.
     pub revisions: BTreeMap<Istr, u64>,
+    /// The revisions per resource that were hidden from the manager and that no later list has made up for.
+    pub hidden: BTreeMap<Istr, BTreeSet<u64>>,
+    /// When the request was sent, by the world's clock; none if it took no time.
+    pub sent: Option<Time>,
+}
+
+// === impl Actor ===
+
+impl Actor {
+    /// The controller's name, if a controller asked for the write.
+    #[must_use]
+    pub fn controller(&self) -> Option<&str> {
+        match self {
+            Self::Controller { name, .. } => Some(name),
+            Self::Node | Self::User | Self::Server => None,
+        }
+    }
+
+    /// The number of the manager, if a controller asked for the write.
+    #[must_use]
+    pub fn manager(&self) -> Option<usize> {
+        match self {
+            Self::Controller { manager, .. } => Some(*manager),
+            Self::Node | Self::User | Self::Server => None,
+        }
+    }
 }
 
 impl std::fmt::Display for Actor {

@@ -14,7 +14,7 @@ use steersman_base::{Clock, Istr, ObjectKey};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::invariants::{self, Suite, Violation};
+use crate::invariants::{self, Count, Suite, Violation};
 use crate::record::{Actor, Change, Shown};
 use crate::trace::{Trace, hash_of};
 use crate::world::World;
@@ -59,7 +59,7 @@ pub struct Recorded {
     /// What did not hold.
     pub violations: Vec<Violation>,
     /// How often each invariant was judged.
-    pub counts: BTreeMap<String, invariants::Counts>,
+    pub counts: BTreeMap<&'static str, Count>,
     /// How many writes were checked.
     pub writes: u64,
 }
@@ -103,8 +103,9 @@ impl Recorder {
     }
 
     /// Adds a violation that no invariant found.
-    pub fn fail(&self, invariant: &str, message: String) {
-        self.0.state.lock().violated(vec![Violation { invariant: invariant.to_owned(), message }]);
+    pub fn fail(&self, invariant: &'static str, text: String) {
+        let revision = self.0.inner.revision();
+        self.0.state.lock().violated(vec![Violation { invariant, text, revision }]);
     }
 
     /// Waits until something does not hold.
@@ -146,7 +147,7 @@ impl Recorder {
         Recorded {
             trace: std::mem::replace(&mut state.trace, Trace::new(0)),
             violations: std::mem::take(&mut state.violations),
-            counts: state.suite.counts(),
+            counts: state.suite.counts().clone(),
             writes: state.writes,
         }
     }
@@ -281,6 +282,7 @@ impl State {
 
     fn violated(&mut self, found: Vec<Violation>) {
         if !found.is_empty() {
+            // One is enough; what follows from it is of no interest.
             self.violations.extend(found);
             self.failed.send_replace(true);
         }
@@ -292,7 +294,7 @@ fn is_telling(resource: &str) -> bool {
     matches!(resource, "events" | "events.events.k8s.io")
 }
 
-/// Leases are renewed, and nodes say that they live, for ever.
+/// Leases are renewed, and nodes say that they live, for ever. What nodes do is not ours.
 fn is_heartbeat(resource: &str, by: &Actor) -> bool {
-    resource == "leases.coordination.k8s.io" || resource == "nodes" && *by == Actor::Node
+    resource == "leases.coordination.k8s.io" || *by == Actor::Node
 }

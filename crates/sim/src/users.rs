@@ -80,7 +80,10 @@ impl Users {
     async fn attempt(&self, operation: &Operation, nodes: &Nodes) -> bool {
         match operation {
             Operation::Create { owner, changes } => self.create(*owner, changes).await,
-            Operation::Edit { owner, changes } => self.edit(*owner, changes).await,
+            // Who finds nothing to change makes it.
+            Operation::Edit { owner, changes } => {
+                self.edit(*owner, changes).await || self.create(*owner, changes).await
+            }
             Operation::Undo { owner } => self.undo(*owner).await,
             Operation::Delete { owner, policy } => self.delete(*owner, *policy).await,
             Operation::Recreate { owner, policy, changes } => {

@@ -18,7 +18,7 @@ use crate::faults::About;
 use crate::plan::{Fault, Window};
 
 /// The body of an answer on its way through a line.
-pub struct Carried {
+pub(super) struct Carried {
     line: Line,
     inner: Answer,
     kind: Kind,

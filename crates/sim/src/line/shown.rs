@@ -1,13 +1,11 @@
 //! What a process has been shown: per stream of events, up to which revision.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::Request;
 use kube::client::Body;
 use steersman_base::Istr;
-use tokio::time::Instant;
 
 use super::about;
 use crate::faults::About;
@@ -27,13 +25,7 @@ pub(super) struct Stream {
 pub(super) struct Sight {
     streams: BTreeMap<Stream, u64>,
     now: Arc<Shown>,
-    /// What was shown before, and until when that was all.
-    before: VecDeque<(Instant, Arc<Shown>)>,
 }
-
-/// A decision is made on what the cache showed when the reconcile began; what arrived since then was not looked at. No
-/// reconcile takes longer on a server that answers.
-const SETTLES_AFTER: Duration = Duration::from_secs(1);
 
 // === impl Sight ===
 
@@ -58,17 +50,12 @@ impl Sight {
         if self.now.revisions.get(&stream.resource) == Some(&reached) {
             return;
         }
-        self.before.push_back((Instant::now(), Arc::clone(&self.now)));
         Arc::make_mut(&mut self.now).revisions.insert(stream.resource.clone(), reached);
     }
 
-    /// What was shown long enough ago that every decision of now has seen it.
-    pub(super) fn settled(&mut self) -> Arc<Shown> {
-        let Some(then) = Instant::now().checked_sub(SETTLES_AFTER) else { return Arc::default() };
-        while self.before.front().is_some_and(|(until, _)| *until <= then) {
-            self.before.pop_front();
-        }
-        Arc::clone(self.before.front().map_or(&self.now, |(_, shown)| shown))
+    /// What has been shown so far.
+    pub(super) fn now(&self) -> Arc<Shown> {
+        Arc::clone(&self.now)
     }
 }
 

@@ -1,0 +1,81 @@
+//! Who may write.
+
+use super::{
+    ACCOUNT, Case, DEPLOYMENT, ENDPOINTS, GARBAGE, NAMESPACE, POD_GC, REPLICA_SET, REPLICATION, ROOT_CA, SLICES, TOKEN,
+    Verdict,
+};
+use crate::world::{Body, Object};
+
+const LEASES: &str = "leases.coordination.k8s.io";
+
+/// "Leases are used for leader election: only one instance [of kube-controller-manager] is actively running while the others
+/// are on stand-by." (Leases)
+///
+/// Asked when a controller writes anything but events and leases: the lease must be held, at the store and at that revision,
+/// under the identity that its manager took it with. Judged against the store alone. Where the time is known at which the
+/// request was sent, a lease that its manager held then, or later, excuses it: nobody can call back what is under way.
+pub(super) fn no_write_by_a_deposed_leader(case: &Case<'_>) -> Verdict {
+    let Some((manager, key)) = case.change.by.manager().zip(case.options.lease.as_ref()) else {
+        return Verdict::NotMine;
+    };
+    let Some(history) = case.world.history(LEASES, key) else { return Verdict::NotMine };
+    if [LEASES, "events", "events.events.k8s.io"].contains(&&*case.change.resource) {
+        return Verdict::NotMine;
+    }
+    let mine = case.memory.identities.get(&manager);
+    let is_mine = |lease: &Object| matches!(&lease.body, Body::Lease { holder } if Some(holder) == mine);
+    if history.now().is_some_and(|lease| is_mine(lease)) {
+        return Verdict::Holds;
+    }
+    let sent = case.change.shown.as_ref().and_then(|shown| shown.sent);
+    let held_since = |sent| case.world.since_time(history, sent).ever(is_mine);
+    if sent.is_some_and(held_since) {
+        return Verdict::Excused;
+    }
+    let holder = match history.now().map(|lease| &lease.body) {
+        Some(Body::Lease { holder }) => holder.to_string(),
+        _ => String::new(),
+    };
+    let (resource, object) = (&case.change.resource, &case.change.key);
+    Verdict::Violated(format!(
+        "{resource} {object} is written by manager {manager}, and the lease {key} is held by {holder:?}, not by {:?}",
+        mine.map(ToString::to_string).unwrap_or_default()
+    ))
+}
+
+/// What each controller may write, beside events: the rules of its role.
+const ROLES: [(&str, &[&str]); 9] = [
+    (DEPLOYMENT, &["deployments.apps", "replicasets.apps"]),
+    (REPLICA_SET, &["replicasets.apps", "pods"]),
+    (REPLICATION, &["replicationcontrollers", "pods"]),
+    (SLICES, &["endpointslices.discovery.k8s.io"]),
+    (ENDPOINTS, &["endpoints"]),
+    (POD_GC, &["pods"]),
+    (ROOT_CA, &["configmaps"]),
+    (ACCOUNT, &["serviceaccounts"]),
+    (TOKEN, &["secrets", "serviceaccounts"]),
+];
+
+/// "The Kubernetes controller manager runs controllers that are built in; when invoked with --use-service-account-credentials,
+/// each is started with a separate service account [and] role, prefixed with `system:controller:`." (RBAC, roles for built-in
+/// controllers)
+///
+/// Asked when a controller writes: the resource must be one that its role names, a status write changes no generation, and
+/// owners of pods do not change themselves. The garbage collector and the namespace controller may delete anything; the latter
+/// changes nothing but namespaces. Judged against the store alone.
+pub(super) fn controllers_write_only_what_is_theirs(case: &Case<'_>) -> Verdict {
+    let Some(name) = case.change.by.controller() else { return Verdict::NotMine };
+    let resource = &*case.change.resource;
+    if resource.starts_with("events") || resource == LEASES {
+        return Verdict::NotMine;
+    }
+    if name == GARBAGE || name == NAMESPACE {
+        let is_creation = case.created().is_some();
+        return Verdict::at_store(!is_creation, || format!("{resource} {} is created", case.change.key));
+    }
+    let Some((_, role)) = ROLES.iter().find(|(controller, _)| *controller == name) else { return Verdict::NotMine };
+    let is_own_spec = matches!((name, resource), (REPLICA_SET, "replicasets.apps") | (REPLICATION, "replicationcontrollers"));
+    let changes_spec = case.updated().is_none_or(|(before, after)| before.generation != after.generation);
+    let holds = role.contains(&resource) && !(is_own_spec && changes_spec);
+    Verdict::at_store(holds, || format!("{resource} {} is not the controller's to write", case.change.key))
+}

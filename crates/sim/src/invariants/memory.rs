@@ -1,0 +1,100 @@
+//! What invariants remember from write to write, beside the world.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use steersman_base::{Istr, Uid};
+
+use super::{Options, REPLICA_SET, REPLICATION};
+use crate::record::Change;
+use crate::world::{Body, Object, Step, World};
+
+/// What is remembered.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// Every pod that ever was.
+    pub(super) pods: BTreeSet<Uid>,
+    /// Under which identity each manager took the lease.
+    pub(super) identities: BTreeMap<usize, Istr>,
+    /// By how many the pods that were created for the owner of the last write's pod exceed what was needed.
+    pub(super) overrun: u64,
+    ledgers: BTreeMap<Uid, Ledger>,
+}
+
+/// What one owner of pods needed, and what was created for it, over the whole run.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ledger {
+    want: i64,
+    have: i64,
+    /// How often a pod went missing: each is one that may be created.
+    needed: u64,
+    created: u64,
+}
+
+// === impl Memory ===
+
+impl Memory {
+    /// Takes in a write, before it is judged.
+    pub(super) fn note(&mut self, world: &World, change: &Change, step: &Step, options: &Options) {
+        self.overrun = 0;
+        let object = step.after.as_ref().or(step.before.as_ref());
+        match object.map(|object| &object.body) {
+            Some(Body::Pod(_)) => self.note_pod(change, step),
+            Some(Body::Set(_)) => self.note_set(world, step),
+            Some(Body::Lease { holder }) if options.lease.as_ref() == Some(&change.key) => {
+                if let Some(manager) = change.by.manager().filter(|_| !holder.is_empty()) {
+                    self.identities.insert(manager, holder.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_pod(&mut self, change: &Change, step: &Step) {
+        if let Some(after) = &step.after {
+            self.pods.insert(after.uid.clone());
+        }
+        let (before, after) = (active_owner(step.before.as_ref()), active_owner(step.after.as_ref()));
+        let is_create = step.before.is_none() && matches!(change.by.controller(), Some(REPLICA_SET | REPLICATION));
+        if before == after {
+            return;
+        }
+        if let Some(ledger) = before.and_then(|owner| self.ledgers.get_mut(owner)) {
+            ledger.have -= 1;
+            ledger.needed += u64::from(ledger.have < ledger.want);
+        }
+        if let Some(owner) = after {
+            let ledger = self.ledgers.entry(owner.clone()).or_default();
+            ledger.have += 1;
+            if is_create {
+                ledger.created += 1;
+                self.overrun = ledger.created.saturating_sub(ledger.needed);
+                // One that was too many is told once.
+                ledger.needed += self.overrun;
+            }
+        }
+    }
+
+    fn note_set(&mut self, world: &World, step: &Step) {
+        let Some(set) = step.after.as_ref().or(step.before.as_ref()) else { return };
+        if step.after.is_none() {
+            self.ledgers.remove(&set.uid);
+            return;
+        }
+        let wanted = set.set().filter(|_| !set.is_terminating()).map_or(0, |set| i64::from(set.replicas));
+        let count = || world.controlled("pods", &set.uid).filter(|pod| pod.is_active_pod()).count();
+        let ledger = self
+            .ledgers
+            .entry(set.uid.clone())
+            .or_insert_with(|| Ledger { have: i64::try_from(count()).unwrap_or(i64::MAX), ..Ledger::default() });
+        let missing = |want: i64| (want - ledger.have).max(0);
+        ledger.needed += u64::try_from(missing(wanted) - missing(ledger.want)).unwrap_or(0);
+        ledger.want = wanted;
+    }
+}
+
+/// The uid of the controller of an active pod.
+fn active_owner(pod: Option<&Arc<Object>>) -> Option<&Uid> {
+    let pod = pod.filter(|pod| pod.is_active_pod())?;
+    pod.controller().map(|owner| &owner.uid)
+}

@@ -1,0 +1,146 @@
+//! Which pods go first when there are too many.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use steersman_base::{Istr, ObjectKey, Time, Uid};
+
+use super::{Case, REPLICA_SET, REPLICATION, Verdict};
+use crate::world::{Object, Pod};
+
+/// How many moments of a window are looked at. More than this is more than anybody can judge.
+const MOMENTS_MAX: usize = 256;
+
+/// "If scaling down, the ReplicaSet controller chooses which pods to delete by sorting the available pods: pending (and
+/// unschedulable) pods are scaled down first; a lower pod-deletion-cost comes first; pods on nodes with more replicas come
+/// before pods on nodes with fewer; pods created (and ready) more recently come first." (ReplicaSet, scaling)
+///
+/// Asked when the ReplicaSet or ReplicationController controller deletes an active pod. If there are `n` too many, fewer than `n`
+/// may rank before it. Ages count by their order of magnitude, and two of neighbouring ones are not told apart: the clock
+/// ticks between the choice and the write. Judged against the store; staleness excuses what was right at any moment by what
+/// was shown.
+pub(super) fn pods_that_are_missed_least_go_first(case: &Case<'_>) -> Verdict {
+    if !case.is("pods") || !case.by(&[REPLICA_SET, REPLICATION]) {
+        return Verdict::NotMine;
+    }
+    let Some(pod) = case.deleted().filter(|pod| pod.is_active_pod()) else { return Verdict::NotMine };
+    let Some(owner) = pod.controller() else { return Verdict::NotMine };
+    let key = ObjectKey { namespace: pod.key.namespace.clone(), name: owner.name.clone() };
+    let resource = super::ownership::resource_of(&owner.kind);
+    let window = case.window();
+    let wanted = window.of_key(resource, &key).and_then(|versions| {
+        let mine = versions.objects().flatten().filter(|object| object.uid == owner.uid);
+        mine.filter_map(|object| object.set()).map(|set| set.replicas).min()
+    });
+    // Deleted for an owner that is gone: somebody else says so.
+    let Some(wanted) = wanted else { return Verdict::NotMine };
+    let wanted = usize::try_from(wanted).unwrap_or(0);
+    let left: Vec<_> = case.world.controlled("pods", &owner.uid).filter(|pod| pod.is_active_pod()).collect();
+    let neighbours = neighbours(case, &owner.uid);
+    let ranking = Ranking { now: case.change.at, neighbours: &neighbours, skew: case.options.clock_skew_seconds };
+    let before = |pods: &[&Arc<Object>]| pods.iter().filter(|other| ranking.certainly_before(other, pod)).count();
+    let first = before(&left);
+    if first == 0 || first < (left.len() + 1).saturating_sub(wanted) {
+        return Verdict::Holds;
+    }
+    let Some(moments) = window.moments("pods", &owner.uid, MOMENTS_MAX) else { return Verdict::Excused };
+    let was_right = moments.into_iter().any(|moment| {
+        let there: Vec<_> = moment.controlled().filter(|object| object.is_active_pod()).collect();
+        let Some(as_seen) = there.iter().find(|object| object.uid == pod.uid) else { return false };
+        let first = there.iter().filter(|other| ranking.certainly_before(other, as_seen)).count();
+        first < there.len().saturating_sub(wanted)
+    });
+    if was_right {
+        return Verdict::Stale;
+    }
+    let better = left.iter().find(|other| ranking.certainly_before(other, pod)).map_or_else(String::new, |pod| pod.to_string());
+    Verdict::Violated(format!(
+        "{pod} is deleted, and {better} should go first ({first} before it; {} active pods, {wanted} wanted)",
+        left.len() + 1
+    ))
+}
+
+/// How many active pods of the same Deployment are on each node.
+fn neighbours(case: &Case<'_>, set: &Uid) -> BTreeMap<Istr, usize> {
+    let mut on_node = BTreeMap::new();
+    let Some(deployment) = case.world.by_uid(set).and_then(|set| set.controller()) else { return on_node };
+    for sibling in case.world.controlled("replicasets.apps", &deployment.uid) {
+        let pods = case.world.controlled("pods", &sibling.uid).filter(|pod| pod.is_active_pod());
+        for node in pods.filter_map(|pod| pod.pod()).map(|pod| pod.node.clone()) {
+            *on_node.entry(node).or_default() += 1;
+        }
+    }
+    on_node
+}
+
+/// What pods are compared with.
+struct Ranking<'a> {
+    now: Time,
+    neighbours: &'a BTreeMap<Istr, usize>,
+    skew: i64,
+}
+
+// === impl Ranking ===
+
+impl Ranking<'_> {
+    /// Whether `left` goes before `right` beyond doubt.
+    fn certainly_before(&self, left: &Object, right: &Object) -> bool {
+        let Some((a, b)) = left.pod().zip(right.pod()).filter(|_| left.uid != right.uid) else { return false };
+        let ladder = [
+            Some((!a.node.is_empty()).cmp(&!b.node.is_empty())),
+            Some(a.phase.cmp(&b.phase)),
+            Some(a.ready.cmp(&b.ready)),
+            Some(a.cost.cmp(&b.cost)),
+            self.crowded(a, b),
+            self.age(ready_since(a), ready_since(b)),
+            Some(b.restarts.cmp(&a.restarts)),
+            self.age(left.created, right.created),
+        ];
+        for step in ladder {
+            match step {
+                Some(Ordering::Equal) => {}
+                Some(order) => return order == Ordering::Less,
+                None => return false,
+            }
+        }
+        false
+    }
+
+    /// The one with more neighbours goes first; one more or less may be the pod that was just deleted.
+    fn crowded(&self, left: &Pod, right: &Pod) -> Option<Ordering> {
+        if left.node == right.node || self.neighbours.is_empty() {
+            return Some(Ordering::Equal);
+        }
+        let of = |pod: &Pod| self.neighbours.get(&pod.node).copied().unwrap_or(0);
+        let (left, right) = (of(left), of(right));
+        (left.abs_diff(right) > 2).then(|| right.cmp(&left))
+    }
+
+    /// Younger first, by order of magnitude; none if that is not beyond doubt.
+    fn age(&self, left: Option<Time>, right: Option<Time>) -> Option<Ordering> {
+        let (Some(left), Some(right)) = (left, right) else {
+            return Some(left.is_some().cmp(&right.is_some()));
+        };
+        if left == right {
+            return Some(Ordering::Equal);
+        }
+        let age = |time: Time| self.now.unix().saturating_sub(time.unix());
+        let (left, right) = (age(left), age(right));
+        // Four times as old is another order of magnitude, whenever in a pass the clock was read.
+        let slack = crate::world::PASS_SECONDS + self.skew;
+        let is_far_older = |old: i64, young: i64| old - slack > 4 * (young + slack);
+        if is_far_older(right, left) {
+            Some(Ordering::Less)
+        } else if is_far_older(left, right) {
+            Some(Ordering::Greater)
+        } else {
+            None
+        }
+    }
+}
+
+/// Since when a ready pod is ready. Pods that are not ready do not differ.
+fn ready_since(pod: &Pod) -> Option<Time> {
+    pod.ready_since.filter(|_| pod.ready)
+}

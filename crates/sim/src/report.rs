@@ -1,0 +1,112 @@
+//! What many worlds came to: counts, figures, tables.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::engine::Outcome;
+use crate::invariants::{self, Count, Judged};
+use crate::plan::{Fault, Operation};
+
+/// The sum over worlds.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// How many worlds there were.
+    pub worlds: u64,
+    /// How many of them failed.
+    pub failures: u64,
+    /// How many writes were checked.
+    pub writes: u64,
+    operations: BTreeMap<&'static str, u64>,
+    faults: BTreeMap<&'static str, u64>,
+    invariants: BTreeMap<&'static str, Count>,
+}
+
+// === impl Report ===
+
+impl Report {
+    /// Adds a world.
+    pub fn add(&mut self, outcome: &Outcome) {
+        self.worlds += 1;
+        self.failures += u64::from(!outcome.violations.is_empty());
+        self.writes += outcome.writes;
+        for (name, count) in &outcome.operations {
+            *self.operations.entry(name).or_default() += count;
+        }
+        for (name, count) in &outcome.faults {
+            *self.faults.entry(name).or_default() += count;
+        }
+        for (name, count) in &outcome.invariants {
+            let sum = self.invariants.entry(name).or_default();
+            sum.checked += count.checked;
+            sum.stale += count.stale;
+            sum.excused += count.excused;
+            sum.violated += count.violated;
+        }
+    }
+
+    /// The names of the operations, faults and invariants that never came about.
+    #[must_use]
+    pub fn never(&self) -> Vec<&'static str> {
+        let operations = Operation::NAMES.into_iter().filter(|name| !self.operations.contains_key(name));
+        let faults = Fault::NAMES.into_iter().filter(|name| !self.faults.contains_key(name));
+        let asked = |name: &&str| self.invariants.get(name).is_some_and(|count| count.checked > 0);
+        let invariants = invariants::catalogue().map(|(name, _)| name).filter(|name| !asked(name));
+        operations.chain(faults).chain(invariants).collect()
+    }
+
+    /// How fast it went.
+    #[must_use]
+    pub fn figures(&self, took: Duration) -> String {
+        let seconds = took.as_secs_f64().max(0.001);
+        #[expect(clippy::cast_precision_loss, reason = "figures for people")]
+        let (worlds, writes) = (self.worlds as f64, self.writes as f64);
+        format!(
+            "{} worlds, {} failures, in {seconds:.0} s: {:.0} worlds per minute, {:.0} checked writes per second",
+            self.worlds,
+            self.failures,
+            worlds * 60.0 / seconds,
+            writes / seconds
+        )
+    }
+
+    /// The tables, in Markdown.
+    #[must_use]
+    pub fn tables(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "| invariant | judged | checked | stale | excused | violated |\n|---|---|--:|--:|--:|--:|");
+        for (name, judged) in invariants::catalogue() {
+            let Count { checked, stale, excused, violated } = self.invariants.get(name).copied().unwrap_or_default();
+            let judged = match judged {
+                Judged::Store => "by the store",
+                Judged::Shown => "by what was shown",
+                Judged::Rest => "at rest",
+            };
+            let name = name.replace('_', " ");
+            let _ = writeln!(text, "| {name} | {judged} | {checked} | {stale} | {excused} | {violated} |");
+        }
+        for (title, names, counts) in [
+            ("operation", &Operation::NAMES[..], &self.operations),
+            ("fault", &Fault::NAMES[..], &self.faults),
+        ] {
+            let _ = writeln!(text, "\n| {title} | times |\n|---|--:|");
+            for name in names {
+                let _ = writeln!(text, "| {name} | {} |", counts.get(name).copied().unwrap_or(0));
+            }
+        }
+        text
+    }
+}
+
+/// Puts a text between two markers of a document.
+///
+/// # Errors
+/// The document has no such markers.
+pub fn insert(document: &str, marker: &str, text: &str) -> Result<String, String> {
+    let (begin, end) = (format!("<!-- {marker} -->"), format!("<!-- /{marker} -->"));
+    let missing = || format!("there is no `{begin}` … `{end}` in the document");
+    let (before, rest) = document.split_once(&begin).ok_or_else(missing)?;
+    let (_, after) = rest.split_once(&end).ok_or_else(missing)?;
+    Ok(format!("{before}{begin}\n{}\n{end}{after}", text.trim_end()))
+}

@@ -1,0 +1,95 @@
+//! Makes a failing plan small: operations and faults are taken out while it still fails in the same way.
+
+use std::time::Duration;
+
+use crate::engine::{self, Outcome};
+use crate::plan::Plan;
+
+/// What is left of a plan, and how it fails.
+#[derive(Debug)]
+pub struct Shrunk {
+    /// The plan.
+    pub plan: Plan,
+    /// The invariant that does not hold.
+    pub invariant: &'static str,
+    /// How many worlds it took.
+    pub worlds: u64,
+}
+
+/// Shrinks a plan that breaks an invariant, until nothing more can be taken out or `is_over` says so.
+///
+/// Halves are tried before quarters, and so on, as in delta debugging: first all faults of a half, then its operations.
+pub fn shrink(plan: &Plan, invariant: &'static str, mut is_over: impl FnMut() -> bool) -> Shrunk {
+    let mut shrunk = Shrunk { plan: plan.clone(), invariant, worlds: 0 };
+    loop {
+        let before = size(&shrunk.plan);
+        shrunk.thin(&mut is_over, |plan| &mut plan.faults);
+        shrunk.thin(&mut is_over, |plan| &mut plan.operations);
+        shrunk.simplify(&mut is_over);
+        if size(&shrunk.plan) == before || is_over() {
+            return shrunk;
+        }
+    }
+}
+
+/// How long shrinking may take, unless somebody says otherwise.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+fn size(plan: &Plan) -> (usize, usize, usize) {
+    (plan.operations.len(), plan.faults.len(), plan.options.managers)
+}
+
+// === impl Shrunk ===
+
+impl Shrunk {
+    /// Takes out parts of a list, ever smaller ones.
+    fn thin<T: Clone>(&mut self, is_over: &mut impl FnMut() -> bool, list: impl Fn(&mut Plan) -> &mut Vec<T>) {
+        let mut part = list(&mut self.plan).len();
+        while part > 0 {
+            let mut at = 0;
+            while at < list(&mut self.plan).len() {
+                if is_over() {
+                    return;
+                }
+                let mut smaller = self.plan.clone();
+                let items = list(&mut smaller);
+                let end = (at + part).min(items.len());
+                items.drain(at..end);
+                if !self.adopt(smaller) {
+                    at += part;
+                }
+            }
+            part /= 2;
+        }
+    }
+
+    /// Fewer managers, no skew, an earlier end.
+    fn simplify(&mut self, is_over: &mut impl FnMut() -> bool) {
+        let tries: [fn(&mut Plan); 3] = [
+            |plan| plan.options.managers = plan.options.managers.saturating_sub(1).max(1),
+            |plan| plan.options.skew_seconds.iter_mut().for_each(|skew| *skew = 0),
+            |plan| {
+                let last = plan.operations.iter().map(|step| step.at).chain(plan.faults.iter().map(|fault| fault.to));
+                plan.options.ends = last.max().unwrap_or(0) + crate::plan::seconds(30);
+            },
+        ];
+        for change in tries {
+            let mut simpler = self.plan.clone();
+            change(&mut simpler);
+            if simpler != self.plan && !is_over() {
+                self.adopt(simpler);
+            }
+        }
+    }
+
+    /// Takes the plan if it still fails in the same way.
+    fn adopt(&mut self, plan: Plan) -> bool {
+        self.worlds += 1;
+        let Outcome { violations, .. } = engine::run(&plan, 0);
+        let still_fails = violations.iter().any(|violation| violation.invariant == self.invariant);
+        if still_fails {
+            self.plan = plan;
+        }
+        still_fails
+    }
+}

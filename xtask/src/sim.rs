@@ -1,0 +1,97 @@
+//! `cargo xtask sim`: runs the simulator, or shows that it finds what it is there to find.
+
+use std::path::{Path, PathBuf};
+
+use crate::failure::{Failure, Result};
+use crate::{process, workspace};
+
+/// Patches that take a fix out again, one per file; the first line is the title.
+const MUTANTS: &str = "crates/sim/mutants";
+/// A copy of the repository, for the patches.
+const COPY: &str = "target/mutants/tree";
+/// How many worlds a mutant gets, unless told otherwise: one that outlives them was not found.
+const WORLDS: &str = "200";
+
+/// What the simulator is compiled as: fast, and soon.
+const PROFILE: [&str; 6] = ["--quiet", "--profile", "sim", "--package", "steersman-sim", "--"];
+
+struct Mutant {
+    path: PathBuf,
+    title: String,
+}
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    if args.iter().any(|arg| arg == "--mutants") {
+        let rest: Vec<String> = args.iter().filter(|arg| *arg != "--mutants").cloned().collect();
+        return mutants(&rest);
+    }
+    let mut command = process::cargo(["run"].into_iter().chain(PROFILE));
+    command.args(args);
+    process::run(&mut command)
+}
+
+/// Applies each patch to a copy, and runs worlds until one fails.
+fn mutants(args: &[String]) -> Result<()> {
+    let mutants = list()?;
+    let copy = workspace::root().join(COPY);
+    renew(&copy)?;
+    let mut table = String::from("| mutant | found after |\n|---|--:|\n");
+    let mut outlived = Vec::new();
+    for mutant in &mutants {
+        git(&copy, &["checkout", "--quiet", "--force", "."])?;
+        let patch = mutant.path.to_string_lossy().into_owned();
+        git(&copy, &["apply", &patch])?;
+        let found = hunt(&copy, args)?;
+        println!("{}: {}", mutant.title, found.as_deref().unwrap_or("not found"));
+        table.push_str(&format!("| {} | {} |\n", mutant.title, found.as_deref().unwrap_or("not found")));
+        if found.is_none() {
+            outlived.push(mutant.title.clone());
+        }
+    }
+    git(&workspace::root(), &["worktree", "remove", "--force", COPY])?;
+    println!("{table}");
+    if outlived.is_empty() { Ok(()) } else { Err(Failure::error(format!("not found: {}", outlived.join("; ")))) }
+}
+
+fn list() -> Result<Vec<Mutant>> {
+    let folder = workspace::root().join(MUTANTS);
+    let entries = std::fs::read_dir(&folder).map_err(Failure::io("reading", &folder))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "patch"));
+    paths.sort();
+    paths.into_iter().map(|path| Ok(Mutant { title: title(&path)?, path })).collect()
+}
+
+/// The first line of a patch, which git does not read.
+fn title(path: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(path).map_err(Failure::io("reading", path))?;
+    let first = text.lines().next().unwrap_or_default();
+    Ok(first.trim_start_matches(['#', ' ']).to_owned())
+}
+
+/// A fresh copy of the commit that is checked out. What is compiled for one mutant is of use for the next.
+fn renew(copy: &Path) -> Result<()> {
+    if copy.exists() {
+        git(&workspace::root(), &["worktree", "remove", "--force", COPY])?;
+    }
+    git(&workspace::root(), &["worktree", "add", "--detach", "--force", COPY])
+}
+
+fn git(folder: &Path, args: &[&str]) -> Result<()> {
+    process::run(std::process::Command::new("git").current_dir(folder).args(args))
+}
+
+/// How many worlds it took to find the mutant, or how it was refused.
+fn hunt(copy: &Path, args: &[String]) -> Result<Option<String>> {
+    let mut command = process::cargo(["run"].into_iter().chain(PROFILE));
+    command.current_dir(copy).env("CARGO_TARGET_DIR", workspace::root().join("target/mutants/built"));
+    command.args(["--until-failure", "--no-shrink", "--worlds", WORLDS]).args(args);
+    let output = command.stderr(std::process::Stdio::inherit()).output();
+    let output = output.map_err(|error| Failure::error(format!("cannot run cargo: {error}")))?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let found = text.lines().find_map(|line| line.strip_prefix("found after ")).map(str::to_owned);
+    if found.is_none() && !output.status.success() {
+        return Err(Failure::error("the mutant does not compile or run: mend the patch"));
+    }
+    Ok(found)
+}
