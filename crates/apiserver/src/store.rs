@@ -15,8 +15,8 @@ mod tests;
 
 use std::sync::Arc;
 
+use steersman_base::watch;
 use steersman_base::{Istr, ObjectKey, StringMap};
-use tokio::sync::watch;
 
 pub use object::{Draft, EventKind, Object};
 

@@ -41,7 +41,7 @@ pub(crate) struct Watch {
     filter: Filter,
     shape: Shape,
     include: IncludeObject,
-    signal: tokio::sync::watch::Receiver<u64>,
+    signal: steersman_base::watch::Receiver<u64>,
     /// Everything up to here has been told.
     reached: u64,
     /// What has been read and not been sent.
@@ -145,7 +145,7 @@ impl Watch {
             if self.is_over {
                 return None;
             }
-            self.signal.borrow_and_update();
+            self.signal.mark_unchanged();
             self.read();
             if !self.pending.is_empty() {
                 continue;

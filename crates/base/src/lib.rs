@@ -33,6 +33,7 @@ pub mod selector;
 pub mod time;
 pub mod uid;
 pub mod validation;
+pub mod watch;
 
 pub use bucket::Bucket;
 pub use condition::{Condition, ConditionStatus};

@@ -26,10 +26,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use steersman_base::watch;
 use steersman_base::{ObjectKey, ResourceVersion, Uid};
 use steersman_model::View;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 

@@ -12,8 +12,8 @@ use http::Request;
 use kube::Client;
 use kube::client::Body;
 use parking_lot::Mutex;
+use steersman_base::watch;
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 /// Whether the API server can be reached. Cheap to clone.

@@ -38,8 +38,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
+use steersman_base::watch;
 use steersman_model::View;
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 pub use failure::ProblemKind;

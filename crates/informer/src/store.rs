@@ -23,9 +23,9 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use parking_lot::{Mutex, RwLock};
+use steersman_base::watch;
 use steersman_base::{ObjectKey, ResourceVersion, Uid};
 use steersman_model::View;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 pub use self::index::Index;

@@ -163,7 +163,8 @@ impl Target {
     /// Whether a request is one of those that are meant.
     #[must_use]
     pub fn covers(&self, about: &About) -> bool {
-        let is = |wanted: &Option<String>, got: Option<&str>| wanted.as_deref().is_none_or(|wanted| got == Some(wanted));
+        let is =
+            |wanted: &Option<String>, got: Option<&str>| wanted.as_deref().is_none_or(|wanted| got == Some(wanted));
         self.manager.is_none_or(|manager| about.manager == Some(manager))
             && is(&self.controller, about.controller.as_deref())
             && is(&self.resource, Some(&about.resource))

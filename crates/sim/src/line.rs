@@ -128,6 +128,7 @@ impl Line {
             Some(_) => Actor::Controller { manager: shared.life, name: controller.unwrap_or_else(|| MANAGER.into()) },
             None => Actor::Node,
         };
+        shared.recorder.aside(format_args!("? {actor} {} {}", request.method(), request.uri()));
         // What it knew when it asked, not what it knows when the server hears of it.
         let seen = shared.manager.map(|_| shared.sight.lock().now());
         self.alive().await;
@@ -166,7 +167,12 @@ impl Line {
             }
             Fate::Forged(fault, code) => {
                 shared.faults.acted(fault);
-                return Ok(self.unwatched(refusal(code, "InternalError", "an error after it was done, on purpose", None)));
+                return Ok(self.unwatched(refusal(
+                    code,
+                    "InternalError",
+                    "an error after it was done, on purpose",
+                    None,
+                )));
             }
             Fate::Passes | Fate::Refused(_) => {}
         }
@@ -378,7 +384,8 @@ pub fn about(method: &Method, uri: &Uri) -> (Verb, String) {
     }
     let Some(plural) = rest.first() else { return (Verb::Get, String::new()) };
     let resource = if group.is_empty() { (*plural).to_owned() } else { format!("{plural}.{group}") };
-    let watches = uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true" || pair == "watch=1"));
+    let watches =
+        uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true" || pair == "watch=1"));
     let is_status = rest.get(2) == Some(&"status");
     let verb = match (method, rest.get(1)) {
         (&Method::GET, None) if watches => Verb::Watch,

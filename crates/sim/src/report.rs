@@ -75,7 +75,8 @@ impl Report {
     pub fn tables(&self) -> String {
         let mut text = String::new();
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "| invariant | judged | checked | stale | excused | violated |\n|---|---|--:|--:|--:|--:|");
+        let _ =
+            writeln!(text, "| invariant | judged | checked | stale | excused | violated |\n|---|---|--:|--:|--:|--:|");
         for (name, judged) in invariants::catalogue() {
             let Count { checked, stale, excused, violated } = self.invariants.get(name).copied().unwrap_or_default();
             let judged = match judged {
@@ -86,10 +87,9 @@ impl Report {
             let name = name.replace('_', " ");
             let _ = writeln!(text, "| {name} | {judged} | {checked} | {stale} | {excused} | {violated} |");
         }
-        for (title, names, counts) in [
-            ("operation", &Operation::NAMES[..], &self.operations),
-            ("fault", &Fault::NAMES[..], &self.faults),
-        ] {
+        for (title, names, counts) in
+            [("operation", &Operation::NAMES[..], &self.operations), ("fault", &Fault::NAMES[..], &self.faults)]
+        {
             let _ = writeln!(text, "\n| {title} | times |\n|---|--:|");
             for name in names {
                 let _ = writeln!(text, "| {name} | {} |", counts.get(name).copied().unwrap_or(0));

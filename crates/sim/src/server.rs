@@ -10,8 +10,8 @@ use steersman_apiserver::store::{
     Change as StoreChange, Events, Expect, Object, Page, Range, Shelf, Storage, Unavailable, WriteConflict,
 };
 use steersman_apiserver::{ApiServer, Options};
+use steersman_base::watch;
 use steersman_base::{Clock, Istr, ObjectKey};
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::invariants::{self, Count, Suite, Violation};
@@ -100,6 +100,12 @@ impl Recorder {
     pub fn note(&self, text: std::fmt::Arguments<'_>) {
         let micros = self.0.start.elapsed().as_micros();
         self.0.state.lock().trace.line(micros, text);
+    }
+
+    /// Adds a line to the trace that does not count for its hash.
+    pub fn aside(&self, text: std::fmt::Arguments<'_>) {
+        let micros = self.0.start.elapsed().as_micros();
+        self.0.state.lock().trace.aside(micros, text);
     }
 
     /// Adds a violation that no invariant found.

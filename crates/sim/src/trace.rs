@@ -41,6 +41,13 @@ impl Trace {
         }
     }
 
+    /// Adds a line for people that does not count for the hash.
+    pub fn aside(&mut self, micros: u128, text: std::fmt::Arguments<'_>) {
+        if self.lines.len() < self.kept_max {
+            self.lines.push(format!("{}.{:06} {text}", micros / 1_000_000, micros % 1_000_000));
+        }
+    }
+
     /// The lines that were kept.
     #[must_use]
     pub fn lines(&self) -> &[String] {

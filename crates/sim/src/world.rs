@@ -24,8 +24,8 @@ mod tests;
 
 pub use history::{History, Since, Version};
 pub use object::{
-    Body, Deployment, DeploymentStatus, Endpoint, Endpoints, Namespace, Node, Object, Owner, Phase, Pod, Secret, Service,
-    Set, SetStatus, Slice,
+    Body, Deployment, DeploymentStatus, Endpoint, Endpoints, Namespace, Node, Object, Owner, Phase, Pod, Secret,
+    Service, Set, SetStatus, Slice,
 };
 
 /// How long a pass may take from what it read to its last write, in seconds: a request that is tried again after 429, a
@@ -162,9 +162,11 @@ impl World {
         while let Some((_, address)) = self.gone.front().filter(|(at, _)| *at < oldest).cloned() {
             self.gone.pop_front();
             let Some(entries) = self.objects.get_mut(&address.0) else { continue };
-            let is_gone = |entry: &Entry| entry.history.last().is_none_or(|last| last.object.is_none() && last.at < oldest);
+            let is_gone =
+                |entry: &Entry| entry.history.last().is_none_or(|last| last.object.is_none() && last.at < oldest);
             let Some(entry) = entries.get(&address.1).filter(|entry| is_gone(entry)) else { continue };
-            let owners: BTreeSet<Uid> = entry.history.since(0, None).objects().flatten().filter_map(controller).collect();
+            let owners: BTreeSet<Uid> =
+                entry.history.since(0, None).objects().flatten().filter_map(controller).collect();
             entries.remove(&address.1);
             for owner in &owners {
                 remove(&mut self.controlled, owner, &address);
@@ -400,7 +402,10 @@ impl<'a> Moment<'a> {
     /// The objects that were there at the moment: those that the owner controlled then, and those that nobody controlled
     /// then and that it controlled at another time.
     pub fn controlled(self) -> impl Iterator<Item = &'a Arc<Object>> {
-        let there = self.world.histories(self.resource, self.uid).filter_map(move |history| history.at(self.revision, self.hidden));
+        let there = self
+            .world
+            .histories(self.resource, self.uid)
+            .filter_map(move |history| history.at(self.revision, self.hidden));
         there.filter(move |object| object.controller().is_none_or(|owner| owner.uid == *self.uid))
     }
 }

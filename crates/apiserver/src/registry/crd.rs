@@ -196,7 +196,7 @@ impl Registry {
         let Some(row) = rows_of(&definition).into_iter().next() else { return };
         let mut signal = self.store.changes(&row.shelf);
         loop {
-            signal.borrow_and_update();
+            signal.mark_unchanged();
             let objects = everything(&self, &row, "");
             if objects.is_empty() {
                 break;

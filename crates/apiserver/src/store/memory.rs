@@ -9,8 +9,8 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use parking_lot::RwLock;
+use steersman_base::watch;
 use steersman_base::{Clock, Istr, ObjectKey};
-use tokio::sync::watch;
 
 use super::{
     Change, Event, EventKind, Events, Expect, HISTORY_BYTES_MAX, Object, Page, Range, Shelf, Storage, Unavailable,

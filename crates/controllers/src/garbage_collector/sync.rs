@@ -9,6 +9,7 @@ mod server;
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use steersman_base::watch;
 use steersman_base::{Istr, Meta, ObjectKey, Resource, Uid};
 use steersman_informer::MetaChange;
 use steersman_runtime::events::{About, Recorder};
@@ -16,7 +17,6 @@ use steersman_runtime::live::LiveReadError;
 use steersman_runtime::mapper::MapperError;
 use steersman_runtime::{Error, WriteError, reasons};
 use steersman_workqueue::{Priority, Queue};
-use tokio::sync::watch;
 
 pub(super) use look::Looks;
 pub(super) use monitors::Monitors;

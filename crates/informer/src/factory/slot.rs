@@ -6,8 +6,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use kube::Client;
 use parking_lot::Mutex;
+use steersman_base::watch;
 use steersman_model::View;
-use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use kube::Client;
 use steersman_base::ResourceVersion;
+use steersman_base::watch;
 use steersman_model::{Encoded, View};
-use tokio::sync::watch;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, info, warn};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::Istr;
-use tokio::sync::watch;
+use steersman_base::watch;
 use tokio::time::Instant;
 
 use super::options::LeaseOptions;

@@ -74,7 +74,8 @@ pub(super) fn controllers_write_only_what_is_theirs(case: &Case<'_>) -> Verdict 
         return Verdict::at_store(!is_creation, || format!("{resource} {} is created", case.change.key));
     }
     let Some((_, role)) = ROLES.iter().find(|(controller, _)| *controller == name) else { return Verdict::NotMine };
-    let is_own_spec = matches!((name, resource), (REPLICA_SET, "replicasets.apps") | (REPLICATION, "replicationcontrollers"));
+    let is_own_spec =
+        matches!((name, resource), (REPLICA_SET, "replicasets.apps") | (REPLICATION, "replicationcontrollers"));
     let changes_spec = case.updated().is_none_or(|(before, after)| before.generation != after.generation);
     let holds = role.contains(&resource) && !(is_own_spec && changes_spec);
     Verdict::at_store(holds, || format!("{resource} {} is not the controller's to write", case.change.key))

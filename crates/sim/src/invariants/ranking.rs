@@ -54,7 +54,8 @@ pub(super) fn pods_that_are_missed_least_go_first(case: &Case<'_>) -> Verdict {
     if was_right {
         return Verdict::Stale;
     }
-    let better = left.iter().find(|other| ranking.certainly_before(other, pod)).map_or_else(String::new, |pod| pod.to_string());
+    let better =
+        left.iter().find(|other| ranking.certainly_before(other, pod)).map_or_else(String::new, |pod| pod.to_string());
     Verdict::Violated(format!(
         "{pod} is deleted, and {better} should go first ({first} before it; {} active pods, {wanted} wanted)",
         left.len() + 1

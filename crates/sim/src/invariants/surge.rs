@@ -47,7 +47,10 @@ pub(super) fn replica_sets_ask_for_no_more_than_the_surge(case: &Case<'_>) -> Ve
             "{after} is asked for {} instead of {before} pods: {total} in all for Deployment {}, at most {at_most} may be",
             is.replicas, owner.name
         ),
-        None => format!("{after} is asked for {} instead of {before} pods for Deployment {}, which is gone", is.replicas, owner.name),
+        None => format!(
+            "{after} is asked for {} instead of {before} pods for Deployment {}, which is gone",
+            is.replicas, owner.name
+        ),
     })
 }
 
@@ -61,13 +64,17 @@ pub(super) fn no_more_pods_than_wanted_are_created(case: &Case<'_>) -> Verdict {
     let set = case.world.by_uid(&owner.uid).and_then(|set| set.set().filter(|_| !set.is_terminating()));
     let have = count(case.world.controlled("pods", &owner.uid).filter(|pod| pod.is_active_pod()).count());
     let at_store = set.is_some_and(|set| have <= set.replicas);
-    Verdict::judge(at_store, || is_needed_as_shown(case), || match set {
-        Some(set) => format!(
-            "{pod} is created: {have} active pods of {} {}, {} are wanted",
-            owner.kind, owner.name, set.replicas
-        ),
-        None => format!("{pod} is created for {} {}, which is gone or terminating", owner.kind, owner.name),
-    })
+    Verdict::judge(
+        at_store,
+        || is_needed_as_shown(case),
+        || match set {
+            Some(set) => format!(
+                "{pod} is created: {have} active pods of {} {}, {} are wanted",
+                owner.kind, owner.name, set.replicas
+            ),
+            None => format!("{pod} is created for {} {}, which is gone or terminating", owner.kind, owner.name),
+        },
+    )
 }
 
 /// The pod that a controller of pods created with this write, and its owner.

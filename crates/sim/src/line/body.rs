@@ -175,7 +175,8 @@ impl Watch {
     /// Until when nothing arrives, if nothing does.
     fn stands_until(&self, line: &Line) -> Option<Instant> {
         let faults = &line.0.faults;
-        let silent = faults.open(&self.about).filter(|window| window.fault == Fault::ServerSilent).map(|window| window.to);
+        let silent =
+            faults.open(&self.about).filter(|window| window.fault == Fault::ServerSilent).map(|window| window.to);
         silent.chain(faults.frozen_until(self.about.manager)).max().map(|at| faults.instant(at))
     }
 

@@ -17,9 +17,11 @@ pub(super) async fn answer(
     revision: u64,
     is_watch: bool,
 ) -> Response<Answer> {
-    let list = at(&request, &["limit", "continue", "watch", "sendInitialEvents", "allowWatchBookmarks"], &format!(
-        "resourceVersion={revision}&resourceVersionMatch=Exact"
-    ));
+    let list = at(
+        &request,
+        &["limit", "continue", "watch", "sendInitialEvents", "allowWatchBookmarks"],
+        &format!("resourceVersion={revision}&resourceVersionMatch=Exact"),
+    );
     let Ok(listed) = server.call(list).await;
     if !is_watch || !listed.status().is_success() {
         return listed;

@@ -177,7 +177,8 @@ fn policy(random: &mut Rng) -> Propagation {
 fn shape(random: &mut Rng, owner: usize) -> Vec<Edit> {
     match OWNERS[owner].kind {
         OwnerKind::Deployment => {
-            let mut shape = vec![Edit::Replicas(replicas(random)), Edit::ReadyDelay(ready_delay(random)), strategy(random)];
+            let mut shape =
+                vec![Edit::Replicas(replicas(random)), Edit::ReadyDelay(ready_delay(random)), strategy(random)];
             if random.bool() {
                 shape.push(Edit::MinReady(random.u32(..20)));
             }
@@ -339,7 +340,11 @@ fn fault(random: &mut Rng, options: &Options) -> (Millis, Target, Fault) {
             let controller = Some(controller[random.usize(..3)].to_owned());
             (random.u64(seconds(10)..minutes(5)), Target { controller, ..Target::default() }, Fault::StatusHeld)
         }
-        _ => (random.u64(seconds(30)..minutes(5)), Target::default(), Fault::SlowKubelets(random.u64(seconds(1)..minutes(1)))),
+        _ => (
+            random.u64(seconds(30)..minutes(5)),
+            Target::default(),
+            Fault::SlowKubelets(random.u64(seconds(1)..minutes(1))),
+        ),
     }
 }
 

@@ -76,8 +76,7 @@ pub(super) fn object_of(owner: usize, changes: &[Edit]) -> Value {
 pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
     let kind = OWNERS[owner].kind;
     let is_deployment = kind == OwnerKind::Deployment;
-    let has_pods =
-        matches!(kind, OwnerKind::Deployment | OwnerKind::ReplicaSet | OwnerKind::ReplicationController);
+    let has_pods = matches!(kind, OwnerKind::Deployment | OwnerKind::ReplicaSet | OwnerKind::ReplicationController);
     let mut patch = json!({});
     for change in changes {
         let part = match change {

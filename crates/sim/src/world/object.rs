@@ -6,7 +6,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use steersman_base::int_or_string::Rounding;
 use steersman_base::names::{annotations, labels, taints};
-use steersman_base::{Condition, IntOrString, Istr, LabelSelector, ObjectKey, Selector, StringMap, Time, Uid, condition};
+use steersman_base::{
+    Condition, IntOrString, Istr, LabelSelector, ObjectKey, Selector, StringMap, Time, Uid, condition,
+};
 
 /// One version of an object.
 #[derive(Clone, Debug)]
@@ -553,10 +555,7 @@ impl Deployment {
             surge,
             unavailable,
             min_ready: spec["minReadySeconds"].as_i64().unwrap_or(0),
-            selector: usable(
-                declared_selector(&spec["selector"]),
-                &map(&spec["template"]["metadata"]["labels"]),
-            ),
+            selector: usable(declared_selector(&spec["selector"]), &map(&spec["template"]["metadata"]["labels"])),
             template: fingerprint(&spec["template"]),
             history: int(&spec["revisionHistoryLimit"]).filter(|limit| *limit != i32::MAX),
             deadline: int(&spec["progressDeadlineSeconds"]).filter(|seconds| *seconds != i32::MAX).map(i64::from),
@@ -736,7 +735,9 @@ fn hash_value(value: &Value, hash: &mut Fnv) {
         Value::Object(fields) => {
             hash.write_u8(b'{');
             let counts = |name: &str, value: &Value| {
-                name != labels::POD_TEMPLATE_HASH && !matches!(value, Value::Null) && value.as_array().is_none_or(|list| !list.is_empty())
+                name != labels::POD_TEMPLATE_HASH
+                    && !matches!(value, Value::Null)
+                    && value.as_array().is_none_or(|list| !list.is_empty())
             };
             for (name, value) in fields.iter().filter(|(name, value)| counts(name, value)) {
                 hash.write(name.as_bytes());
