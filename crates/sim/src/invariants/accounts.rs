@@ -15,13 +15,16 @@ pub(super) fn tokens_go_only_with_their_account(case: &Case<'_>) -> Verdict {
     let Some(is) = secret.secret() else { return Verdict::NotMine };
     let key = ObjectKey { namespace: secret.key.namespace.clone(), name: is.account.clone() };
     let is_its = |account: &Object| is.account_uid.as_ref().is_none_or(|uid| *uid == account.uid);
-    let at_store = !is.account.is_empty() && !case.world.get("serviceaccounts", &key).is_some_and(|account| is_its(account));
+    let at_store =
+        !is.account.is_empty() && !case.world.get("serviceaccounts", &key).is_some_and(|account| is_its(account));
     let window = case.window();
     let as_shown = || {
         let versions = window.of_key("serviceaccounts", &key);
         !is.account.is_empty() && versions.is_none_or(|versions| !versions.always(is_its))
     };
-    Verdict::judge(at_store, as_shown, || format!("{secret} is deleted, and its service account {} is there", is.account))
+    Verdict::judge(at_store, as_shown, || {
+        format!("{secret} is deleted, and its service account {} is there", is.account)
+    })
 }
 
 /// The namespaces that are there to stay.
@@ -48,7 +51,8 @@ pub(super) fn every_namespace_has_the_root_certificate(rest: &Rest<'_>, found: &
         let key = ObjectKey::new(&namespace.key.name, "kube-root-ca.crt");
         let published = rest.world.raw("configmaps", &key).and_then(|map| map["data"].as_object());
         let is_right = published.is_some_and(|data| data.len() == 1 && data.contains_key("ca.crt"));
-        found.expect(is_right, || format!("{namespace} has no ConfigMap kube-root-ca.crt with ca.crt and nothing else"));
+        found
+            .expect(is_right, || format!("{namespace} has no ConfigMap kube-root-ca.crt with ca.crt and nothing else"));
     }
 }
 

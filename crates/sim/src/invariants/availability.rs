@@ -34,9 +34,10 @@ pub(super) fn rolling_updates_keep_their_available_pods(case: &Case<'_>) -> Verd
         return Verdict::Holds;
     }
     let is_scaled = was.sized_for != is.sized_for;
-    let has_others = case.world.controlled("replicasets.apps", &owner.uid).any(|set| {
-        set.uid != after.uid && set.set().is_some_and(|spec| spec.replicas > 0)
-    });
+    let has_others = case
+        .world
+        .controlled("replicasets.apps", &owner.uid)
+        .any(|set| set.uid != after.uid && set.set().is_some_and(|spec| spec.replicas > 0));
     if is_scaled && has_others {
         return Verdict::Excused;
     }
@@ -122,8 +123,14 @@ pub(super) fn scaling_down_stops_at_the_wanted_number(case: &Case<'_>) -> Verdic
         fewest.is_some_and(|fewest| count(may_have) >= fewest)
     };
     Verdict::judge(at_store, as_shown, || match wanted {
-        Some(wanted) => format!("{pod} is deleted: {left} active pods are left of {} {}, {wanted} are wanted", owner.kind, owner.name),
-        None => format!("{pod} is deleted for {} {}, which is gone or terminating: that is the garbage collector's", owner.kind, owner.name),
+        Some(wanted) => format!(
+            "{pod} is deleted: {left} active pods are left of {} {}, {wanted} are wanted",
+            owner.kind, owner.name
+        ),
+        None => format!(
+            "{pod} is deleted for {} {}, which is gone or terminating: that is the garbage collector's",
+            owner.kind, owner.name
+        ),
     })
 }
 
@@ -150,7 +157,8 @@ pub(super) fn recreation_waits_for_the_end_of_old_pods(case: &Case<'_>) -> Verdi
     let sets = case.world.controlled("replicasets.apps", &owner.uid).filter(|set| set.uid != after.uid);
     let mut stale = false;
     for set in sets {
-        let runs = |pod: &Object| pod.is_controlled_by(&set.uid) && pod.pod().is_some_and(|pod| pod.phase != Phase::Ended);
+        let runs =
+            |pod: &Object| pod.is_controlled_by(&set.uid) && pod.pod().is_some_and(|pod| pod.phase != Phase::Ended);
         for history in case.world.histories("pods", &set.uid) {
             if !history.now().is_some_and(|pod| runs(pod)) {
                 continue;

@@ -136,7 +136,8 @@ pub(super) fn all_garbage_is_collected(rest: &Rest<'_>, found: &mut Findings) {
         }
         let has_owner = object.owners.iter().any(|owner| owner_of(rest.world, object, owner).is_some());
         let goes = object.is_terminating() && !object.finalizers.is_empty();
-        found.expect(has_owner || goes, || format!("{object} is still there, and its owners {} are not", names(object)));
+        found
+            .expect(has_owner || goes, || format!("{object} is still there, and its owners {} are not", names(object)));
     }
 }
 

@@ -8,7 +8,10 @@ use super::{Case, DEPLOYMENT, NAMESPACE, REPLICA_SET, REPLICATION, Verdict};
 use crate::world::{Deployment, Object};
 
 /// A Deployment's condition that the Deployment controller changed with this write: as it was, as it is.
-fn changed<'a>(case: &Case<'a>, type_: &str) -> Option<(&'a Object, &'a Deployment, Option<&'a Condition>, &'a Condition)> {
+fn changed<'a>(
+    case: &Case<'a>,
+    type_: &str,
+) -> Option<(&'a Object, &'a Deployment, Option<&'a Condition>, &'a Condition)> {
     let (before, after) = case.updated().filter(|_| case.by(&[DEPLOYMENT]))?;
     let (was, is) = (condition::find(before.conditions(), type_), condition::find(after.conditions(), type_)?);
     let is_new = was.is_none_or(|was| was.status != is.status || was.reason != is.reason);
@@ -74,7 +77,10 @@ pub(super) fn a_deadline_is_exceeded_only_after_it(case: &Case<'_>) -> Verdict {
     let is_due = |deadline: i64| since.is_some_and(|since| since.plus_seconds(deadline - slack) <= case.change.at);
     let holds = is.deadline.is_some_and(is_due) && !is.paused;
     Verdict::at_store(holds, || {
-        format!("{after} says that its deadline of {:?} s is exceeded at {}; it last progressed at {since:?}", is.deadline, case.change.at)
+        format!(
+            "{after} says that its deadline of {:?} s is exceeded at {}; it last progressed at {since:?}",
+            is.deadline, case.change.at
+        )
     })
 }
 
@@ -87,7 +93,8 @@ pub(super) fn a_failure_is_that_of_a_replica_set(case: &Case<'_>) -> Verdict {
     if told.status != ConditionStatus::True {
         return Verdict::NotMine;
     }
-    let says = |set: &Object| set.is_controlled_by(&after.uid) && condition::is_true(set.conditions(), "ReplicaFailure");
+    let says =
+        |set: &Object| set.is_controlled_by(&after.uid) && condition::is_true(set.conditions(), "ReplicaFailure");
     let window = case.window();
     let at_store = case.world.controlled("replicasets.apps", &after.uid).any(|set| says(set));
     let mut histories = case.world.histories("replicasets.apps", &after.uid);
@@ -145,7 +152,10 @@ pub(super) fn a_condition_stands_once_and_changes_its_time_with_its_status(case:
         if was.is_some_and(|was| was.last_transition_time != told.last_transition_time) {
             return Verdict::Violated(format!(
                 "{after} changes the time of {}={} from {:?} to {:?}",
-                told.type_, told.status, was.and_then(|was| was.last_transition_time), told.last_transition_time
+                told.type_,
+                told.status,
+                was.and_then(|was| was.last_transition_time),
+                told.last_transition_time
             ));
         }
     }

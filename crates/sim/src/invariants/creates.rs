@@ -10,12 +10,16 @@ use super::{Case, DEPLOYMENT, Verdict};
 /// whole run; staleness excuses a manager whose caches did not show the others' pods, never one that made them itself.
 pub(super) fn at_most_the_needed_pods_are_created(case: &Case<'_>) -> Verdict {
     let Some((pod, owner)) = created_pod(case) else { return Verdict::NotMine };
-    Verdict::judge(case.memory.overrun == 0, || is_needed_as_shown(case), || {
-        format!(
-            "{pod} is created for {} {}: more pods have been created for it than have ever been missing",
-            owner.kind, owner.name
-        )
-    })
+    Verdict::judge(
+        case.memory.overrun == 0,
+        || is_needed_as_shown(case),
+        || {
+            format!(
+                "{pod} is created for {} {}: more pods have been created for it than have ever been missing",
+                owner.kind, owner.name
+            )
+        },
+    )
 }
 
 /// "Label selector updates, template changes: a Deployment creates a new ReplicaSet for each new template." (Deployment: the
@@ -34,15 +38,21 @@ pub(super) fn a_template_has_one_replica_set(case: &Case<'_>) -> Verdict {
     let window = case.window();
     let mut verdict = Verdict::Holds;
     for history in case.world.histories("replicasets.apps", &owner.uid) {
-        let Some(other) = history.now().filter(|other| other.uid != made.uid && other.is_controlled_by(&owner.uid)) else {
+        let Some(other) = history.now().filter(|other| other.uid != made.uid && other.is_controlled_by(&owner.uid))
+        else {
             continue;
         };
         if other.set().is_none_or(|set| set.template != template) {
             continue;
         }
         let versions = window.of("replicasets.apps", history);
-        if versions.always(|set| set.is_controlled_by(&owner.uid) && set.set().is_some_and(|set| set.template == template)) {
-            return Verdict::Violated(format!("{made} is made for Deployment {}, and {other} has that template", owner.name));
+        if versions
+            .always(|set| set.is_controlled_by(&owner.uid) && set.set().is_some_and(|set| set.template == template))
+        {
+            return Verdict::Violated(format!(
+                "{made} is made for Deployment {}, and {other} has that template",
+                owner.name
+            ));
         }
         verdict = Verdict::Stale;
     }

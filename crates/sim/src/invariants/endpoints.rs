@@ -37,7 +37,11 @@ pub(super) fn slices_are_within_their_limits(case: &Case<'_>) -> Verdict {
         let max = case.options.endpoints_per_slice_max;
         let holds = slice.endpoints.len() <= max && slice.ports <= PORTS_MAX;
         return Verdict::at_store(holds, || {
-            format!("{after} has {} endpoints and {} ports, at most {max} endpoints are allowed", slice.endpoints.len(), slice.ports)
+            format!(
+                "{after} has {} endpoints and {} ports, at most {max} endpoints are allowed",
+                slice.endpoints.len(),
+                slice.ports
+            )
         });
     }
     let Some(endpoints) = after.endpoints() else { return Verdict::NotMine };
@@ -64,14 +68,19 @@ fn targets(object: &Object) -> Vec<(&Uid, bool)> {
 /// Asked when one of the two controllers writes: every pod that is named existed at some time. Judged against the store, over the
 /// whole run.
 pub(super) fn endpoints_stand_for_pods_that_existed(case: &Case<'_>) -> Verdict {
-    let Some(after) = case.step.after.as_ref().filter(|_| case.by(&[SLICES, ENDPOINTS])) else { return Verdict::NotMine };
+    let Some(after) = case.step.after.as_ref().filter(|_| case.by(&[SLICES, ENDPOINTS])) else {
+        return Verdict::NotMine;
+    };
     let targets = targets(after);
     if targets.is_empty() {
         return Verdict::NotMine;
     }
     let unknown = targets.iter().find(|(uid, _)| !case.memory.pods.contains(uid));
     Verdict::at_store(unknown.is_none(), || {
-        format!("{after} leads to a pod with the uid {:?}, which never existed", unknown.map(|(uid, _)| uid.to_string()))
+        format!(
+            "{after} leads to a pod with the uid {:?}, which never existed",
+            unknown.map(|(uid, _)| uid.to_string())
+        )
     })
 }
 
@@ -82,7 +91,9 @@ pub(super) fn endpoints_stand_for_pods_that_existed(case: &Case<'_>) -> Verdict 
 /// terminating, unless the service publishes pods that are not ready. Judged against the store; staleness excuses what was so at
 /// some time by what was shown.
 pub(super) fn ready_endpoints_are_ready_pods(case: &Case<'_>) -> Verdict {
-    let Some(after) = case.step.after.as_ref().filter(|_| case.by(&[SLICES, ENDPOINTS])) else { return Verdict::NotMine };
+    let Some(after) = case.step.after.as_ref().filter(|_| case.by(&[SLICES, ENDPOINTS])) else {
+        return Verdict::NotMine;
+    };
     let name = after.slice().map_or(&after.key.name, |slice| &slice.service);
     let service = ObjectKey { namespace: after.key.namespace.clone(), name: name.clone() };
     let window = case.window();
@@ -90,10 +101,12 @@ pub(super) fn ready_endpoints_are_ready_pods(case: &Case<'_>) -> Verdict {
     if window.of_key("services", &service).is_some_and(|versions| versions.ever(publishes_all)) {
         return Verdict::NotMine;
     }
-    let before: BTreeSet<_> = case.step.before.iter().flat_map(|before| targets(before)).filter(|(_, ready)| *ready).collect();
+    let before: BTreeSet<_> =
+        case.step.before.iter().flat_map(|before| targets(before)).filter(|(_, ready)| *ready).collect();
     let mut verdict = Verdict::NotMine;
     for (uid, _) in targets(after).into_iter().filter(|target| target.1 && !before.contains(target)) {
-        let is_ready = |pod: &Object| pod.uid == *uid && pod.pod().is_some_and(|pod| pod.ready) && !pod.is_terminating();
+        let is_ready =
+            |pod: &Object| pod.uid == *uid && pod.pod().is_some_and(|pod| pod.ready) && !pod.is_terminating();
         let now = case.world.by_uid(uid);
         if now.is_some_and(|pod| is_ready(pod)) {
             if matches!(verdict, Verdict::NotMine) {
@@ -102,7 +115,8 @@ pub(super) fn ready_endpoints_are_ready_pods(case: &Case<'_>) -> Verdict {
             continue;
         }
         // A pod that is gone was there once: whether it was ready then is not known any more by its uid alone.
-        let as_shown = now.is_none_or(|pod| window.of_key("pods", &pod.key).is_some_and(|versions| versions.ever(is_ready)));
+        let as_shown =
+            now.is_none_or(|pod| window.of_key("pods", &pod.key).is_some_and(|versions| versions.ever(is_ready)));
         if !as_shown {
             let pod = now.map_or_else(|| uid.to_string(), ToString::to_string);
             return Verdict::Violated(format!("{after} begins to say that {pod} is ready, and it is not"));
@@ -120,7 +134,8 @@ fn wanted<'a>(rest: &Rest<'a>, key: &ObjectKey, service: &Service) -> Wanted<'a>
     let mut wanted = Wanted::new();
     for pod in rest.world.content(&key.namespace) {
         let Some(is) = pod.pod().filter(|is| is.phase != Phase::Ended) else { continue };
-        let addresses: Vec<IpAddr> = is.ips.iter().filter_map(|ip| Some(ip.parse::<IpAddr>().ok()?.to_canonical())).collect();
+        let addresses: Vec<IpAddr> =
+            is.ips.iter().filter_map(|ip| Some(ip.parse::<IpAddr>().ok()?.to_canonical())).collect();
         if service.selects(&pod.labels) && !addresses.is_empty() {
             let ready = service.publish_all || (is.ready && !pod.is_terminating());
             wanted.insert(&pod.uid, (addresses, ready, pod));
@@ -168,7 +183,9 @@ pub(super) fn slices_are_those_of_the_pods(rest: &Rest<'_>, found: &mut Findings
             for endpoint in slice.slice().into_iter().flat_map(|slice| &slice.endpoints) {
                 let Some(uid) = &endpoint.pod else { continue };
                 let Some((_, ready, pod)) = wanted.get(uid) else {
-                    found.expect(false, || format!("{slice} of {object} leads to {:?}, which is not a pod of it", endpoint.addresses));
+                    found.expect(false, || {
+                        format!("{slice} of {object} leads to {:?}, which is not a pod of it", endpoint.addresses)
+                    });
                     continue;
                 };
                 for address in &endpoint.addresses {
@@ -184,7 +201,8 @@ pub(super) fn slices_are_those_of_the_pods(rest: &Rest<'_>, found: &mut Findings
                 found.excuse();
                 continue;
             }
-            let has = |address: &IpAddr| told.iter().any(|(told, text)| told == uid && text.parse().ok() == Some(*address));
+            let has =
+                |address: &IpAddr| told.iter().any(|(told, text)| told == uid && text.parse().ok() == Some(*address));
             let in_family = addresses.iter().filter(|address| is_in(&service.families, **address));
             let missing: Vec<_> = in_family.filter(|address| !has(address)).collect();
             found.expect(missing.is_empty(), || format!("{pod} with {missing:?} is in no slice of {object}"));
@@ -221,7 +239,9 @@ pub(super) fn endpoints_are_those_of_the_pods(rest: &Rest<'_>, found: &mut Findi
         let mut told: BTreeMap<&Uid, bool> = BTreeMap::new();
         for (ip, ready, uid) in &endpoints.addresses {
             let Some(uid) = uid.as_ref().filter(|uid| wanted.contains_key(uid)) else {
-                found.expect(false, || format!("endpoints {} have the address {ip}, which is none of its pods", object.key));
+                found.expect(false, || {
+                    format!("endpoints {} have the address {ip}, which is none of its pods", object.key)
+                });
                 continue;
             };
             told.insert(uid, *ready);
@@ -234,9 +254,13 @@ pub(super) fn endpoints_are_those_of_the_pods(rest: &Rest<'_>, found: &mut Findi
             let is = told.get(uid);
             // Without a port of that name, a pod is not published.
             if is.is_none() {
-                found.expect(has_named_ports(rest, &object.key), || format!("{pod} is not in the endpoints of {object}"));
+                found.expect(has_named_ports(rest, &object.key), || {
+                    format!("{pod} is not in the endpoints of {object}")
+                });
             } else {
-                found.expect(is == Some(ready), || format!("{pod} is in the endpoints of {object} as ready: {is:?}; it is: {ready}"));
+                found.expect(is == Some(ready), || {
+                    format!("{pod} is in the endpoints of {object} as ready: {is:?}; it is: {ready}")
+                });
             }
         }
     }
@@ -259,7 +283,9 @@ pub(super) fn no_endpoints_without_a_service(rest: &Rest<'_>, found: &mut Findin
     if rest.options.runs(SLICES) && rest.options.runs(super::GARBAGE) {
         for object in rest.world.all(SLICE_RESOURCE) {
             let Some(slice) = object.slice().filter(|slice| slice.managed_by == MANAGER) else { continue };
-            found.expect(is_kept(&object.key.namespace, &slice.service), || format!("{object} is left of service {}", slice.service));
+            found.expect(is_kept(&object.key.namespace, &slice.service), || {
+                format!("{object} is left of service {}", slice.service)
+            });
         }
     }
     if rest.options.runs(ENDPOINTS) {
@@ -268,7 +294,9 @@ pub(super) fn no_endpoints_without_a_service(rest: &Rest<'_>, found: &mut Findin
             if object.endpoints().is_some_and(|endpoints| endpoints.is_lock) || managed.is_none() {
                 continue;
             }
-            found.expect(is_kept(&object.key.namespace, &object.key.name), || format!("{object} is left of its service"));
+            found.expect(is_kept(&object.key.namespace, &object.key.name), || {
+                format!("{object} is left of its service")
+            });
         }
     }
 }

@@ -36,7 +36,9 @@ pub(super) fn a_namespace_is_let_go_only_when_empty(case: &Case<'_>) -> Verdict 
     match content(case, &case.change.key.name) {
         None => Verdict::Holds,
         Some(object) if came_late(case, object) => Verdict::Excused,
-        Some(object) => Verdict::Violated(format!("namespace {} is let go, and {object} is in it", case.change.key.name)),
+        Some(object) => {
+            Verdict::Violated(format!("namespace {} is let go, and {object} is in it", case.change.key.name))
+        }
     }
 }
 
@@ -88,7 +90,8 @@ pub(super) fn deleted_namespaces_are_gone(rest: &Rest<'_>, found: &mut Findings)
     }
     for object in rest.world.all("namespaces").filter(|object| object.is_terminating()) {
         let mut content = rest.world.content(&object.key.name).filter(|object| !object.resource.starts_with("events"));
-        let is_held = object.namespace().is_some_and(|namespace| namespace.finalizers.iter().any(|name| name != KUBERNETES));
+        let is_held =
+            object.namespace().is_some_and(|namespace| namespace.finalizers.iter().any(|name| name != KUBERNETES));
         let waits = content.any(|object| object.is_terminating() && !object.finalizers.is_empty());
         if is_held || waits || !object.finalizers.is_empty() {
             found.excuse();

@@ -24,7 +24,9 @@ const CLAIMERS: [&str; 3] = [DEPLOYMENT, REPLICA_SET, REPLICATION];
 ///
 /// Asked after every write, whoever asked for it. Judged against the object alone.
 pub(super) fn at_most_one_owner_controls(case: &Case<'_>) -> Verdict {
-    let Some(after) = case.step.after.as_ref().filter(|after| !after.owners.is_empty()) else { return Verdict::NotMine };
+    let Some(after) = case.step.after.as_ref().filter(|after| !after.owners.is_empty()) else {
+        return Verdict::NotMine;
+    };
     let controllers = after.owners.iter().filter(|owner| owner.controller).count();
     Verdict::at_store(controllers <= 1, || format!("{after} has {controllers} controllers"))
 }
@@ -42,21 +44,24 @@ pub(super) fn adoption_is_of_matching_orphans_by_living_owners(case: &Case<'_>) 
         return Verdict::NotMine;
     };
     if let Some(other) = before.controller() {
-        return Verdict::Violated(format!("{after} is taken by {} {} from {} {}", owner.kind, owner.name, other.kind, other.name));
+        return Verdict::Violated(format!(
+            "{after} is taken by {} {} from {} {}",
+            owner.kind, owner.name, other.kind, other.name
+        ));
     }
     let resource = resource_of(&owner.kind);
     let key = ObjectKey { namespace: after.key.namespace.clone(), name: owner.name.clone() };
     let may_take = |object: &Object| object.uid == owner.uid && !object.is_terminating() && object.selector().is_some();
-    let fits = |object: &Object, taken: &Object| object.selector().is_some_and(|selector| selector.matches(&taken.labels));
+    let fits =
+        |object: &Object, taken: &Object| object.selector().is_some_and(|selector| selector.matches(&taken.labels));
     let now = case.world.get(resource, &key);
     let at_store = now.is_some_and(|object| may_take(object) && fits(object, before)) && !before.is_terminating();
     let window = case.window();
     let as_shown = || {
         let Some(owners) = window.of_key(resource, &key) else { return false };
         let Some(objects) = window.of_key(&after.resource, &after.key) else { return false };
-        let fits_some = |taken: &Object| {
-            !taken.is_terminating() && owners.ever(|object| may_take(object) && fits(object, taken))
-        };
+        let fits_some =
+            |taken: &Object| !taken.is_terminating() && owners.ever(|object| may_take(object) && fits(object, taken));
         objects.ever(fits_some)
     };
     Verdict::judge(at_store, as_shown, || {
@@ -83,7 +88,8 @@ pub(super) fn what_matches_is_not_released(case: &Case<'_>) -> Verdict {
     };
     let resource = resource_of(&owner.kind);
     let key = ObjectKey { namespace: before.key.namespace.clone(), name: owner.name.clone() };
-    let matches = |object: &Object, taken: &Object| object.selector().is_none_or(|selector| selector.matches(&taken.labels));
+    let matches =
+        |object: &Object, taken: &Object| object.selector().is_none_or(|selector| selector.matches(&taken.labels));
     let now = case.world.get(resource, &key).filter(|object| object.uid == owner.uid);
     let at_store = now.is_some_and(|object| !matches(object, before));
     let window = case.window();
@@ -92,7 +98,9 @@ pub(super) fn what_matches_is_not_released(case: &Case<'_>) -> Verdict {
         let Some(objects) = window.of_key(&before.resource, &before.key) else { return false };
         objects.ever(|taken| owners.ever(|object| object.uid == owner.uid && !matches(object, taken)))
     };
-    Verdict::judge(at_store, as_shown, || format!("{before} is released by {} {}, and matches it", owner.kind, owner.name))
+    Verdict::judge(at_store, as_shown, || {
+        format!("{before} is released by {} {}, and matches it", owner.kind, owner.name)
+    })
 }
 
 /// "A ReplicaSet is linked to its Pods via the Pods' metadata.ownerReferences field [...] All Pods acquired by a ReplicaSet have
@@ -105,7 +113,9 @@ pub(super) fn what_is_created_belongs_to_its_creator(case: &Case<'_>) -> Verdict
     if !case.is("pods") && !case.is("replicasets.apps") {
         return Verdict::NotMine;
     }
-    let Some(owner) = made.controller() else { return Verdict::Violated(format!("{made} is created without an owner")) };
+    let Some(owner) = made.controller() else {
+        return Verdict::Violated(format!("{made} is created without an owner"));
+    };
     let resource = resource_of(&owner.kind);
     let key = ObjectKey { namespace: made.key.namespace.clone(), name: owner.name.clone() };
     let selects = |object: &Object| {
@@ -157,7 +167,9 @@ pub(super) fn what_does_not_match_is_released(rest: &Rest<'_>, found: &mut Findi
         let Some(selector) = owner.selector() else { continue };
         for object in rest.world.controlled(resource, &owner.uid) {
             let counts = object.pod().is_none() || object.is_active_pod();
-            found.expect(!counts || selector.matches(&object.labels), || format!("{object} is held by {owner} and does not match it"));
+            found.expect(!counts || selector.matches(&object.labels), || {
+                format!("{object} is held by {owner} and does not match it")
+            });
         }
     }
 }

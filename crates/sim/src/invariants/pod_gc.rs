@@ -46,7 +46,9 @@ pub(super) fn running_pods_on_living_nodes_are_left_alone(case: &Case<'_>) -> Ve
 /// Asked when the pod garbage collector deletes a pod that has ended, is not terminating, and whose node is there: there were
 /// more than the threshold. Judged against the store alone; within a pass, as many as were too many go.
 pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdict {
-    let Some(before) = case.deleted().filter(|_| case.is("pods") && case.by(&[POD_GC])) else { return Verdict::NotMine };
+    let Some(before) = case.deleted().filter(|_| case.is("pods") && case.by(&[POD_GC])) else {
+        return Verdict::NotMine;
+    };
     let Some(pod) = before.pod().filter(|pod| pod.phase == Phase::Ended) else { return Verdict::NotMine };
     let node = case.world.history("nodes", &ObjectKey::cluster(&pod.node));
     let had_node = node.is_some_and(|node| case.window().of("nodes", node).always(|_| true));
@@ -55,7 +57,9 @@ pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdic
     }
     let (left, max) = (case.world.ended_pods(), case.options.ended_pods_max);
     // The deleted pod may be there still, held by a finalizer.
-    Verdict::at_store(left >= max, || format!("{before} has ended and is deleted, and {left} are left of {max} that may be kept"))
+    Verdict::at_store(left >= max, || {
+        format!("{before} has ended and is deleted, and {left} are left of {max} that may be kept")
+    })
 }
 
 /// "PodGC cleans up [...] orphan Pods, bound to a node which no longer exists." (Pod lifecycle)
@@ -70,6 +74,8 @@ pub(super) fn no_pod_waits_for_a_node_that_is_gone(rest: &Rest<'_>, found: &mut 
         let is_there = rest.world.get("nodes", &ObjectKey::cluster(&pod.node)).is_some();
         let waits = if pod.node.is_empty() { object.is_terminating() } else { !is_there };
         let is_held = object.is_terminating() && !object.finalizers.is_empty();
-        found.expect(!waits || is_held, || format!("{object} is bound to {:?}, which is gone, or was never bound", pod.node.as_str()));
+        found.expect(!waits || is_held, || {
+            format!("{object} is bound to {:?}, which is gone, or was never bound", pod.node.as_str())
+        });
     }
 }

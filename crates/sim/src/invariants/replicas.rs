@@ -83,7 +83,8 @@ pub(super) fn deployments_are_rolled_out(rest: &Rest<'_>, found: &mut Findings) 
         let asks = |set: &Object| set.set().map_or(0, |set| set.replicas);
         let (new_asks, old_ask) = (new.map(asks), old.iter().map(|set| asks(set)).sum::<i32>());
         let is_through = new_asks == Some(deployment.replicas) && old_ask == 0;
-        if !is_through && (deployment.paused || !stays(rest, object) || !can_go_on(rest, object, deployment.min_ready)) {
+        if !is_through && (deployment.paused || !stays(rest, object) || !can_go_on(rest, object, deployment.min_ready))
+        {
             found.excuse();
             continue;
         }

@@ -69,7 +69,8 @@ pub(super) fn history_is_kept_to_its_limit(rest: &Rest<'_>, found: &mut Findings
         let Some(spec) = deployment.deployment() else { continue };
         let Some(limit) = spec.history.and_then(|limit| usize::try_from(limit).ok()) else { continue };
         let status = &spec.status;
-        let is_through = [status.replicas, status.updated, status.available].iter().all(|count| *count == spec.replicas);
+        let is_through =
+            [status.replicas, status.updated, status.available].iter().all(|count| *count == spec.replicas);
         if !is_through || spec.paused || status.observed < deployment.generation {
             continue;
         }
@@ -89,13 +90,19 @@ pub(super) fn the_new_replica_set_has_the_highest_revision(rest: &Rest<'_>, foun
         return;
     }
     for deployment in rest.world.all("deployments.apps").filter(|object| !object.is_terminating()) {
-        let Some(spec) = deployment.deployment().filter(|spec| !spec.paused && spec.selector.is_some()) else { continue };
+        let Some(spec) = deployment.deployment().filter(|spec| !spec.paused && spec.selector.is_some()) else {
+            continue;
+        };
         let (Some(new), old) = split(rest.world, deployment) else { continue };
         let revision = |set: &Object| set.set().and_then(|set| set.revision);
         let highest = old.iter().filter_map(|set| revision(set)).max();
-        let is = revision(new);
-        found.expect(is > highest && is == spec.revision, || {
-            format!("{new} of {deployment} (revision {:?}) has revision {is:?}; an old one has {highest:?}", spec.revision)
+        // What is no number is somebody else's doing, and stays.
+        let Some(is) = revision(new) else { continue };
+        found.expect(Some(is) > highest && Some(is) == spec.revision, || {
+            format!(
+                "{new} of {deployment} (revision {:?}) has revision {is}; an old one has {highest:?}",
+                spec.revision
+            )
         });
     }
 }

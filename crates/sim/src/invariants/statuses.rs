@@ -33,15 +33,17 @@ type Counts = (i32, i32, i32, i32);
 
 fn counts<'a>(set: &Object, spec: &Set, pods: impl Iterator<Item = &'a Arc<Object>>) -> Counts {
     let matches = |pod: &Object| spec.selector.as_ref().is_none_or(|selector| selector.matches(&pod.labels));
-    let labelled =
-        |pod: &Object| spec.template_labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value));
+    let labelled = |pod: &Object| spec.template_labels.iter().all(|(key, value)| pod.labels.get(key) == Some(value));
     let mut counts = (0, 0, 0, 0);
     for pod in pods.filter(|pod| matches(pod) && pod.key.namespace == set.key.namespace) {
         if pod.is_active_pod() {
             counts.0 += 1;
             counts.1 += i32::from(labelled(pod));
             counts.2 += i32::from(pod.is_ready_pod());
-        } else if pod.is_terminating() && pod.controller().is_some() && pod.pod().is_some_and(|pod| pod.phase != Phase::Ended) {
+        } else if pod.is_terminating()
+            && pod.controller().is_some()
+            && pod.pod().is_some_and(|pod| pod.phase != Phase::Ended)
+        {
             counts.3 += 1;
         }
     }
@@ -63,10 +65,14 @@ pub(super) fn a_replica_set_counts_its_pods(case: &Case<'_>) -> Verdict {
         return Verdict::NotMine;
     };
     let status = &spec.status;
-    if was.status.replicas == status.replicas && was.status.ready == status.ready && was.status.available == status.available {
+    if was.status.replicas == status.replicas
+        && was.status.ready == status.ready
+        && was.status.available == status.available
+    {
         return Verdict::NotMine;
     }
-    let is_available = if spec.min_ready == 0 { status.available == status.ready } else { status.available <= status.ready };
+    let is_available =
+        if spec.min_ready == 0 { status.available == status.ready } else { status.available <= status.ready };
     if !is_available {
         return Verdict::Violated(format!(
             "{after} says that {} of {} ready pods are available, with minReadySeconds {}",
@@ -122,7 +128,9 @@ pub(super) fn a_deployment_adds_up_its_replica_sets(case: &Case<'_>) -> Verdict 
         return Verdict::Excused;
     };
     let as_shown = || {
-        moments.into_iter().any(|moment| is_told(&mut moment.controlled().filter(|set| set.is_controlled_by(&after.uid))))
+        moments
+            .into_iter()
+            .any(|moment| is_told(&mut moment.controlled().filter(|set| set.is_controlled_by(&after.uid))))
     };
     Verdict::judge(false, as_shown, || {
         let sets = case.world.controlled("replicasets.apps", &after.uid).filter_map(|set| set.set());
@@ -136,7 +144,11 @@ pub(super) fn a_deployment_adds_up_its_replica_sets(case: &Case<'_>) -> Verdict 
         format!(
             "{after} says {} pods, {} ready, {} available, {} updated; its {} ReplicaSets say {replicas}, {ready}, {available}, and \
              never said so",
-            told.0, told.1, told.2, told.3, count(sets_count)
+            told.0,
+            told.1,
+            told.2,
+            told.3,
+            count(sets_count)
         )
     })
 }

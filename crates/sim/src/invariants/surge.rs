@@ -8,7 +8,8 @@ use crate::world::{Deployment, Object};
 ///
 /// Asked when the Deployment controller makes a ReplicaSet, or asks one for more pods: what all its ReplicaSets ask for must
 /// be at most `replicas + maxSurge`. Judged against the store; staleness excuses what was right for the Deployment and the
-/// other ReplicaSets as shown, but for what the controller wrote itself.
+/// other ReplicaSets as shown, but for what the controller wrote itself. While a user's change of scale is spread over several
+/// ReplicaSets, one may grow before another shrinks.
 pub(super) fn replica_sets_ask_for_no_more_than_the_surge(case: &Case<'_>) -> Verdict {
     if !case.is("replicasets.apps") || !case.by(&[DEPLOYMENT]) {
         return Verdict::NotMine;
@@ -23,6 +24,11 @@ pub(super) fn replica_sets_ask_for_no_more_than_the_surge(case: &Case<'_>) -> Ve
     let deployment = case.world.by_uid(&owner.uid);
     let at_most = deployment.and_then(|object| object.deployment()).map(Deployment::total_max);
     let at_store = at_most.is_some_and(|at_most| total <= at_most);
+    let sized_for = |set: &Object| set.set().and_then(|set| set.sized_for);
+    let is_scaled = case.updated().is_some_and(|(before, after)| sized_for(before) != sized_for(after));
+    if is_scaled && !at_store {
+        return Verdict::Excused;
+    }
     let window = case.window();
     let as_shown = || {
         let key = steersman_base::ObjectKey { namespace: after.key.namespace.clone(), name: owner.name.clone() };
@@ -47,7 +53,10 @@ pub(super) fn replica_sets_ask_for_no_more_than_the_surge(case: &Case<'_>) -> Ve
             "{after} is asked for {} instead of {before} pods: {total} in all for Deployment {}, at most {at_most} may be",
             is.replicas, owner.name
         ),
-        None => format!("{after} is asked for {} instead of {before} pods for Deployment {}, which is gone", is.replicas, owner.name),
+        None => format!(
+            "{after} is asked for {} instead of {before} pods for Deployment {}, which is gone",
+            is.replicas, owner.name
+        ),
     })
 }
 
@@ -61,13 +70,17 @@ pub(super) fn no_more_pods_than_wanted_are_created(case: &Case<'_>) -> Verdict {
     let set = case.world.by_uid(&owner.uid).and_then(|set| set.set().filter(|_| !set.is_terminating()));
     let have = count(case.world.controlled("pods", &owner.uid).filter(|pod| pod.is_active_pod()).count());
     let at_store = set.is_some_and(|set| have <= set.replicas);
-    Verdict::judge(at_store, || is_needed_as_shown(case), || match set {
-        Some(set) => format!(
-            "{pod} is created: {have} active pods of {} {}, {} are wanted",
-            owner.kind, owner.name, set.replicas
-        ),
-        None => format!("{pod} is created for {} {}, which is gone or terminating", owner.kind, owner.name),
-    })
+    Verdict::judge(
+        at_store,
+        || is_needed_as_shown(case),
+        || match set {
+            Some(set) => format!(
+                "{pod} is created: {have} active pods of {} {}, {} are wanted",
+                owner.kind, owner.name, set.replicas
+            ),
+            None => format!("{pod} is created for {} {}, which is gone or terminating", owner.kind, owner.name),
+        },
+    )
 }
 
 /// The pod that a controller of pods created with this write, and its owner.
