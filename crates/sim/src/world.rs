@@ -19,6 +19,7 @@ use crate::record::{Change, Shown};
 
 mod history;
 mod object;
+mod parse;
 #[cfg(test)]
 mod tests;
 
@@ -55,8 +56,9 @@ pub struct World {
     kinds: BTreeSet<Istr>,
     /// How many pods have ended and are still there.
     ended_pods: usize,
-    /// Revisions and their times, for as long as versions are kept.
+    /// Revisions and their times, for as long as versions are kept; all, and by resource.
     times: VecDeque<(u64, Time)>,
+    times_of: BTreeMap<Istr, VecDeque<(u64, Time)>>,
     /// What is gone, and since when: it is forgotten when its versions are.
     gone: VecDeque<(Time, Address)>,
     last: Step,
@@ -99,6 +101,7 @@ impl World {
         self.revision = self.revision.max(change.revision);
         self.now = self.now.max(Some(change.at));
         self.times.push_back((change.revision, change.at));
+        self.times_of.entry(change.resource.clone()).or_default().push_back((change.revision, change.at));
         let parse = |value: &Arc<Value>| Arc::new(Object::parse(&change.resource, &change.key, value));
         let address: Address = (change.resource.clone(), change.key.clone());
         let entry = self.objects.entry(address.0.clone()).or_default().entry(address.1.clone()).or_default();
@@ -156,8 +159,10 @@ impl World {
 
     /// Forgets what happened before `oldest`.
     fn forget(&mut self, oldest: Time) {
-        while self.times.front().is_some_and(|(_, at)| *at < oldest) {
-            self.times.pop_front();
+        for times in self.times_of.values_mut().chain([&mut self.times]) {
+            while times.front().is_some_and(|(_, at)| *at < oldest) {
+                times.pop_front();
+            }
         }
         while let Some((_, address)) = self.gone.front().filter(|(at, _)| *at < oldest).cloned() {
             self.gone.pop_front();
@@ -229,7 +234,10 @@ impl World {
 
     /// The objects of a resource that the owner with this uid controls.
     pub fn controlled(&self, resource: &str, uid: &Uid) -> impl Iterator<Item = &Arc<Object>> {
-        self.histories(resource, uid).filter_map(History::now).filter(|object| object.is_controlled_by(uid))
+        let addresses = self.dependents.get(uid).into_iter().flatten().filter(move |(of, _)| of == resource);
+        addresses
+            .filter_map(|(resource, key)| self.get(resource, key))
+            .filter(move |object| object.is_controlled_by(uid))
     }
 
     /// The objects that name the owner with this uid.
@@ -281,10 +289,11 @@ impl World {
         history.since(self.revision_before(time), None)
     }
 
-    /// The time of a revision: that of the newest change up to it. What is older than all that is kept is as old as that.
-    fn time_of(&self, revision: u64) -> Time {
-        let after = self.times.partition_point(|(known, _)| *known <= revision);
-        self.times.get(after.saturating_sub(1)).map_or(self.now(), |(_, at)| *at)
+    /// The time up to which the state of a resource at a revision was the newest: none if it still is.
+    fn newest_until(&self, resource: &str, revision: u64) -> Option<Time> {
+        let times = self.times_of.get(resource)?;
+        let after = times.partition_point(|(known, _)| *known <= revision);
+        times.get(after).map(|(_, at)| *at)
     }
 
     /// The newest revision before a time; zero if none is known.
@@ -337,7 +346,10 @@ impl<'a> Window<'a> {
     #[must_use]
     pub fn begin(&self, resource: &str) -> u64 {
         let newest = match &self.change.shown {
-            Some(shown) => self.world.time_of(shown.revisions.get(resource).copied().unwrap_or(0)),
+            Some(shown) => {
+                let revision = shown.revisions.get(resource).copied().unwrap_or(0);
+                self.world.newest_until(resource, revision).unwrap_or(self.change.at)
+            }
             None => self.change.at.plus_seconds(-ASSUMED_LAG_SECONDS),
         };
         self.world.revision_before(newest.plus_seconds(-PASS_SECONDS))
@@ -356,8 +368,13 @@ impl<'a> Window<'a> {
     /// The versions of an object in the window, whoever wrote them.
     #[must_use]
     pub fn of_key(&self, resource: &str, key: &ObjectKey) -> Option<Since<'a>> {
-        let history = self.world.history(resource, key)?;
-        Some(history.since(self.begin(resource), self.hidden(resource)))
+        Some(self.all_of(resource, self.world.history(resource, key)?))
+    }
+
+    /// The versions of an object in the window, whoever wrote them.
+    #[must_use]
+    pub fn all_of(&self, resource: &str, history: &'a History) -> Since<'a> {
+        history.since(self.begin(resource), self.hidden(resource))
     }
 
     /// The moments of the window at which objects of a resource that the owner with this uid controls changed, newest first;
@@ -399,13 +416,18 @@ pub struct Moment<'a> {
 // === impl Moment ===
 
 impl<'a> Moment<'a> {
-    /// The objects that were there at the moment: those that the owner controlled then, and those that nobody controlled
-    /// then and that it controlled at another time.
+    /// The objects that were there at the moment: those that the owner controlled then, and those that nobody controlled then
+    /// and that it adopted later.
     pub fn controlled(self) -> impl Iterator<Item = &'a Arc<Object>> {
-        let there = self
-            .world
-            .histories(self.resource, self.uid)
-            .filter_map(move |history| history.at(self.revision, self.hidden));
-        there.filter(move |object| object.controller().is_none_or(|owner| owner.uid == *self.uid))
+        let histories = self.world.histories(self.resource, self.uid);
+        histories.filter_map(move |history| {
+            let object = history.at(self.revision, self.hidden)?;
+            let is_adopted = || history.since(self.revision, None).ever(|later| later.is_controlled_by(self.uid));
+            match object.controller() {
+                Some(owner) => owner.uid == *self.uid,
+                None => is_adopted(),
+            }
+            .then_some(object)
+        })
     }
 }

@@ -1,7 +1,7 @@
 //! Which pods go first when there are too many.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use steersman_base::{Istr, ObjectKey, Time, Uid};
@@ -55,30 +55,40 @@ pub(super) fn pods_that_are_missed_least_go_first(case: &Case<'_>) -> Verdict {
         return Verdict::Stale;
     }
     let better =
-        left.iter().find(|other| ranking.certainly_before(other, pod)).map_or_else(String::new, |pod| pod.to_string());
+        left.iter().find(|other| ranking.certainly_before(other, pod)).map_or_else(String::new, ToString::to_string);
     Verdict::Violated(format!(
         "{pod} is deleted, and {better} should go first ({first} before it; {} active pods, {wanted} wanted)",
         left.len() + 1
     ))
 }
 
-/// How many active pods of the same Deployment are on each node.
-fn neighbours(case: &Case<'_>, set: &Uid) -> BTreeMap<Istr, usize> {
-    let mut on_node = BTreeMap::new();
+/// How many active pods of the same Deployment are on each node: at least, and at most, by what may have been seen. Empty if
+/// there is no Deployment.
+fn neighbours(case: &Case<'_>, set: &Uid) -> Neighbours {
+    let mut on_node = Neighbours::new();
     let Some(deployment) = case.world.by_uid(set).and_then(|set| set.controller()) else { return on_node };
+    let window = case.window();
     for sibling in case.world.controlled("replicasets.apps", &deployment.uid) {
-        let pods = case.world.controlled("pods", &sibling.uid).filter(|pod| pod.is_active_pod());
-        for node in pods.filter_map(|pod| pod.pod()).map(|pod| pod.node.clone()) {
-            *on_node.entry(node).or_default() += 1;
+        for history in case.world.histories("pods", &sibling.uid) {
+            let versions = window.all_of("pods", history);
+            let nodes: BTreeSet<_> = versions.objects().flatten().filter_map(|pod| Some(&pod.pod()?.node)).collect();
+            for node in nodes {
+                let counts = |pod: &Object| pod.is_active_pod() && pod.pod().is_some_and(|pod| pod.node == *node);
+                let (least, most) = on_node.entry(node.clone()).or_default();
+                *least += usize::from(versions.always(counts));
+                *most += usize::from(versions.ever(counts));
+            }
         }
     }
     on_node
 }
 
+type Neighbours = BTreeMap<Istr, (usize, usize)>;
+
 /// What pods are compared with.
 struct Ranking<'a> {
     now: Time,
-    neighbours: &'a BTreeMap<Istr, usize>,
+    neighbours: &'a Neighbours,
     skew: i64,
 }
 
@@ -108,14 +118,20 @@ impl Ranking<'_> {
         false
     }
 
-    /// The one with more neighbours goes first; one more or less may be the pod that was just deleted.
+    /// The one with more neighbours goes first; none if that is not beyond doubt.
     fn crowded(&self, left: &Pod, right: &Pod) -> Option<Ordering> {
         if left.node == right.node || self.neighbours.is_empty() {
             return Some(Ordering::Equal);
         }
-        let of = |pod: &Pod| self.neighbours.get(&pod.node).copied().unwrap_or(0);
+        let of = |pod: &Pod| self.neighbours.get(&pod.node).copied().unwrap_or_default();
         let (left, right) = (of(left), of(right));
-        (left.abs_diff(right) > 2).then(|| right.cmp(&left))
+        if left.0 > right.1 {
+            Some(Ordering::Less)
+        } else if right.0 > left.1 {
+            Some(Ordering::Greater)
+        } else {
+            (left.0 == left.1 && left == right).then_some(Ordering::Equal)
+        }
     }
 
     /// Younger first, by order of magnitude; none if that is not beyond doubt.

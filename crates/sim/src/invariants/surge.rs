@@ -8,7 +8,8 @@ use crate::world::{Deployment, Object};
 ///
 /// Asked when the Deployment controller makes a ReplicaSet, or asks one for more pods: what all its ReplicaSets ask for must
 /// be at most `replicas + maxSurge`. Judged against the store; staleness excuses what was right for the Deployment and the
-/// other ReplicaSets as shown, but for what the controller wrote itself.
+/// other ReplicaSets as shown, but for what the controller wrote itself. While a user's change of scale is spread over several
+/// ReplicaSets, one may grow before another shrinks.
 pub(super) fn replica_sets_ask_for_no_more_than_the_surge(case: &Case<'_>) -> Verdict {
     if !case.is("replicasets.apps") || !case.by(&[DEPLOYMENT]) {
         return Verdict::NotMine;
@@ -23,6 +24,11 @@ pub(super) fn replica_sets_ask_for_no_more_than_the_surge(case: &Case<'_>) -> Ve
     let deployment = case.world.by_uid(&owner.uid);
     let at_most = deployment.and_then(|object| object.deployment()).map(Deployment::total_max);
     let at_store = at_most.is_some_and(|at_most| total <= at_most);
+    let sized_for = |set: &Object| set.set().and_then(|set| set.sized_for);
+    let is_scaled = case.updated().is_some_and(|(before, after)| sized_for(before) != sized_for(after));
+    if is_scaled && !at_store {
+        return Verdict::Excused;
+    }
     let window = case.window();
     let as_shown = || {
         let key = steersman_base::ObjectKey { namespace: after.key.namespace.clone(), name: owner.name.clone() };

@@ -1,1 +1,65 @@
+//! Each invariant fires on a stream of changes that violates it, and is silent on legal ones, excuses included.
 
+mod gc;
+mod legal;
+mod rollout;
+mod service;
+mod state;
+mod story;
+
+use std::collections::BTreeSet;
+
+use story::Story;
+
+/// A stream of changes.
+type Stream = fn(&mut Story);
+
+/// Streams that violate the invariant of that name.
+fn violations() -> Vec<(&'static str, Stream)> {
+    [rollout::VIOLATIONS, state::VIOLATIONS, gc::VIOLATIONS, service::VIOLATIONS].concat()
+}
+
+#[test]
+fn each_invariant_fires_on_what_violates_it() {
+    let mut silent = Vec::new();
+    for (invariant, stream) in violations() {
+        let mut story = Story::new();
+        stream(&mut story);
+        let count = story.count(invariant);
+        let fired = story.violations.iter().any(|violation| violation.invariant == invariant);
+        if !fired || count.violated == 0 || count.checked < count.violated {
+            silent.push(format!("{invariant}, {count:?}; these fired: {:#?}", story.violations));
+        }
+    }
+    assert!(silent.is_empty(), "{}", silent.join("\n"));
+}
+
+#[test]
+fn every_invariant_has_a_stream_that_violates_it() {
+    let covered: BTreeSet<_> = violations().into_iter().map(|(invariant, _)| invariant).collect();
+    let missing: Vec<_> = super::catalogue().map(|(name, _)| name).filter(|name| !covered.contains(name)).collect();
+    assert!(missing.is_empty(), "no stream violates {missing:#?}");
+}
+
+#[test]
+fn nothing_fires_on_what_is_legal() {
+    let mut wrong = Vec::new();
+    for (name, stream) in legal::LEGAL {
+        let mut story = Story::new();
+        stream(&mut story);
+        if !story.violations.is_empty() || !story.unmet.is_empty() {
+            wrong.push(format!("{name}: {:#?} {:#?}", story.violations, story.unmet));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn names_are_unique_and_every_one_is_counted_from_the_start() {
+    let names: Vec<_> = super::catalogue().map(|(name, _)| name).collect();
+    let distinct: BTreeSet<_> = names.iter().collect();
+    assert_eq!(names.len(), distinct.len());
+    let suite = super::Suite::new(super::Options::default());
+    assert!(names.iter().all(|name| suite.counts().contains_key(name)));
+    assert!(names.len() >= 60);
+}
