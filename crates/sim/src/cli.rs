@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use crate::engine::{self, Outcome};
 use crate::exhaustive::{self, KINDS, Row};
 use crate::invariants::Violation;
-use crate::plan::{Plan, generate};
+use crate::plan::{FULL, Plan, SMALL, Size, generate};
 use crate::report::{Report, insert};
 use crate::shrink::{self, shrink};
 use crate::trace::LINES_MAX;
@@ -29,6 +29,7 @@ struct Args {
     minutes: Option<u64>,
     controllers: Vec<String>,
     exhaustive: bool,
+    size: Size,
     /// Ends with the first failure.
     until_failure: bool,
     shrinks: bool,
@@ -56,6 +57,7 @@ usage: cargo xtask sim [OPTIONS]
   --worlds N           run so many random worlds
   --first S            the seed of the first of them (1, unless told otherwise)
   --controllers A,B    with these controllers alone
+  --small              worlds of ten minutes and 60 operations, as in the default suite
   --exhaustive         run the exhaustive plans: crash after each write, each event hidden, each past state shown
   --mutants            apply each patch of crates/sim/mutants, and tell after how many worlds it is found
   --until-failure      end with the first world that fails
@@ -100,6 +102,7 @@ fn parse(args: &[String]) -> Result<Args, String> {
         minutes: None,
         controllers: Vec::new(),
         exhaustive: false,
+        size: FULL,
         until_failure: false,
         shrinks: true,
         trace: None,
@@ -120,6 +123,7 @@ fn parse(args: &[String]) -> Result<Args, String> {
             "--controllers" => parsed.controllers = value()?.split(',').map(str::to_owned).collect(),
             "--threads" => parsed.threads = usize::try_from(number(value()?)?).unwrap_or(1).max(1),
             "--trace" => parsed.trace = Some(value()?.into()),
+            "--small" => parsed.size = SMALL,
             "--exhaustive" => parsed.exhaustive = true,
             "--until-failure" => parsed.until_failure = true,
             "--no-shrink" => parsed.shrinks = false,
@@ -138,7 +142,7 @@ fn now() -> Instant {
 }
 
 fn plan_of(args: &Args, seed: u64) -> Plan {
-    let mut plan = generate(seed);
+    let mut plan = generate(seed, args.size);
     plan.options.controllers.clone_from(&args.controllers);
     plan
 }

@@ -4,7 +4,7 @@ mod generate;
 
 use serde::{Deserialize, Serialize};
 
-pub use generate::{NAMESPACES, OWNERS, Owner, OwnerKind, generate};
+pub use generate::{FULL, NAMESPACES, OWNERS, Owner, OwnerKind, SMALL, Size, generate};
 
 /// Milliseconds since the world began.
 pub type Millis = u64;

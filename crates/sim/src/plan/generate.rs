@@ -97,8 +97,24 @@ const WRITTEN: [(&str, &str); 9] = [
     ("namespace-controller", "namespaces"),
 ];
 
-const OPERATIONS: usize = 200;
-const FAULTS_MAX: usize = 24;
+/// How large a world is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// How many operations there are.
+    pub operations: usize,
+    /// How many faults there are at most.
+    pub faults_max: usize,
+    /// How long users and faults are at work.
+    pub ends: Millis,
+}
+
+/// About an hour of virtual time, with healing.
+pub const FULL: Size = Size { operations: 200, faults_max: 24, ends: minutes(40) };
+/// For the default suite, which compiles for debugging.
+pub const SMALL: Size = Size { operations: 60, faults_max: 12, ends: minutes(10) };
+
+/// In this part of the storm owners are made first.
+const FIRST_PART: Millis = 10;
 /// Nothing is asked for before the server is there.
 const BEGINS: Millis = seconds(5);
 /// Operations and faults leave the last minute of the storm alone, so that they are over when it is.
@@ -106,25 +122,25 @@ const LAST: Millis = seconds(60);
 
 /// The world of a seed.
 #[must_use]
-pub fn generate(seed: u64) -> Plan {
+pub fn generate(seed: u64, size: Size) -> Plan {
     let mut random = Rng::with_seed(seed);
     let managers = [1, 1, 2, 2, 3][random.usize(..5)];
     let skewed = random.u8(..4) == 0;
     let skew_seconds = (0..managers).map(|_| if skewed { random.i64(-300..=300) } else { 0 }).collect();
-    let options = Options { managers, nodes: random.usize(3..=5), skew_seconds, ..Options::default() };
-    let operations = operations(&mut random, &options);
-    let faults = faults(&mut random, &options);
+    let options = Options { managers, nodes: random.usize(3..=5), skew_seconds, ends: size.ends, ..Options::default() };
+    let operations = operations(&mut random, &options, size.operations);
+    let faults = faults(&mut random, &options, size.faults_max);
     Plan { seed, options, operations, faults }
 }
 
-fn operations(random: &mut Rng, options: &Options) -> Vec<Step> {
+fn operations(random: &mut Rng, options: &Options, count: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     for owner in 0..OWNERS.len() {
-        let at = BEGINS + random.u64(..minutes(4));
+        let at = BEGINS + random.u64(..options.ends / FIRST_PART);
         steps.push(Step { at, operation: Operation::Create { owner, changes: shape(random, owner) } });
     }
-    while steps.len() < OPERATIONS {
-        let at = random.u64(BEGINS + minutes(1)..options.ends - LAST);
+    while steps.len() < count {
+        let at = random.u64(BEGINS + seconds(30)..options.ends - LAST);
         let operation = operation(random, options);
         // What a user does seldom comes alone: half of it is followed by more to the same owner within seconds.
         if let Operation::Edit { owner, .. } = operation
@@ -274,10 +290,10 @@ fn strategy(random: &mut Rng) -> Edit {
     Edit::Strategy { recreate: random.u8(..8) == 0, surge, unavailable }
 }
 
-fn faults(random: &mut Rng, options: &Options) -> Vec<Window> {
+fn faults(random: &mut Rng, options: &Options, count_max: usize) -> Vec<Window> {
     let mut windows = Vec::new();
     // One world in eight is calm: there, nothing is excused.
-    let count = if random.u8(..8) == 0 { 0 } else { random.usize(3..FAULTS_MAX) };
+    let count = if random.u8(..8) == 0 { 0 } else { random.usize(3..count_max) };
     for _ in 0..count {
         let from = random.u64(..options.ends - LAST - minutes(1));
         let (length, on, fault) = fault(random, options);
