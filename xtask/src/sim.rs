@@ -12,6 +12,9 @@ const COPY: &str = "target/mutants/tree";
 /// How many worlds a mutant gets, unless told otherwise: one that outlives them was not found.
 const WORLDS: &str = "200";
 
+const DOCUMENT: &str = "docs/reliability.md";
+const MARKERS: (&str, &str) = ("<!-- mutants -->", "<!-- /mutants -->");
+
 /// What the simulator is compiled as: fast, and soon.
 const PROFILE: [&str; 6] = ["--quiet", "--profile", "sim", "--package", "steersman-sim", "--"];
 
@@ -32,6 +35,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// Applies each patch to a copy, and runs worlds until one fails.
 fn mutants(args: &[String]) -> Result<()> {
+    let is_saved = args.iter().any(|arg| arg == "--save");
+    let args: Vec<String> = args.iter().filter(|arg| *arg != "--save").cloned().collect();
     let mutants = list()?;
     let copy = workspace::root().join(COPY);
     renew(&copy)?;
@@ -41,7 +46,7 @@ fn mutants(args: &[String]) -> Result<()> {
         git(&copy, &["checkout", "--quiet", "--force", "."])?;
         let patch = mutant.path.to_string_lossy().into_owned();
         git(&copy, &["apply", &patch])?;
-        let found = hunt(&copy, args)?;
+        let found = hunt(&copy, &args)?;
         println!("{}: {}", mutant.title, found.as_deref().unwrap_or("not found"));
         table.push_str(&format!("| {} | {} |\n", mutant.title, found.as_deref().unwrap_or("not found")));
         if found.is_none() {
@@ -50,7 +55,21 @@ fn mutants(args: &[String]) -> Result<()> {
     }
     git(&workspace::root(), &["worktree", "remove", "--force", COPY])?;
     println!("{table}");
+    if is_saved {
+        save(&table)?;
+    }
     if outlived.is_empty() { Ok(()) } else { Err(Failure::error(format!("not found: {}", outlived.join("; ")))) }
+}
+
+/// Writes the table to the document.
+fn save(table: &str) -> Result<()> {
+    let document = workspace::read(DOCUMENT)?;
+    let missing = || Failure::error(format!("{DOCUMENT} has no place for the mutants: `{}` … `{}`", MARKERS.0, MARKERS.1));
+    let (before, rest) = document.split_once(MARKERS.0).ok_or_else(missing)?;
+    let (_, after) = rest.split_once(MARKERS.1).ok_or_else(missing)?;
+    let path = workspace::root().join(DOCUMENT);
+    let text = format!("{before}{}\n{table}{}{after}", MARKERS.0, MARKERS.1);
+    std::fs::write(&path, text).map_err(Failure::io("writing", &path))
 }
 
 fn list() -> Result<Vec<Mutant>> {

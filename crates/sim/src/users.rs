@@ -325,6 +325,8 @@ impl Users {
         let about = About { manager: None, controller: None, verb, resource };
         self.faults.open(&about).any(|window| match window.fault {
             Fault::QuotaRefuses => verb == Verb::Create && about.resource == "pods",
+            // By the time, because users have no chance of their own.
+            Fault::WebhookRefuses(count) => verb.writes() && self.faults.now() % u64::from(count.max(1)) == 0,
             _ => false,
         })
     }

@@ -17,7 +17,7 @@ mod gone;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use steersman_base::meta::Owners;
 use steersman_base::names::finalizers;
@@ -274,7 +274,7 @@ impl Graph {
         if before == *owners {
             return;
         }
-        let mut left: HashMap<&Uid, &OwnerRef> = before.iter().map(|owner| (&owner.uid, owner)).collect();
+        let mut left: BTreeMap<&Uid, &OwnerRef> = before.iter().map(|owner| (&owner.uid, owner)).collect();
         let (mut added, mut unblocked) = (Vec::new(), Vec::new());
         for owner in owners.iter() {
             match left.remove(&owner.uid) {
