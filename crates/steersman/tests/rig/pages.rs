@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use steersman_testing::{Failure, TestCluster, objects};
 
 use crate::ALONE;
-use crate::manager::{Manager, ask, client_of, rig_file, until};
+use crate::manager::{Manager, ask, client_of, rig_file, until, wanted};
 
 /// Those that are here.
 const CONTROLLERS: &str = "--controllers=serviceaccount-token,endpoint,endpointslice,replicationcontroller,podgc,\
@@ -101,13 +101,16 @@ async fn pages(command: Command, name: &str) -> Result<Pages, Failure> {
     }))?;
     cluster.create(service).await?;
     let slices = cluster.api::<EndpointSlice>();
-    until("there is a slice", || async { Ok(slices.list(&ListParams::default()).await?.items.into_iter().next()) })
-        .await?;
+    until("there is a slice", || async {
+        let first = slices.list(&ListParams::default()).await?.items.into_iter().next();
+        Ok(first.ok_or_else(|| format!("none; the manager says: {}", manager.said().unwrap_or_default())))
+    })
+    .await?;
     let port = manager.secure_port().await?;
     // What is counted at the end of a pass.
     let metrics = until("all is counted", || async {
         let (_, text) = ask(&port, Method::GET, "/metrics", "").await?;
-        Ok(Some(text).filter(|text| text.contains("endpoint_slice_controller_endpoints_added_per_sync_count")))
+        Ok(wanted(text, |text| text.contains("endpoint_slice_controller_endpoints_added_per_sync_count")))
     })
     .await?;
     let (_, config) = ask(&port, Method::GET, "/configz", "").await?;
