@@ -123,7 +123,7 @@ impl Writer {
     /// speaks for the component that upstream names as their source; if it names none yet, for the controller.
     #[must_use]
     pub fn bound_to(&self, controller: &'static str, owner_resource: Resource, recorder: Recorder) -> Self {
-        let recorder = if recorder.component().is_empty() { recorder.for_component(controller) } else { recorder };
+        let recorder = recorder.or_for_component(controller);
         let bound = Some(Arc::new(Bound { controller, owner_resource, recorder }));
         Self { shared: Arc::clone(&self.shared), bound, pass: self.pass.clone() }
     }
@@ -151,6 +151,12 @@ impl Writer {
     #[must_use]
     pub fn unowned(&self) -> Behalf<'_> {
         Behalf::new(self, None)
+    }
+
+    /// The resource of the owners: the main kind of the controller. None for a writer that speaks for no controller.
+    #[must_use]
+    pub fn owner_resource(&self) -> Option<&Resource> {
+        self.bound.as_ref().map(|bound| &bound.owner_resource)
     }
 
     fn with(mut self, change: impl FnOnce(&mut Shared)) -> Self {

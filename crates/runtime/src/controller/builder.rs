@@ -211,7 +211,8 @@ impl<V: View> Builder<V> {
         let activity = self.cx.manager.observe(&controller);
         let objects = self.main.lister();
         let resource = self.main.target().resource.clone();
-        let events = self.cx.events.clone();
+        // Of the writer and of the context: every event of a controller names it as its source.
+        let events = self.cx.events.clone().or_for_component(self.name);
         let mut writer = self.cx.writer.bound_to(self.name, resource, events.clone()).keeping(book.clone());
         if self.leadership.is_always() {
             writer = writer.led_by(Leadership::always());

@@ -1,6 +1,7 @@
 //! What a manager promises, on the embedded server under a virtual clock.
 
 mod ending;
+mod events;
 mod leading;
 mod observed;
 mod order;
