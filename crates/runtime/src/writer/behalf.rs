@@ -207,8 +207,16 @@ impl<'a> Behalf<'a> {
     async fn perform(&self, call: &Call<'_>, why: &dyn Reason) -> Result<Answer, WriteError> {
         let writer = self.writer;
         let shadow = writer.is_shadow();
-        tracing::info!(verb = call.verb.as_str(), resource = call.resource_text(), object = %call.key,
-            reason = why.code(), shadow, "write: {why}");
+        if tracing::enabled!(tracing::Level::INFO) {
+            tracing::info!(
+                verb = call.verb.as_str(),
+                resource = call.resource_text(),
+                object = call.object_text(),
+                reason = why.code(),
+                shadow,
+                "write: {why}"
+            );
+        }
         if shadow {
             let meta = answer::as_if_written(&call.key, &call.body);
             self.log(call, &meta, why, Fate::WouldWrite);
@@ -264,8 +272,7 @@ impl<'a> Behalf<'a> {
         let Some(pass) = self.writer.pass() else { return };
         let object = match (&call.verb, &*call.key.name) {
             (Verb::Create, "") => meta.key().to_string(),
-            (Verb::DeleteCollection, _) => format!("{}/*", call.key.namespace),
-            _ => call.key.to_string(),
+            _ => call.object_text(),
         };
         let write = decisions::Write { verb: call.verb.as_str(), resource: call.resource_text(), object };
         pass.note(Decision { rule: why.code(), why: decisions::cut(why), write: Some(write), fate });

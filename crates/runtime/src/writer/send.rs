@@ -153,6 +153,16 @@ impl Call<'_> {
         path + &self.query
     }
 
+    /// `default/web`; of an object that is created, the name in its body, or `default/web-?????` for one that the server
+    /// is to name; of a collection `default/*`.
+    pub(super) fn object_text(&self) -> String {
+        match (&self.verb, &*self.key.name) {
+            (Verb::Create, "") => answer::as_if_written(&self.key, &self.body).key().to_string(),
+            (Verb::DeleteCollection, _) => format!("{}/*", self.key.namespace),
+            _ => self.key.to_string(),
+        }
+    }
+
     /// `pods`, `replicasets.apps/status`.
     pub(super) fn resource_text(&self) -> String {
         let resource = self.resource.group_resource();
@@ -234,5 +244,20 @@ mod tests {
         check(Verb::Patch, &pods, "ns", "a", "", "PATCH /api/v1/namespaces/ns/pods/a");
         check(Verb::Delete(Uid::default()), &pods, "ns", "a", "", "DELETE /api/v1/namespaces/ns/pods/a");
         check(Verb::DeleteCollection, &pods, "ns", "", "", "DELETE /api/v1/namespaces/ns/pods");
+    }
+
+    #[test]
+    fn the_log_names_what_is_written() {
+        let pods = Resource::namespaced("", "v1", "pods", "Pod");
+        let check = |verb: Verb, name: &str, body: &'static str, want: &str| {
+            let (key, query, body) = (ObjectKey::new("ns", name), String::new(), Bytes::from_static(body.as_bytes()));
+            let (resource, subresource) = (&pods, "");
+            let call = Call { verb, resource, key, subresource, query, content_type: JSON, accept: JSON, body };
+            assert_eq!(call.object_text(), want);
+        };
+        check(Verb::Create, "", r#"{"metadata":{"name":"a"}}"#, "ns/a");
+        check(Verb::Create, "", r#"{"metadata":{"generateName":"web-"}}"#, "ns/web-?????");
+        check(Verb::Patch, "b", r#"{"metadata":{"name":"a"}}"#, "ns/b");
+        check(Verb::DeleteCollection, "", "{}", "ns/*");
     }
 }
