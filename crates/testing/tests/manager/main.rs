@@ -2,6 +2,7 @@
 
 mod ending;
 mod events;
+mod finalizers;
 mod leading;
 mod observed;
 mod order;
