@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Istr, Time};
 use steersman_nodes::{Nodes, NodesOptions};
+use steersman_runtime::decisions::Filter;
 use steersman_runtime::{Descriptor, Inspection, Manager, ManagerError, ManagerOptions, connection};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -51,6 +52,8 @@ pub struct TestCluster {
     controllers: Inspection,
     stop: CancellationToken,
     manager: JoinHandle<Result<(), ManagerError>>,
+    /// How the manager ended, if it has.
+    ended: Arc<OnceLock<String>>,
     nodes: Option<Nodes>,
 }
 
@@ -66,6 +69,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 /// Whatever does not settle in this time never will.
 const SETTLES_WITHIN: Duration = Duration::from_secs(600);
+
+/// How many failed passes a failure shows: the newest say why nothing goes on.
+const FAILED_SHOWN_MAX: usize = 5;
 
 // === impl Builder ===
 
@@ -189,10 +195,17 @@ impl Builder {
             }
         };
         let (stop, controllers) = (CancellationToken::new(), manager.inspection());
-        let running = manager.clone();
-        let ended = stop.clone();
-        let manager = tokio::spawn(async move { running.run(ended).await });
-        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager, nodes })
+        let (running, ended) = (manager.clone(), Arc::<OnceLock<String>>::default());
+        let manager = tokio::spawn({
+            let (stop, ended) = (stop.clone(), Arc::clone(&ended));
+            async move {
+                let outcome = running.run(stop).await;
+                let how = outcome.as_ref().map_or_else(ToString::to_string, |()| "it was stopped".to_owned());
+                let _ = ended.set(how);
+                outcome
+            }
+        });
+        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager, ended, nodes })
     }
 }
 
@@ -401,9 +414,19 @@ impl TestCluster {
         self.embedded.as_ref().map_or(0, |line| line.journal.count())
     }
 
-    /// A failure that shows the world: the pods, and the last writes.
+    /// How the manager of the controllers ended: the error of [`Manager::run`], if it did so by itself, such as for a lost
+    /// lease. None while it runs; from its end on, nobody reconciles.
+    #[must_use]
+    pub fn manager_ended(&self) -> Option<&str> {
+        self.ended.get().map(String::as_str)
+    }
+
+    /// A failure that shows the world: how the manager ended, the pods, the last writes, the last passes that failed.
     async fn failure(&self, what: &str) -> Failure {
         let mut text = what.to_owned();
+        if let Some(how) = self.manager_ended() {
+            text += &format!("\nthe manager of the controllers has ended, so nobody reconciles: {how}");
+        }
         if let Ok(pods) = self.api::<Pod>().list(&ListParams::default()).await {
             text += "\npods:";
             for pod in pods {
@@ -414,6 +437,10 @@ impl TestCluster {
         text += "\nlast writes of the controllers:";
         for write in self.last_writes() {
             text += &format!("\n  {write}");
+        }
+        let failed = Filter { failed_only: true, newest: Some(FAILED_SHOWN_MAX), ..Filter::default() };
+        for entry in self.manager().decisions().entries(&failed) {
+            text += &format!("\nfailed: {entry}");
         }
         Failure::new(text)
     }
@@ -457,7 +484,7 @@ async fn delete_namespace(client: &Client, name: &str) -> Result<(), Failure> {
     match Api::<Namespace>::all(client.clone()).delete(name, &DeleteParams::default()).await {
         // The test deleted it.
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        outcome => Ok(drop(outcome?)),
+        outcome => outcome.map(drop).map_err(Failure::from),
     }
 }
 
@@ -482,7 +509,7 @@ async fn remove_namespace(client: &Client, name: &str) -> Result<(), Failure> {
     match client.request::<serde_json::Value>(request.map_err(kube::Error::HttpError)?).await {
         // A namespace controller was first.
         Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-        outcome => Ok(drop(outcome?)),
+        outcome => outcome.map(drop).map_err(Failure::from),
     }
 }
 

@@ -171,12 +171,11 @@ impl Service<Request<Body>> for Line {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let about = About::request(request.method(), request.uri());
         let fault = about.as_ref().and_then(|about| self.faults.of(about));
-        if let Some(about) = &about {
-            self.journal.note(about, request.uri());
-        }
+        let number = about.as_ref().and_then(|about| self.journal.note(about, request.uri()));
+        let journal = Arc::clone(&self.journal);
         let mut server = self.server.clone();
         let outage = self.faults.outage.lock().clone();
-        Box::pin(async move {
+        let answered = async move {
             if outage.is_cancelled() {
                 return Err("the server is away, on purpose".into());
             }
@@ -199,6 +198,13 @@ impl Service<Request<Body>> for Line {
                 waiting: None,
                 outage,
             }))
+        };
+        Box::pin(async move {
+            let answer = answered.await;
+            if let (Some(number), Ok(answer)) = (number, &answer) {
+                journal.answered(number, answer.status());
+            }
+            answer
         })
     }
 }
