@@ -181,7 +181,7 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
     let port = match serving {
         None => None,
         Some(serving) => {
-            pages::serve(manager.admin(), &clock, flags, &verbosity).map_err(said)?;
+            pages::serve(manager.admin(), &clock, flags, &plan.gates, &verbosity).map_err(said)?;
             Some(serving::answer(serving, flags, manager.admin(), &clock, &registry).await?)
         }
     };

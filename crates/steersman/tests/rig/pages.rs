@@ -78,6 +78,8 @@ struct Pages {
     metrics: BTreeMap<String, Family>,
     config: Value,
     health: BTreeSet<String>,
+    /// Those that `/statusz` lists.
+    paths: Vec<String>,
 }
 
 /// Lets a manager work a little, and looks at its pages.
@@ -115,6 +117,7 @@ async fn pages(command: Command, name: &str) -> Result<Pages, Failure> {
     .await?;
     let (_, config) = ask(&port, Method::GET, "/configz", "").await?;
     let (_, health) = ask(&port, Method::GET, "/healthz?verbose", "").await?;
+    let (_, status) = ask(&port, Method::GET, "/statusz", "").await?;
     manager.signal("TERM")?;
     manager.end().await?;
     let admin = client_of(std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into()).await?;
@@ -128,7 +131,10 @@ async fn pages(command: Command, name: &str) -> Result<Pages, Failure> {
     if let Some(Value::Array(ignored)) = config.pointer_mut(ignored) {
         ignored.sort_by_key(ToString::to_string);
     }
-    Ok(Pages { metrics: families(&metrics), config, health: health.lines().map(str::to_owned).collect() })
+    // Behind a delimiter that Go draws by lot.
+    let paths = status.lines().find(|line| line.starts_with("Paths")).unwrap_or_default();
+    let paths = paths.split_whitespace().filter_map(|word| word.find('/').map(|at| word[at..].to_owned())).collect();
+    Ok(Pages { metrics: families(&metrics), config, health: health.lines().map(str::to_owned).collect(), paths })
 }
 
 #[tokio::test]
@@ -154,6 +160,7 @@ async fn metrics_configuration_and_checks_are_told_as_upstream_tells_them() -> R
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(same > 30, "only {same} metrics were compared");
     assert_eq!(ours.config, theirs.config);
+    assert_eq!(ours.paths, theirs.paths);
     let unchecked: Vec<_> = theirs.health.difference(&ours.health).collect();
     assert!(unchecked.is_empty(), "these checks are not made: {unchecked:?}; ours are {:?}", ours.health);
     Ok(())
