@@ -13,7 +13,7 @@ use steersman_base::names::annotations;
 use steersman_model::View;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 
-use super::rolling::{self, Limits};
+use super::rolling::{self, Limits, Size};
 use super::sets::{Sets, by_age, wanted};
 
 /// A ReplicaSet and how many pods it should want.
@@ -58,11 +58,11 @@ fn active_or_latest(sets: &Sets) -> Option<&Arc<ReplicaSetView>> {
     }
 }
 
-/// Whether the new ReplicaSet has all pods of the Deployment, and both think so.
+/// Whether the new ReplicaSet has all pods of the Deployment, both think so, and none of them is about to go.
 fn is_saturated(desired: i32, new: &ReplicaSetView) -> bool {
     wanted(new) == desired
         && noted(new, annotations::DEPLOYMENT_DESIRED_REPLICAS) == Some(desired)
-        && new.status.available_replicas == desired
+        && Size::of(new).remaining() == desired
 }
 
 fn proportional(limits: Limits, replicas_seen: i32, sets: &Sets) -> Vec<Resize> {

@@ -15,6 +15,8 @@ macro_rules! scenarios {
             replication_controller::a_controller_adopts_and_tells on replication_controller::cluster,
             deployment::pods_come_and_status_tells_it on deployment::with_nodes,
             deployment::a_roll_out_stays_within_its_limits on deployment::with_nodes,
+            deployment::a_smaller_number_and_a_new_image_in_one_patch on deployment::with_nodes,
+            deployment::going_back_in_the_middle_misses_nobody on deployment::with_nodes,
             deployment::a_recreated_one_never_runs_both on deployment::with_nodes,
             deployment::a_paused_one_waits_and_goes_on on deployment::with_nodes,
             deployment::going_back_takes_the_old_replica_set on deployment::with_nodes,
