@@ -100,7 +100,12 @@ impl Size {
     /// It deletes pods first that are not available, so no more than it wants remain. If its status is about an older spec,
     /// nobody can tell: it may have been scaled down and up again, and the pods that come back are not available.
     pub(super) fn remaining(self) -> i32 {
-        if self.observed { self.available.min(self.wanted).max(0) } else { 0 }
+        if self.observed { self.reported() } else { 0 }
+    }
+
+    /// How many available pods it says it has, of those it wants; also if that is about an older spec.
+    pub(super) fn reported(self) -> i32 {
+        self.available.min(self.wanted).max(0)
     }
 
     /// How many of the pods it wants are known not to be available.

@@ -4,6 +4,7 @@
 //!    last sized.
 //! 2. In the middle of a roll-out every ReplicaSet grows or shrinks in proportion, so that scaling never hastens a roll-out
 //!    that may be going wrong. What does not come out even goes to the largest.
+//! 3. What is rounded off costs no available pod that is needed while one is kept that is not available. (Upstream rounds.)
 //!
 //! Follows `sync.go` and `deployment_util.go` of Kubernetes 1.37.1.
 
@@ -88,7 +89,27 @@ fn proportional(limits: Limits, replicas_seen: i32, sets: &Sets) -> Vec<Resize> 
     if let Some(largest) = sizes.first_mut() {
         *largest = largest.saturating_add(left).max(0);
     }
+    let held: Vec<_> = active.iter().map(|set| Size::of(set).reported()).collect();
+    keep_available(limits.available_min(), &held, &mut sizes);
     active.into_iter().zip(sizes).map(|(set, to)| Resize { set, to }).collect()
+}
+
+/// Moves pods between ReplicaSets so that `least` available ones remain, if there are as many. `held` is how many available
+/// pods each has.
+fn keep_available(least: i32, held: &[i32], sizes: &mut [i32]) {
+    let sum = |counts: &mut dyn Iterator<Item = i32>| counts.fold(0, i32::saturating_add);
+    let have = sum(&mut held.iter().copied());
+    let remain = sum(&mut held.iter().zip(&*sizes).map(|(held, size)| *held.min(size)));
+    let mut missing = least.min(have).saturating_sub(remain).max(0);
+    // The largest comes first: it is the one that what is left was taken from.
+    for to in 0..sizes.len() {
+        for from in (0..sizes.len()).rev() {
+            let moved = missing.min(held[to] - sizes[to]).min(sizes[from] - held[from]).max(0);
+            sizes[to] += moved;
+            sizes[from] -= moved;
+            missing -= moved;
+        }
+    }
 }
 
 /// By how much a ReplicaSet grows or shrinks if it keeps its part of the Deployment.
