@@ -171,7 +171,8 @@ fn recreated(seen: &Observed<'_>) -> Work {
 
 /// History is forgotten only when the roll-out is through: until then, the way back is open.
 fn forgotten_if_through(deployment: &DeploymentView, sets: &Sets) -> Vec<Arc<ReplicaSetView>> {
-    if is_complete(deployment, &deployment.status) { history::forgotten(deployment, sets) } else { Vec::new() }
+    let is_through = is_complete(deployment, &deployment.status) && sets.are_observed();
+    if is_through { history::forgotten(deployment, sets) } else { Vec::new() }
 }
 
 /// The ReplicaSet of the Deployment's template, with as many pods as it may have at once.

@@ -54,6 +54,11 @@ impl Sets {
         self.old.iter().filter(|set| wanted(set) > 0)
     }
 
+    /// Whether every status is about the spec as it is.
+    pub(super) fn are_observed(&self) -> bool {
+        self.all().all(|set| is_observed(set))
+    }
+
     /// The sum of something over all of them.
     pub(super) fn sum(&self, count: impl Fn(&ReplicaSetView) -> i32) -> i32 {
         self.all().fold(0, |sum, set| sum.saturating_add(count(set)))

@@ -41,7 +41,8 @@ pub(super) fn status(
     progress::set(&mut conditions, availability, now);
     if estimate == Estimate::Progress {
         let current = condition::find(&before, PROGRESSING);
-        progress::estimate(deployment, current, &status, new.name(), &mut conditions, now);
+        let seen = progress::Seen { status: &status, observed: sets.are_observed() };
+        progress::estimate(deployment, current, seen, new.name(), &mut conditions, now);
         match failure(sets) {
             Some(failure) => progress::set_as_it_is(&mut conditions, failure),
             None => drop(condition::remove(&mut conditions, REPLICA_FAILURE)),

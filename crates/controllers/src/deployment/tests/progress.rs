@@ -43,6 +43,21 @@ fn progressing(deployment: &DeploymentView, sets: &Sets, estimate: Estimate) -> 
     condition::find(&status.conditions, PROGRESSING).cloned()
 }
 
+/// A roll-out that is undone at once: all counts are those from before it, and so is what `Progressing` would say.
+#[test]
+fn a_roll_out_is_not_through_before_its_replica_sets_have_seen_their_specs() {
+    let late = json!({ "metadata": { "generation": 3 }, "status": { "observedGeneration": 1 } });
+    let sets = |new: Value| Sets { new: Some(set("v9", "web:2", 3, merged(available(3), new))), old: Vec::new() };
+    let check = |name: &str, at: &str, new: Value, want: &str| {
+        let seen = seen(3, [3, 3, 3], json!([condition("True", "ReplicaSetUpdated", at)]), json!(60));
+        let got = progressing(&seen, &sets(new), Estimate::Progress).unwrap();
+        assert_eq!(&*got.reason, want, "{name}");
+    };
+    check("it says so of an older spec", "2026-11-15T11:59:30Z", late.clone(), "ReplicaSetUpdated");
+    check("and is not blamed for being late", BEFORE, late, "ReplicaSetUpdated");
+    check("it says so of its spec", BEFORE, json!({}), "NewReplicaSetAvailable");
+}
+
 /// As upstream's `TestSyncRolloutStatus`.
 #[test]
 fn the_condition_tells_how_the_roll_out_gets_on() {
