@@ -138,6 +138,27 @@ pub(crate) async fn going_back_in_the_middle_misses_nobody(cluster: &TestCluster
     if least >= 6 { Ok(()) } else { Err(Failure::new(format!("{least} of 6 were ready, none may be missing"))) }
 }
 
+/// Labels of node roles have no value: another role is another template.
+pub(crate) async fn a_node_selector_without_a_value_is_rolled_out(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(deployment(1, json!({ "progressDeadlineSeconds": NO_DEADLINE }))).await?;
+    for (round, roles) in [
+        json!({ "node-role.kubernetes.io/worker": "" }),
+        json!({ "node-role.kubernetes.io/worker": null, "node-role.kubernetes.io/control-plane": "" }),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        patch(cluster, json!({ "spec": { "template": { "spec": { "nodeSelector": roles } } } })).await?;
+        cluster
+            .until("a ReplicaSet of its own", || async {
+                let count = sets(cluster).await?.len();
+                Ok(if count == round + 2 { Ok(()) } else { Err(format!("{count} ReplicaSets, round {round}")) })
+            })
+            .await?;
+    }
+    Ok(())
+}
+
 /// With `Recreate`, pods of two templates never run at the same time.
 pub(crate) async fn a_recreated_one_never_runs_both(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(3, json!({ "strategy": { "type": "Recreate" } }))).await?;

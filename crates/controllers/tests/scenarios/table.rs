@@ -17,6 +17,7 @@ macro_rules! scenarios {
             deployment::a_roll_out_stays_within_its_limits on deployment::with_nodes,
             deployment::a_smaller_number_and_a_new_image_in_one_patch on deployment::with_nodes,
             deployment::going_back_in_the_middle_misses_nobody on deployment::with_nodes,
+            deployment::a_node_selector_without_a_value_is_rolled_out on deployment::cluster,
             deployment::a_recreated_one_never_runs_both on deployment::with_nodes,
             deployment::a_paused_one_waits_and_goes_on on deployment::with_nodes,
             deployment::going_back_takes_the_old_replica_set on deployment::with_nodes,
