@@ -52,6 +52,15 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     build: |cx, workers| build::<ReplicaSetView>(cx, DESCRIPTOR.name, "replicaset", workers),
 };
 
+/// What feature gates set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether pods that are cheaper to delete, as their annotation says, go first: `PodDeletionCost`.
+    pub pod_deletion_cost: bool,
+    /// Whether a ReplicaSet's status tells how many pods terminate: `DeploymentReplicaSetTerminatingReplicas`.
+    pub terminating_replicas: bool,
+}
+
 /// How many pods one pass creates or deletes at most: upstream's figure, chosen to keep other ReplicaSets from starving.
 pub const BURST: usize = 500;
 
@@ -59,6 +68,14 @@ pub const BURST: usize = 500;
 /// enough that forty pods which become ready one after the other make a few statuses, and not forty. (Upstream's Jobs gather
 /// for a second; its ReplicaSets do not.)
 pub const GATHERED_FOR: Duration = Duration::from_millis(50);
+
+// === impl Options ===
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { pod_deletion_cost: true, terminating_replicas: true }
+    }
+}
 
 /// Builds the controller of any kind that keeps a number of pods.
 pub(crate) fn build<V: Replicated>(
@@ -93,6 +110,7 @@ pub(crate) fn build<V: Replicated>(
         sets: sets.lister(),
         sets_by_owner,
         pods_by_owner,
+        options: cx.options::<Options>(),
         metrics,
         doomed: Doomed::default(),
     });

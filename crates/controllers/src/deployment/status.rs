@@ -4,6 +4,7 @@ use steersman_base::condition;
 use steersman_base::{Condition, ConditionStatus, Time};
 use steersman_model::apps::{DeploymentStatus, DeploymentView};
 
+use super::Options;
 use super::progress::{self, AVAILABLE, PROGRESSING, REPLICA_FAILURE};
 use super::rolling::{Limits, desired};
 use super::sets::{Sets, wanted};
@@ -32,10 +33,14 @@ pub(super) fn status(
     sets: &Sets,
     new: New<'_>,
     estimate: Estimate,
+    options: Options,
     now: Time,
 ) -> DeploymentStatus {
     let before = conditions_before(deployment, new, now);
     let mut status = counts(deployment, sets, new);
+    if options.terminating_replicas {
+        status.terminating_replicas = terminating(sets);
+    }
     let mut conditions = before.clone();
     let availability = availability(deployment, status.available_replicas);
     progress::set(&mut conditions, availability, now);
@@ -86,7 +91,7 @@ fn counts(deployment: &DeploymentView, sets: &Sets, new: New<'_>) -> DeploymentS
         unavailable_replicas: total.saturating_sub(available).max(0),
         conditions: Box::default(),
         collision_count: deployment.status.collision_count,
-        terminating_replicas: terminating(sets),
+        terminating_replicas: None,
     }
 }
 

@@ -14,7 +14,7 @@ use super::plan::{Change, Observed, Plan, Work, plan};
 use super::rollback::{self, Rollback};
 use super::sets::{Sets, wanted};
 use super::status::{self, Estimate, New};
-use super::{FAILED_CREATE, history, progress, rolling, template};
+use super::{FAILED_CREATE, Options, history, progress, rolling, template};
 use crate::claim::map::OwnerKey;
 use crate::claim::{Claim, Claimer, Selecting, claim, usable};
 
@@ -28,6 +28,7 @@ pub(super) struct Deployments {
     pub(super) sets: Lister<ReplicaSetView>,
     pub(super) sets_by_owner: Index<OwnerKey, ReplicaSetView>,
     pub(super) pods_by_owner: Index<OwnerKey, PodView>,
+    pub(super) options: Options,
 }
 
 reasons! {
@@ -176,7 +177,7 @@ impl Deployments {
             (None, Some(found)) => New::Found { name: &found.meta().name },
             (None, None) => New::None,
         };
-        let status = status::status(deployment, sets, new, work.estimate, now);
+        let status = status::status(deployment, sets, new, work.estimate, self.options, now);
         let next_check = match work.estimate {
             Estimate::Progress => progress::next_check(deployment, &status, now),
             Estimate::Nothing => None,

@@ -11,7 +11,7 @@ use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconcil
 
 use super::metrics::Metrics;
 use super::plan::{Plan, plan, wanted};
-use super::{Replicated, status};
+use super::{Options, Replicated, status};
 use crate::claim::map::OwnerKey;
 use crate::claim::{Claim, Claimer, claim, owner_ref, usable};
 use crate::doomed::Doomed;
@@ -25,6 +25,7 @@ pub(super) struct Sets<V> {
     pub(super) sets: Lister<V>,
     pub(super) sets_by_owner: Index<OwnerKey, V>,
     pub(super) pods_by_owner: Index<OwnerKey, PodView>,
+    pub(super) options: Options,
     pub(super) metrics: Metrics,
     pub(super) doomed: Doomed,
 }
@@ -60,7 +61,7 @@ impl<V: Replicated> Reconciler for Sets<V> {
             .map_err(|problem| Error::terminal(format!("{} {key} is left alone: {problem}", V::RESOURCE.kind)))?;
         let seen = self.observe(cx, &*set, &selector).await?;
         let now = cx.clock.now();
-        let outcome = match plan(&*set, &seen.active, || self.related(&set), now) {
+        let outcome = match plan(&*set, &seen.active, || self.related(&set), self.options, now) {
             Plan::Nothing => Ok(()),
             Plan::Create { .. } if self.doomed.has(&set.meta().uid) => Ok(()),
             Plan::Create { count } => self.create(cx, &*set, seen.active.len(), count).await,
@@ -70,7 +71,7 @@ impl<V: Replicated> Reconciler for Sets<V> {
             }
         };
         let failure = outcome.as_ref().err().map(WriteError::message);
-        let status = status::status(&*set, &seen.active, seen.terminating, failure.as_deref(), now);
+        let status = status::status(&*set, &seen.active, seen.terminating, failure.as_deref(), self.options, now);
         let next_check = status::next_check(&*set, &status, &seen.active, now);
         put_status(cx, &*set, status).await?;
         outcome?;

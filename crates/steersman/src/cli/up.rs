@@ -136,7 +136,7 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     let cluster = cluster(&server, &listening)?;
     let client = kube::Client::new(server, "default");
     let manager = Manager::new(client.clone(), ManagerOptions::default()).map_err(said)?;
-    options::set(&manager, &options.flags, &cluster);
+    options::set(&manager, &options.flags, &Gates::default(), &cluster);
     let (mut names, mut disabled) = (Vec::new(), Vec::new());
     for descriptor in options.selection.run.iter().filter_map(|row| row.descriptor()) {
         match manager.build(descriptor, None) {

@@ -41,7 +41,8 @@ pub(super) fn register_metrics(registry: &Registry, gates: &Gates) -> Result<(),
     registered.map_err(|error| CommandError(format!("metrics: {error}")))
 }
 
-/// Adds to a manager's pages what the program knows: flags, configuration, version, and the level of the log.
+/// Adds to a manager's pages what the program knows: flags, configuration, version, and the level of the log. Two of them
+/// have a feature gate.
 pub(super) fn serve(
     admin: &Admin,
     clock: &Clock,
@@ -53,9 +54,13 @@ pub(super) fn serve(
         admin.offer_cbor();
     }
     admin.serve_config(config::NAME, config::of(flags))?;
-    let shown: BTreeMap<_, _> = flags.all().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
-    admin.serve_flags(move || shown.clone())?;
-    admin.serve_status(status(clock))?;
+    if gates.enabled("ComponentFlagz") {
+        let shown: BTreeMap<_, _> = flags.all().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+        admin.serve_flags(move || shown.clone())?;
+    }
+    if gates.enabled("ComponentStatusz") {
+        admin.serve_status(status(clock))?;
+    }
     let verbosity = verbosity.clone();
     admin.serve_log_level(move |level| verbosity.set(level))?;
     if !flags.is_on("profiling") {
