@@ -3,6 +3,9 @@
 //! 1. Names are accepted when the definition is written, or refused if another definition of the group has them; accepted
 //!    names are served at once, and the definition is established a moment later.
 //! 2. A definition that is deleted takes its objects with it: it is gone when they are.
+//! 3. Objects of a definition are kept on a shelf of that definition alone, which no built-in resource has; a definition of
+//!    what is built in is refused.
+//! 4. Definitions that the storage holds already when the server starts are served from the start.
 //!
 //! Follows `apiextensions-apiserver/pkg/controller/{status,establish,finalizer}` of Kubernetes 1.37.
 
@@ -22,6 +25,7 @@ use super::list::everything;
 use super::query::strings;
 use super::write::new_state;
 use super::{Registry, Row, Subresource, Verb, Verbs, traits};
+use crate::field::{FieldError, Path};
 use crate::store::{Change, Expect, Object};
 
 /// How long names are accepted before a definition is established. Upstream waits too, so that all servers know it.
@@ -45,6 +49,16 @@ impl Registry {
             self.withdraw(object);
         } else if row.is("", "services") {
             self.services.release(object);
+        }
+    }
+
+    /// Serves the definitions that are stored, and goes on with what they wait for.
+    pub(super) fn resume_definitions(&self) {
+        let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return };
+        for stored in everything(self, &row, "") {
+            if let Ok(definition) = stored.parse() {
+                self.definition_changed(definition, stored.revision);
+            }
         }
     }
 
@@ -175,7 +189,10 @@ impl Registry {
     fn serve(&self, definition: &Value) {
         let mut rows = self.custom.write();
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
-        let plural = definition["status"]["acceptedNames"]["plural"].as_str().unwrap_or_default();
+        let plural = plural_of(definition);
+        if is_built_in(group, plural) {
+            return;
+        }
         rows.retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
         for row in rows_of(definition) {
             let key = (group.to_owned(), row.resource.version.to_string(), plural.to_owned());
@@ -230,6 +247,25 @@ impl Registry {
     }
 }
 
+/// The plural of a definition, which never changes.
+fn plural_of(definition: &Value) -> &str {
+    definition["spec"]["names"]["plural"].as_str().unwrap_or_default()
+}
+
+/// Whether a resource is built in, in whatever version.
+fn is_built_in(group: &str, plural: &str) -> bool {
+    super::built_in().iter().any(|row| row.is(group, plural))
+}
+
+/// What is wrong with a definition of what is built in. Upstream would take one, keep its objects apart from the built-in
+/// ones, and serve versions that are not built in; here nobody gets two resources of one name.
+pub(super) fn claims_built_in(row: &Row, definition: &Value) -> Option<FieldError> {
+    let (group, plural) = (definition["spec"]["group"].as_str().unwrap_or_default(), plural_of(definition));
+    let is_claim = row.is("apiextensions.k8s.io", "customresourcedefinitions") && is_built_in(group, plural);
+    let path = Path::new("spec").child("names").child("plural");
+    is_claim.then(|| FieldError::invalid(&path, plural, format!("{plural}.{group} is built into the API server")))
+}
+
 fn is_true(definition: &Value, condition: &str) -> bool {
     let conditions = definition["status"]["conditions"].as_array().into_iter().flatten();
     conditions.into_iter().any(|held| held["type"] == condition && held["status"] == "True")
@@ -271,7 +307,7 @@ fn rows_of(definition: &Value) -> Vec<Row> {
     let versions: Vec<_> = spec["versions"].as_array().into_iter().flatten().collect();
     let storage = versions.iter().find(|version| version["storage"] == Value::Bool(true));
     let storage_version = storage.map(|version| text(&version["name"])).unwrap_or_default();
-    let (group, plural, kind) = (text(&spec["group"]), text(&names["plural"]), text(&names["kind"]));
+    let (group, plural, kind) = (text(&spec["group"]), plural_of(definition).to_owned(), text(&names["kind"]));
     let served = versions.iter().filter(|version| version["served"] == Value::Bool(true));
     let of_version = |version: &&Value| {
         let (subresources, scale) = subresources_of(&kind, &version["subresources"]);
@@ -290,7 +326,8 @@ fn rows_of(definition: &Value) -> Vec<Row> {
             verbs: Verbs::EVERY,
             subresources,
             storage_hash: storage_hash(&group, &storage_version, &kind).into(),
-            shelf: traits::custom().shelf(&group, &plural),
+            // No group and no plural has a slash, and no two definitions have one name.
+            shelf: traits::custom().shelf("", &format!("custom/{plural}.{group}")),
             traits: traits::custom(),
             custom: Some(Custom {
                 schema: version["schema"]["openAPIV3Schema"].clone(),

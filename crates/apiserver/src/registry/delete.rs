@@ -23,6 +23,7 @@ use super::{Answer, Call, Content, ListAnswer, Registry, Row, convert};
 use crate::admission;
 use crate::decode::{self, ContentType};
 use crate::field::{FieldError, Path};
+use crate::schema::{self, FieldValidation};
 use crate::status::{self, GroupResource, Status};
 use crate::store::{Change, Expect, Object};
 
@@ -361,7 +362,7 @@ impl DeleteOptions {
 
     fn from_body(body: &[u8], content_type: ContentType) -> Result<(Self, Vec<FieldError>), Status> {
         let decoded = decode::object(body, content_type);
-        let body = decoded.map_err(|error| Status::bad_request(error.to_string()))?.value;
+        let mut body = decoded.map_err(|error| Status::bad_request(error.to_string()))?.value;
         if let Some(kind) = body["kind"].as_str().filter(|kind| !matches!(*kind, "DeleteOptions" | "")) {
             let version = body["apiVersion"].as_str().unwrap_or_default();
             let message = format!(
@@ -369,6 +370,8 @@ impl DeleteOptions {
             );
             return Err(Status::bad_request(message));
         }
+        let checked = schema::check("", "v1", "DeleteOptions", &mut body, FieldValidation::Ignore);
+        checked.map_err(|problem| Status::bad_request(problem.to_string()))?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let mut options = Self {
             grace_period_seconds: body["gracePeriodSeconds"].as_i64(),
@@ -407,7 +410,15 @@ impl DeleteOptions {
         errors
     }
 
-    fn check_preconditions(&self, row: &Row, object: &Value) -> Result<(), Status> {
+    /// Whoever asked for a version has seen the change to this one, too: the server has made it for this very deletion.
+    pub(super) fn saw(&mut self, version: &str) {
+        if let Some(asked) = &mut self.resource_version {
+            version.clone_into(asked);
+        }
+    }
+
+    /// Whether an object is the one that is meant.
+    pub(super) fn check_preconditions(&self, row: &Row, object: &Value) -> Result<(), Status> {
         let target = GroupResource { group: &row.resource.group, resource: &row.resource.kind };
         let name = meta_text(object, "name");
         let (uid, version) = (meta_text(object, "uid"), meta_text(object, "resourceVersion"));

@@ -4,9 +4,11 @@
 
 mod access;
 mod bad_input;
+mod definitions;
 mod deletion;
 mod lists;
 mod logs;
+mod strategies;
 mod support;
 mod watches;
 mod writes;
