@@ -20,6 +20,8 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use steersman_base::FieldSelector;
+use steersman_base::validation::path_segment;
 
 pub use body::Body;
 use negotiate::Shape;
@@ -94,6 +96,7 @@ impl ApiServer {
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        self.registry.catch_up();
         let responder = Responder::new(parts);
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         if let Some(answer) = health::answer(parts.uri.path(), &query) {
@@ -210,7 +213,7 @@ impl ApiServer {
         let accepted = negotiate::accepted(&parts.headers)?;
         let is_watch = path.is_watch || path.name.is_empty() && query.flag("watch");
         let verb = verb_of(&parts.method, &path, is_watch).ok_or_else(Status::method_not_allowed)?;
-        registry.authorize(&user, &attributes(&row, &path, verb))?;
+        registry.authorize(&user, &attributes(&row, &path, verb, &query))?;
         check_verb(&row, &path, verb)?;
         let options = options_kind(verb);
         let mut call = Call {
@@ -287,7 +290,7 @@ fn watch(
 ) -> Result<Response<Body>, Status> {
     let mut options = call.query.list_options(true)?;
     if !call.name.is_empty() {
-        let term = steersman_base::FieldSelector::equals("metadata.name", &call.name).to_string();
+        let term = FieldSelector::equals("metadata.name", &call.name).to_string();
         options.field_selector =
             [options.field_selector, term].into_iter().filter(|term| !term.is_empty()).collect::<Vec<_>>().join(",");
     }
@@ -309,7 +312,12 @@ fn verb_of(method: &Method, path: &ResourcePath, is_watch: bool) -> Option<Verb>
 }
 
 /// What a request wants, for the authorizer.
-fn attributes(row: &Row, path: &ResourcePath, verb: Verb) -> Attributes {
+fn attributes(row: &Row, path: &ResourcePath, verb: Verb, query: &Query) -> Attributes {
+    // A list or a watch of one name is about that one: rules with `resourceNames` are asked.
+    let name = match verb {
+        Verb::List | Verb::Watch if path.name.is_empty() => selected_name(query).unwrap_or_default(),
+        _ => path.name.clone(),
+    };
     Attributes {
         verb: verb.name().to_owned(),
         // Who may do something to a namespace may do it in the namespace.
@@ -317,9 +325,16 @@ fn attributes(row: &Row, path: &ResourcePath, verb: Verb) -> Attributes {
         group: row.resource.group.to_string(),
         resource: row.resource.plural.to_string(),
         subresource: path.subresource.clone(),
-        name: path.name.clone(),
+        name,
         path: None,
     }
+}
+
+/// The only name that a field selector lets through, if there is one.
+fn selected_name(query: &Query) -> Option<String> {
+    let selector: FieldSelector = query.get("fieldSelector").parse().ok()?;
+    let name = selector.requires_exact_match("metadata.name")?.to_string();
+    (!name.is_empty() && path_segment(&name).is_empty()).then_some(name)
 }
 
 fn check_verb(row: &Row, path: &ResourcePath, verb: Verb) -> Result<(), Status> {

@@ -44,4 +44,5 @@ pub mod store;
 pub mod table;
 mod watch;
 
+pub use auth::{BadKey, TokenKey};
 pub use server::{ApiServer, Authorization, Options};

@@ -3,7 +3,8 @@
 //! 1. It listens on the loopback interface unless it is told otherwise.
 //! 2. A client that does not finish its handshake or its headers in time is dropped, and one that keeps a connection for
 //!    its next request is not; there is a bound on connections.
-//! 3. Its certificates are P-256, made at start, and signed by an authority that lives as long as the server.
+//! 3. Its certificates are P-256, made at start, and signed by an authority whose key is made at start, too, unless it is
+//!    given.
 //! 4. Whoever drops [`Listening`] stops it; open watches end.
 
 mod kubeconfig;
@@ -57,6 +58,9 @@ pub struct ListenOptions {
     pub names: Vec<String>,
     /// How long a client may take for its handshake, and for the headers of a request.
     pub patience: Duration,
+    /// The key of the authority, as PEM; made up if there is none. Whoever starts a server again for the same clients keeps
+    /// it ([`Listening::authority_key_pem`]).
+    pub authority_key_pem: Option<String>,
 }
 
 /// A server that listens.
@@ -102,7 +106,8 @@ impl Default for ListenOptions {
     /// Any free port of the loopback interface.
     fn default() -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self { address, names: Vec::new(), patience: Duration::from_secs(PATIENCE_SECONDS) }
+        let patience = Duration::from_secs(PATIENCE_SECONDS);
+        Self { address, names: Vec::new(), patience, authority_key_pem: None }
     }
 }
 
@@ -117,7 +122,7 @@ impl Listening {
         let bind = |source| ListenError::Bind { address: options.address, source };
         let socket = TcpListener::bind(options.address).await.map_err(bind)?;
         let address = socket.local_addr().map_err(bind)?;
-        let pki = Pki::generate(address.ip(), &options.names)?;
+        let pki = Pki::generate(address.ip(), &options.names, options.authority_key_pem.as_deref())?;
         let acceptor = TlsAcceptor::from(Arc::new(pki.server_config()?));
         let token = server.admin_token()?.to_owned();
         bootstrap::publish(&server.registry, address, pki.authority_pem());
@@ -143,6 +148,12 @@ impl Listening {
     #[must_use]
     pub fn authority_pem(&self) -> &str {
         self.pki.authority_pem()
+    }
+
+    /// The private key of the authority, as PEM, for [`ListenOptions::authority_key_pem`] of the next server.
+    #[must_use]
+    pub fn authority_key_pem(&self) -> String {
+        self.pki.authority_key_pem()
     }
 
     /// A certificate for a user in these groups.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steersman_base::Clock;
 
-use crate::auth::{Auth, NoRandom, User};
+use crate::auth::{Auth, NoRandom, TokenKey, User};
 use crate::bootstrap;
 use crate::http::Sender;
 use crate::kinds::service::Allocator;
@@ -21,8 +21,12 @@ pub struct Options {
     pub clock: Clock,
     /// The administrator's token; made up if there is none.
     pub admin_token: Option<String>,
-    /// Where objects are kept; in memory if nothing is said.
+    /// Where objects are kept; in memory if nothing is said. What it holds already is taken up: objects, addresses and ports
+    /// of Services, definitions.
     pub storage: Option<Arc<dyn Storage>>,
+    /// The key that signs tokens of service accounts; made up if there is none. Whoever has a storage that outlives the
+    /// server keeps the key beside it ([`ApiServer::token_key_pem`]): tokens that another key has signed are nobody's.
+    pub token_key: Option<TokenKey>,
     /// Who has the logs of containers; without one, they are empty.
     pub logs: Option<Arc<dyn Logs>>,
     /// Who may do what.
@@ -59,11 +63,13 @@ impl ApiServer {
     /// A server with what every cluster has: namespaces, roles, priority classes, its own Service.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { clock, admin_token, storage, logs, authorization, dual_stack, unprotected_storage } = options;
+        let Options { clock, admin_token, storage, token_key, logs, authorization, dual_stack, unprotected_storage } =
+            options;
         let storage = storage.unwrap_or_else(|| Arc::new(Memory::new(clock.clone())));
-        let auth = Arc::new(Auth::new(clock.clone(), admin_token));
+        let auth = Arc::new(Auth::new(clock.clone(), admin_token, token_key));
         let services = if dual_stack { Allocator::dual_stack() } else { Allocator::default() };
         let registry = Registry::new(storage, clock, auth, logs, authorization, services, unprotected_storage);
+        registry.resume();
         bootstrap::seed(&registry);
         Self { registry, sender: Sender::Local(Arc::new(User::admin())) }
     }

@@ -68,6 +68,10 @@ async fn a_client_certificate_is_its_user_and_anything_else_is_401() {
     assert_eq!(answer["status"]["userInfo"]["username"], "jane");
     let groups = serde_json::json!(["dev", "on call", "system:masters", "system:authenticated"]);
     assert_eq!(answer["status"]["userInfo"]["groups"], groups);
+    // As upstream: whoever has a certificate is its user, whatever token comes with it.
+    let both = format!("{user}\n    token: nope");
+    let answer: serde_json::Value = client(&with(&both)).await.request(whoami()).await.unwrap();
+    assert_eq!(answer["status"]["userInfo"]["username"], "jane");
     for stranger in ["    token: nope", "    token: "] {
         let refused = client(&with(stranger)).await.request::<serde_json::Value>(whoami()).await.unwrap_err();
         assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");

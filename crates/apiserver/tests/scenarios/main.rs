@@ -8,6 +8,7 @@ mod definitions;
 mod deletion;
 mod lists;
 mod logs;
+mod restart;
 mod strategies;
 mod support;
 mod watches;
