@@ -29,10 +29,10 @@ mod request;
 mod response;
 mod watch;
 
-pub use error::{ApiStatus, WireError};
+pub use error::{ApiStatus, UnreadableObject, WireError};
 pub use expected::Expected;
 pub use list::{BATCH_BYTES, ListDecoder, ListMeta};
-pub use peek::{Peeked, peek};
+pub use peek::{Peeked, identify, peek};
 pub use request::{Accept, ListQuery, WatchQuery, list_request, watch_request};
 pub use response::{Answer, Format, latest_version, send};
 pub use watch::{Bookmark, RawEvent, WatchDecoder};

@@ -123,7 +123,8 @@ async fn fetch(
     Ok(Some(body))
 }
 
-/// The objects of a kind as the server has them now, in one consistent list.
+/// The objects of a kind as the server has them now, in one consistent list. As in a cache, an object that cannot be read
+/// is left out, with a warning; read as protobuf, it is first tried as JSON.
 ///
 /// # Errors
 /// See [`WireError`]; also if objects change so fast that the list expires between two pages.
@@ -136,19 +137,35 @@ pub async fn list<V: Kind>(client: &kube::Client, scope: Scope) -> Result<Vec<Ar
 /// # Errors
 /// See [`list`].
 pub async fn list_of<V: View>(client: &kube::Client, target: &Target) -> Result<Vec<Arc<V>>, WireError> {
+    let accept = Accept::of::<V>();
+    match (list_as(client, target, accept).await, accept.without_protobuf()) {
+        (Err(WireError::Object(error)), Some(json)) => {
+            tracing::warn!(%target, %error, "listed again, as JSON");
+            list_as(client, target, json).await
+        }
+        (listed, _) => listed,
+    }
+}
+
+async fn list_as<V: View>(client: &kube::Client, target: &Target, accept: Accept) -> Result<Vec<Arc<V>>, WireError> {
     let mut objects = Vec::new();
     let mut continue_token = String::new();
     loop {
         let query = ListQuery { limit: Some(PAGE), continue_token: &continue_token };
-        let request = wire::list_request(target, query, Accept::of::<V>())?;
+        let request = wire::list_request(target, query, accept)?;
         let mut answer = wire::send(client, request, PATIENCE).await?;
         let mut decoder = ListDecoder::new(answer.format, Expected::new(&target.resource, V::PROJECTION));
         while let Some(chunk) = answer.chunk(PATIENCE).await? {
             decoder.feed(&chunk);
-            while let Some(item) = decoder.next_item()? {
-                let object = V::decode(item);
-                let kind = || target.resource.kind.to_string();
-                objects.push(Arc::new(object.map_err(|source| WireError::Object { object: kind(), source })?));
+            loop {
+                match decoder.next_object() {
+                    Ok(Some(object)) => objects.push(Arc::new(object)),
+                    Ok(None) => break,
+                    Err(WireError::Object(error)) if matches!(error.source, DecodeError::Json(_)) => {
+                        tracing::warn!(%target, %error, "an object cannot be read; the list goes on without it");
+                    }
+                    Err(error) => return Err(error),
+                }
             }
         }
         continue_token = decoder.finish()?.continue_token;

@@ -258,10 +258,11 @@ impl<V: View> Cache for SharedInformer<V> {
 
     fn lags_behind(&self, listed: &BTreeMap<ObjectKey, ResourceVersion>, of: &ResourceVersion) -> bool {
         let lister = self.lister();
-        let shown = |key: &ObjectKey, version: &ResourceVersion| match lister.get(key) {
-            Some(object) => object.meta().resource_version.has_reached(version),
-            // Gone since, which only somebody who is ahead can know.
-            None => self.reached().is_some_and(|reached| reached.has_reached(of)),
+        let reached = self.reached();
+        // An object that cannot be read is not shown, or not in that version; but the cache has seen its event.
+        let shown = |key: &ObjectKey, version: &ResourceVersion| {
+            reached.as_ref().is_some_and(|reached| reached.has_reached(version))
+                || lister.get(key).is_some_and(|object| object.meta().resource_version.has_reached(version))
         };
         let stale = |object: &Arc<V>| {
             let meta = object.meta();

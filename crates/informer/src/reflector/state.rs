@@ -14,7 +14,7 @@
 //!
 //! 1. A list, first or again, is always consistent: no state lists from a version.
 //! 2. What is lost is listed again, what is not lost is never: a watch that ends or breaks goes on from the version it reached.
-//! 3. A server that refuses streaming lists is not asked for one again; one that breaks while streaming is asked for pages
+//! 3. A server that refuses streaming lists, or answers with an ordinary watch, is not asked for one again; one that breaks while streaming is asked for pages
 //!    next, and the other way round, so that neither way of listing can block the resource.
 //! 4. A watch that ends at its timeout starts again at once. Everything else waits: at least the back-off, and at least
 //!    what the server asked for.
@@ -64,7 +64,9 @@ pub(super) enum Streaming {
 pub(super) enum Outcome {
     /// The list is complete; the store was replaced.
     Listed,
-    /// The watch ended without an error.
+    /// The stream brings changes, but not the end of the list: the server knows no streaming lists.
+    NoList,
+    /// The watch ended without an error, or a stream fell silent before its list was complete.
     Ended { lived: Duration, events: u64 },
     /// Something failed, `events` of a watch having been applied before.
     Failed { failure: Failure, events: u64 },
@@ -135,6 +137,9 @@ impl State {
             (Self::Paging { streaming, .. } | Self::Watching { streaming, .. }, Outcome::Listed) => {
                 at_once(Self::watching(streaming))
             }
+            (Self::Streaming, Outcome::NoList) => at_once(Self::paging(Streaming::Refused)),
+            // Cannot be: nobody else waits for a list in a stream.
+            (Self::Paging { .. } | Self::Watching { .. }, Outcome::NoList) => back_off(self, None),
             // The stream ended before its list did: a server that does not know streaming lists, or has no time for one.
             (Self::Streaming, Outcome::Ended { .. }) => back_off(Self::paging(Streaming::Possible), None),
             // Cannot be: a page is complete or an error.

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use steersman_base::Meta;
 use steersman_model::corpus::{Corpus, every_field, protobuf};
 use steersman_model::{
-    DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, LeaseView, NamespaceView, NodeView, PodView,
-    ReplicaSetView, ServiceAccountView, ServiceView, View,
+    DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, LeaseView, NamespaceView, NodeView,
+    PodView, ReplicaSetView, ServiceAccountView, ServiceView, View,
 };
 
 use crate::pod::pod;
