@@ -104,7 +104,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         ..sync::State::default()
     });
 
-    let by_selector = services.index_named("selector", service_pods::selector_hash);
+    let by_selector = services.index_named("selector", service_pods::selector_hashes);
     let batch = options.updates_batch_period;
     let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
         let concerned = service_pods::services_of(event, |hash| by_selector.get(hash));
