@@ -187,9 +187,10 @@ impl<V: View> Builder<V> {
         if let Some(limiter) = self.limiter {
             options.limiter = limiter;
         }
-        options.gate = if self.leadership.is_always() { Gate::Open } else { Gate::Closed };
+        let is_closed = !self.leadership.is_always();
+        options.gate = if is_closed { Gate::Closed } else { Gate::Open };
         let queue = Queue::new(self.queue_name, options);
-        let feed = Feed::new(queue.clone(), self.filters);
+        let feed = Feed::new(queue.clone(), self.filters, is_closed);
         let mut sources = Sources::default();
         for source in self.main_watch.map(Source::from).into_iter().chain(self.sources) {
             match source.connect(&feed) {
