@@ -69,7 +69,7 @@ fn readers_on_other_threads_never_see_half_a_list() {
         texts.map(|text| object(&text)).collect::<Vec<_>>()
     };
     let mut fed = Fed::with(list(1), "1");
-    let by_version = fed.store.index(|object| Some(object.resource_version.clone()));
+    let by_version = fed.store.index(|object| Some(object.resource_version.to_string()));
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|threads| {
         for _ in 0..2 {

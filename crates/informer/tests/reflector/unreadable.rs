@@ -19,7 +19,7 @@ fn page_with_bad(version: u64, items: &[(&str, u64)], (name, of): (&str, u64)) -
     let last = bad(&item(name, of));
     let body = list(version, items);
     let comma = if items.is_empty() { "" } else { "," };
-    format!("{}{comma}{last}]}}", body.strip_suffix("]}").unwrap())
+    format!("{}{comma}{last}]}}", body.trim_end_matches("]}"))
 }
 
 /// A pod in protobuf whose containers are a number.
