@@ -3,8 +3,10 @@
 //! 1. Every request but one about health is somebody's, or it is 401.
 //! 2. A body of more than [`BODY_BYTES_MAX`] is refused unread; a malformed one is refused in upstream's words.
 //! 3. A handler that panics answers 500; it has written nothing, because a write is the last thing that happens.
+//! 4. Requests are bounded in number, time and threads: see [`limits`].
 
 mod body;
+pub mod limits;
 pub(crate) mod negotiate;
 mod path;
 mod respond;
@@ -24,9 +26,11 @@ use steersman_base::FieldSelector;
 use steersman_base::validation::path_segment;
 
 pub use body::Body;
+use limits::{Class, HeavyWork};
 use negotiate::Shape;
 use path::{ResourcePath, Target};
 use respond::Responder;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::auth::impersonate::impersonate;
 use crate::auth::rbac::Attributes;
@@ -53,6 +57,15 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The certificate of the client, as DER: the listener puts it among the request's extensions.
 #[derive(Clone, Debug)]
 pub(crate) struct PeerCertificate(pub(crate) Bytes);
+
+/// Says of a response that its request was somebody's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known;
+
+fn known(mut response: Response<Body>) -> Response<Body> {
+    response.extensions_mut().insert(Known);
+    response
+}
 
 /// Who asks if a request does not say.
 #[derive(Clone, Debug)]
@@ -81,6 +94,7 @@ where
         let server = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
+            let parts = Arc::new(parts);
             let answered = std::panic::AssertUnwindSafe(server.answer(&parts, body)).catch_unwind().await;
             Ok(answered.unwrap_or_else(|_| {
                 tracing::error!(method = %parts.method, path = parts.uri.path(), "a request handler panicked");
@@ -91,7 +105,7 @@ where
 }
 
 impl ApiServer {
-    async fn answer<B>(&self, parts: &Parts, body: B) -> Response<Body>
+    async fn answer<B>(&self, parts: &Arc<Parts>, body: B) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
@@ -109,6 +123,38 @@ impl ApiServer {
             Ok(user) => user,
             Err(status) => return responder.status(&status),
         };
+        let class = Class::of(parts, &query);
+        let place = match &self.sender {
+            Sender::Remote if class != Class::LongRunning => match self.limits.admit(class) {
+                None => return known(responder.status(&Status::too_many_requests())),
+                place => place,
+            },
+            _ => None,
+        };
+        let work = self.work(parts, query, user, body, place);
+        if class == Class::LongRunning {
+            return known(work.await);
+        }
+        known(match tokio::time::timeout(self.limits.timeout, work).await {
+            Ok(response) => response,
+            Err(_) => responder.status(&Status::timeout()),
+        })
+    }
+
+    /// Reads the body and does what is asked.
+    async fn work<B>(
+        &self,
+        parts: &Arc<Parts>,
+        query: Query,
+        user: User,
+        body: B,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let responder = Responder::new(parts);
         let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
@@ -116,7 +162,29 @@ impl ApiServer {
             }
             Err(error) => return responder.status(&Status::bad_request(format!("error reading the body: {error}"))),
         };
-        match self.route(parts, &responder, query, user, &body) {
+        if self.heavy_work == HeavyWork::Inline || !limits::is_heavy(&self.registry, parts, &body) {
+            return self.routed(parts, query, user, &body);
+        }
+        let heavy = self.limits.heavy().await;
+        let (server, parts, span) = (self.clone(), Arc::clone(parts), tracing::Span::current());
+        let work = move || {
+            // The places are taken until the work is done, whether or not somebody still waits for it.
+            let response = span.in_scope(|| server.routed(&parts, query, user, &body));
+            drop((heavy, place));
+            response
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(response) => response,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => responder.status(&Status::internal("the server is stopping")),
+            },
+        }
+    }
+
+    fn routed(&self, parts: &Parts, query: Query, user: User, body: &Bytes) -> Response<Body> {
+        let responder = Responder::new(parts);
+        match self.route(parts, &responder, query, user, body) {
             Ok(response) => response,
             Err(status) => responder.status(&status),
         }

@@ -27,6 +27,7 @@ mod bootstrap;
 pub mod decode;
 mod discovery;
 pub mod field;
+mod findings;
 mod health;
 pub mod http;
 pub mod kinds;
@@ -45,4 +46,5 @@ pub mod table;
 mod watch;
 
 pub use auth::{BadKey, TokenKey};
+pub use http::limits::{HeavyWork, RequestLimits};
 pub use server::{ApiServer, Authorization, Options};

@@ -26,13 +26,13 @@ pub mod traits;
 pub(crate) mod write;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
-use steersman_base::{Clock, ObjectKey, Resource, Scope};
+use steersman_base::{Clock, Istr, ObjectKey, Resource, Scope};
 
 use crate::auth::{Auth, User};
 use crate::kinds::service::Allocator;
@@ -116,6 +116,10 @@ pub struct Registry {
     pub(crate) clock: Clock,
     pub(crate) auth: Arc<Auth>,
     pub(crate) custom: RwLock<BTreeMap<(String, String, String), Arc<Row>>>,
+    /// How definitions are served: whoever watches their objects hears when that ends.
+    pub(crate) served: Mutex<BTreeMap<Istr, crd::Served>>,
+    /// Definitions whose objects are being deleted, each by one task.
+    pub(crate) cleaning: Mutex<BTreeSet<String>>,
     /// Which cluster IPs and node ports are taken.
     pub(crate) services: Allocator,
     /// Who has the logs of containers.
@@ -361,6 +365,8 @@ impl Registry {
             clock,
             auth,
             custom: RwLock::default(),
+            served: Mutex::default(),
+            cleaning: Mutex::default(),
             services,
             logs,
             authorization,

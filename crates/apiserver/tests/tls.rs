@@ -141,6 +141,23 @@ async fn an_idle_connection_is_kept_and_slow_headers_are_not() {
     assert!(is_closed(&mut idle).await, "it was patient until the headers began");
 }
 
+#[tokio::test]
+async fn a_connection_that_stays_nobodys_is_closed() {
+    let server = ApiServer::new(Options::default());
+    let options = ListenOptions { strangers: Duration::from_millis(500), ..ListenOptions::default() };
+    let listening = Listening::start(&server, options).await.unwrap();
+    let token = server.admin_token().unwrap();
+    let mut known = by_hand(&listening).await;
+    let request = format!("GET /version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n");
+    known.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = [0; 4096];
+    assert!(known.read(&mut answer).await.unwrap() > 0);
+    let mut stranger = by_hand(&listening).await;
+    assert!(is_answered(&mut stranger).await);
+    assert!(is_closed(&mut stranger).await, "far sooner than one that is kept for its next request");
+    assert!(is_answered(&mut known).await, "somebody has said who they are");
+}
+
 #[cfg(unix)]
 #[tokio::test]
 async fn the_kubeconfig_is_its_owners_alone() {

@@ -2,10 +2,11 @@
 //!
 //! 1. Names are accepted when the definition is written, or refused if another definition of the group has them; accepted
 //!    names are served at once, and the definition is established a moment later.
-//! 2. A definition that is deleted takes its objects with it: it is gone when they are.
-//! 3. Objects of a definition are kept on a shelf of that definition alone, which no built-in resource has; a definition of
+//! 2. A definition that is deleted takes its objects with it: it is gone when they are, whether or not it is served.
+//! 3. Watches of its objects end with it, and whenever it is served differently; its history is forgotten a minute later.
+//! 4. Objects of a definition are kept on a shelf of that definition alone, which no built-in resource has; a definition of
 //!    what is built in is refused.
-//! 4. Definitions that the storage holds already when the server starts are served from the start.
+//! 5. Definitions that the storage holds already when the server starts are served from the start.
 //!
 //! Follows `apiextensions-apiserver/pkg/controller/{status,establish,finalizer}` of Kubernetes 1.37.
 
@@ -17,6 +18,7 @@ use base64::Engine;
 use serde_json::{Map, Value, json};
 use steersman_base::names::finalizers::CUSTOM_RESOURCE_CLEANUP;
 use steersman_base::{ObjectKey, Resource, Scope};
+use tokio_util::sync::CancellationToken;
 
 use super::custom::{Custom, ScalePaths};
 use super::delete::DeleteOptions;
@@ -32,6 +34,17 @@ use crate::store::{Change, Expect, Object};
 const ESTABLISH_AFTER: Duration = Duration::from_millis(5);
 /// How long a deleted definition stays before its objects are deleted.
 const CLEAN_UP_AFTER: Duration = Duration::from_millis(5);
+/// How long the history of a deleted definition's objects is kept: as long as upstream lets requests finish.
+const FORGET_AFTER: Duration = Duration::from_secs(60);
+
+/// How a definition is served.
+#[derive(Debug)]
+pub struct Served {
+    spec: Value,
+    names: Value,
+    /// When it is no longer served so.
+    withdrawn: CancellationToken,
+}
 
 impl Registry {
     /// What follows from a write.
@@ -69,7 +82,7 @@ impl Registry {
         }
         if !definition["metadata"]["deletionTimestamp"].is_null() {
             if strings(&definition["metadata"]["finalizers"]).contains(&CUSTOM_RESOURCE_CLEANUP) {
-                self.later(move |registry| async move { registry.clean_up(name).await });
+                self.clean_up_later(name);
             }
             return;
         }
@@ -198,34 +211,86 @@ impl Registry {
             let key = (group.to_owned(), row.resource.version.to_string(), plural.to_owned());
             rows.insert(key, Arc::new(row));
         }
+        drop(rows);
+        let as_now = Served {
+            spec: definition["spec"].clone(),
+            names: definition["status"]["acceptedNames"].clone(),
+            withdrawn: CancellationToken::new(),
+        };
+        let shelf = traits::custom().shelf(group, plural);
+        let mut served = self.served.lock();
+        if served.get(&shelf.name).is_some_and(|held| held.spec == as_now.spec && held.names == as_now.names) {
+            return;
+        }
+        if let Some(before) = served.insert(shelf.name, as_now) {
+            before.withdrawn.cancel();
+        }
+    }
+
+    /// When a resource is no longer served as this row says; never if it is built in.
+    pub(crate) fn withdrawal_of(&self, row: &Row) -> CancellationToken {
+        if row.custom.is_none() {
+            return CancellationToken::new();
+        }
+        let served = self.served.lock().get(&row.shelf.name).map(|served| served.withdrawn.clone());
+        served.unwrap_or_else(|| {
+            let gone = CancellationToken::new();
+            gone.cancel();
+            gone
+        })
     }
 
     fn withdraw(&self, definition: &Value) {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
         let plural = definition["spec"]["names"]["plural"].as_str().unwrap_or_default();
         self.custom.write().retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
+        let shelf = traits::custom().shelf(group, plural);
+        if let Some(served) = self.served.lock().remove(&shelf.name) {
+            served.withdrawn.cancel();
+            self.later(move |registry| async move {
+                tokio::time::sleep(FORGET_AFTER).await;
+                if !registry.served.lock().contains_key(&shelf.name) {
+                    registry.store.forget(&shelf);
+                }
+            });
+        }
+    }
+
+    /// Deletes the objects of a deleted definition, unless that is being done already.
+    fn clean_up_later(&self, name: String) {
+        if !self.cleaning.lock().insert(name.clone()) {
+            return;
+        }
+        self.later(move |registry| async move {
+            registry.clean_up(&name).await;
+            registry.cleaning.lock().remove(&name);
+        });
     }
 
     /// Deletes the objects of a deleted definition, waits until they are gone, and lets it go.
-    async fn clean_up(self: Arc<Self>, name: String) {
+    async fn clean_up(&self, name: &str) {
         tokio::time::sleep(CLEAN_UP_AFTER).await;
-        let Some((definition, _)) = self.definition(&name) else { return };
-        let Some(row) = rows_of(&definition).into_iter().next() else { return };
-        let mut signal = self.store.changes(&row.shelf);
-        loop {
-            signal.borrow_and_update();
-            let objects = everything(&self, &row, "");
-            if objects.is_empty() {
-                break;
-            }
-            for object in objects {
-                let _ = self.delete_object(&row, &object.key, &DeleteOptions::default(), false);
-            }
-            if !everything(&self, &row, "").is_empty() && signal.changed().await.is_err() {
-                return;
+        let Some((mut definition, _)) = self.definition(name) else { return };
+        // Objects are there whether or not a version is served now.
+        for version in definition["spec"]["versions"].as_array_mut().into_iter().flatten() {
+            version["served"] = true.into();
+        }
+        if let Some(row) = rows_of(&definition).into_iter().next() {
+            let mut signal = self.store.changes(&row.shelf);
+            loop {
+                signal.borrow_and_update();
+                for object in everything(self, &row, "") {
+                    let _ = self.delete_object(&row, &object.key, &DeleteOptions::default(), false);
+                }
+                if everything(self, &row, "").is_empty() || self.definition(name).is_none() {
+                    break;
+                }
+                if signal.changed().await.is_err() {
+                    return;
+                }
             }
         }
-        self.release(&name);
+        self.release(name);
     }
 
     fn release(&self, name: &str) {

@@ -27,6 +27,9 @@ use crate::schema::{self, FieldValidation};
 use crate::status::{self, GroupResource, Status};
 use crate::store::{Change, Expect, Object};
 
+/// The longest time a pod gets to end: ten years. Upstream takes any number of seconds, and times that no calendar has.
+const GRACE_SECONDS_MAX: i64 = 10 * 365 * 24 * 3600;
+
 /// How a DELETE is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
@@ -229,9 +232,10 @@ enum Graceful {
 
 /// Sets the time a pod has to end. None: it is ending already, and this deletion asks for no less.
 fn begin_graceful(pod: &mut Value, options: &DeleteOptions, now: Time) -> Option<Graceful> {
-    let asked = options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    let clamped = |seconds: i64| if seconds < 0 { 1 } else { seconds.min(GRACE_SECONDS_MAX) };
+    let asked = options.grace_period_seconds.map(clamped);
     if let Ok(ends) = meta_text(pod, "deletionTimestamp").parse::<Time>() {
-        let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().map_or(0, clamped);
         if held == 0 {
             return Some(Graceful::No);
         }
@@ -246,14 +250,13 @@ fn begin_graceful(pod: &mut Value, options: &DeleteOptions, now: Time) -> Option
     }
     let is_unbound = pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty);
     let is_over = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
-    let period = match asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64()) {
+    let period = match asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64().map(clamped)) {
         _ if is_unbound || is_over => 0,
-        Some(seconds) if seconds < 0 => 1,
         Some(seconds) => seconds,
         None => 30,
     };
     if let Some(generation) = pod["metadata"]["generation"].as_i64() {
-        metadata(pod).insert("generation".into(), (generation + 1).into());
+        metadata(pod).insert("generation".into(), generation.saturating_add(1).into());
     }
     set_deletion(pod, now.plus_seconds(period), period);
     Some(if period == 0 { Graceful::Now } else { Graceful::Wait })
@@ -274,7 +277,7 @@ fn mark(object: &mut Value, is_first: bool, now: Time) {
     }
     meta.insert("deletionGracePeriodSeconds".into(), 0.into());
     if let Some(generation) = generation {
-        meta.insert("generation".into(), (generation + 1).into());
+        meta.insert("generation".into(), generation.saturating_add(1).into());
     }
 }
 

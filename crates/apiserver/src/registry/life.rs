@@ -230,7 +230,7 @@ pub(crate) fn carry_over(object: &mut Value, old: &Value, is_next_generation: bo
     let bump = i64::from(is_next_generation);
     let meta = metadata(object);
     match before["generation"].as_i64() {
-        Some(generation) => meta.insert("generation".into(), (generation + bump).into()),
+        Some(generation) => meta.insert("generation".into(), generation.saturating_add(bump).into()),
         None => meta.remove("generation"),
     };
     if !meta.contains_key("uid") {
@@ -260,10 +260,8 @@ pub(crate) fn is_next_generation(rule: Generation, object: &Value, old: &Value) 
 }
 
 fn content_differs(object: &Value, old: &Value) -> bool {
-    let content = |object: &Value| -> Vec<(String, Value)> {
-        let fields = object.as_object().into_iter().flatten();
-        let is_content = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
-        fields.filter(|(name, _)| is_content(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
-    content(object) != content(old)
+    let is_content = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+    let new = object.as_object().into_iter().flatten().filter(|(name, _)| is_content(name));
+    let old = old.as_object().into_iter().flatten().filter(|(name, _)| is_content(name));
+    !new.eq(old)
 }

@@ -20,17 +20,21 @@ use super::traits::Generation;
 use super::{Answer, Call, Content, Registry, Row, convert};
 use crate::auth::rbac::Attributes;
 use crate::decode::{self, ContentType, Decoded};
-use crate::field::FieldError;
-use crate::patch::{self, PatchType};
+use crate::field::Errors;
+use crate::patch::{self, Patch, PatchType};
 use crate::schema::{self, FieldValidation};
 use crate::status::Status;
-use crate::store::{Change, Draft, Expect, NewState, Object, WriteConflict};
+use crate::store::{Change, DEPTH_MAX, Draft, Expect, NewState, Object, WriteConflict, is_too_deep};
 use crate::{admission, kinds};
 
 /// How often a generated name may be taken before we give up.
 const GENERATED_NAMES_MAX: usize = 8;
 /// How often an update is computed again because somebody was faster. Nobody loses so often by chance.
 const ATTEMPTS_MAX: usize = 64;
+/// How many bytes of objects an update may go through before [`ATTEMPTS_MIN`] attempts are enough.
+const ATTEMPTS_BYTES_MAX: usize = 16 << 20;
+/// How often even the largest update is computed: as often as upstream applies a patch.
+const ATTEMPTS_MIN: usize = 5;
 
 /// Which part of an object a write is about: who sets which fields, and what is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,13 +144,21 @@ impl Registry {
     pub(crate) fn patch(&self, call: &Call, part: Part, kind: PatchType, body: &[u8]) -> Result<Answer, Status> {
         let row = &*call.row;
         let (group, version, of) = (&*row.resource.group, &*row.resource.version, &*row.resource.kind);
+        let mut read: Option<Patch> = None;
         let updated = self.update(call, part, &mut |old| {
             let Some(old) = old else { return Err(Status::not_found(row.target(), &call.name)) };
-            let shown = convert::to_version(row, old.clone());
-            let patched = patch::apply(kind, group, version, of, &shown, body).map_err(Status::from)?;
-            let decoded = Decoded { value: patched.clone(), duplicates: patch::findings(kind, body) };
+            patch::accepts(kind, group, version, of).map_err(Status::from)?;
+            // However often somebody else is faster, the patch is read once.
+            let patch = match &mut read {
+                Some(patch) => patch,
+                None => read.insert(Patch::read(kind, body).map_err(Status::from)?),
+            };
+            let patched =
+                || patch.apply(group, version, of, convert::to_version(row, old.clone())).map_err(Status::from);
+            let decoded = Decoded { value: patched()?, duplicates: patch.findings().to_vec() };
             let checked = Checked::body(row, decoded, call.field_validation);
-            let blamed = |problem: &str| patch::refused_result(kind, &patched, body, problem);
+            // A refusal shows what came out of the patch; so few are refused that it is worked out again.
+            let blamed = |problem: &str| patch.refused_result(&patched().unwrap_or_default(), problem);
             let (mut object, mut warnings) = checked.map_err(|misfit| misfit.of_patch(blamed))?;
             warnings.extend(object.fold_owners(true));
             fit_name(call, &object)?;
@@ -160,7 +172,11 @@ impl Registry {
     pub(crate) fn update(&self, call: &Call, part: Part, compute: &mut Compute<'_>) -> Result<Updated, Status> {
         let row = &*call.row;
         let key = call.key();
-        for _ in 0..ATTEMPTS_MAX {
+        let mut bytes = 0;
+        for attempt in 0..ATTEMPTS_MAX {
+            if attempt >= ATTEMPTS_MIN && bytes > ATTEMPTS_BYTES_MAX {
+                break;
+            }
             let Some(stored) = self.store.get(&row.shelf, &key) else {
                 return self.create_by_update(call, compute);
             };
@@ -186,6 +202,7 @@ impl Registry {
                 }
             }
             let state = finished.state(row);
+            bytes += stored.len() + state.draft.len();
             if state.draft.says_the_same_as(&stored) {
                 return Ok(Updated { content: content(row, stored), is_new: false, warnings });
             }
@@ -248,6 +265,11 @@ impl Registry {
         if row.custom.is_none() {
             let (group, version, kind) = convert::storage_kind(row);
             schema::complete(group, version, kind, &mut object);
+        }
+        if is_too_deep(&object) {
+            let kind = &*row.resource.kind;
+            let message = format!("{kind} cannot be stored: it is nested more than {DEPTH_MAX} levels deep");
+            return Err(Status::bad_request(message));
         }
         Ok(Finished { object, claimed })
     }
@@ -312,7 +334,7 @@ impl Registry {
 }
 
 /// All that is wrong with an object, or with the change of the part that this write is about.
-fn errors(call: &Call, object: &Value, old: Option<&Value>, part: Part) -> Vec<FieldError> {
+fn errors(call: &Call, object: &Value, old: Option<&Value>, part: Part) -> Errors {
     let row = &*call.row;
     let (group, kind) = row.rules();
     match (part, &row.custom, old) {

@@ -4,6 +4,7 @@
 
 mod access;
 mod bad_input;
+mod bounds;
 mod definitions;
 mod deletion;
 mod lists;

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
-use steersman_apiserver::{ApiServer, Authorization, Options};
+use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
 use steersman_controllers::service_account_token::Signer;
 use steersman_nodes::{Nodes, NodesOptions, Stages};
 use steersman_runtime::{Build, Manager, ManagerOptions};
@@ -144,6 +144,8 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
         logs: Some(Arc::new(logs.clone())),
         authorization: options.authorization,
         unprotected_storage: !PROTECTORS.iter().all(|name| options.runs(name)),
+        // The controllers share these threads, and a lease does not wait.
+        heavy_work: HeavyWork::BlockingPool,
         ..Options::default()
     });
     let listening = listen(&server, options.port).await?;
