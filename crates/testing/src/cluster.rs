@@ -24,7 +24,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::{Faults, Line};
-use crate::journal::Write;
+use crate::journal::{About, Verb, Write};
 use crate::{Failure, PodsOf};
 
 /// How a cluster is made.
@@ -266,6 +266,14 @@ impl TestCluster {
     #[must_use]
     pub fn last_writes(&self) -> Vec<Write> {
         self.embedded.as_ref().map(|line| line.journal.last()).unwrap_or_default()
+    }
+
+    /// How many requests of the controllers of a verb to a resource (a subresource behind a slash) the server has done,
+    /// whether they heard the answer or not. None on the rig.
+    #[must_use]
+    pub fn done(&self, verb: Verb, resource: &str) -> u64 {
+        let about = About { verb, resource: resource.to_owned() };
+        self.embedded.as_ref().map_or(0, |line| line.journal.done_count(&about))
     }
 
     /// A client to which faults happen, for another manager beside the cluster's own. On the rig: as any other.

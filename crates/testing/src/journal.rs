@@ -1,6 +1,6 @@
 //! What the controllers asked the server to change.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use http::{Method, StatusCode, Uri};
@@ -48,10 +48,12 @@ pub(crate) struct Journal(Mutex<Entries>);
 struct Entries {
     count: u64,
     last: VecDeque<Write>,
+    /// How often the server did what was asked for.
+    done: BTreeMap<About, u64>,
 }
 
 /// What a request is about, read off its method and path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct About {
     pub(crate) verb: Verb,
     pub(crate) resource: String,
@@ -92,6 +94,15 @@ impl Journal {
         if let Some(write) = at.and_then(|at| entries.last.get_mut(at)) {
             write.code = Some(code);
         }
+    }
+
+    /// The server did what was asked for, whatever became of its answer.
+    pub(crate) fn done(&self, about: About) {
+        *self.0.lock().done.entry(about).or_default() += 1;
+    }
+
+    pub(crate) fn done_count(&self, about: &About) -> u64 {
+        self.0.lock().done.get(about).copied().unwrap_or_default()
     }
 
     pub(crate) fn count(&self) -> u64 {
