@@ -19,6 +19,7 @@
 //!    was given. Sooner would be wrong: a watch on which nothing happens *is* silent, and
 //!    bookmarks, though usual every minute, are promised by nobody (kube-apiserver 1.37 sends none while it has nothing new to
 //!    say). Who knows better sets [`ReflectorOptions::watch_patience`].
+//!    And who knows that the server has made a write which the watch does not show, restarts it ([`Restarts`]).
 //! 7. **Never in the way.** A resource that is forbidden or does not exist is asked for again with the same back-off, and
 //!    told through [`Reflector::state`]; nobody else waits for it.
 //! 8. **A relist is cheap.** Objects whose uid and version are known keep their allocation, and are not even decoded.
@@ -63,6 +64,7 @@ pub struct Reflector<V> {
     target: Target,
     options: ReflectorOptions,
     state: watch::Sender<ReflectorState>,
+    restarts: Restarts,
     view: PhantomData<fn() -> V>,
 }
 
@@ -94,6 +96,19 @@ pub enum Lists {
     Streamed,
     /// In pages.
     Paged,
+}
+
+/// Restarts the watch of a reflector from outside. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Restarts(Arc<watch::Sender<Restart>>);
+
+/// How a watch is restarted that does not show what the server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Restart {
+    /// From the version that it has reached.
+    Watch,
+    /// With a consistent list, in pages: not by another watch, which may be as stale.
+    List,
 }
 
 /// What a reflector is doing, for health checks and for people.
@@ -142,13 +157,20 @@ impl<V: View> Reflector<V> {
     /// A reflector that will follow `target` through `client`.
     pub fn new(client: Client, target: Target, options: ReflectorOptions) -> Self {
         let (state, _) = watch::channel(ReflectorState { phase: Phase::New, problem: None });
-        Self { client, target, options, state, view: PhantomData }
+        let restarts = Restarts(Arc::new(watch::Sender::new(Restart::Watch)));
+        Self { client, target, options, state, restarts, view: PhantomData }
     }
 
     /// What it is doing, now and later.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<ReflectorState> {
         self.state.subscribe()
+    }
+
+    /// Restarts its watch, while it runs.
+    #[must_use]
+    pub fn restarts(&self) -> Restarts {
+        self.restarts.clone()
     }
 
     /// Fills the sink and keeps it filled, until `stop` is cancelled.
@@ -162,6 +184,15 @@ impl<V: View> Reflector<V> {
 impl<V> std::fmt::Debug for Reflector<V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reflector").field("target", &self.target).field("state", &self.state.borrow()).finish()
+    }
+}
+
+// === impl Restarts ===
+
+impl Restarts {
+    /// Ends the watch that is open, and goes on in this way. Does nothing while none is open.
+    pub fn restart(&self, how: Restart) {
+        self.0.send_replace(how);
     }
 }
 

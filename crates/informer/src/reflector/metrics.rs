@@ -60,6 +60,8 @@ pub enum WatchEnd {
     Short,
     /// It broke, or could not be read.
     Failed,
+    /// It was ended here, because it did not show what the server was known to have.
+    Stale,
 }
 
 /// Counts nothing.

@@ -18,7 +18,7 @@ use super::order::{Departed, Direction, is_stale};
 use super::staging::Staging;
 use super::state::{Failure, Outcome, PAGE_ITEMS, Pages, SHORT_WATCH, State, Wait};
 use super::unreadable::Unreadable;
-use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, ReflectorState, WatchEnd};
+use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, ReflectorState, Restart, WatchEnd};
 use crate::sink::{Sink, WatchEvent};
 use crate::target::Target;
 use crate::wire::{
@@ -32,6 +32,7 @@ pub(super) struct Run<'a, V, S> {
     target: &'a Target,
     options: &'a ReflectorOptions,
     state: &'a watch::Sender<ReflectorState>,
+    restarts: watch::Receiver<Restart>,
     sink: S,
     expected: Expected,
     accept: Accept,
@@ -77,6 +78,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             target: &reflector.target,
             options: &reflector.options,
             state: &reflector.state,
+            restarts: reflector.restarts.0.subscribe(),
             sink,
             expected: Expected::new(&reflector.target.resource, V::PROJECTION),
             accept: Accept::of::<V>(),
@@ -378,7 +380,16 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             }
         };
         self.works(Phase::Watching);
-        let result = self.follow(&mut open).await;
+        let mut restarts = self.restarts.clone();
+        restarts.mark_unchanged();
+        let result = tokio::select! {
+            biased;
+            result = self.follow(&mut open) => result,
+            Ok(()) = restarts.changed() => {
+                self.options.metrics.watch_ended(WatchEnd::Stale, open.events, open.opened.elapsed());
+                return Outcome::Stale(*restarts.borrow());
+            }
+        };
         let (lived, events) = (open.opened.elapsed(), open.events);
         let end = match &result {
             Ok(()) if events == 0 && lived < SHORT_WATCH => WatchEnd::Short,

@@ -9,7 +9,7 @@
 //!   Paging ──┴─ listed ─► Watching ◄─ synced ─ Streaming ◄── start
 //!     ▲ │ 410 on continue:  │ ▲                 ▲   │
 //!     └─┘ all at once       └─┘ ended, broken   │   └─ throttled, not found
-//!                           └─── 410, too large, vanished, twice garbage ───► back to the list
+//!                           └─── 410, too large, vanished, twice garbage, twice stale ───► back to the list
 //! ```
 //!
 //! 1. A list, first or again, is always consistent: no state lists from a version.
@@ -21,7 +21,7 @@
 
 use std::time::Duration;
 
-use super::Lists;
+use super::{Lists, Restart};
 
 /// What the reflector is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,8 @@ pub(super) enum Outcome {
     NoList,
     /// The watch ended without an error, or a stream fell silent before its list was complete.
     Ended { lived: Duration, events: u64 },
+    /// The watch was ended here, because it does not show what the server has.
+    Stale(Restart),
     /// Something failed, `events` of a watch having been applied before.
     Failed { failure: Failure, events: u64 },
 }
@@ -148,6 +150,10 @@ impl State {
                 let again = Self::watching(streaming);
                 if events == 0 && lived < SHORT_WATCH { back_off(again, None) } else { at_once(again) }
             }
+            (Self::Watching { streaming, .. }, Outcome::Stale(Restart::Watch)) => at_once(Self::watching(streaming)),
+            (Self::Watching { streaming, .. }, Outcome::Stale(Restart::List)) => at_once(Self::paging(streaming)),
+            // Cannot be: only a watch is ended so.
+            (Self::Streaming | Self::Paging { .. }, Outcome::Stale(_)) => back_off(self, None),
             (Self::Streaming, Outcome::Failed { failure, .. }) => after_streaming(failure),
             (Self::Paging { pages, streaming }, Outcome::Failed { failure, .. }) => {
                 after_paging(pages, streaming, failure)
