@@ -7,7 +7,8 @@
 //!    Until then its queue takes nothing but what is [asked for](Controller::trigger): a standby does not gather the keys of
 //!    all that ever lived. When it starts to work, it looks at the last keys that events named, and at all that its sources
 //!    have in their caches, as after a restart.
-//! 4. A key whose owner's writes the caches do not show yet is parked, and woken by the store.
+//! 4. A key whose owner's writes the caches do not show yet is parked, and woken by the store. After half a minute, who can
+//!    read live ([`Builder::reads_live`]) goes on so; who cannot, waits on. Nobody acts on a cache that is known to lag.
 //! 5. A reconcile that fails, hangs beyond its time or panics costs its own key a back-off, and no other key anything.
 //! 6. A source that panics stops no other source and no worker; the controller is not healthy from then on, because it
 //!    does not hear of everything any more.

@@ -8,7 +8,7 @@ use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use steersman_base::{Meta, ObjectKey, Resource};
-use steersman_informer::wire::{self, Accept, Expected, ListDecoder, ListQuery, WireError};
+use steersman_informer::wire::{self, WireError};
 use steersman_informer::{Scope, Target};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
@@ -49,8 +49,6 @@ pub enum LiveReadError {
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// How much of a refusal is told.
 const REFUSAL_SHOWN_MAX: usize = 200;
-/// How many objects are asked for at once: client-go's page.
-const PAGE: u32 = 500;
 /// How long a list may stand still; the caller retries.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -137,40 +135,5 @@ pub async fn list<V: Kind>(client: &kube::Client, scope: Scope) -> Result<Vec<Ar
 /// # Errors
 /// See [`list`].
 pub async fn list_of<V: View>(client: &kube::Client, target: &Target) -> Result<Vec<Arc<V>>, WireError> {
-    let accept = Accept::of::<V>();
-    match (list_as(client, target, accept).await, accept.without_protobuf()) {
-        (Err(WireError::Object(error)), Some(json)) => {
-            tracing::warn!(%target, %error, "listed again, as JSON");
-            list_as(client, target, json).await
-        }
-        (listed, _) => listed,
-    }
-}
-
-async fn list_as<V: View>(client: &kube::Client, target: &Target, accept: Accept) -> Result<Vec<Arc<V>>, WireError> {
-    let mut objects = Vec::new();
-    let mut continue_token = String::new();
-    loop {
-        let query = ListQuery { limit: Some(PAGE), continue_token: &continue_token };
-        let request = wire::list_request(target, query, accept)?;
-        let mut answer = wire::send(client, request, PATIENCE).await?;
-        let mut decoder = ListDecoder::new(answer.format, Expected::new(&target.resource, V::PROJECTION));
-        while let Some(chunk) = answer.chunk(PATIENCE).await? {
-            decoder.feed(&chunk);
-            loop {
-                match decoder.next_object() {
-                    Ok(Some(object)) => objects.push(Arc::new(object)),
-                    Ok(None) => break,
-                    Err(WireError::Object(error)) if matches!(error.source, DecodeError::Json(_)) => {
-                        tracing::warn!(%target, %error, "an object cannot be read; the list goes on without it");
-                    }
-                    Err(error) => return Err(error),
-                }
-            }
-        }
-        continue_token = decoder.finish()?.continue_token;
-        if continue_token.is_empty() {
-            return Ok(objects);
-        }
-    }
+    Ok(wire::read_list(client, target, PATIENCE).await?.0)
 }

@@ -31,6 +31,7 @@ pub struct Builder<V: View> {
     limiter: Option<Box<dyn RateLimiter<ObjectKey>>>,
     policy: Policy,
     leadership: Leadership,
+    reads_live: bool,
 }
 
 // === impl Builder ===
@@ -50,6 +51,7 @@ impl<V: View> Builder<V> {
             limiter: None,
             policy: Policy::default(),
             leadership,
+            reads_live: false,
         }
     }
 
@@ -155,6 +157,14 @@ impl<V: View> Builder<V> {
         self
     }
 
+    /// The reconciler reads from the server what it decides from, when it is told to ([`Freshness::ReadLive`]): so it goes
+    /// on working while a cache does not show what it wrote. Without this, its keys wait until the caches do; a watch that
+    /// stands still is restarted after half a minute.
+    pub fn reads_live(mut self) -> Self {
+        self.reads_live = true;
+        self
+    }
+
     /// Works whether this process leads or not. Its writes are not checked for leadership either.
     pub fn without_leadership(mut self) -> Self {
         self.leadership = Leadership::always();
@@ -198,7 +208,7 @@ impl<V: View> Builder<V> {
                 Connected::Task(task) => sources.tasks.push(task),
             }
         }
-        let book = self.cx.book.another();
+        let book = if self.reads_live { self.cx.book.another_reading_live() } else { self.cx.book.another() };
         let controller = Controller::new(Shared {
             name: self.name,
             workers: self.workers,
@@ -218,7 +228,8 @@ impl<V: View> Builder<V> {
         if self.leadership.is_always() {
             writer = writer.led_by(Leadership::always());
         }
-        let context = Context { writer, clock: self.cx.clock.clone(), freshness: Freshness::CaughtUp, events };
+        let (clock, live_reads) = (self.cx.clock.clone(), book.live_reads().clone());
+        let context = Context { writer, clock, freshness: Freshness::CaughtUp, events, live_reads };
         self.cx.manager.add_engine(Engine {
             controller: controller.clone(),
             context,

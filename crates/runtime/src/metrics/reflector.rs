@@ -14,7 +14,7 @@ use steersman_informer::reflector::{ListKind, ReflectorMetrics, WatchEnd};
 /// | `steersman_reflector_list_duration_seconds{kind}` | complete lists, `streamed` or `paged` |
 /// | `steersman_reflector_list_failures_total{kind}` | lists that failed |
 /// | `steersman_reflector_watches_total` | watches that were asked for |
-/// | `steersman_reflector_watch_ends_total{end}` | how they ended: `graceful`, `short` (at once and empty), `failed` |
+/// | `steersman_reflector_watch_ends_total{end}` | how they ended: `graceful`, `short` (at once and empty), `failed`, `stale` (restarted, because they did not show a write) |
 /// | `steersman_reflector_unreadable_objects_total{group,resource}` | objects that could not be read, each time one was skipped |
 /// | `steersman_reflector_stale_events_total` | events older than what was known |
 ///
@@ -81,6 +81,7 @@ impl ReflectorMetrics for ReflectorCounters {
             WatchEnd::Graceful => "graceful",
             WatchEnd::Short => "short",
             WatchEnd::Failed => "failed",
+            WatchEnd::Stale => "stale",
         };
         self.ends.with_label_values(&[end]).inc();
     }

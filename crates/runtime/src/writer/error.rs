@@ -24,9 +24,10 @@ pub enum WriteError {
     /// Somebody else may lead by now: it was not sent.
     #[error("this process does not lead any more, or cannot be sure that it does")]
     NotLeader,
-    /// It was sent and nobody knows what became of it. The owner waits for a barrier read.
+    /// It was sent and nobody knows what became of it: no answer came, or one that does not tell (any 5xx). The server is
+    /// asked, and the owner waits until the caches show what it says.
     #[error("it is not known whether the write was made: {0}")]
-    Unknown(String),
+    Unknown(Rejection),
     /// It was never sent: the server cannot be reached.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
@@ -42,7 +43,7 @@ pub enum WriteError {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Rejection {
-    /// HTTP code.
+    /// HTTP code; zero if there was no answer.
     pub code: u16,
     /// The reason in one word, such as `Invalid`.
     pub reason: String,
@@ -80,6 +81,8 @@ pub(super) struct Failure {
     pub(super) said: String,
     /// Whether the server turned it away and said when to come back, or it never left: it may be sent again.
     pub(super) retriable: Option<Duration>,
+    /// Whether the server was asked since, and the book need not ask.
+    pub(super) is_settled: bool,
 }
 
 /// What is told of a refusal that is not a Kubernetes status: enough to recognise a proxy's error page.
@@ -93,12 +96,17 @@ fn details<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Rejectio
 // === impl WriteError ===
 
 impl WriteError {
+    /// No answer came, for this reason.
+    pub(super) fn unknown(message: impl Into<String>) -> Self {
+        Self::Unknown(Rejection { message: message.into(), ..Rejection::default() })
+    }
+
     /// What the server said, word for word, if that is what went wrong; else the error in a sentence. Conditions quote it,
     /// as upstream's do.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::Rejected(rejection) => rejection.message.clone(),
+            Self::Rejected(rejection) | Self::Unknown(rejection) => rejection.message.clone(),
             other => other.to_string(),
         }
     }
@@ -109,7 +117,7 @@ impl WriteError {
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         let said = error.to_string();
-        Self { error, said, retriable: None }
+        Self { error, said, retriable: None, is_settled: false }
     }
 }
 
@@ -133,6 +141,9 @@ impl Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        match self.code {
+            0 => f.write_str(&self.message),
+            code => write!(f, "{} ({code})", self.message),
+        }
     }
 }

@@ -75,7 +75,7 @@ impl Writer {
                 return Ok(Bytes::new());
             }
             let body = http_body_util::Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            let body = body.map_err(|error| WriteError::Unknown(error.to_string()))?.to_bytes();
+            let body = body.map_err(|error| WriteError::unknown(error.to_string()))?.to_bytes();
             if head.status.is_success() {
                 return Ok(body);
             }
@@ -84,7 +84,7 @@ impl Writer {
         };
         match tokio::time::timeout(ANSWER_WITHIN, exchange).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(WriteError::Unknown(format!("no answer within {ANSWER_WITHIN:?}")).into()),
+            Err(_) => Err(WriteError::unknown(format!("no answer within {ANSWER_WITHIN:?}")).into()),
         }
     }
 
@@ -122,9 +122,9 @@ fn not_answered(error: &kube::Error) -> Failure {
     }
     if never_sent(error) {
         let error = WriteError::Unreachable(said.clone());
-        return Failure { error, said, retriable: Some(UNSENT_AGAIN_AFTER) };
+        return Failure { error, said, retriable: Some(UNSENT_AGAIN_AFTER), is_settled: false };
     }
-    Failure { error: WriteError::Unknown(said.clone()), said, retriable: None }
+    Failure { error: WriteError::unknown(said.clone()), said, retriable: None, is_settled: false }
 }
 
 // === impl Call ===
