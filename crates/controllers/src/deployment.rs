@@ -97,6 +97,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .watch(&sets, deployments_of_set)
         .watch(&pods, deployments_of_pod)
         .workers(workers)
+        .reads_live()
         .give_up_after(RETRIES_MAX)
         .reconcile_with(sync::Deployments {
             client: cx.client.clone(),

@@ -135,6 +135,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .limiter(MaxOf(Exponential::new(RETRY_AFTER_MIN, RETRY_AFTER_MAX), Bucket::default()))
         .give_up_after(RETRIES_MAX)
         .workers(workers)
+        .reads_live()
         .reconcile_with(sync::EndpointSlices {
             client: cx.client.clone(),
             services: services.lister(),

@@ -84,6 +84,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .source(of_endpoints)
         .give_up_after(RETRIES_MAX)
         .workers(workers)
+        .reads_live()
         .reconcile_with(sync::Endpoints {
             client: cx.client.clone(),
             services: services.lister(),

@@ -7,7 +7,9 @@
 //!    not match any more is let go (`claim`).
 //! 4. Status follows in a second pass, when the caches show what the first one did. What can change nothing but the status is
 //!    gathered for [`GATHERED_FOR`]; a pod that is missed is replaced at once.
-//! 5. Nothing is done twice: a pass waits until the caches show all that earlier passes wrote.
+//! 5. Nothing is done twice: a pass waits until the caches show all that earlier passes wrote, and reads from the server if
+//!    they do not in half a minute. Pods get names of our choice, so that a create whose answer is lost can be asked for, and
+//!    is tried again under the same name.
 //! 6. In a namespace that goes away it is quiet: nothing can be created, nobody is told so, and it is tried once.
 //!
 //! ReplicationControllers are kept by the same code: what differs is said by the trait `Replicated`.
@@ -105,7 +107,8 @@ pub(crate) fn build<V: Replicated>(
         metrics = metrics::Metrics::new(registry);
         cx.manager().set_options(metrics.clone());
     }
-    cx.controller_on(name, &sets).queue_name(queue).source(of_pods).workers(workers).reconcile_with(sync::Sets {
+    let builder = cx.controller_on(name, &sets).queue_name(queue).source(of_pods).workers(workers).reads_live();
+    builder.reconcile_with(sync::Sets {
         client: cx.client.clone(),
         sets: sets.lister(),
         sets_by_owner,

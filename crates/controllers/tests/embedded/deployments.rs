@@ -53,12 +53,13 @@ async fn a_crash_after_any_write_of_a_deployment_changes_nothing() -> Result<(),
 /// Upstream's Deployments act on caches that lag; ours wait.
 #[tokio::test(start_paused = true)]
 async fn lost_replies_and_lagging_caches_make_no_second_replica_set() -> Result<(), Failure> {
-    for lost in 1..=2 {
+    let falsified = Fault::DoThenRefuse(http::StatusCode::INTERNAL_SERVER_ERROR);
+    for (lost, fault) in [(1, Fault::LoseReply), (2, Fault::LoseReply), (1, falsified.clone()), (2, falsified)] {
         let faults = Faults::default();
         faults.on(Verb::Watch, "replicasets").happens(Fault::Lag(Duration::from_secs(2)));
         faults.on(Verb::Watch, "deployments").happens(Fault::Lag(Duration::from_secs(1)));
-        faults.on(Verb::Create, "replicasets").nth(lost).lose_reply();
-        faults.on(Verb::Update, "replicasets").nth(lost).lose_reply();
+        faults.on(Verb::Create, "replicasets").nth(lost).happens(fault.clone());
+        faults.on(Verb::Update, "replicasets").nth(lost).happens(fault);
         let cluster = scenarios::with_nodes().faults(&faults).start().await?;
         cluster.create(scenarios::deployment(2, json!({}))).await?;
         scenarios::until_complete(&cluster, 2).await?;
