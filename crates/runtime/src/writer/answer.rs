@@ -66,7 +66,7 @@ pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u
         // The server said so before it did anything.
         StatusCode::TOO_MANY_REQUESTS => {
             let error = WriteError::Throttled(retry_after.unwrap_or(THROTTLED_MIN));
-            return Failure { error, said, retriable: retry_after, is_settled: false };
+            return Failure { error, said, retriable: retry_after };
         }
         // Something went wrong while the server, or somebody on the way to it, had the request: a store that did not answer in
         // time, a server that died. What was asked for may have happened, or happens yet. Some of these answers are refusals
@@ -74,7 +74,7 @@ pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u
         code if code.is_server_error() => WriteError::Unknown(status),
         _ => WriteError::Rejected(status),
     };
-    Failure { error, said, retriable: None, is_settled: false }
+    Failure { error, said, retriable: None }
 }
 
 #[cfg(test)]

@@ -210,6 +210,7 @@ impl<'a> Behalf<'a> {
             return Ok(answer);
         }
         let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
+        self.enter_in_book(call, &outcome);
         self.conclude(call, outcome, why)
     }
 
@@ -233,19 +234,19 @@ impl<'a> Behalf<'a> {
         })
     }
 
-    /// Enters the outcome of a write wherever it is to be known.
+    /// Tells of a write that is in the book, and answers what came of it.
     pub(super) fn conclude(
         &self,
         call: &Call<'_>,
         outcome: Result<Answer, Failure>,
         why: &dyn Reason,
     ) -> Result<Answer, WriteError> {
-        self.enter_in_book(call, &outcome);
         self.tell(call, &outcome, why);
         outcome.map_err(|failure| failure.error)
     }
 
-    fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
+    /// Has the owner wait until the caches show what was done, or may have been.
+    pub(super) fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
         let (book, Some(owner)) = (&self.writer.shared.book, self.owner) else { return };
         match (outcome, &call.verb) {
             (Ok(_), Verb::Delete(uid)) => book.deleted(&owner.uid, call.resource, call.key.clone(), uid.clone()),
@@ -256,7 +257,7 @@ impl<'a> Behalf<'a> {
             (Ok(answer), verb) if answer.is_status || *verb == Verb::DeleteCollection => {
                 book.unknown(&owner.uid, call.resource, &call.key);
             }
-            (Err(Failure { error: WriteError::Unknown(_), is_settled: false, .. }), _) => {
+            (Err(Failure { error: WriteError::Unknown(_), .. }), _) => {
                 book.unknown(&owner.uid, call.resource, &call.key);
             }
             (Ok(_) | Err(_), _) => {}

@@ -81,8 +81,6 @@ pub(super) struct Failure {
     pub(super) said: String,
     /// Whether the server turned it away and said when to come back, or it never left: it may be sent again.
     pub(super) retriable: Option<Duration>,
-    /// Whether the server was asked since, and the book need not ask.
-    pub(super) is_settled: bool,
 }
 
 /// What is told of a refusal that is not a Kubernetes status: enough to recognise a proxy's error page.
@@ -117,7 +115,7 @@ impl WriteError {
 impl From<WriteError> for Failure {
     fn from(error: WriteError) -> Self {
         let said = error.to_string();
-        Self { error, said, retriable: None, is_settled: false }
+        Self { error, said, retriable: None }
     }
 }
 

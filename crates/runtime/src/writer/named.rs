@@ -20,7 +20,8 @@ const NAMES_TRIED_MAX: usize = 8;
 
 /// How a create under one name ended.
 enum Tried {
-    Ended(Result<Answer, Failure>),
+    /// So; and it is in the book, if it has to be.
+    Ended(Box<Result<Answer, Failure>>),
     /// Somebody else has the name.
     Taken,
 }
@@ -53,7 +54,7 @@ impl Behalf<'_> {
                 return Ok(answer.meta);
             }
             let outcome = match self.try_name(&call, was_kept).await {
-                Tried::Ended(outcome) => outcome,
+                Tried::Ended(outcome) => *outcome,
                 Tried::Taken if tries < NAMES_TRIED_MAX => continue,
                 Tried::Taken => Err(WriteError::AlreadyExists.into()),
             };
@@ -64,7 +65,7 @@ impl Behalf<'_> {
     /// The name to use: one that may be made yet, or a new one.
     fn name(&self, resource: &Resource, naming: Naming<'_>) -> (Istr, bool) {
         if self.writer.is_shadow() {
-            return (naming.to_come(), false);
+            return (naming.not_chosen(), false);
         }
         let book = &self.writer.shared.book;
         let kept =
@@ -75,7 +76,7 @@ impl Behalf<'_> {
 
     async fn try_name(&self, call: &Call<'_>, was_kept: bool) -> Tried {
         let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
-        let (Err(failure), Some(owner)) = (&outcome, self.owner) else { return Tried::Ended(outcome) };
+        let (Err(failure), Some(owner)) = (&outcome, self.owner) else { return self.ended(call, outcome) };
         match failure.error {
             // Nobody used this name before, so it is not ours.
             WriteError::AlreadyExists if !was_kept => Tried::Taken,
@@ -85,7 +86,7 @@ impl Behalf<'_> {
                 if was_kept {
                     self.keep_name(call, owner);
                 }
-                Tried::Ended(outcome)
+                self.ended(call, outcome)
             }
         }
     }
@@ -96,13 +97,14 @@ impl Behalf<'_> {
         match (self.writer.shared.book.look(call.resource, &call.key).await, outcome) {
             (Ok(Some(found)), _) if is_ours(&found) => {
                 tracing::info!(object = %call.key, "a create was made, though its answer did not say so");
-                Tried::Ended(Ok(Answer::found(Arc::unwrap_or_clone(found))))
+                self.ended(call, Ok(Answer::found(Arc::unwrap_or_clone(found))))
             }
             (Ok(Some(_)), _) => Tried::Taken,
             (Ok(None), Err(Failure { error: WriteError::AlreadyExists, .. })) => Tried::Taken,
             (Ok(None), Err(failure)) => {
                 self.keep_name(call, owner);
-                Tried::Ended(Err(Failure { is_settled: true, ..failure }))
+                // The server was asked: there is nothing that a cache could show.
+                Tried::Ended(Box::new(Err(failure)))
             }
             (Err(error), outcome) => {
                 tracing::warn!(%error, "an outcome is unknown, and the server does not tell");
@@ -112,10 +114,15 @@ impl Behalf<'_> {
                     WriteError::AlreadyExists => WriteError::unknown(failure.said).into(),
                     _ => failure,
                 };
-                Tried::Ended(outcome.map_err(unknown))
+                self.ended(call, outcome.map_err(unknown))
             }
-            (Ok(None), outcome @ Ok(_)) => Tried::Ended(outcome),
+            (Ok(None), outcome @ Ok(_)) => self.ended(call, outcome),
         }
+    }
+
+    fn ended(&self, call: &Call<'_>, outcome: Result<Answer, Failure>) -> Tried {
+        self.enter_in_book(call, &outcome);
+        Tried::Ended(Box::new(outcome))
     }
 
     fn keep_name(&self, call: &Call<'_>, owner: &Meta) {

@@ -34,7 +34,7 @@ impl Naming<'_> {
     }
 
     /// What stands for a name that is not chosen, because nothing is sent.
-    pub(super) fn to_come(&self) -> Istr {
+    pub(super) fn not_chosen(&self) -> Istr {
         Istr::from(format!("{}{}", self.beginning(), super::answer::NAME_TO_COME))
     }
 

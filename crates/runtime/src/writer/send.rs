@@ -122,9 +122,9 @@ fn not_answered(error: &kube::Error) -> Failure {
     }
     if never_sent(error) {
         let error = WriteError::Unreachable(said.clone());
-        return Failure { error, said, retriable: Some(UNSENT_AGAIN_AFTER), is_settled: false };
+        return Failure { error, said, retriable: Some(UNSENT_AGAIN_AFTER) };
     }
-    Failure { error: WriteError::unknown(said.clone()), said, retriable: None, is_settled: false }
+    Failure { error: WriteError::unknown(said.clone()), said, retriable: None }
 }
 
 // === impl Call ===
