@@ -368,10 +368,7 @@ impl Faulty {
 
     /// What the server said a while ago.
     fn late_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
-        loop {
-            let Some(lag) = self.lag.as_ref().filter(|lag| !lag.ended && lag.under_way.len() < UNDER_WAY_MAX) else {
-                break;
-            };
+        while let Some(lag) = self.lag.as_ref().filter(|lag| !lag.ended && lag.under_way.len() < UNDER_WAY_MAX) {
             let due = Instant::now() + lag.time;
             let Poll::Ready(frame) = self.inner_frame(cx) else { break };
             let Some(lag) = &mut self.lag else { break };

@@ -71,7 +71,7 @@ pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u
         // Something went wrong while the server, or somebody on the way to it, had the request: a store that did not answer in
         // time, a server that died. What was asked for may have happened, or happens yet. Some of these answers are refusals
         // (an admission webhook that cannot be called); to ask what became of it is cheap.
-        code if code.is_server_error() => WriteError::Unknown(status),
+        code if code.is_server_error() => WriteError::Unknown(Box::new(status)),
         _ => WriteError::Rejected(status),
     };
     Failure { error, said, retriable: None }

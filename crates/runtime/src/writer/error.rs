@@ -27,7 +27,7 @@ pub enum WriteError {
     /// It was sent and nobody knows what became of it: no answer came, or one that does not tell (any 5xx). The server is
     /// asked, and the owner waits until the caches show what it says.
     #[error("it is not known whether the write was made: {0}")]
-    Unknown(Rejection),
+    Unknown(Box<Rejection>),
     /// It was never sent: the server cannot be reached.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
@@ -96,7 +96,7 @@ fn details<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Rejectio
 impl WriteError {
     /// No answer came, for this reason.
     pub(super) fn unknown(message: impl Into<String>) -> Self {
-        Self::Unknown(Rejection { message: message.into(), ..Rejection::default() })
+        Self::Unknown(Box::new(Rejection { message: message.into(), ..Rejection::default() }))
     }
 
     /// What the server said, word for word, if that is what went wrong; else the error in a sentence. Conditions quote it,
@@ -104,7 +104,8 @@ impl WriteError {
     #[must_use]
     pub fn message(&self) -> String {
         match self {
-            Self::Rejected(rejection) | Self::Unknown(rejection) => rejection.message.clone(),
+            Self::Rejected(rejection) => rejection.message.clone(),
+            Self::Unknown(rejection) => rejection.message.clone(),
             other => other.to_string(),
         }
     }
