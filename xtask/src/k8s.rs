@@ -41,8 +41,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         },
         ("test", []) => test(None),
         ("test", [filter]) if !filter.starts_with('-') => test(Some(filter)),
-        // What `test` runs inside the rig; not for typing.
-        (tier::INSIDE, filter) => tier::inside(filter.first().map(String::as_str)),
+        // What `test` runs inside a rig; not for typing.
+        (tier::INSIDE, [package, filter @ ..]) => tier::inside(package, filter.first().map(String::as_str)),
         ("path", []) => path(),
         ("install" | "up" | "down" | "test" | "path", _) => {
             Err(Failure::usage(&format!("unexpected arguments of `{command}`: {}", rest.join(" ")), USAGE))

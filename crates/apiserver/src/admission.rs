@@ -3,11 +3,12 @@
 //!
 //! 1. Nothing is created in a namespace that is missing or terminating; nobody deletes the namespaces a cluster needs.
 //! 2. What default admission adds to an object is in [`kinds`](crate::kinds), beside the kind's defaults.
+//! 3. Certificate requests are approved and signed by those who may, for the signer that they name.
 
 use serde_json::Value;
 use steersman_base::ObjectKey;
 
-use crate::field::FieldError;
+use crate::auth::rbac::Attributes;
 use crate::kinds;
 use crate::kinds::service::AllocateError;
 use crate::registry::life::meta_text;
@@ -57,8 +58,8 @@ pub(crate) fn may_delete(call: &Call) -> Result<(), Status> {
 
 /// What default admission adds to an object.
 pub(crate) fn admit(registry: &Registry, call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
-    let resource = &call.row.resource;
-    let admitted = kinds::admission::admit(registry, &resource.group, &resource.kind, object, old);
+    let (group, kind) = call.row.rules();
+    let admitted = kinds::admission::admit(registry, group, kind, object, old);
     admitted.map_err(|refused| Status::forbidden(call.row.target(), meta_text(object, "name"), &refused.0))
 }
 
@@ -79,14 +80,42 @@ pub(crate) fn claim<'a>(
     }
 }
 
-/// What is wrong with a part of a pod's spec that has been changed through its subresource.
-pub(crate) fn validate_spec(subresource: &str, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    kinds::validate_meta(object, old, kinds::NameRule::default(), &mut errors);
-    if let Some(old) = old.filter(|_| subresource == "ephemeralcontainers") {
-        kinds::validate_ephemeral_containers(object, old, &mut errors);
+/// Whether somebody may say what they say about a certificate request: who approves and who signs is asked for that signer
+/// (the plug-ins CertificateApproval and CertificateSigning), and nobody gets the groups of administrators by a request
+/// (CertificateSubjectRestriction).
+pub(crate) fn may_sign(registry: &Registry, call: &Call, new: &Value, old: Option<&Value>) -> Result<(), Status> {
+    const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+    const MASTERS: &str = "system:masters";
+    if !call.row.is("certificates.k8s.io", "certificatesigningrequests") {
+        return Ok(());
     }
-    errors
+    let forbidden = |why: &str| Err(Status::forbidden(call.row.target(), meta_text(new, "name"), why));
+    let signer = new["spec"]["signerName"].as_str().unwrap_or_default();
+    let has_changed = |field: &str| old.is_some_and(|old| old["status"][field] != new["status"][field]);
+    let (verb, requests) = match call.subresource.as_str() {
+        "approval" => ("approve", "approve requests"),
+        "status" if has_changed("certificate") || has_changed("conditions") => ("sign", "sign requests"),
+        "" if signer == CLIENT_SIGNER => {
+            let asked = kinds::organizations(new).unwrap_or_default();
+            if asked.iter().any(|group| group == MASTERS) {
+                return forbidden(&format!("use of {CLIENT_SIGNER} signer with {MASTERS} group is not allowed"));
+            }
+            return Ok(());
+        }
+        _ => return Ok(()),
+    };
+    let domain = signer.split('/').next().unwrap_or_default();
+    let is_allowed = [signer.to_owned(), format!("{domain}/*")].into_iter().any(|name| {
+        let wanted = Attributes {
+            verb: verb.to_owned(),
+            group: "certificates.k8s.io".to_owned(),
+            resource: "signers".to_owned(),
+            name,
+            ..Attributes::default()
+        };
+        registry.decide(&call.user, &wanted).is_allowed
+    });
+    if is_allowed { Ok(()) } else { forbidden(&format!("user not permitted to {requests} with signerName {signer:?}")) }
 }
 
 impl kinds::admission::Lookup for Registry {

@@ -1,10 +1,12 @@
 //! Who asks.
 //!
 //! 1. A request is somebody's, or it is 401: a client certificate signed by our authority (CN is the user, every O a
-//!    group), the administrator's token, or a token of a service account that still exists.
+//!    group), the administrator's token, or a token of a service account that still exists. A certificate comes first, as
+//!    upstream: beside one, a token is not looked at.
 //! 2. Secrets are compared in constant time and come from the operating system's random numbers.
 //! 3. Keys are made when the first token is signed or checked, not before.
-//! 4. Who may impersonate others is asked for what these may: `kubectl --as`.
+//! 4. A token that is bound to a pod, a secret or a node ends with it.
+//! 5. Who may impersonate others is asked for what these may: `kubectl --as`.
 
 mod certificate;
 pub(crate) mod impersonate;
@@ -16,16 +18,19 @@ use std::sync::OnceLock;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use steersman_base::{Clock, ObjectKey};
+use steersman_base::{Clock, ObjectKey, Time};
 
 use crate::registry::Registry;
 
 pub(crate) use token::Bound;
 use token::Keys;
+pub use token::{BadKey, TokenKey};
 
 /// The issuer of service account tokens, and the audience that this server is.
 pub const ISSUER: &str = "https://kubernetes.default.svc";
 const ADMIN_TOKEN_BYTES: usize = 24;
+/// How long a token outlives what it is bound to: clocks differ. Upstream's `jwt.DefaultLeeway`.
+const LEEWAY_SECONDS: i64 = 60;
 
 /// Who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,8 +69,11 @@ pub struct NoRandom;
 // === impl Auth ===
 
 impl Auth {
-    pub(crate) fn new(clock: Clock, admin_token: Option<String>) -> Self {
+    pub(crate) fn new(clock: Clock, admin_token: Option<String>, token_key: Option<TokenKey>) -> Self {
         let auth = Self { clock, admin_token: OnceLock::new(), keys: OnceLock::new() };
+        if let Some(key) = token_key {
+            let _ = auth.keys.set(key.into_keys());
+        }
         if let Some(token) = admin_token.filter(|token| !token.is_empty()) {
             let _ = auth.admin_token.set(token);
         }
@@ -85,10 +93,8 @@ impl Auth {
 
     /// Whose request it is; none: nobody's.
     pub(crate) fn authenticate(&self, registry: &Registry, credentials: Credentials<'_>) -> Option<User> {
-        if let Some(bearer) = credentials.bearer {
-            return self.by_token(registry, bearer, ISSUER);
-        }
-        credentials.certificate.and_then(certificate::user)
+        let by_certificate = credentials.certificate.and_then(certificate::user);
+        by_certificate.or_else(|| self.by_token(registry, credentials.bearer?, ISSUER))
     }
 
     /// Whose token it is, for this audience.
@@ -98,7 +104,7 @@ impl Auth {
         }
         let keys = self.keys()?;
         if let Some(claims) = keys.verify(token, audience, self.clock.now()) {
-            return service_account(registry, &claims);
+            return service_account(registry, &claims, self.clock.now());
         }
         // Tokens in secrets say nothing of audiences: they are for this server.
         let claims = keys.verify_legacy(token).filter(|_| audience == ISSUER)?;
@@ -129,24 +135,25 @@ impl std::fmt::Debug for Auth {
     }
 }
 
-/// The service account of a token, if it is still the one the token was made for.
-fn service_account(registry: &Registry, claims: &Value) -> Option<User> {
+/// The service account of a token, if it is still the one the token was made for, and what the token is bound to is there.
+fn service_account(registry: &Registry, claims: &Value, now: Time) -> Option<User> {
     let about = &claims["kubernetes.io"];
     let namespace = about["namespace"].as_str()?;
     let name = about["serviceaccount"]["name"].as_str()?;
     let uid = about["serviceaccount"]["uid"].as_str()?;
-    let is_alive = |plural: &str, name: &str, uid: &str| {
+    let is_alive = |namespace: &str, plural: &str, reference: &Value| {
+        let (Some(name), Some(uid)) = (reference["name"].as_str(), reference["uid"].as_str()) else { return false };
         let held = registry.stored("", "v1", plural, &ObjectKey::new(namespace, name));
-        held.is_some_and(|held| held["metadata"]["uid"] == uid)
+        held.is_some_and(|held| held["metadata"]["uid"] == uid && !is_past(&held, now))
     };
-    if !is_alive("serviceaccounts", name, uid) {
+    if !is_alive(namespace, "serviceaccounts", &about["serviceaccount"]) {
         return None;
     }
-    for (field, plural) in [("pod", "pods"), ("secret", "secrets")] {
-        let bound = &about[field];
-        if bound.is_object() && !is_alive(plural, bound["name"].as_str()?, bound["uid"].as_str()?) {
-            return None;
-        }
+    // A token that is bound to a pod tells its node, but does not end with it.
+    let node = if about["pod"].is_object() { &Value::Null } else { &about["node"] };
+    let bound = [(namespace, "pods", &about["pod"]), (namespace, "secrets", &about["secret"]), ("", "nodes", node)];
+    if bound.iter().any(|(home, plural, bound)| bound.is_object() && !is_alive(home, plural, bound)) {
+        return None;
     }
     let mut user = User::service_account(namespace, name, uid);
     let mut extra = |key: &str, value: &Value| {
@@ -160,6 +167,12 @@ fn service_account(registry: &Registry, claims: &Value) -> Option<User> {
     extra("node-name", &about["node"]["name"]);
     extra("node-uid", &about["node"]["uid"]);
     Some(user)
+}
+
+/// Whether the time that a terminating object had is over, for so long that no clock can be blamed.
+fn is_past(object: &Value, now: Time) -> bool {
+    let ends = object["metadata"]["deletionTimestamp"].as_str().and_then(|ends| ends.parse::<Time>().ok());
+    ends.is_some_and(|ends| ends < now.plus_seconds(-LEEWAY_SECONDS))
 }
 
 /// The service account of a token that is kept in a secret, as long as it is kept there.

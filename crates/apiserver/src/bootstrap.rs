@@ -16,6 +16,7 @@ use steersman_base::ObjectKey;
 use crate::admission::NAMESPACES;
 use crate::auth::User;
 use crate::decode::ContentType;
+use crate::registry::checked::Checked;
 use crate::registry::life::{meta_text, metadata, new_uid};
 use crate::registry::query::Query;
 use crate::registry::write::{Part, new_state};
@@ -148,7 +149,7 @@ fn change(
         if let Some(map) = object.as_object_mut() {
             change(map);
         }
-        Ok((object, Vec::new()))
+        Ok((Checked::composed(&call.row, object)?, Vec::new()))
     });
     if let Err(refused) = changed {
         tracing::warn!(namespace, name, plural, reason = refused.message, "the server could not describe itself");
@@ -166,8 +167,15 @@ fn store(registry: &Registry, row: &Row, mut object: Value) {
 fn replace(registry: &Registry, row: &Row, mut object: Value) {
     let key = ObjectKey::new(meta_text(&object, "namespace"), meta_text(&object, "name"));
     let held = registry.store.get(&row.shelf, &key);
-    let expect = held.map_or(Expect::Absent, |held| Expect::Revision(held.revision));
+    let expect = held.as_ref().map_or(Expect::Absent, |held| Expect::Revision(held.revision));
     begin(registry, &mut object);
+    // It is still the same object.
+    let before: Value = held.and_then(|held| held.parse().ok()).unwrap_or_default();
+    for field in ["uid", "creationTimestamp"] {
+        if let Some(value) = before["metadata"].get(field) {
+            metadata(&mut object).insert(field.to_owned(), value.clone());
+        }
+    }
     schema::complete(&row.resource.group, &row.resource.version, &row.resource.kind, &mut object);
     // Whoever was faster has listened later, or is a client who knows better.
     let _ = registry.store.commit(&row.shelf, &key, expect, Change::Put(new_state(row, &object)));

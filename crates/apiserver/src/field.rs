@@ -1,5 +1,6 @@
 //! What is wrong with a field, in upstream's words.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde_json::Value;
@@ -21,6 +22,19 @@ pub struct FieldError {
     pub value: Option<Shown>,
     /// The rest of the sentence.
     pub detail: String,
+}
+
+/// How many errors of one object are kept. Upstream keeps all; nobody reads so many.
+pub const ERRORS_MAX: usize = 100;
+/// How many bytes they may show before no more are kept: some show whole lists.
+pub const ERRORS_BYTES_MAX: usize = 1 << 20;
+
+/// What is wrong with an object: the first [`ERRORS_MAX`] errors, or fewer if they are long. The others are counted.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Errors {
+    kept: Vec<FieldError>,
+    bytes: usize,
+    dropped: usize,
 }
 
 /// A bad value, as an error shows it.
@@ -136,6 +150,16 @@ impl FieldError {
         Self::with(FieldErrorKind::TooMany, path, Some(Value::from(count).into()), detail)
     }
 
+    /// About how many bytes it shows.
+    fn len(&self) -> usize {
+        let shown = match &self.value {
+            Some(Shown::Json(Value::String(text)) | Shown::Text(text)) => text.len(),
+            Some(Shown::Json(value @ (Value::Array(_) | Value::Object(_)))) => value.to_string().len(),
+            Some(Shown::Json(_)) | None => 0,
+        };
+        self.path.0.len() + shown + self.detail.len()
+    }
+
     /// What is wrong, without the field: the `message` of a cause.
     #[must_use]
     pub fn body(&self) -> String {
@@ -161,6 +185,72 @@ impl fmt::Display for FieldError {
 impl From<steersman_base::validation::FieldError> for FieldError {
     fn from(error: steersman_base::validation::FieldError) -> Self {
         Self { kind: error.kind, path: Path(error.field), value: error.value.map(Shown::Json), detail: error.detail }
+    }
+}
+
+// === impl Errors ===
+
+impl Errors {
+    /// Adds an error, or counts it if there are enough.
+    pub fn push(&mut self, error: FieldError) {
+        if self.is_full() {
+            self.dropped += 1;
+            return;
+        }
+        self.bytes += error.len();
+        self.kept.push(error);
+    }
+
+    /// Whether further errors are only counted. Who makes errors that show much asks first.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.kept.len() >= ERRORS_MAX || self.bytes >= ERRORS_BYTES_MAX
+    }
+
+    /// How many were found, whether they were kept or not.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.kept.len() + self.dropped
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// Keeps those that are wanted.
+    pub fn retain(&mut self, wanted: impl FnMut(&FieldError) -> bool) {
+        self.kept.retain(wanted);
+    }
+
+    /// The errors without those that were said before: upstream says the same thing once.
+    #[must_use]
+    pub fn without_repeats(mut self) -> Self {
+        let mut seen = HashSet::new();
+        self.kept.retain(|error| seen.insert((error.kind.to_string(), error.to_string())));
+        self
+    }
+}
+
+impl std::ops::Deref for Errors {
+    type Target = [FieldError];
+    fn deref(&self) -> &[FieldError] {
+        &self.kept
+    }
+}
+
+impl Extend<FieldError> for Errors {
+    fn extend<I: IntoIterator<Item = FieldError>>(&mut self, errors: I) {
+        errors.into_iter().for_each(|error| self.push(error));
+    }
+}
+
+impl IntoIterator for Errors {
+    type Item = FieldError;
+    type IntoIter = std::vec::IntoIter<FieldError>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.kept.into_iter()
     }
 }
 

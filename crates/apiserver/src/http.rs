@@ -3,8 +3,10 @@
 //! 1. Every request but one about health is somebody's, or it is 401.
 //! 2. A body of more than [`BODY_BYTES_MAX`] is refused unread; a malformed one is refused in upstream's words.
 //! 3. A handler that panics answers 500; it has written nothing, because a write is the last thing that happens.
+//! 4. Requests are bounded in number, time and threads: see [`limits`].
 
 mod body;
+pub mod limits;
 pub(crate) mod negotiate;
 mod path;
 mod respond;
@@ -20,11 +22,15 @@ use http::header::AUTHORIZATION;
 use http::request::Parts;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
+use steersman_base::FieldSelector;
+use steersman_base::validation::path_segment;
 
 pub use body::Body;
+use limits::{Class, HeavyWork};
 use negotiate::Shape;
 use path::{ResourcePath, Target};
 use respond::Responder;
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::auth::impersonate::impersonate;
 use crate::auth::rbac::Attributes;
@@ -51,6 +57,15 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 /// The certificate of the client, as DER: the listener puts it among the request's extensions.
 #[derive(Clone, Debug)]
 pub(crate) struct PeerCertificate(pub(crate) Bytes);
+
+/// Says of a response that its request was somebody's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known;
+
+fn known(mut response: Response<Body>) -> Response<Body> {
+    response.extensions_mut().insert(Known);
+    response
+}
 
 /// Who asks if a request does not say.
 #[derive(Clone, Debug)]
@@ -79,6 +94,7 @@ where
         let server = self.clone();
         Box::pin(async move {
             let (parts, body) = request.into_parts();
+            let parts = Arc::new(parts);
             let answered = std::panic::AssertUnwindSafe(server.answer(&parts, body)).catch_unwind().await;
             Ok(answered.unwrap_or_else(|_| {
                 tracing::error!(method = %parts.method, path = parts.uri.path(), "a request handler panicked");
@@ -89,11 +105,12 @@ where
 }
 
 impl ApiServer {
-    async fn answer<B>(&self, parts: &Parts, body: B) -> Response<Body>
+    async fn answer<B>(&self, parts: &Arc<Parts>, body: B) -> Response<Body>
     where
         B: http_body::Body + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        self.registry.catch_up();
         let responder = Responder::new(parts);
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         if let Some(answer) = health::answer(parts.uri.path(), &query) {
@@ -106,6 +123,38 @@ impl ApiServer {
             Ok(user) => user,
             Err(status) => return responder.status(&status),
         };
+        let class = Class::of(parts, &query);
+        let place = match &self.sender {
+            Sender::Remote if class != Class::LongRunning => match self.limits.admit(class) {
+                None => return known(responder.status(&Status::too_many_requests())),
+                place => place,
+            },
+            _ => None,
+        };
+        let work = self.work(parts, query, user, body, place);
+        if class == Class::LongRunning {
+            return known(work.await);
+        }
+        known(match tokio::time::timeout(self.limits.timeout, work).await {
+            Ok(response) => response,
+            Err(_) => responder.status(&Status::timeout()),
+        })
+    }
+
+    /// Reads the body and does what is asked.
+    async fn work<B>(
+        &self,
+        parts: &Arc<Parts>,
+        query: Query,
+        user: User,
+        body: B,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Response<Body>
+    where
+        B: http_body::Body + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let responder = Responder::new(parts);
         let body = match Limited::new(body, BODY_BYTES_MAX).collect().await {
             Ok(collected) => collected.to_bytes(),
             Err(error) if error.is::<LengthLimitError>() => {
@@ -113,7 +162,29 @@ impl ApiServer {
             }
             Err(error) => return responder.status(&Status::bad_request(format!("error reading the body: {error}"))),
         };
-        match self.route(parts, &responder, query, user, &body) {
+        if self.heavy_work == HeavyWork::Inline || !limits::is_heavy(&self.registry, parts, &body) {
+            return self.routed(parts, query, user, &body);
+        }
+        let heavy = self.limits.heavy().await;
+        let (server, parts, span) = (self.clone(), Arc::clone(parts), tracing::Span::current());
+        let work = move || {
+            // The places are taken until the work is done, whether or not somebody still waits for it.
+            let response = span.in_scope(|| server.routed(&parts, query, user, &body));
+            drop((heavy, place));
+            response
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(response) => response,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => responder.status(&Status::internal("the server is stopping")),
+            },
+        }
+    }
+
+    fn routed(&self, parts: &Parts, query: Query, user: User, body: &Bytes) -> Response<Body> {
+        let responder = Responder::new(parts);
+        match self.route(parts, &responder, query, user, body) {
             Ok(response) => response,
             Err(status) => responder.status(&status),
         }
@@ -210,7 +281,7 @@ impl ApiServer {
         let accepted = negotiate::accepted(&parts.headers)?;
         let is_watch = path.is_watch || path.name.is_empty() && query.flag("watch");
         let verb = verb_of(&parts.method, &path, is_watch).ok_or_else(Status::method_not_allowed)?;
-        registry.authorize(&user, &attributes(&row, &path, verb))?;
+        registry.authorize(&user, &attributes(&row, &path, verb, &query))?;
         check_verb(&row, &path, verb)?;
         let options = options_kind(verb);
         let mut call = Call {
@@ -287,7 +358,7 @@ fn watch(
 ) -> Result<Response<Body>, Status> {
     let mut options = call.query.list_options(true)?;
     if !call.name.is_empty() {
-        let term = steersman_base::FieldSelector::equals("metadata.name", &call.name).to_string();
+        let term = FieldSelector::equals("metadata.name", &call.name).to_string();
         options.field_selector =
             [options.field_selector, term].into_iter().filter(|term| !term.is_empty()).collect::<Vec<_>>().join(",");
     }
@@ -309,7 +380,12 @@ fn verb_of(method: &Method, path: &ResourcePath, is_watch: bool) -> Option<Verb>
 }
 
 /// What a request wants, for the authorizer.
-fn attributes(row: &Row, path: &ResourcePath, verb: Verb) -> Attributes {
+fn attributes(row: &Row, path: &ResourcePath, verb: Verb, query: &Query) -> Attributes {
+    // A list or a watch of one name is about that one: rules with `resourceNames` are asked.
+    let name = match verb {
+        Verb::List | Verb::Watch if path.name.is_empty() => selected_name(query).unwrap_or_default(),
+        _ => path.name.clone(),
+    };
     Attributes {
         verb: verb.name().to_owned(),
         // Who may do something to a namespace may do it in the namespace.
@@ -317,9 +393,16 @@ fn attributes(row: &Row, path: &ResourcePath, verb: Verb) -> Attributes {
         group: row.resource.group.to_string(),
         resource: row.resource.plural.to_string(),
         subresource: path.subresource.clone(),
-        name: path.name.clone(),
+        name,
         path: None,
     }
+}
+
+/// The only name that a field selector lets through, if there is one.
+fn selected_name(query: &Query) -> Option<String> {
+    let selector: FieldSelector = query.get("fieldSelector").parse().ok()?;
+    let name = selector.requires_exact_match("metadata.name")?.to_string();
+    (!name.is_empty() && path_segment(&name).is_empty()).then_some(name)
 }
 
 fn check_verb(row: &Row, path: &ResourcePath, verb: Verb) -> Result<(), Status> {

@@ -16,6 +16,7 @@
 
 pub mod admission;
 mod batch;
+mod certificates;
 mod check;
 mod core;
 mod extensions;
@@ -34,8 +35,10 @@ mod workload;
 
 use serde_json::Value;
 
-use crate::field::FieldError;
+use crate::field::Errors;
 
+#[cfg(test)]
+pub(crate) use certificates::test_request;
 pub use meta::{NameRule, validate_meta};
 pub use pod::update::{validate_ephemeral_containers, validate_pod_status};
 
@@ -52,7 +55,7 @@ pub struct Rules {
     /// the old object, or are dropped.
     pub prepare: fn(new: &mut Value, old: Option<&Value>),
     /// What is wrong with the object, and with the change from the old one; metadata is checked apart.
-    pub validate: fn(new: &Value, old: Option<&Value>, errors: &mut Vec<FieldError>),
+    pub validate: fn(new: &Value, old: Option<&Value>, errors: &mut Errors),
 }
 
 /// The rules of a kind, if it has any of its own.
@@ -68,6 +71,7 @@ pub fn rules(group: &str, kind: &str) -> Option<&'static Rules> {
         "events.k8s.io" => core::event_rules(kind),
         "networking.k8s.io" | "discovery.k8s.io" => networking::rules(kind),
         "storage.k8s.io" => storage::rules(kind),
+        "certificates.k8s.io" => certificates::rules(kind),
         "rbac.authorization.k8s.io"
         | "apiextensions.k8s.io"
         | "admissionregistration.k8s.io"
@@ -94,8 +98,8 @@ pub fn prepare(group: &str, kind: &str, new: &mut Value, old: Option<&Value>) {
 /// All that is wrong with an object, or with the change from the old one: its metadata, then what its kind checks. Without
 /// a kind, the metadata of a custom resource.
 #[must_use]
-pub fn validate(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Errors {
+    let mut errors = Errors::default();
     if kind.is_empty() {
         meta::validate_custom(new, old, &mut errors);
         return errors;
@@ -109,31 +113,67 @@ pub fn validate(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Ve
     if let Some(rules) = rules {
         (rules.validate)(new, old, &mut errors);
     }
-    without_repeats(errors)
-}
-
-/// Upstream says the same thing once.
-fn without_repeats(errors: Vec<FieldError>) -> Vec<FieldError> {
-    let mut once: Vec<FieldError> = Vec::with_capacity(errors.len());
-    for error in errors {
-        if !once.contains(&error) {
-            once.push(error);
-        }
-    }
-    once
+    errors.without_repeats()
 }
 
 /// All that is wrong with a changed status: the object's metadata, then what its kind checks.
 #[must_use]
-pub fn validate_status(group: &str, kind: &str, new: &Value, old: &Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub fn validate_status(group: &str, kind: &str, new: &Value, old: &Value) -> Errors {
+    let mut errors = Errors::default();
     status::validate(group, kind, new, old, &mut errors);
-    without_repeats(errors)
+    errors.without_repeats()
 }
 
 /// What a write of the status does to the object before it is validated; `now` is the time of the write.
 pub fn prepare_status(group: &str, kind: &str, new: &mut Value, old: &Value, now: &str) {
     status::prepare(group, kind, new, old, now);
+}
+
+/// Writes down who asks for a certificate.
+pub(crate) fn set_requester(request: &mut Value, user: &Value) {
+    certificates::set_requester(request, user);
+}
+
+/// The organizations that a certificate request asks for; none if it cannot be read.
+pub(crate) fn organizations(request: &Value) -> Option<Vec<String>> {
+    certificates::organizations(request)
+}
+
+/// What a write of the approval does to a certificate request before it is validated; `now` is the time of the write.
+pub(crate) fn prepare_approval(new: &mut Value, old: &Value, now: &str) {
+    certificates::prepare_approval(new, old, now);
+}
+
+/// All that is wrong with a changed approval of a certificate request.
+pub(crate) fn validate_approval(new: &Value, old: &Value) -> Errors {
+    let mut errors = Errors::default();
+    certificates::validate_approval(new, old, &mut errors);
+    errors.without_repeats()
+}
+
+/// All that is wrong with a part of a pod's spec that has been changed through its subresource.
+pub(crate) fn validate_pod_part(subresource: &str, new: &Value, old: &Value) -> Errors {
+    let mut errors = Errors::default();
+    validate_meta(new, Some(old), NameRule::default(), &mut errors);
+    match subresource {
+        "ephemeralcontainers" => validate_ephemeral_containers(new, old, &mut errors),
+        _ => pod::resize::validate(new, old, &mut errors),
+    }
+    errors.without_repeats()
+}
+
+/// All that is wrong with what the server has made of an object on behalf of a subresource: a binding, the mark of an
+/// eviction, the finalizers of a namespace. What may change is the subresource's to say; what comes out must be valid.
+pub(crate) fn validate_server(group: &str, kind: &str, new: &Value, old: &Value) -> Errors {
+    let mut errors = Errors::default();
+    let name_rule = rules(group, kind).map_or(NameRule::default(), |rules| rules.name);
+    validate_meta(new, Some(old), name_rule, &mut errors);
+    match (group, kind) {
+        ("", "Pod") => pod::validation::pod_spec_of(new, &mut errors),
+        ("", "Namespace") => core::validate_finalizers(new, &mut errors),
+        _ => {}
+    }
+    errors.without_repeats()
 }
 
 // === impl Rules ===
@@ -159,7 +199,7 @@ impl Rules {
         self
     }
 
-    const fn validated(mut self, validate: fn(&Value, Option<&Value>, &mut Vec<FieldError>)) -> Self {
+    const fn validated(mut self, validate: fn(&Value, Option<&Value>, &mut Errors)) -> Self {
         self.validate = validate;
         self
     }

@@ -27,6 +27,7 @@ mod bootstrap;
 pub mod decode;
 mod discovery;
 pub mod field;
+mod findings;
 mod health;
 pub mod http;
 pub mod kinds;
@@ -44,4 +45,6 @@ pub mod store;
 pub mod table;
 mod watch;
 
+pub use auth::{BadKey, TokenKey};
+pub use http::limits::{HeavyWork, RequestLimits};
 pub use server::{ApiServer, Authorization, Options};

@@ -2,18 +2,21 @@
 //!
 //! 1. It listens on the loopback interface unless it is told otherwise.
 //! 2. A client that does not finish its handshake or its headers in time is dropped, and one that keeps a connection for
-//!    its next request is not; there is a bound on connections.
-//! 3. Its certificates are P-256, made at start, and signed by an authority that lives as long as the server.
+//!    its next request is not; there is a bound on connections, and one that is nobody's for half a minute is closed.
+//! 3. Its certificates are P-256, made at start, and signed by an authority whose key is made at start, too, unless it is
+//!    given.
 //! 4. Whoever drops [`Listening`] stops it; open watches end.
 
 mod kubeconfig;
 mod patience;
 mod pki;
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -29,7 +32,8 @@ use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 use crate::bootstrap;
-use crate::http::PeerCertificate;
+use crate::http::limits::HeavyWork;
+use crate::http::{Known, PeerCertificate};
 use crate::server::ApiServer;
 
 use patience::{HeadTimer, Heard, IDLE_MAX};
@@ -38,6 +42,8 @@ pub use pki::{Certificate, PkiError};
 
 /// How long a client may take for its handshake, and for the headers of a request.
 const PATIENCE_SECONDS: u64 = 10;
+/// How long a connection is kept on which nobody has said who they are: connections are few, and anybody can open one.
+const STRANGER_SECONDS: u64 = 30;
 /// How often a connection that says nothing is asked whether it is still there.
 const PING_SECONDS: u64 = 30;
 /// How many connections there are at most; further ones wait.
@@ -57,6 +63,11 @@ pub struct ListenOptions {
     pub names: Vec<String>,
     /// How long a client may take for its handshake, and for the headers of a request.
     pub patience: Duration,
+    /// The key of the authority, as PEM; made up if there is none. Whoever starts a server again for the same clients keeps
+    /// it ([`Listening::authority_key_pem`]).
+    pub authority_key_pem: Option<String>,
+    /// How long a connection is kept on which nobody has said who they are.
+    pub strangers: Duration,
 }
 
 /// A server that listens.
@@ -74,6 +85,7 @@ struct Door {
     acceptor: TlsAcceptor,
     server: ApiServer,
     patience: Duration,
+    strangers: Duration,
     stop: CancellationToken,
 }
 
@@ -102,7 +114,8 @@ impl Default for ListenOptions {
     /// Any free port of the loopback interface.
     fn default() -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        Self { address, names: Vec::new(), patience: Duration::from_secs(PATIENCE_SECONDS) }
+        let (patience, strangers) = (Duration::from_secs(PATIENCE_SECONDS), Duration::from_secs(STRANGER_SECONDS));
+        Self { address, names: Vec::new(), patience, authority_key_pem: None, strangers }
     }
 }
 
@@ -117,12 +130,15 @@ impl Listening {
         let bind = |source| ListenError::Bind { address: options.address, source };
         let socket = TcpListener::bind(options.address).await.map_err(bind)?;
         let address = socket.local_addr().map_err(bind)?;
-        let pki = Pki::generate(address.ip(), &options.names)?;
+        let pki = Pki::generate(address.ip(), &options.names, options.authority_key_pem.as_deref())?;
         let acceptor = TlsAcceptor::from(Arc::new(pki.server_config()?));
         let token = server.admin_token()?.to_owned();
         bootstrap::publish(&server.registry, address, pki.authority_pem());
         let stop = CancellationToken::new();
-        let door = Door { acceptor, server: server.for_strangers(), patience: options.patience, stop: stop.clone() };
+        // Whoever listens has real clients, and their heavy requests must not keep others from the threads.
+        let server = ApiServer { heavy_work: HeavyWork::BlockingPool, ..server.for_strangers() };
+        let ListenOptions { patience, strangers, .. } = options;
+        let door = Door { acceptor, server, patience, strangers, stop: stop.clone() };
         tokio::spawn(door.accept(socket));
         Ok(Self { address, pki, token, stop })
     }
@@ -143,6 +159,12 @@ impl Listening {
     #[must_use]
     pub fn authority_pem(&self) -> &str {
         self.pki.authority_pem()
+    }
+
+    /// The private key of the authority, as PEM, for [`ListenOptions::authority_key_pem`] of the next server.
+    #[must_use]
+    pub fn authority_key_pem(&self) -> String {
+        self.pki.authority_key_pem()
     }
 
     /// A certificate for a user in these groups.
@@ -215,24 +237,47 @@ impl Door {
             return;
         };
         let server = self.server.clone();
+        let is_known = Arc::new(AtomicBool::new(false));
+        let was_known = Arc::clone(&is_known);
         let service = service_fn(move |mut request: Request<Incoming>| {
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
-            server.clone().call(request)
+            let (answer, is_known) = (server.clone().call(request), Arc::clone(&is_known));
+            async move {
+                let answer = answer.await?;
+                if answer.extensions().get::<Known>().is_some() {
+                    is_known.store(true, Ordering::Relaxed);
+                }
+                Ok::<_, Infallible>(answer)
+            }
         });
         let builder = protocol(stream.timer(self.patience));
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-        tokio::select! {
+        let drain = tokio::select! {
+            biased;
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended with an error");
                 }
                 return;
             }
-            () = self.stop.cancelled() => connection.as_mut().graceful_shutdown(),
-        }
-        let _ = tokio::time::timeout(Duration::from_secs(DRAIN_SECONDS), connection).await;
+            () = self.stop.cancelled() => Duration::from_secs(DRAIN_SECONDS),
+            () = stays_unknown(&was_known, self.strangers) => {
+                tracing::debug!("a connection was nobody's for too long");
+                self.patience
+            }
+        };
+        connection.as_mut().graceful_shutdown();
+        let _ = tokio::time::timeout(drain, connection).await;
+    }
+}
+
+/// Ends when a connection has been open for a while and no request on it was somebody's; otherwise never.
+async fn stays_unknown(was_known: &AtomicBool, for_so_long: Duration) {
+    tokio::time::sleep(for_so_long).await;
+    if was_known.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
     }
 }
 

@@ -4,7 +4,8 @@
 //! 2. What comes out is not checked: it goes through [`schema::check_with`] next, together
 //!    with the [`findings`] of the patch itself. What that refuses is worded by [`refused_result`].
 //! 3. Custom resources take no strategic merge patches, for want of merge keys.
-//! 4. The work is bounded: at most 10,000 operations, which copy at most 3 MiB.
+//! 4. The work is bounded: at most 10,000 operations, which copy at most 3 MiB, and a number of steps (see [`work`]). A
+//!    patch is read once, however often it is applied.
 //!
 //! Follows `apiserver/pkg/endpoints/handlers/patch.go` of Kubernetes 1.37.
 
@@ -14,11 +15,15 @@ mod order;
 mod strategic;
 #[cfg(test)]
 mod tests;
+mod work;
+
+use std::borrow::Cow;
 
 use serde_json::Value;
 
 use crate::field::{FieldError, Path};
 use crate::{decode, schema};
+use work::Work;
 
 /// The kinds of patch, by content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +50,14 @@ pub struct PatchError {
     pub details: bool,
 }
 
+/// A patch that has been read.
+#[derive(Debug)]
+pub struct Patch {
+    patch_type: PatchType,
+    value: Value,
+    findings: Vec<String>,
+}
+
 /// Whether objects of this kind take such patches, which upstream asks before it looks for the object.
 ///
 /// # Errors
@@ -69,52 +82,87 @@ pub fn apply(
     patch: &[u8],
 ) -> Result<Value, PatchError> {
     accepts(patch_type, group, version, kind)?;
-    let patch = decode::json(patch).map_err(|_| PatchError::bad_request("invalid JSON patch"))?.value;
-    match patch_type {
-        PatchType::Json => json_patch::apply(original, patch),
-        PatchType::Merge => {
-            let patch = object(patch)
-                .map_err(|found| PatchError::bad_request(format!("error decoding patch: {}", no_object(found))))?;
-            let mut patched = original.clone();
-            ::json_patch::merge(&mut patched, &patch);
-            Ok(patched)
-        }
-        PatchType::Strategic => {
-            let patch = object(patch).map_err(|found| PatchError::bad_request(no_object(found)))?;
-            let schema = schema::find(group, version, kind).ok_or_else(PatchError::unsupported)?;
-            strategic::apply(schema, original, patch)
-        }
-    }
+    Patch::read(patch_type, patch)?.apply(group, version, kind, original.clone())
 }
 
 /// What strict decoding finds in the patch itself: duplicate keys, and unknown ones of an operation.
 #[must_use]
 pub fn findings(patch_type: PatchType, patch: &[u8]) -> Vec<String> {
-    let Ok(decoded) = decode::json(patch) else { return Vec::new() };
-    match patch_type {
-        PatchType::Json => json_patch::findings(&decoded),
-        PatchType::Merge | PatchType::Strategic => decoded.duplicates,
-    }
+    Patch::read(patch_type, patch).map(|patch| patch.findings).unwrap_or_default()
 }
 
 /// The error for a patched object that its schema refuses: 422, of no kind and no name, with this as the only cause.
 #[must_use]
 pub fn refused_result(patch_type: PatchType, patched: &Value, patch: &[u8], problem: &str) -> FieldError {
-    let shown = match patch_type {
-        PatchType::Json | PatchType::Merge => patched.to_string(),
-        PatchType::Strategic => {
-            decode::json(patch).map_or_else(|_| String::new(), |patch| go_format::value(&patch.value))
+    match Patch::read(patch_type, patch) {
+        Ok(patch) => patch.refused_result(patched, problem),
+        Err(_) => FieldError::invalid(&Path::new("patch"), "", problem),
+    }
+}
+
+// === impl Patch ===
+
+impl Patch {
+    /// Reads a patch.
+    ///
+    /// # Errors
+    /// It is no JSON.
+    pub fn read(patch_type: PatchType, patch: &[u8]) -> Result<Self, PatchError> {
+        let decoded = decode::json(patch).map_err(|_| PatchError::bad_request("invalid JSON patch"))?;
+        let findings = match patch_type {
+            PatchType::Json => json_patch::findings(&decoded),
+            PatchType::Merge | PatchType::Strategic => decoded.duplicates,
+        };
+        Ok(Self { patch_type, value: decoded.value, findings })
+    }
+
+    /// What strict decoding finds in it.
+    #[must_use]
+    pub fn findings(&self) -> &[String] {
+        &self.findings
+    }
+
+    /// What becomes of an object, not yet checked against the schema.
+    ///
+    /// # Errors
+    /// The patch does not fit the object, or is of a type that the kind does not take.
+    pub fn apply(&self, group: &str, version: &str, kind: &str, original: Value) -> Result<Value, PatchError> {
+        let work = Work::default();
+        match self.patch_type {
+            PatchType::Json => json_patch::apply(original, &self.value, &work),
+            PatchType::Merge => {
+                let patch = object(&self.value)
+                    .map_err(|found| PatchError::bad_request(format!("error decoding patch: {}", no_object(found))))?;
+                let mut patched = original;
+                ::json_patch::merge(&mut patched, &patch);
+                Ok(patched)
+            }
+            PatchType::Strategic => {
+                let patch = object(&self.value).map_err(|found| PatchError::bad_request(no_object(found)))?;
+                let schema = schema::find(group, version, kind).ok_or_else(PatchError::unsupported)?;
+                strategic::apply(schema, original, patch.into_owned(), &work)
+            }
         }
-    };
-    FieldError::invalid(&Path::new("patch"), Value::String(shown), problem)
+    }
+
+    /// The error for what became of an object, if its schema refuses it: 422, of no kind and no name, with this as the
+    /// only cause.
+    #[must_use]
+    pub fn refused_result(&self, patched: &Value, problem: &str) -> FieldError {
+        let shown = match self.patch_type {
+            PatchType::Json | PatchType::Merge => patched.to_string(),
+            PatchType::Strategic => go_format::value(&self.value),
+        };
+        FieldError::invalid(&Path::new("patch"), Value::String(shown), problem)
+    }
 }
 
 /// The patch as an object, or what it is instead. `null` is an empty one.
-fn object(patch: Value) -> Result<Value, &'static str> {
+fn object(patch: &Value) -> Result<Cow<'_, Value>, &'static str> {
     match patch {
-        Value::Object(_) => Ok(patch),
-        Value::Null => Ok(Value::Object(serde_json::Map::new())),
-        other => Err(decode::type_name(&other)),
+        Value::Object(_) => Ok(Cow::Borrowed(patch)),
+        Value::Null => Ok(Cow::Owned(Value::Object(serde_json::Map::new()))),
+        other => Err(decode::type_name(other)),
     }
 }
 

@@ -2,9 +2,11 @@
 //!
 //! 1. Every resource is a [`Row`]: names, scope, verbs and subresources come from `data/resources.tsv`, what is special
 //!    about its life from [`traits`]. There is no code per resource here; what is, is in [`kinds`](crate::kinds).
-//! 2. Every write takes the same way: decode, patch, check against the schema, default, prepare, validate, encode, commit.
+//! 2. Every write takes the same way, whichever subresource it comes by: decode, patch, check against the schema, default
+//!    ([`checked`]), then prepare, validate and encode ([`Registry::finish`]), and commit.
 //! 3. A refused write has written nothing; a dry run writes nothing and answers as if it had.
 
+pub(crate) mod checked;
 pub mod convert;
 pub mod crd;
 pub mod custom;
@@ -17,17 +19,20 @@ pub mod query;
 mod review;
 mod scale;
 pub(crate) mod subresource;
+#[cfg(test)]
+mod tests;
 mod token;
 pub mod traits;
 pub(crate) mod write;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Weak};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
-use steersman_base::{Clock, ObjectKey, Resource, Scope};
+use steersman_base::{Clock, Istr, ObjectKey, Resource, Scope};
 
 use crate::auth::{Auth, User};
 use crate::kinds::service::Allocator;
@@ -111,6 +116,10 @@ pub struct Registry {
     pub(crate) clock: Clock,
     pub(crate) auth: Arc<Auth>,
     pub(crate) custom: RwLock<BTreeMap<(String, String, String), Arc<Row>>>,
+    /// How definitions are served: whoever watches their objects hears when that ends.
+    pub(crate) served: Mutex<BTreeMap<Istr, crd::Served>>,
+    /// Definitions whose objects are being deleted, each by one task.
+    pub(crate) cleaning: Mutex<BTreeSet<String>>,
     /// Which cluster IPs and node ports are taken.
     pub(crate) services: Allocator,
     /// Who has the logs of containers.
@@ -119,6 +128,8 @@ pub struct Registry {
     pub(crate) authorization: Authorization,
     /// Whether claims and volumes come without the finalizers that protect them.
     pub(crate) unprotected_storage: bool,
+    /// Whether stored definitions wait for a runtime, which there was none of when the server was made.
+    is_waiting: AtomicBool,
     /// The registry itself, for what it does after a request has been answered.
     pub(crate) me: Weak<Self>,
 }
@@ -307,6 +318,11 @@ impl Row {
         GroupResource { group, resource: &self.resource.kind }
     }
 
+    /// Group and kind by which the rules of the kind are found. What is not built in has none, whatever it is called.
+    pub(crate) fn rules(&self) -> (&str, &str) {
+        if self.custom.is_some() { ("", "") } else { (&self.resource.group, &self.resource.kind) }
+    }
+
     /// Whether its objects live in namespaces.
     #[must_use]
     pub fn is_namespaced(&self) -> bool {
@@ -349,12 +365,36 @@ impl Registry {
             clock,
             auth,
             custom: RwLock::default(),
+            served: Mutex::default(),
+            cleaning: Mutex::default(),
             services,
             logs,
             authorization,
             unprotected_storage,
+            is_waiting: AtomicBool::new(false),
             me: Weak::clone(me),
         })
+    }
+
+    /// Takes up what a storage that outlives its servers holds: what Services have is theirs, and stored definitions are
+    /// served.
+    pub(crate) fn resume(&self) {
+        if let Some(row) = self.row("", "v1", "services") {
+            let services = list::everything(self, &row, "");
+            services
+                .iter()
+                .filter_map(|stored| stored.parse().ok())
+                .for_each(|service| self.services.restore(&service));
+        }
+        self.resume_definitions();
+        self.is_waiting.store(tokio::runtime::Handle::try_current().is_err(), Ordering::Relaxed);
+    }
+
+    /// Goes on with what [`resume`](Self::resume) had no runtime for.
+    pub(crate) fn catch_up(&self) {
+        if self.is_waiting.load(Ordering::Relaxed) && self.is_waiting.swap(false, Ordering::Relaxed) {
+            self.resume_definitions();
+        }
     }
 
     /// The resource with these names.

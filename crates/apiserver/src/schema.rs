@@ -92,6 +92,14 @@ pub fn check_with(
     }
 }
 
+/// [`check`] of the metadata alone: of an object whose kind is not built in, whatever its kind is called.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_metadata(object: &mut Value, validation: FieldValidation) -> Result<Vec<String>, Problem> {
+    check_with("", "", "", object, Vec::new(), validation)
+}
+
 /// Adds what Go writes even if it is zero: `status: {}`, `resources: {}`, `name: ""`. Call it last, before encoding.
 pub fn complete(group: &str, version: &str, kind: &str, object: &mut Value) {
     if let (Some(schema), Some(object)) = (find(group, version, kind), object.as_object_mut()) {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use steersman_base::Clock;
 
-use crate::auth::{Auth, NoRandom, User};
+use crate::auth::{Auth, NoRandom, TokenKey, User};
 use crate::bootstrap;
 use crate::http::Sender;
+use crate::http::limits::{HeavyWork, Limits, RequestLimits};
 use crate::kinds::service::Allocator;
 use crate::logs::Logs;
 use crate::registry::Registry;
@@ -21,8 +22,12 @@ pub struct Options {
     pub clock: Clock,
     /// The administrator's token; made up if there is none.
     pub admin_token: Option<String>,
-    /// Where objects are kept; in memory if nothing is said.
+    /// Where objects are kept; in memory if nothing is said. What it holds already is taken up: objects, addresses and ports
+    /// of Services, definitions.
     pub storage: Option<Arc<dyn Storage>>,
+    /// The key that signs tokens of service accounts; made up if there is none. Whoever has a storage that outlives the
+    /// server keeps the key beside it ([`ApiServer::token_key_pem`]): tokens that another key has signed are nobody's.
+    pub token_key: Option<TokenKey>,
     /// Who has the logs of containers; without one, they are empty.
     pub logs: Option<Arc<dyn Logs>>,
     /// Who may do what.
@@ -32,6 +37,10 @@ pub struct Options {
     /// Whether claims and volumes come without the finalizers that protect them while they are in use. Where no controller
     /// takes those away again, nothing that has them could ever be deleted.
     pub unprotected_storage: bool,
+    /// How many requests from outside the process are in flight at most, and how long each has.
+    pub limits: RequestLimits,
+    /// Where heavy requests are worked on. A [listener](crate::listener) always has threads for those that it brings.
+    pub heavy_work: HeavyWork,
 }
 
 /// Who may do what.
@@ -51,6 +60,8 @@ pub enum Authorization {
 pub struct ApiServer {
     pub(crate) registry: Arc<Registry>,
     pub(crate) sender: Sender,
+    pub(crate) limits: Arc<Limits>,
+    pub(crate) heavy_work: HeavyWork,
 }
 
 // === impl ApiServer ===
@@ -59,19 +70,22 @@ impl ApiServer {
     /// A server with what every cluster has: namespaces, roles, priority classes, its own Service.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let Options { clock, admin_token, storage, logs, authorization, dual_stack, unprotected_storage } = options;
+        let Options { clock, admin_token, storage, token_key, logs, authorization, dual_stack, .. } = options;
+        let Options { unprotected_storage, limits, heavy_work, .. } = options;
         let storage = storage.unwrap_or_else(|| Arc::new(Memory::new(clock.clone())));
-        let auth = Arc::new(Auth::new(clock.clone(), admin_token));
+        let auth = Arc::new(Auth::new(clock.clone(), admin_token, token_key));
         let services = if dual_stack { Allocator::dual_stack() } else { Allocator::default() };
         let registry = Registry::new(storage, clock, auth, logs, authorization, services, unprotected_storage);
+        registry.resume();
         bootstrap::seed(&registry);
-        Self { registry, sender: Sender::Local(Arc::new(User::admin())) }
+        let (sender, limits) = (Sender::Local(Arc::new(User::admin())), Arc::new(Limits::new(limits)));
+        Self { registry, sender, limits, heavy_work }
     }
 
     /// The same server for people outside the process: who does not say who they are gets 401.
     #[must_use]
     pub fn for_strangers(&self) -> Self {
-        Self { registry: Arc::clone(&self.registry), sender: Sender::Remote }
+        Self { sender: Sender::Remote, ..self.clone() }
     }
 
     /// The administrator's token.

@@ -3,6 +3,8 @@
 //! 1. Every refusal is one [`Status`]; nothing else leaves the registry as an error.
 //! 2. Code, reason, message and details are those of kube-apiserver 1.37: clients match on them.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
 use crate::field::FieldError;
@@ -187,10 +189,10 @@ impl Status {
     /// 422: these fields are wrong. `kind` is the kind, not the resource.
     #[must_use]
     pub fn invalid(kind: GroupResource<'_>, name: &str, errors: &[FieldError]) -> Self {
+        let mut seen = HashSet::new();
         let mut sentences: Vec<String> = Vec::new();
-        for error in errors {
-            let sentence = error.to_string();
-            if !sentences.contains(&sentence) {
+        for sentence in errors.iter().map(ToString::to_string) {
+            if seen.insert(sentence.clone()) {
                 sentences.push(sentence);
             }
         }
@@ -203,6 +205,21 @@ impl Status {
             details.causes = errors.iter().map(Cause::from).collect();
         }
         status
+    }
+
+    /// 429: more requests at a time than we take.
+    #[must_use]
+    pub fn too_many_requests() -> Self {
+        let mut status = Self::new(429, "TooManyRequests", "Too many requests, please try again later.");
+        status.details = Some(Box::new(Details { retry_after_seconds: 1, ..Details::default() }));
+        status
+    }
+
+    /// 504: it took too long. What was asked for may have been done.
+    #[must_use]
+    pub fn timeout() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self::new(504, "Timeout", message).with_empty_details()
     }
 
     /// 500: our fault.

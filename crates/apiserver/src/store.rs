@@ -3,8 +3,10 @@
 //! 1. Every write gets the next revision; nobody sees a revision before everything written up to it.
 //! 2. A write happens only if the object is at the revision the writer saw ([`Expect`]), and happens whole or not at all.
 //! 3. A list shows one revision, however many pages it takes; one that is no longer known is [`Unavailable::Compacted`].
-//! 4. The history of a shelf is bounded by count and by bytes; who asks for what has gone hears so.
+//! 4. The history of a shelf is bounded by count and by bytes, and so is that of all shelves together; who asks for what
+//!    has gone hears so.
 //! 5. An object is encoded once: what is stored, listed and watched are the same bytes.
+//! 6. What is stored can be read: no object is nested deeper than [`DEPTH_MAX`].
 //!
 //! [`Storage`] is the seam: [`memory::Memory`] is the engine of an ephemeral server.
 
@@ -18,14 +20,19 @@ use std::sync::Arc;
 use steersman_base::watch;
 use steersman_base::{Istr, ObjectKey, StringMap};
 
-pub use object::{Draft, EventKind, Object};
+pub use object::{Draft, EventKind, Object, is_too_deep};
 
 /// How many events of one resource are remembered.
 pub const HISTORY_EVENTS_MAX: usize = 8192;
 /// How many events are remembered of resources that change all the time and that nobody replays.
 pub const HISTORY_EVENTS_FLEETING: usize = 512;
-/// How many bytes the remembered events of one resource may hold.
+/// How many bytes the remembered events of one resource may hold, besides the objects that are there anyway.
 pub const HISTORY_BYTES_MAX: usize = 32 << 20;
+/// How many bytes the remembered events of all resources may hold; every definition brings a resource of its own.
+pub const HISTORY_BYTES_TOTAL_MAX: usize = 128 << 20;
+/// How deep an object may be nested. Parsers that recurse, ours among them, stop at 127; lists, tables and watches put an
+/// object into others.
+pub const DEPTH_MAX: usize = 120;
 
 /// Where the objects of one resource are kept, whatever the version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -113,7 +120,7 @@ pub struct Page {
     pub objects: Vec<Arc<Object>>,
     /// The revision at which they were so.
     pub revision: u64,
-    /// How many matching objects are left behind the page.
+    /// How many objects are left behind the page; of a list with a filter: 1 if there are any.
     pub remaining: usize,
 }
 
@@ -139,6 +146,9 @@ pub struct Events {
     pub reached: u64,
 }
 
+/// Which objects of a range a list is about.
+pub type Wanted<'a> = dyn Fn(&Object) -> bool + 'a;
+
 /// An engine that keeps objects.
 pub trait Storage: Send + Sync + 'static {
     /// The newest revision.
@@ -147,11 +157,11 @@ pub trait Storage: Send + Sync + 'static {
     /// One object.
     fn get(&self, shelf: &Shelf, key: &ObjectKey) -> Option<Arc<Object>>;
 
-    /// The objects in a range that `wanted` accepts.
+    /// The objects in a range, or those among them that `wanted` accepts. Writers do not wait while it is asked.
     ///
     /// # Errors
     /// If the revision asked for is not known.
-    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: &dyn Fn(&Object) -> bool) -> Result<Page, Unavailable>;
+    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: Option<&Wanted<'_>>) -> Result<Page, Unavailable>;
 
     /// Writes one object, and answers with the state that was written (or, for a deletion, the last state).
     ///
@@ -176,4 +186,7 @@ pub trait Storage: Send + Sync + 'static {
 
     /// Forgets what happened up to a revision.
     fn compact(&self, revision: u64);
+
+    /// Forgets a shelf that has no objects, with its history: its resource is no longer served.
+    fn forget(&self, shelf: &Shelf);
 }

@@ -3,10 +3,14 @@
 //! 1. A watch from a version tells of everything behind it, once and in order; from no version, or from `0`, it tells of
 //!    what there is first.
 //! 2. An object that enters the selection is `ADDED`, one that leaves it is `DELETED`.
-//! 3. A watcher has no buffer: it reads the store's history at its own pace. One that falls behind the history hears
+//! 3. A watcher has no buffer: it reads the store's history at its own pace, and holds pointers to what it has yet to
+//!    tell, its initial state included. A line is made when the client takes it. One that falls behind the history hears
 //!    `410` and is dropped; it cost nobody anything.
 //! 4. An event is encoded once, when it is written; all who see the whole object send the same bytes.
 //! 5. Whoever asks for bookmarks gets one about once a minute, and at the end of the initial events if it asked for them.
+//!    Bookmarks and the end of a watch do not wait for a pause between events.
+//! 6. A watch of a custom resource ends when its definition is deleted, or is changed so that it is served differently:
+//!    kube-apiserver ends it with the storage. It has told of everything by then.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,13 +21,14 @@ use futures::stream::{self, Stream};
 use serde_json::{Value, json};
 use steersman_base::Clock;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::http::negotiate::{Accepted, Encoding, Shape};
 use crate::registry::list::Filter;
 use crate::registry::query::ListOptions;
 use crate::registry::{Call, Registry, Row, convert};
 use crate::status::Status;
-use crate::store::{Event, EventKind, Object, Range, Storage, Unavailable};
+use crate::store::{Event, EventKind, Object, Range, Storage, Unavailable, Wanted};
 use crate::table::{self, IncludeObject};
 
 /// How many events are taken from the history at a time.
@@ -44,13 +49,27 @@ pub(crate) struct Watch {
     signal: steersman_base::watch::Receiver<u64>,
     /// Everything up to here has been told.
     reached: u64,
-    /// What has been read and not been sent.
-    pending: VecDeque<Bytes>,
+    /// What there is at the start and has not been told.
+    initial: std::vec::IntoIter<Arc<Object>>,
+    /// What has been read and not been told.
+    pending: VecDeque<Pending>,
+    /// When the resource is no longer served so; never for built-in ones.
+    withdrawn: CancellationToken,
     bookmarks: bool,
     next_bookmark: Instant,
     ends: Instant,
     has_columns: bool,
     is_over: bool,
+}
+
+/// Something that is yet to be told.
+enum Pending {
+    /// A line that is made already.
+    Line(Bytes),
+    /// A state of an object.
+    State(EventKind, Arc<Object>),
+    /// An object has left the selection: its last state within it, at the revision that took it out.
+    Left(Arc<Object>, u64),
 }
 
 impl Watch {
@@ -75,6 +94,7 @@ impl Watch {
         let now = Instant::now();
         let mut watch = Self {
             signal: registry.store.changes(&row.shelf),
+            withdrawn: registry.withdrawal_of(&row),
             row,
             store: Arc::clone(&registry.store),
             clock: registry.clock.clone(),
@@ -82,6 +102,7 @@ impl Watch {
             shape: accepted.shape,
             include,
             reached: 0,
+            initial: Vec::new().into_iter(),
             pending: VecDeque::new(),
             bookmarks: options.allow_bookmarks,
             next_bookmark: now + BOOKMARK_EVERY,
@@ -108,7 +129,7 @@ impl Watch {
             self.tell_state();
             if options.send_initial_events == Some(true) && self.bookmarks {
                 let line = self.bookmark(true);
-                self.pending.push_back(line);
+                self.pending.push_back(Pending::Line(line));
             }
         } else if version == 0 {
             self.reached = current;
@@ -119,14 +140,13 @@ impl Watch {
     }
 
     fn tell_state(&mut self) {
-        let wanted = |object: &Object| self.filter.matches(object);
-        match self.store.list(&self.row.shelf, &Range::default(), &wanted) {
+        let matches = |object: &Object| self.filter.matches(object);
+        let wanted: Option<&Wanted<'_>> = if self.filter.is_everything() { None } else { Some(&matches) };
+        let range = Range { namespace: self.filter.namespace(), ..Range::default() };
+        match self.store.list(&self.row.shelf, &range, wanted) {
             Ok(page) => {
                 self.reached = page.revision;
-                for object in page.objects {
-                    let line = self.line(EventKind::Added, &object);
-                    self.pending.push_back(line);
-                }
+                self.initial = page.objects.into_iter();
             }
             Err(unavailable) => self.fail(unavailable),
         }
@@ -139,63 +159,88 @@ impl Watch {
 
     async fn next(&mut self) -> Option<Bytes> {
         loop {
-            if let Some(line) = self.pending.pop_front() {
-                return Some(line);
+            // The time counts whether or not there is always something to tell.
+            let now = Instant::now();
+            if now >= self.ends {
+                return None;
+            }
+            if let Some(object) = self.initial.next() {
+                return Some(self.line(EventKind::Added, &object));
+            }
+            if let Some(pending) = self.pending.pop_front() {
+                return Some(match pending {
+                    Pending::Line(line) => line,
+                    Pending::State(kind, object) => self.line(kind, &object),
+                    Pending::Left(before, revision) => self.line(EventKind::Deleted, &before.buried(revision)),
+                });
             }
             if self.is_over {
                 return None;
             }
             self.signal.mark_unchanged();
-            self.read();
+            let is_withdrawn = self.withdrawn.is_cancelled();
+            let has_more = self.read();
+            if now >= self.next_bookmark {
+                self.next_bookmark = now + BOOKMARK_EVERY;
+                if self.bookmarks && !self.is_over {
+                    let line = self.bookmark(false);
+                    self.pending.push_back(Pending::Line(line));
+                }
+            }
             if !self.pending.is_empty() {
                 continue;
             }
+            if has_more {
+                // None of the events was wanted, and there are others: they must not keep a thread to themselves.
+                tokio::task::yield_now().await;
+                continue;
+            }
+            if is_withdrawn {
+                return None;
+            }
             tokio::select! {
                 biased;
-                changed = self.signal.changed() => if changed.is_err() { return None },
                 () = tokio::time::sleep_until(self.ends) => return None,
-                () = tokio::time::sleep_until(self.next_bookmark) => {
-                    self.next_bookmark += BOOKMARK_EVERY;
-                    // Reading also moves `reached` on, and lets objects go whose time is over.
-                    self.read();
-                    if self.bookmarks && !self.is_over {
-                        let line = self.bookmark(false);
-                        self.pending.push_back(line);
-                    }
-                }
+                // What follows is done above; reading also lets objects go whose time is over.
+                () = tokio::time::sleep_until(self.next_bookmark) => {}
+                changed = self.signal.changed() => if changed.is_err() { return None },
+                () = self.withdrawn.cancelled() => {}
             }
         }
     }
 
-    /// Takes what has happened since from the history.
-    fn read(&mut self) {
+    /// Takes what has happened since from the history; answers whether there was anything.
+    fn read(&mut self) -> bool {
         match self.store.events(&self.row.shelf, self.reached, BATCH_EVENTS) {
             Ok(events) => {
                 for event in &events.events {
                     self.tell(event);
                 }
                 self.reached = events.reached;
+                !events.events.is_empty()
             }
-            Err(unavailable) => self.fail(unavailable),
+            Err(unavailable) => {
+                self.fail(unavailable);
+                true
+            }
         }
     }
 
     fn tell(&mut self, event: &Event) {
         let is_wanted = event.kind != EventKind::Deleted && self.filter.matches(&event.object);
         let was_wanted = event.before.as_ref().is_some_and(|before| self.filter.matches(before));
-        let (kind, object) = match (was_wanted, is_wanted) {
+        let state = |kind| Pending::State(kind, Arc::clone(&event.object));
+        let pending = match (was_wanted, is_wanted) {
             (false, false) => return,
-            (false, true) => (EventKind::Added, Arc::clone(&event.object)),
-            (true, true) => (EventKind::Modified, Arc::clone(&event.object)),
-            (true, false) if event.kind == EventKind::Deleted => (EventKind::Deleted, Arc::clone(&event.object)),
-            // It has left the selection: its last state within it, at the version that took it out.
+            (false, true) => state(EventKind::Added),
+            (true, true) => state(EventKind::Modified),
+            (true, false) if event.kind == EventKind::Deleted => state(EventKind::Deleted),
             (true, false) => match &event.before {
-                Some(before) => (EventKind::Deleted, Arc::new(before.buried(event.revision))),
+                Some(before) => Pending::Left(Arc::clone(before), event.revision),
                 None => return,
             },
         };
-        let line = self.line(kind, &object);
-        self.pending.push_back(line);
+        self.pending.push_back(pending);
     }
 
     fn line(&mut self, kind: EventKind, object: &Object) -> Bytes {
@@ -254,7 +299,7 @@ impl Watch {
             }
             Unavailable::Future { current } => Status::future_version(self.reached, current),
         };
-        self.pending.push_back(error_line(&status));
+        self.pending.push_back(Pending::Line(error_line(&status)));
         self.is_over = true;
     }
 }

@@ -68,6 +68,10 @@ async fn a_client_certificate_is_its_user_and_anything_else_is_401() {
     assert_eq!(answer["status"]["userInfo"]["username"], "jane");
     let groups = serde_json::json!(["dev", "on call", "system:masters", "system:authenticated"]);
     assert_eq!(answer["status"]["userInfo"]["groups"], groups);
+    // As upstream: whoever has a certificate is its user, whatever token comes with it.
+    let both = format!("{user}\n    token: nope");
+    let answer: serde_json::Value = client(&with(&both)).await.request(whoami()).await.unwrap();
+    assert_eq!(answer["status"]["userInfo"]["username"], "jane");
     for stranger in ["    token: nope", "    token: "] {
         let refused = client(&with(stranger)).await.request::<serde_json::Value>(whoami()).await.unwrap_err();
         assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");
@@ -135,6 +139,23 @@ async fn an_idle_connection_is_kept_and_slow_headers_are_not() {
     }
     idle.write_all(&VERSION[..10]).await.unwrap();
     assert!(is_closed(&mut idle).await, "it was patient until the headers began");
+}
+
+#[tokio::test]
+async fn a_connection_that_stays_nobodys_is_closed() {
+    let server = ApiServer::new(Options::default());
+    let options = ListenOptions { strangers: Duration::from_millis(500), ..ListenOptions::default() };
+    let listening = Listening::start(&server, options).await.unwrap();
+    let token = server.admin_token().unwrap();
+    let mut known = by_hand(&listening).await;
+    let request = format!("GET /version HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n\r\n");
+    known.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = [0; 4096];
+    assert!(known.read(&mut answer).await.unwrap() > 0);
+    let mut stranger = by_hand(&listening).await;
+    assert!(is_answered(&mut stranger).await);
+    assert!(is_closed(&mut stranger).await, "far sooner than one that is kept for its next request");
+    assert!(is_answered(&mut known).await, "somebody has said who they are");
 }
 
 #[cfg(unix)]

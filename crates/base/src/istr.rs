@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, LazyLock};
 
 use ecow::{EcoString, EcoVec};
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use parking_lot::{Mutex, MutexGuard};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -59,7 +59,9 @@ static SEEN: [AtomicU32; SEEN_MAX] = [const { AtomicU32::new(0) }; SEEN_MAX];
 /// Lists come sorted, siblings side by side, so few texts pass before one comes again. This is 64 KiB.
 const SEEN_MAX: usize = 1 << 14;
 
-pub(crate) const HASHER: FixedState = FixedState::with_seed(0);
+/// Users choose texts: the seed is another in each process, or texts could be made that all collide. Pools are only looked
+/// up, so no order depends on it.
+pub(crate) static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 // === impl Istr ===
 

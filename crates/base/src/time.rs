@@ -40,6 +40,11 @@ const MICROS: i64 = 1_000_000;
 // === impl Time ===
 
 impl Time {
+    /// The first time that can be written: the year 0.
+    pub const MIN: Self = Self(-62_167_219_200);
+    /// The last time that can be written: 9999-12-30T22:00:00Z, where the calendar library ends.
+    pub const MAX: Self = Self(253_402_207_200);
+
     /// The time this many seconds after 1970.
     #[must_use]
     pub const fn from_unix(seconds: i64) -> Self {
@@ -50,6 +55,12 @@ impl Time {
     #[must_use]
     pub const fn unix(self) -> i64 {
         self.0
+    }
+
+    /// Whether it lies between [`Time::MIN`] and [`Time::MAX`]: others are written as the nearer of the two.
+    #[must_use]
+    pub const fn is_writable(self) -> bool {
+        Self::MIN.0 <= self.0 && self.0 <= Self::MAX.0
     }
 
     /// How long after `earlier` this is; zero if it is not after.
@@ -100,9 +111,12 @@ impl std::str::FromStr for Time {
     }
 }
 
+/// Every time can be written: what no calendar has is written as the nearest that one has. `to_string` panics if this
+/// fails, and times come from arithmetic on what clients send.
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = jiff::Timestamp::from_second(self.0).map_err(|_| fmt::Error)?;
+        let shown = self.0.clamp(Self::MIN.0, Self::MAX.0);
+        let time = jiff::Timestamp::from_second(shown).map_err(|_| fmt::Error)?;
         write!(f, "{}", time.strftime("%Y-%m-%dT%H:%M:%SZ"))
     }
 }
@@ -126,6 +140,12 @@ impl MicroTime {
     #[must_use]
     pub const fn unix_micros(self) -> i64 {
         self.0
+    }
+
+    /// Whether its whole seconds are [writable](Time::is_writable).
+    #[must_use]
+    pub const fn is_writable(self) -> bool {
+        self.to_seconds().is_writable()
     }
 
     /// The whole seconds of it.
@@ -167,9 +187,11 @@ impl std::str::FromStr for MicroTime {
     }
 }
 
+/// Every time can be written, as every [`Time`] can.
 impl fmt::Display for MicroTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let time = jiff::Timestamp::from_microsecond(self.0).map_err(|_| fmt::Error)?;
+        let shown = self.0.clamp(Time::MIN.0.saturating_mul(MICROS), Time::MAX.0.saturating_mul(MICROS));
+        let time = jiff::Timestamp::from_microsecond(shown).map_err(|_| fmt::Error)?;
         write!(f, "{}", time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ"))
     }
 }
@@ -286,6 +308,19 @@ mod tests {
         assert_eq!(Time::from_unix(1_794_780_247).to_string(), "2026-11-15T22:04:07Z");
         assert_eq!(MicroTime::from_unix_micros(1_794_780_247_000_042).to_string(), "2026-11-15T22:04:07.000042Z");
         assert_eq!("2026-11-15T22:04:07.000042Z".parse::<MicroTime>().unwrap().unix_micros(), 1_794_780_247_000_042);
+    }
+
+    #[test]
+    fn every_time_can_be_written_and_read_again() {
+        for seconds in [i64::MIN, -62_167_219_201, -62_167_219_200, 0, 253_402_207_200, 253_402_207_201, i64::MAX] {
+            let (time, micros) = (Time::from_unix(seconds), MicroTime::from_unix_micros(seconds));
+            let nearest = Time::from_unix(seconds.clamp(Time::MIN.unix(), Time::MAX.unix()));
+            assert_eq!(time.to_string().parse::<Time>().unwrap(), nearest, "{seconds}");
+            assert_eq!(time.is_writable(), time == nearest);
+            micros.to_string().parse::<MicroTime>().unwrap();
+        }
+        assert_eq!(Time::MIN.to_string(), "0000-01-01T00:00:00Z");
+        assert_eq!(Time::MAX.to_string(), "9999-12-30T22:00:00Z");
     }
 
     #[tokio::test(start_paused = true)]

@@ -52,10 +52,25 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     build,
 };
 
+/// What feature gates set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether status tells how many pods terminate: `DeploymentReplicaSetTerminatingReplicas`.
+    pub terminating_replicas: bool,
+}
+
 /// How often a Deployment is retried before it waits for its next change: upstream's figure.
 const RETRIES_MAX: u32 = 15;
 /// The reason of the condition and of the event that tell of a ReplicaSet that cannot be made.
 const FAILED_CREATE: &str = "ReplicaSetCreateError";
+
+// === impl Options ===
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { terminating_replicas: true }
+    }
+}
 
 fn build(cx: &BuildContext, workers: usize) -> Build {
     let mut cx = cx.clone();
@@ -82,6 +97,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .watch(&sets, deployments_of_set)
         .watch(&pods, deployments_of_pod)
         .workers(workers)
+        .reads_live()
         .give_up_after(RETRIES_MAX)
         .reconcile_with(sync::Deployments {
             client: cx.client.clone(),
@@ -89,6 +105,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
             sets: sets.lister(),
             sets_by_owner,
             pods_by_owner,
+            options: cx.options::<Options>(),
         });
     Build::Enabled
 }

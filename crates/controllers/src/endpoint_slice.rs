@@ -104,7 +104,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         ..sync::State::default()
     });
 
-    let by_selector = services.index_named("selector", service_pods::selector_hash);
+    let by_selector = services.index_named("selector", service_pods::selector_hashes);
     let batch = options.updates_batch_period;
     let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
         let concerned = service_pods::services_of(event, |hash| by_selector.get(hash));
@@ -135,6 +135,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .limiter(MaxOf(Exponential::new(RETRY_AFTER_MIN, RETRY_AFTER_MAX), Bucket::default()))
         .give_up_after(RETRIES_MAX)
         .workers(workers)
+        .reads_live()
         .reconcile_with(sync::EndpointSlices {
             client: cx.client.clone(),
             services: services.lister(),

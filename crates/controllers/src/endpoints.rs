@@ -65,7 +65,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let pods = cx.informers.informer::<PodView>();
     let endpoints = cx.informers.informer::<EndpointsView>();
 
-    let by_selector = services.index_named("selector", service_pods::selector_hash);
+    let by_selector = services.index_named("selector", service_pods::selector_hashes);
     let batch = options.updates_batch_period;
     let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
         let concerned = service_pods::services_of(event, |hash| by_selector.get(hash));
@@ -84,6 +84,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .source(of_endpoints)
         .give_up_after(RETRIES_MAX)
         .workers(workers)
+        .reads_live()
         .reconcile_with(sync::Endpoints {
             client: cx.client.clone(),
             services: services.lister(),

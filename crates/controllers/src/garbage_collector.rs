@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use steersman_base::Resource;
 use steersman_runtime::manager::runnable;
+use steersman_runtime::source::{self, Source};
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Group, Stage, Workers};
 
 mod absent;
@@ -43,7 +44,7 @@ mod tests;
 #[doc(hidden)]
 pub use sample::{SampleGraph, sample_graph};
 pub use sync::Why;
-use sync::{Collector, Looks, Monitors, Orphans, Server};
+use sync::{Collector, Looks, Monitors, Of, Orphans, Server};
 
 /// The controller's row.
 pub const DESCRIPTOR: Descriptor = Descriptor {
@@ -96,11 +97,13 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let looks = cx
         .controller_of_keys(DESCRIPTOR.name)
         .queue_name("garbage_collector_attempt_to_delete")
+        .source(work_of(&collector, Of::Looks))
         .workers(workers)
         .reconcile_with(Looks { collector: collector.clone(), server: Arc::clone(&server) });
     let orphans = cx
         .controller_of_keys(ORPHAN_CONTROLLER)
         .queue_name("garbage_collector_attempt_to_orphan")
+        .source(work_of(&collector, Of::Orphans))
         .workers(workers)
         .reconcile_with(Orphans { collector: collector.clone(), server });
     collector.connect(looks.queue().clone(), orphans.queue().clone());
@@ -108,4 +111,14 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let monitors = Monitors::new(cx, &collector, options);
     cx.add(runnable("garbage-collector-monitors", Group::Caches, move |stop| monitors.run(stop)));
     Build::Enabled
+}
+
+/// What the graph has to do when workers begin; and whoever waits for the graph is told when they are to end.
+fn work_of(collector: &Collector, of: Of) -> Source {
+    let collector = collector.clone();
+    source::task(move |_, stop| async move {
+        collector.begin(of);
+        stop.cancelled().await;
+        collector.stop();
+    })
 }

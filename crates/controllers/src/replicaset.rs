@@ -7,7 +7,9 @@
 //!    not match any more is let go (`claim`).
 //! 4. Status follows in a second pass, when the caches show what the first one did. What can change nothing but the status is
 //!    gathered for [`GATHERED_FOR`]; a pod that is missed is replaced at once.
-//! 5. Nothing is done twice: a pass waits until the caches show all that earlier passes wrote.
+//! 5. Nothing is done twice: a pass waits until the caches show all that earlier passes wrote, and reads from the server if
+//!    they do not in half a minute. Pods get names of our choice, so that a create whose answer is lost can be asked for, and
+//!    is tried again under the same name.
 //! 6. In a namespace that goes away it is quiet: nothing can be created, nobody is told so, and it is tried once.
 //!
 //! ReplicationControllers are kept by the same code: what differs is said by the trait `Replicated`.
@@ -52,6 +54,15 @@ pub const DESCRIPTOR: Descriptor = Descriptor {
     build: |cx, workers| build::<ReplicaSetView>(cx, DESCRIPTOR.name, "replicaset", workers),
 };
 
+/// What feature gates set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether pods that are cheaper to delete, as their annotation says, go first: `PodDeletionCost`.
+    pub pod_deletion_cost: bool,
+    /// Whether a ReplicaSet's status tells how many pods terminate: `DeploymentReplicaSetTerminatingReplicas`.
+    pub terminating_replicas: bool,
+}
+
 /// How many pods one pass creates or deletes at most: upstream's figure, chosen to keep other ReplicaSets from starving.
 pub const BURST: usize = 500;
 
@@ -59,6 +70,14 @@ pub const BURST: usize = 500;
 /// enough that forty pods which become ready one after the other make a few statuses, and not forty. (Upstream's Jobs gather
 /// for a second; its ReplicaSets do not.)
 pub const GATHERED_FOR: Duration = Duration::from_millis(50);
+
+// === impl Options ===
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { pod_deletion_cost: true, terminating_replicas: true }
+    }
+}
 
 /// Builds the controller of any kind that keeps a number of pods.
 pub(crate) fn build<V: Replicated>(
@@ -88,11 +107,13 @@ pub(crate) fn build<V: Replicated>(
         metrics = metrics::Metrics::new(registry);
         cx.manager().set_options(metrics.clone());
     }
-    cx.controller_on(name, &sets).queue_name(queue).source(of_pods).workers(workers).reconcile_with(sync::Sets {
+    let builder = cx.controller_on(name, &sets).queue_name(queue).source(of_pods).workers(workers).reads_live();
+    builder.reconcile_with(sync::Sets {
         client: cx.client.clone(),
         sets: sets.lister(),
         sets_by_owner,
         pods_by_owner,
+        options: cx.options::<Options>(),
         metrics,
         doomed: Doomed::default(),
     });

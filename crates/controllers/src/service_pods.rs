@@ -1,7 +1,8 @@
 //! Pure: which pods stand behind a service, and which services a pod stands behind. What endpoints and endpointslices have
 //! in common.
 //!
-//! 1. Nobody walks a namespace: pods are found by a label, services by one label that their selector insists on.
+//! 1. Nobody walks a namespace: pods are found by a label, services by one label that their selector insists on. Pods with more
+//!    than [`LABELS_INDEXED_MAX`] labels are the exception: they are found by their namespace.
 //! 2. A pod's event concerns services only if it changes what is published of the pod: that it is there, its addresses,
 //!    whether it is ready or about to go, and by which labels it is found.
 //! 3. What a pod began with concerns nobody: every service is looked at once at the start anyway.
@@ -9,9 +10,9 @@
 //! Follows `staging/src/k8s.io/endpointslice/util` of Kubernetes 1.37.1.
 
 use std::hash::BuildHasher;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
 use steersman_informer::{Index, SharedInformer};
 use steersman_model::View;
@@ -31,7 +32,7 @@ pub(crate) mod trigger_time;
 ///
 /// Of the three only a hash is kept, for every label of every pod is indexed. Others may have the same one, so who is
 /// found is still asked whether it matches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LabelHash(u64);
 
 /// The pods behind services.
@@ -40,7 +41,12 @@ pub(crate) struct ServicePods {
     by_label: Index<LabelHash, PodView>,
 }
 
-const HASHER: FixedState = FixedState::with_seed(6);
+/// Users choose labels: the seed is another in each process, or labels could be made that all collide. Hashes are compared
+/// within one process only, and no order of theirs is seen.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
+/// A pod with more labels is not found by each of them: a server allows as many as fit into a megabyte, and readers of the
+/// cache wait while they are indexed. No pod that people write has as many.
+const LABELS_INDEXED_MAX: usize = 64;
 /// The cluster address of a service that has none on purpose.
 const HEADLESS: &str = "None";
 
@@ -49,6 +55,11 @@ const HEADLESS: &str = "None";
 impl LabelHash {
     fn new(namespace: &str, key: &str, value: &str) -> Self {
         Self(HASHER.hash_one((namespace, key, value)))
+    }
+
+    /// Under what pods with too many labels, and all services that select, are found.
+    fn any(namespace: &str) -> Self {
+        Self(HASHER.hash_one(namespace))
     }
 }
 
@@ -68,6 +79,7 @@ impl ServicePods {
         // The rarest label of the selector leads to the fewest pods that do not match the others.
         let Some(rarest) = hashes.min_by_key(|hash| self.by_label.count(hash)) else { return Vec::new() };
         let mut pods = self.by_label.get(&rarest);
+        pods.extend(self.by_label.get(&LabelHash::any(namespace)));
         pods.retain(|pod| pod.meta().namespace == *namespace && selects(selector, &pod.meta().labels));
         pods.sort_by(|left, right| left.meta().name.cmp(&right.meta().name));
         pods
@@ -95,13 +107,17 @@ pub(crate) fn is_headless_on_purpose(service: &ServiceView) -> bool {
     service.spec.cluster_ip == HEADLESS
 }
 
-/// Index function: one label that the service's selector insists on.
-pub(crate) fn selector_hash(service: &ServiceView) -> Option<LabelHash> {
-    let (key, value) = service.spec.selector.iter().next().filter(|_| has_endpoints(service))?;
-    Some(LabelHash::new(&service.meta().namespace, key, value))
+/// Index function: one label that the service's selector insists on, and any, for pods with too many labels.
+pub(crate) fn selector_hashes(service: &ServiceView) -> Vec<LabelHash> {
+    let namespace = &service.meta().namespace;
+    let first = service.spec.selector.iter().next().filter(|_| has_endpoints(service));
+    first.map_or_else(Vec::new, |(key, value)| vec![LabelHash::new(namespace, key, value), LabelHash::any(namespace)])
 }
 
 fn label_hashes(pod: &Meta) -> Vec<LabelHash> {
+    if pod.labels.len() > LABELS_INDEXED_MAX {
+        return vec![LabelHash::any(&pod.namespace)];
+    }
     pod.labels.iter().map(|(key, value)| LabelHash::new(&pod.namespace, key, value)).collect()
 }
 

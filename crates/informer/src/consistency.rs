@@ -1,37 +1,53 @@
 //! Read your own writes: a controller never acts on a cache that does not yet show what it did to the same owner.
 //!
-//! Per owner uid, the book holds what was done and may not be seen yet:
+//! Per owner uid, the book holds what was done and may not be seen yet, its *debts*:
 //!
 //! 1. **Writes** ([`Book::wrote`]): the newest resourceVersion per resource; met when the unfiltered stores of that
 //!    resource have reached it.
 //! 2. **Deletions** ([`Book::deleted`]): met when the stores show the uid gone or terminating.
-//! 3. **Unknown outcomes** ([`Book::unknown`]; sent, no answer): met when the stores have reached the version of a
-//!    consistent list of one item, made after the failure.
-//! 4. **Waiting is not polling.** [`Book::check`] parks a key; the store wakes it. After 30 seconds the wait ends in
-//!    [`Verdict::LiveRead`].
-//! 5. **A restored server blocks nobody.** A list that was asked for after a write and shows an older version, or that
+//! 3. **Unknown outcomes** ([`Book::unknown`]; sent, and no answer or one that does not tell): the server is asked at once
+//!    for the object, or for the objects of its namespace if it has no name, in one consistent list. What the stores do not
+//!    show of the answer becomes a debt of the first two kinds. A resource on which nothing else happens is settled as fast
+//!    as any other.
+//! 4. **Waiting is not polling.** [`Book::check`] parks a key; the store wakes it.
+//! 5. **Time meets no debt.** After [`WAIT_MAX`], a controller that can read live is told to ([`Verdict::LiveRead`]): in
+//!    every pass, at most once per [`LIVE_READ_EVERY`], until the stores show all of it. Who cannot read live stays parked.
+//! 6. **A store that lags for [`WAIT_MAX`] has a stale watch**, and the watch is restarted ([`Stores::restart`]): first from
+//!    where it was, then with a consistent list. So every wait ends.
+//! 7. **Names are tried again.** A create whose outcome is unknown may still be under way when the server is asked. Its name
+//!    is kept for the owner ([`Book::keep_name`]), and the next create takes it, so that the server refuses the second.
+//! 8. **A restored server blocks nobody.** A list that was asked for after a write and shows an older version, or that
 //!    goes back behind what the store showed before, clears its resource.
-//! 6. **Who cannot tell does not block**: versions that are not comparable, resources that no filled store shows whole.
-//! 7. **Bounded.** An entry goes when it is met, so there are as many owners as have something pending.
+//! 9. **Who cannot tell does not block**: versions that are not comparable, resources that no filled store shows whole.
+//! 10. **Bounded.** A debt goes when it is met, so there are as many owners as have something pending; names are kept for
+//!     [`NAMES_KEPT_FOR`], [`NAMES_MAX`] of them at most; all reads of all books of a manager take [turns](LiveReads).
 
+mod live_reads;
+mod names;
 mod state;
+mod tasks;
 #[cfg(test)]
 mod tests;
+mod tracked;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use parking_lot::Mutex;
-use steersman_base::{ObjectKey, Resource, ResourceVersion, Uid};
+use steersman_base::{Istr, Meta, ObjectKey, Resource, ResourceVersion, Uid};
 use tokio::runtime::Handle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
-use self::state::{Debt, Found, Shows, State, Wake};
+pub use self::live_reads::{LIVE_READS_AT_ONCE, LIVE_READS_BURST, LIVE_READS_PER_SECOND, LiveReads, Turn};
+use self::names::Names;
+pub use self::names::{NAMES_KEPT_FOR, NAMES_MAX};
+use self::state::{Debt, Found, State, Wake};
+use self::tracked::Tracked;
 use crate::factory::InformerFactory;
-use crate::store::{Advance, Ledger, Watcher};
+use crate::store::Ledger;
 
 /// See the module. Cheap to clone; clones are the same book.
 #[derive(Clone)]
@@ -45,7 +61,7 @@ pub enum Verdict {
     Clear,
     /// They do not; the key is woken when they do.
     Parked,
-    /// They did not for too long. Read from the server what must be right; the book has forgotten this owner.
+    /// They did not for too long, and still do not. Read from the server what must be right. The debts stay.
     LiveRead,
 }
 
@@ -54,23 +70,43 @@ pub trait Stores: Send + Sync + 'static {
     /// The stores that show every object of a resource.
     fn ledgers(&self, resource: &Resource) -> Vec<Arc<dyn Ledger>>;
 
-    /// The version of a resource now, as a consistent list of one item tells it.
-    fn latest_version(&self, resource: &Resource) -> BoxFuture<'static, Result<ResourceVersion, BarrierFailed>>;
+    /// The object of this name as the server has it now; without a name, all of the namespace; without a namespace, all.
+    /// In one consistent list. `None` if the server does not serve the resource.
+    fn read(&self, resource: &Resource, place: &ObjectKey) -> BoxFuture<'static, Result<Option<Snapshot>, ReadFailed>>;
+
+    /// A store has not shown a write for [`WAIT_MAX`], though the server has made it: its watch is stale, and is to be
+    /// restarted, unless that was done a moment ago.
+    fn restart(&self, resource: &Resource, store: &Arc<dyn Ledger>);
 }
 
-/// The list that was to tell the version of a resource failed; it is made again.
+/// What the server has, in one consistent list.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    /// The objects.
+    pub objects: Vec<Arc<Meta>>,
+    /// The version of the list.
+    pub version: ResourceVersion,
+}
+
+/// The read that was to tell what became of a write failed; it is made again.
 #[derive(Debug, thiserror::Error)]
-#[error("the version of {resource} could not be asked for: {cause}")]
-pub struct BarrierFailed {
-    /// What was to be listed.
+#[error("{resource} {place} could not be read: {cause}")]
+pub struct ReadFailed {
+    /// What was to be read.
     pub resource: Resource,
+    /// Which of it.
+    pub place: ObjectKey,
     /// Why it failed.
     pub cause: Box<dyn std::error::Error + Send + Sync>,
 }
 
 struct Shared {
     stores: Arc<dyn Stores>,
+    live_reads: LiveReads,
+    can_read_live: bool,
     entries: Mutex<Entries>,
+    /// Told when the timer is to end its sleep sooner.
+    rearm: Arc<Notify>,
     runtime: Handle,
 }
 
@@ -78,38 +114,22 @@ struct Shared {
 struct Entries {
     state: State,
     tracked: Tracked,
-    /// Whether a task is there to end waits that last too long.
-    timer_runs: bool,
-}
-
-/// The stores of each resource that was written to.
-#[derive(Default)]
-struct Tracked(BTreeMap<Resource, Vec<TrackedStore>>);
-
-struct TrackedStore {
-    ledger: Arc<dyn Ledger>,
-    /// Listens as long as it is here.
-    _hook: Arc<Hook>,
-}
-
-/// Hears of the batches of one store. The store holds it weakly.
-struct Hook {
-    book: Weak<Shared>,
-    resource: Resource,
+    names: Names,
+    /// When the timer will look; none if it does not run.
+    timer: Option<Instant>,
 }
 
 /// Longer than any healthy watch lags, short enough that people do not take the controller for dead.
-const WAIT_MAX: Duration = Duration::from_secs(30);
-/// Waits that end close together end at once.
-const TIMER_STEP: Duration = Duration::from_millis(100);
-/// A list that failed is made again after this, doubling to the maximum.
-const BARRIER_RETRY_MIN: Duration = Duration::from_millis(200);
-const BARRIER_RETRY_MAX: Duration = Duration::from_secs(5);
+pub const WAIT_MAX: Duration = Duration::from_secs(30);
+/// Between two live passes of one owner: soon enough for people, seldom enough for a server in trouble.
+pub const LIVE_READ_EVERY: Duration = Duration::from_secs(1);
+/// How long a pass waits to learn what became of a write; then the book goes on asking.
+const LOOK_WITHIN: Duration = Duration::from_secs(5);
 
 // === impl Book ===
 
 impl Book {
-    /// A book that looks into the stores of a factory.
+    /// A book that looks into the stores of a factory, for controllers that cannot read live.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
@@ -124,61 +144,113 @@ impl Book {
     /// Outside of a tokio runtime.
     #[must_use]
     pub fn looking_into(stores: impl Stores) -> Self {
-        Self(Arc::new(Shared { stores: Arc::new(stores), entries: Mutex::default(), runtime: Handle::current() }))
+        Self::over(Arc::new(stores), LiveReads::default(), false, Handle::current())
     }
 
     /// An empty book that looks into the same stores: for another controller. Two that write on behalf of one owner, as
     /// those of endpoints and of slices do for a Service, wait for their own writes each, and are woken each.
     #[must_use]
     pub fn another(&self) -> Self {
-        let Shared { stores, runtime, .. } = &*self.0;
-        Self(Arc::new(Shared { stores: Arc::clone(stores), entries: Mutex::default(), runtime: runtime.clone() }))
+        self.another_with(false)
+    }
+
+    /// As [`another`](Self::another), for a controller that reads from the server when it is told to.
+    #[must_use]
+    pub fn another_reading_live(&self) -> Self {
+        self.another_with(true)
     }
 
     /// Something was written for an owner, and the server answered with this version.
     pub fn wrote(&self, owner: &Uid, resource: &Resource, version: ResourceVersion) {
-        self.add(owner, resource, Debt::Written { version, at: Instant::now() });
+        let now = Instant::now();
+        self.add(owner, resource, Debt::Written { version, at: now, since: now });
     }
 
     /// An object was deleted for an owner, or asked to go.
     pub fn deleted(&self, owner: &Uid, resource: &Resource, key: ObjectKey, uid: Uid) {
-        self.add(owner, resource, Debt::Deleted { key, uid });
+        self.add(owner, resource, Debt::Deleted { key, uid, at: Instant::now() });
     }
 
-    /// Something was sent for an owner, and no answer came: it may have happened or not, or may happen yet.
-    pub fn unknown(&self, owner: &Uid, resource: &Resource) {
+    /// Something was sent for an owner, and nobody knows what became of it: it may have happened or not, or may happen yet.
+    /// It concerns the object with this key, or without a name, any object of the namespace.
+    pub fn unknown(&self, owner: &Uid, resource: &Resource, place: &ObjectKey) {
         let mut entries = self.0.entries.lock();
-        self.0.track(&mut entries.tracked, resource);
+        entries.tracked.track(&self.0, resource);
         if !entries.tracked.is_told(resource) {
             return;
         }
-        if entries.state.add_unknown(owner, resource) {
-            self.0.runtime.spawn(barrier(Arc::downgrade(&self.0), resource.clone()));
+        if entries.state.add_unknown(owner, resource, place) {
+            tasks::ask(&self.0, resource, &place.namespace);
         }
     }
 
-    /// Whether an owner may be worked on now. If not, `wake` is called once when it may, or when the wait has lasted too
-    /// long; a later check takes the place of an earlier one.
+    /// The object with this key, as the server has it now: for who must know at once what became of a write. It takes its
+    /// turn, and gives up soon.
+    ///
+    /// # Errors
+    /// The server does not answer: enter the write as [`unknown`](Self::unknown).
+    pub async fn look(&self, resource: &Resource, key: &ObjectKey) -> Result<Option<Arc<Meta>>, ReadFailed> {
+        let reading = async {
+            let _turn = self.0.live_reads.turn().await;
+            self.0.stores.read(resource, key).await
+        };
+        let timed_out = |_| ReadFailed { resource: resource.clone(), place: key.clone(), cause: "no answer".into() };
+        let read = tokio::time::timeout(LOOK_WITHIN, reading).await.map_err(timed_out)??;
+        Ok(read.and_then(|read| read.objects.into_iter().find(|object| object.key() == *key)))
+    }
+
+    /// Keeps the name of an object that may be made yet: the next create of this owner is to use it.
+    pub fn keep_name(&self, owner: &Uid, resource: &Resource, name: &Istr) {
+        self.0.entries.lock().names.keep(owner, resource, name, Instant::now());
+    }
+
+    /// Takes a name that was kept, if it `fits`. Names of objects that are seen to be there are forgotten.
+    #[must_use]
+    pub fn take_name(
+        &self,
+        owner: &Uid,
+        resource: &Resource,
+        is_seen: &dyn Fn(&str) -> bool,
+        fits: impl Fn(&str) -> bool,
+    ) -> Option<Istr> {
+        self.0.entries.lock().names.take(owner, resource, is_seen, fits, Instant::now())
+    }
+
+    /// Whether an owner may be worked on now. If not, `wake` is called once when it may, or when it is time to read live; a
+    /// later check takes the place of an earlier one. Also after [`Verdict::LiveRead`], when the stores show everything.
     pub fn check(&self, owner: &Uid, wake: impl FnOnce() + Send + 'static) -> Verdict {
         let mut entries = self.0.entries.lock();
-        let Entries { state, tracked, timer_runs } = &mut *entries;
-        match state.check(owner, Instant::now(), WAIT_MAX, tracked) {
+        let Entries { state, tracked, .. } = &mut *entries;
+        let found = state.check(owner, Instant::now(), self.0.can_read_live, tracked);
+        if found != Found::Clear {
+            state.park(owner, Box::new(wake));
+        }
+        match found {
             Found::Clear => Verdict::Clear,
-            Found::TimedOut => Verdict::LiveRead,
+            Found::ReadLive => Verdict::LiveRead,
             Found::Wait { until } => {
-                state.park(owner, Box::new(wake));
-                if !std::mem::replace(timer_runs, true) {
-                    self.0.runtime.spawn(end_long_waits(Arc::downgrade(&self.0), until));
+                if let Some(until) = until {
+                    tasks::arm(&self.0, &mut entries, until);
                 }
                 Verdict::Parked
             }
         }
     }
 
-    /// Forgets an owner, because it is gone or was read from the server. Its key is woken if it was parked.
+    /// Forgets an owner, because it is gone. Its key is woken if it was parked.
     pub fn forget(&self, owner: &Uid) {
-        let wake = self.0.entries.lock().state.forget(owner);
+        let wake = {
+            let mut entries = self.0.entries.lock();
+            entries.names.forget(owner);
+            entries.state.forget(owner)
+        };
         call(wake);
+    }
+
+    /// The turns of those who read from the server because a cache lags: one for all books of a manager.
+    #[must_use]
+    pub fn live_reads(&self) -> &LiveReads {
+        &self.0.live_reads
     }
 
     /// How many owners have something pending.
@@ -193,13 +265,25 @@ impl Book {
         self.len() == 0
     }
 
+    fn over(stores: Arc<dyn Stores>, live_reads: LiveReads, can_read_live: bool, runtime: Handle) -> Self {
+        let (entries, rearm) = (Mutex::default(), Arc::default());
+        Self(Arc::new(Shared { stores, live_reads, can_read_live, entries, rearm, runtime }))
+    }
+
+    fn another_with(&self, can_read_live: bool) -> Self {
+        let Shared { stores, live_reads, runtime, .. } = &*self.0;
+        Self::over(Arc::clone(stores), live_reads.clone(), can_read_live, runtime.clone())
+    }
+
     fn add(&self, owner: &Uid, resource: &Resource, debt: Debt) {
         let mut entries = self.0.entries.lock();
         let Entries { state, tracked, .. } = &mut *entries;
-        self.0.track(tracked, resource);
-        if !tracked.shows(resource, &debt) {
-            state.add(owner, resource, debt);
+        tracked.track(&self.0, resource);
+        if state::Shows::shows(tracked, resource, &debt) {
+            return;
         }
+        state.add(owner, resource, debt);
+        tasks::arm(&self.0, &mut entries, Instant::now() + WAIT_MAX);
     }
 }
 
@@ -214,146 +298,6 @@ fn call(wakes: impl IntoIterator<Item = Wake>) {
     wakes.into_iter().for_each(|wake| wake());
 }
 
-/// Makes the lists that unknown outcomes of a resource wait for, until none does.
-async fn barrier(book: Weak<Shared>, resource: Resource) {
-    let mut retry = BARRIER_RETRY_MIN;
-    loop {
-        let Some(shared) = book.upgrade() else { return };
-        let number = shared.entries.lock().state.list_begins(&resource);
-        let listing = shared.stores.latest_version(&resource);
-        drop(shared);
-        let answer = listing.await;
-        let Some(shared) = book.upgrade() else { return };
-        match answer {
-            Ok(version) => {
-                retry = BARRIER_RETRY_MIN;
-                let more = shared.entries.lock().state.list_ends(&resource, number, &version);
-                // The store may have reached that version already.
-                shared.advanced(&resource, None);
-                if !more {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "an outcome is unknown, and the server does not tell; trying again");
-                if !shared.entries.lock().state.needs_list(&resource) {
-                    return;
-                }
-                drop(shared);
-                sleep(retry).await;
-                retry = (retry * 2).min(BARRIER_RETRY_MAX);
-            }
-        }
-    }
-}
-
-/// Wakes whoever has waited too long, until nobody waits.
-async fn end_long_waits(book: Weak<Shared>, first: Instant) {
-    let mut next = first;
-    loop {
-        sleep_until(next.max(Instant::now() + TIMER_STEP)).await;
-        let Some(shared) = book.upgrade() else { return };
-        let mut entries = shared.entries.lock();
-        let (wakes, later) = entries.state.overdue(Instant::now(), WAIT_MAX);
-        entries.timer_runs = later.is_some();
-        drop(entries);
-        call(wakes);
-        match later {
-            Some(later) => next = later,
-            None => return,
-        }
-    }
-}
-
-// === impl Shared ===
-
-impl Shared {
-    /// Looks up the stores of a resource and listens to those that are new.
-    fn track(self: &Arc<Self>, tracked: &mut Tracked, resource: &Resource) {
-        let held = tracked.0.entry(resource.clone()).or_default();
-        let current = self.stores.ledgers(resource);
-        held.retain(|store| current.iter().any(|other| same(&store.ledger, other)));
-        for ledger in current {
-            if held.iter().all(|store| !same(&ledger, &store.ledger)) {
-                let hook = Arc::new(Hook { book: Arc::downgrade(self), resource: resource.clone() });
-                let weak: Weak<Hook> = Arc::downgrade(&hook);
-                ledger.watch(weak);
-                held.push(TrackedStore { ledger, _hook: hook });
-            }
-        }
-    }
-
-    /// A store of this resource has moved on, or a list for unknown outcomes has told a version.
-    fn advanced(&self, resource: &Resource, advance: Option<&Advance<'_>>) {
-        let mut entries = self.entries.lock();
-        let Entries { state, tracked, .. } = &mut *entries;
-        let mut wakes = Vec::new();
-        if let Some(list) = advance.and_then(|advance| advance.list) {
-            let went_back = advance.is_some_and(|advance| advance.went_back);
-            if went_back {
-                wakes.extend(state.restored(resource, None));
-            } else if let Some(begun) = list.begun {
-                wakes.extend(state.restored(resource, Some((&list.version, begun))));
-            }
-        }
-        let (reached, ended) = match advance {
-            Some(advance) => (advance.reached.cloned(), advance.ended),
-            None => (tracked.reached(resource), Some(&[] as &[Uid])),
-        };
-        wakes.extend(state.advanced(resource, reached.as_ref(), ended, tracked));
-        drop(entries);
-        call(wakes);
-    }
-}
-
-fn same(left: &Arc<dyn Ledger>, right: &Arc<dyn Ledger>) -> bool {
-    std::ptr::addr_eq(Arc::as_ptr(left), Arc::as_ptr(right))
-}
-
-// === impl Tracked ===
-
-impl Tracked {
-    fn ledgers(&self, resource: &Resource) -> impl Iterator<Item = &Arc<dyn Ledger>> {
-        self.0.get(resource).into_iter().flatten().map(|store| &store.ledger)
-    }
-
-    /// Whether a filled store shows this resource whole.
-    fn is_told(&self, resource: &Resource) -> bool {
-        self.ledgers(resource).any(|ledger| ledger.reached().is_some())
-    }
-
-    /// The newest version that a store of this resource shows.
-    fn reached(&self, resource: &Resource) -> Option<ResourceVersion> {
-        let versions = self.ledgers(resource).filter_map(|ledger| ledger.reached());
-        versions.reduce(|newest, other| if other.is_newer_than(&newest) { other } else { newest })
-    }
-}
-
-impl Shows for Tracked {
-    fn shows(&self, resource: &Resource, debt: &Debt) -> bool {
-        // A store that is not filled blocks nobody: nobody reads it yet.
-        self.ledgers(resource).all(|ledger| {
-            let Some(reached) = ledger.reached() else { return true };
-            match debt {
-                Debt::Written { version, .. } => reached.has_reached(version),
-                Debt::Deleted { key, uid } => !ledger.shows_alive(key, uid),
-                Debt::Unknown { version: Some(version), .. } => reached.has_reached(version),
-                Debt::Unknown { version: None, .. } => false,
-            }
-        })
-    }
-}
-
-// === impl Hook ===
-
-impl Watcher for Hook {
-    fn advanced(&self, advance: &Advance<'_>) {
-        if let Some(book) = self.book.upgrade() {
-            book.advanced(&self.resource, Some(advance));
-        }
-    }
-}
-
 // === impl Stores ===
 
 impl Stores for InformerFactory {
@@ -361,11 +305,15 @@ impl Stores for InformerFactory {
         InformerFactory::ledgers(self, resource)
     }
 
-    fn latest_version(&self, resource: &Resource) -> BoxFuture<'static, Result<ResourceVersion, BarrierFailed>> {
-        let (factory, resource) = (self.clone(), resource.clone());
+    fn read(&self, resource: &Resource, place: &ObjectKey) -> BoxFuture<'static, Result<Option<Snapshot>, ReadFailed>> {
+        let (factory, resource, place) = (self.clone(), resource.clone(), place.clone());
         Box::pin(async move {
-            let answer = InformerFactory::latest_version(&factory, &resource).await;
-            answer.map_err(|cause| BarrierFailed { resource, cause: Box::new(cause) })
+            let read = factory.read_now(&resource, &place).await;
+            read.map_err(|cause| ReadFailed { resource, place, cause: Box::new(cause) })
         })
+    }
+
+    fn restart(&self, resource: &Resource, store: &Arc<dyn Ledger>) {
+        self.restart_stale(resource, store);
     }
 }

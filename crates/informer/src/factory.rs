@@ -12,6 +12,7 @@
 //!    does, without waiting, dropping the last clone of the factory.
 
 mod meta;
+mod restart;
 mod slot;
 
 use std::any::TypeId;
@@ -25,12 +26,13 @@ use kube::Client;
 use kube::core::Resource as Named;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
-use steersman_base::{Istr, Resource, ResourceVersion};
+use steersman_base::{Istr, ObjectKey, Resource};
 use steersman_model::{Kind, Projection, View};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 pub use self::meta::MetaInformer;
 use self::slot::{AnySlot, Slot};
+use crate::consistency::Snapshot;
 use crate::informer::{InformerState, SharedInformer};
 use crate::metrics::Metrics;
 use crate::reachability::Reachability;
@@ -38,7 +40,7 @@ use crate::reflector::{ReflectorOptions, ReflectorState};
 use crate::store::Ledger;
 use crate::target::{Scope, Target};
 use crate::typed::{Typed, resource_of};
-use crate::wire::{WireError, latest_version};
+use crate::wire::{WireError, read_list};
 
 /// Makes informers, starts them together, and knows them all. Cheap to clone; clones are the same factory.
 #[derive(Clone)]
@@ -104,8 +106,8 @@ struct SlotKey {
     id: TypeId,
 }
 
-/// How long a barrier read may take before it counts as failed.
-const LATEST_VERSION_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a read of what the server has now may stand still.
+const READ_PATIENCE: Duration = Duration::from_secs(5);
 
 // === impl InformerFactory ===
 
@@ -285,12 +287,34 @@ impl InformerFactory {
         &self.0.reachability
     }
 
-    /// The version of a resource now, as a consistent list of one item tells it.
+    /// The object of this name as the server has it now; without a name, all of the namespace; without a namespace, all that
+    /// the factory looks into. `None` if the server does not serve the resource.
     ///
     /// # Errors
     /// As a list. Nobody retries here.
-    pub async fn latest_version(&self, resource: &Resource) -> Result<ResourceVersion, WireError> {
-        latest_version(&self.0.client, &self.0.within(Target::all(resource.clone())), LATEST_VERSION_PATIENCE).await
+    pub async fn read_now(&self, resource: &Resource, place: &ObjectKey) -> Result<Option<Snapshot>, WireError> {
+        let is_named = |text: &Istr| !text.is_empty();
+        let namespace = Some(place.namespace.clone()).filter(is_named);
+        let fields = Some(&place.name).filter(|name| is_named(name));
+        let fields = fields.map(|name| Istr::from(format!("metadata.name={name}")));
+        let scope = Scope { namespace, fields, ..Scope::default() };
+        let target = self.0.within(Target { resource: resource.clone(), scope });
+        match read_list(&self.0.client, &target, READ_PATIENCE).await {
+            Ok((objects, version)) => Ok(Some(Snapshot { objects, version })),
+            Err(WireError::Status(status)) if matches!(status.code, 404 | 405) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The store of a resource does not show what the server has: its watch is restarted, unless that was done just now.
+    pub(crate) fn restart_stale(&self, resource: &Resource, store: &Arc<dyn Ledger>) {
+        let declared = self.0.declared.lock();
+        let of_resource = declared.informers.iter().filter(|(key, _)| key.target.resource == *resource);
+        for (_, slot) in of_resource {
+            if std::ptr::addr_eq(Arc::as_ptr(&slot.ledger()), Arc::as_ptr(store)) {
+                slot.restart_stale();
+            }
+        }
     }
 
     fn started_slots(&self) -> Vec<Arc<dyn AnySlot>> {

@@ -195,11 +195,11 @@ impl<V: View> SharedInformer<V> {
     /// found too. Every call makes an index of its own: keep the handle, or share one by
     /// [name](SharedInformer::index_named).
     ///
-    /// `keys` runs while readers wait, so it must be quick and must not read the store itself. If it panics, the object
+    /// `keys` runs while readers wait, so it must be quick, give few keys and must not read the store itself. If it panics, the object
     /// is not in the index, and the panic is logged.
     pub fn index<K, I>(&self, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
     where
-        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        K: std::hash::Hash + Ord + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
     {
         self.0.store.index(keys)
@@ -209,7 +209,7 @@ impl<V: View> SharedInformer<V> {
     /// function of the first one counts.
     pub fn index_named<K, I>(&self, name: &'static str, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
     where
-        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        K: std::hash::Hash + Ord + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
     {
         self.0.store.index_named(name, keys)

@@ -12,8 +12,9 @@ use std::collections::vec_deque;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::iter::Flatten;
+use std::sync::LazyLock;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use steersman_base::{Meta, ObjectKey};
 
@@ -38,7 +39,10 @@ pub(crate) struct KeyedQueue<E> {
     table: HashTable<u32>,
 }
 
-const HASHER: FixedState = FixedState::with_seed(0);
+/// Users choose names: the seed is another in each process, or names could be made that all collide. Tables are only looked
+/// up, so no order depends on it, and a simulation replays. (Drawn from the simulation's own chance, at the first use in a
+/// process, it would make the first world differ from later ones.)
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 /// A queue that once held more than this gives its space back when it runs empty.
 const KEEP_CAPACITY_MAX: usize = 1024;
 /// Fewer gaps than this are not worth closing.
@@ -47,7 +51,6 @@ const GAPS_MIN: usize = 64;
 // === impl KeyRef ===
 
 impl KeyRef<'_> {
-    /// The same in every process, so that a simulation replays.
     pub(crate) fn hash(self) -> u64 {
         HASHER.hash_one(self)
     }

@@ -7,20 +7,27 @@
 //!    event's or a bookmark's. Only what is lost is listed again: 410, in a status or as an ERROR event.
 //! 3. **Never back in time.** A server that does not know our version yet (*too large resource version*) is given time,
 //!    and then asked for a consistent list. An event older than what is known of its object is dropped.
-//! 4. **Whole or not at all.** Something truncated, unreadable, of the wrong kind or too large restarts the watch where it
+//! 4. **Whole or not at all.** Something truncated, malformed, of the wrong kind or too large restarts the watch where it
 //!    was; coming again, it leads to a list. The sink never sees a part of it.
 //! 5. **Patience.** Failures wait: 0.8 s doubling to 30 s, with jitter, and no less than `Retry-After`. A watch that ends
 //!    at its timeout (drawn from 5 to 10 minutes) starts again at once; one that ends within a second and without an event
 //!    counts as a failure.
 //! 6. **Silence is noticed.** Who is dead is noticed by the connection in under a minute: HTTP/2 pings (30 s, and 15 s for the
 //!    answer), or TCP keep-alive and `TCP_USER_TIMEOUT` (see the connector in the runtime crate). Who is alive and stands
-//!    still is noticed here: a request without an answer, or a list without progress, is given up after 55 s; a watch half a
-//!    minute after the timeout that it was given. Sooner would be wrong: a watch on which nothing happens *is* silent, and
+//!    still is noticed here: a request without an answer, or a page without progress, is given up after 55 s, a streaming
+//!    list after 10 s (its server may not know such lists; pages follow); a watch half a minute after the timeout that it
+//!    was given. Sooner would be wrong: a watch on which nothing happens *is* silent, and
 //!    bookmarks, though usual every minute, are promised by nobody (kube-apiserver 1.37 sends none while it has nothing new to
 //!    say). Who knows better sets [`ReflectorOptions::watch_patience`].
+//!    And who knows that the server has made a write which the watch does not show, restarts it ([`Restarts`]).
 //! 7. **Never in the way.** A resource that is forbidden or does not exist is asked for again with the same back-off, and
 //!    told through [`Reflector::state`]; nobody else waits for it.
 //! 8. **A relist is cheap.** Objects whose uid and version are known keep their allocation, and are not even decoded.
+//! 9. **One object never holds back the others.** An object that the view cannot read from protobuf makes the resource be read
+//!    as JSON. One that cannot be read from JSON either is skipped, counted ([`ReflectorMetrics::unreadable_object`]) and named
+//!    in one error of the log: the sink keeps what it knew of the object, or does not know it, and everything else goes on.
+//!    If the object is deleted, the sink is told so, whether its last state can be read or not. (What has not even a name is
+//!    a case of 4.) Who decides by what is *not* there should know that such an object is not.
 //!
 //! Behaviour follows client-go's `tools/cache/reflector.go` (0.37) where not said otherwise.
 
@@ -31,6 +38,7 @@ mod order;
 mod run;
 mod staging;
 mod state;
+mod unreadable;
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
@@ -56,6 +64,7 @@ pub struct Reflector<V> {
     target: Target,
     options: ReflectorOptions,
     state: watch::Sender<ReflectorState>,
+    restarts: Restarts,
     view: PhantomData<fn() -> V>,
 }
 
@@ -87,6 +96,19 @@ pub enum Lists {
     Streamed,
     /// In pages.
     Paged,
+}
+
+/// Restarts the watch of a reflector from outside. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Restarts(Arc<watch::Sender<Restart>>);
+
+/// How a watch is restarted that does not show what the server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Restart {
+    /// From the version that it has reached.
+    Watch,
+    /// With a consistent list, in pages: not by another watch, which may be as stale.
+    List,
 }
 
 /// What a reflector is doing, for health checks and for people.
@@ -135,13 +157,20 @@ impl<V: View> Reflector<V> {
     /// A reflector that will follow `target` through `client`.
     pub fn new(client: Client, target: Target, options: ReflectorOptions) -> Self {
         let (state, _) = watch::channel(ReflectorState { phase: Phase::New, problem: None });
-        Self { client, target, options, state, view: PhantomData }
+        let restarts = Restarts(Arc::new(watch::Sender::new(Restart::Watch)));
+        Self { client, target, options, state, restarts, view: PhantomData }
     }
 
     /// What it is doing, now and later.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<ReflectorState> {
         self.state.subscribe()
+    }
+
+    /// Restarts its watch, while it runs.
+    #[must_use]
+    pub fn restarts(&self) -> Restarts {
+        self.restarts.clone()
     }
 
     /// Fills the sink and keeps it filled, until `stop` is cancelled.
@@ -155,6 +184,15 @@ impl<V: View> Reflector<V> {
 impl<V> std::fmt::Debug for Reflector<V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reflector").field("target", &self.target).field("state", &self.state.borrow()).finish()
+    }
+}
+
+// === impl Restarts ===
+
+impl Restarts {
+    /// Ends the watch that is open, and goes on in this way. Does nothing while none is open.
+    pub fn restart(&self, how: Restart) {
+        self.0.send_replace(how);
     }
 }
 

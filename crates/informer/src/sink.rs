@@ -34,6 +34,7 @@ pub enum WatchEvent<V> {
     Added(Arc<V>),
     /// The object changed.
     Modified(Arc<V>),
-    /// The object is gone; this is its last state, with the resourceVersion of the deletion.
+    /// The object is gone; this is its last state, with the resourceVersion of the deletion. If that state cannot be read,
+    /// it is the one known before; how far the store has come is then told by [`Sink::reached`].
     Deleted(Arc<V>),
 }

@@ -32,7 +32,7 @@ pub use self::index::Index;
 use self::index::{AnyIndex, IndexTable};
 use self::slots::Slots;
 pub use self::slots::Snapshot;
-pub use self::wait::{Advance, Ledger, Waited, Watcher};
+pub use self::wait::{Advance, Alive, Ledger, Waited, Watcher};
 use crate::delta_fifo::{Delta, Deltas, End, Known, ListInfo, Popped};
 use crate::keyed_queue::KeyRef;
 
@@ -124,7 +124,7 @@ impl<V: View> Store<V> {
     /// See [`SharedInformer::index`](crate::SharedInformer::index).
     pub fn index<K, I>(self: &Arc<Self>, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
     where
-        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        K: std::hash::Hash + Ord + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
     {
         let _writer = self.writer.lock();
@@ -138,7 +138,7 @@ impl<V: View> Store<V> {
         keys: impl Fn(&V) -> I + Send + Sync + 'static,
     ) -> Index<K, V>
     where
-        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        K: std::hash::Hash + Ord + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
     {
         let mut named = self.writer.lock();
@@ -154,7 +154,7 @@ impl<V: View> Store<V> {
     /// The writer's lock is held.
     fn add_index<K, I>(self: &Arc<Self>, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
     where
-        K: std::hash::Hash + Eq + Send + Sync + 'static,
+        K: std::hash::Hash + Ord + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
     {
         let mut table = IndexTable::new(Arc::new(move |object: &V, into: &mut Vec<K>| into.extend(keys(object))));

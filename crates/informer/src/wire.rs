@@ -25,14 +25,16 @@ mod peek;
 mod proto_list;
 mod proto_watch;
 mod protobuf;
+mod read;
 mod request;
 mod response;
 mod watch;
 
-pub use error::{ApiStatus, WireError};
+pub use error::{ApiStatus, UnreadableObject, WireError};
 pub use expected::Expected;
 pub use list::{BATCH_BYTES, ListDecoder, ListMeta};
-pub use peek::{Peeked, peek};
+pub use peek::{Peeked, identify, peek};
+pub use read::read_list;
 pub use request::{Accept, ListQuery, WatchQuery, list_request, watch_request};
 pub use response::{Answer, Format, latest_version, send};
 pub use watch::{Bookmark, RawEvent, WatchDecoder};

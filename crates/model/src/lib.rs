@@ -22,8 +22,10 @@
 //! 1. **Only what is read is kept**; everything else is skipped without an allocation.
 //! 2. **What repeats is kept once**: strings are interned, and what pods of one template share is one allocation.
 //! 3. **Explicit `null` is absent**, absent is the default, and both encodings give equal views.
-//! 4. **No input panics**; what is wrong is an error that says where.
-//! 5. **Templates stay raw**: a new pod gets the bytes of its spec as they came.
+//! 4. **Text that is not UTF-8 is read**, with U+FFFD in its place: API servers store such text in annotations and owner
+//!    references.
+//! 5. **No input panics**; what is wrong is an error that says where.
+//! 6. **Templates stay raw**: a new pod gets the bytes of its spec as they came.
 //!
 //! | kind | view | held |
 //! |---|---|---|

@@ -1,8 +1,9 @@
 //! Results that come again for equal bytes.
 
 use std::hash::BuildHasher;
+use std::sync::LazyLock;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 
 /// Remembers what was made of which bytes; when it is full, the longest unused goes.
@@ -28,6 +29,8 @@ pub(crate) const MASK_LENGTH: usize = 5;
 /// In all a thousand: more than most clusters have templates in use, and 3 MB when all are pod specs.
 const SETS: usize = 128;
 const WAYS: usize = 8;
+/// Users choose bodies: the seed is another in each process, or bodies could be made that push each other out.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 /// Longer keys are not worth their memory.
 const KEY_LENGTH_MAX: usize = 16 << 10;
 
@@ -63,7 +66,7 @@ impl<V: Clone> Memo<V> {
     }
 
     fn get(&self, key: &[u8]) -> Option<V> {
-        let hash = FixedState::default().hash_one(key);
+        let hash = HASHER.hash_one(key);
         let mut set = self.set(hash).lock();
         let at = set.iter().position(|known| known.hash == hash && *known.key == *key)?;
         // The last one is the latest used.
@@ -76,7 +79,7 @@ impl<V: Clone> Memo<V> {
         if key.len() > KEY_LENGTH_MAX {
             return;
         }
-        let hash = FixedState::default().hash_one(key);
+        let hash = HASHER.hash_one(key);
         let mut set = self.set(hash).lock();
         if set.len() == WAYS {
             set.remove(0);
@@ -125,7 +128,7 @@ mod tests {
             let mut by_set: std::collections::BTreeMap<usize, Vec<Vec<u8>>> = std::collections::BTreeMap::new();
             for n in 0..10_000_u32 {
                 let key = n.to_string().into_bytes();
-                by_set.entry(FixedState::default().hash_one(&*key) as usize % SETS).or_default().push(key);
+                by_set.entry(HASHER.hash_one(&*key) as usize % SETS).or_default().push(key);
             }
             by_set.remove(&0).unwrap()
         };

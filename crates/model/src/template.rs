@@ -64,7 +64,7 @@ static TEXTS: LazyLock<Pool<str>> = LazyLock::new(Pool::new);
 /// Metadata of a pod that is to be made.
 #[derive(Clone, Debug)]
 pub struct NewPodMeta<'a> {
-    /// Its name, or what the server makes it from.
+    /// Its name, or what it is made from.
     pub name: PodName<'a>,
     /// Its namespace.
     pub namespace: &'a str,
@@ -85,6 +85,13 @@ pub enum PodName<'a> {
     Exactly(&'a str),
     /// The server appends five characters of its choice to this.
     Prefix(&'a str),
+    /// This is the name, made of the prefix as the server would; the pod shows both, as if the server had chosen.
+    Chosen {
+        /// The name.
+        name: &'a str,
+        /// What it was made of.
+        prefix: &'a str,
+    },
 }
 
 // === impl Template ===
@@ -210,12 +217,27 @@ impl Serialize for Template {
 
 // === impl NewPodMeta ===
 
+impl<'a> NewPodMeta<'a> {
+    /// The same under another name.
+    #[must_use]
+    pub fn under<'b>(&self, name: PodName<'b>) -> NewPodMeta<'b>
+    where
+        'a: 'b,
+    {
+        NewPodMeta { name, ..self.clone() }
+    }
+}
+
 impl Serialize for NewPodMeta<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         match self.name {
             PodName::Exactly(name) => map.serialize_entry("name", name)?,
             PodName::Prefix(prefix) => map.serialize_entry("generateName", prefix)?,
+            PodName::Chosen { name, prefix } => {
+                map.serialize_entry("name", name)?;
+                map.serialize_entry("generateName", prefix)?;
+            }
         }
         map.serialize_entry("namespace", self.namespace)?;
         crate::__private::write_field(&mut map, "labels", &self.labels)?;

@@ -6,7 +6,8 @@
 //! 2. A field that nobody declared is skipped, and nothing is allocated for it.
 //! 3. Of a scalar that comes twice the last one counts, lists and maps grow, and messages are merged, as protobuf has it.
 //!    JSON knows no merging: the last one counts.
-//! 4. No input panics. A JSON error says which field it is in, a protobuf error at which byte.
+//! 4. Text that is not UTF-8 is no error: in either encoding, each byte that is not becomes U+FFFD, as Go reads it.
+//! 5. No input panics. A JSON error says which field it is in, a protobuf error at which byte.
 
 mod collections;
 mod few;
@@ -114,7 +115,7 @@ pub(crate) fn decode_json<T: Wire>(bytes: &[u8]) -> Result<T, DecodeError> {
         return Ok(value);
     }
     // Something is wrong or unusual: here is who can tell.
-    let Json(value) = serde_json::from_slice(bytes)?;
+    let Json(value) = serde_json::from_str(&protobuf::lossy(bytes))?;
     Ok(value)
 }
 

@@ -33,6 +33,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -93,6 +94,8 @@ struct Shared {
     guard: RwLock<Option<Guard>>,
     router: Router,
     configs: RwLock<serde_json::Map<String, Value>>,
+    /// Whether `/statusz` and `/flagz` offer CBOR.
+    cbor: AtomicBool,
 }
 
 // === impl Admin ===
@@ -107,6 +110,7 @@ impl Admin {
             guard: RwLock::default(),
             router: Router::default(),
             configs: RwLock::default(),
+            cbor: AtomicBool::new(false),
         }))
     }
 
@@ -222,8 +226,11 @@ impl Admin {
         &self,
         flags: impl Fn() -> std::collections::BTreeMap<String, String> + Send + Sync + 'static,
     ) -> Result<(), PathTaken> {
-        let component = self.0.component.clone();
-        self.handle("/flagz", move |call| zpages::flagz(call, &component, &flags()))
+        let shared = Arc::downgrade(&self.0);
+        self.handle("/flagz", move |call| {
+            let Some(shared) = shared.upgrade() else { return page::not_found() };
+            zpages::flagz(call, &shared.component, &flags(), shared.cbor.load(Ordering::Relaxed))
+        })
     }
 
     /// Serves `/statusz`.
@@ -234,8 +241,14 @@ impl Admin {
         let shared = Arc::downgrade(&self.0);
         self.handle("/statusz", move |call| {
             let Some(shared) = shared.upgrade() else { return page::not_found() };
-            zpages::statusz(call, &shared.component, &info, shared.clock.now(), &shared.router.listed())
+            let (now, cbor) = (shared.clock.now(), shared.cbor.load(Ordering::Relaxed));
+            zpages::statusz(call, &shared.component, &info, now, &shared.router.listed(), cbor)
         })
+    }
+
+    /// Offers CBOR on `/statusz` and `/flagz` to who asks for it, as upstream does by the gate `CBORServingAndStorage`.
+    pub fn offer_cbor(&self) {
+        self.0.cbor.store(true, Ordering::Relaxed);
     }
 
     /// Serves `/debug/flags/v`: `PUT` with a number sets the verbosity of the log.

@@ -57,7 +57,6 @@ use steersman_model::{Kind, View};
 
 pub use ensure::{BoxError, Ensured};
 pub use error::{ClientError, Refusal};
-pub(crate) use object::key_of;
 pub use object::{AnyObject, Object};
 pub use query::Query;
 pub use read::Reader;

@@ -1,8 +1,9 @@
 //! How a client is made, from a kubeconfig or from inside a cluster.
 //!
 //! 1. **Where to.** The kubeconfig that was named, or the server; else the cluster we run in; else `$KUBECONFIG`, else
-//!    `~/.kube/config`. Files, inline data, exec plug-ins, tokens that are read again every minute, `tls-server-name`,
-//!    `insecure-skip-tls-verify` and impersonation work as in client-go.
+//!    `~/.kube/config`. Files, inline data, exec plug-ins, `tls-server-name`, `insecure-skip-tls-verify` and impersonation work
+//!    as in client-go. Tokens, certificates and authorities in files are read again every minute, and a plug-in is run again
+//!    when its certificate ends: whoever rotates them need not restart us.
 //! 2. **The dead are noticed in under a minute.** HTTP/2 pings every 30 s and gives 15 s for the answer; HTTP/1.1, where a server
 //!    has nothing better, relies on TCP keep-alive and `TCP_USER_TIMEOUT` of 45 s. There is no read timeout: a watch may be silent.
 //! 3. **No hidden retries.** What was sent is sent once. (A request that never left, because its pooled connection was
@@ -16,6 +17,7 @@ pub(crate) mod exchange;
 mod lanes;
 mod limits;
 mod metrics;
+mod renewal;
 mod source;
 mod token;
 mod transport;
@@ -198,7 +200,7 @@ impl Connection {
     /// # Errors
     /// Certificates, keys, tokens or a plug-in that do not work.
     pub async fn transport(&self) -> Result<Transport, ConnectError> {
-        transport::transport(&self.config, &self.origin, self.metrics.clone()).await
+        transport::transport(&self.config, &self.origin, self.metrics.clone(), renewal::Times::default()).await
     }
 
     /// The limits of this connection, for transports that several clients share: as in client-go, each has its own.

@@ -4,7 +4,11 @@
 //! 2. One key is reconciled by one worker at a time; different keys in any order.
 //! 3. Workers start when the caches are filled *and* the handlers have seen all of what filled them; and, where a lease
 //!    is asked for, when this process leads and its caches show at least what a list made after the election shows.
-//! 4. A key whose owner's writes the caches do not show yet is parked, and woken by the store.
+//!    Until then its queue takes nothing but what is [asked for](Controller::trigger): a standby does not gather the keys of
+//!    all that ever lived. When it starts to work, it looks at the last keys that events named, and at all that its sources
+//!    have in their caches, as after a restart.
+//! 4. A key whose owner's writes the caches do not show yet is parked, and woken by the store. After half a minute, who can
+//!    read live ([`Builder::reads_live`]) goes on so; who cannot, waits on. Nobody acts on a cache that is known to lag.
 //! 5. A reconcile that fails, hangs beyond its time or panics costs its own key a back-off, and no other key anything.
 //! 6. A source that panics stops no other source and no worker; the controller is not healthy from then on, because it
 //!    does not hear of everything any more.
@@ -74,8 +78,10 @@ struct Sources {
     watching: Vec<Watching>,
     /// Those that wait for the controller to start.
     tasks: Vec<TaskSource>,
-    /// Set while the controller runs: later sources begin at once.
+    /// Set while the controller runs: the informers of later sources start at once.
     running: Option<CancellationToken>,
+    /// Whether it works: later tasks begin at once.
+    works: bool,
 }
 
 /// What runs a controller: its handle, and what only the workers need.
@@ -145,8 +151,8 @@ impl Controller {
                     self.0.informers.start();
                 }
             }
-            (Connected::Task(task), None) => sources.tasks.push(task),
-            (Connected::Task(task), Some(stop)) => self.begin(task, stop),
+            (Connected::Task(task), Some(stop)) if sources.works => self.begin(task, stop),
+            (Connected::Task(task), _) => sources.tasks.push(task),
         }
     }
 
@@ -213,6 +219,7 @@ impl Controller {
         ended.cancel();
         let mut sources = self.0.connected.lock();
         sources.running = Some(ended);
+        sources.works = true;
         let left = std::mem::take(&mut sources.tasks);
         drop(sources);
         drop(left);
@@ -223,17 +230,34 @@ impl Controller {
         self.0.deaf.lock().clone()
     }
 
-    /// Starts the sources that are tasks, and waits until the others have told the state they began with.
+    /// Waits until the sources have told the state they began with.
     async fn sources_synced(&self, stop: &CancellationToken) {
         let progress: Vec<_> = {
             let mut sources = self.0.connected.lock();
             sources.running = Some(stop.clone());
-            for task in std::mem::take(&mut sources.tasks) {
-                self.begin(task, stop.clone());
-            }
             sources.watching.iter().map(|watching| watching.subscription.synced()).collect()
         };
         join_all(progress).await;
+    }
+
+    /// Lets the queue hand out keys, starts the sources that are tasks, and fills the queue with what the caches show if it
+    /// took nothing so far.
+    async fn open(&self, stop: &CancellationToken) {
+        let was_closed = self.0.feed.open();
+        self.queue().open();
+        let states: Vec<_> = {
+            let mut sources = self.0.connected.lock();
+            sources.works = true;
+            for task in std::mem::take(&mut sources.tasks) {
+                self.begin(task, stop.clone());
+            }
+            sources.watching.iter().filter(|_| was_closed).map(|watching| (watching.state)()).collect()
+        };
+        for mut tell in states {
+            while tell() {
+                tokio::task::yield_now().await;
+            }
+        }
     }
 
     /// Waits until every cache shows at least what the server had when the election was won.
@@ -273,12 +297,12 @@ impl Engine {
             return;
         }
         tracing::info!(controller = controller.name(), workers = controller.workers(), "starting workers");
-        controller.queue().open();
         let engine = Arc::new(self);
         let mut workers = JoinSet::new();
         for _ in 0..controller.workers() {
             workers.spawn(Arc::clone(&engine).work());
         }
+        let _ = stop.run_until_cancelled(controller.open(&stop)).await;
         stop.cancelled().await;
         controller.queue().shutdown(Shutdown::Drop).await;
         while workers.join_next().await.is_some() {}

@@ -127,6 +127,11 @@ impl Recorder {
         Self { component: name.into(), ..self.clone() }
     }
 
+    /// The same, speaking for this component unless it speaks for another one already.
+    pub(crate) fn or_for_component(self, name: &'static str) -> Self {
+        if self.component.is_empty() { self.for_component(name) } else { self }
+    }
+
     /// The same, speaking for a component on this host, such as one of many kubelets.
     #[must_use]
     pub fn on_host(&self, host: impl Into<Istr>) -> Self {

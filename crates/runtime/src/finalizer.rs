@@ -4,66 +4,59 @@
 //!    up.
 //! 2. It goes after [`Event::Cleanup`] succeeded, and never before.
 //! 3. It is added and removed under the condition that the object is the one that was seen, in the state that was seen;
-//!    finalizers of others stay.
-//! 4. An object that is going and does not have it is left alone.
+//!    finalizers of others stay. Who comes too late looks again soon.
+//! 4. An object that is terminating and does not have it is left alone.
+//! 5. Both writes go through the [`Writer`](crate::Writer): with a reason in the decision log, in the consistency book, and
+//!    only while this process leads. After the finalizer was added, the key is looked at again as soon as the cache shows it,
+//!    whatever the controller's predicates let through.
+//! 6. What the function fails with, is what the reconcile fails with: a [terminal](Error::terminal) error stays terminal.
+//! 7. In shadow mode the function is not called to clean up, for that is done outside of Kubernetes, where nobody holds it
+//!    back: the decision log tells that it would have been. `Apply` comes without waiting for the finalizer, which is not
+//!    written either.
 //!
 //! As `kube_runtime::finalizer` and controller-runtime's `finalizer`.
 //!
 //! ```no_run
 //! # use k8s_openapi::api::core::v1::ConfigMap;
-//! # use steersman_runtime::client::{CachedClient, ClientError};
-//! # use steersman_runtime::finalizer::{Event, FinalizerError, finalizer};
-//! # use steersman_runtime::Action;
-//! # async fn make_bucket(_: &ConfigMap) -> Result<(), ClientError> { Ok(()) }
-//! # async fn delete_bucket(_: &ConfigMap) -> Result<(), ClientError> { Ok(()) }
-//! # async fn reconcile(client: &CachedClient, config: &ConfigMap) -> Result<Action, FinalizerError<ClientError>> {
-//! finalizer(&client.objects(), "example.com/bucket", config, |event| async move {
-//!     match event {
-//!         Event::Apply(config) => make_bucket(config).await?,
-//!         Event::Cleanup(config) => delete_bucket(config).await?,
+//! # use steersman_base::ObjectKey;
+//! # use steersman_informer::{Lister, Typed};
+//! # use steersman_runtime::finalizer::{Event, finalizer};
+//! # use steersman_runtime::{Action, Context, Error, Reconciler};
+//! # async fn make_bucket(_: &ConfigMap) -> Result<(), std::io::Error> { Ok(()) }
+//! # async fn delete_bucket(_: &ConfigMap) -> Result<(), std::io::Error> { Ok(()) }
+//! # struct Buckets { configs: Lister<Typed<ConfigMap>> }
+//! impl Reconciler for Buckets {
+//!     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+//!         let Some(config) = self.configs.get(key) else { return Ok(Action::Done) };
+//!         finalizer(cx, "example.com/bucket", &*config, |event| async move {
+//!             match event {
+//!                 Event::Apply(config) => make_bucket(config).await?,
+//!                 Event::Cleanup(config) => delete_bucket(config).await?,
+//!             }
+//!             Ok(Action::Done)
+//!         })
+//!         .await
 //!     }
-//!     Ok(Action::Done)
-//! })
-//! .await
-//! # }
+//! }
 //! ```
 
 use std::future::Future;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde_json::{Value, json};
+use steersman_base::{Istr, Meta};
+use steersman_model::View;
 
-use crate::Action;
-use crate::client::{AnyObject, ClientError, Objects, Patch, key_of};
+use crate::decisions::{Decision, Fate};
+use crate::{Action, Context, Error, Patch, Reason, WriteError};
 
 /// What is to be done about an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<T> {
     /// Make it so: the object is there, and the finalizer is on it.
     Apply(T),
-    /// Clean up after it: the object is going. May come more than once.
+    /// Clean up after it: the object is terminating. May come more than once.
     Cleanup(T),
-}
-
-/// Why an object was not seen to.
-#[derive(Debug, thiserror::Error)]
-pub enum FinalizerError<E> {
-    /// Applying failed.
-    #[error("cannot apply the object: {0}")]
-    Apply(E),
-    /// Cleaning up failed; the finalizer stays.
-    #[error("cannot clean up after the object: {0}")]
-    Cleanup(E),
-    /// The finalizer could not be added. Nothing was applied.
-    #[error("cannot add the finalizer: {0}")]
-    Add(ClientError),
-    /// The finalizer could not be removed. Cleaning up succeeded, and will be asked for again.
-    #[error("cannot remove the finalizer: {0}")]
-    Remove(ClientError),
-    /// A finalizer is `domain/name`.
-    #[error("{0:?} is no name of a finalizer: use one like example.com/cleanup")]
-    Name(String),
 }
 
 /// What a finalizer means for an object in its present state.
@@ -75,51 +68,98 @@ enum Step {
     LeaveAlone,
 }
 
-/// Sees to an object that needs cleaning up: see the module.
+/// The finalizer was not written.
+#[derive(Debug, thiserror::Error)]
+enum Failed {
+    #[error("cannot add the finalizer {name}, so nothing was applied")]
+    Add { name: String, source: WriteError },
+    #[error("cannot remove the finalizer {name}; cleaning up succeeded and will be asked for again")]
+    Remove { name: String, source: WriteError },
+}
+
+crate::reasons! {
+    enum Why {
+        AddsFinalizer { name: String } => "{name} must clean up after whatever is made for the object from now on",
+        RemovesFinalizer { name: String } => "{name} has cleaned up, so the object can go",
+        WouldCleanUp { name: String } => "{name} would clean up after the object, which is terminating",
+    }
+}
+
+/// Sees to the main object of a controller, of which something must be cleaned up before it goes: see the module.
 ///
 /// # Errors
-/// See [`FinalizerError`]. A conflict on adding or removing means that the object has changed: the change leads here again.
-pub async fn finalizer<'a, T, E, F>(
-    objects: &Objects<T>,
+/// The error of `reconcile`, as it is; or the finalizer could not be written.
+pub async fn finalizer<'a, V, F>(
+    cx: &Context,
     name: &str,
-    object: &'a T,
-    reconcile: impl FnOnce(Event<&'a T>) -> F,
-) -> Result<Action, FinalizerError<E>>
+    object: &'a V,
+    reconcile: impl FnOnce(Event<&'a V>) -> F,
+) -> Result<Action, Error>
 where
-    T: AnyObject,
-    F: Future<Output = Result<Action, E>>,
+    V: View,
+    F: Future<Output = Result<Action, Error>>,
 {
     let is_qualified = name.split_once('/').is_some_and(|(domain, rest)| !domain.is_empty() && !rest.is_empty());
     if !is_qualified {
-        return Err(FinalizerError::Name(name.to_owned()));
+        let problem = format!("{name:?} is no name of a finalizer: use one like example.com/cleanup");
+        return Err(Error::terminal(problem));
     }
-    let meta = object.meta();
+    let (meta, shadow) = (object.meta(), cx.writer.is_shadow());
     match step(meta, name) {
         Step::LeaveAlone => Ok(Action::Done),
+        Step::Apply => reconcile(Event::Apply(object)).await,
         Step::Add => {
-            let mut wanted = finalizers(meta).to_vec();
-            wanted.push(name.to_owned());
-            let patched = objects.patch(&key_of(object), Patch::Merge(&set_finalizers(meta, &wanted))).await;
-            // The change leads here again, with the finalizer.
-            patched.map(|_| Action::Done).map_err(FinalizerError::Add)
-        }
-        Step::Apply => reconcile(Event::Apply(object)).await.map_err(FinalizerError::Apply),
-        Step::Cleanup => {
-            let action = reconcile(Event::Cleanup(object)).await.map_err(FinalizerError::Cleanup)?;
-            let wanted: Vec<_> = finalizers(meta).iter().filter(|held| *held != name).cloned().collect();
-            match objects.patch(&key_of(object), Patch::Merge(&set_finalizers(meta, &wanted))).await {
-                // Gone is what was wanted.
-                Ok(_) | Err(ClientError::NotFound(_)) => Ok(action),
-                Err(error) => Err(FinalizerError::Remove(error)),
+            let why = Why::AddsFinalizer { name: name.to_owned() };
+            match set(cx, meta, &with(meta, name), &why).await? {
+                Ok(()) if shadow => reconcile(Event::Apply(object)).await,
+                // The pass that comes now waits until the cache shows it.
+                Ok(()) | Err(WriteError::Conflict) => Ok(Action::Again),
+                Err(WriteError::NotFound) => Ok(Action::Done),
+                Err(source) => Err(Failed::Add { name: name.to_owned(), source }.into()),
             }
         }
+        Step::Cleanup => {
+            let action = if shadow {
+                note_cleanup(cx, name);
+                Action::Done
+            } else {
+                reconcile(Event::Cleanup(object)).await?
+            };
+            let why = Why::RemovesFinalizer { name: name.to_owned() };
+            match set(cx, meta, &without(meta, name), &why).await? {
+                // Gone is what was wanted.
+                Ok(()) | Err(WriteError::NotFound) => Ok(action),
+                Err(WriteError::Conflict) => Ok(Action::Again),
+                Err(source) => Err(Failed::Remove { name: name.to_owned(), source }.into()),
+            }
+        }
+    }
+}
+
+/// Writes the whole list, for this object in this state: the server answers a conflict to anybody who saw another one.
+async fn set(cx: &Context, meta: &Meta, wanted: &[&str], why: &dyn Reason) -> Result<Result<(), WriteError>, Error> {
+    let Some(resource) = cx.writer.owner_resource() else {
+        return Err(Error::terminal(
+            "a finalizer needs the writer of a controller: give it the context of a reconcile",
+        ));
+    };
+    let body = set_finalizers(meta, wanted);
+    let written = cx.writer.on_behalf_of(meta).patch(resource, &meta.key(), Patch::Merge(&body), why).await;
+    Ok(written.map(drop))
+}
+
+fn note_cleanup(cx: &Context, name: &str) {
+    let why = Why::WouldCleanUp { name: name.to_owned() };
+    tracing::info!(reason = why.code(), shadow = true, "not done: {why}");
+    if let Some(pass) = cx.writer.pass() {
+        pass.note(Decision { rule: why.code(), why: why.to_string(), write: None, fate: Fate::WouldWrite });
     }
 }
 
 /// Whether a finalizer is on an object.
 #[must_use]
 pub fn contains_finalizer(object: &impl Resource, name: &str) -> bool {
-    finalizers(object.meta()).iter().any(|held| held == name)
+    finalizers(object).iter().any(|held| held == name)
 }
 
 /// Puts a finalizer on an object, unless it is there; answers whether it was not.
@@ -139,9 +179,8 @@ pub fn remove_finalizer(object: &mut impl Resource, name: &str) -> bool {
     held.len() != before
 }
 
-fn step(meta: &ObjectMeta, name: &str) -> Step {
-    let has = finalizers(meta).iter().any(|held| held == name);
-    match (has, meta.deletion_timestamp.is_some()) {
+fn step(meta: &Meta, name: &str) -> Step {
+    match (meta.has_finalizer(name), meta.is_terminating()) {
         (true, false) => Step::Apply,
         (true, true) => Step::Cleanup,
         (false, false) => Step::Add,
@@ -149,25 +188,28 @@ fn step(meta: &ObjectMeta, name: &str) -> Step {
     }
 }
 
-fn finalizers(meta: &ObjectMeta) -> &[String] {
-    meta.finalizers.as_deref().unwrap_or_default()
+fn with<'a>(meta: &'a Meta, name: &'a str) -> Vec<&'a str> {
+    meta.finalizers().iter().map(Istr::as_str).chain([name]).collect()
 }
 
-/// The whole list, for this object in this state: the server answers a conflict to anybody who saw another one.
-fn set_finalizers(meta: &ObjectMeta, wanted: &[String]) -> Value {
+fn without<'a>(meta: &'a Meta, name: &str) -> Vec<&'a str> {
+    meta.finalizers().iter().map(Istr::as_str).filter(|held| *held != name).collect()
+}
+
+fn set_finalizers(meta: &Meta, wanted: &[&str]) -> Value {
     let list = if wanted.is_empty() { Value::Null } else { json!(wanted) };
-    json!({"metadata": {
-        "uid": meta.uid,
-        "resourceVersion": meta.resource_version,
-        "finalizers": list,
-    }})
+    json!({"metadata": { "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": list }})
+}
+
+fn finalizers(object: &impl Resource) -> &[String] {
+    object.meta().finalizers.as_deref().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
-    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
-    use k8s_openapi::jiff::Timestamp;
+    use steersman_base::Time;
+    use steersman_base::meta::RareMeta;
 
     use super::*;
 
@@ -176,11 +218,10 @@ mod tests {
     #[test]
     fn a_finalizer_is_there_before_the_work_and_after_the_cleaning() {
         let check = |held: &[&str], going: bool, want: Step| {
-            let meta = ObjectMeta {
-                finalizers: Some(held.iter().map(|name| (*name).to_owned()).collect()),
-                deletion_timestamp: going.then_some(Time(Timestamp::UNIX_EPOCH)),
-                ..ObjectMeta::default()
-            };
+            let finalizers = held.iter().map(|&name| name.into()).collect();
+            let deletion_timestamp = going.then_some(Time::from_unix(1));
+            let rare = Some(Box::new(RareMeta { finalizers, deletion_timestamp, ..RareMeta::default() }));
+            let meta = Meta { rare, ..Meta::default() };
             assert_eq!(step(&meta, NAME), want, "{held:?} {going}");
         };
         check(&[], false, Step::Add);
@@ -204,10 +245,11 @@ mod tests {
 
     #[test]
     fn a_change_names_the_state_that_was_seen() {
-        let meta = ObjectMeta { uid: Some("u".into()), resource_version: Some("7".into()), ..ObjectMeta::default() };
-        let want = json!({"metadata": {"uid": "u", "resourceVersion": "7", "finalizers": [NAME]}});
-        assert_eq!(set_finalizers(&meta, &[NAME.to_owned()]), want);
+        let rare = Some(Box::new(RareMeta { finalizers: ["other/y".into()].into(), ..RareMeta::default() }));
+        let meta = Meta { uid: "u".into(), resource_version: "7".into(), rare, ..Meta::default() };
+        let want = json!({"metadata": {"uid": "u", "resourceVersion": "7", "finalizers": ["other/y", NAME]}});
+        assert_eq!(set_finalizers(&meta, &with(&meta, NAME)), want);
         let want = json!({"metadata": {"uid": "u", "resourceVersion": "7", "finalizers": null}});
-        assert_eq!(set_finalizers(&meta, &[]), want);
+        assert_eq!(set_finalizers(&meta, &without(&meta, "other/y")), want);
     }
 }

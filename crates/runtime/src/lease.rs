@@ -25,6 +25,7 @@
 //! # Where this is stricter than client-go
 //! - The renew deadline counts from the last renewal that succeeded, not from the first that failed: with the defaults, a
 //!   leader gives up after 10 s without a renewal, not after 12.
+//! - The time for which the machine was suspended counts (on Linux); Go's monotonic clock stops with the machine.
 //! - A lease in other hands is lost at once; client-go goes on asking until the deadline.
 //! - A lease that was lost is not released: workers may still be at it.
 //! - A duration that is no whole number of seconds is rounded up in the lease, so that others wait longer, not shorter.
@@ -36,7 +37,9 @@
 //!   generated name has no such guard.
 //! - A process that is stopped in the microseconds between the pull of the last bytes and the system call that sends them.
 //! - Clocks that run at different speeds, by more than lease duration to renew deadline (15 to 10 s by default).
-//! - A machine that is suspended, where that stops its monotonic clock.
+//! - A machine that is suspended, where that stops its monotonic clock and no other one tells for how long. On Linux
+//!   `CLOCK_BOOTTIME` does, and suspended time counts against the deadline; a virtual machine that is stopped by its host, or
+//!   restored from a snapshot, may have both clocks stopped.
 //! - A request without a body has no bytes to hold back; for these, [`Leadership::check`] right before sending is all.
 
 mod decide;
@@ -47,6 +50,7 @@ mod metrics;
 mod options;
 mod server;
 mod sight;
+mod suspended;
 
 pub use elector::{Elector, Ended, Transition};
 pub use leadership::{Leadership, NotLeader, RenewalOverdue};

@@ -8,7 +8,7 @@ use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use steersman_base::{Meta, ObjectKey, Resource};
-use steersman_informer::wire::{self, Accept, Expected, ListDecoder, ListQuery, WireError};
+use steersman_informer::wire::{self, WireError};
 use steersman_informer::{Scope, Target};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
@@ -49,8 +49,6 @@ pub enum LiveReadError {
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 /// How much of a refusal is told.
 const REFUSAL_SHOWN_MAX: usize = 200;
-/// How many objects are asked for at once: client-go's page.
-const PAGE: u32 = 500;
 /// How long a list may stand still; the caller retries.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -123,7 +121,8 @@ async fn fetch(
     Ok(Some(body))
 }
 
-/// The objects of a kind as the server has them now, in one consistent list.
+/// The objects of a kind as the server has them now, in one consistent list. As in a cache, an object that cannot be read
+/// is left out, with a warning; read as protobuf, it is first tried as JSON.
 ///
 /// # Errors
 /// See [`WireError`]; also if objects change so fast that the list expires between two pages.
@@ -136,24 +135,5 @@ pub async fn list<V: Kind>(client: &kube::Client, scope: Scope) -> Result<Vec<Ar
 /// # Errors
 /// See [`list`].
 pub async fn list_of<V: View>(client: &kube::Client, target: &Target) -> Result<Vec<Arc<V>>, WireError> {
-    let mut objects = Vec::new();
-    let mut continue_token = String::new();
-    loop {
-        let query = ListQuery { limit: Some(PAGE), continue_token: &continue_token };
-        let request = wire::list_request(target, query, Accept::of::<V>())?;
-        let mut answer = wire::send(client, request, PATIENCE).await?;
-        let mut decoder = ListDecoder::new(answer.format, Expected::new(&target.resource, V::PROJECTION));
-        while let Some(chunk) = answer.chunk(PATIENCE).await? {
-            decoder.feed(&chunk);
-            while let Some(item) = decoder.next_item()? {
-                let object = V::decode(item);
-                let kind = || target.resource.kind.to_string();
-                objects.push(Arc::new(object.map_err(|source| WireError::Object { object: kind(), source })?));
-            }
-        }
-        continue_token = decoder.finish()?.continue_token;
-        if continue_token.is_empty() {
-            return Ok(objects);
-        }
-    }
+    Ok(wire::read_list(client, target, PATIENCE).await?.0)
 }

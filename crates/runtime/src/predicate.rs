@@ -79,6 +79,13 @@ pub fn annotations_changed() -> Changed {
     Changed(|old, new| old.annotations != new.annotations)
 }
 
+/// Updates are let through if the finalizers changed, or if the object began to terminate. A controller that looks at
+/// generations alone combines the two (`generation_changed().or(finalizers_changed())`) to hear of finalizers of others.
+#[must_use]
+pub fn finalizers_changed() -> Changed {
+    Changed(|old, new| old.finalizers() != new.finalizers() || old.is_terminating() != new.is_terminating())
+}
+
 /// Updates are let through if the resourceVersion changed: a resync is not.
 #[must_use]
 pub fn resource_version_changed() -> Changed {

@@ -14,9 +14,16 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use steersman_base::{Clock, ObjectKey};
+use steersman_informer::Scope;
+use steersman_informer::consistency::LiveReads;
+use steersman_informer::wire::WireError;
+use steersman_model::Kind;
 
 use crate::events::Recorder;
+use crate::live::{self, LiveReadError};
 use crate::{ClientError, WriteError, Writer};
 
 /// Brings the world closer to what one object asks for.
@@ -39,6 +46,7 @@ pub struct Context {
     pub freshness: Freshness,
     /// Tells people what happened, as Kubernetes events. What a write tells is declared with its reason.
     pub events: Recorder,
+    pub(crate) live_reads: LiveReads,
 }
 
 /// How far the caches can be trusted in this reconcile.
@@ -46,7 +54,9 @@ pub struct Context {
 pub enum Freshness {
     /// They show all that this controller wrote for this object before.
     CaughtUp,
-    /// They did not catch up in time: what is to be decided is read from the server.
+    /// They did not catch up in time, and have not yet: what is to be decided is read from the server, in turn with others
+    /// ([`Context::list_live`]). Only controllers that say that they can ([`Builder::reads_live`](crate::controller::Builder::reads_live))
+    /// are called so; for the others, the key waits.
     ReadLive,
 }
 
@@ -84,6 +94,30 @@ impl<R: Reconciler> DynReconciler for R {
         key: &'a ObjectKey,
     ) -> Pin<Box<dyn Future<Output = Result<Action, Error>> + Send + 'a>> {
         Box::pin(Reconciler::reconcile(self, cx, key))
+    }
+}
+
+// === impl Context ===
+
+impl Context {
+    /// The objects of a kind as the server has them now, in one consistent list: for a pass that is to
+    /// [read live](Freshness::ReadLive). All such reads of a manager take turns, so that a watch that stands still does not
+    /// become a flood of lists.
+    ///
+    /// # Errors
+    /// As [`live::list`].
+    pub async fn list_live<V: Kind>(&self, client: &kube::Client, scope: Scope) -> Result<Vec<Arc<V>>, WireError> {
+        let _turn = self.live_reads.turn().await;
+        live::list(client, scope).await
+    }
+
+    /// As [`list_live`](Self::list_live), one object; `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`live::get`].
+    pub async fn get_live<V: Kind>(&self, client: &kube::Client, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
+        let _turn = self.live_reads.turn().await;
+        live::get(client, key).await
     }
 }
 

@@ -18,6 +18,8 @@
 //! # }
 //! ```
 
+mod standby;
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::Future;
@@ -35,6 +37,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
+use self::standby::Standby;
 use crate::event::{Event, Trigger};
 use crate::handler::{Handler, Keys};
 use crate::predicate::Predicate;
@@ -71,6 +74,7 @@ pub struct Feed {
     queue: Queue<ObjectKey>,
     filters: Arc<[Box<dyn Predicate>]>,
     triggers: Arc<Triggers>,
+    standby: Arc<Standby>,
 }
 
 /// A source that is connected to a queue.
@@ -84,6 +88,20 @@ pub(crate) struct Watching {
     pub(crate) subscription: Subscription,
     pub(crate) target: Target,
     pub(crate) store: Arc<dyn Cache>,
+    /// Tells the state that its cache shows, as at a start.
+    pub(crate) state: Box<dyn Fn() -> Telling + Send + Sync>,
+}
+
+/// Tells a part of a state each time it is called, until it says that there is no more.
+pub(crate) type Telling = Box<dyn FnMut() -> bool + Send>;
+
+/// What happens to an event of one source.
+struct Taking<V: View> {
+    feed: Feed,
+    resource: Resource,
+    handler: Box<dyn Handler<V>>,
+    conditions: Vec<Condition<V>>,
+    priority: Priority,
 }
 
 /// What a new leader asks of a cache, whatever its view.
@@ -115,6 +133,8 @@ pub const CHANNEL_MAX: usize = 1024;
 const PERIOD_MIN: Duration = Duration::from_millis(1);
 /// Triggers of so many waiting keys are remembered; they explain decisions and are not needed to make them.
 const TRIGGERS_MAX: usize = 4096;
+/// So many objects of a state are told at once; then others get their turn.
+const TOLD_AT_ONCE: usize = 256;
 
 /// A source of generic events, and the end into which they are put.
 #[must_use]
@@ -143,7 +163,8 @@ pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'stat
     })
 }
 
-/// A future that adds keys as it likes, until it is told to stop. It begins when the controller does.
+/// A future that adds keys as it likes, until it is told to stop. It begins when the controller starts to work: if that needs
+/// a lease, when it is won.
 #[must_use]
 pub fn task<F>(run: impl FnOnce(Feed, CancellationToken) -> F + Send + 'static) -> Source
 where
@@ -200,15 +221,32 @@ impl<V: View> Watch<V> {
     fn connect(self, feed: &Feed) -> Watching {
         let Self { informer, handler, conditions, resync, priority } = self;
         let target = informer.target().clone();
-        let (feed, resource) = (feed.clone(), target.resource.clone());
         let options = SubscribeOptions { name: feed.queue.name().to_owned(), resync };
-        let subscription = informer.subscribe_with(options, move |change: &Change<V>| {
-            let event = Event::from(change);
-            if conditions.iter().all(|condition| condition(event)) {
-                feed.take(&resource, event, &*handler, priority);
-            }
+        let (feed, resource) = (feed.clone(), target.resource.clone());
+        let taking = Arc::new(Taking { feed, resource, handler, conditions, priority });
+        let (shown, of_state) = (informer.lister(), Arc::clone(&taking));
+        let subscription = informer.subscribe_with(options, move |change: &Change<V>| taking.take(Event::from(change)));
+        let state = Box::new(move || {
+            let (mut objects, taking) = (shown.list().into_iter(), Arc::clone(&of_state));
+            let tell = move || {
+                let mut told = 0;
+                for object in objects.by_ref().take(TOLD_AT_ONCE) {
+                    taking.take(Event::Created { new: &object, initial: true });
+                    told += 1;
+                }
+                told == TOLD_AT_ONCE
+            };
+            Box::new(tell) as Telling
         });
-        Watching { subscription, target, store: Arc::new(informer) }
+        Watching { subscription, target, store: Arc::new(informer), state }
+    }
+}
+
+impl<V: View> Taking<V> {
+    fn take(&self, event: Event<'_, V>) {
+        if self.conditions.iter().all(|condition| condition(event)) {
+            self.feed.take(&self.resource, event, &*self.handler, self.priority);
+        }
     }
 }
 
@@ -258,10 +296,11 @@ impl<V: View> Cache for SharedInformer<V> {
 
     fn lags_behind(&self, listed: &BTreeMap<ObjectKey, ResourceVersion>, of: &ResourceVersion) -> bool {
         let lister = self.lister();
-        let shown = |key: &ObjectKey, version: &ResourceVersion| match lister.get(key) {
-            Some(object) => object.meta().resource_version.has_reached(version),
-            // Gone since, which only somebody who is ahead can know.
-            None => self.reached().is_some_and(|reached| reached.has_reached(of)),
+        let reached = self.reached();
+        // An object that cannot be read is not shown, or not in that version; but the cache has seen its event.
+        let shown = |key: &ObjectKey, version: &ResourceVersion| {
+            reached.as_ref().is_some_and(|reached| reached.has_reached(version))
+                || lister.get(key).is_some_and(|object| object.meta().resource_version.has_reached(version))
         };
         let stale = |object: &Arc<V>| {
             let meta = object.meta();
@@ -309,8 +348,17 @@ impl<V> fmt::Debug for Sender<V> {
 // === impl Feed ===
 
 impl Feed {
-    pub(crate) fn new(queue: Queue<ObjectKey>, filters: Vec<Box<dyn Predicate>>) -> Self {
-        Self { queue, filters: filters.into(), triggers: Arc::default() }
+    pub(crate) fn new(queue: Queue<ObjectKey>, filters: Vec<Box<dyn Predicate>>, is_closed: bool) -> Self {
+        let standby = Arc::new(Standby::new(is_closed));
+        Self { queue, filters: filters.into(), triggers: Arc::default(), standby }
+    }
+
+    /// Takes the keys of events from now on, and first those that were named last. The answer is whether it did not before,
+    /// so that the state must be told.
+    pub(crate) fn open(&self) -> bool {
+        let was_closed = self.standby.is_closed();
+        self.queue.add_all(&self.standby.open(), Priority::Live);
+        was_closed
     }
 
     /// These keys are to be looked at.
@@ -356,6 +404,11 @@ impl Feed {
         let mut keys = Keys::default();
         handler.handle(event, &mut keys);
         if keys.is_empty() {
+            return;
+        }
+        // The state is told again when the controller starts to work.
+        let named = keys.now.iter().chain(keys.later.iter().map(|(key, _)| key)).filter(|_| !event.is_background());
+        if self.standby.keeps(named) {
             return;
         }
         // What a cache is filled with at the start, and what is only looked at again, waits behind what happens now.

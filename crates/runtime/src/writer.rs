@@ -5,8 +5,10 @@
 //! 2. Every write is in the consistency book before the caller goes on, so that the owner's next reconcile waits until
 //!    the caches show it.
 //! 3. Deletes name the uid they mean: a new object of the same name is never touched. A patch should, too.
-//! 4. No write is sent twice: an outcome that is not known is [`WriteError::Unknown`], and the owner waits for a barrier
-//!    read instead. What never left, or was turned away with `Retry-After`, may be sent again ([`Retries`]); nothing else.
+//! 4. No write is sent twice: an outcome that is not known is [`WriteError::Unknown`], and the server is asked for the
+//!    object instead. What never left, or was turned away with `Retry-After`, may be sent again ([`Retries`]); nothing else. A
+//!    create under a name of our choice ([`Behalf::create_named`]) is tried again by a later pass under the same name, which
+//!    the server refuses if the first arrived after all.
 //! 5. Conflict, not found, already exists and a terminating namespace are ordinary outcomes, each a variant.
 //! 6. Nothing leaves without [`Leadership`], which is asked right before the bytes go, and again while they do:
 //!    [`WriteError::NotLeader`].
@@ -26,6 +28,8 @@ use crate::lease::Leadership;
 mod answer;
 mod behalf;
 mod error;
+mod named;
+mod naming;
 mod options;
 mod send;
 mod slow_start;
@@ -33,6 +37,7 @@ mod typed;
 
 pub use behalf::Behalf;
 pub use error::{Rejection, RejectionCause, RejectionDetails, WriteError};
+pub use naming::Naming;
 pub use options::{Delete, Patch, Propagation, Retries, Selected};
 pub use typed::Upserted;
 
@@ -123,7 +128,7 @@ impl Writer {
     /// speaks for the component that upstream names as their source; if it names none yet, for the controller.
     #[must_use]
     pub fn bound_to(&self, controller: &'static str, owner_resource: Resource, recorder: Recorder) -> Self {
-        let recorder = if recorder.component().is_empty() { recorder.for_component(controller) } else { recorder };
+        let recorder = recorder.or_for_component(controller);
         let bound = Some(Arc::new(Bound { controller, owner_resource, recorder }));
         Self { shared: Arc::clone(&self.shared), bound, pass: self.pass.clone() }
     }
@@ -151,6 +156,12 @@ impl Writer {
     #[must_use]
     pub fn unowned(&self) -> Behalf<'_> {
         Behalf::new(self, None)
+    }
+
+    /// The resource of the owners: the main kind of the controller. None for a writer that speaks for no controller.
+    #[must_use]
+    pub fn owner_resource(&self) -> Option<&Resource> {
+        self.bound.as_ref().map(|bound| &bound.owner_resource)
     }
 
     fn with(mut self, change: impl FnOnce(&mut Shared)) -> Self {

@@ -40,6 +40,10 @@ fn bad_input_gets_one_sentence_and_exit_code_1() {
     manager(&["extra"], "\"extra\"");
     manager(&["--concurrent-replicaset-syncs=0"], "--concurrent-replicaset-syncs: 0 workers");
     manager(&["--feature-gates=WatchListCleint=true"], "did you mean WatchListClient?");
+    let locked = "cannot set feature gate JobManagedBy to false, feature is locked to true";
+    manager(&["--feature-gates=JobManagedBy=false"], locked);
+    let ignored = "feature gate StaleControllerConsistencyReplicaSet has no effect here";
+    manager(&["--feature-gates=StaleControllerConsistencyReplicaSet=false"], ignored);
     manager(&["--controllers=replicsaet"], "did you mean replicaset?");
     manager(&["--controllers=job"], "job-controller is not here yet");
     manager(&["--secure-port=-1"], "--secure-port: -1 is not between 0 and 65535");

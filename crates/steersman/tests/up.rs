@@ -21,9 +21,11 @@ struct Up {
 
 impl Up {
     fn start(flags: &[&str]) -> Self {
-        let mut child = Command::new(PROGRAM)
-            .arg("up")
-            .args(flags)
+        Self::start_by(Command::new(PROGRAM).arg("up").args(flags))
+    }
+
+    fn start_by(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -116,7 +118,7 @@ fn the_greeting_says_where_everything_is_and_no_line_is_too_long() {
 fn the_kubeconfig_is_its_owners_alone_and_goes_with_the_cluster() {
     let directory = scratch("kubeconfig");
     let file = directory.join("its kubeconfig");
-    for signal in ["INT", "TERM"] {
+    for signal in ["INT", "TERM", "HUP"] {
         let up = Up::start(&["--nodes=1", &format!("--kubeconfig-out={}", file.display())]);
         assert_eq!(up.kubeconfig(), file);
         assert_eq!(fs::metadata(&file).expect("a file").permissions().mode() & 0o777, 0o600);
@@ -132,6 +134,42 @@ fn the_kubeconfig_is_its_owners_alone_and_goes_with_the_cluster() {
 fn the_kubeconfig_is_printed_so_that_another_directory_finds_it() {
     let up = Up::start(&["--nodes=0", "--controllers=none", "--kubeconfig-out=target.kubeconfig"]);
     assert!(up.kubeconfig().is_absolute() && up.kubeconfig().exists(), "{}", up.greeting);
+    assert!(up.end_by("TERM"));
+}
+
+#[test]
+fn the_kubeconfig_is_in_the_users_own_directory_if_there_is_one() {
+    let own = scratch("runtime");
+    let flags = ["up", "--nodes=0", "--controllers=none"];
+    for (directory, want) in [(own.as_path(), own.clone()), (Path::new("/does/not/exist"), std::env::temp_dir())] {
+        let up = Up::start_by(Command::new(PROGRAM).args(flags).env("XDG_RUNTIME_DIR", directory));
+        assert_eq!(up.kubeconfig().parent(), Some(want.as_path()), "{}", up.greeting);
+        assert!(up.end_by("TERM"));
+    }
+}
+
+/// What the service account `default` may do, by its impersonation.
+async fn as_service_account(up: &Up) -> Result<(), kube::Error> {
+    use k8s_openapi::api::core::v1::Secret;
+    let kubeconfig = kube::config::Kubeconfig::read_from(up.kubeconfig()).expect("a kubeconfig");
+    let config = kube::Config::from_custom_kubeconfig(kubeconfig, &Default::default()).await.expect("a configuration");
+    let secrets = |config: kube::Config| {
+        kube::Api::<Secret>::namespaced(kube::Client::try_from(config).expect("a client"), "kube-system")
+    };
+    secrets(config.clone()).list(&Default::default()).await.expect("the administrator may");
+    let mut account = config;
+    account.auth_info.impersonate = Some("system:serviceaccount:default:default".to_owned());
+    secrets(account).list(&Default::default()).await.map(drop)
+}
+
+#[tokio::test]
+async fn roles_count_unless_they_are_switched_off() {
+    let up = Up::start(&["--nodes=0", "--controllers=none"]);
+    let refused = as_service_account(&up).await.expect_err("it has no role");
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 403), "{refused}");
+    assert!(up.end_by("TERM"));
+    let up = Up::start(&["--nodes=0", "--controllers=none", "--authorization-mode=AlwaysAllow"]);
+    as_service_account(&up).await.expect("everybody may");
     assert!(up.end_by("TERM"));
 }
 

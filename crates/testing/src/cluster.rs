@@ -3,26 +3,28 @@
 use std::fmt;
 use std::future::Future;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, ListParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
+use kube::discovery::{ApiGroup, Discovery, Scope, verbs};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Istr, Time};
 use steersman_nodes::{Nodes, NodesOptions};
+use steersman_runtime::decisions::Filter;
 use steersman_runtime::{Descriptor, Inspection, Manager, ManagerError, ManagerOptions, connection};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::{Faults, Line};
-use crate::journal::Write;
+use crate::journal::{About, Verb, Write};
 use crate::{Failure, PodsOf};
 
 /// How a cluster is made.
@@ -50,6 +52,8 @@ pub struct TestCluster {
     controllers: Inspection,
     stop: CancellationToken,
     manager: JoinHandle<Result<(), ManagerError>>,
+    /// How the manager ended, if it has.
+    ended: Arc<OnceLock<String>>,
     nodes: Option<Nodes>,
 }
 
@@ -65,6 +69,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
 /// Whatever does not settle in this time never will.
 const SETTLES_WITHIN: Duration = Duration::from_secs(600);
+
+/// How many failed passes a failure shows: the newest say why nothing goes on.
+const FAILED_SHOWN_MAX: usize = 5;
 
 // === impl Builder ===
 
@@ -188,10 +195,17 @@ impl Builder {
             }
         };
         let (stop, controllers) = (CancellationToken::new(), manager.inspection());
-        let running = manager.clone();
-        let ended = stop.clone();
-        let manager = tokio::spawn(async move { running.run(ended).await });
-        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager, nodes })
+        let (running, ended) = (manager.clone(), Arc::<OnceLock<String>>::default());
+        let manager = tokio::spawn({
+            let (stop, ended) = (stop.clone(), Arc::clone(&ended));
+            async move {
+                let outcome = running.run(stop).await;
+                let how = outcome.as_ref().map_or_else(ToString::to_string, |()| "it was stopped".to_owned());
+                let _ = ended.set(how);
+                outcome
+            }
+        });
+        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager, ended, nodes })
     }
 }
 
@@ -252,6 +266,14 @@ impl TestCluster {
     #[must_use]
     pub fn last_writes(&self) -> Vec<Write> {
         self.embedded.as_ref().map(|line| line.journal.last()).unwrap_or_default()
+    }
+
+    /// How many requests of the controllers of a verb to a resource (a subresource behind a slash) the server has done,
+    /// whether they heard the answer or not. None on the rig.
+    #[must_use]
+    pub fn done(&self, verb: Verb, resource: &str) -> u64 {
+        let about = About { verb, resource: resource.to_owned() };
+        self.embedded.as_ref().map_or(0, |line| line.journal.done_count(&about))
     }
 
     /// A client to which faults happen, for another manager beside the cluster's own. On the rig: as any other.
@@ -379,7 +401,7 @@ impl TestCluster {
         }
     }
 
-    /// Stops the controllers and asks for the deletion of the namespace.
+    /// Stops the controllers and deletes the namespace. On the rig, all that is in it is deleted first.
     ///
     /// # Errors
     /// A controller panicked, or the server refuses.
@@ -387,24 +409,32 @@ impl TestCluster {
         self.stop.cancel();
         let ended = self.manager.await.map_err(|error| Failure::new(format!("the manager ended badly: {error}")))?;
         ended.map_err(|error| Failure::new(format!("the manager ended badly: {error}")))?;
-        if let (Some(nodes), None) = (&self.nodes, &self.embedded) {
-            unregister(&self.client, nodes).await?;
+        if self.embedded.is_none() {
+            if let Some(nodes) = &self.nodes {
+                unregister(&self.client, nodes).await?;
+            }
+            return remove_namespace(&self.client, &self.namespace).await;
         }
-        match Api::<Namespace>::all(self.client).delete(&self.namespace, &DeleteParams::default()).await {
-            // The test deleted it.
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            outcome => drop(outcome?),
-        }
-        Ok(())
+        delete_namespace(&self.client, &self.namespace).await
     }
 
     fn writes(&self) -> u64 {
         self.embedded.as_ref().map_or(0, |line| line.journal.count())
     }
 
-    /// A failure that shows the world: the pods, and the last writes.
+    /// How the manager of the controllers ended: the error of [`Manager::run`], if it did so by itself, such as for a lost
+    /// lease. None while it runs; from its end on, nobody reconciles.
+    #[must_use]
+    pub fn manager_ended(&self) -> Option<&str> {
+        self.ended.get().map(String::as_str)
+    }
+
+    /// A failure that shows the world: how the manager ended, the pods, the last writes, the last passes that failed.
     async fn failure(&self, what: &str) -> Failure {
         let mut text = what.to_owned();
+        if let Some(how) = self.manager_ended() {
+            text += &format!("\nthe manager of the controllers has ended, so nobody reconciles: {how}");
+        }
         if let Ok(pods) = self.api::<Pod>().list(&ListParams::default()).await {
             text += "\npods:";
             for pod in pods {
@@ -415,6 +445,10 @@ impl TestCluster {
         text += "\nlast writes of the controllers:";
         for write in self.last_writes() {
             text += &format!("\n  {write}");
+        }
+        let failed = Filter { failed_only: true, newest: Some(FAILED_SHOWN_MAX), ..Filter::default() };
+        for entry in self.manager().decisions().entries(&failed) {
+            text += &format!("\nfailed: {entry}");
         }
         Failure::new(text)
     }
@@ -451,6 +485,39 @@ async fn define(client: &Client, definition: &serde_json::Value) -> Result<(), F
                 return Ok(());
             }
         }
+    }
+}
+
+async fn delete_namespace(client: &Client, name: &str) -> Result<(), Failure> {
+    match Api::<Namespace>::all(client.clone()).delete(name, &DeleteParams::default()).await {
+        // The test deleted it.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        outcome => outcome.map(drop).map_err(Failure::from),
+    }
+}
+
+/// Removes a test's namespace and all that is in it, as the namespace controller would: on the rig nobody runs one for all
+/// tests, and what one test leaves behind slows down or disturbs those after it.
+async fn remove_namespace(client: &Client, name: &str) -> Result<(), Failure> {
+    delete_namespace(client, name).await?;
+    let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+    let discovered = Discovery::new(client.clone()).run_aggregated().await?;
+    for (resource, can) in discovered.groups().flat_map(ApiGroup::recommended_resources) {
+        if can.scope == Scope::Namespaced && can.supports_operation(verbs::DELETE_COLLECTION) {
+            let api = Api::<DynamicObject>::namespaced_with(client.clone(), name, &resource);
+            // One kind that cannot be deleted, such as that of a broken webhook, must not keep the others.
+            let _ = api.delete_collection(&at_once, &ListParams::default()).await;
+        }
+    }
+    let namespaces = Api::<Namespace>::all(client.clone());
+    let Some(mut namespace) = namespaces.get_opt(name).await? else { return Ok(()) };
+    namespace.spec.get_or_insert_default().finalizers = None;
+    let body = serde_json::to_vec(&namespace)?;
+    let request = http::Request::put(format!("/api/v1/namespaces/{name}/finalize")).body(body);
+    match client.request::<serde_json::Value>(request.map_err(kube::Error::HttpError)?).await {
+        // A namespace controller was first.
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        outcome => outcome.map(drop).map_err(Failure::from),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What goes wrong between the controllers and the server, on purpose.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use steersman_apiserver::ApiServer;
 use steersman_apiserver::http::Body as Answer;
+use tokio::time::{Instant, Sleep};
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use tower::{BoxError, Service};
 
@@ -26,6 +28,15 @@ pub struct Faults {
     rules: Arc<Mutex<Vec<Armed>>>,
     /// Cancelled while the server is away; another one when it is back.
     outage: Arc<Mutex<CancellationToken>>,
+    /// What swallows everything, from its beginning to its end.
+    hole: Arc<Mutex<Hole>>,
+}
+
+/// A network that loses everything and says nothing: `begun` is cancelled when it begins, `over` when it ends.
+#[derive(Clone, Debug, Default)]
+struct Hole {
+    begun: CancellationToken,
+    over: CancellationToken,
 }
 
 /// A fault in the making: which requests, then what happens to them.
@@ -50,10 +61,22 @@ pub enum Fault {
     LoseRequest,
     /// The server does what it asks for, and the answer is lost.
     LoseReply,
+    /// The server does what it asks for, and something on the way answers with this code instead, as a load balancer does
+    /// whose server died, or an API server that gave up waiting for its store.
+    DoThenRefuse(StatusCode),
+    /// Something on the way answers with this code at once, and the server does what it asks for after this time: the request
+    /// was still under way.
+    RefuseThenDo(StatusCode, Duration),
+    /// The server does what it asks for, and [goes away](Faults::server_goes_away) before it answers.
+    DoThenGoAway,
+    /// The server does what it asks for, and [the network goes dark](Faults::network_goes_dark) before the answer is there.
+    DoThenGoDark,
     /// It reaches the server after this time.
     Delay(Duration),
-    /// For a watch: its events arrive after this time each; the store lags.
+    /// For a watch: whatever it says arrives so much later; the store lags.
     Lag(Duration),
+    /// For a watch: it stays open, and says nothing any more after this many chunks.
+    Stall(usize),
     /// For a watch: it breaks after this many chunks.
     Cut(usize),
 }
@@ -80,10 +103,29 @@ pub(crate) struct Line {
 pub(crate) struct Faulty {
     inner: Answer,
     cut_after: Option<usize>,
-    lag: Option<Duration>,
-    waiting: Option<(Pin<Box<tokio::time::Sleep>>, Frame<Bytes>)>,
+    stall_after: Option<usize>,
+    lag: Option<Lag>,
     outage: Pin<Box<WaitForCancellationFutureOwned>>,
+    hole: Swallowed,
 }
+
+/// Chunks that are on their way for a while, each as long as any other.
+struct Lag {
+    time: Duration,
+    under_way: VecDeque<(Instant, Frame<Bytes>)>,
+    next: Pin<Box<Sleep>>,
+    /// Nothing more comes behind what is under way.
+    ended: bool,
+}
+
+/// Whether a hole has begun, and whether it is over.
+struct Swallowed {
+    begun: Pin<Box<WaitForCancellationFutureOwned>>,
+    over: Pin<Box<WaitForCancellationFutureOwned>>,
+}
+
+/// So many chunks of a late watch are under way at most; the server keeps the rest.
+const UNDER_WAY_MAX: usize = 10_000;
 
 // === impl Faults ===
 
@@ -107,6 +149,16 @@ impl Faults {
     /// The server can be reached again.
     pub fn server_is_back(&self) {
         *self.outage.lock() = CancellationToken::new();
+    }
+
+    /// The network swallows everything, and nobody is told: requests have no answer, and what is open says nothing.
+    pub fn network_goes_dark(&self) {
+        self.hole.lock().begun.cancel();
+    }
+
+    /// The network is there again. What was swallowed is not delivered: its connections break.
+    pub fn network_is_back(&self) {
+        std::mem::take(&mut *self.hole.lock()).over.cancel();
     }
 
     fn of(&self, about: &About) -> Option<Fault> {
@@ -171,34 +223,78 @@ impl Service<Request<Body>> for Line {
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let about = About::request(request.method(), request.uri());
         let fault = about.as_ref().and_then(|about| self.faults.of(about));
-        if let Some(about) = &about {
-            self.journal.note(about, request.uri());
-        }
+        let number = about.as_ref().and_then(|about| self.journal.note(about, request.uri()));
+        let journal = Arc::clone(&self.journal);
         let mut server = self.server.clone();
         let outage = self.faults.outage.lock().clone();
-        Box::pin(async move {
+        let hole = self.faults.hole.lock().clone();
+        let (faults, done) = (self.faults.clone(), Arc::clone(&self.journal));
+        let answered = async move {
             if outage.is_cancelled() {
                 return Err("the server is away, on purpose".into());
+            }
+            if hole.begun.is_cancelled() {
+                hole.over.cancelled().await;
+                return Err("the network swallowed the request, on purpose".into());
             }
             let outage = Box::pin(outage.cancelled_owned());
             match fault {
                 Some(Fault::Refuse(code)) => return Ok(refusal(code, None)),
                 Some(Fault::Throttle(seconds)) => return Ok(refusal(StatusCode::TOO_MANY_REQUESTS, Some(seconds))),
                 Some(Fault::LoseRequest) => return Err("the request was lost, on purpose".into()),
+                Some(Fault::RefuseThenDo(code, time)) => {
+                    tokio::spawn(async move {
+                        tokio::time::sleep(time).await;
+                        let is_done = server.call(request).await.is_ok_and(|answer| answer.status().is_success());
+                        if let Some(about) = about.filter(|_| is_done) {
+                            done.done(about);
+                        }
+                    });
+                    return Ok(refusal(code, None));
+                }
                 Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
                 _ => {}
             }
             let answer = server.call(request).await?;
-            if matches!(fault, Some(Fault::LoseReply)) {
-                return Err("the reply was lost, on purpose".into());
+            if let Some(about) = about.filter(|_| answer.status().is_success()) {
+                done.done(about);
             }
+            match fault {
+                Some(Fault::DoThenGoAway) => {
+                    faults.server_goes_away();
+                    return Err("the server went away before it answered, on purpose".into());
+                }
+                Some(Fault::DoThenGoDark) => faults.network_goes_dark(),
+                _ => {}
+            }
+            if hole.begun.is_cancelled() {
+                hole.over.cancelled().await;
+                return Err("the network swallowed the reply, on purpose".into());
+            }
+            match fault {
+                Some(Fault::LoseReply) => return Err("the reply was lost, on purpose".into()),
+                Some(Fault::DoThenRefuse(code)) => return Ok(refusal(code, None)),
+                _ => {}
+            }
+            let hole = Swallowed {
+                begun: Box::pin(hole.begun.cancelled_owned()),
+                over: Box::pin(hole.over.cancelled_owned()),
+            };
             Ok(answer.map(|inner| Faulty {
                 inner,
                 cut_after: if let Some(Fault::Cut(chunks)) = fault { Some(chunks) } else { None },
-                lag: if let Some(Fault::Lag(time)) = fault { Some(time) } else { None },
-                waiting: None,
+                stall_after: if let Some(Fault::Stall(chunks)) = fault { Some(chunks) } else { None },
+                lag: if let Some(Fault::Lag(time)) = fault { Some(Lag::of(time)) } else { None },
                 outage,
+                hole,
             }))
+        };
+        Box::pin(async move {
+            let answer = answered.await;
+            if let (Some(number), Ok(answer)) = (number, &answer) {
+                journal.answered(number, answer.status());
+            }
+            answer
         })
     }
 }
@@ -219,8 +315,10 @@ fn refusal(code: StatusCode, retry_after: Option<u64>) -> Response<Faulty> {
         "code": code.as_u16(), "reason": reason, "message": format!("refused with {code}, on purpose"),
     });
     let inner = Answer::whole(status.to_string());
-    let outage = Box::pin(CancellationToken::new().cancelled_owned());
-    let mut response = Response::new(Faulty { inner, cut_after: None, lag: None, waiting: None, outage });
+    let never = || Box::pin(CancellationToken::new().cancelled_owned());
+    let hole = Swallowed { begun: never(), over: never() };
+    let outage = never();
+    let mut response = Response::new(Faulty { inner, cut_after: None, stall_after: None, lag: None, outage, hole });
     *response.status_mut() = code;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
@@ -240,21 +338,62 @@ impl http_body::Body for Faulty {
         if self.outage.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Some(Err("the server went away, on purpose".into())));
         }
-        if let Some((sleep, _)) = &mut self.waiting {
-            std::task::ready!(sleep.as_mut().poll(cx));
-            return Poll::Ready(self.waiting.take().map(|(_, frame)| Ok(frame)));
+        if self.hole.begun.as_mut().poll(cx).is_ready() {
+            std::task::ready!(self.hole.over.as_mut().poll(cx));
+            return Poll::Ready(Some(Err("the network swallowed what was open, on purpose".into())));
         }
+        let this = &mut *self;
+        match &this.lag {
+            None => this.inner_frame(cx),
+            Some(_) => this.late_frame(cx),
+        }
+    }
+}
+
+impl Faulty {
+    /// What the server says next, as far as it is let through.
+    fn inner_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if self.cut_after == Some(0) {
             return Poll::Ready(Some(Err("the watch was cut, on purpose".into())));
         }
-        let frame = std::task::ready!(Pin::new(&mut self.inner).poll_frame(cx));
-        self.cut_after = self.cut_after.map(|left| left - 1);
-        match (frame, self.lag) {
-            (Some(Ok(frame)), Some(lag)) => {
-                self.waiting = Some((Box::pin(tokio::time::sleep(lag)), frame));
-                self.poll_frame(cx)
-            }
-            (frame, _) => Poll::Ready(frame.map(|frame| frame.map_err(|never: Infallible| match never {}))),
+        if self.stall_after == Some(0) {
+            return Poll::Pending;
         }
+        let frame = std::task::ready!(http_body::Body::poll_frame(Pin::new(&mut self.inner), cx));
+        for left in [&mut self.cut_after, &mut self.stall_after] {
+            *left = left.map(|left| left - 1);
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(|never: Infallible| match never {})))
+    }
+
+    /// What the server said a while ago.
+    fn late_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        while let Some(lag) = self.lag.as_ref().filter(|lag| !lag.ended && lag.under_way.len() < UNDER_WAY_MAX) {
+            let due = Instant::now() + lag.time;
+            let Poll::Ready(frame) = self.inner_frame(cx) else { break };
+            let Some(lag) = &mut self.lag else { break };
+            match frame {
+                Some(frame) => lag.under_way.push_back((due, frame?)),
+                None => lag.ended = true,
+            }
+        }
+        let Some(lag) = &mut self.lag else { return Poll::Ready(None) };
+        let Some((due, _)) = lag.under_way.front() else {
+            return if lag.ended { Poll::Ready(None) } else { Poll::Pending };
+        };
+        if lag.next.deadline() != *due {
+            lag.next.as_mut().reset(*due);
+        }
+        std::task::ready!(lag.next.as_mut().poll(cx));
+        Poll::Ready(lag.under_way.pop_front().map(|(_, frame)| Ok(frame)))
+    }
+}
+
+// === impl Lag ===
+
+impl Lag {
+    fn of(time: Duration) -> Self {
+        let next = Box::pin(tokio::time::sleep(time));
+        Self { time, under_way: VecDeque::new(), next, ended: false }
     }
 }

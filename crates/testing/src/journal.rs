@@ -1,9 +1,9 @@
 //! What the controllers asked the server to change.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use http::{Method, Uri};
+use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
 
 /// What a request does.
@@ -36,6 +36,8 @@ pub struct Write {
     pub resource: String,
     /// Where: the path.
     pub path: String,
+    /// The code of the answer; none if there was no answer, or is none yet.
+    pub code: Option<StatusCode>,
 }
 
 /// The writes of a cluster's controllers: how many there were, and the last ones.
@@ -46,10 +48,12 @@ pub(crate) struct Journal(Mutex<Entries>);
 struct Entries {
     count: u64,
     last: VecDeque<Write>,
+    /// How often the server did what was asked for.
+    done: BTreeMap<About, u64>,
 }
 
 /// What a request is about, read off its method and path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct About {
     pub(crate) verb: Verb,
     pub(crate) resource: String,
@@ -61,11 +65,12 @@ const LAST_MAX: usize = 20;
 // === impl Journal ===
 
 impl Journal {
-    pub(crate) fn note(&self, about: &About, uri: &Uri) {
+    /// Notes a request; answers the number of the write, if it is one that is kept.
+    pub(crate) fn note(&self, about: &About, uri: &Uri) -> Option<u64> {
         let is_write = !matches!(about.verb, Verb::Get | Verb::List | Verb::Watch);
         // Heartbeats go on for ever.
         if !is_write || matches!(about.resource.as_str(), "leases" | "nodes/status") {
-            return;
+            return None;
         }
         let mut entries = self.0.lock();
         entries.count += 1;
@@ -76,7 +81,28 @@ impl Journal {
             verb: about.verb,
             resource: about.resource.clone(),
             path: uri.path().to_owned(),
+            code: None,
         });
+        Some(entries.count)
+    }
+
+    /// Notes the answer to the write with this number, unless so many came after it that it is forgotten.
+    pub(crate) fn answered(&self, number: u64, code: StatusCode) {
+        let mut entries = self.0.lock();
+        let behind = usize::try_from(entries.count - number).unwrap_or(usize::MAX);
+        let at = entries.last.len().checked_sub(behind + 1);
+        if let Some(write) = at.and_then(|at| entries.last.get_mut(at)) {
+            write.code = Some(code);
+        }
+    }
+
+    /// The server did what was asked for, whatever became of its answer.
+    pub(crate) fn done(&self, about: About) {
+        *self.0.lock().done.entry(about).or_default() += 1;
+    }
+
+    pub(crate) fn done_count(&self, about: &About) -> u64 {
+        self.0.lock().done.get(about).copied().unwrap_or_default()
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -90,7 +116,11 @@ impl Journal {
 
 impl fmt::Display for Write {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {}", self.verb, self.path)
+        write!(f, "{:?} {}: ", self.verb, self.path)?;
+        match self.code {
+            Some(code) => write!(f, "{}", code.as_u16()),
+            None => f.write_str("no answer"),
+        }
     }
 }
 
@@ -132,6 +162,24 @@ impl About {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_write_is_told_with_the_code_of_its_answer() {
+        let (journal, about) = (Journal::default(), About { verb: Verb::Patch, resource: "pods".into() });
+        let note = |name: &str| journal.note(&about, &format!("/api/v1/namespaces/a/pods/{name}").parse().unwrap());
+        let (first, second) = (note("x").unwrap(), note("y").unwrap());
+        journal.answered(first, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+        let told = |journal: &Journal| journal.last().iter().map(ToString::to_string).collect::<Vec<_>>();
+        let want = ["Patch /api/v1/namespaces/a/pods/x: 415", "Patch /api/v1/namespaces/a/pods/y: no answer"];
+        assert_eq!(told(&journal), want);
+        for _ in 0..LAST_MAX {
+            note("z");
+        }
+        journal.answered(second, StatusCode::OK);
+        assert!(!told(&journal).iter().any(|line| line.ends_with("200")), "it is forgotten");
+        let lease = About { resource: "leases".into(), ..about };
+        assert_eq!(journal.note(&lease, &"/apis/coordination.k8s.io/v1/leases".parse().unwrap()), None);
+    }
 
     #[test]
     fn a_request_tells_what_it_is_about() {

@@ -6,7 +6,31 @@ use futures::future::try_join_all;
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
+use serde_json::json;
+use steersman_base::ObjectKey;
+use steersman_informer::{Lister, Typed};
+use steersman_model::View;
+use steersman_runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerOptions, Patch, Reconciler, reasons};
 use steersman_testing::{Failure, TestCluster, Verb, objects};
+
+reasons! {
+    enum Why {
+        NoLabel => "it has no label",
+    }
+}
+
+/// Labels each pod.
+struct Labels(Lister<Typed<Pod>>);
+
+impl Reconciler for Labels {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let Some(pod) = self.0.get(key) else { return Ok(Action::Done) };
+        let resource = steersman_informer::typed::resource_of::<Pod>();
+        let label = json!({"metadata": {"labels": {"seen": "yes"}}});
+        cx.writer.on_behalf_of(View::meta(&*pod)).patch(&resource, key, Patch::Merge(&label), &Why::NoLabel).await?;
+        Ok(Action::Done)
+    }
+}
 
 #[tokio::test(start_paused = true)]
 async fn hundreds_of_clusters_live_in_one_process_and_know_nothing_of_each_other() -> Result<(), Failure> {
@@ -55,4 +79,31 @@ async fn a_failure_shows_the_world() -> Result<(), Failure> {
     assert!(text.contains("never happened: a miracle; seen last: nothing"), "{text}");
     assert!(text.contains("lonely"), "{text}");
     cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_tells_codes_failed_passes_and_how_the_manager_ended() -> Result<(), Failure> {
+    let writing = |manager: &Manager| {
+        let pods = manager.lister::<Pod>();
+        manager.controller::<Pod>("labels").reconcile_with(Labels(pods));
+    };
+    let lease = |options: &mut ManagerOptions| options.lease = Some(LeaseOptions::new("default", "test"));
+    let cluster = TestCluster::builder().with(writing).manager_options(lease).start().await?;
+    cluster.faults().on(Verb::Patch, "pods").refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    cluster.create(objects::pod("web", "web")).await?;
+    cluster.settle().await?;
+    assert_eq!(cluster.manager_ended(), None);
+    // Longer than the lease can do without being renewed.
+    cluster.faults().server_goes_away();
+    cluster.advance(Duration::from_secs(60)).await;
+    cluster.faults().server_is_back();
+    let never = cluster.until("a label", || async { Ok(Err::<(), _>("none".to_owned())) }).await;
+    let text = format!("{:?}", never.err().ok_or_else(|| Failure::new("nobody can have labelled it"))?);
+    assert!(text.contains("has ended, so nobody reconciles: leaderelection lost"), "{text}");
+    assert!(text.contains("pods/web: 415"), "{text}");
+    assert!(text.contains("failed: the server refused: refused with 415"), "{text}");
+    assert!(cluster.manager_ended().is_some());
+    // It ended badly, as it should.
+    assert!(cluster.stop().await.is_err());
+    Ok(())
 }

@@ -3,7 +3,10 @@
 //! 1. Packages with a feature `rig` have a test target `rig` that needs it: `cargo test -p … --features …/rig --test rig`.
 //! 2. Examples with `[package.metadata.rig] run = true` are run; exit code 0 in time is success.
 //!
-//! All is compiled before the rig starts, so that a slow compiler does not count as a slow test. To find nothing is a
+//! 3. Each package has a kube-apiserver and an etcd of its own: nothing that one package leaves behind, such as namespaces,
+//!    webhook configurations or leases, reaches another.
+//!
+//! All is compiled before the first rig starts, so that a slow compiler does not count as a slow test. To find nothing is a
 //! failure: a tier that silently lost its tests would stay green.
 
 use std::ffi::OsString;
@@ -30,7 +33,7 @@ enum Task {
     Example { package: String },
 }
 
-/// Compiles, then replaces this process by a rig in which [`inside`] runs.
+/// Compiles, then runs every package in a rig of its own, also after a failure, and then says which failed.
 pub(crate) fn run(bin: &Path, filter: Option<&str>) -> Result<()> {
     let tasks = tasks(&workspace::packages()?);
     // xtask's own tests are about the rig itself: alone they prove nothing about Steersman.
@@ -45,31 +48,30 @@ pub(crate) fn run(bin: &Path, filter: Option<&str>) -> Result<()> {
     for task in &tasks {
         process::run(&mut task.compile())?;
     }
-    let mut command: Vec<OsString> = vec![this.into(), "k8s".into(), INSIDE.into()];
-    command.extend(filter.map(Into::into));
-    supervisor::run(bin, &[], &command)
-}
-
-/// Runs every task, also after a failure, and then says which failed.
-pub(crate) fn inside(filter: Option<&str>) -> Result<()> {
-    if std::env::var_os("STEERSMAN_RIG_KUBECONFIG").is_none() {
-        return Err(Failure::error("this runs inside the rig only: cargo xtask k8s test"));
-    }
     let mut failed = Vec::new();
-    for task in tasks(&workspace::packages()?) {
-        let result = match (&task, filter) {
-            (Task::Tests { .. }, _) => process::run(&mut task.command(filter)),
-            // A filter is about test functions, unless it names the example.
-            (Task::Example { package }, Some(filter)) if !package.contains(filter) => continue,
-            (Task::Example { .. }, _) => run_in_time(&mut task.command(None), EXAMPLE_TIMEOUT),
-        };
-        if let Err(failure) = result {
-            let (Failure::Error(text) | Failure::Usage(text)) = failure else { return Err(failure) };
-            eprintln!("xtask: {text}");
+    for task in tasks.iter().filter(|task| task.is_wanted(filter)) {
+        let mut command: Vec<OsString> = vec![this.clone().into(), "k8s".into(), INSIDE.into(), task.package().into()];
+        command.extend(filter.map(Into::into));
+        let status = supervisor::with_own_rig(bin, &command)?.status();
+        let status = status.map_err(|error| Failure::error(format!("cannot start a rig: {error}")))?;
+        if !status.success() {
             failed.push(task.package().to_owned());
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::error(format!("rig tier failed in: {}", failed.join(", ")))) }
+}
+
+/// Runs one package; [`run`] has started a rig around this.
+pub(crate) fn inside(package: &str, filter: Option<&str>) -> Result<()> {
+    if std::env::var_os("STEERSMAN_RIG_KUBECONFIG").is_none() {
+        return Err(Failure::error("this runs inside the rig only: cargo xtask k8s test"));
+    }
+    let tasks = tasks(&workspace::packages()?);
+    match tasks.iter().find(|task| task.package() == package) {
+        Some(task @ Task::Tests { .. }) => process::run(&mut task.command(filter)),
+        Some(task @ Task::Example { .. }) => run_in_time(&mut task.command(None), EXAMPLE_TIMEOUT),
+        None => Err(Failure::error(format!("{package} has no rig tests"))),
+    }
 }
 
 fn tasks(packages: &[Package]) -> Vec<Task> {
@@ -115,6 +117,14 @@ impl Task {
     fn package(&self) -> &str {
         match self {
             Self::Tests { package } | Self::Example { package } => package,
+        }
+    }
+
+    /// Whether a filter leaves it in: a filter is about test functions, unless it names the example.
+    fn is_wanted(&self, filter: Option<&str>) -> bool {
+        match (self, filter) {
+            (Self::Example { package }, Some(filter)) => package.contains(filter),
+            _ => true,
         }
     }
 

@@ -1,6 +1,8 @@
 //! Requests on behalf of somebody else: `kubectl --as`.
 //!
-//! Follows `apiserver/pkg/endpoints/filters/impersonation.go` of Kubernetes 1.37.
+//! 1. A request with any `Impersonate-…` header is never the sender's own: it names a user, or it is 400.
+//!
+//! Follows `apiserver/pkg/endpoints/filters/impersonation.go` of Kubernetes 1.37, which takes an empty user for none.
 
 use http::HeaderMap;
 
@@ -10,6 +12,7 @@ use crate::registry::Registry;
 use crate::registry::query::decode;
 use crate::status::Status;
 
+const PREFIX: &str = "impersonate-";
 const USER: &str = "impersonate-user";
 const GROUP: &str = "impersonate-group";
 const UID: &str = "impersonate-uid";
@@ -22,17 +25,18 @@ const ANONYMOUS: &str = "system:anonymous";
 /// # Errors
 /// The sender may not be who they want to be, or does not say who that is.
 pub(crate) fn impersonate(registry: &Registry, sender: User, headers: &HeaderMap) -> Result<User, Status> {
+    if !headers.keys().any(|name| name.as_str().starts_with(PREFIX)) {
+        return Ok(sender);
+    }
+    // A name may have any letters. Go takes the bytes; those that are no text become U+FFFD, as in Go's JSON.
     let all = |name: &str| -> Vec<String> {
-        headers.get_all(name).iter().filter_map(|value| value.to_str().ok()).map(str::to_owned).collect()
+        headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     };
     let first = |name: &str| all(name).into_iter().next().unwrap_or_default();
     let (name, uid, groups) = (first(USER), first(UID), all(GROUP));
     let extra = headers.keys().filter_map(|key| Some((decode(key.as_str().strip_prefix(EXTRA)?), all(key.as_str()))));
     let extra: Vec<(String, Vec<String>)> = extra.collect();
     if name.is_empty() {
-        if uid.is_empty() && groups.is_empty() && extra.is_empty() {
-            return Ok(sender);
-        }
         let groups: Vec<String> = groups.iter().map(|group| format!("{group:?}")).collect();
         let message = format!(
             "requested &user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:[]string{{{}}}, Extra:map[string][]string(nil)}} \

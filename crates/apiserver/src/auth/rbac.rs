@@ -14,10 +14,10 @@ use serde_json::{Value, json};
 use steersman_base::ObjectKey;
 
 use super::User;
-use crate::registry::Registry;
 use crate::registry::life::meta_text;
 use crate::registry::list::everything;
 use crate::registry::query::strings;
+use crate::registry::{Registry, Row};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 /// Who may do everything, whatever is bound.
@@ -143,6 +143,18 @@ fn joined(errors: &[String]) -> String {
 // === impl Attributes ===
 
 impl Attributes {
+    /// The creation of an object of a resource.
+    pub(crate) fn create(row: &Row, namespace: &str, name: &str) -> Self {
+        Self {
+            verb: "create".to_owned(),
+            namespace: namespace.to_owned(),
+            group: row.resource.group.to_string(),
+            resource: row.resource.plural.to_string(),
+            name: name.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// What a review asks about.
     pub(crate) fn of_review(spec: &Value) -> Self {
         let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);

@@ -38,25 +38,56 @@ const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// Coordinates of a P-256 point.
 const COORDINATE_BYTES: usize = 32;
 
-/// Keys cannot be made.
+/// A key that signs tokens of service accounts: P-256, as all of this server's.
+pub struct TokenKey(Keys);
+
+/// A key cannot be made or used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum KeyError {
+pub enum BadKey {
+    /// It cannot be made, or is no key.
     #[error("cannot make a key: {0}")]
     Generate(#[from] rcgen::Error),
+    /// It cannot be used.
     #[error("cannot read a key: {0}")]
     Read(#[from] jsonwebtoken::errors::Error),
-    #[error("a key of another size")]
+    /// It is no key of P-256.
+    #[error("the key is none of P-256")]
     Size,
+}
+
+// === impl TokenKey ===
+
+impl TokenKey {
+    /// The key in a PEM file, such as [`ApiServer::token_key_pem`](crate::ApiServer::token_key_pem) gives.
+    ///
+    /// # Errors
+    /// If it is no private key of P-256 in PKCS#8.
+    pub fn from_pem(pem: &str) -> Result<Self, BadKey> {
+        Keys::of(&rcgen::KeyPair::from_pem(pem)?).map(Self)
+    }
+
+    pub(super) fn into_keys(self) -> Keys {
+        self.0
+    }
+}
+
+impl std::fmt::Debug for TokenKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("TokenKey(..)")
+    }
 }
 
 // === impl Keys ===
 
 impl Keys {
-    pub(crate) fn generate() -> Result<Self, KeyError> {
-        let pair = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?;
+    pub(crate) fn generate() -> Result<Self, BadKey> {
+        Self::of(&rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?)
+    }
+
+    fn of(pair: &rcgen::KeyPair) -> Result<Self, BadKey> {
         let point = pair.public_key_raw();
         let coordinates = point.strip_prefix(&[4]).filter(|rest| rest.len() == 2 * COORDINATE_BYTES);
-        let (x, y) = coordinates.ok_or(KeyError::Size)?.split_at(COORDINATE_BYTES);
+        let (x, y) = coordinates.ok_or(BadKey::Size)?.split_at(COORDINATE_BYTES);
         let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
         Ok(Self {
             signing: EncodingKey::from_ec_der(pair.serialized_der()),
@@ -80,7 +111,7 @@ impl Keys {
     }
 
     /// A token for a service account.
-    pub(crate) fn sign(&self, bound: &Bound, audiences: &[&str], from: Time, to: Time) -> Result<String, KeyError> {
+    pub(crate) fn sign(&self, bound: &Bound, audiences: &[&str], from: Time, to: Time) -> Result<String, BadKey> {
         let mut about = json!({
             "namespace": bound.namespace,
             "serviceaccount": {"name": bound.account, "uid": bound.account_uid},

@@ -12,7 +12,6 @@ mod table;
 mod tests;
 
 use std::borrow::Cow;
-use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -200,11 +199,13 @@ fn read_value(field: &Field, wire: Wire<'_>, held: Option<Value>, depth: usize) 
         (Holds::Time | Holds::MicroTime, Wire::Bytes([])) => Value::Null,
         (Holds::Time, Wire::Bytes(bytes)) => {
             let (seconds, _) = timestamp(bytes)?;
-            written(Time::from_unix(seconds))?
+            let time = Time::from_unix(seconds);
+            written(time, time.is_writable())?
         }
         (Holds::MicroTime, Wire::Bytes(bytes)) => {
             let (seconds, nanos) = timestamp(bytes)?;
-            written(MicroTime::from_unix_micros(seconds.saturating_mul(MICROS).saturating_add(nanos / 1_000)))?
+            let time = MicroTime::from_unix_micros(seconds.saturating_mul(MICROS).saturating_add(nanos / 1_000));
+            written(time, time.is_writable())?
         }
         (Holds::IntOrString, Wire::Bytes(bytes)) => int_or_string(bytes)?,
         (Holds::Message(id), Wire::Bytes(bytes)) => match id.message() {
@@ -225,12 +226,11 @@ fn read_json(bytes: &[u8], depth: usize) -> Result<Value, String> {
     }
 }
 
-fn written(time: impl std::fmt::Display) -> Result<Value, String> {
-    let mut text = String::new();
-    match write!(text, "{time}") {
-        Ok(()) => Ok(Value::String(text)),
-        Err(_) => Err("a time is not between the years 0 and 9999".to_owned()),
+fn written(time: impl std::fmt::Display, is_writable: bool) -> Result<Value, String> {
+    if !is_writable {
+        return Err("a time is not between the years 0 and 9999".to_owned());
     }
+    Ok(Value::String(time.to_string()))
 }
 
 /// Seconds and nanoseconds of a `Timestamp`.

@@ -3,29 +3,32 @@
 //! Almost no body has a duplicate, so the first reading only notices that there is one; a second one, with the place in
 //! hand, finds out where.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::{Budget, DuplicateKeyPolicy};
 
+use crate::findings::{Findings, duplicate_field, shown_path};
+
 /// More than the largest body (3 MiB) of the smallest nodes that make sense; the default is too low for big lists.
 const YAML_NODES_MAX: usize = 1 << 20;
 /// Upstream reads the first document only, but has to skip the others.
 const YAML_DOCUMENTS_MAX: usize = 1024;
-/// As serde_json's, so that the tree can be walked by recursion.
-const YAML_DEPTH_MAX: usize = 127;
+/// Less than serde_json's: the YAML parser takes some 16 KiB of stack for each level in builds without optimisation, and a
+/// thread has 2 MiB. A thread that runs out of stack takes the process with it.
+const YAML_DEPTH_MAX: usize = 64;
 
 /// What a reading has found besides the tree.
 #[derive(Default)]
-struct Findings {
+struct Found {
     /// Where we are; kept only in the second reading.
     path: Option<String>,
     has_duplicates: bool,
-    duplicates: Vec<String>,
+    duplicates: Findings,
 }
 
-struct Seed<'a>(&'a mut Findings);
+struct Seed<'a>(&'a mut Found);
 
 /// A key: YAML may have numbers and booleans for keys.
 struct Key(String);
@@ -34,18 +37,20 @@ struct Key(String);
 struct Plain(Value);
 
 pub(super) fn from_json(text: &str) -> Result<(Value, Vec<String>), serde_json::Error> {
-    let mut findings = Findings::default();
-    let value = read(text, &mut findings)?;
-    if findings.has_duplicates {
-        findings.path = Some(String::new());
-        read(text, &mut findings)?;
+    let mut found = Found::default();
+    let mut value = read(text, &mut found)?;
+    if found.has_duplicates {
+        found.path = Some(String::new());
+        // There is never more than one tree.
+        drop(std::mem::take(&mut value));
+        value = read(text, &mut found)?;
     }
-    Ok((value, findings.duplicates))
+    Ok((value, found.duplicates.into_sentences()))
 }
 
-fn read(text: &str, findings: &mut Findings) -> Result<Value, serde_json::Error> {
+fn read(text: &str, found: &mut Found) -> Result<Value, serde_json::Error> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = Seed(findings).deserialize(&mut deserializer)?;
+    let value = Seed(found).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -81,18 +86,18 @@ fn read_yaml(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<Plain
 fn describe(error: &serde_saphyr::Error) -> (u64, String) {
     let line = error.location().map_or(0, |location| location.line());
     if let serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } = error.without_snippet() {
-        return (line, format!("key {key:?} already set in map"));
+        return (line, format!("key {:?} already set in map", shown_path(key)));
     }
-    (line, error.to_string())
+    (line, shown_path(&error.to_string()).into_owned())
 }
 
 fn at_line(line: u64, error: &str) -> String {
     if line == 0 { format!("yaml: {error}") } else { format!("yaml: line {line}: {error}") }
 }
 
-// === impl Findings ===
+// === impl Found ===
 
-impl Findings {
+impl Found {
     /// Goes a step down and returns how to come back.
     fn enter(&mut self, step: impl FnOnce(&mut String)) -> usize {
         let Some(path) = &mut self.path else { return 0 };
@@ -110,10 +115,7 @@ impl Findings {
     fn duplicate(&mut self) {
         self.has_duplicates = true;
         if let Some(path) = &self.path {
-            let finding = format!("duplicate field {path:?}");
-            if !self.duplicates.contains(&finding) {
-                self.duplicates.push(finding);
-            }
+            self.duplicates.add(|| duplicate_field(path));
         }
     }
 }
@@ -174,7 +176,10 @@ impl<'de> Visitor<'de> for Seed<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Value, A::Error> {
         let mut elements = Vec::new();
         loop {
-            let length = self.0.enter(|path| path.push_str(&format!("[{}]", elements.len())));
+            let length = self.0.enter(|path| {
+                // Writing to a string does not fail.
+                let _ = write!(path, "[{}]", elements.len());
+            });
             let Some(element) = sequence.next_element_seed(Seed(self.0))? else { break };
             self.0.back(length);
             elements.push(element);
@@ -205,7 +210,7 @@ impl<'de> Visitor<'de> for Seed<'_> {
 
 impl<'de> Deserialize<'de> for Plain {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Seed(&mut Findings::default()).deserialize(deserializer).map(Self)
+        Seed(&mut Found::default()).deserialize(deserializer).map(Self)
     }
 }
 

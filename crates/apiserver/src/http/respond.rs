@@ -1,5 +1,6 @@
 //! Answers, encoded.
 
+use std::collections::HashSet;
 use std::io::Write;
 
 use bytes::Bytes;
@@ -22,6 +23,14 @@ use crate::table::{self, IncludeObject};
 const GZIP_BYTES_MIN: usize = 128 << 10;
 /// Lists are encoded and sent in pieces of about this size.
 const CHUNK_BYTES: usize = 64 << 10;
+
+/// How many letters all warnings may have before they are cut; upstream's bound.
+const WARNING_LETTERS_TOTAL: usize = 4096;
+/// How many letters one of them has then; upstream's bound.
+const WARNING_LETTERS_MAX: usize = 256;
+/// How many warnings there are at most. Upstream has no bound but that of findings (100), and Python's clients refuse an answer
+/// with more than 100 headers.
+const WARNINGS_MAX: usize = 64;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
@@ -357,12 +366,24 @@ fn partial(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }
 
-/// One header each, as RFC 7234 has them.
+/// One header each, as RFC 7234 has them, bounded as upstream's `filters/warning.go` does: if all are too long together, each
+/// is cut, and the rest is left out.
 fn warn<'a>(response: &mut Response<Body>, warnings: impl IntoIterator<Item = &'a str>) {
+    let mut seen = HashSet::new();
+    let warnings: Vec<&str> =
+        warnings.into_iter().filter(|text| !text.is_empty() && seen.insert(*text)).take(WARNINGS_MAX).collect();
+    let is_cut = warnings.iter().map(|text| text.chars().count()).sum::<usize>() > WARNING_LETTERS_TOTAL;
+    let mut written = 0;
     for warning in warnings {
-        let text: String = warning.chars().filter(|letter| !letter.is_control()).collect();
+        if is_cut && written >= WARNING_LETTERS_TOTAL {
+            return;
+        }
+        let letters_max = if is_cut { WARNING_LETTERS_MAX } else { usize::MAX };
+        let shown = warning.chars().take(letters_max);
+        let text: String = shown.filter(|letter| !letter.is_control()).collect();
+        written += text.chars().count();
         let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+        if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
             response.headers_mut().append(WARNING, value);
         }
     }

@@ -11,10 +11,8 @@ use steersman_base::validation::{self, Problems};
 use steersman_base::{Quantity, StringMap};
 
 use super::json::{entries, flag, is_set, number, same, text};
+pub(super) use crate::field::Errors;
 use crate::field::{FieldError, Path, Shown};
-
-/// What is wrong so far.
-pub(super) type Errors = Vec<FieldError>;
 
 const NEGATIVE: &str = "must be greater than or equal to 0";
 pub(super) const IMMUTABLE: &str = "field is immutable";

@@ -34,6 +34,7 @@ pub(super) fn rules(kind: &str) -> Option<&'static Rules> {
     })
 }
 
+pub(super) use namespace::validate_finalizers;
 pub(super) use node::status as validate_node_status;
 
 /// The rules of a kind of the group `events.k8s.io`.

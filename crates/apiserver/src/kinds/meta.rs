@@ -2,6 +2,8 @@
 //!
 //! Follows `apimachinery/pkg/api/validation/objectmeta.go` and `pkg/apis/core/validation/validation.go`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use steersman_base::validation::{self, Problems};
 
@@ -24,7 +26,7 @@ pub enum NameRule {
 }
 
 /// Checks the metadata of an object that is created, or its change if there is an old one.
-pub fn validate_meta(new: &Value, old: Option<&Value>, name_rule: NameRule, errors: &mut Vec<FieldError>) {
+pub fn validate_meta(new: &Value, old: Option<&Value>, name_rule: NameRule, errors: &mut Errors) {
     let path = Path::new("metadata");
     let meta = &new["metadata"];
     if let Some(old) = old {
@@ -98,6 +100,9 @@ fn owner_references(references: &Value, path: &Path, errors: &mut Errors) {
     const KEYS: &[&str] = &["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
     let mut first: Option<String> = None;
     super::json::each(references, path, |reference, at| {
+        if errors.is_full() {
+            return; // The last error shows the whole list, once for each owner.
+        }
         let api_version = text(&reference["apiVersion"]);
         let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
         if api_version.is_empty() {
@@ -157,7 +162,7 @@ fn kube_finalizers(meta: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn no_new_finalizers(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
-    let had = items(&old["finalizers"]);
+    let had: HashSet<&Value> = items(&old["finalizers"]).iter().collect();
     let mut extra: Vec<_> = items(&new["finalizers"]).iter().filter(|name| !had.contains(name)).map(text).collect();
     extra.sort_unstable();
     extra.dedup();

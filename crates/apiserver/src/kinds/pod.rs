@@ -6,6 +6,7 @@ pub(super) mod defaults;
 mod env;
 mod handlers;
 pub(super) mod prepare;
+pub(super) mod resize;
 pub(super) mod resources;
 mod security;
 pub(super) mod update;

@@ -7,7 +7,7 @@ use steersman_base::validation::dns1123_subdomain;
 use super::check::{self, Errors, one_of_if_set, problems};
 use super::json::{copy, default_zero_to, each, entries, is_empty, is_set, items, object_mut, text, with};
 use super::pod::resources::amount_of;
-use super::{NameRule, batch, core, meta, pod, workload};
+use super::{NameRule, batch, certificates, core, meta, pod, workload};
 use crate::field::{FieldError, Path};
 
 /// What a write of the status does to the object, besides what it does to every kind's.
@@ -29,12 +29,17 @@ pub(super) fn prepare(group: &str, kind: &str, new: &mut Value, old: &Value, now
                 super::json::set(status, TIME, now);
             }
         }
+        ("certificates.k8s.io", "CertificateSigningRequest") => certificates::prepare_status(new, old, now),
         _ => {}
     }
 }
 
 /// All that is wrong with a changed status.
 pub(super) fn validate(group: &str, kind: &str, new: &Value, old: &Value, errors: &mut Errors) {
+    if (group, kind) == ("certificates.k8s.io", "CertificateSigningRequest") {
+        certificates::validate_status(new, old, errors);
+        return;
+    }
     meta::validate_meta(new, Some(old), NameRule::default(), errors);
     let (status, path) = (&new["status"], Path::new("status"));
     match (group, kind) {

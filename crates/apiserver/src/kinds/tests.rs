@@ -67,7 +67,7 @@ fn created(recorded: &Recorded) -> Value {
         allocator.allocate(&mut object, None).expect("something is left").commit();
     }
     let errors = super::validate(&group, &kind, &object, None);
-    assert_eq!(errors, [], "{}", recorded.id);
+    assert_eq!(*errors, [], "{}", recorded.id);
     let (group, version, kind) = kind_of(&recorded.answer);
     crate::schema::complete(&group, &version, &kind, &mut object);
     object
@@ -180,8 +180,8 @@ fn an_object_can_be_written_back_as_it_was_read() {
         admit(&Nothing, &group, &kind, &mut new, Some(&old)).expect("it is admitted");
         super::prepare(&group, &kind, &mut new, Some(&old));
         assert_eq!(bare(&new), bare(&old), "{}", recorded.id);
-        assert_eq!(super::validate(&group, &kind, &new, Some(&old)), [], "{}", recorded.id);
-        assert_eq!(super::validate_status(&group, &kind, &new, &old), [], "{}", recorded.id);
+        assert_eq!(*super::validate(&group, &kind, &new, Some(&old)), [], "{}", recorded.id);
+        assert_eq!(*super::validate_status(&group, &kind, &new, &old), [], "{}", recorded.id);
     }
 }
 
@@ -231,7 +231,7 @@ fn judged(mut object: Value) -> (Vec<crate::field::FieldError>, Value) {
     {
         return (errors, object);
     }
-    (super::validate(&group, &kind, &object, None), object)
+    (super::validate(&group, &kind, &object, None).into_iter().collect(), object)
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn run_all(group: &str, kind: &str, object: &Value, other: &Value) {
         }
         if let Some(old) = old {
             let _ = super::validate_status(group, kind, &new, old);
-            super::validate_ephemeral_containers(&new, old, &mut Vec::new());
+            super::validate_ephemeral_containers(&new, old, &mut crate::field::Errors::default());
         }
     }
 }

@@ -56,9 +56,10 @@ pub(super) struct Pki {
 // === impl Pki ===
 
 impl Pki {
-    /// New keys and certificates for a server at this address.
-    pub(super) fn generate(address: IpAddr, names: &[String]) -> Result<Self, PkiError> {
-        let key = p256()?;
+    /// New certificates for a server at this address, by an authority with this key, or with a new one. Whoever trusts one
+    /// certificate of the authority trusts all that have its key: they differ in nothing that is looked at.
+    pub(super) fn generate(address: IpAddr, names: &[String], key_pem: Option<&str>) -> Result<Self, PkiError> {
+        let key = key_pem.map_or_else(p256, |pem| Ok(KeyPair::from_pem(pem)?))?;
         let mut params = CertificateParams::new(Vec::new())?;
         params.distinguished_name = name("steersman");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -90,6 +91,10 @@ impl Pki {
 
     pub(super) fn authority_pem(&self) -> &str {
         &self.authority_pem
+    }
+
+    pub(super) fn authority_key_pem(&self) -> String {
+        self.authority.key().serialize_pem()
     }
 
     pub(super) fn client_certificate(&self, user: &str, groups: &[&str]) -> Result<Certificate, PkiError> {

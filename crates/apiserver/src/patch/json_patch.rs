@@ -4,7 +4,9 @@ use json_patch::{CopyOperation, PatchOperation};
 use serde_json::Value;
 
 use super::PatchError;
+use super::work::Work;
 use crate::decode::{Decoded, type_name};
+use crate::findings::{Findings, shown_path, unknown_field};
 
 /// Upstream's bound on operations.
 const OPERATIONS_MAX: usize = 10_000;
@@ -15,23 +17,25 @@ const DEPTH_MAX: usize = 128;
 /// The fields that upstream decodes an operation into.
 const FIELDS: [&str; 4] = ["from", "op", "path", "value"];
 
-pub(super) fn apply(original: &Value, patch: Value) -> Result<Value, PatchError> {
+pub(super) fn apply(original: Value, patch: &Value, work: &Work) -> Result<Value, PatchError> {
     let operations = operations(patch)?;
     if operations.len() > OPERATIONS_MAX {
         let message =
             format!("The allowed maximum operations in a JSON patch is {OPERATIONS_MAX}, got {}", operations.len());
         return Err(PatchError::too_large(&message));
     }
-    let mut patched = original.clone();
+    let mut patched = original;
     let mut copied_bytes = 0;
     for operation in operations {
-        let operation: PatchOperation = serde_json::from_value(operation).map_err(|_| PatchError::unprocessable())?;
+        let operation: PatchOperation =
+            serde_json::from_value(with_value(operation)).map_err(|_| PatchError::unprocessable())?;
         if let PatchOperation::Copy(CopyOperation { from, .. }) = &operation {
             copied_bytes += patched.pointer(from.as_str()).map_or(0, |source| source.to_string().len());
         }
-        if copied_bytes > COPIED_BYTES_MAX || depth_after(&patched, &operation) > DEPTH_MAX {
+        if copied_bytes > COPIED_BYTES_MAX || depth_after(&patched, &operation, work)? > DEPTH_MAX {
             return Err(PatchError::unprocessable());
         }
+        work.spend(shifted(&patched, &operation))?;
         // We own the copy, so there is nothing to roll back.
         json_patch::patch_unsafe(&mut patched, &[operation]).map_err(|_| PatchError::unprocessable())?;
     }
@@ -39,7 +43,7 @@ pub(super) fn apply(original: &Value, patch: Value) -> Result<Value, PatchError>
 }
 
 /// How deep the place is that an operation writes to, with what it writes there.
-fn depth_after(object: &Value, operation: &PatchOperation) -> usize {
+fn depth_after(object: &Value, operation: &PatchOperation, work: &Work) -> Result<usize, PatchError> {
     let written = match operation {
         PatchOperation::Add(add) => Some(&add.value),
         PatchOperation::Replace(replace) => Some(&replace.value),
@@ -47,32 +51,71 @@ fn depth_after(object: &Value, operation: &PatchOperation) -> usize {
         PatchOperation::Move(from) => object.pointer(from.from.as_str()),
         PatchOperation::Remove(_) | PatchOperation::Test(_) => None,
     };
-    written.map_or(0, |written| operation.path().count() + depth(written))
-}
-
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(elements) => 1 + elements.iter().map(depth).max().unwrap_or(0),
-        Value::Object(entries) => 1 + entries.values().map(depth).max().unwrap_or(0),
-        _ => 0,
+    match written {
+        None => Ok(0),
+        Some(written) => Ok(operation.path().count() + depth(written, work)?),
     }
 }
 
+fn depth(value: &Value, work: &Work) -> Result<usize, PatchError> {
+    /// A node costs more than an element that is moved.
+    const STEPS_PER_NODE: usize = 4;
+    let mut deepest = 0;
+    match value {
+        Value::Array(elements) => {
+            work.spend(elements.len() * STEPS_PER_NODE)?;
+            for element in elements {
+                deepest = deepest.max(depth(element, work)?);
+            }
+        }
+        Value::Object(entries) => {
+            work.spend(entries.len() * STEPS_PER_NODE)?;
+            for entry in entries.values() {
+                deepest = deepest.max(depth(entry, work)?);
+            }
+        }
+        _ => return Ok(0),
+    }
+    Ok(1 + deepest)
+}
+
+/// How many elements of lists an operation shifts, at most.
+fn shifted(object: &Value, operation: &PatchOperation) -> usize {
+    let elements_beside = |pointer: &str| {
+        let list = pointer.rfind('/').and_then(|end| object.pointer(&pointer[..end]));
+        list.and_then(Value::as_array).map_or(0, Vec::len)
+    };
+    let to = elements_beside(operation.path().as_str());
+    match operation {
+        PatchOperation::Move(from) => to + elements_beside(from.from.as_str()),
+        _ => to,
+    }
+}
+
+/// The operation with its value: one that is not written is null.
+fn with_value(operation: &Value) -> Value {
+    let mut operation = operation.clone();
+    if let Some(fields) = operation.as_object_mut() {
+        fields.entry("value").or_insert(Value::Null);
+    }
+    operation
+}
+
 /// The operations, with the types of their fields checked as upstream does before it looks at them.
-fn operations(patch: Value) -> Result<Vec<Value>, PatchError> {
+fn operations(patch: &Value) -> Result<&[Value], PatchError> {
     let decoding = |sentence: String| PatchError::bad_request(format!("error decoding patch: {sentence}"));
-    let mut operations = match patch {
-        Value::Array(operations) => operations,
-        Value::Null => Vec::new(),
+    let operations = match patch {
+        Value::Array(operations) => operations.as_slice(),
+        Value::Null => &[],
         other => {
-            let found = type_name(&other);
+            let found = type_name(other);
             return Err(decoding(format!(
                 "json: cannot unmarshal {found} into Go value of type []handlers.jsonPatchOp"
             )));
         }
     };
-    for operation in &mut operations {
-        let Some(fields) = operation.as_object_mut() else {
+    for operation in operations {
+        let Some(fields) = operation.as_object() else {
             let found = type_name(operation);
             return Err(decoding(format!("json: cannot unmarshal {found} into Go value of type handlers.jsonPatchOp")));
         };
@@ -84,18 +127,21 @@ fn operations(patch: Value) -> Result<Vec<Value>, PatchError> {
                 )));
             }
         }
-        // A value that is not written is null.
-        fields.entry("value").or_insert(Value::Null);
     }
     Ok(operations)
 }
 
 pub(super) fn findings(patch: &Decoded) -> Vec<String> {
-    let unknown = patch.value.as_array().into_iter().flatten().enumerate().flat_map(|(index, operation)| {
-        let fields = operation.as_object().into_iter().flatten();
-        fields
-            .filter(|(name, _)| !FIELDS.contains(&name.as_str()))
-            .map(move |(name, _)| format!("unknown field {:?}", format!("[{index}].{name}")))
-    });
-    patch.duplicates.iter().cloned().chain(unknown).map(|finding| format!("json patch {finding}")).collect()
+    let mut findings = Findings::default();
+    for duplicate in &patch.duplicates {
+        findings.add(|| format!("json patch {duplicate}"));
+    }
+    for (index, operation) in patch.value.as_array().into_iter().flatten().enumerate() {
+        for (name, _) in operation.as_object().into_iter().flatten() {
+            if !FIELDS.contains(&name.as_str()) {
+                findings.add(|| format!("json patch {}", unknown_field(&format!("[{index}].{}", shown_path(name)))));
+            }
+        }
+    }
+    findings.into_sentences()
 }

@@ -8,6 +8,11 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::PatchError;
+use super::work::Work;
+
+/// What it costs to look an element up, besides the bytes of what it is known by.
+const STEPS_PER_ELEMENT: usize = 16;
 /// Up to this many elements upstream sorts by insertion, which shows when elements are in no order.
 const INSERTION_SORTED_MAX: usize = 20;
 
@@ -22,29 +27,41 @@ pub(super) struct Places<'a> {
     places: HashMap<String, usize>,
 }
 
-/// Puts the elements of a merged list in order: first cut into those that `patch_order` names and the others.
-pub(super) fn arrange(
-    merged: Vec<Value>,
-    patch_order: &[Value],
-    server_order: &[Value],
-    identity: Identity<'_>,
-) -> Vec<Value> {
-    let (patch_order, server_order) = (Places::of(patch_order, identity), Places::of(server_order, identity));
-    let (mut patched, mut server_only): (Vec<Value>, Vec<Value>) =
-        merged.into_iter().partition(|element| patch_order.get(element).is_some());
-    sort(&mut patched, &patch_order);
-    sort(&mut server_only, &server_order);
-    interleave(server_only, patched, &server_order)
+/// An element of a merged list, and where it stands in the orders that count. What elements are known by can be long, so
+/// it is looked at once.
+struct Placed {
+    element: Value,
+    by_patch: Option<usize>,
+    by_server: Option<usize>,
 }
 
-fn sort(elements: &mut [Value], order: &Places<'_>) {
-    let is_ordered = elements.iter().all(|element| order.get(element).is_some());
+/// Puts the elements of a merged list in order: first cut into those that `patch_order` names and the others. The server's
+/// order is that of the first `server_count` elements of `server_order`.
+pub(super) fn arrange(
+    merged: Vec<Value>,
+    patch_order: &Places<'_>,
+    server_order: &Places<'_>,
+    server_count: usize,
+) -> Vec<Value> {
+    let placed = merged.into_iter().map(|element| {
+        let by_patch = patch_order.get(&element);
+        let by_server = server_order.get(&element).filter(|place| *place < server_count);
+        Placed { element, by_patch, by_server }
+    });
+    let (mut patched, mut server_only): (Vec<_>, Vec<_>) = placed.partition(|placed| placed.by_patch.is_some());
+    sort(&mut patched, |placed| placed.by_patch);
+    sort(&mut server_only, |placed| placed.by_server);
+    interleave(server_only, patched)
+}
+
+fn sort(elements: &mut [Placed], place: impl Fn(&Placed) -> Option<usize>) {
+    let is_ordered = elements.iter().all(|element| place(element).is_some());
     if is_ordered || elements.len() > INSERTION_SORTED_MAX {
-        elements.sort_by_cached_key(|element| order.get(element));
+        elements.sort_by_key(place);
         return;
     }
     // An element that is in no order goes before every other, and every other before it.
-    let is_less = |left: &Value, right: &Value| match (order.get(left), order.get(right)) {
+    let is_less = |left: &Placed, right: &Placed| match (place(left), place(right)) {
         (Some(left), Some(right)) => left < right,
         _ => true,
     };
@@ -57,51 +74,49 @@ fn sort(elements: &mut [Value], order: &Places<'_>) {
     }
 }
 
-/// Merges two sorted lists: an element of `left` comes first only if both are in `order`, and in that order.
-fn interleave(left: Vec<Value>, right: Vec<Value>, order: &Places<'_>) -> Vec<Value> {
+/// Merges two sorted lists: an element of `left` comes first only if both are in the server's order, and in that order.
+fn interleave(left: Vec<Placed>, right: Vec<Placed>) -> Vec<Value> {
     let mut all = Vec::with_capacity(left.len() + right.len());
     let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
     while let (Some(from_left), Some(from_right)) = (left.peek(), right.peek()) {
         let is_left_first = matches!(
-            (order.get(from_left), order.get(from_right)),
+            (from_left.by_server, from_right.by_server),
             (Some(left), Some(right)) if left < right
         );
         all.extend(if is_left_first { left.next() } else { right.next() });
     }
-    all.extend(left);
-    all.extend(right);
-    all
+    all.into_iter().chain(left).chain(right).map(|placed| placed.element).collect()
 }
 
 // === impl Identity ===
 
 impl Identity<'_> {
     /// What an element is known by, as text: equal values have equal texts, because keys are sorted.
-    fn of(self, element: &Value) -> String {
+    pub(super) fn of(self, element: &Value) -> String {
         match self.0 {
             None => element.to_string(),
             Some(key) => element.get(key).unwrap_or(&Value::Null).to_string(),
         }
-    }
-
-    /// Whether two elements are known by the same.
-    pub(super) fn is_same(self, left: &Value, right: &Value) -> bool {
-        self.of(left) == self.of(right)
     }
 }
 
 // === impl Places ===
 
 impl<'a> Places<'a> {
-    pub(super) fn of(list: &[Value], identity: Identity<'a>) -> Self {
+    /// Where the elements of a list are; what they are known by is paid for.
+    pub(super) fn of(list: &[Value], identity: Identity<'a>, work: &Work) -> Result<Self, PatchError> {
         let mut places = Self { identity, places: HashMap::with_capacity(list.len()) };
-        list.iter().enumerate().for_each(|(place, element)| places.add(element, place));
-        places
+        for (place, element) in list.iter().enumerate() {
+            places.add(element, place, work)?;
+        }
+        Ok(places)
     }
 
-    /// Remembers where an element is; of several that are known by the same, the first.
-    pub(super) fn add(&mut self, element: &Value, place: usize) {
-        self.places.entry(self.identity.of(element)).or_insert(place);
+    /// Remembers where an element is; of several that are known by the same, the first. Returns where that is.
+    pub(super) fn add(&mut self, element: &Value, place: usize, work: &Work) -> Result<usize, PatchError> {
+        let known_by = self.identity.of(element);
+        work.spend(known_by.len() + STEPS_PER_ELEMENT)?;
+        Ok(*self.places.entry(known_by).or_insert(place))
     }
 
     pub(super) fn get(&self, element: &Value) -> Option<usize> {

@@ -3,9 +3,12 @@
 //! Follows `apimachinery/pkg/util/strategicpatch` of Kubernetes 1.37, including which mistake of a patch is a 400 and
 //! which a 500.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::order::{Identity, Places, arrange};
+use super::work::Work;
 use super::{PatchError, go_format};
 use crate::schema::{Field, Shape, Struct};
 
@@ -29,13 +32,16 @@ enum Level<'a> {
 }
 
 /// Merges a patch, which is an object, into an object of this schema.
-pub(super) fn apply(schema: &'static Struct, original: &Value, patch: Value) -> Result<Value, PatchError> {
-    let original = original.as_object().cloned().unwrap_or_default();
+pub(super) fn apply(schema: &'static Struct, original: Value, patch: Value, work: &Work) -> Result<Value, PatchError> {
+    let original = match original {
+        Value::Object(original) => original,
+        _ => Object::new(),
+    };
     let Value::Object(patch) = patch else { return Ok(Value::Object(original)) };
-    merge_objects(original, patch, Level::Struct(schema)).map(Value::Object)
+    merge_objects(original, patch, Level::Struct(schema), work).map(Value::Object)
 }
 
-fn merge_objects(mut original: Object, mut patch: Object, level: Level<'_>) -> Result<Object, PatchError> {
+fn merge_objects(mut original: Object, mut patch: Object, level: Level<'_>, work: &Work) -> Result<Object, PatchError> {
     if let Some(directive) = patch.get(DIRECTIVE) {
         return match directive.as_str() {
             Some("replace") => {
@@ -47,7 +53,7 @@ fn merge_objects(mut original: Object, mut patch: Object, level: Level<'_>) -> R
         };
     }
     retain_keys(&mut original, &mut patch)?;
-    merge_ordered_lists(&mut original, &mut patch, level)?;
+    merge_ordered_lists(&mut original, &mut patch, level, work)?;
     for (name, value) in patch {
         let (name, deletes) = match name.strip_prefix(DELETE_FROM_PRIMITIVE_LIST) {
             None => (name, false),
@@ -67,15 +73,17 @@ fn merge_objects(mut original: Object, mut patch: Object, level: Level<'_>) -> R
                 let merged = if field.patching.replace {
                     patch
                 } else {
-                    merge_objects(original, patch, Level::of(&field.shape))?
+                    merge_objects(original, patch, Level::of(&field.shape), work)?
                 };
                 Some(Value::Object(merged))
             }
             (Some(Value::Array(original)), Value::Array(patch)) => {
                 let list = level.list(&name)?;
                 let merged = match (deletes, list.merges) {
-                    (true, _) if !original.is_empty() || !patch.is_empty() => delete_elements(original, patch, &list)?,
-                    (_, true) => merge_lists(original, patch, &list)?,
+                    (true, _) if !original.is_empty() || !patch.is_empty() => {
+                        delete_elements(original, patch, &list, work)?
+                    }
+                    (_, true) => merge_lists(original, patch, &list, work)?,
                     (_, false) => patch,
                 };
                 Some(Value::Array(merged))
@@ -100,7 +108,8 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchErr
     let Some(keys) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let malformed = || PatchError::bad_request("invalid patch format of retainKeys");
     let Value::Array(keys) = keys else { return Err(malformed()) };
-    let is_retained = |name: &String| keys.iter().any(|key| key.as_str() == Some(name));
+    let keys: HashSet<&str> = keys.iter().filter_map(Value::as_str).collect();
+    let is_retained = |name: &str| keys.contains(name);
     let is_directive = |name: &str| name.starts_with(DELETE_FROM_PRIMITIVE_LIST) || name.starts_with(SET_ELEMENT_ORDER);
     if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !is_retained(name)) {
         return Err(malformed());
@@ -110,7 +119,12 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), PatchErr
 }
 
 /// Merges and orders the lists that have a `$setElementOrder`, and takes them out of the patch.
-fn merge_ordered_lists(original: &mut Object, patch: &mut Object, level: Level<'_>) -> Result<(), PatchError> {
+fn merge_ordered_lists(
+    original: &mut Object,
+    patch: &mut Object,
+    level: Level<'_>,
+    work: &Work,
+) -> Result<(), PatchError> {
     let directives: Vec<String> = patch.keys().filter(|name| name.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
     for directive in directives {
         let malformed = || PatchError::bad_request("invalid patch format of setElementOrder list");
@@ -123,12 +137,12 @@ fn merge_ordered_lists(original: &mut Object, patch: &mut Object, level: Level<'
         let in_original = list_of(original.get(name))?;
         let in_patch = list_of(patch.get(name))?;
         let field = level.list(name)?;
-        check_order(in_patch.as_deref().unwrap_or_default(), &order, field.key())?;
+        check_order(in_patch.as_deref().unwrap_or_default(), &order, field.key(), work)?;
         let merged = match (&in_original, in_patch) {
             (None, None) => continue,
             (Some(original), None) => original.clone(),
             (None, Some(patch)) => patch.into_iter().filter_map(without_directives).collect(),
-            (Some(original), Some(patch)) if field.merges => merge_lists(original.clone(), patch, &field)?,
+            (Some(original), Some(patch)) if field.merges => merge_lists(original.clone(), patch, &field, work)?,
             (Some(_), Some(patch)) => patch,
         };
         let in_original = in_original.unwrap_or_default();
@@ -136,22 +150,27 @@ fn merge_ordered_lists(original: &mut Object, patch: &mut Object, level: Level<'
         patch.remove(name);
         let key = field.key().or(has_objects.then_some(""));
         [&merged, &order, &in_original].into_iter().try_for_each(|list| check_keys(list, key))?;
-        let arranged = arrange(merged, &order, &in_original, Identity(field.key()));
+        let identity = Identity(field.key());
+        let (patch_order, server_order) =
+            (Places::of(&order, identity, work)?, Places::of(&in_original, identity, work)?);
+        let arranged = arrange(merged, &patch_order, &server_order, in_original.len());
         original.insert(name.to_owned(), Value::Array(arranged));
     }
     Ok(())
 }
 
 /// What the patch says about a list must be in the order that it sets.
-fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<(), PatchError> {
+fn check_order(patch: &[Value], order: &[Value], key: Option<&str>, work: &Work) -> Result<(), PatchError> {
     if patch.is_empty() || order.is_empty() {
         return Ok(());
     }
     check_keys(order, key)?;
-    let mut rest = order.iter();
+    let mut rest = order.iter().map(|element| Identity(key).of(element));
     for element in patch.iter().filter(|element| element.get(DIRECTIVE).is_none()) {
         check_keys(std::slice::from_ref(element), key)?;
-        if !rest.by_ref().any(|other| Identity(key).is_same(other, element)) {
+        let wanted = Identity(key).of(element);
+        work.spend(wanted.len())?;
+        if !rest.by_ref().any(|other| other == wanted) {
             return Err(PatchError::internal(format!(
                 "The order in patch list:\n{}\n doesn't match {SET_ELEMENT_ORDER} list:\n{}\n",
                 go_format::value(&Value::Array(patch.to_vec())),
@@ -163,42 +182,45 @@ fn check_order(patch: &[Value], order: &[Value], key: Option<&str>) -> Result<()
 }
 
 /// Merges two lists that are not just replaced.
-fn merge_lists(original: Vec<Value>, patch: Vec<Value>, list: &List<'_>) -> Result<Vec<Value>, PatchError> {
+fn merge_lists(
+    original: Vec<Value>,
+    patch: Vec<Value>,
+    list: &List<'_>,
+    work: &Work,
+) -> Result<Vec<Value>, PatchError> {
     if original.is_empty() && patch.is_empty() {
         return Ok(original);
     }
     if !has_objects(&original, &patch)? {
+        let server_count = original.len();
+        let mut places = Places::of(&original, Identity(None), work)?;
+        let patch_order = Places::of(&patch, Identity(None), work)?;
         let mut merged: Vec<Value> = Vec::with_capacity(original.len() + patch.len());
-        let mut places = Places::of(&[], Identity(None));
-        for element in original.iter().chain(&patch) {
-            if places.get(element).is_none() {
-                places.add(element, merged.len());
-                merged.push(element.clone());
+        for (place, element) in original.into_iter().chain(patch).enumerate() {
+            if places.add(&element, place, work)? == place {
+                merged.push(element);
             }
         }
-        return Ok(arrange(merged, &patch, &original, Identity(None)));
+        return Ok(arrange(merged, &patch_order, &places, server_count));
     }
     let key = list.key().ok_or_else(|| PatchError::internal("cannot merge lists without merge key for struct"))?;
-    let (original, patch) = apply_element_directives(original, patch, key)?;
-    let mut merged = original.clone();
-    let mut places = Places::of(&merged, Identity(Some(key)));
-    for element in &patch {
-        check_keys(std::slice::from_ref(element), Some(key))?;
-        match places.get(element) {
-            None => {
-                places.add(element, merged.len());
-                merged.push(element.clone());
-            }
-            Some(index) => {
-                let (Some(Value::Object(into)), Value::Object(from)) = (merged.get_mut(index), element) else {
-                    continue;
-                };
-                *into = merge_objects(std::mem::take(into), from.clone(), list.elements)?;
-            }
+    let (mut merged, patch) = apply_element_directives(original, patch, key, work)?;
+    let server_count = merged.len();
+    let mut places = Places::of(&merged, Identity(Some(key)), work)?;
+    let patch_order = Places::of(&patch, Identity(Some(key)), work)?;
+    for element in patch {
+        check_keys(std::slice::from_ref(&element), Some(key))?;
+        let place = places.add(&element, merged.len(), work)?;
+        if place == merged.len() {
+            merged.push(element);
+            continue;
+        }
+        if let (Some(Value::Object(into)), Value::Object(from)) = (merged.get_mut(place), element) {
+            *into = merge_objects(std::mem::take(into), from, list.elements, work)?;
         }
     }
     check_keys(&merged, Some(key))?;
-    Ok(arrange(merged, &patch, &original, Identity(Some(key))))
+    Ok(arrange(merged, &patch_order, &places, server_count))
 }
 
 /// Carries out the elements of a patch that are directives; what is left of the list and of the patch.
@@ -206,8 +228,10 @@ fn apply_element_directives(
     mut original: Vec<Value>,
     patch: Vec<Value>,
     key: &str,
+    work: &Work,
 ) -> Result<(Vec<Value>, Vec<Value>), PatchError> {
     let mut plain = Vec::with_capacity(patch.len());
+    let mut deleted = HashSet::new();
     let mut replaces = false;
     for element in patch {
         let Some(directive) = element.get(DIRECTIVE) else {
@@ -216,23 +240,36 @@ fn apply_element_directives(
         };
         match directive.as_str() {
             Some("delete") => {
-                let name = element.get(key).ok_or_else(|| no_key(&element, key))?;
-                original.retain(|other| other.get(key) != Some(name));
+                let name = element.get(key).ok_or_else(|| no_key(&element, key))?.to_string();
+                work.spend(name.len())?;
+                deleted.insert(name);
             }
             Some("replace") => replaces = true,
             Some("merge") => return Err(PatchError::internal("merging lists cannot yet be specified in the patch")),
             _ => return Err(unknown_directive(directive, element.as_object().unwrap_or(&Object::new()))),
         }
     }
-    Ok(if replaces { (plain, Vec::new()) } else { (original, plain) })
+    if replaces {
+        return Ok((plain, Vec::new()));
+    }
+    if !deleted.is_empty() {
+        work.spend(original.len())?;
+        original.retain(|other| other.get(key).is_none_or(|name| !deleted.contains(&name.to_string())));
+    }
+    Ok((original, plain))
 }
 
 /// Only lists of scalars are deleted from; in lists of objects the elements say so themselves.
-fn delete_elements(mut original: Vec<Value>, deleted: Vec<Value>, list: &List<'_>) -> Result<Vec<Value>, PatchError> {
+fn delete_elements(
+    mut original: Vec<Value>,
+    deleted: Vec<Value>,
+    list: &List<'_>,
+    work: &Work,
+) -> Result<Vec<Value>, PatchError> {
     if has_objects(&original, &deleted)? {
-        return merge_lists(original, deleted, list);
+        return merge_lists(original, deleted, list, work);
     }
-    let deleted = Places::of(&deleted, Identity(None));
+    let deleted = Places::of(&deleted, Identity(None), work)?;
     original.retain(|element| deleted.get(element).is_none());
     Ok(original)
 }

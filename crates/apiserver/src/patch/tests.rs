@@ -437,3 +437,45 @@ proptest! {
         }
     }
 }
+
+/// Steps are counted, so this is no measurement of time: a patch that asks for quadratic work is refused.
+#[test]
+fn a_patch_that_asks_for_quadratic_work_is_refused() {
+    let many = |count: usize| -> Vec<Value> { (0..count).map(Value::from).collect() };
+    let object = json!({"metadata": {"name": "a"}, "spec": {"list": many(100_000), "deep": many(50_000)}});
+    let moves: Vec<Value> = (0..10_000)
+        .map(|at| {
+            let (from, to) =
+                if at % 2 == 0 { ("/spec/deep", "/metadata/deep") } else { ("/metadata/deep", "/spec/deep") };
+            json!({"op": "move", "from": from, "path": to})
+        })
+        .collect();
+    let shifts: Vec<Value> = (0..10_000).map(|_| json!({"op": "add", "path": "/spec/list/0", "value": 1})).collect();
+    for operations in [moves, shifts] {
+        let patch = Value::Array(operations).to_string();
+        let refused = apply(PatchType::Json, "example.com", "v1", "Thing", &object, patch.as_bytes()).unwrap_err();
+        assert_eq!(refused.code, 413, "{refused}");
+    }
+    // Each element of the patch is merged into the same container, whose list grows by one each time.
+    let elements: Vec<Value> =
+        (0..20_000).map(|at| json!({"name": "c", "env": [{"name": format!("e{at}"), "value": "x"}]})).collect();
+    let patch = json!({"spec": {"containers": elements}}).to_string();
+    let pod = json!({"spec": {"containers": [{"name": "c", "image": "i", "env": [{"name": "e", "value": "x"}]}]}});
+    let refused = apply(PatchType::Strategic, "", "v1", "Pod", &pod, patch.as_bytes()).unwrap_err();
+    assert_eq!(refused.code, 413, "{refused}");
+}
+
+#[test]
+fn many_directives_on_a_long_list_are_carried_out() {
+    let count = 10_000;
+    let containers: Vec<Value> = (0..count).map(|at| json!({"name": format!("c{at}"), "image": "i"})).collect();
+    let directives: Vec<Value> =
+        (0..count).filter(|at| at % 2 == 0).map(|at| json!({"name": format!("c{at}"), "$patch": "delete"})).collect();
+    let retained: Vec<Value> = (0..count).map(|at| json!(format!("k{at}"))).chain([json!("containers")]).collect();
+    let patch = json!({"spec": {"containers": directives, "$retainKeys": retained}}).to_string();
+    let pod = json!({"spec": {"containers": containers, "nodeName": "n"}});
+    let patched = apply(PatchType::Strategic, "", "v1", "Pod", &pod, patch.as_bytes()).unwrap();
+    assert_eq!(patched["spec"]["containers"].as_array().map(Vec::len), Some(count / 2));
+    assert_eq!(patched["spec"]["containers"][0]["name"], "c1");
+    assert!(patched["spec"].get("nodeName").is_none());
+}

@@ -2,7 +2,11 @@
 //!
 //! 1. Names are accepted when the definition is written, or refused if another definition of the group has them; accepted
 //!    names are served at once, and the definition is established a moment later.
-//! 2. A definition that is deleted takes its objects with it: it is gone when they are.
+//! 2. A definition that is deleted takes its objects with it: it is gone when they are, whether or not it is served.
+//! 3. Watches of its objects end with it, and whenever it is served differently; its history is forgotten a minute later.
+//! 4. Objects of a definition are kept on a shelf of that definition alone, which no built-in resource has; a definition of
+//!    what is built in is refused.
+//! 5. Definitions that the storage holds already when the server starts are served from the start.
 //!
 //! Follows `apiextensions-apiserver/pkg/controller/{status,establish,finalizer}` of Kubernetes 1.37.
 
@@ -14,6 +18,7 @@ use base64::Engine;
 use serde_json::{Map, Value, json};
 use steersman_base::names::finalizers::CUSTOM_RESOURCE_CLEANUP;
 use steersman_base::{ObjectKey, Resource, Scope};
+use tokio_util::sync::CancellationToken;
 
 use super::custom::{Custom, ScalePaths};
 use super::delete::DeleteOptions;
@@ -22,12 +27,24 @@ use super::list::everything;
 use super::query::strings;
 use super::write::new_state;
 use super::{Registry, Row, Subresource, Verb, Verbs, traits};
+use crate::field::{FieldError, Path};
 use crate::store::{Change, Expect, Object};
 
 /// How long names are accepted before a definition is established. Upstream waits too, so that all servers know it.
 const ESTABLISH_AFTER: Duration = Duration::from_millis(5);
 /// How long a deleted definition stays before its objects are deleted.
 const CLEAN_UP_AFTER: Duration = Duration::from_millis(5);
+/// How long the history of a deleted definition's objects is kept: as long as upstream lets requests finish.
+const FORGET_AFTER: Duration = Duration::from_secs(60);
+
+/// How a definition is served.
+#[derive(Debug)]
+pub struct Served {
+    spec: Value,
+    names: Value,
+    /// When it is no longer served so.
+    withdrawn: CancellationToken,
+}
 
 impl Registry {
     /// What follows from a write.
@@ -48,6 +65,16 @@ impl Registry {
         }
     }
 
+    /// Serves the definitions that are stored, and goes on with what they wait for.
+    pub(super) fn resume_definitions(&self) {
+        let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return };
+        for stored in everything(self, &row, "") {
+            if let Ok(definition) = stored.parse() {
+                self.definition_changed(definition, stored.revision);
+            }
+        }
+    }
+
     fn definition_changed(&self, mut definition: Value, revision: u64) {
         let name = meta_text(&definition, "name").to_owned();
         if is_true(&definition, "NamesAccepted") {
@@ -55,7 +82,7 @@ impl Registry {
         }
         if !definition["metadata"]["deletionTimestamp"].is_null() {
             if strings(&definition["metadata"]["finalizers"]).contains(&CUSTOM_RESOURCE_CLEANUP) {
-                self.later(move |registry| async move { registry.clean_up(name).await });
+                self.clean_up_later(name);
             }
             return;
         }
@@ -175,40 +202,95 @@ impl Registry {
     fn serve(&self, definition: &Value) {
         let mut rows = self.custom.write();
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
-        let plural = definition["status"]["acceptedNames"]["plural"].as_str().unwrap_or_default();
+        let plural = plural_of(definition);
+        if is_built_in(group, plural) {
+            return;
+        }
         rows.retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
         for row in rows_of(definition) {
             let key = (group.to_owned(), row.resource.version.to_string(), plural.to_owned());
             rows.insert(key, Arc::new(row));
         }
+        drop(rows);
+        let as_now = Served {
+            spec: definition["spec"].clone(),
+            names: definition["status"]["acceptedNames"].clone(),
+            withdrawn: CancellationToken::new(),
+        };
+        let shelf = traits::custom().shelf(group, plural);
+        let mut served = self.served.lock();
+        if served.get(&shelf.name).is_some_and(|held| held.spec == as_now.spec && held.names == as_now.names) {
+            return;
+        }
+        if let Some(before) = served.insert(shelf.name, as_now) {
+            before.withdrawn.cancel();
+        }
+    }
+
+    /// When a resource is no longer served as this row says; never if it is built in.
+    pub(crate) fn withdrawal_of(&self, row: &Row) -> CancellationToken {
+        if row.custom.is_none() {
+            return CancellationToken::new();
+        }
+        let served = self.served.lock().get(&row.shelf.name).map(|served| served.withdrawn.clone());
+        served.unwrap_or_else(|| {
+            let gone = CancellationToken::new();
+            gone.cancel();
+            gone
+        })
     }
 
     fn withdraw(&self, definition: &Value) {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
         let plural = definition["spec"]["names"]["plural"].as_str().unwrap_or_default();
         self.custom.write().retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
+        let shelf = traits::custom().shelf(group, plural);
+        if let Some(served) = self.served.lock().remove(&shelf.name) {
+            served.withdrawn.cancel();
+            self.later(move |registry| async move {
+                tokio::time::sleep(FORGET_AFTER).await;
+                if !registry.served.lock().contains_key(&shelf.name) {
+                    registry.store.forget(&shelf);
+                }
+            });
+        }
+    }
+
+    /// Deletes the objects of a deleted definition, unless that is being done already.
+    fn clean_up_later(&self, name: String) {
+        if !self.cleaning.lock().insert(name.clone()) {
+            return;
+        }
+        self.later(move |registry| async move {
+            registry.clean_up(&name).await;
+            registry.cleaning.lock().remove(&name);
+        });
     }
 
     /// Deletes the objects of a deleted definition, waits until they are gone, and lets it go.
-    async fn clean_up(self: Arc<Self>, name: String) {
+    async fn clean_up(&self, name: &str) {
         tokio::time::sleep(CLEAN_UP_AFTER).await;
-        let Some((definition, _)) = self.definition(&name) else { return };
-        let Some(row) = rows_of(&definition).into_iter().next() else { return };
-        let mut signal = self.store.changes(&row.shelf);
-        loop {
-            signal.mark_unchanged();
-            let objects = everything(&self, &row, "");
-            if objects.is_empty() {
-                break;
-            }
-            for object in objects {
-                let _ = self.delete_object(&row, &object.key, &DeleteOptions::default(), false);
-            }
-            if !everything(&self, &row, "").is_empty() && signal.changed().await.is_err() {
-                return;
+        let Some((mut definition, _)) = self.definition(name) else { return };
+        // Objects are there whether or not a version is served now.
+        for version in definition["spec"]["versions"].as_array_mut().into_iter().flatten() {
+            version["served"] = true.into();
+        }
+        if let Some(row) = rows_of(&definition).into_iter().next() {
+            let mut signal = self.store.changes(&row.shelf);
+            loop {
+                signal.mark_unchanged();
+                for object in everything(self, &row, "") {
+                    let _ = self.delete_object(&row, &object.key, &DeleteOptions::default(), false);
+                }
+                if everything(self, &row, "").is_empty() || self.definition(name).is_none() {
+                    break;
+                }
+                if signal.changed().await.is_err() {
+                    return;
+                }
             }
         }
-        self.release(&name);
+        self.release(name);
     }
 
     fn release(&self, name: &str) {
@@ -228,6 +310,25 @@ impl Registry {
             }
         }
     }
+}
+
+/// The plural of a definition, which never changes.
+fn plural_of(definition: &Value) -> &str {
+    definition["spec"]["names"]["plural"].as_str().unwrap_or_default()
+}
+
+/// Whether a resource is built in, in whatever version.
+fn is_built_in(group: &str, plural: &str) -> bool {
+    super::built_in().iter().any(|row| row.is(group, plural))
+}
+
+/// What is wrong with a definition of what is built in. Upstream would take one, keep its objects apart from the built-in
+/// ones, and serve versions that are not built in; here nobody gets two resources of one name.
+pub(super) fn claims_built_in(row: &Row, definition: &Value) -> Option<FieldError> {
+    let (group, plural) = (definition["spec"]["group"].as_str().unwrap_or_default(), plural_of(definition));
+    let is_claim = row.is("apiextensions.k8s.io", "customresourcedefinitions") && is_built_in(group, plural);
+    let path = Path::new("spec").child("names").child("plural");
+    is_claim.then(|| FieldError::invalid(&path, plural, format!("{plural}.{group} is built into the API server")))
 }
 
 fn is_true(definition: &Value, condition: &str) -> bool {
@@ -271,7 +372,7 @@ fn rows_of(definition: &Value) -> Vec<Row> {
     let versions: Vec<_> = spec["versions"].as_array().into_iter().flatten().collect();
     let storage = versions.iter().find(|version| version["storage"] == Value::Bool(true));
     let storage_version = storage.map(|version| text(&version["name"])).unwrap_or_default();
-    let (group, plural, kind) = (text(&spec["group"]), text(&names["plural"]), text(&names["kind"]));
+    let (group, plural, kind) = (text(&spec["group"]), plural_of(definition).to_owned(), text(&names["kind"]));
     let served = versions.iter().filter(|version| version["served"] == Value::Bool(true));
     let of_version = |version: &&Value| {
         let (subresources, scale) = subresources_of(&kind, &version["subresources"]);
@@ -290,7 +391,8 @@ fn rows_of(definition: &Value) -> Vec<Row> {
             verbs: Verbs::EVERY,
             subresources,
             storage_hash: storage_hash(&group, &storage_version, &kind).into(),
-            shelf: traits::custom().shelf(&group, &plural),
+            // No group and no plural has a slash, and no two definitions have one name.
+            shelf: traits::custom().shelf("", &format!("custom/{plural}.{group}")),
             traits: traits::custom(),
             custom: Some(Custom {
                 schema: version["schema"]["openAPIV3Schema"].clone(),

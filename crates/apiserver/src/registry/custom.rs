@@ -4,9 +4,12 @@
 //! 2. Fields that the schema gives a default get it.
 //! 3. Values are not checked yet: that is a later issue.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value};
 
-use crate::field::FieldError;
+use crate::field::Errors;
+use crate::findings::{FINDINGS_MAX, Findings, unknown_field};
 use crate::kinds;
 use crate::schema::FieldValidation;
 
@@ -38,6 +41,11 @@ pub struct ScalePaths {
     pub selector: String,
 }
 
+/// How many bytes the defaults of a schema may add to one object: as many as a body may have.
+const FILLED_BYTES_MAX: usize = 3 << 20;
+/// How many properties are looked at to fill them in; those of the schema count again for each object in a list.
+const FILL_STEPS_MAX: usize = 1 << 22;
+
 const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
 
 // === impl Custom ===
@@ -53,23 +61,30 @@ impl Custom {
         duplicates: Vec<String>,
         validation: FieldValidation,
     ) -> Result<Vec<String>, String> {
-        let mut unknown = duplicates;
+        let mut findings = duplicates;
         if let Some(map) = object.as_object_mut().filter(|_| !self.preserves_unknown) {
             let kept = keep_aside(map);
-            prune_map(map, &self.schema, "", &mut unknown);
-            fill(map, &self.schema);
+            let mut pruner = Pruner::default();
+            pruner.map(map, &self.schema);
+            Filler::default().map(map, &self.schema).map_err(|TooMuch| {
+                format!(
+                    "the defaults of its schema add more than {FILLED_BYTES_MAX} bytes to the object, or are too many"
+                )
+            })?;
             map.extend(kept);
+            findings.extend(pruner.unknown.into_sentences());
+            findings.truncate(FINDINGS_MAX);
         }
         match validation {
             FieldValidation::Ignore => Ok(Vec::new()),
-            FieldValidation::Warn => Ok(unknown),
-            FieldValidation::Strict if unknown.is_empty() => Ok(Vec::new()),
-            FieldValidation::Strict => Err(format!("strict decoding error: {}", unknown.join(", "))),
+            FieldValidation::Warn => Ok(findings),
+            FieldValidation::Strict if findings.is_empty() => Ok(Vec::new()),
+            FieldValidation::Strict => Err(format!("strict decoding error: {}", findings.join(", "))),
         }
     }
 
     /// What is wrong with the object.
-    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Errors {
         kinds::validate("", "", object, old)
     }
 }
@@ -84,67 +99,130 @@ fn is_open(schema: &Value) -> bool {
     schema[PRESERVE] == Value::Bool(true)
 }
 
-fn prune(value: &mut Value, schema: &Value, path: &str, unknown: &mut Vec<String>) {
-    match value {
-        Value::Object(map) => {
-            if schema["x-kubernetes-embedded-resource"] == Value::Bool(true) {
-                let kept = keep_aside(map);
-                prune_map(map, schema, path, unknown);
-                map.extend(kept);
-            } else {
-                prune_map(map, schema, path, unknown);
+/// Drops what a schema does not know.
+#[derive(Default)]
+struct Pruner {
+    /// Where we are; one buffer for the whole walk.
+    path: String,
+    unknown: Findings,
+}
+
+/// Fills in defaults, and stops when they are too many.
+#[derive(Default)]
+struct Filler {
+    steps: usize,
+    bytes: usize,
+}
+
+/// The defaults of a schema make more of an object than is taken.
+struct TooMuch;
+
+// === impl Pruner ===
+
+impl Pruner {
+    fn value(&mut self, value: &mut Value, schema: &Value) {
+        match value {
+            Value::Object(map) => {
+                if schema["x-kubernetes-embedded-resource"] == Value::Bool(true) {
+                    let kept = keep_aside(map);
+                    self.map(map, schema);
+                    map.extend(kept);
+                } else {
+                    self.map(map, schema);
+                }
+            }
+            Value::Array(items) => {
+                let (length, of_items) = (self.path.len(), &schema["items"]);
+                for (at, item) in items.iter_mut().enumerate() {
+                    // Writing to a string does not fail.
+                    let _ = write!(self.path, "[{at}]");
+                    self.value(item, of_items);
+                    self.path.truncate(length);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn map(&mut self, map: &mut Map<String, Value>, schema: &Value) {
+        let of_others = schema.get("additionalProperties").filter(|others| **others != Value::Bool(false));
+        let mut dropped = Vec::new();
+        let length = self.path.len();
+        for (name, value) in map.iter_mut() {
+            let known = schema["properties"].get(name).or(of_others);
+            if let Some(known) = known {
+                self.enter(name);
+                self.value(value, known);
+                self.path.truncate(length);
+            } else if !is_open(schema) {
+                dropped.push(name.clone());
             }
         }
-        Value::Array(items) => {
-            for (at, item) in items.iter_mut().enumerate() {
-                prune(item, &schema["items"], &format!("{path}[{at}]"), unknown);
+        for name in dropped {
+            map.remove(&name);
+            self.enter(&name);
+            self.unknown.add(|| unknown_field(&self.path));
+            self.path.truncate(length);
+        }
+    }
+
+    fn enter(&mut self, name: &str) {
+        if !self.path.is_empty() {
+            self.path.push('.');
+        }
+        self.path.push_str(name);
+    }
+}
+
+// === impl Filler ===
+
+impl Filler {
+    fn map(&mut self, map: &mut Map<String, Value>, schema: &Value) -> Result<(), TooMuch> {
+        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+            self.step()?;
+            if !map.contains_key(name) && !property["default"].is_null() {
+                map.insert(name.clone(), self.copy(&property["default"])?);
+            }
+            if let Some(value) = map.get_mut(name) {
+                self.value(value, property)?;
             }
         }
-        _ => {}
+        if let Some(others) = schema.get("additionalProperties") {
+            let named = |name: &str| schema["properties"].get(name).is_some();
+            for (_, value) in map.iter_mut().filter(|(name, _)| !named(name)) {
+                self.value(value, others)?;
+            }
+        }
+        Ok(())
     }
-}
 
-fn prune_map(map: &mut Map<String, Value>, schema: &Value, path: &str, unknown: &mut Vec<String>) {
-    let child = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-    let of_others = schema.get("additionalProperties").filter(|others| **others != Value::Bool(false));
-    let mut dropped = Vec::new();
-    for (name, value) in map.iter_mut() {
-        if let Some(property) = schema["properties"].get(name) {
-            prune(value, property, &child(name), unknown);
-        } else if let Some(others) = of_others {
-            prune(value, others, &child(name), unknown);
-        } else if !is_open(schema) {
-            dropped.push(name.clone());
+    fn value(&mut self, value: &mut Value, schema: &Value) -> Result<(), TooMuch> {
+        match value {
+            Value::Object(map) => self.map(map, schema)?,
+            Value::Array(items) => {
+                for item in items {
+                    self.value(item, &schema["items"])?;
+                }
+            }
+            Value::Null if !schema["default"].is_null() && schema["nullable"] != Value::Bool(true) => {
+                *value = self.copy(&schema["default"])?;
+            }
+            _ => {}
         }
+        Ok(())
     }
-    for name in dropped {
-        map.remove(&name);
-        unknown.push(format!("unknown field {:?}", child(&name)));
-    }
-}
 
-fn fill(map: &mut Map<String, Value>, schema: &Value) {
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        if !map.contains_key(name) && !property["default"].is_null() {
-            map.insert(name.clone(), property["default"].clone());
-        }
-        if let Some(value) = map.get_mut(name) {
-            fill_value(value, property);
-        }
+    fn step(&mut self) -> Result<(), TooMuch> {
+        self.steps += 1;
+        if self.steps > FILL_STEPS_MAX { Err(TooMuch) } else { Ok(()) }
     }
-    if let Some(others) = schema.get("additionalProperties") {
-        let named = |name: &str| schema["properties"].get(name).is_some();
-        map.iter_mut().filter(|(name, _)| !named(name)).for_each(|(_, value)| fill_value(value, others));
-    }
-}
 
-fn fill_value(value: &mut Value, schema: &Value) {
-    match value {
-        Value::Object(map) => fill(map, schema),
-        Value::Array(items) => items.iter_mut().for_each(|item| fill_value(item, &schema["items"])),
-        Value::Null if !schema["default"].is_null() && schema["nullable"] != Value::Bool(true) => {
-            *value = schema["default"].clone();
-        }
-        _ => {}
+    fn copy(&mut self, default: &Value) -> Result<Value, TooMuch> {
+        self.bytes += match default {
+            Value::Array(_) | Value::Object(_) => default.to_string().len(),
+            Value::String(text) => text.len(),
+            _ => 1,
+        };
+        if self.bytes > FILLED_BYTES_MAX { Err(TooMuch) } else { Ok(default.clone()) }
     }
 }

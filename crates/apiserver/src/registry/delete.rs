@@ -23,8 +23,12 @@ use super::{Answer, Call, Content, ListAnswer, Registry, Row, convert};
 use crate::admission;
 use crate::decode::{self, ContentType};
 use crate::field::{FieldError, Path};
+use crate::schema::{self, FieldValidation};
 use crate::status::{self, GroupResource, Status};
 use crate::store::{Change, Expect, Object};
+
+/// The longest time a pod gets to end: ten years. Upstream takes any number of seconds, and times that no calendar has.
+const GRACE_SECONDS_MAX: i64 = 10 * 365 * 24 * 3600;
 
 /// How a DELETE is meant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -228,9 +232,10 @@ enum Graceful {
 
 /// Sets the time a pod has to end. None: it is ending already, and this deletion asks for no less.
 fn begin_graceful(pod: &mut Value, options: &DeleteOptions, now: Time) -> Option<Graceful> {
-    let asked = options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds });
+    let clamped = |seconds: i64| if seconds < 0 { 1 } else { seconds.min(GRACE_SECONDS_MAX) };
+    let asked = options.grace_period_seconds.map(clamped);
     if let Ok(ends) = meta_text(pod, "deletionTimestamp").parse::<Time>() {
-        let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap_or(0);
+        let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().map_or(0, clamped);
         if held == 0 {
             return Some(Graceful::No);
         }
@@ -245,14 +250,13 @@ fn begin_graceful(pod: &mut Value, options: &DeleteOptions, now: Time) -> Option
     }
     let is_unbound = pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty);
     let is_over = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
-    let period = match asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64()) {
+    let period = match asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64().map(clamped)) {
         _ if is_unbound || is_over => 0,
-        Some(seconds) if seconds < 0 => 1,
         Some(seconds) => seconds,
         None => 30,
     };
     if let Some(generation) = pod["metadata"]["generation"].as_i64() {
-        metadata(pod).insert("generation".into(), (generation + 1).into());
+        metadata(pod).insert("generation".into(), generation.saturating_add(1).into());
     }
     set_deletion(pod, now.plus_seconds(period), period);
     Some(if period == 0 { Graceful::Now } else { Graceful::Wait })
@@ -273,7 +277,7 @@ fn mark(object: &mut Value, is_first: bool, now: Time) {
     }
     meta.insert("deletionGracePeriodSeconds".into(), 0.into());
     if let Some(generation) = generation {
-        meta.insert("generation".into(), (generation + 1).into());
+        meta.insert("generation".into(), generation.saturating_add(1).into());
     }
 }
 
@@ -361,7 +365,7 @@ impl DeleteOptions {
 
     fn from_body(body: &[u8], content_type: ContentType) -> Result<(Self, Vec<FieldError>), Status> {
         let decoded = decode::object(body, content_type);
-        let body = decoded.map_err(|error| Status::bad_request(error.to_string()))?.value;
+        let mut body = decoded.map_err(|error| Status::bad_request(error.to_string()))?.value;
         if let Some(kind) = body["kind"].as_str().filter(|kind| !matches!(*kind, "DeleteOptions" | "")) {
             let version = body["apiVersion"].as_str().unwrap_or_default();
             let message = format!(
@@ -369,6 +373,8 @@ impl DeleteOptions {
             );
             return Err(Status::bad_request(message));
         }
+        let checked = schema::check("", "v1", "DeleteOptions", &mut body, FieldValidation::Ignore);
+        checked.map_err(|problem| Status::bad_request(problem.to_string()))?;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let mut options = Self {
             grace_period_seconds: body["gracePeriodSeconds"].as_i64(),
@@ -407,7 +413,15 @@ impl DeleteOptions {
         errors
     }
 
-    fn check_preconditions(&self, row: &Row, object: &Value) -> Result<(), Status> {
+    /// Whoever asked for a version has seen the change to this one, too: the server has made it for this very deletion.
+    pub(super) fn saw(&mut self, version: &str) {
+        if let Some(asked) = &mut self.resource_version {
+            version.clone_into(asked);
+        }
+    }
+
+    /// Whether an object is the one that is meant.
+    pub(super) fn check_preconditions(&self, row: &Row, object: &Value) -> Result<(), Status> {
         let target = GroupResource { group: &row.resource.group, resource: &row.resource.kind };
         let name = meta_text(object, "name");
         let (uid, version) = (meta_text(object, "uid"), meta_text(object, "resourceVersion"));

@@ -3,17 +3,19 @@
 //! Follows `pkg/registry/core/pod/storage/eviction.go` of Kubernetes 1.37.
 
 use serde_json::{Value, json};
-use steersman_base::{LabelSelector, ObjectKey, StringMap};
+use steersman_base::{LabelSelector, StringMap};
 
+use super::checked::Checked;
 use super::delete::DeleteOptions;
 use super::life::meta_text;
 use super::list::everything;
+use super::query::Query;
 use super::subresource::set_condition;
-use super::write::{Part, new_state};
-use super::{Answer, Call, Registry, Row};
+use super::write::Part;
+use super::{Answer, Call, Content, Registry};
 use crate::decode::ContentType;
+use crate::schema::FieldValidation;
 use crate::status::{Cause, Details, GroupResource, Status};
-use crate::store::{Change, Expect};
 
 /// When a client that was refused should ask again, if the budget is about to be worked out.
 const RETRY_SECONDS: u32 = 10;
@@ -32,73 +34,88 @@ impl Registry {
         }
         let options = eviction["deleteOptions"].to_string();
         let options = if eviction["deleteOptions"].is_object() { options.as_bytes() } else { &[] };
-        let options = DeleteOptions::read(&call.query, options, ContentType::Json)?;
+        let mut options = DeleteOptions::read(&call.query, options, ContentType::Json)?;
         let is_dry = call.dry_run || options.dry_run;
         if !needs_no_budget(&pod) {
             self.ask_budget(call, &pod, is_dry)?;
         }
         if !is_dry {
-            self.mark_as_target(call)?;
+            let marked = self.mark_as_target(call, &options)?;
+            // The version that the client saw is the one before the mark.
+            options.saw(&marked);
         }
         self.delete_object(row, &call.key(), &options, is_dry)?;
         Ok(Answer::from(Status::new(201, "", "")))
     }
 
-    /// Says on the pod why it goes.
-    fn mark_as_target(&self, call: &Call) -> Result<(), Status> {
+    /// Says on the pod why it goes, if it is the one that is meant; answers with its new version.
+    fn mark_as_target(&self, call: &Call, options: &DeleteOptions) -> Result<String, Status> {
         let now = self.clock.now().to_string();
-        self.update(call, Part::Raw, &mut |old| {
+        let updated = self.update(call, Part::Server, &mut |old| {
             let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
+            options.check_preconditions(&call.row, old)?;
             let mut pod = old.clone();
             let target = json!({
                 "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
                 "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now,
             });
             set_condition(&mut pod, target);
-            Ok((pod, Vec::new()))
+            Ok((Checked::composed(&call.row, pod)?, Vec::new()))
         })?;
-        Ok(())
+        Ok(match updated.content {
+            Content::Stored(stored) => stored.revision.to_string(),
+            Content::Value(pod) => meta_text(&pod, "resourceVersion").to_owned(),
+            _ => String::new(),
+        })
     }
 
     /// Takes one disruption from the pod's budget, if it has one.
     fn ask_budget(&self, call: &Call, pod: &Value, is_dry: bool) -> Result<(), Status> {
-        let Some(row) = self.any_version("policy", "poddisruptionbudgets") else { return Ok(()) };
-        loop {
-            let stored = everything(self, &row, &call.namespace);
-            let budgets = stored.iter().filter_map(|stored| Some((stored, stored.parse().ok()?)));
-            let budgets: Vec<(_, Value)> = budgets.filter(|(_, budget)| selects(budget, pod)).collect();
-            let (stored, mut budget) = match budgets.len() {
-                0 => return Ok(()),
-                1 => budgets.into_iter().next().ok_or_else(|| Status::internal("a budget got lost"))?,
-                _ => {
-                    let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does \
-                                   not support.";
-                    return Err(Status::plain(message));
-                }
-            };
-            if allows_unhealthy(pod, &budget) {
-                return Ok(());
-            }
-            check(&budget)?;
-            let left = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) - 1;
-            budget["status"]["disruptionsAllowed"] = left.into();
-            if left == 0 {
-                set_exhausted(&mut budget, &self.clock.now().to_string());
-            }
-            if !budget["status"]["disruptedPods"].is_object() {
-                budget["status"]["disruptedPods"] = json!({});
-            }
-            budget["status"]["disruptedPods"][&call.name] = self.clock.now().to_string().into();
-            if is_dry || self.write_budget(&row, &stored.key, stored.revision, &budget) {
-                return Ok(());
-            }
+        let Some(row) = self.row("policy", "v1", "poddisruptionbudgets") else { return Ok(()) };
+        let stored = everything(self, &row, &call.namespace);
+        let budgets: Vec<Value> = stored.iter().filter_map(|stored| stored.parse().ok()).collect();
+        let mut budgets = budgets.iter().filter(|budget| selects(budget, pod));
+        let Some(budget) = budgets.next() else { return Ok(()) };
+        if budgets.next().is_some() {
+            let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not \
+                           support.";
+            return Err(Status::plain(message));
         }
+        if allows_unhealthy(pod, budget) {
+            return Ok(());
+        }
+        let asked = Call {
+            row,
+            namespace: call.namespace.clone(),
+            name: meta_text(budget, "name").to_owned(),
+            subresource: "status".to_owned(),
+            user: call.user.clone(),
+            query: Query::default(),
+            dry_run: is_dry,
+            field_validation: FieldValidation::Ignore,
+        };
+        self.update(&asked, Part::Status, &mut |old| {
+            let Some(old) = old else { return Err(Status::not_found(asked.row.target(), &asked.name)) };
+            check(old)?;
+            let taken = take_one(old.clone(), &call.name, &self.clock.now().to_string());
+            Ok((Checked::composed(&asked.row, taken)?, Vec::new()))
+        })?;
+        Ok(())
     }
+}
 
-    fn write_budget(&self, row: &Row, key: &ObjectKey, revision: u64, budget: &Value) -> bool {
-        let change = Change::Put(new_state(row, budget));
-        self.store.commit(&row.shelf, key, Expect::Revision(revision), change).is_ok()
+/// The budget after one more disruption.
+fn take_one(mut budget: Value, pod: &str, now: &str) -> Value {
+    let left = budget["status"]["disruptionsAllowed"].as_i64().unwrap_or(0) - 1;
+    budget["status"]["disruptionsAllowed"] = left.into();
+    if left == 0 {
+        set_exhausted(&mut budget, now);
     }
+    if !budget["status"]["disruptedPods"].is_object() {
+        budget["status"]["disruptedPods"] = json!({});
+    }
+    budget["status"]["disruptedPods"][pod] = now.into();
+    budget
 }
 
 /// Whether nobody would miss the pod: it is over, has not begun, or is going anyway.

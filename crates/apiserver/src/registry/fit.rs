@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use super::life::{meta_text, metadata};
+use super::checked::Checked;
+use super::life::meta_text;
 use super::{Call, Row, convert};
 use crate::field::{FieldError, Path};
 use crate::status::{GroupResource, Status};
 use crate::store::Object;
 
 /// If the client names the version it saw, it must be the stored one.
-pub(super) fn check_version(call: &Call, object: &mut Value, stored: &Object) -> Result<(), Status> {
+pub(super) fn check_version(call: &Call, object: &mut Checked, stored: &Object) -> Result<(), Status> {
     let row = &*call.row;
     let named = meta_text(object, "resourceVersion").to_owned();
     let version = stored.revision.to_string();
@@ -19,7 +20,7 @@ pub(super) fn check_version(call: &Call, object: &mut Value, stored: &Object) ->
             let error = FieldError::invalid(&path, 0, "must be specified for an update");
             return Err(Status::invalid(row.target(), &call.name, &[error]));
         }
-        metadata(object).insert("resourceVersion".into(), version.into());
+        object.set_meta("resourceVersion", &version);
         return Ok(());
     }
     if named.parse::<u64>().is_err() {
@@ -93,11 +94,21 @@ pub(crate) fn fit_name(call: &Call, object: &Value) -> Result<(), Status> {
 
 /// The object of this name is another one by now.
 pub(super) fn wrong_uid(call: &Call, named: &str, held: &str) -> Status {
+    unmet(call, &format!("UID in precondition: {named}, UID in object meta: {held}"))
+}
+
+/// The object is at another version by now.
+pub(super) fn wrong_version(call: &Call, named: &str, held: &str) -> Status {
+    unmet(call, &format!("ResourceVersion in precondition: {named}, ResourceVersion in object meta: {held}"))
+}
+
+/// A precondition of the storage does not hold.
+fn unmet(call: &Call, why: &str) -> Status {
     let row = &call.row;
     let key = convert::storage_key(row, &call.key());
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-         UID in precondition: {named}, UID in object meta: {held}"
+         {why}"
     );
     Status::conflict(row.target(), &call.name, &why)
 }

@@ -176,24 +176,52 @@ pub(crate) fn take_status(row: &Row, body: &Value, old: &Value) -> Value {
 pub(crate) fn take_spec(subresource: &str, body: &Value, old: &Value) -> Value {
     let mut pod = old.clone();
     for field in ["resourceVersion", "uid"] {
-        let sent = body["metadata"].get(field).cloned().unwrap_or_default();
-        metadata(&mut pod).insert(field.to_owned(), sent);
+        // A body that does not say which pod it means, means this one.
+        if let Some(sent) = body["metadata"].get(field) {
+            metadata(&mut pod).insert(field.to_owned(), sent.clone());
+        }
     }
     if subresource == "ephemeralcontainers" {
         keep(&mut pod["spec"], &body["spec"], "ephemeralContainers");
         return pod;
     }
-    for list in ["containers", "initContainers"] {
+    let sent = |list: &str| body["spec"][list].as_array().cloned().unwrap_or_default();
+    let lists = ["containers", "initContainers"];
+    let count = |spec: &Value, list: &str| spec[list].as_array().map_or(0, Vec::len);
+    if lists.iter().any(|list| sent(list).len() != count(&old["spec"], list)) {
+        // Validation says what is wrong.
+        keep(&mut pod, body, "spec");
+        return pod;
+    }
+    keep(&mut pod["spec"], &body["spec"], "resources");
+    for list in lists {
         let held = pod["spec"][list].as_array_mut().into_iter().flatten();
-        for container in held {
-            let mut sent = body["spec"][list].as_array().into_iter().flatten();
-            if let Some(sent) = sent.find(|sent| sent["name"] == container["name"]) {
-                keep(container, sent, "resources");
-                keep(container, sent, "resizePolicy");
-            }
+        for (container, sent) in held.zip(sent(list)) {
+            keep(container, &sent, "name");
+            keep(container, &sent, "resources");
+            keep(container, &sent, "resizePolicy");
         }
     }
     pod
+}
+
+/// The namespace as a write of its `finalize` leaves it: besides the finalizers, metadata is taken.
+pub(crate) fn take_finalizers(body: &Value, old: &Value) -> Value {
+    let mut namespace = old.clone();
+    for field in ["annotations", "finalizers", "labels", "ownerReferences", "resourceVersion", "uid"] {
+        let sent = body["metadata"].get(field).cloned();
+        let meta = metadata(&mut namespace);
+        match sent {
+            Some(value) => meta.insert(field.to_owned(), value),
+            None if field == "uid" => None,
+            None => meta.remove(field),
+        };
+    }
+    if !namespace["spec"].is_object() {
+        namespace["spec"] = Value::Object(Map::new());
+    }
+    keep(&mut namespace["spec"], &body["spec"], "finalizers");
+    namespace
 }
 
 /// A changed object: what the server keeps.
@@ -202,7 +230,7 @@ pub(crate) fn carry_over(object: &mut Value, old: &Value, is_next_generation: bo
     let bump = i64::from(is_next_generation);
     let meta = metadata(object);
     match before["generation"].as_i64() {
-        Some(generation) => meta.insert("generation".into(), (generation + bump).into()),
+        Some(generation) => meta.insert("generation".into(), generation.saturating_add(bump).into()),
         None => meta.remove("generation"),
     };
     if !meta.contains_key("uid") {
@@ -232,10 +260,8 @@ pub(crate) fn is_next_generation(rule: Generation, object: &Value, old: &Value) 
 }
 
 fn content_differs(object: &Value, old: &Value) -> bool {
-    let content = |object: &Value| -> Vec<(String, Value)> {
-        let fields = object.as_object().into_iter().flatten();
-        let is_content = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
-        fields.filter(|(name, _)| is_content(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
-    };
-    content(object) != content(old)
+    let is_content = |name: &str| !matches!(name, "apiVersion" | "kind" | "metadata" | "status");
+    let new = object.as_object().into_iter().flatten().filter(|(name, _)| is_content(name));
+    let old = old.as_object().into_iter().flatten().filter(|(name, _)| is_content(name));
+    !new.eq(old)
 }

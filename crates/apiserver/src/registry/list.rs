@@ -14,7 +14,7 @@ use super::query::{ListOptions, VersionMatch};
 use super::write::content;
 use super::{Answer, Call, ListAnswer, Registry, Row, convert};
 use crate::status::{Details, Status};
-use crate::store::{Object, Range, Unavailable};
+use crate::store::{Object, Range, Unavailable, Wanted};
 
 /// As Go reads it: bits that do not matter need not be zero.
 const LENIENT: GeneralPurpose =
@@ -67,8 +67,10 @@ impl Registry {
             range.at = token.revision;
             range.from = Some(token.from);
         }
-        let wanted = |object: &Object| filter.matches(object);
-        let page = self.store.list(&row.shelf, &range, &wanted).map_err(|unavailable| match unavailable {
+        let matches = |object: &Object| filter.matches(object);
+        // What is left to say about all objects of a namespace is known without a look at each.
+        let wanted: Option<&Wanted<'_>> = if filter.is_everything() { None } else { Some(&matches) };
+        let page = self.store.list(&row.shelf, &range, wanted).map_err(|unavailable| match unavailable {
             Unavailable::Compacted { .. } if options.continue_token.is_empty() => {
                 Status::expired("The resourceVersion for the provided list is too old.")
             }
@@ -208,6 +210,11 @@ impl Filter {
         self.fields.iter().all(holds) && self.labels.matches(&object.labels)
     }
 
+    /// The namespace it is about; empty: all of them.
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
     /// Whether every object (of the namespace) is.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_empty()
@@ -238,5 +245,5 @@ fn label_problem(error: &steersman_base::selector::ParseSelectorError) -> Status
 /// All objects of a resource, as they are.
 pub(crate) fn everything(registry: &Registry, row: &Row, namespace: &str) -> Vec<Arc<Object>> {
     let range = Range { namespace, ..Range::default() };
-    registry.store.list(&row.shelf, &range, &|_| true).map(|page| page.objects).unwrap_or_default()
+    registry.store.list(&row.shelf, &range, None).map(|page| page.objects).unwrap_or_default()
 }

@@ -3,15 +3,19 @@
 use serde_json::{Value, json};
 use steersman_base::LabelSelector;
 
+use super::checked::Checked;
 use super::fit::wrong_uid;
 use super::life::{meta_text, metadata};
 use super::write::{Part, Updated};
-use super::{Answer, Call, Content, Registry, Row};
-use crate::decode::{self, ContentType};
+use super::{Answer, Call, Content, Registry, Row, convert};
+use crate::decode::{self, ContentType, Decoded};
 use crate::field::{FieldError, Path};
 use crate::patch::{self, PatchType};
-use crate::schema;
+use crate::schema::{self, FieldValidation, Problem};
 use crate::status::{GroupResource, Status};
+
+/// What a custom resource shows that does not say how many replicas it wants; upstream's `invalidSpecReplicas`.
+const REPLICAS_UNSET: i64 = i32::MIN as i64;
 
 impl Registry {
     /// GET of a scale.
@@ -19,37 +23,40 @@ impl Registry {
         let row = &*call.row;
         let stored = self.store.get(&row.shelf, &call.key());
         let object = stored.ok_or_else(|| Status::not_found(row.target(), &call.name))?.parse();
-        Ok(Answer::ok(Content::Value(scale_of(row, &object.map_err(Status::internal)?))))
+        Ok(Answer::ok(Content::Value(scale_of(row, &object.map_err(Status::internal)?)?)))
     }
 
     /// PUT of a scale.
     pub(super) fn put_scale(&self, call: &Call, body: &[u8], content_type: ContentType) -> Result<Answer, Status> {
         let decoded =
             decode::object(body, content_type).map_err(|error| Status::bad_request(error.message("Scale")))?;
-        let mut scale = decoded.value;
-        super::subresource::check_kind(&scale, "autoscaling", "v1", "Scale")?;
-        let checked =
-            schema::check_with("autoscaling", "v1", "Scale", &mut scale, decoded.duplicates, call.field_validation);
-        let warnings = checked.map_err(|problem| Status::bad_request(problem.message("v1", "Scale")))?;
-        self.set_scale(call, &mut |_| Ok(scale.clone())).map(|answer| answer.warning(warnings))
+        let (scale, warnings) = checked(decoded, call.field_validation)
+            .map_err(|problem| Status::bad_request(problem.message("v1", "Scale")))??;
+        self.set_scale(call, &mut |_| Ok((scale.clone(), Vec::new()))).map(|answer| answer.warning(warnings))
     }
 
     /// PATCH of a scale.
     pub(super) fn patch_scale(&self, call: &Call, kind: PatchType, body: &[u8]) -> Result<Answer, Status> {
         self.set_scale(call, &mut |current| {
-            patch::apply(kind, "autoscaling", "v1", "Scale", current, body).map_err(Status::from)
+            let patched = patch::apply(kind, "autoscaling", "v1", "Scale", current, body).map_err(Status::from)?;
+            let decoded = Decoded { value: patched.clone(), duplicates: patch::findings(kind, body) };
+            // Upstream blames the patch.
+            checked(decoded, call.field_validation).map_err(|problem| {
+                let blamed = patch::refused_result(kind, &patched, body, &problem.to_string());
+                Status::invalid(GroupResource { group: "", resource: "" }, "", &[blamed])
+            })?
         })
     }
 
-    fn set_scale(
-        &self,
-        call: &Call,
-        change: &mut dyn FnMut(&Value) -> Result<Value, Status>,
-    ) -> Result<Answer, Status> {
+    fn set_scale(&self, call: &Call, change: &mut Change<'_>) -> Result<Answer, Status> {
         let row = &*call.row;
         let updated: Updated = self.update(call, Part::Whole, &mut |old| {
             let Some(old) = old else { return Err(Status::not_found(row.target(), &call.name)) };
-            let scale = change(&scale_of(row, old))?;
+            let mut shown = scale_of(row, old)?;
+            if row.custom.is_some() && shown["spec"]["replicas"].is_null() {
+                shown["spec"]["replicas"] = REPLICAS_UNSET.into();
+            }
+            let (scale, warnings) = change(&shown)?;
             let name = meta_text(&scale, "name");
             if !name.is_empty() && name != call.name {
                 let message =
@@ -60,23 +67,37 @@ impl Registry {
             if !uid.is_empty() && uid != held {
                 return Err(wrong_uid(call, uid, held));
             }
+            // The schema has refused everything but an int32, or nothing, which is Go's zero.
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
             check_replicas(call, replicas)?;
-            let mut object = old.clone();
+            let mut object = convert::to_version(row, old.clone());
             let version = meta_text(&scale, "resourceVersion").to_owned();
             if !version.is_empty() {
                 metadata(&mut object).insert("resourceVersion".into(), version.into());
             }
-            *at_path(&mut object, &paths(row).0) = replicas.into();
-            Ok((object, Vec::new()))
+            set_at(&mut object, &paths(row).0, replicas)?;
+            Ok((Checked::composed(row, object)?, warnings))
         })?;
         let object = match &updated.content {
             Content::Stored(stored) => stored.parse().map_err(Status::internal)?,
             Content::Value(value) => value.clone(),
             _ => Value::Null,
         };
-        Ok(Answer::ok(Content::Value(scale_of(row, &object))).warning(updated.warnings))
+        Ok(Answer::ok(Content::Value(scale_of(row, &object)?)).warning(updated.warnings))
     }
+}
+
+/// A new scale, computed from the present one; it has been through [`checked`].
+type Change<'a> = dyn FnMut(&Value) -> Result<(Value, Vec<String>), Status> + 'a;
+
+/// Checks a decoded Scale: its kind (the inner result), and the types of its fields (the outer one).
+fn checked(decoded: Decoded, validation: FieldValidation) -> Result<Result<(Value, Vec<String>), Status>, Problem> {
+    let Decoded { value: mut scale, duplicates } = decoded;
+    if let Err(status) = super::subresource::check_kind(&scale, "autoscaling", "v1", "Scale") {
+        return Ok(Err(status));
+    }
+    let warnings = schema::check_with("autoscaling", "v1", "Scale", &mut scale, duplicates, validation)?;
+    Ok(Ok((scale, warnings)))
 }
 
 /// Nobody can have less than nothing. A custom resource is blamed itself.
@@ -84,6 +105,10 @@ fn check_replicas(call: &Call, replicas: i64) -> Result<(), Status> {
     let row = &*call.row;
     if replicas >= 0 {
         return Ok(());
+    }
+    if row.custom.is_some() && replicas == REPLICAS_UNSET {
+        let message = format!("the spec replicas field {:?} cannot be empty", paths(row).0);
+        return Err(Status::bad_request(message));
     }
     let (kind, path, detail) = match row.custom {
         Some(_) => (row.kind(), Path::new(&paths(row).0), "should be a non-negative integer"),
@@ -103,20 +128,41 @@ fn paths(row: &Row) -> (String, String, Option<String>) {
     }
 }
 
-fn at_path<'a>(object: &'a mut Value, path: &str) -> &'a mut Value {
-    path.split('.').filter(|name| !name.is_empty()).fold(object, |value, name| {
-        if !value.is_object() {
-            *value = json!({});
+/// Sets a number; maps on the way are made, and anything else on the way is an error.
+fn set_at(object: &mut Value, path: &str, number: i64) -> Result<(), Status> {
+    let mut held = object;
+    for name in path.split('.').filter(|name| !name.is_empty()) {
+        if held.is_null() {
+            *held = json!({});
         }
-        &mut value[name]
-    })
+        let map = held.as_object_mut();
+        held = map.ok_or_else(|| wrong_type(path, "a map is needed"))?.entry(name).or_insert(Value::Null);
+    }
+    *held = number.into();
+    Ok(())
 }
 
 fn value_at<'a>(object: &'a Value, path: &str) -> &'a Value {
     path.split('.').filter(|name| !name.is_empty()).fold(object, |value, name| &value[name])
 }
 
-fn scale_of(row: &Row, object: &Value) -> Value {
+/// A number of a custom resource, which nobody has checked.
+fn number_at(object: &Value, path: &str) -> Result<Option<i64>, Status> {
+    match value_at(object, path) {
+        Value::Null => Ok(None),
+        value => value.as_i64().map(Some).ok_or_else(|| wrong_type(path, &format!("{value} is no int64"))),
+    }
+}
+
+fn wrong_type(path: &str, why: &str) -> Status {
+    Status::bad_request(format!("{path} accessor error: {why}"))
+}
+
+/// The scale of an object.
+///
+/// # Errors
+/// What a custom resource has at its paths are no numbers.
+fn scale_of(row: &Row, object: &Value) -> Result<Value, Status> {
     let (wanted, there, selector) = paths(row);
     let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {}, "spec": {}, "status": {}});
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
@@ -124,10 +170,10 @@ fn scale_of(row: &Row, object: &Value) -> Value {
             scale["metadata"][field] = value.clone();
         }
     }
-    if let Some(replicas) = value_at(object, &wanted).as_i64() {
+    if let Some(replicas) = number_at(object, &wanted)? {
         scale["spec"]["replicas"] = replicas.into();
     }
-    scale["status"]["replicas"] = value_at(object, &there).as_i64().unwrap_or(0).into();
+    scale["status"]["replicas"] = number_at(object, &there)?.unwrap_or(0).into();
     let selector = match selector {
         Some(path) if path.is_empty() => None,
         Some(path) => value_at(object, &path).as_str().map(str::to_owned),
@@ -136,7 +182,7 @@ fn scale_of(row: &Row, object: &Value) -> Value {
     if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
         scale["status"]["selector"] = selector.into();
     }
-    scale
+    Ok(scale)
 }
 
 /// A selector as a query has it. A ReplicationController's is a plain map.

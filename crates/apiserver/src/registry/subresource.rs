@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::fit::{fit_name, wrong_kind};
-use super::life::metadata;
+use super::checked::Checked;
+use super::fit::{wrong_kind, wrong_uid, wrong_version};
+use super::life::{meta_text, metadata};
 use super::write::Part;
 use super::{Answer, Call, Content, Registry, Verb};
 use crate::decode::{self, ContentType};
@@ -13,9 +14,6 @@ use crate::logs::{Log, LogOptions};
 use crate::patch::PatchType;
 use crate::schema;
 use crate::status::{GroupResource, Status};
-
-/// The label by which namespaces are selected by name.
-const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The body of a request, by verb.
 pub(crate) enum Input<'a> {
@@ -37,9 +35,9 @@ impl Registry {
             ("scale", Input::None) => self.get_scale(call),
             ("scale", Input::Object(body, kind)) => self.put_scale(call, body, *kind),
             ("scale", Input::Patch(body, kind)) => self.patch_scale(call, *kind, body),
-            ("finalize", Input::Object(body, kind)) => self.finalize(call, body, *kind),
-            ("approval", Input::Object(body, kind)) => self.put(call, Part::Status, body, *kind),
-            ("approval", Input::Patch(body, kind)) => self.patch(call, Part::Status, *kind, body),
+            ("finalize", Input::Object(body, kind)) => self.put(call, Part::Finalizers, body, *kind),
+            ("approval", Input::Object(body, kind)) => self.put(call, Part::Approval, body, *kind),
+            ("approval", Input::Patch(body, kind)) => self.patch(call, Part::Approval, *kind, body),
             ("binding", Input::Object(body, kind)) => self.bind_pod(call, body, *kind),
             ("ephemeralcontainers" | "resize", Input::Object(..) | Input::Patch(..)) => self.change_pod(call, input),
             ("token", Input::Object(body, kind)) => {
@@ -57,64 +55,35 @@ impl Registry {
         }
     }
 
-    /// PUT of a namespace's finalizers; besides them, metadata is taken.
-    fn finalize(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
-        let (sent, warnings) = self.decode(&call.row, body, kind, call.field_validation)?;
-        fit_name(call, &sent)?;
-        let updated = self.update(call, Part::Raw, &mut |old| {
-            let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
-            let mut namespace = old.clone();
-            let version = super::life::meta_text(&sent, "resourceVersion").to_owned();
-            let meta = metadata(&mut namespace);
-            meta.insert("resourceVersion".into(), version.into());
-            for field in ["annotations", "finalizers", "labels", "ownerReferences"] {
-                meta.insert(field.into(), sent["metadata"].get(field).cloned().unwrap_or_default());
-            }
-            namespace["metadata"]["labels"][NAME_LABEL] = call.name.clone().into();
-            match sent["spec"].get("finalizers") {
-                Some(finalizers) => namespace["spec"]["finalizers"] = finalizers.clone(),
-                None => namespace["spec"] = json!({}),
-            }
-            Ok((namespace, Vec::new()))
-        })?;
-        Ok(Answer::from(updated).warning(warnings))
-    }
-
-    /// POST of a Binding: the pod is on a node now.
+    /// POST of a Binding: the pod is on a node now. Its uid and its version are preconditions.
     fn bind_pod(&self, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
         let binding = read(body, kind, "", "v1", "Binding", call)?;
         let target = GroupResource { group: "", resource: "pods/binding" };
-        if super::life::meta_text(&binding, "name") != call.name {
+        if meta_text(&binding, "name") != call.name {
             return Err(Status::bad_request("name in URL does not match name in Binding object"));
         }
         check_target(&binding["target"])?;
         let node = binding["target"]["name"].as_str().unwrap_or_default().to_owned();
-        let annotations = binding["metadata"]["annotations"].as_object().cloned().unwrap_or_default();
-        let labels = binding["metadata"]["labels"].as_object().cloned().unwrap_or_default();
         let now = self.clock.now().to_string();
-        self.update(call, Part::Raw, &mut |old| {
+        self.update(call, Part::Server, &mut |old| {
             let Some(old) = old else { return Err(Status::not_found(call.row.target(), &call.name)) };
-            let name = &call.name;
-            let why = match old["spec"]["nodeName"].as_str() {
-                _ if !old["metadata"]["deletionTimestamp"].is_null() => {
-                    format!("pod {name} is being deleted, cannot be assigned to a host")
-                }
-                Some(held) if !held.is_empty() => format!("pod {name} is already assigned to node {held:?}"),
-                _ => String::new(),
-            };
-            if !why.is_empty() {
-                return Err(Status::conflict(target, name, &why));
+            check_preconditions(call, &binding, old)?;
+            if let Some(why) = unbindable(old) {
+                return Err(Status::conflict(target, &call.name, &why));
             }
             let mut pod = old.clone();
             pod["spec"]["nodeName"] = node.clone().into();
-            for (field, added) in [("annotations", &annotations), ("labels", &labels)] {
-                for (key, value) in added {
+            for field in ["annotations", "labels"] {
+                for (key, value) in binding["metadata"][field].as_object().into_iter().flatten() {
                     pod["metadata"][field][key] = value.clone();
                 }
             }
+            if let Some(status) = pod["status"].as_object_mut() {
+                status.remove("nominatedNodeName");
+            }
             set_scheduled(&mut pod, &now);
             metadata(&mut pod).remove("resourceVersion");
-            Ok((pod, Vec::new()))
+            Ok((Checked::composed(&call.row, pod)?, Vec::new()))
         })?;
         Ok(Answer { code: 201, ..Answer::from(Status::new(201, "", "")) })
     }
@@ -126,7 +95,7 @@ impl Registry {
         let pod = Call {
             row,
             namespace: call.namespace.clone(),
-            name: super::life::meta_text(&binding, "name").to_owned(),
+            name: meta_text(&binding, "name").to_owned(),
             subresource: "binding".to_owned(),
             user: call.user.clone(),
             query: call.query.clone(),
@@ -225,6 +194,33 @@ pub(super) fn check_kind(value: &Value, group: &str, version: &str, want: &str) 
         }
         _ => Ok(()),
     }
+}
+
+/// If a Binding says which pod it means, and in which version, it must be that one.
+fn check_preconditions(call: &Call, binding: &Value, pod: &Value) -> Result<(), Status> {
+    let (uid, held) = (meta_text(binding, "uid"), meta_text(pod, "uid"));
+    if !uid.is_empty() && uid != held {
+        return Err(wrong_uid(call, uid, held));
+    }
+    let (version, held) = (meta_text(binding, "resourceVersion"), meta_text(pod, "resourceVersion"));
+    if !version.is_empty() && version != held {
+        return Err(wrong_version(call, version, held));
+    }
+    Ok(())
+}
+
+/// Why a pod cannot be bound to a node, if it cannot.
+fn unbindable(pod: &Value) -> Option<String> {
+    let name = meta_text(pod, "name");
+    if !pod["metadata"]["deletionTimestamp"].is_null() {
+        return Some(format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    match pod["spec"]["nodeName"].as_str() {
+        Some(held) if !held.is_empty() => return Some(format!("pod {name} is already assigned to node {held:?}")),
+        _ => {}
+    }
+    let is_gated = pod["spec"]["schedulingGates"].as_array().is_some_and(|gates| !gates.is_empty());
+    is_gated.then(|| format!("pod {name} has non-empty .spec.schedulingGates"))
 }
 
 /// A pod is bound to a node, and to nothing else. Upstream answers these with 500.

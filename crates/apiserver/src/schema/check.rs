@@ -3,21 +3,25 @@
 //! The words are those of `sigs.k8s.io/json`, which kube-apiserver decodes with: the first value of a wrong type is
 //! reported once everything is read, but a type that reads itself (quantities, times) stops at once.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value};
 
 use crate::decode;
+use crate::findings::{FINDINGS_MAX, Findings, is_within, shown_path, unknown_field};
 use crate::schema::scalar::{self, Fault};
 use crate::schema::table::{Omit, Shape, Struct};
 
-/// How many unknown and duplicate fields are reported; upstream's bound.
-const FINDINGS_MAX: usize = 100;
+/// How many items a list of a built-in kind may have. Upstream takes as many as fit into etcd; what is checked about items
+/// is often checked pair by pair, so there is a bound here. Ten thousand owners, the most that anybody has, are fewer.
+const ITEMS_MAX: usize = 1 << 14;
 
 /// A walk through one object.
 pub(super) struct Checker {
     /// Where we are, with list indexes and map keys: `spec.containers[0].image`.
     path: String,
-    /// The unknown fields, as paths.
-    unknown: Vec<String>,
+    /// The unknown fields.
+    unknown: Findings,
     /// Duplicate keys, found while parsing.
     duplicates: Vec<String>,
     /// Where we are as Go's decoder tells it, without indexes and keys but with embedded structs.
@@ -48,7 +52,7 @@ impl Checker {
     pub(super) fn new(duplicates: Vec<String>) -> Self {
         Self {
             path: String::new(),
-            unknown: Vec::new(),
+            unknown: Findings::default(),
             duplicates,
             go_path: String::new(),
             go_struct: "",
@@ -97,8 +101,9 @@ impl Checker {
         }
         let mut findings = self.duplicates;
         // What is inside an unknown field is skipped, not read: its duplicates do not count.
-        findings.retain(|duplicate| !self.unknown.iter().any(|unknown| is_within(duplicate, unknown)));
-        findings.extend(self.unknown.iter().map(|path| format!("unknown field {path:?}")));
+        let unknown = self.unknown.into_sentences();
+        findings.retain(|duplicate| !unknown.iter().any(|unknown| is_within(duplicate, unknown)));
+        findings.extend(unknown);
         findings.truncate(FINDINGS_MAX);
         Ok(findings)
     }
@@ -112,7 +117,7 @@ impl Checker {
             let mark = self.mark();
             self.enter(name);
             let Some(field) = schema.field(name) else {
-                self.unknown.push(self.path.clone());
+                self.unknown.add(|| unknown_field(&self.path));
                 self.back(&mark);
                 return false;
             };
@@ -192,8 +197,16 @@ impl Checker {
 
     fn elements(&mut self, shape: &Shape, go: &'static str, elements: &mut [Value]) -> Result<Zero, String> {
         let length = self.path.len();
+        if elements.len() > ITEMS_MAX {
+            let path = shown_path(&self.path);
+            return Err(format!(
+                "{path}: a list may not have more than {ITEMS_MAX} items, and this has {}",
+                elements.len()
+            ));
+        }
         for (index, element) in elements.iter_mut().enumerate() {
-            self.path.push_str(&format!("[{index}]"));
+            // Writing to a string does not fail.
+            let _ = write!(self.path, "[{index}]");
             self.value(shape, go, element)?;
             zero_for_null(shape, element);
             self.path.truncate(length);
@@ -265,14 +278,6 @@ fn zero_for_null(shape: &Shape, element: &mut Value) {
             other => scalar::zero(other),
         };
     }
-}
-
-/// Whether the duplicate field of this finding is underneath an unknown field.
-fn is_within(duplicate: &str, unknown: &str) -> bool {
-    duplicate
-        .strip_prefix("duplicate field \"")
-        .and_then(|path| path.strip_prefix(unknown))
-        .is_some_and(|rest| rest.starts_with(['.', '[']))
 }
 
 /// The type of a list's or map's elements, as far as the name of the type tells it.

@@ -1,11 +1,14 @@
-//! The engine of an ephemeral server: everything in memory, behind one lock that is held for microseconds.
+//! The engine of an ephemeral server: everything in memory, behind one lock.
 //!
-//! Past revisions are not kept as copies: a list at a revision is the present, with what the history says undone.
+//! 1. Under the lock, a list copies pointers and counts; what a filter says, it says afterwards.
+//! 2. Past revisions are not kept as copies: a list at a revision is the present, with what the history says undone.
+//! 3. History costs what it keeps alive: the states before, and the last states of what is gone. What is there anyway is
+//!    not counted.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Bound;
+use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 
 use parking_lot::RwLock;
@@ -13,8 +16,8 @@ use steersman_base::watch;
 use steersman_base::{Clock, Istr, ObjectKey};
 
 use super::{
-    Change, Event, EventKind, Events, Expect, HISTORY_BYTES_MAX, Object, Page, Range, Shelf, Storage, Unavailable,
-    WriteConflict,
+    Change, Event, EventKind, Events, Expect, HISTORY_BYTES_MAX, HISTORY_BYTES_TOTAL_MAX, Object, Page, Range, Shelf,
+    Storage, Unavailable, Wanted, WriteConflict,
 };
 
 /// A [`Storage`] that is gone with the process.
@@ -28,17 +31,24 @@ pub struct Memory {
 struct State {
     revision: u64,
     shelves: BTreeMap<Istr, Contents>,
+    /// What the histories of all shelves hold.
+    history_bytes: usize,
+    /// Up to here there may have been shelves that nobody knows any more.
+    forgotten: u64,
 }
 
 #[derive(Debug)]
 struct Contents {
     objects: BTreeSet<Slot>,
+    /// How many objects there are in each namespace.
+    counts: BTreeMap<Istr, usize>,
     history: VecDeque<Arc<Event>>,
     history_bytes: usize,
     /// Up to here the history may lack events.
     compacted: u64,
-    /// When which object goes by itself, if it is still at that revision; in order, because all live equally long.
-    expiries: VecDeque<(i64, ObjectKey, u64)>,
+    /// When which object goes by itself: one entry for each, moved whenever it is written.
+    expiries: BTreeSet<(i64, ObjectKey)>,
+    expiry_of: BTreeMap<ObjectKey, i64>,
     signal: watch::Sender<u64>,
 }
 
@@ -52,7 +62,15 @@ impl Memory {
     /// An empty store. Revision 1 is the empty store, as in etcd.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
-        Self { clock, state: RwLock::new(State { revision: 1, shelves: BTreeMap::new() }) }
+        Self { clock, state: RwLock::new(State { revision: 1, ..State::default() }) }
+    }
+
+    /// How many expiries are kept, how many bytes of history, and how many shelves.
+    #[cfg(test)]
+    pub(super) fn held(&self) -> (usize, usize, usize) {
+        let state = self.state.read();
+        let expiries = state.shelves.values().map(|contents| contents.expiries.len()).sum();
+        (expiries, state.history_bytes, state.shelves.len())
     }
 
     /// Lets objects go whose time is over.
@@ -61,14 +79,19 @@ impl Memory {
             return;
         }
         let now = self.clock.now().unix();
-        let is_due = |contents: &Contents| contents.expiries.front().is_some_and(|(at, ..)| *at <= now);
+        let is_due = |contents: &Contents| contents.due(now).is_some();
         if !self.state.read().shelves.get(&shelf.name).is_some_and(is_due) {
             return;
         }
         let mut state = self.state.write();
-        while let Some((key, revision)) = state.shelves.get_mut(&shelf.name).and_then(|contents| contents.due(now)) {
-            // A newer state has an expiry of its own.
-            let _ = state.commit(shelf, &key, Expect::Revision(revision), Change::Delete(None), None);
+        while let Some(contents) = state.shelves.get_mut(&shelf.name)
+            && let Some(key) = contents.due(now)
+        {
+            let held = contents.get(&key);
+            contents.disarm(&key);
+            if let Some(held) = held {
+                let _ = state.commit(shelf, &key, Expect::Revision(held.revision), Change::Delete(None), None);
+            }
         }
     }
 }
@@ -83,49 +106,16 @@ impl Storage for Memory {
         self.state.read().shelves.get(&shelf.name)?.get(key)
     }
 
-    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: &dyn Fn(&Object) -> bool) -> Result<Page, Unavailable> {
+    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: Option<&Wanted<'_>>) -> Result<Page, Unavailable> {
         self.expire(shelf);
-        let state = self.state.read();
-        let at = range.at.unwrap_or(state.revision);
-        if at > state.revision {
-            return Err(Unavailable::Future { current: state.revision });
-        }
-        let mut page = Page { objects: Vec::new(), revision: at, remaining: 0 };
-        let Some(contents) = state.shelves.get(&shelf.name) else { return Ok(page) };
-        if at < contents.compacted {
-            return Err(Unavailable::Compacted { oldest: contents.compacted });
-        }
-        let mut take = |object: &Arc<Object>| {
-            if !range.namespace.is_empty() && object.key.namespace != range.namespace || !wanted(object) {
-                return;
-            }
-            if range.limit > 0 && page.objects.len() >= range.limit {
-                page.remaining += 1;
-            } else {
-                page.objects.push(Arc::clone(object));
-            }
-        };
-        let from = range.from.clone().unwrap_or_else(|| ObjectKey::new(range.namespace, ""));
-        let mut undone = contents.undone(at);
-        let behind = (Bound::Included(&from), Bound::Unbounded);
-        for Slot(object) in contents.objects.range::<ObjectKey, _>(behind) {
-            let key = &object.key;
-            if !range.namespace.is_empty() && key.namespace != range.namespace {
-                break;
-            }
-            while let Some(entry) = undone.first_entry().filter(|entry| entry.key() < key) {
-                let (gone, before) = entry.remove_entry();
-                if gone >= from {
-                    before.iter().for_each(&mut take);
-                }
-            }
-            match undone.remove(key) {
-                Some(before) => before.iter().for_each(&mut take),
-                None => take(object),
-            }
-        }
-        for (_, before) in undone.into_iter().filter(|(key, _)| *key >= from) {
-            before.iter().for_each(&mut take);
+        // A filter is asked when writers can go on again, so its limit counts later.
+        let limit = if wanted.is_some() { 0 } else { range.limit };
+        let mut page = self.state.read().page(shelf, range, limit)?;
+        if let Some(wanted) = wanted {
+            let limit = if range.limit == 0 { usize::MAX } else { range.limit };
+            let mut matching = page.objects.into_iter().filter(|object| wanted(object));
+            page.objects = matching.by_ref().take(limit).collect();
+            page.remaining = usize::from(matching.next().is_some());
         }
         Ok(page)
     }
@@ -150,7 +140,11 @@ impl Storage for Memory {
             return Err(Unavailable::Future { current: state.revision });
         }
         let Some(contents) = state.shelves.get(&shelf.name) else {
-            return Ok(Events { events: Vec::new(), reached: state.revision });
+            return if after < state.forgotten {
+                Err(Unavailable::Compacted { oldest: state.forgotten })
+            } else {
+                Ok(Events { events: Vec::new(), reached: state.revision })
+            };
         };
         if after < contents.compacted {
             return Err(Unavailable::Compacted { oldest: contents.compacted });
@@ -170,11 +164,25 @@ impl Storage for Memory {
     }
 
     fn compact(&self, revision: u64) {
-        for contents in self.state.write().shelves.values_mut() {
+        let mut state = self.state.write();
+        for contents in state.shelves.values_mut() {
             while contents.history.front().is_some_and(|event| event.revision <= revision) {
                 contents.forget_oldest();
             }
             contents.compacted = contents.compacted.max(revision);
+        }
+        state.history_bytes = state.shelves.values().map(|contents| contents.history_bytes).sum();
+    }
+
+    fn forget(&self, shelf: &Shelf) {
+        let mut state = self.state.write();
+        if state.shelves.get(&shelf.name).is_some_and(|contents| contents.objects.is_empty())
+            && let Some(contents) = state.shelves.remove(&shelf.name)
+        {
+            state.history_bytes -= contents.history_bytes;
+            // Whoever still watches it is told that there is no more.
+            contents.signal.send_replace(state.revision);
+            state.forgotten = state.revision;
         }
     }
 }
@@ -183,7 +191,41 @@ impl Storage for Memory {
 
 impl State {
     fn shelf(&mut self, shelf: &Shelf) -> &mut Contents {
-        self.shelves.entry(shelf.name.clone()).or_insert_with(Contents::new)
+        let compacted = self.forgotten;
+        self.shelves.entry(shelf.name.clone()).or_insert_with(|| Contents::new(compacted))
+    }
+
+    /// The objects of a range, at most `limit` unless that is 0, and how many are left.
+    fn page(&self, shelf: &Shelf, range: &Range<'_>, limit: usize) -> Result<Page, Unavailable> {
+        let at = range.at.unwrap_or(self.revision);
+        if at > self.revision {
+            return Err(Unavailable::Future { current: self.revision });
+        }
+        let mut page = Page { objects: Vec::new(), revision: at, remaining: 0 };
+        let Some(contents) = self.shelves.get(&shelf.name) else {
+            let is_forgotten = at < self.forgotten;
+            return if is_forgotten { Err(Unavailable::Compacted { oldest: self.forgotten }) } else { Ok(page) };
+        };
+        if at < contents.compacted {
+            return Err(Unavailable::Compacted { oldest: contents.compacted });
+        }
+        let undone = contents.undone(at);
+        // Of the first page, what is left is known without a look at it.
+        let total = (range.from.is_none() && undone.is_empty()).then(|| contents.count(range.namespace));
+        contents.walk(range, undone, &mut |object| {
+            if limit == 0 || page.objects.len() < limit {
+                page.objects.push(Arc::clone(object));
+            } else if total.is_some() {
+                return ControlFlow::Break(());
+            } else {
+                page.remaining += 1;
+            }
+            ControlFlow::Continue(())
+        });
+        if let Some(total) = total {
+            page.remaining = total - page.objects.len();
+        }
+        Ok(page)
     }
 
     fn commit(
@@ -196,6 +238,7 @@ impl State {
     ) -> Result<Arc<Object>, WriteConflict> {
         let mut revision = self.revision;
         let contents = self.shelf(shelf);
+        let history_bytes = contents.history_bytes;
         let mut before = contents.get(key);
         match (&before, expect) {
             (Some(_), Expect::Absent) => return Err(WriteConflict::Exists),
@@ -211,38 +254,58 @@ impl State {
             revision += 1;
             let kind = if before.is_some() { EventKind::Modified } else { EventKind::Added };
             let object = Arc::new(Object::seal(key.clone(), state, kind, revision));
-            contents.objects.replace(Slot(Arc::clone(&object)));
+            contents.put(&object);
             contents.remember(Event { revision, before, object: Arc::clone(&object), kind }, shelf.history_events_max);
             if let Some(at) = expiry {
-                contents.expiries.push_back((at, key.clone(), revision));
+                contents.disarm(key);
+                contents.expiries.insert((at, key.clone()));
+                contents.expiry_of.insert(key.clone(), at);
             }
             before = Some(object);
         }
         if is_deletion && let Some(held) = &before {
             revision += 1;
             let object = Arc::new(held.buried(revision));
-            contents.objects.remove(key);
+            contents.remove(key);
             let event =
                 Event { revision, before: before.clone(), object: Arc::clone(&object), kind: EventKind::Deleted };
             contents.remember(event, shelf.history_events_max);
             before = Some(object);
         }
         contents.signal.send_replace(revision);
+        let history_bytes_now = contents.history_bytes;
         self.revision = revision;
+        self.history_bytes = self.history_bytes - history_bytes + history_bytes_now;
+        self.forget_too_much();
         before.ok_or(WriteConflict::Gone)
+    }
+
+    /// Forgets the oldest events of whoever has the longest history, until all together are short enough.
+    fn forget_too_much(&mut self) {
+        while self.history_bytes > HISTORY_BYTES_TOTAL_MAX {
+            let Some(longest) = self.shelves.values_mut().max_by_key(|contents| contents.history_bytes) else { return };
+            let before = longest.history_bytes;
+            longest.forget_oldest();
+            self.history_bytes -= before - longest.history_bytes;
+            if longest.history.is_empty() {
+                return;
+            }
+        }
     }
 }
 
 // === impl Contents ===
 
 impl Contents {
-    fn new() -> Self {
+    fn new(compacted: u64) -> Self {
         Self {
             objects: BTreeSet::new(),
+            counts: BTreeMap::new(),
             history: VecDeque::new(),
             history_bytes: 0,
-            compacted: 0,
-            expiries: VecDeque::new(),
+            compacted,
+            expiries: BTreeSet::new(),
+            expiry_of: BTreeMap::new(),
             signal: watch::Sender::new(0),
         }
     }
@@ -251,8 +314,80 @@ impl Contents {
         self.objects.get(key).map(|slot| Arc::clone(&slot.0))
     }
 
+    /// How many objects there are in a namespace, or in all of them.
+    fn count(&self, namespace: &str) -> usize {
+        if namespace.is_empty() { self.objects.len() } else { self.counts.get(namespace).copied().unwrap_or(0) }
+    }
+
+    fn put(&mut self, object: &Arc<Object>) {
+        if self.objects.replace(Slot(Arc::clone(object))).is_none() {
+            *self.counts.entry(object.key.namespace.clone()).or_default() += 1;
+        }
+    }
+
+    fn remove(&mut self, key: &ObjectKey) {
+        self.disarm(key);
+        if self.objects.remove(key)
+            && let Some(count) = self.counts.get_mut(&key.namespace)
+        {
+            *count -= 1;
+            if *count == 0 {
+                self.counts.remove(&key.namespace);
+            }
+        }
+    }
+
+    /// Takes back when an object goes by itself.
+    fn disarm(&mut self, key: &ObjectKey) {
+        if let Some(at) = self.expiry_of.remove(key) {
+            self.expiries.remove(&(at, key.clone()));
+        }
+    }
+
+    /// Goes through a range, with what has changed since undone.
+    fn walk(
+        &self,
+        range: &Range<'_>,
+        mut undone: BTreeMap<ObjectKey, Option<Arc<Object>>>,
+        see: &mut dyn FnMut(&Arc<Object>) -> ControlFlow<()>,
+    ) {
+        let mut take = |object: &Arc<Object>| {
+            if range.namespace.is_empty() || object.key.namespace == range.namespace {
+                see(object)
+            } else {
+                ControlFlow::Continue(())
+            }
+        };
+        let from = range.from.clone().unwrap_or_else(|| ObjectKey::new(range.namespace, ""));
+        let behind = (Bound::Included(&from), Bound::Unbounded);
+        for Slot(object) in self.objects.range::<ObjectKey, _>(behind) {
+            let key = &object.key;
+            if !range.namespace.is_empty() && key.namespace != range.namespace {
+                break;
+            }
+            while let Some(entry) = undone.first_entry().filter(|entry| entry.key() < key) {
+                let (gone, before) = entry.remove_entry();
+                if gone >= from && before.iter().try_for_each(&mut take).is_break() {
+                    return;
+                }
+            }
+            let taken = match undone.remove(key) {
+                Some(before) => before.iter().try_for_each(&mut take),
+                None => take(object),
+            };
+            if taken.is_break() {
+                return;
+            }
+        }
+        for (_, before) in undone.into_iter().filter(|(key, _)| *key >= from) {
+            if before.iter().try_for_each(&mut take).is_break() {
+                return;
+            }
+        }
+    }
+
     fn remember(&mut self, event: Event, events_max: usize) {
-        self.history_bytes += event.object.len();
+        self.history_bytes += kept_alive(&event);
         self.history.push_back(Arc::new(event));
         while self.history.len() > events_max || (self.history_bytes > HISTORY_BYTES_MAX && self.history.len() > 1) {
             self.forget_oldest();
@@ -261,7 +396,7 @@ impl Contents {
 
     fn forget_oldest(&mut self) {
         if let Some(event) = self.history.pop_front() {
-            self.history_bytes -= event.object.len();
+            self.history_bytes -= kept_alive(&event);
             self.compacted = self.compacted.max(event.revision);
         }
     }
@@ -276,12 +411,17 @@ impl Contents {
         undone
     }
 
-    fn due(&mut self, now: i64) -> Option<(ObjectKey, u64)> {
-        if self.expiries.front().is_none_or(|(at, ..)| *at > now) {
-            return None;
-        }
-        self.expiries.pop_front().map(|(_, key, revision)| (key, revision))
+    /// An object whose time is over.
+    fn due(&self, now: i64) -> Option<ObjectKey> {
+        self.expiries.first().filter(|(at, _)| *at <= now).map(|(_, key)| key.clone())
     }
+}
+
+/// How many bytes an event keeps that would be gone without it. The state after is there anyway, or is the state before of
+/// the next event.
+fn kept_alive(event: &Event) -> usize {
+    let before = event.before.as_ref().map_or(0, |before| before.len());
+    before + if event.kind == EventKind::Deleted { event.object.len() } else { 0 }
 }
 
 // === impl Slot ===

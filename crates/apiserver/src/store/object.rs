@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 use serde_json::Value;
 use steersman_base::{Istr, ObjectKey, StringMap};
 
-use super::NewState;
+use super::{DEPTH_MAX, NewState};
 
 /// What happened, as a watch says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,6 +120,18 @@ impl Draft {
         let _ = serde_json::to_writer(&mut self.text, value);
     }
 
+    /// How many bytes it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether it has none, which never happens.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
     /// Whether a stored state says the same: then there is nothing to write.
     #[must_use]
     pub fn says_the_same_as(&self, stored: &Object) -> bool {
@@ -216,6 +228,21 @@ impl Object {
     pub fn parse(&self) -> Result<Value, serde_json::Error> {
         serde_json::from_slice(&self.bytes())
     }
+}
+
+/// Whether an object is nested deeper than [`DEPTH_MAX`]: it could be stored, and never be read again.
+#[must_use]
+pub fn is_too_deep(object: &Value) -> bool {
+    fn exceeds(value: &Value, levels: usize) -> bool {
+        let is_inner_too_deep = |inner: &Value| exceeds(inner, levels.saturating_sub(1));
+        match value {
+            Value::Array(_) | Value::Object(_) if levels == 0 => true,
+            Value::Array(elements) => elements.iter().any(is_inner_too_deep),
+            Value::Object(entries) => entries.values().any(is_inner_too_deep),
+            _ => false,
+        }
+    }
+    exceeds(object, DEPTH_MAX)
 }
 
 /// The line of a watch, and where the digits of the revision end within the object.

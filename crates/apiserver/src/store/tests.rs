@@ -85,7 +85,7 @@ fn history_is_bounded_and_what_has_gone_is_said_to_be_gone() {
     assert_eq!(store.events(&shelf(), current - 100, 1000).unwrap().events.len(), 100);
     assert!(matches!(store.events(&shelf(), current + 1, 1), Err(Unavailable::Future { .. })));
     let range = Range { at: Some(1), ..Range::default() };
-    assert!(matches!(store.list(&shelf(), &range, &|_| true), Err(Unavailable::Compacted { .. })));
+    assert!(matches!(store.list(&shelf(), &range, None), Err(Unavailable::Compacted { .. })));
 }
 
 #[test]
@@ -114,7 +114,7 @@ proptest! {
         let store = Memory::new(Clock::system());
         let list = |at: Option<u64>, limit: usize, from: Option<ObjectKey>| {
             let range = Range { at, limit, from, namespace: "n" };
-            let page = store.list(&shelf(), &range, &|_| true).unwrap();
+            let page = store.list(&shelf(), &range, None).unwrap();
             (page.objects.iter().map(|object| (object.key.clone(), object.revision)).collect::<Vec<_>>(), page.remaining)
         };
         let mut then = vec![(store.revision(), list(None, 0, None).0)];
@@ -140,4 +140,97 @@ proptest! {
             prop_assert_eq!(paged, want);
         }
     }
+}
+
+/// A shelf whose objects go after an hour.
+fn fleeting() -> Shelf {
+    Shelf { ttl_seconds: Some(3600), ..shelf() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_written_often_has_one_expiry_and_goes_after_its_last_write() {
+    let store = Memory::new(Clock::starting_at(steersman_base::Time::from_unix(0)));
+    let write = |value: i64| {
+        let held = store.get(&fleeting(), &key("a"));
+        let expect = held.map_or(Expect::Absent, |held| Expect::Revision(held.revision));
+        store.commit(&fleeting(), &key("a"), expect, Change::Put(state(&key("a"), value))).unwrap();
+    };
+    for value in 0..500 {
+        write(value);
+        tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+    }
+    assert_eq!(store.held().0, 1, "one object, one expiry");
+    tokio::time::sleep(std::time::Duration::from_secs(3590)).await;
+    assert!(store.get(&fleeting(), &key("a")).is_some(), "counted from its last write");
+    tokio::time::sleep(std::time::Duration::from_secs(10)).await;
+    assert!(store.get(&fleeting(), &key("a")).is_none());
+    assert_eq!(store.held().0, 0);
+    write(0);
+    store.commit(&fleeting(), &key("a"), Expect::Revision(store.revision()), Change::Delete(None)).unwrap();
+    assert_eq!(store.held().0, 0, "what is deleted does not expire");
+}
+
+#[test]
+fn the_history_of_all_resources_together_is_bounded_and_counts_what_it_keeps() {
+    let store = Memory::new(Clock::system());
+    const SHELVES: usize = 12;
+    let value = "x".repeat(2 << 20);
+    let object = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}, "value": value});
+    let large = NewState { draft: Draft::encode(&object), labels: StringMap::default(), fields: Box::default() };
+    for _ in 0..20 {
+        for number in 0..SHELVES {
+            let shelf = Shelf { name: Istr::new(&format!("things{number}")), ..shelf() };
+            let held = store.get(&shelf, &key("a"));
+            let expect = held.map_or(Expect::Absent, |held| Expect::Revision(held.revision));
+            store.commit(&shelf, &key("a"), expect, Change::Put(large.clone())).unwrap();
+        }
+    }
+    let (_, bytes, _) = store.held();
+    assert!(bytes <= super::HISTORY_BYTES_TOTAL_MAX && bytes > super::HISTORY_BYTES_TOTAL_MAX / 2, "{bytes}");
+    let last = Shelf { name: Istr::new("things0"), ..shelf() };
+    assert!(!store.events(&last, store.revision() - SHELVES as u64, 9).unwrap().events.is_empty(), "the newest stay");
+    store.compact(store.revision());
+    assert_eq!(store.held().1, 0, "what is there anyway costs no history");
+}
+
+#[test]
+fn a_shelf_that_is_forgotten_is_gone_and_who_asks_for_its_past_hears_so() {
+    let store = Memory::new(Clock::system());
+    put(&store, "a", 1);
+    store.forget(&shelf());
+    assert_eq!(store.held().2, 1, "it has an object");
+    let before = store.revision();
+    remove(&store, "a");
+    store.forget(&shelf());
+    assert_eq!((store.held().1, store.held().2), (0, 0));
+    assert!(matches!(store.events(&shelf(), before, 9), Err(Unavailable::Compacted { .. })));
+    put(&store, "b", 1);
+    assert!(matches!(store.events(&shelf(), before, 9), Err(Unavailable::Compacted { .. })));
+    assert_eq!(store.events(&shelf(), store.revision() - 1, 9).unwrap().events.len(), 1);
+}
+
+#[test]
+fn the_first_page_says_how_many_are_left_without_a_look_at_them() {
+    let store = Memory::new(Clock::system());
+    for number in 0..50 {
+        put(&store, &format!("o{number:02}"), 1);
+    }
+    let elsewhere = ObjectKey::new("m", "x");
+    store.commit(&shelf(), &elsewhere, Expect::Absent, Change::Put(state(&elsewhere, 1))).unwrap();
+    remove(&store, "o07");
+    let page = |namespace: &'static str, limit, wanted: Option<&super::Wanted<'_>>| {
+        let page = store.list(&shelf(), &Range { namespace, limit, ..Range::default() }, wanted).unwrap();
+        (page.objects.len(), page.remaining)
+    };
+    assert_eq!(page("", 1, None), (1, 49));
+    assert_eq!(page("n", 1, None), (1, 48));
+    assert_eq!(page("m", 1, None), (1, 0));
+    assert_eq!(page("none", 1, None), (0, 0));
+    let asked = std::cell::Cell::new(0);
+    let wanted = |_: &super::Object| {
+        asked.set(asked.get() + 1);
+        true
+    };
+    assert_eq!(page("n", 3, Some(&wanted)), (3, 1));
+    assert_eq!(asked.get(), 4, "a filter is asked until it is known whether there are more");
 }

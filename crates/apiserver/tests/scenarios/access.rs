@@ -170,3 +170,184 @@ async fn only_who_may_impersonate_does() {
     let message = refused["message"].as_str().unwrap();
     assert!(message.contains("cannot impersonate resource \"users\""), "{message}");
 }
+
+/// Asks something with headers of any bytes, and answers who it was.
+async fn who(server: &ApiServer, headers: &[(&str, &[u8])]) -> Got {
+    use http_body_util::BodyExt as _;
+    use tower::ServiceExt as _;
+    let mut request = http::Request::post("/apis/authentication.k8s.io/v1/selfsubjectreviews");
+    for (name, value) in headers {
+        request = request.header(*name, http::HeaderValue::from_bytes(value).unwrap());
+    }
+    let body = http_body_util::Full::new(bytes::Bytes::from_static(b"{}"));
+    let response = server.clone().oneshot(request.body(body).unwrap()).await.unwrap();
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    Got { code, body: serde_json::from_slice(&body).unwrap() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_on_behalf_of_somebody_is_never_the_senders_own() {
+    let server = server();
+    let name = |got: Got| got.expect(201)["status"]["userInfo"]["username"].clone();
+    assert_eq!(name(who(&server, &[]).await), "admin");
+    assert_eq!(name(who(&server, &[("impersonate-user", "jürgen".as_bytes())]).await), "jürgen");
+    assert_eq!(
+        name(who(&server, &[("impersonate-user", b"j\xfcrgen")]).await),
+        "j\u{fffd}rgen",
+        "Latin-1, as Go shows it"
+    );
+    let headers: [(&str, &[u8]); 3] = [
+        ("impersonate-user", b"jane"),
+        ("impersonate-group", "Bäcker".as_bytes()),
+        ("impersonate-extra-team", "grün".as_bytes()),
+    ];
+    let info = who(&server, &headers).await.expect(201)["status"]["userInfo"].clone();
+    assert_eq!(info["groups"], json!(["Bäcker", "system:authenticated"]));
+    assert_eq!(info["extra"], json!({"team": ["grün"]}));
+    for nobody in [
+        ("impersonate-user", b"".as_slice()),
+        ("impersonate-group", "Bäcker".as_bytes()),
+        ("impersonate-uid", b"\xff"),
+        ("impersonate-extra-team", b"red"),
+        ("impersonate-usr", b"jane"),
+    ] {
+        let refused = who(&server, &[nobody]).await.expect(400);
+        let message = refused["message"].as_str().unwrap();
+        assert!(message.ends_with("without impersonating a user name"), "{nobody:?}: {message}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_ends_with_what_it_is_bound_to() {
+    use std::time::Duration;
+    let server = server();
+    ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
+    let kept = json!(["example.com/wait"]);
+    let mut pod = crate::support::pod("p");
+    pod["metadata"]["finalizers"] = kept.clone();
+    pod["spec"]["serviceAccountName"] = "robot".into();
+    pod["spec"]["nodeName"] = "n".into();
+    let secret = json!({"metadata": {"name": "s", "finalizers": kept}});
+    let node = json!({"metadata": {"name": "n", "finalizers": kept}});
+    let objects = [
+        ("Node", "/api/v1/nodes", "n", node, 0),
+        ("Pod", "/api/v1/namespaces/default/pods", "p", pod, 30),
+        ("Secret", SECRETS, "s", secret, 0),
+    ];
+    let maps = "/api/v1/namespaces/default/configmaps";
+    let mut held = Vec::new();
+    for (kind, path, name, object, grace) in objects {
+        ask(&server, "POST", path, Some(object)).await.expect(201);
+        let spec = json!({"boundObjectRef": {"apiVersion": "v1", "kind": kind, "name": name}});
+        held.push((kind, format!("{path}/{name}"), grace, token(&server, "robot", spec).await));
+    }
+    for (kind, path, grace, token) in held {
+        ask_as(&server, &token, "GET", maps, None).await.expect(200);
+        let deleted = ask(&server, "DELETE", &path, None).await.expect(200);
+        assert!(!deleted["metadata"]["deletionTimestamp"].is_null(), "{kind} is held by its finalizer");
+        tokio::time::sleep(Duration::from_secs(grace + 55)).await;
+        ask_as(&server, &token, "GET", maps, None).await.expect(200);
+        tokio::time::sleep(Duration::from_secs(10)).await;
+        assert_eq!(ask_as(&server, &token, "GET", maps, None).await.code, 401, "{kind} is past its time");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_rbac_one_name_is_listed_by_who_may_list_that_name() {
+    let server = strict();
+    let bearer = robot_who_may(
+        &server,
+        json!([
+            {"apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"], "verbs": ["list", "watch"]},
+        ]),
+    )
+    .await;
+    let maps = "/api/v1/namespaces/default/configmaps";
+    for (query, code) in [
+        ("?fieldSelector=metadata.name%3Da", 200),
+        ("?fieldSelector=metadata.name%3Da&watch=true&timeoutSeconds=1", 200),
+        ("?fieldSelector=metadata.name%3Db", 403),
+        ("?fieldSelector=metadata.name!%3Da", 403),
+        ("?fieldSelector=metadata.name%3Da%2F..", 403),
+        ("", 403),
+    ] {
+        let got = ask_as(&server, &bearer, "GET", &format!("{maps}{query}"), None).await;
+        assert_eq!(got.code, code, "{query}: {}", got.body);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_rbac_who_may_update_does_not_therefore_create() {
+    let server = strict();
+    let rules =
+        |verbs: &[&str]| json!([{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": verbs}]);
+    let lease = json!({"metadata": {"name": "l"}, "spec": {"holderIdentity": "robot"}});
+    let path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+    let bearer = robot_who_may(&server, rules(&["get", "update"])).await;
+    let refused = ask_as(&server, &bearer, "PUT", path, Some(lease.clone())).await.expect(403);
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("cannot create resource \"leases\" in API group \"coordination.k8s.io\""), "{message}");
+    ask(&server, "GET", path, None).await.expect(404);
+    let role = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles/robot";
+    ask(&server, "PATCH", role, Some(json!({"rules": rules(&["create", "update"])}))).await.expect(200);
+    ask_as(&server, &bearer, "PUT", path, Some(lease)).await.expect(201);
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_rbac_certificates_are_approved_by_who_may_for_their_signer() {
+    let server = strict();
+    let requests = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+    let part = json!({"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests/approval"], "verbs": ["update", "patch"]});
+    let signer = |name: &str| json!({"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "resourceNames": [name], "verbs": ["approve"]});
+    let pem = rcgen::CertificateParams::new(Vec::new()).unwrap();
+    let pem = pem.serialize_request(&rcgen::KeyPair::generate().unwrap()).unwrap().pem().unwrap();
+    let request = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, pem);
+    let request = json!({
+        "metadata": {"name": "r"},
+        "spec": {"request": request, "signerName": "example.com/signer", "usages": ["client auth"]},
+    });
+    ask(&server, "POST", requests, Some(request)).await.expect(201);
+    let approval =
+        json!([{"op": "add", "path": "/status/conditions", "value": [{"type": "Approved", "status": "True"}]}]);
+    for (name, code) in [("example.com/other", 403), ("example.com/signer", 200)] {
+        let bearer = format!("Bearer {}", robot_who_may_anywhere(&server, name, json!([part, signer(name)])).await);
+        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json-patch+json")];
+        let path = format!("{requests}/r/approval");
+        let got = send(&server.for_strangers(), "PATCH", &path, &headers, approval.to_string().into_bytes()).await;
+        assert_eq!(got.code, code, "{name}: {}", got.body);
+        let want = "user not permitted to approve requests with signerName \"example.com/signer\"";
+        assert_eq!(got.body["message"].as_str().is_some_and(|message| message.ends_with(want)), code == 403);
+    }
+}
+
+/// The token of a service account that these rules hold for.
+async fn robot_who_may(server: &ApiServer, rules: Value) -> String {
+    ask(server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
+    let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let role = json!({"metadata": {"name": "robot"}, "rules": rules});
+    ask(server, "POST", &format!("{rbac}/roles"), Some(role)).await.expect(201);
+    let binding = json!({
+        "metadata": {"name": "robot"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "robot"},
+        "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+    });
+    ask(server, "POST", &format!("{rbac}/rolebindings"), Some(binding)).await.expect(201);
+    token(server, "robot", json!({})).await
+}
+
+/// The token of a service account of its own that these rules hold for in all of the cluster.
+async fn robot_who_may_anywhere(server: &ApiServer, of: &str, rules: Value) -> String {
+    let name = of.replace('/', ".");
+    ask(server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": name}}))).await.expect(201);
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let role = json!({"metadata": {"name": name}, "rules": rules});
+    ask(server, "POST", &format!("{rbac}/clusterroles"), Some(role)).await.expect(201);
+    let binding = json!({
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": "default"}],
+    });
+    ask(server, "POST", &format!("{rbac}/clusterrolebindings"), Some(binding)).await.expect(201);
+    token(server, &name, json!({})).await
+}

@@ -143,3 +143,41 @@ async fn an_event_goes_after_an_hour() {
     tokio::time::sleep(std::time::Duration::from_secs(20)).await;
     ask(&server, "GET", &format!("{events}/a"), None).await.expect(404);
 }
+
+/// A pod on a node, and what a DELETE with this body answers.
+#[tokio::test(start_paused = true)]
+async fn a_pod_with_all_the_time_in_the_world_can_be_deleted() {
+    for (own, asked) in [(i64::MAX, None), (30, Some(i64::MAX)), (30, Some(i64::MIN)), (i64::MAX, Some(i64::MAX - 1))] {
+        let server = server();
+        let mut object = pod("a");
+        object["spec"]["nodeName"] = "n".into();
+        object["spec"]["terminationGracePeriodSeconds"] = own.into();
+        ask(&server, "POST", PODS, Some(object)).await.expect(201);
+        let path = format!("{PODS}/a");
+        let options = asked.map(|seconds| json!({"gracePeriodSeconds": seconds}));
+        let marked = ask(&server, "DELETE", &path, options).await.expect(200);
+        let ends = marked["metadata"]["deletionTimestamp"].as_str().unwrap().to_owned();
+        assert!(ends.parse::<steersman_base::Time>().is_ok(), "{ends}");
+        // A shorter time counts from now, not from an end that no calendar has.
+        let marked = ask(&server, "DELETE", &path, Some(json!({"gracePeriodSeconds": 20}))).await.expect(200);
+        let period = marked["metadata"]["deletionGracePeriodSeconds"].as_i64().unwrap();
+        assert_eq!(period, if asked == Some(i64::MIN) { 1 } else { 20 }, "{own} {asked:?}");
+        ask(&server, "GET", PODS, None).await.expect(200);
+        ask(&server, "DELETE", &path, Some(json!({"gracePeriodSeconds": 0}))).await.expect(200);
+        ask(&server, "GET", &path, None).await.expect(404);
+    }
+}
+
+/// A generation that cannot grow any more.
+#[tokio::test(start_paused = true)]
+async fn an_object_with_the_last_generation_can_be_deleted() {
+    let server = server();
+    let mut map = config_map("a");
+    map["metadata"]["generation"] = i64::MAX.into();
+    map["metadata"]["finalizers"] = json!(["example.com/a"]);
+    ask(&server, "POST", CONFIG_MAPS, Some(map)).await.expect(201);
+    let path = format!("{CONFIG_MAPS}/a");
+    ask(&server, "DELETE", &path, None).await.expect(200);
+    ask(&server, "PATCH", &path, Some(json!({"metadata": {"finalizers": null}}))).await.expect(200);
+    ask(&server, "GET", &path, None).await.expect(404);
+}

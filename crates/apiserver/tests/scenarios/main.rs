@@ -4,9 +4,13 @@
 
 mod access;
 mod bad_input;
+mod bounds;
+mod definitions;
 mod deletion;
 mod lists;
 mod logs;
+mod restart;
+mod strategies;
 mod support;
 mod watches;
 mod writes;

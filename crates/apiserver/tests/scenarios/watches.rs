@@ -8,6 +8,7 @@ use steersman_apiserver::ApiServer;
 use steersman_apiserver::http::Body;
 use tower::ServiceExt;
 
+use crate::bounds::{THINGS, define, thing};
 use crate::support::{CONFIG_MAPS, ask, config_map, server};
 
 /// A watch, line by line.
@@ -179,4 +180,62 @@ async fn the_deletion_of_a_pod_at_once_is_seen_as_its_end_and_then_its_going() {
     let marked = watching.expect("MODIFIED", "a").await;
     assert_eq!(marked["object"]["metadata"]["deletionGracePeriodSeconds"], 0);
     watching.expect("DELETED", "a").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_in_time_and_has_its_bookmarks_although_events_never_pause() {
+    let server = server();
+    ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
+    let query = format!("watch=true&allowWatchBookmarks=true&timeoutSeconds=150&resourceVersion={}", server.revision());
+    let mut watching = watch(&server, &format!("{CONFIG_MAPS}?{query}")).await;
+    let (mut bookmarks, mut events) = (0, 0);
+    loop {
+        // There is always one more event when the client has read the last one.
+        let body = json!({"data": {"a": events.to_string()}});
+        ask(&server, "PATCH", &format!("{CONFIG_MAPS}/a"), Some(body)).await.expect(200);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        match watching.next().await {
+            Some(event) if event["type"] == "BOOKMARK" => bookmarks += 1,
+            Some(_) => events += 1,
+            None => break,
+        }
+        assert!(events < 1000, "it never ends");
+    }
+    assert_eq!(bookmarks, 2, "one a minute");
+    assert!((140..=150).contains(&events), "{events}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_a_custom_resource_ends_with_its_definition() {
+    let server = server();
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    define(&server, open, true).await;
+    ask(&server, "POST", THINGS, Some(thing("a", &json!([])))).await.expect(201);
+    let mut watching = watch(&server, &format!("{THINGS}?watch=true")).await;
+    watching.expect("ADDED", "a").await;
+    watching.expect_quiet(600).await;
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com";
+    let note = json!({"metadata": {"annotations": {"a": "b"}}});
+    ask(&server, "PATCH", definition, Some(note)).await.expect(200);
+    watching.expect_quiet(600).await;
+    ask(&server, "DELETE", definition, None).await.expect(200);
+    watching.expect("DELETED", "a").await;
+    let end = tokio::time::timeout(Duration::from_secs(1), watching.next()).await;
+    assert_eq!(end.unwrap(), None, "it is over when the definition is gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_of_a_custom_resource_ends_when_it_is_served_differently() {
+    let server = server();
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    define(&server, open, true).await;
+    let mut watching = watch(&server, &format!("{THINGS}?watch=true")).await;
+    watching.expect_quiet(60).await;
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/things.example.com";
+    let mut changed = ask(&server, "GET", definition, None).await.expect(200);
+    changed["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] =
+        json!({"items": {"type": "array", "items": {"type": "object"}}});
+    ask(&server, "PUT", definition, Some(changed)).await.expect(200);
+    let end = tokio::time::timeout(Duration::from_secs(1), watching.next()).await;
+    assert_eq!(end.unwrap(), None, "the schema is another one");
 }

@@ -14,7 +14,7 @@ pub(crate) const BY_OWNER: &str = "controller";
 pub(crate) const BY_SELECTOR: &str = "selector";
 
 /// Under what an object is found: its controller, or the namespace it is an orphan of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum OwnerKey {
     Controller(Uid),
     OrphanIn(Istr),
@@ -22,7 +22,7 @@ pub(crate) enum OwnerKey {
 
 /// Under what an owner is found by the labels of an orphan: one label it insists on, so that an orphan asks once per
 /// label and nobody walks the namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum SelectorKey {
     Label {
         namespace: Istr,

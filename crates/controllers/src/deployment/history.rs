@@ -17,7 +17,7 @@ use steersman_model::View;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 
 use super::rolling::Limits;
-use super::sets::{Sets, by_age, wanted};
+use super::sets::{Sets, by_age, is_observed, wanted};
 
 /// How long the list of earlier revisions may get: upstream's figure, some hundred of them.
 const HISTORY_CHARS_MAX: usize = 2000;
@@ -110,9 +110,7 @@ pub(super) fn forgotten(deployment: &DeploymentView, sets: &Sets) -> Vec<Arc<Rep
     let surplus = old.len().saturating_sub(usize::try_from(limit).unwrap_or(0));
     old.sort_by(|left, right| by_revision(left, right));
     old.truncate(surplus);
-    let is_idle = |set: &Arc<ReplicaSetView>| {
-        wanted(set) == 0 && set.status.replicas == 0 && set.status.observed_generation >= set.meta().generation
-    };
+    let is_idle = |set: &Arc<ReplicaSetView>| wanted(set) == 0 && set.status.replicas == 0 && is_observed(set);
     old.retain(is_idle);
     old
 }

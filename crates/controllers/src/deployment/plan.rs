@@ -118,7 +118,7 @@ fn rolled(deployment: &DeploymentView, sets: &Sets) -> Work {
     let new = match &sets.new {
         None => {
             let made = new_set(deployment, sets);
-            let size = Size { wanted: wanted(&made), available: 0 };
+            let size = Size::of(&made);
             work.create = Some(Box::new(made));
             size
         }
@@ -133,12 +133,11 @@ fn rolled(deployment: &DeploymentView, sets: &Sets) -> Work {
             if resized {
                 return work;
             }
-            Size { wanted: to, available: new.status.available_replicas }
+            Size::of(new)
         }
     };
     let old: Vec<_> = sets.active_old().collect();
-    let sizes: Vec<_> =
-        old.iter().map(|set| Size { wanted: wanted(set), available: set.status.available_replicas }).collect();
+    let sizes: Vec<_> = old.iter().map(|set| Size::of(set)).collect();
     let shrunk = old.iter().zip(rolling::old_sizes(limits, new, &sizes)).filter(|(set, to)| wanted(set) != *to);
     let before = work.change.len();
     work.change.extend(shrunk.filter_map(|(set, to)| Change::of(set).sized(to, limits).if_needed()));
@@ -172,7 +171,8 @@ fn recreated(seen: &Observed<'_>) -> Work {
 
 /// History is forgotten only when the roll-out is through: until then, the way back is open.
 fn forgotten_if_through(deployment: &DeploymentView, sets: &Sets) -> Vec<Arc<ReplicaSetView>> {
-    if is_complete(deployment, &deployment.status) { history::forgotten(deployment, sets) } else { Vec::new() }
+    let is_through = is_complete(deployment, &deployment.status) && sets.are_observed();
+    if is_through { history::forgotten(deployment, sets) } else { Vec::new() }
 }
 
 /// The ReplicaSet of the Deployment's template, with as many pods as it may have at once.

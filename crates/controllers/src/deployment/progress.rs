@@ -3,7 +3,8 @@
 //! 1. It gets somewhere when pods of the new template appear, become ready or available, or old ones go.
 //! 2. If it gets nowhere for `progressDeadlineSeconds`, that is said: `ProgressDeadlineExceeded`. Nothing else comes of it.
 //! 3. Time in which the Deployment is paused does not count.
-//! 4. A Deployment that is through is not looked at again, even if its pods fail later.
+//! 4. A Deployment that is through is not looked at again, even if its pods fail later. It is through when its ReplicaSets
+//!    say so of the specs they have, and not of older ones.
 //!
 //! Follows `progress.go` and `deployment_util.go` of Kubernetes 1.37.1.
 
@@ -88,11 +89,19 @@ pub(super) fn not_created(text: &str) -> Condition {
     Condition::new(PROGRESSING, ConditionStatus::False).because(super::FAILED_CREATE, text)
 }
 
-/// Says how the roll-out gets on. `current` is what was said of it before, `status` what there is now.
+/// What there is now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) status: &'a DeploymentStatus,
+    /// Whether the ReplicaSets have seen their specs: otherwise the counts may be those of an earlier roll-out.
+    pub(super) observed: bool,
+}
+
+/// Says how the roll-out gets on. `current` is what was said of it before.
 pub(super) fn estimate(
     deployment: &DeploymentView,
     current: Option<&Condition>,
-    status: &DeploymentStatus,
+    Seen { status, observed }: Seen<'_>,
     new_set: Option<&str>,
     conditions: &mut Vec<Condition>,
     now: Time,
@@ -111,7 +120,9 @@ pub(super) fn estimate(
     };
     let say =
         |status, reason, text: &str| Condition::new(PROGRESSING, status).because(reason, &format!("{who} {text}"));
-    if is_complete(deployment, status) {
+    if is_complete(deployment, status) && !observed {
+        // It looks as if it were through; the status that is about to come tells.
+    } else if is_complete(deployment, status) {
         let through = say(ConditionStatus::True, THROUGH, "has successfully progressed.");
         set(conditions, through, now);
     } else if gets_somewhere(&deployment.status, status) {

@@ -1,15 +1,22 @@
 //! Pure: the arithmetic of a rolling update.
 //!
-//! 1. ReplicaSets never want more pods in all than `replicas + maxSurge`.
-//! 2. No step takes an available pod away while there are `replicas - maxUnavailable` of them or fewer.
+//! 1. ReplicaSets never want more pods in all than `replicas + maxSurge`. What is wanted counts: a pod that its ReplicaSet
+//!    is about to delete takes no room, as upstream.
+//! 2. No step takes an available pod away while `replicas - maxUnavailable` of them or fewer *remain*: a pod remains if its
+//!    ReplicaSet still wants it ([`Size::remaining`]). A ReplicaSet's status is late, so it may count pods that are about to
+//!    be deleted, or that were deleted since; what it says of an older spec counts for nothing.
 //! 3. Pods of old ReplicaSets that are not available go first: they are missed by nobody, and could block the update.
-//! 4. Unless pods never become available, every step is followed by another until the new ReplicaSet has them all.
+//! 4. Unless pods never become available, every step is followed by another until the new ReplicaSet has them all. A step
+//!    that waits for a status is woken by it: every ReplicaSet reports on every spec it was given.
 //!
-//! Follows `rolling.go` and `deployment_util.go` of Kubernetes 1.37.1.
+//! Follows `rolling.go` and `deployment_util.go` of Kubernetes 1.37.1, which adds up `availableReplicas` as reported, and
+//! is kept from most of the harm by an error ("invalid request to scale down") that ends the pass.
 
 use steersman_base::IntOrString;
 use steersman_base::int_or_string::Rounding;
-use steersman_model::apps::DeploymentSpec;
+use steersman_model::apps::{DeploymentSpec, ReplicaSetView};
+
+use super::sets::{is_observed, wanted};
 
 /// How far a rolling update may go, in pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,8 +34,10 @@ pub(super) struct Limits {
 pub(super) struct Size {
     /// How many pods it wants.
     pub(super) wanted: i32,
-    /// How many of its pods are available.
+    /// How many of its pods it says are available. That can be more than it wants: it was just scaled down.
     pub(super) available: i32,
+    /// Whether it says so of what it wants now, and not of what it wanted before.
+    pub(super) observed: bool,
 }
 
 /// How many pods a Deployment wants. An absent count means one: the API server's default.
@@ -53,17 +62,14 @@ pub(super) fn new_size(limits: Limits, new: i32, total: i32) -> i32 {
 /// How many pods each old ReplicaSet should want. They come oldest first.
 pub(super) fn old_sizes(limits: Limits, new: Size, old: &[Size]) -> Vec<i32> {
     let mut sizes: Vec<i32> = old.iter().map(|set| set.wanted).collect();
-    let total = sum(sizes.iter().copied()).saturating_add(new.wanted);
-    // Pods that the new one still waits for are none to count on.
-    let may_go = total.saturating_sub(limits.available_min()).saturating_sub(new.wanted.saturating_sub(new.available));
+    // Even if all pods that old ones keep are available, these are all there are: the new one's others may never be.
+    let may_go = sum(sizes.iter().copied()).saturating_add(new.remaining()).saturating_sub(limits.available_min());
     if may_go <= 0 {
         return sizes;
     }
-    let unhealthy = |at: usize| old[at].wanted.saturating_sub(old[at].available);
-    take(&mut sizes, may_go, unhealthy);
-    let available = sum(old.iter().map(|set| set.available)).saturating_add(new.available);
-    let healthy_may_go = available.saturating_sub(limits.available_min());
-    take(&mut sizes, healthy_may_go, |_| i32::MAX);
+    take(&mut sizes, may_go, |at| old[at].unavailable());
+    let remaining = sum(old.iter().map(|set| set.remaining())).saturating_add(new.remaining());
+    take(&mut sizes, remaining.saturating_sub(limits.available_min()), |_| i32::MAX);
     sizes
 }
 
@@ -79,6 +85,33 @@ fn take(sizes: &mut [i32], count: i32, at_most: impl Fn(usize) -> i32) {
 
 fn sum(counts: impl Iterator<Item = i32>) -> i32 {
     counts.fold(0, i32::saturating_add)
+}
+
+// === impl Size ===
+
+impl Size {
+    /// What a ReplicaSet wants and says.
+    pub(super) fn of(set: &ReplicaSetView) -> Self {
+        Self { wanted: wanted(set), available: set.status.available_replicas, observed: is_observed(set) }
+    }
+
+    /// How many available pods are there for certain when the ReplicaSet has done what it was last asked for.
+    ///
+    /// It deletes pods first that are not available, so no more than it wants remain. If its status is about an older spec,
+    /// nobody can tell: it may have been scaled down and up again, and the pods that come back are not available.
+    pub(super) fn remaining(self) -> i32 {
+        if self.observed { self.reported() } else { 0 }
+    }
+
+    /// How many available pods it says it has, of those it wants; also if that is about an older spec.
+    pub(super) fn reported(self) -> i32 {
+        self.available.min(self.wanted).max(0)
+    }
+
+    /// How many of the pods it wants are known not to be available.
+    fn unavailable(self) -> i32 {
+        if self.observed { self.wanted.saturating_sub(self.remaining()) } else { 0 }
+    }
 }
 
 // === impl Limits ===

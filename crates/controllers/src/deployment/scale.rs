@@ -4,6 +4,7 @@
 //!    last sized.
 //! 2. In the middle of a roll-out every ReplicaSet grows or shrinks in proportion, so that scaling never hastens a roll-out
 //!    that may be going wrong. What does not come out even goes to the largest.
+//! 3. What is rounded off costs no available pod that is needed while one is kept that is not available. (Upstream rounds.)
 //!
 //! Follows `sync.go` and `deployment_util.go` of Kubernetes 1.37.1.
 
@@ -13,7 +14,7 @@ use steersman_base::names::annotations;
 use steersman_model::View;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 
-use super::rolling::{self, Limits};
+use super::rolling::{self, Limits, Size};
 use super::sets::{Sets, by_age, wanted};
 
 /// A ReplicaSet and how many pods it should want.
@@ -58,11 +59,11 @@ fn active_or_latest(sets: &Sets) -> Option<&Arc<ReplicaSetView>> {
     }
 }
 
-/// Whether the new ReplicaSet has all pods of the Deployment, and both think so.
+/// Whether the new ReplicaSet has all pods of the Deployment, both think so, and none of them is about to go.
 fn is_saturated(desired: i32, new: &ReplicaSetView) -> bool {
     wanted(new) == desired
         && noted(new, annotations::DEPLOYMENT_DESIRED_REPLICAS) == Some(desired)
-        && new.status.available_replicas == desired
+        && Size::of(new).remaining() == desired
 }
 
 fn proportional(limits: Limits, replicas_seen: i32, sets: &Sets) -> Vec<Resize> {
@@ -88,7 +89,27 @@ fn proportional(limits: Limits, replicas_seen: i32, sets: &Sets) -> Vec<Resize> 
     if let Some(largest) = sizes.first_mut() {
         *largest = largest.saturating_add(left).max(0);
     }
+    let held: Vec<_> = active.iter().map(|set| Size::of(set).reported()).collect();
+    keep_available(limits.available_min(), &held, &mut sizes);
     active.into_iter().zip(sizes).map(|(set, to)| Resize { set, to }).collect()
+}
+
+/// Moves pods between ReplicaSets so that `least` available ones remain, if there are as many. `held` is how many available
+/// pods each has.
+fn keep_available(least: i32, held: &[i32], sizes: &mut [i32]) {
+    let sum = |counts: &mut dyn Iterator<Item = i32>| counts.fold(0, i32::saturating_add);
+    let have = sum(&mut held.iter().copied());
+    let remain = sum(&mut held.iter().zip(&*sizes).map(|(held, size)| *held.min(size)));
+    let mut missing = least.min(have).saturating_sub(remain).max(0);
+    // The largest comes first: it is the one that what is left was taken from.
+    for to in 0..sizes.len() {
+        for from in (0..sizes.len()).rev() {
+            let moved = missing.min(held[to] - sizes[to]).min(sizes[from] - held[from]).max(0);
+            sizes[to] += moved;
+            sizes[from] -= moved;
+            missing -= moved;
+        }
+    }
 }
 
 /// By how much a ReplicaSet grows or shrinks if it keeps its part of the Deployment.

@@ -21,6 +21,11 @@ pub(super) fn wanted(set: &ReplicaSetView) -> i32 {
     set.spec.replicas.unwrap_or(1)
 }
 
+/// Whether the ReplicaSet's status is about its spec as it is. Until then its counts are those of an older one.
+pub(super) fn is_observed(set: &ReplicaSetView) -> bool {
+    set.status.observed_generation >= set.meta().generation
+}
+
 /// Older first, then by name: upstream's order wherever one is needed.
 pub(super) fn by_age(left: &ReplicaSetView, right: &ReplicaSetView) -> Ordering {
     let created = |set: &ReplicaSetView| set.meta().creation_timestamp;
@@ -47,6 +52,11 @@ impl Sets {
     /// Old ones that want pods.
     pub(super) fn active_old(&self) -> impl Iterator<Item = &Arc<ReplicaSetView>> {
         self.old.iter().filter(|set| wanted(set) > 0)
+    }
+
+    /// Whether every status is about the spec as it is.
+    pub(super) fn are_observed(&self) -> bool {
+        self.all().all(|set| is_observed(set))
     }
 
     /// The sum of something over all of them.

@@ -4,6 +4,7 @@ use steersman_base::condition;
 use steersman_base::{Condition, ConditionStatus, Time};
 use steersman_model::apps::{DeploymentStatus, DeploymentView};
 
+use super::Options;
 use super::progress::{self, AVAILABLE, PROGRESSING, REPLICA_FAILURE};
 use super::rolling::{Limits, desired};
 use super::sets::{Sets, wanted};
@@ -32,16 +33,21 @@ pub(super) fn status(
     sets: &Sets,
     new: New<'_>,
     estimate: Estimate,
+    options: Options,
     now: Time,
 ) -> DeploymentStatus {
     let before = conditions_before(deployment, new, now);
     let mut status = counts(deployment, sets, new);
+    if options.terminating_replicas {
+        status.terminating_replicas = terminating(sets);
+    }
     let mut conditions = before.clone();
     let availability = availability(deployment, status.available_replicas);
     progress::set(&mut conditions, availability, now);
     if estimate == Estimate::Progress {
         let current = condition::find(&before, PROGRESSING);
-        progress::estimate(deployment, current, &status, new.name(), &mut conditions, now);
+        let seen = progress::Seen { status: &status, observed: sets.are_observed() };
+        progress::estimate(deployment, current, seen, new.name(), &mut conditions, now);
         match failure(sets) {
             Some(failure) => progress::set_as_it_is(&mut conditions, failure),
             None => drop(condition::remove(&mut conditions, REPLICA_FAILURE)),
@@ -85,7 +91,7 @@ fn counts(deployment: &DeploymentView, sets: &Sets, new: New<'_>) -> DeploymentS
         unavailable_replicas: total.saturating_sub(available).max(0),
         conditions: Box::default(),
         collision_count: deployment.status.collision_count,
-        terminating_replicas: terminating(sets),
+        terminating_replicas: None,
     }
 }
 

@@ -8,13 +8,13 @@ use steersman_model::apps::{DeploymentStatus, DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
 use steersman_model::{Kind, View, status_body};
 use steersman_runtime::events::About;
-use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
+use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, reasons};
 
 use super::plan::{Change, Observed, Plan, Work, plan};
 use super::rollback::{self, Rollback};
 use super::sets::{Sets, wanted};
 use super::status::{self, Estimate, New};
-use super::{FAILED_CREATE, history, progress, rolling, template};
+use super::{FAILED_CREATE, Options, history, progress, rolling, template};
 use crate::claim::map::OwnerKey;
 use crate::claim::{Claim, Claimer, Selecting, claim, usable};
 
@@ -28,6 +28,7 @@ pub(super) struct Deployments {
     pub(super) sets: Lister<ReplicaSetView>,
     pub(super) sets_by_owner: Index<OwnerKey, ReplicaSetView>,
     pub(super) pods_by_owner: Index<OwnerKey, PodView>,
+    pub(super) options: Options,
 }
 
 reasons! {
@@ -77,7 +78,7 @@ enum Halt {
 
 impl Reconciler for Deployments {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        let Some(deployment) = self.deployments.get(key) else { return Ok(Action::Done) };
+        let Some(deployment) = self.deployment(cx, key).await? else { return Ok(Action::Done) };
         match self.pass(cx, &deployment).await {
             Ok(action) => Ok(action),
             Err(Halt::LookAgain | Halt::Write(WriteError::Conflict | WriteError::NotFound)) => Ok(Action::Again),
@@ -90,6 +91,17 @@ impl Reconciler for Deployments {
 }
 
 impl Deployments {
+    /// The Deployment as it can be trusted: the cache may be as late with its status as with its ReplicaSets.
+    async fn deployment(&self, cx: &Context, key: &ObjectKey) -> Result<Option<Arc<DeploymentView>>, Error> {
+        let Some(cached) = self.deployments.get(key) else { return Ok(None) };
+        if cx.freshness == Freshness::CaughtUp {
+            return Ok(Some(cached));
+        }
+        let live = cx.get_live::<DeploymentView>(&self.client, key).await?;
+        // Another one of that name comes with an event of its own.
+        Ok(live.filter(|live| live.meta().uid == cached.meta().uid).map(Arc::new))
+    }
+
     async fn pass(&self, cx: &Context, deployment: &DeploymentView) -> Result<Action, Halt> {
         let key = deployment.meta().key();
         let selector = deployment.selector();
@@ -121,7 +133,7 @@ impl Deployments {
     ) -> Result<Option<Vec<Arc<ReplicaSetView>>>, Error> {
         let meta = deployment.meta();
         let found = if cx.freshness == Freshness::ReadLive {
-            live::list(&self.client, Scope::namespace(&meta.namespace)).await?
+            cx.list_live(&self.client, Scope::namespace(&meta.namespace)).await?
         } else {
             let mut sets = self.sets_by_owner.get(&OwnerKey::Controller(meta.uid.clone()));
             sets.extend(self.sets_by_owner.get(&OwnerKey::OrphanIn(meta.namespace.clone())));
@@ -151,7 +163,7 @@ impl Deployments {
         }
         if cx.freshness == Freshness::ReadLive {
             let mut pods: Vec<Arc<PodView>> =
-                live::list(&self.client, Scope::namespace(&deployment.meta().namespace)).await?;
+                cx.list_live(&self.client, Scope::namespace(&deployment.meta().namespace)).await?;
             pods.retain(|pod| sets.old.iter().any(|set| pod.meta().is_controlled_by(set.meta())));
             return Ok(pods);
         }
@@ -176,7 +188,7 @@ impl Deployments {
             (None, Some(found)) => New::Found { name: &found.meta().name },
             (None, None) => New::None,
         };
-        let status = status::status(deployment, sets, new, work.estimate, now);
+        let status = status::status(deployment, sets, new, work.estimate, self.options, now);
         let next_check = match work.estimate {
             Estimate::Progress => progress::next_check(deployment, &status, now),
             Estimate::Nothing => None,
@@ -196,7 +208,9 @@ impl Deployments {
         };
         match &error {
             WriteError::AlreadyExists => Err(self.name_is_taken(cx, deployment, &set.meta().key()).await),
-            WriteError::Rejected(_) => {
+            // It may have been made: then nothing failed, and nobody is told so.
+            WriteError::Unknown(_) if self.is_made(cx, deployment, &set.meta().key()).await? => Err(Halt::LookAgain),
+            WriteError::Rejected(_) | WriteError::Unknown(_) => {
                 let text =
                     format!("Failed to create new replica set {:?}: {}", set.meta().name.as_str(), error.message());
                 cx.events.warning(&About::new(DEPLOYMENTS, deployment.meta()), FAILED_CREATE, text.as_str());
@@ -209,10 +223,23 @@ impl Deployments {
         }
     }
 
+    /// Whether the ReplicaSet that was to be made is there, as the server has it.
+    async fn is_made(&self, cx: &Context, deployment: &DeploymentView, key: &ObjectKey) -> Result<bool, Halt> {
+        let found = cx.get_live::<ReplicaSetView>(&self.client, key).await.map_err(Error::from)?;
+        Ok(found.is_some_and(|found| template::is_the_wanted_one(deployment, &found)))
+    }
+
     /// A ReplicaSet has the name that the new one should get: it is the one that was to be made, and the cache is late, or it
     /// is another one, and the next try has another name.
     async fn name_is_taken(&self, cx: &Context, deployment: &DeploymentView, key: &ObjectKey) -> Halt {
-        let Some(found) = self.sets.get(key) else {
+        let found = match cx.freshness {
+            Freshness::CaughtUp => self.sets.get(key),
+            Freshness::ReadLive => match cx.get_live::<ReplicaSetView>(&self.client, key).await {
+                Ok(found) => found.map(Arc::new),
+                Err(error) => return Error::from(error).into(),
+            },
+        };
+        let Some(found) = found else {
             return Error::message(format!("{key} exists already, and is not seen yet")).into();
         };
         if template::is_the_wanted_one(deployment, &found) {

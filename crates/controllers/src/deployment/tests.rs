@@ -8,6 +8,7 @@ use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use crate::test_objects::{decode, merged};
 
 mod history;
+mod late;
 mod plan;
 mod progress;
 mod rolling;

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use steersman_base::{Istr, ObjectKey, Resource, StringMap, Time, names};
+use steersman_base::{Istr, Meta, ObjectKey, Resource, StringMap, Time, names};
 use steersman_informer::{Index, Lister, Scope};
 use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, Kind, View, object_body};
 use steersman_runtime::events::About;
-use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
+use steersman_runtime::writer::Naming;
+use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, reasons};
 
 use super::metrics::Metrics;
 use super::nodeless::Nodeless;
@@ -146,7 +147,7 @@ impl EndpointSlices {
         let mut slices = if cx.freshness == Freshness::ReadLive {
             let (name, manager) = (names::labels::SERVICE_NAME, names::labels::ENDPOINTSLICE_MANAGED_BY);
             let labels = format!("{name}={},{manager}={MANAGER}", key.name);
-            live::list(&self.client, Scope::namespace(&key.namespace).with_labels(&labels)).await?
+            cx.list_live(&self.client, Scope::namespace(&key.namespace).with_labels(&labels)).await?
         } else {
             self.slices_of.get(key)
         };
@@ -279,7 +280,14 @@ impl Pass<'_> {
 
     async fn create(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
         let State { tracker, metrics, .. } = &*self.shell.state;
-        let created = self.cx.writer.on_behalf_of(self.service.meta()).create(SLICES, object_body(slice), why).await?;
+        // Slices of this pass are looked for by their endpoints; one that came late is seen by the next.
+        let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|_| false };
+        let body = |name: &str| {
+            let metadata = Meta { name: Istr::new(name), ..slice.meta().clone() };
+            object_body(&EndpointSliceView { metadata, ..slice.clone() })
+        };
+        let write = self.cx.writer.on_behalf_of(self.service.meta());
+        let created = write.create_named(SLICES, naming, body, why).await?;
         tracker.wrote(&created);
         metrics.changed("create");
         Ok(())

@@ -7,7 +7,7 @@ use steersman_informer::{Lister, Scope};
 use steersman_model::core::{EndpointsView, PodView, ServiceView};
 use steersman_model::{Kind, View, object_body};
 use steersman_runtime::events::About;
-use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
+use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, reasons};
 
 use super::plan::{Plan, plan};
 use crate::service_pods::once::Once;
@@ -69,7 +69,7 @@ impl Endpoints {
     async fn current(&self, cx: &Context, key: &ObjectKey) -> Result<Option<Arc<EndpointsView>>, Error> {
         if cx.freshness == Freshness::ReadLive {
             let scope = Scope::namespace(&key.namespace).with_fields(&format!("metadata.name={}", key.name));
-            return Ok(live::list(&self.client, scope).await?.pop());
+            return Ok(cx.list_live(&self.client, scope).await?.pop());
         }
         Ok(self.endpoints.get(key))
     }

@@ -18,7 +18,8 @@ pub(crate) const ABSENT_MAX: usize = 500;
 // === impl Absent ===
 
 impl Absent {
-    /// Remembers that there is no such object. A uid that is gone never comes back, so this does not get old.
+    /// Remembers that there is no such object. A uid that is gone does not come back, unless the server is restored from a
+    /// backup: then all is [forgotten](Self::clear).
     pub(crate) fn add(&mut self, identity: Identity) {
         self.uses += 1;
         if let Some(before) = self.used_at.insert(identity.clone(), self.uses) {
@@ -30,6 +31,20 @@ impl Absent {
         {
             self.used_at.remove(&oldest);
         }
+    }
+
+    /// There is such an object.
+    pub(crate) fn forget(&mut self, identity: &Identity) {
+        if !self.used_at.is_empty()
+            && let Some(used_at) = self.used_at.remove(identity)
+        {
+            self.by_use.remove(&used_at);
+        }
+    }
+
+    /// Forgets everything: the server went back in time.
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
     }
 
     /// Whether it is known that there is no such object.
@@ -69,6 +84,18 @@ mod tests {
         let held: Vec<bool> = [0, 1, 2, ABSENT_MAX].iter().map(|n| absent.has(&owner(*n))).collect();
         assert_eq!(held, [true, false, true, true]);
         assert_eq!((absent.used_at.len(), absent.by_use.len()), (ABSENT_MAX, ABSENT_MAX));
+    }
+
+    #[test]
+    fn what_is_there_again_is_not_absent() {
+        let mut absent = Absent::default();
+        absent.add(owner(1));
+        absent.add(owner(2));
+        absent.forget(&owner(1));
+        assert!(!absent.has(&owner(1)) && absent.has(&owner(2)));
+        absent.clear();
+        assert!(!absent.has(&owner(2)));
+        assert_eq!((absent.used_at.len(), absent.by_use.len()), (0, 0));
     }
 
     #[test]

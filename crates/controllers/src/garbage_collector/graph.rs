@@ -17,7 +17,7 @@ mod gone;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use steersman_base::meta::Owners;
 use steersman_base::names::finalizers;
@@ -80,6 +80,8 @@ struct Node {
     is_virtual: bool,
     is_being_deleted: bool,
     is_deleting_dependents: bool,
+    /// Whether it is being deleted and leaves its dependents behind.
+    is_orphaning: bool,
     /// Whether somebody asked for a look for another reason than that it is virtual. A node that was only virtual, and is
     /// observed by the time it is looked at, needs none: at a restart, that is nearly every owner.
     is_wanted: bool,
@@ -91,6 +93,8 @@ impl Graph {
     /// An object is there, as an informer shows it; `before` is what the informer showed before.
     pub(crate) fn observed(&mut self, kind: &Kind, meta: &Meta, before: Option<&Meta>, work: &mut Work) {
         let identity = Identity::observed(kind, meta);
+        // A server that was restored brings uids back.
+        self.absent.forget(&identity);
         let node = match self.find(&meta.uid) {
             Some(node) => {
                 self.identify(node, identity, work);
@@ -106,6 +110,7 @@ impl Graph {
         let held = self.node_mut(node);
         held.is_being_deleted = meta.is_terminating();
         held.is_deleting_dependents = waits_with(meta, finalizers::FOREGROUND_DELETION);
+        held.is_orphaning = waits_with(meta, finalizers::ORPHAN);
         let starts = |finalizer| waits_with(meta, finalizer) && !before.is_some_and(|meta| waits_with(meta, finalizer));
         if starts(finalizers::ORPHAN) {
             work.orphan.push(meta.uid.clone());
@@ -137,6 +142,24 @@ impl Graph {
         if let Some(node) = self.find(uid) {
             self.node_mut(node).is_wanted = true;
         }
+    }
+
+    /// What is to be looked at now, whatever was said of it before: for a leader that begins.
+    pub(crate) fn to_look_at(&self) -> Vec<Uid> {
+        self.those(|node| node.is_wanted || node.is_virtual)
+    }
+
+    /// What leaves its dependents behind now.
+    pub(crate) fn to_orphan(&self) -> Vec<Uid> {
+        self.those(|node| node.is_orphaning)
+    }
+
+    fn those(&self, is_meant: impl Fn(&Node) -> bool) -> Vec<Uid> {
+        // By place and not by hash: the same history gives the same order.
+        let is_held =
+            |(at, node): &(usize, &Node)| self.by_uid.get(&node.identity.uid).is_some_and(|held| *held as usize == *at);
+        let nodes = self.nodes.iter().enumerate().filter(|(_, node)| is_meant(node)).filter(is_held);
+        nodes.map(|(_, node)| node.identity.uid.clone()).collect()
     }
 
     /// Whether an object was only referred to so far.
@@ -284,10 +307,13 @@ impl Graph {
             }
         }
         self.connect(node, &mut added.into_iter(), work);
-        let gone: HashSet<u32> = left.keys().filter_map(|uid| self.find(uid)).collect();
+        let gone: BTreeSet<u32> = left.keys().filter_map(|uid| self.find(uid)).collect();
         let edges = self.edges.walk(List::Owners, self.node(node).owned_by);
         let edges: Vec<u32> = edges.filter(|(_, edge)| gone.contains(&edge.owner)).map(|(at, _)| at).collect();
         edges.into_iter().for_each(|edge| self.disconnect(edge));
+        for owner in &gone {
+            self.drop_if_unreferred(*owner);
+        }
         unblocked.extend(left.values().filter(|owner| is_blocking(owner)).map(|owner| &owner.uid));
         for uid in unblocked {
             if let Some(owner) = self.find(uid) {
@@ -350,6 +376,18 @@ impl Graph {
         }
     }
 
+    /// An owner that was only referred to, and is not any more, is nothing to look at: nobody would ever take it out on a
+    /// standby, which looks at nothing.
+    fn drop_if_unreferred(&mut self, node: u32) {
+        let held = self.node(node);
+        if held.is_virtual && held.dependents == NONE && self.find(&held.identity.uid) == Some(node) {
+            let empty = Node::referred_to(Identity::default());
+            let removed = std::mem::replace(self.node_mut(node), empty);
+            self.by_uid.remove(&removed.identity.uid);
+            self.free.push(node);
+        }
+    }
+
     fn disconnect(&mut self, at: u32) {
         let Edge { owner, dependent, .. } = self.edges.get(at);
         if let Some(first) = self.edges.take_out(at, List::Dependents) {
@@ -392,6 +430,7 @@ impl Node {
             is_virtual: true,
             is_being_deleted: false,
             is_deleting_dependents: false,
+            is_orphaning: false,
             is_wanted: false,
         }
     }

@@ -6,6 +6,7 @@ mod orphan;
 mod pages;
 mod server;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -35,14 +36,38 @@ struct Shared {
     /// One change at a time.
     graph: Mutex<Graph>,
     queues: OnceLock<Queues>,
-    /// Whether the graph is filled, as far as it can be.
-    ready: watch::Sender<bool>,
+    /// How far the graph is filled.
+    ready: watch::Sender<Ready>,
     events: Recorder,
 }
 
+/// Nothing is put into a queue before its workers [begin](Collector::begin): a standby has no use for what was to be looked at
+/// once. What still is, the graph knows.
 struct Queues {
-    look_at: Queue<ObjectKey>,
-    orphan: Queue<ObjectKey>,
+    look_at: Begun,
+    orphan: Begun,
+}
+
+struct Begun {
+    queue: Queue<ObjectKey>,
+    has_begun: AtomicBool,
+}
+
+/// One of the two queues.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Of {
+    Looks,
+    Orphans,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ready {
+    /// Dependents may be missing.
+    NotYet,
+    /// The graph is filled, as far as it can be.
+    Yes,
+    /// Workers are to end.
+    Stopped,
 }
 
 /// An object that is being looked at. Unless that [is done](TakenUp::done), it is still to be.
@@ -88,13 +113,34 @@ reasons! {
 
 impl Collector {
     pub(super) fn new(events: Recorder) -> Self {
-        let (queues, ready) = (OnceLock::new(), watch::Sender::new(false));
+        let (queues, ready) = (OnceLock::new(), watch::Sender::new(Ready::NotYet));
         Self(Arc::new(Shared { graph: Mutex::default(), queues, ready, events }))
     }
 
     /// Says where work goes: once, before anything runs.
     pub(super) fn connect(&self, look_at: Queue<ObjectKey>, orphan: Queue<ObjectKey>) {
-        let _ = self.0.queues.set(Queues { look_at, orphan });
+        let begun = |queue| Begun { queue, has_begun: AtomicBool::new(false) };
+        let _ = self.0.queues.set(Queues { look_at: begun(look_at), orphan: begun(orphan) });
+    }
+
+    /// Workers begin: what is to be done by now goes into their queue, and what comes up from now on. The flag is set while
+    /// the graph is held, so what is not put into the queue because of it is in the graph when that is asked.
+    pub(super) fn begin(&self, of: Of) {
+        let Some(queues) = self.0.queues.get() else { return };
+        let (begun, uids) = self.graph(|graph| {
+            let (begun, uids) = match of {
+                Of::Looks => (&queues.look_at, graph.to_look_at()),
+                Of::Orphans => (&queues.orphan, graph.to_orphan()),
+            };
+            begun.has_begun.store(true, Ordering::SeqCst);
+            (begun, uids)
+        });
+        begun.add(&uids, Priority::Background);
+    }
+
+    /// The server went back in time, as one that was restored from a backup: what was gone may be there.
+    fn went_back(&self) {
+        self.graph(|graph| graph.absent.clear());
     }
 
     /// Takes a change into the graph.
@@ -131,9 +177,8 @@ impl Collector {
 
     fn dispatch(&self, work: &Work, priority: Priority) {
         let Some(queues) = self.0.queues.get() else { return };
-        let keys = |uids: &[Uid]| uids.iter().map(key).collect::<Vec<_>>();
-        queues.look_at.add_all(&keys(&work.look_at), priority);
-        queues.orphan.add_all(&keys(&work.orphan), priority);
+        queues.look_at.add(&work.look_at, priority);
+        queues.orphan.add(&work.orphan, priority);
         work.misplaced.iter().for_each(|misplaced| self.report(misplaced));
     }
 
@@ -160,18 +205,37 @@ impl Collector {
 
     /// The graph is filled, as far as it can be.
     fn set_ready(&self) {
-        self.0.ready.send_replace(true);
+        self.0
+            .ready
+            .send_if_modified(|ready| *ready == Ready::NotYet && std::mem::replace(ready, Ready::Yes) != Ready::Yes);
     }
 
-    /// Waits until the graph is filled: dependents that are not known yet would be forgotten.
-    async fn ready(&self) {
+    /// Workers are to end, also those that wait for the graph.
+    pub(super) fn stop(&self) {
+        self.0.ready.send_replace(Ready::Stopped);
+    }
+
+    /// Waits until the graph is filled: dependents that are not known yet would be forgotten. False if it will not be, because
+    /// the workers are to end.
+    async fn ready(&self) -> bool {
         // The sender lives as long as `self`, so an error cannot come.
-        let _ = self.0.ready.subscribe().wait_for(|ready| *ready).await;
+        let mut ready = self.0.ready.subscribe();
+        ready.wait_for(|ready| *ready != Ready::NotYet).await.is_ok_and(|ready| *ready == Ready::Yes)
     }
 
     fn take_up(&self, uid: &Uid) -> Option<TakenUp<'_>> {
         let look = self.graph(|graph| graph.take_up(uid))?;
         Some(TakenUp { collector: self, look, is_done: false })
+    }
+}
+
+// === impl Begun ===
+
+impl Begun {
+    fn add(&self, uids: &[Uid], priority: Priority) {
+        if self.has_begun.load(Ordering::SeqCst) && !uids.is_empty() {
+            self.queue.add_all(&uids.iter().map(key).collect::<Vec<_>>(), priority);
+        }
     }
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Findings {
     pub(super) finalizers: BTreeMap<Istr, usize>,
     /// For how many seconds they may be left.
     pub(super) seconds: u64,
+    /// Whether nobody could tell what is left, of some resource at least.
+    pub(super) unknown: bool,
 }
 
 /// A condition: its type, and what it says when all is well.
@@ -55,7 +57,7 @@ const FINALIZERS: Kind = Kind {
 pub(super) fn conditions(held: &[Condition], findings: &Findings, now: Time) -> Option<Box<[Condition]>> {
     let mut conditions = held.to_vec();
     let mut changed = false;
-    for condition in findings.conditions() {
+    for condition in findings.conditions().into_iter().filter(|condition| !findings.cannot_tell(condition)) {
         changed |= set(&mut conditions, condition, now);
     }
     changed.then(|| conditions.into())
@@ -86,6 +88,7 @@ impl Findings {
             // With a dot, even if there is no group: upstream's way.
             *self.left.entry(format!("{}.{}", resource.plural, resource.group)).or_default() += count;
         }
+        self.unknown |= count == 0 && failure.is_some();
         for (name, count) in finalizers {
             *self.finalizers.entry(name).or_default() += count;
         }
@@ -112,6 +115,12 @@ impl Findings {
             told(self.content_left().map(|message| ("SomeResourcesRemain", message)), CONTENT),
             told(self.finalizers_left().map(|message| ("SomeFinalizersRemain", message)), FINALIZERS),
         ]
+    }
+
+    /// Whether a condition says that nothing is left, and that is not known: then what was said before stays.
+    fn cannot_tell(&self, condition: &Condition) -> bool {
+        let is_about_content = [CONTENT.type_, FINALIZERS.type_].contains(&&*condition.type_);
+        self.unknown && is_about_content && condition.status == ConditionStatus::False
     }
 
     fn deletion_failures(&self) -> Option<String> {

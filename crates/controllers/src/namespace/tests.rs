@@ -189,6 +189,26 @@ fn conditions_change_their_time_with_their_status_and_are_written_when_they_say_
 }
 
 #[test]
+fn what_could_not_be_counted_is_not_said_to_be_gone() {
+    let failed = || Outcome::failed("the server is busy".into(), 0);
+    let said = |held: &[Condition], findings: &Findings| {
+        let all = conditions(held, findings, NOW).unwrap_or_else(|| held.into());
+        let content = all.iter().find(|it| it.type_ == "NamespaceContentRemaining");
+        content.map(|it| it.reason.to_string())
+    };
+    let mut unknown = Findings::default();
+    unknown.add(&LAMPS, failed());
+    assert_eq!(said(&[], &unknown), None, "nothing is known");
+    let mut some = Findings::default();
+    some.add(&MAPS, Outcome { count: 2, ..Outcome::default() });
+    let before = conditions(&[], &some, NOW).unwrap();
+    assert_eq!(said(&before, &unknown).as_deref(), Some("SomeResourcesRemain"), "what was said stays");
+    some.add(&LAMPS, failed());
+    assert_eq!(said(&[], &some).as_deref(), Some("SomeResourcesRemain"), "something is left in any case");
+    assert_eq!(said(&before, &Findings::default()).as_deref(), Some("ContentRemoved"));
+}
+
+#[test]
 fn only_our_finalizer_is_taken_off() {
     let check = |held: &[&str], want: Option<&[&str]>| {
         let namespace = namespace(&json!({ "metadata": { "name": "a" }, "spec": { "finalizers": held } }));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use steersman_base::Time;
 use steersman_model::core::PodView;
 
-use super::{BURST, Replicated, ranking};
+use super::{BURST, Options, Replicated, ranking};
 
 /// What is to be done about a ReplicaSet's pods.
 #[derive(Debug, PartialEq)]
@@ -28,6 +28,7 @@ pub(super) fn plan(
     set: &impl Replicated,
     active: &[Arc<PodView>],
     related: impl FnOnce() -> Vec<Arc<PodView>>,
+    options: Options,
     now: Time,
 ) -> Plan {
     let (have, want) = (active.len(), wanted(set));
@@ -40,7 +41,7 @@ pub(super) fn plan(
     let count = (have - want).min(BURST);
     let mut pods = active.to_vec();
     if count < have {
-        ranking::rank(&mut pods, &related(), now);
+        ranking::rank(&mut pods, &related(), options, now);
     }
     pods.truncate(count);
     Plan::Delete { pods }

@@ -10,29 +10,38 @@ use steersman_base::{Time, names};
 use steersman_model::View;
 use steersman_model::core::PodView;
 
+use super::Options;
 use crate::pod;
 
 /// Sorts `pods` so that those to be deleted come first. `related` are all pods of the same Deployment: where many of
 /// them share a node, one of those goes before one that stands alone.
-pub(super) fn rank(pods: &mut [Arc<PodView>], related: &[Arc<PodView>], now: Time) {
+pub(super) fn rank(pods: &mut [Arc<PodView>], related: &[Arc<PodView>], options: Options, now: Time) {
     let mut on_node: BTreeMap<&str, usize> = BTreeMap::new();
     for pod in related.iter().filter(|pod| pod::is_active(pod)) {
         *on_node.entry(&pod.spec.node_name).or_default() += 1;
     }
     let neighbours = |pod: &PodView| on_node.get(&*pod.spec.node_name).copied().unwrap_or(0);
-    pods.sort_by(|left, right| compare(left, right, neighbours(left), neighbours(right), now));
+    let cost = |pod: &PodView| if options.pod_deletion_cost { deletion_cost(pod) } else { 0 };
+    pods.sort_by(|left, right| {
+        before_cost(left, right)
+            .then_with(|| cost(left).cmp(&cost(right)))
+            .then_with(|| neighbours(right).cmp(&neighbours(left)))
+            .then_with(|| after_neighbours(left, right, now))
+    });
 }
 
-fn compare(left: &PodView, right: &PodView, neighbours_left: usize, neighbours_right: usize, now: Time) -> Ordering {
+fn before_cost(left: &PodView, right: &PodView) -> Ordering {
     let assigned = |pod: &PodView| !pod.spec.node_name.is_empty();
-    let created = |pod: &PodView| pod.meta().creation_timestamp;
     assigned(left)
         .cmp(&assigned(right))
         .then_with(|| startup(left).cmp(&startup(right)))
         .then_with(|| pod::is_ready(left).cmp(&pod::is_ready(right)))
-        .then_with(|| deletion_cost(left).cmp(&deletion_cost(right)))
-        .then_with(|| neighbours_right.cmp(&neighbours_left))
-        .then_with(|| age(pod::ready_since(left).flatten(), now).cmp(&age(pod::ready_since(right).flatten(), now)))
+}
+
+fn after_neighbours(left: &PodView, right: &PodView, now: Time) -> Ordering {
+    let created = |pod: &PodView| pod.meta().creation_timestamp;
+    age(pod::ready_since(left).flatten(), now)
+        .cmp(&age(pod::ready_since(right).flatten(), now))
         .then_with(|| restarts(right).cmp(&restarts(left)))
         .then_with(|| age(created(left), now).cmp(&age(created(right), now)))
         // Not by the exact age: equals would always be cut from the same side.

@@ -9,7 +9,7 @@ use steersman_model::View;
 use steersman_model::apps::ReplicaSetStatus;
 use steersman_model::core::PodView;
 
-use super::{Replicated, plan};
+use super::{Options, Replicated, plan};
 use crate::pod;
 
 /// A failed pass shows as this condition.
@@ -32,6 +32,7 @@ pub(super) fn status<V: Replicated>(
     active: &[Arc<PodView>],
     terminating: usize,
     failure: Option<&str>,
+    options: Options,
     now: Time,
 ) -> ReplicaSetStatus {
     let labels = set.template().labels();
@@ -44,7 +45,7 @@ pub(super) fn status<V: Replicated>(
         fully_labeled_replicas: count(active.iter().filter(fully_labeled).count()),
         ready_replicas: count(active.iter().filter(|pod| pod::is_ready(pod)).count()),
         available_replicas: count(active.iter().filter(available).count()),
-        terminating_replicas: V::COUNTS_TERMINATING.then(|| count(terminating)),
+        terminating_replicas: (V::COUNTS_TERMINATING && options.terminating_replicas).then(|| count(terminating)),
         observed_generation: set.meta().generation,
         conditions: conditions(set, active.len(), failure, now),
     }

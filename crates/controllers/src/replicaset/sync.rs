@@ -7,11 +7,12 @@ use steersman_informer::{Index, Lister, Scope};
 use steersman_model::apps::ReplicaSetStatus;
 use steersman_model::core::PodView;
 use steersman_model::{Kind, PodName, View, status_body};
-use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, live, reasons};
+use steersman_runtime::writer::Naming;
+use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, reasons};
 
 use super::metrics::Metrics;
 use super::plan::{Plan, plan, wanted};
-use super::{Replicated, status};
+use super::{Options, Replicated, status};
 use crate::claim::map::OwnerKey;
 use crate::claim::{Claim, Claimer, claim, owner_ref, usable};
 use crate::doomed::Doomed;
@@ -25,6 +26,7 @@ pub(super) struct Sets<V> {
     pub(super) sets: Lister<V>,
     pub(super) sets_by_owner: Index<OwnerKey, V>,
     pub(super) pods_by_owner: Index<OwnerKey, PodView>,
+    pub(super) options: Options,
     pub(super) metrics: Metrics,
     pub(super) doomed: Doomed,
 }
@@ -55,22 +57,22 @@ struct Seen {
 
 impl<V: Replicated> Reconciler for Sets<V> {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        let Some(set) = self.sets.get(key) else { return Ok(Action::Done) };
+        let Some(set) = self.set(cx, key).await? else { return Ok(Action::Done) };
         let selector = usable(set.selector(), set.template().labels())
             .map_err(|problem| Error::terminal(format!("{} {key} is left alone: {problem}", V::RESOURCE.kind)))?;
         let seen = self.observe(cx, &*set, &selector).await?;
         let now = cx.clock.now();
-        let outcome = match plan(&*set, &seen.active, || self.related(&set), now) {
+        let outcome = match plan(&*set, &seen.active, || self.related(&set), self.options, now) {
             Plan::Nothing => Ok(()),
             Plan::Create { .. } if self.doomed.has(&set.meta().uid) => Ok(()),
-            Plan::Create { count } => self.create(cx, &*set, seen.active.len(), count).await,
+            Plan::Create { count } => self.create(cx, &*set, &seen, count).await,
             Plan::Delete { pods } => {
                 self.metrics.count(&seen.active, &pods, now);
                 delete(cx, &*set, seen.active.len(), pods).await
             }
         };
         let failure = outcome.as_ref().err().map(WriteError::message);
-        let status = status::status(&*set, &seen.active, seen.terminating, failure.as_deref(), now);
+        let status = status::status(&*set, &seen.active, seen.terminating, failure.as_deref(), self.options, now);
         let next_check = status::next_check(&*set, &status, &seen.active, now);
         put_status(cx, &*set, status).await?;
         outcome?;
@@ -79,6 +81,17 @@ impl<V: Replicated> Reconciler for Sets<V> {
 }
 
 impl<V: Replicated> Sets<V> {
+    /// The set as it can be trusted: the cache may be as late with its status as with its pods.
+    async fn set(&self, cx: &Context, key: &ObjectKey) -> Result<Option<Arc<V>>, Error> {
+        let Some(cached) = self.sets.get(key) else { return Ok(None) };
+        if cx.freshness == Freshness::CaughtUp {
+            return Ok(Some(cached));
+        }
+        let live = cx.get_live::<V>(&self.client, key).await?;
+        // Another one of that name comes with an event of its own.
+        Ok(live.filter(|live| live.meta().uid == cached.meta().uid).map(Arc::new))
+    }
+
     /// The pods that are the set's own, after those that should be are adopted and those that should not are let go.
     async fn observe(&self, cx: &Context, set: &V, selector: &Selector) -> Result<Seen, Error> {
         let mut seen = Seen { active: Vec::new(), terminating: 0 };
@@ -97,21 +110,23 @@ impl<V: Replicated> Sets<V> {
     async fn pods(&self, cx: &Context, set: &V) -> Result<Vec<Arc<PodView>>, Error> {
         if cx.freshness == Freshness::ReadLive {
             // Whose else a pod is, is decided as for any other.
-            return Ok(live::list(&self.client, Scope::namespace(&set.meta().namespace)).await?);
+            return Ok(cx.list_live(&self.client, Scope::namespace(&set.meta().namespace)).await?);
         }
         let mut pods = self.pods_by_owner.get(&OwnerKey::Controller(set.meta().uid.clone()));
         pods.extend(self.pods_by_owner.get(&OwnerKey::OrphanIn(set.meta().namespace.clone())));
         Ok(pods)
     }
 
-    async fn create(&self, cx: &Context, set: &V, have: usize, count: usize) -> Result<(), WriteError> {
+    async fn create(&self, cx: &Context, set: &V, seen: &Seen, count: usize) -> Result<(), WriteError> {
         let write = cx.writer.on_behalf_of(set.meta());
         let prefix = pod::name_prefix(&set.meta().name);
         let template = set.template();
-        let body =
-            template.pod_body(&template.new_pod(PodName::Prefix(&prefix), &set.meta().namespace, &owner_ref(set)));
-        let why = Why::TooFew { have, want: wanted(set) };
-        let (_, failure) = write.slow_start(count, |_| write.create(PODS, body.clone(), &why)).await;
+        let pod = template.new_pod(PodName::Prefix(&prefix), &set.meta().namespace, &owner_ref(set));
+        let body = |name: &str| template.pod_body(&pod.under(PodName::Chosen { name, prefix: &prefix }));
+        let why = Why::TooFew { have: seen.active.len(), want: wanted(set) };
+        let naming =
+            Naming { prefix: &prefix, is_seen: &|name| seen.active.iter().any(|pod| pod.meta().name == *name) };
+        let (_, failure) = write.slow_start(count, |_| write.create_named(PODS, naming, &body, &why)).await;
         match failure {
             None => Ok(()),
             // Every creation will fail until it is gone, and then there is nothing to create in.

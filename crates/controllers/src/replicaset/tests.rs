@@ -9,7 +9,7 @@ use steersman_model::View;
 use steersman_model::core::PodView;
 
 use super::plan::{Plan, plan};
-use super::{BURST, metrics, ranking, status};
+use super::{BURST, Options, metrics, ranking, status};
 use crate::test_objects::{NOW, merged, now, pod, ready_since, replica_set as set, terminating};
 
 #[test]
@@ -35,7 +35,7 @@ fn the_plan_makes_up_the_difference_and_no_more_than_a_burst() {
     let check = |name: &str, replicas: Value, have: usize, want: &Plan| {
         let pods: Vec<_> = (0..have).map(|n| pod(&format!("p{n:04}"), json!({}))).collect();
         let set = set(json!({ "spec": { "replicas": replicas } }));
-        let got = plan(&set, &pods, Vec::new, now());
+        let got = plan(&set, &pods, Vec::new, Options::default(), now());
         match (&got, want) {
             (Plan::Delete { pods: got }, Plan::Delete { pods: want }) => assert_eq!(got.len(), want.len(), "{name}"),
             _ => assert_eq!(&got, want, "{name}"),
@@ -54,7 +54,7 @@ fn the_plan_makes_up_the_difference_and_no_more_than_a_burst() {
 #[test]
 fn a_set_that_goes_away_makes_no_pods_and_deletes_none() {
     let set = set(terminating());
-    assert_eq!(plan(&set, &[], Vec::new, now()), Plan::Nothing);
+    assert_eq!(plan(&set, &[], Vec::new, Options::default(), now()), Plan::Nothing);
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn those_go_first_that_are_missed_least() {
     let check = |name: &str, goes: Value, stays: Value| {
         let (goes, stays) = (pod("goes", goes), pod("a-stays", stays));
         for mut pods in [vec![goes.clone(), stays.clone()], vec![stays, goes]] {
-            ranking::rank(&mut pods, &[], now());
+            ranking::rank(&mut pods, &[], Options::default(), now());
             assert_eq!(pods[0].meta().name, "goes", "{name}");
         }
     };
@@ -92,12 +92,37 @@ fn those_go_first_that_are_missed_least() {
     check("younger", created("2026-11-15T11:59:00Z"), created(old));
 }
 
+/// The feature gate `PodDeletionCost`.
+#[test]
+fn without_its_gate_a_cost_does_not_count() {
+    let cost = json!({ "metadata": { "annotations": { "controller.kubernetes.io/pod-deletion-cost": "-5" } } });
+    let cheap = || pod("cheap", merged(ready_since("2026-11-01T00:00:00Z"), cost.clone()));
+    let young = || pod("young", ready_since("2026-11-15T11:59:00Z"));
+    for (pod_deletion_cost, want) in [(true, "cheap"), (false, "young")] {
+        let options = Options { pod_deletion_cost, ..Options::default() };
+        for mut pods in [vec![cheap(), young()], vec![young(), cheap()]] {
+            ranking::rank(&mut pods, &[], options, now());
+            assert_eq!(pods[0].meta().name, want, "{options:?}");
+        }
+    }
+}
+
+/// The feature gate `DeploymentReplicaSetTerminatingReplicas`.
+#[test]
+fn without_its_gate_status_does_not_tell_how_many_pods_terminate() {
+    let set = set(json!({ "status": { "terminatingReplicas": 7 } }));
+    for (terminating_replicas, want) in [(true, Some(2)), (false, None)] {
+        let options = Options { terminating_replicas, ..Options::default() };
+        assert_eq!(status::status(&set, &[], 2, None, options, now()).terminating_replicas, want, "{options:?}");
+    }
+}
+
 #[test]
 fn the_pod_with_more_neighbours_goes_first() {
     let on = |name: &str, node: &str| pod(name, merged(json!({ "spec": { "nodeName": node } }), ready_since(NOW)));
     let mut pods = vec![on("alone", "node-1"), on("crowded", "node-2")];
     let related = [on("x", "node-1"), on("y", "node-2"), on("z", "node-2")];
-    ranking::rank(&mut pods, &related, now());
+    ranking::rank(&mut pods, &related, Options::default(), now());
     assert_eq!(pods[0].meta().name, "crowded");
 }
 
@@ -105,7 +130,7 @@ fn the_pod_with_more_neighbours_goes_first() {
 fn pods_of_about_the_same_age_go_by_uid() {
     let ready = |name: &str, time: &str| pod(name, ready_since(time));
     let mut pods = vec![ready("b", "2026-11-15T10:00:00Z"), ready("a", "2026-11-15T10:10:00Z")];
-    ranking::rank(&mut pods, &[], now());
+    ranking::rank(&mut pods, &[], Options::default(), now());
     assert_eq!(pods[0].meta().name, "a", "two hours and less are one order of magnitude");
 }
 
@@ -120,7 +145,7 @@ fn status_counts_what_is_seen() {
         "minReadySeconds": 10,
         "template": { "metadata": { "labels": { "app": "web", "tier": "x" } } },
     } }));
-    let got = status::status(&set, &pods, 2, None, now());
+    let got = status::status(&set, &pods, 2, None, Options::default(), now());
     assert_eq!((got.replicas, got.ready_replicas, got.available_replicas), (3, 2, 1));
     assert_eq!((got.fully_labeled_replicas, got.terminating_replicas, got.observed_generation), (1, Some(2), 2));
     assert_eq!(status::next_check(&set, &got, &pods, now()), Some(Duration::from_secs(5)));
@@ -131,26 +156,29 @@ fn nothing_is_looked_at_again_when_every_ready_pod_is_available() {
     let pods = [pod("ready", ready_since("2026-11-15T11:00:00Z"))];
     for seconds in [0, 10] {
         let set = set(json!({ "spec": { "minReadySeconds": seconds } }));
-        let got = status::status(&set, &pods, 0, None, now());
+        let got = status::status(&set, &pods, 0, None, Options::default(), now());
         assert_eq!(status::next_check(&set, &got, &pods, now()), None);
     }
 }
 
 #[test]
 fn a_failure_shows_as_a_condition_until_it_is_over() {
-    let failed = status::status(&set(json!({})), &[], 0, Some("quota"), now());
+    let failed = status::status(&set(json!({})), &[], 0, Some("quota"), Options::default(), now());
     assert_eq!(&*failed.conditions[0].type_, "ReplicaFailure");
     assert_eq!((&*failed.conditions[0].reason, &*failed.conditions[0].message), ("FailedCreate", "quota"));
     let condition = json!({ "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "first" });
     let seen = set(json!({ "status": { "conditions": [condition] } }));
-    let again = status::status(&seen, &[], 0, Some("second"), now());
+    let again = status::status(&seen, &[], 0, Some("second"), Options::default(), now());
     assert_eq!(
         &*again.conditions[0].message, "first",
         "the first failure stays, so that status is not written each time"
     );
-    assert!(status::status(&seen, &[], 0, None, now()).conditions.is_empty());
+    assert!(status::status(&seen, &[], 0, None, Options::default(), now()).conditions.is_empty());
     let pods: Vec<_> = (0..5).map(|n| pod(&format!("p{n}"), json!({}))).collect();
-    assert_eq!(&*status::status(&set(json!({})), &pods, 0, Some("x"), now()).conditions[0].reason, "FailedDelete");
+    assert_eq!(
+        &*status::status(&set(json!({})), &pods, 0, Some("x"), Options::default(), now()).conditions[0].reason,
+        "FailedDelete"
+    );
 }
 
 #[test]

@@ -18,6 +18,8 @@ pub(super) fn code(outcome: Result<(), &WriteError>) -> u16 {
     match outcome {
         Ok(()) => 200,
         Err(WriteError::Rejected(rejection)) => rejection.code,
+        // As upstream counts what is no answer of the server.
+        Err(WriteError::Unknown(rejection)) if rejection.code > 0 => rejection.code,
         Err(WriteError::Conflict | WriteError::AlreadyExists) => 409,
         Err(WriteError::NotFound) => 404,
         Err(WriteError::NamespaceTerminating) => 403,

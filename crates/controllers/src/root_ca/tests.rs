@@ -50,7 +50,7 @@ fn passes_are_counted_by_code() {
         (Err(WriteError::Conflict), 409),
         (Err(WriteError::Throttled(std::time::Duration::from_secs(1))), 429),
         (Err(WriteError::Rejected(steersman_runtime::writer::Rejection { code: 403, ..Default::default() })), 403),
-        (Err(WriteError::Unknown(String::new())), 500),
+        (Err(WriteError::Unknown(Box::default())), 500),
     ] {
         assert_eq!(code(outcome.as_ref().copied()), want, "{outcome:?}");
     }

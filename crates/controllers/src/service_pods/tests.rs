@@ -4,14 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey, Time};
-use steersman_informer::End;
-use steersman_model::View;
+use steersman_informer::sink::Sink as _;
+use steersman_informer::{End, SharedInformer, Target};
 use steersman_model::core::{PodView, ServiceView};
+use steersman_model::{Kind as _, View};
 use steersman_runtime::event::Event;
+use tokio_util::sync::CancellationToken;
 
 use super::address::{self, Family};
 use super::trigger_time::TriggerTimes;
-use super::{hostname, is_published, ports, selector_hash, services_of};
+use super::{LABELS_INDEXED_MAX, LabelHash, ServicePods, hostname, is_published, ports, selector_hashes, services_of};
 pub(crate) use crate::test_objects::{NOW, decode, merged, terminating};
 
 const LATER: &str = "2026-11-15T12:00:05Z";
@@ -162,9 +164,8 @@ fn a_pods_event_concerns_the_services_whose_endpoints_it_changes() {
         Arc::new(service(json!({ "metadata": { "name": "nobody" }, "spec": { "selector": null } }))),
         Arc::new(service(json!({ "metadata": { "name": "external" }, "spec": { "type": "ExternalName" } }))),
     ];
-    let under = |hash: &super::LabelHash| {
-        services.iter().filter(|service| selector_hash(service) == Some(*hash)).cloned().collect()
-    };
+    let under =
+        |hash: &LabelHash| services.iter().filter(|service| selector_hashes(service).contains(hash)).cloned().collect();
     let check = |name: &str, event: Event<'_, PodView>, want: &[&str]| {
         let mut got: Vec<_> = services_of(event, under).iter().map(|key: &ObjectKey| key.name.to_string()).collect();
         got.sort();
@@ -202,6 +203,48 @@ fn a_pods_event_concerns_the_services_whose_endpoints_it_changes() {
     update("one more service, and not ready", &plain, both, &["front", "web"]);
     let never = merged(labelled(json!({ "app": "api" })), json!({ "status": { "podIP": "", "podIPs": null } }));
     update("relabelled before it had an address", &bare, never, &[]);
+}
+
+/// What a pod with more labels than people write costs is bounded, and it is found like any other.
+#[tokio::test]
+async fn a_pod_with_very_many_labels_is_found_by_its_namespace() {
+    let labels = |count: usize| {
+        let mut labels: serde_json::Map<_, _> = (1..count).map(|at| (format!("l{at:05}"), json!("x"))).collect();
+        labels.insert("app".to_owned(), json!("web"));
+        json!({ "metadata": { "labels": labels } })
+    };
+    let services = [
+        Arc::new(service(json!({}))),
+        Arc::new(service(json!({ "metadata": { "name": "other" }, "spec": { "selector": { "app": "other" } } }))),
+        Arc::new(service(json!({ "metadata": { "name": "far", "namespace": "far" } }))),
+    ];
+    let under = |hash: &LabelHash| {
+        services.iter().filter(|service| selector_hashes(service).contains(hash)).cloned().collect::<Vec<_>>()
+    };
+    for count in [1, LABELS_INDEXED_MAX, LABELS_INDEXED_MAX + 1, 50_000] {
+        let pod = pod(1, labels(count));
+        let hashes = super::label_hashes(pod.meta());
+        assert_eq!(hashes.len(), if count > LABELS_INDEXED_MAX { 1 } else { count });
+        let asked = std::cell::Cell::new(0);
+        let concerned = services_of(Event::Created { new: &pod, initial: false }, |hash| {
+            asked.set(asked.get() + 1);
+            under(hash)
+        });
+        assert_eq!(concerned, [services[0].meta().key()], "{count} labels");
+        assert!(asked.get() <= LABELS_INDEXED_MAX, "{count} labels: {} look-ups", asked.get());
+
+        let informer = SharedInformer::new(Target::all(PodView::RESOURCE), CancellationToken::new());
+        let found_by = ServicePods::new(&informer);
+        informer.sink().replace(vec![Arc::clone(&pod)], "5".into());
+        let stop = CancellationToken::new();
+        let filled = async {
+            informer.store().until(|store| (!store.is_empty()).then_some(())).await;
+            stop.cancel();
+        };
+        tokio::join!(informer.run(&stop), filled);
+        let names = |service: &ServiceView| found_by.of(service).len();
+        assert_eq!(services.iter().map(|service| names(service)).collect::<Vec<_>>(), [1, 0, 0], "{count} labels");
+    }
 }
 
 #[test]

@@ -195,3 +195,48 @@ async fn an_address_that_is_none_is_left_out_and_told_once() -> Result<(), Failu
     manager.stop().await?;
     cluster.stop().await
 }
+
+/// One object that no typed client can read: the others are reconciled, and somebody is told which one it is.
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_holds_back_no_other() -> Result<(), Failure> {
+    const REPLICAS: &str = r#""replicas":7"#;
+    let logged = Logged::from_now_on();
+    let cluster = TestCluster::builder().start().await?;
+    let deployment = |name: &str, replicas: i32| {
+        let mut deployment = crate::deployment::deployment(replicas, json!({}));
+        deployment.metadata.name = Some(name.to_owned());
+        deployment
+    };
+    cluster.create(deployment("before", 2)).await?;
+    cluster.create(deployment("large", 7)).await?;
+    let line = Line::to(cluster.faulty_client(), Trouble::Forges(REPLICAS, r#""replicas":3000000000"#));
+    let manager = Beside::start(&cluster, line.client(), SETS)?;
+    cluster.create(deployment("after", 3)).await?;
+    let sets = || async {
+        let mut sets: Vec<_> = cluster.api::<ReplicaSet>().list(&ListParams::default()).await?.items;
+        sets.sort_by_key(|set| set.metadata.owner_references.as_ref().map(|owners| owners[0].name.clone()));
+        let shown = |set: &ReplicaSet| {
+            let owner = set.metadata.owner_references.as_ref().map(|owners| owners[0].name.clone());
+            let wanted = set.spec.replicas.unwrap_or_default();
+            format!("{} {wanted}", owner.unwrap_or_default())
+        };
+        Ok::<_, Failure>(sets.iter().map(shown).collect::<Vec<_>>())
+    };
+    cluster.settle().await?;
+    // Long enough for a reflector to have listed again and again, if it did.
+    cluster.advance(std::time::Duration::from_secs(120)).await;
+    expect(sets().await?, vec!["after 3".to_owned(), "before 2".to_owned()], "sets")?;
+    expect(cluster.api::<Pod>().list(&ListParams::default()).await?.items.len(), 5, "pods")?;
+    let told = logged.with(&["cannot be read", "/large"]);
+    expect(told.len(), 1, &format!("lines about it, among {:?}", logged.all()))?;
+    assert!(told[0].contains("deployments") && told[0].contains("3000000000"), "{told:?}");
+    // What is mended is reconciled.
+    let patch = json!({ "spec": { "replicas": 4 } });
+    let params = kube::api::PatchParams::default();
+    cluster.api::<Deployment>().patch("large", &params, &kube::api::Patch::Merge(patch)).await?;
+    cluster.settle().await?;
+    let want = ["after 3", "before 2", "large 4"].map(str::to_owned).to_vec();
+    expect(sets().await?, want, "sets")?;
+    manager.stop().await?;
+    cluster.stop().await
+}

@@ -290,3 +290,20 @@ async fn a_crash_after_any_write_of_an_opened_cycle_changes_nothing() -> Result<
     crash_after_each_write(with_cakes, CONTROLLERS, story, world).await?;
     Ok(())
 }
+
+/// Looks wait until all resources are read, or half a minute; who is told to stop does not.
+#[tokio::test(start_paused = true)]
+async fn a_stop_does_not_wait_for_resources_that_cannot_be_read() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    for verb in [Verb::List, Verb::Watch] {
+        cluster.faults().on(verb, "secrets").refuse(StatusCode::FORBIDDEN);
+    }
+    cluster.create(config_map("child", vec![reference("v1", "ConfigMap", "nobody", 7)])).await?;
+    let manager = Beside::start(&cluster, cluster.faulty_client(), CONTROLLERS)?;
+    cluster.advance(Duration::from_secs(5)).await;
+    let begun = tokio::time::Instant::now();
+    manager.stop().await?;
+    assert!(begun.elapsed() < Duration::from_secs(2), "it took {:?} to stop", begun.elapsed());
+    cluster.api::<ConfigMap>().get("child").await?;
+    cluster.stop().await
+}

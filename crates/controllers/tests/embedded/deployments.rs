@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, ReplicaSet, ReplicaSetStatus};
 use k8s_openapi::api::core::v1::Namespace;
+use kube::api::PostParams;
 use serde_json::json;
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
@@ -52,12 +53,13 @@ async fn a_crash_after_any_write_of_a_deployment_changes_nothing() -> Result<(),
 /// Upstream's Deployments act on caches that lag; ours wait.
 #[tokio::test(start_paused = true)]
 async fn lost_replies_and_lagging_caches_make_no_second_replica_set() -> Result<(), Failure> {
-    for lost in 1..=2 {
+    let falsified = Fault::DoThenRefuse(http::StatusCode::INTERNAL_SERVER_ERROR);
+    for (lost, fault) in [(1, Fault::LoseReply), (2, Fault::LoseReply), (1, falsified.clone()), (2, falsified)] {
         let faults = Faults::default();
         faults.on(Verb::Watch, "replicasets").happens(Fault::Lag(Duration::from_secs(2)));
         faults.on(Verb::Watch, "deployments").happens(Fault::Lag(Duration::from_secs(1)));
-        faults.on(Verb::Create, "replicasets").nth(lost).lose_reply();
-        faults.on(Verb::Update, "replicasets").nth(lost).lose_reply();
+        faults.on(Verb::Create, "replicasets").nth(lost).happens(fault.clone());
+        faults.on(Verb::Update, "replicasets").nth(lost).happens(fault);
         let cluster = scenarios::with_nodes().faults(&faults).start().await?;
         cluster.create(scenarios::deployment(2, json!({}))).await?;
         scenarios::until_complete(&cluster, 2).await?;
@@ -70,6 +72,64 @@ async fn lost_replies_and_lagging_caches_make_no_second_replica_set() -> Result<
         cluster.expect_quiet(QUIET).await?;
         cluster.stop().await?;
     }
+    Ok(())
+}
+
+/// One status of a ReplicaSet is held back, while everything else goes on: each of them in turn.
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_held_back_costs_no_available_pod() -> Result<(), Failure> {
+    for held_back in 1..=6 {
+        let cluster = scenarios::with_nodes().start().await?;
+        let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "25%", "maxUnavailable": 0 } });
+        cluster.create(scenarios::deployment(20, json!({ "strategy": rolling }))).await?;
+        scenarios::until_complete(&cluster, 20).await?;
+        let before = scenarios::pods(&cluster).await?;
+        let long = Duration::from_secs(20);
+        cluster.faults().on(Verb::Update, "replicasets/status").nth(held_back).delay(long);
+        scenarios::patch(&cluster, json!({ "spec": { "template": scenarios::image_of("web:2") } })).await?;
+        scenarios::until_complete(&cluster, 20).await?;
+        let least = scenarios::least_ready(&cluster, before).await?;
+        assert!(least >= 20, "{least} of 20 were ready, none may be missing; status {held_back} was held back");
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+/// The same, told step by step: nobody reports but this test.
+#[tokio::test(start_paused = true)]
+async fn pods_that_are_condemned_and_still_reported_are_not_counted() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(&[steersman_controllers::deployment::DESCRIPTOR]).start().await?;
+    let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 5, "maxUnavailable": 0 } });
+    cluster.create(scenarios::deployment(20, json!({ "strategy": rolling }))).await?;
+    scenarios::until_sizes(&cluster, [("web:1", 20)]).await?;
+    report(&cluster, "web:1", 20, 20).await?;
+    scenarios::patch(&cluster, json!({ "spec": { "template": scenarios::image_of("web:2") } })).await?;
+    scenarios::until_sizes(&cluster, [("web:1", 20), ("web:2", 5)]).await?;
+    report(&cluster, "web:2", 5, 5).await?;
+    scenarios::until_sizes(&cluster, [("web:1", 15), ("web:2", 10)]).await?;
+    report(&cluster, "web:2", 10, 10).await?;
+    cluster.settle().await?;
+    scenarios::until_sizes(&cluster, [("web:1", 15), ("web:2", 10)]).await?;
+    // The first one has seen its new size, and counts what it is about to delete.
+    report(&cluster, "web:1", 20, 20).await?;
+    scenarios::until_sizes(&cluster, [("web:1", 10), ("web:2", 15)]).await?;
+    cluster.stop().await
+}
+
+/// Writes the status of the ReplicaSet with this image, as its controller does when it has seen its spec.
+async fn report(cluster: &TestCluster, image: &str, replicas: i32, available: i32) -> Result<(), Failure> {
+    let sets = scenarios::sets(cluster).await?;
+    let set = sets.into_iter().find(|set| scenarios::image_in(set) == image);
+    let mut set = set.ok_or_else(|| Failure::new(format!("there is no ReplicaSet of {image}")))?;
+    set.status = Some(ReplicaSetStatus {
+        replicas,
+        ready_replicas: Some(available),
+        available_replicas: Some(available),
+        observed_generation: set.metadata.generation,
+        ..ReplicaSetStatus::default()
+    });
+    let name = set.metadata.name.clone().unwrap_or_default();
+    cluster.api::<ReplicaSet>().replace_status(&name, &PostParams::default(), &set).await?;
     Ok(())
 }
 

@@ -16,6 +16,7 @@ mod replicasets;
 #[path = "../scenarios/all.rs"]
 mod scenarios;
 mod slices;
+mod standby;
 mod tokens;
 
 use std::time::Duration;

@@ -84,6 +84,33 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
     cluster.stop().await
 }
 
+/// Upstream takes pods that cannot be listed for none, and deletes the network policies around them.
+#[tokio::test(start_paused = true)]
+async fn pods_that_cannot_be_counted_are_not_taken_for_none() -> Result<(), Failure> {
+    let cluster = crate::namespace::cluster().start().await?;
+    cluster.create(config_map("config")).await?;
+    cluster.create(objects::pod("web", "web")).await?;
+    cluster.settle().await?;
+    cluster.faults().on(Verb::List, "pods").refuse(StatusCode::INTERNAL_SERVER_ERROR);
+    delete(&cluster).await?;
+    cluster
+        .until("it says that it could not be emptied", async || {
+            let told = told(&cluster, "NamespaceDeletionContentFailure").await?;
+            Ok(if told[1] == "ContentDeletionFailed" { Ok(()) } else { Err(format!("{told:?}")) })
+        })
+        .await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    assert_eq!(
+        (names(&cluster).await?.len(), cluster.api::<ConfigMap>().get_opt("config").await?.is_some()),
+        (1, true)
+    );
+    assert!(!conditions(&cluster).await?.iter().any(|said| said.contains(&"ContentRemoved".to_owned())));
+    cluster.faults().heal();
+    cluster.advance(Duration::from_secs(600)).await;
+    until_gone(&cluster).await?;
+    cluster.stop().await
+}
+
 #[tokio::test(start_paused = true)]
 async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Failure> {
     let cluster = crate::namespace::cluster().start().await?;

@@ -38,6 +38,173 @@ async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Waits until a ReplicaSet has so many pods, makes them ready, and waits until its status says so.
+async fn until_ready(cluster: &TestCluster, name: &str, want: usize) -> Result<(), Failure> {
+    let set = cluster.api::<ReplicaSet>().get(name).await?;
+    cluster.pods_of(&set).until_count(want).await?;
+    cluster.pods_of(&set).make_ready().await?;
+    let ready = i32::try_from(want).ok();
+    cluster
+        .until(&format!("{want} pods of {name} are ready"), || async {
+            let status = cluster.api::<ReplicaSet>().get(name).await?.status.unwrap_or_default();
+            Ok(if status.ready_replicas == ready { Ok(()) } else { Err(format!("{status:?}")) })
+        })
+        .await
+}
+
+fn creates_of_pods(cluster: &TestCluster) -> u64 {
+    cluster.done(Verb::Create, "pods")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_late_or_stands_still_makes_no_second_pod() -> Result<(), Failure> {
+    let late = |seconds| Fault::Lag(Duration::from_secs(seconds));
+    for (fault, away) in
+        [(late(45), 0), (late(600), 0), (late(1), 60), (late(45), 60), (Fault::Stall(1), 0), (Fault::Stall(1), 60)]
+    {
+        let cluster = scenarios::cluster().start().await?;
+        let told = format!("{fault:?}, away for {away} s");
+        cluster.create(objects::replica_set("before", 1)).await?;
+        cluster.settle().await?;
+        // The watch that is open breaks; the next ones are bad for ten minutes.
+        cluster.faults().server_goes_away();
+        cluster.faults().on(Verb::Watch, "pods").happens(fault);
+        cluster.faults().server_is_back();
+        cluster.advance(Duration::from_secs(5)).await;
+        let web = cluster.create(objects::replica_set("web", 3)).await?;
+        cluster.advance(Duration::from_millis(300)).await;
+        assert_eq!(cluster.pods_of(&web).list().await?.len(), 3, "{told}: the pods come at once");
+        if away > 0 {
+            cluster.faults().server_goes_away();
+            cluster.advance(Duration::from_secs(away)).await;
+            cluster.faults().server_is_back();
+        }
+        for second in (0..600).step_by(4) {
+            cluster.advance(Duration::from_secs(4)).await;
+            // Events of the set itself, whose watch is well, wake it over and over.
+            let touched = json!({ "metadata": { "annotations": { "touched": second.to_string() } } });
+            let sets = cluster.api::<ReplicaSet>();
+            sets.patch("web", &PatchParams::default(), &Patch::Merge(touched)).await?;
+            assert_eq!(creates_of_pods(&cluster), 4, "{told}, after {second} s");
+        }
+        assert_eq!(cluster.done(Verb::Delete, "pods"), 0, "{told}");
+        cluster.faults().heal();
+        cluster.faults().server_goes_away();
+        cluster.faults().server_is_back();
+        until_ready(&cluster, "web", 3).await?;
+        assert_eq!((creates_of_pods(&cluster), cluster.done(Verb::Delete, "pods")), (4, 0), "{told}");
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_away_with_creates_unanswered_gets_no_second_pod_when_it_is_back() -> Result<(), Failure> {
+    for lag in [0, 1, 4] {
+        let faults = Faults::default();
+        faults.on(Verb::Watch, "pods").happens(Fault::Lag(Duration::from_secs(lag)));
+        // The second batch is done and not answered, and then nobody can be asked.
+        faults.on(Verb::Create, "pods").nth(2).happens(Fault::DoThenGoAway);
+        let cluster = scenarios::cluster().faults(&faults).start().await?;
+        cluster.create(objects::replica_set("web", 10)).await?;
+        cluster.advance(Duration::from_secs(60)).await;
+        cluster.faults().server_is_back();
+        let back = tokio::time::Instant::now();
+        until_ready(&cluster, "web", 10).await?;
+        let took = back.elapsed();
+        assert!(took < Duration::from_secs(10 + 2 * lag), "lag {lag} s: ready after {took:?}");
+        // Events that nobody took are told now.
+        cluster.advance(Duration::from_secs(60)).await;
+        cluster.settle().await?;
+        cluster.expect_quiet(Duration::from_secs(600)).await?;
+        assert_eq!((creates_of_pods(&cluster), cluster.done(Verb::Delete, "pods")), (10, 0), "lag {lag} s");
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn creates_that_are_done_and_answered_with_an_error_are_not_made_again_and_cost_no_time() -> Result<(), Failure> {
+    use http::StatusCode as Code;
+    let codes = [Code::INTERNAL_SERVER_ERROR, Code::BAD_GATEWAY, Code::SERVICE_UNAVAILABLE, Code::GATEWAY_TIMEOUT];
+    for fault in codes.into_iter().map(Fault::DoThenRefuse).chain([Fault::LoseReply]) {
+        let faults = Faults::default();
+        faults.on(Verb::Watch, "pods").happens(Fault::Lag(Duration::from_secs(4)));
+        // Every other answer is false.
+        for nth in 0..60 {
+            faults.on(Verb::Create, "pods").nth(2 * nth + 1).happens(fault.clone());
+        }
+        let cluster = scenarios::cluster().faults(&faults).start().await?;
+        let began = tokio::time::Instant::now();
+        let web = cluster.create(objects::replica_set("web", 20)).await?;
+        cluster.pods_of(&web).until_count(20).await?;
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(5), "{fault:?}: all are there after {took:?}");
+        until_ready(&cluster, "web", 20).await?;
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(15), "{fault:?}: all are ready after {took:?}");
+        cluster.expect_quiet(Duration::from_secs(600)).await?;
+        assert_eq!((creates_of_pods(&cluster), cluster.done(Verb::Delete, "pods")), (20, 0), "{fault:?}");
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_create_that_arrives_late_is_not_made_again() -> Result<(), Failure> {
+    // Something on the way answers at once; the request is at the server a while later.
+    use http::StatusCode as Code;
+    for (code, late) in [(Code::INTERNAL_SERVER_ERROR, 1), (Code::SERVICE_UNAVAILABLE, 5), (Code::GATEWAY_TIMEOUT, 45)]
+    {
+        let (faults, late) = (Faults::default(), Duration::from_secs(late));
+        faults.on(Verb::Create, "pods").nth(2).happens(Fault::RefuseThenDo(code, late));
+        let cluster = scenarios::cluster().faults(&faults).start().await?;
+        let web = cluster.create(objects::replica_set("web", 3)).await?;
+        cluster.advance(Duration::from_millis(500)).await;
+        assert_eq!(cluster.pods_of(&web).list().await?.len(), 3, "{code}: nobody waits for it");
+        cluster.expect_quiet(Duration::from_secs(120)).await?;
+        assert_eq!((creates_of_pods(&cluster), cluster.done(Verb::Delete, "pods")), (3, 0), "{code}, {late:?} late");
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_have_names_as_a_server_would_have_chosen_them() -> Result<(), Failure> {
+    let cluster = scenarios::cluster().start().await?;
+    let web = cluster.create(objects::replica_set("web", 2)).await?;
+    for pod in cluster.pods_of(&web).until_count(2).await? {
+        let name = pod.metadata.name.unwrap_or_default();
+        assert_eq!(pod.metadata.generate_name.as_deref(), Some("web-"), "{name}");
+        let letters = name.strip_prefix("web-").unwrap_or_default();
+        assert!(
+            letters.len() == 5 && letters.chars().all(|letter| "bcdfghjklmnpqrstvwxz2456789".contains(letter)),
+            "{name}"
+        );
+    }
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_network_that_swallows_everything_for_two_minutes_makes_no_second_pod() -> Result<(), Failure> {
+    let cluster = scenarios::cluster().start().await?;
+    cluster.create(objects::replica_set("web", 5)).await?;
+    cluster.settle().await?;
+    cluster.faults().on(Verb::Create, "pods").nth(10).happens(Fault::DoThenGoDark);
+    scenarios::scale(&cluster, "web", 40).await?;
+    cluster.advance(Duration::from_secs(120)).await;
+    cluster.faults().network_is_back();
+    let back = tokio::time::Instant::now();
+    until_ready(&cluster, "web", 40).await?;
+    let took = back.elapsed();
+    assert!(took < Duration::from_secs(10), "ready {took:?} after the network is back");
+    cluster.advance(Duration::from_secs(60)).await;
+    cluster.settle().await?;
+    cluster.expect_quiet(Duration::from_secs(600)).await?;
+    assert_eq!((creates_of_pods(&cluster), cluster.done(Verb::Delete, "pods")), (40, 0));
+    cluster.stop().await
+}
+
 #[tokio::test(start_paused = true)]
 async fn pods_that_become_ready_one_after_the_other_make_one_status() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;

@@ -40,11 +40,19 @@ async fn however_far_caches_are_behind_flapping_pods_the_last_state_stays() -> R
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_never_makes_a_second_slice() -> Result<(), Failure> {
-    for verb in [Verb::Create, Verb::Update] {
+    let falsified = Fault::DoThenRefuse(http::StatusCode::SERVICE_UNAVAILABLE);
+    let late = Fault::RefuseThenDo(http::StatusCode::GATEWAY_TIMEOUT, Duration::from_secs(3));
+    for (verb, fault) in [
+        (Verb::Create, Fault::LoseReply),
+        (Verb::Update, Fault::LoseReply),
+        (Verb::Create, falsified.clone()),
+        (Verb::Update, falsified),
+        (Verb::Create, late),
+    ] {
         let faults = Faults::default();
         for resource in ["endpointslices", "endpoints"] {
             faults.on(Verb::Watch, resource).happens(Fault::Lag(Duration::from_secs(1)));
-            faults.on(verb, resource).nth(1).lose_reply();
+            faults.on(verb, resource).nth(1).happens(fault.clone());
         }
         let cluster = scenarios::cluster().faults(&faults).start().await?;
         let node = add_node(&cluster, "a", None).await?;

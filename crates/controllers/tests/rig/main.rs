@@ -3,6 +3,7 @@
 mod alone;
 #[path = "../support/child.rs"]
 mod child;
+mod hostile;
 mod own;
 #[path = "../scenarios/all.rs"]
 mod scenarios;

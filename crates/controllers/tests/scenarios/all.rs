@@ -5,6 +5,7 @@ pub(crate) mod accounts;
 pub(crate) mod beside;
 pub(crate) mod deployment;
 pub(crate) mod garbage_collector;
+pub(crate) mod gates;
 pub(crate) mod issues;
 #[path = "../support/line.rs"]
 pub(crate) mod line;

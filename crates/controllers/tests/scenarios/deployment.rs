@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use futures::TryStreamExt;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Event, Pod};
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::{ListParams, ObjectList, Patch, PatchParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
 use steersman_controllers::{deployment, replicaset};
 use steersman_runtime::Descriptor;
@@ -104,6 +105,58 @@ pub(crate) async fn a_roll_out_stays_within_its_limits(cluster: &TestCluster) ->
     }
     let web = cluster.api::<Deployment>().get("web").await?;
     expect_eq("revision", &web.metadata.annotations.unwrap_or_default().get(REVISION), &Some(&"4".to_owned()))
+}
+
+/// Fewer replicas and a new image in one patch: the pods that the smaller number condemns are no reason to take others.
+pub(crate) async fn a_smaller_number_and_a_new_image_in_one_patch(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(deployment(20, json!({}))).await?;
+    until_complete(cluster, 20).await?;
+    let before = pods(cluster).await?;
+    patch(cluster, json!({ "spec": { "replicas": 8, "template": image_of("web:2") } })).await?;
+    until_complete(cluster, 8).await?;
+    let least = least_ready(cluster, before).await?;
+    if least >= 6 { Ok(()) } else { Err(Failure::new(format!("{least} of 8 were ready, a quarter may be missing"))) }
+}
+
+/// Whole roll-outs, forth and back in the middle: at no moment fewer pods are ready than there should be.
+pub(crate) async fn going_back_in_the_middle_misses_nobody(cluster: &TestCluster) -> Result<(), Failure> {
+    let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 2, "maxUnavailable": 0 } });
+    cluster.create(deployment(6, json!({ "strategy": rolling }))).await?;
+    until_complete(cluster, 6).await?;
+    let before = pods(cluster).await?;
+    for image in ["web:2", "web:1", "web:3", "web:2"] {
+        patch(cluster, json!({ "spec": { "template": image_of(image) } })).await?;
+        cluster
+            .until("it has begun", || async {
+                let size = sizes(cluster).await?.get(image).copied().unwrap_or(0);
+                Ok(if size >= 3 { Ok(()) } else { Err(format!("{size} of {image}")) })
+            })
+            .await?;
+    }
+    until_complete(cluster, 6).await?;
+    let least = least_ready(cluster, before).await?;
+    if least >= 6 { Ok(()) } else { Err(Failure::new(format!("{least} of 6 were ready, none may be missing"))) }
+}
+
+/// Labels of node roles have no value: another role is another template.
+pub(crate) async fn a_node_selector_without_a_value_is_rolled_out(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(deployment(1, json!({ "progressDeadlineSeconds": NO_DEADLINE }))).await?;
+    for (round, roles) in [
+        json!({ "node-role.kubernetes.io/worker": "" }),
+        json!({ "node-role.kubernetes.io/worker": null, "node-role.kubernetes.io/control-plane": "" }),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        patch(cluster, json!({ "spec": { "template": { "spec": { "nodeSelector": roles } } } })).await?;
+        cluster
+            .until("a ReplicaSet of its own", || async {
+                let count = sets(cluster).await?.len();
+                Ok(if count == round + 2 { Ok(()) } else { Err(format!("{count} ReplicaSets, round {round}")) })
+            })
+            .await?;
+    }
+    Ok(())
 }
 
 /// With `Recreate`, pods of two templates never run at the same time.
@@ -298,7 +351,7 @@ pub(crate) async fn sets(cluster: &TestCluster) -> Result<Vec<ReplicaSet>, Failu
     Ok(sets)
 }
 
-fn image_in(set: &ReplicaSet) -> String {
+pub(crate) fn image_in(set: &ReplicaSet) -> String {
     let spec = set.spec.template.as_ref().and_then(|template| template.spec.as_ref());
     spec.and_then(|spec| spec.containers[0].image.clone()).unwrap_or_default()
 }
@@ -328,12 +381,41 @@ pub(crate) async fn until_sizes<const N: usize>(cluster: &TestCluster, want: [(&
 
 async fn ready_pods(cluster: &TestCluster) -> Result<i32, Failure> {
     let pods = cluster.api::<Pod>().list(&ListParams::default()).await?;
-    let is_ready = |pod: &&Pod| {
-        let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
-        let mut ready = conditions.filter(|condition| condition.type_ == "Ready" && condition.status == "True");
-        pod.metadata.deletion_timestamp.is_none() && ready.next().is_some()
-    };
-    Ok(i32::try_from(pods.iter().filter(is_ready).count())?)
+    Ok(i32::try_from(pods.iter().filter(|pod| is_ready(pod)).count())?)
+}
+
+/// Whether a pod is ready and nobody has asked it to end.
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| status.conditions.iter().flatten());
+    let mut ready = conditions.filter(|condition| condition.type_ == "Ready" && condition.status == "True");
+    pod.metadata.deletion_timestamp.is_none() && ready.next().is_some()
+}
+
+/// The pods that there are, for [`least_ready`].
+pub(crate) async fn pods(cluster: &TestCluster) -> Result<ObjectList<Pod>, Failure> {
+    Ok(cluster.api::<Pod>().list(&ListParams::default()).await?)
+}
+
+/// How many pods were ready at the worst moment since this list: every change is looked at, in order.
+pub(crate) async fn least_ready(cluster: &TestCluster, since: ObjectList<Pod>) -> Result<usize, Failure> {
+    let version = since.metadata.resource_version.clone().unwrap_or_default();
+    let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
+    let mut ready: BTreeMap<_, _> = since.iter().map(|pod| (name(pod), is_ready(pod))).collect();
+    let count = |ready: &BTreeMap<String, bool>| ready.values().filter(|is_ready| **is_ready).count();
+    let mut least = count(&ready);
+    let until_now = WatchParams::default().timeout(1);
+    let changes = cluster.api::<Pod>().watch(&until_now, &version).await?;
+    let changes: Vec<_> = changes.try_collect().await?;
+    for change in changes {
+        match change {
+            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => drop(ready.insert(name(&pod), is_ready(&pod))),
+            WatchEvent::Deleted(pod) => drop(ready.remove(&name(&pod))),
+            WatchEvent::Bookmark(_) => {}
+            WatchEvent::Error(error) => return Err(Failure::new(format!("the watch of pods ended: {error:?}"))),
+        }
+        least = least.min(count(&ready));
+    }
+    Ok(least)
 }
 
 /// What `kubectl rollout status` waits for.

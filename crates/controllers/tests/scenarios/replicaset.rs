@@ -129,7 +129,7 @@ pub(crate) async fn scale(cluster: &TestCluster, name: &str, replicas: i32) -> R
     Ok(())
 }
 
-async fn until_status(cluster: &TestCluster, name: &str, replicas: i32, ready: i32) -> Result<(), Failure> {
+pub(crate) async fn until_status(cluster: &TestCluster, name: &str, replicas: i32, ready: i32) -> Result<(), Failure> {
     cluster
         .until(&format!("status with {replicas} replicas, {ready} ready"), || async {
             let set = cluster.api::<ReplicaSet>().get(name).await?;

@@ -3,29 +3,34 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use steersman_base::{ObjectKey, Resource, ResourceVersion, Uid};
+use steersman_base::{Istr, ObjectKey, Resource, ResourceVersion, Uid};
 use tokio::time::Instant;
+
+use super::{LIVE_READ_EVERY, Snapshot, WAIT_MAX};
 
 /// Something that was done for an owner, and that the store of a resource may not show yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Debt {
-    /// A write: the store is to reach its version.
-    Written { version: ResourceVersion, at: Instant },
+    /// A write, made `at` this time: the store is to reach its version. It has been behind `since` then, for this write or one
+    /// before it.
+    Written { version: ResourceVersion, at: Instant, since: Instant },
     /// A deletion: the store is to show the object gone or terminating.
-    Deleted { key: ObjectKey, uid: Uid },
-    /// Nobody knows whether something was written: the store is to reach the version of a list made after it. Lists
-    /// are counted per resource; the first that began after the failure, or a later one, gives the version.
-    Unknown { after_list: u64, version: Option<ResourceVersion> },
+    Deleted { key: ObjectKey, uid: Uid, at: Instant },
+    /// Nobody knows whether something was written to this object, or without a name, to which object of the namespace. Reads
+    /// are counted; the first of the namespace that begins after the failure, or a later one, tells.
+    Unknown { place: ObjectKey, after_read: u64 },
 }
 
-/// How a resource's stores look at a debt.
+/// How a resource's stores look at what was done.
 pub(super) trait Shows {
     /// Whether every store shows what the debt is about.
     fn shows(&self, resource: &Resource, debt: &Debt) -> bool;
+
+    /// What of a snapshot the stores do not show, at this place.
+    fn differences(&self, resource: &Resource, place: &ObjectKey, snapshot: &Snapshot, at: Instant) -> Vec<Debt>;
 }
 
 /// Called once, to put a parked key back into its queue.
@@ -37,15 +42,35 @@ pub(super) enum Found {
     Clear,
     /// Not before the store moves on, or this time comes.
     Wait {
-        until: Instant,
+        until: Option<Instant>,
     },
-    TimedOut,
+    ReadLive,
 }
 
 #[derive(Default)]
 pub(super) struct State {
     owners: HashMap<Uid, Owner, FixedState>,
     resources: BTreeMap<Resource, Pending>,
+    /// How many reads for unknown outcomes have begun, over all resources.
+    reads_begun: u64,
+}
+
+/// What a read about unknown outcomes has settled.
+#[derive(Default)]
+pub(super) struct Settled {
+    pub(super) wakes: Vec<Wake>,
+    /// The names that were asked for and are there.
+    pub(super) found: Vec<(Uid, Istr)>,
+    /// Whether an outcome became unknown after the read began.
+    pub(super) needs_another: bool,
+}
+
+/// What is due.
+#[derive(Default)]
+pub(super) struct Due {
+    pub(super) wakes: Vec<Wake>,
+    /// What the stores have not shown for too long.
+    pub(super) unmet: BTreeMap<Resource, Vec<Debt>>,
 }
 
 #[derive(Default)]
@@ -53,6 +78,12 @@ struct Owner {
     debts: Vec<(Resource, Debt)>,
     /// When its key was first turned away.
     since: Option<Instant>,
+    /// When it was last told to read live.
+    live_read: Option<Instant>,
+    /// When its key is to be woken, whatever the stores show.
+    wake_at: Option<Instant>,
+    /// When its debts were last told to be unmet for too long.
+    told: Option<Instant>,
     wake: Option<Wake>,
 }
 
@@ -61,14 +92,8 @@ struct Owner {
 struct Pending {
     by_version: BTreeMap<Ordered, BTreeSet<Uid>>,
     by_deleted: HashMap<Uid, Vec<Uid>, FixedState>,
-    lists: Lists,
-}
-
-/// The lists made for unknown outcomes.
-#[derive(Default)]
-struct Lists {
-    begun: u64,
-    waiting: BTreeSet<Uid>,
+    /// Whose outcomes are unknown, by namespace.
+    unknown: BTreeMap<Istr, BTreeSet<Uid>>,
 }
 
 /// Versions in their order. Only comparable ones get here: for any other, "cannot tell" is as good as met.
@@ -79,75 +104,134 @@ struct Ordered(ResourceVersion);
 
 impl State {
     /// Adds a debt, and drops an older write to the same resource, which the newer one implies.
-    pub(super) fn add(&mut self, owner: &Uid, resource: &Resource, debt: Debt) {
+    pub(super) fn add(&mut self, owner: &Uid, resource: &Resource, mut debt: Debt) {
         let held = self.owners.entry(owner.clone()).or_default();
-        if let Debt::Written { version, .. } = &debt {
-            let newer = |old: &Debt| matches!(old, Debt::Written { version: old, .. } if old.is_newer_than(version));
-            if held.debts.iter().any(|(held, old)| held == resource && newer(old)) {
-                return;
+        if let Debt::Written { version, since, .. } = &mut debt {
+            let same = |(other, old): &(Resource, Debt)| match old {
+                Debt::Written { version, since, .. } if other == resource => Some((version.clone(), *since)),
+                _ => None,
+            };
+            if let Some((old, behind_since)) = held.debts.iter().find_map(same) {
+                if old.is_newer_than(version) {
+                    return;
+                }
+                *since = behind_since;
+                held.debts.retain(|(held, old)| held != resource || !matches!(old, Debt::Written { .. }));
             }
-            held.debts.retain(|(held, old)| held != resource || !matches!(old, Debt::Written { .. }));
         }
         self.resources.entry(resource.clone()).or_default().expect(owner, &debt);
         held.debts.push((resource.clone(), debt));
     }
 
-    /// An unknown outcome; the answer is whether somebody must make a list.
-    pub(super) fn add_unknown(&mut self, owner: &Uid, resource: &Resource) -> bool {
-        let lists = &mut self.resources.entry(resource.clone()).or_default().lists;
-        let (after_list, is_first) = (lists.begun, lists.waiting.is_empty());
-        lists.waiting.insert(owner.clone());
-        self.add(owner, resource, Debt::Unknown { after_list, version: None });
+    /// An unknown outcome; the answer is whether somebody must begin to read.
+    pub(super) fn add_unknown(&mut self, owner: &Uid, resource: &Resource, place: &ObjectKey) -> bool {
+        let after_read = self.reads_begun;
+        let pending = self.resources.entry(resource.clone()).or_default();
+        let waiting = pending.unknown.entry(place.namespace.clone()).or_default();
+        let is_first = waiting.is_empty();
+        waiting.insert(owner.clone());
+        let held = self.owners.entry(owner.clone()).or_default();
+        // The later failure counts: an earlier read does not tell of it.
+        let is_same = |debt: &Debt| matches!(debt, Debt::Unknown { place: other, .. } if other == place);
+        held.debts.retain(|(other, debt)| other != resource || !is_same(debt));
+        held.debts.push((resource.clone(), Debt::Unknown { place: place.clone(), after_read }));
         is_first
     }
 
-    /// A list for unknown outcomes begins; the answer is its number.
-    pub(super) fn list_begins(&mut self, resource: &Resource) -> u64 {
-        let lists = &mut self.resources.entry(resource.clone()).or_default().lists;
-        lists.begun += 1;
-        lists.begun
+    /// A read for the unknown outcomes of a namespace begins; the answer is its number, and the name of the one object that is
+    /// asked for, or none for all. No read is needed if nobody waits for one.
+    pub(super) fn read_begins(&mut self, resource: &Resource, namespace: &Istr) -> Option<(u64, Istr)> {
+        let pending = self.resources.get_mut(resource)?;
+        let waiting = pending.unknown.get_mut(namespace)?;
+        let mut names = BTreeSet::new();
+        waiting.retain(|owner| {
+            let debts = self.owners.get(owner).map_or(&[] as &[_], |held| &held.debts);
+            let places = debts.iter().filter(|(other, _)| other == resource).filter_map(|(_, debt)| debt.place());
+            let mut is_waiting = false;
+            for place in places.filter(|place| place.namespace == *namespace) {
+                names.insert(place.name.clone());
+                is_waiting = true;
+            }
+            is_waiting
+        });
+        if waiting.is_empty() {
+            pending.unknown.remove(namespace);
+            return None;
+        }
+        self.reads_begun += 1;
+        let only = names.pop_first().filter(|_| names.is_empty());
+        Some((self.reads_begun, only.unwrap_or_default()))
     }
 
-    /// A list for unknown outcomes has answered; the answer is whether another is needed, because an outcome became
-    /// unknown after this one began.
-    pub(super) fn list_ends(&mut self, resource: &Resource, number: u64, found: &ResourceVersion) -> bool {
-        let Some(pending) = self.resources.get_mut(resource) else { return false };
-        let waiting = std::mem::take(&mut pending.lists.waiting);
+    /// A read for unknown outcomes has answered: what it shows and the stores do not, they are to show. Without a snapshot,
+    /// the resource is not served, and nothing can be waited for.
+    pub(super) fn read_ends(
+        &mut self,
+        resource: &Resource,
+        namespace: &Istr,
+        number: u64,
+        snapshot: Option<&Snapshot>,
+        now: Instant,
+        stores: &impl Shows,
+    ) -> Settled {
+        let mut settled = Settled::default();
+        let waiting = self.resources.get_mut(resource).and_then(|pending| pending.unknown.remove(namespace));
+        let Some(waiting) = waiting else { return settled };
+        let mut later = BTreeSet::new();
         for owner in waiting {
             let Some(held) = self.owners.get_mut(&owner) else { continue };
-            for (_, debt) in held.debts.iter_mut().filter(|(held, _)| held == resource) {
-                let Debt::Unknown { after_list, version: version @ None } = debt else { continue };
-                if *after_list < number {
-                    *version = Some(found.clone());
-                    pending.expect(&owner, debt);
-                } else {
-                    pending.lists.waiting.insert(owner.clone());
+            let mut told = Vec::new();
+            held.debts.retain(|(other, debt)| match debt {
+                Debt::Unknown { place, after_read } if other == resource && place.namespace == *namespace => {
+                    let is_told = *after_read < number;
+                    if is_told {
+                        told.push(place.clone());
+                    } else {
+                        later.insert(owner.clone());
+                    }
+                    !is_told
+                }
+                _ => true,
+            });
+            for place in told {
+                let Some(snapshot) = snapshot else { continue };
+                if snapshot.objects.iter().any(|object| object.key() == place) {
+                    settled.found.push((owner.clone(), place.name.clone()));
+                }
+                for debt in stores.differences(resource, &place, snapshot, now) {
+                    self.add(&owner, resource, debt);
                 }
             }
+            if self.settle(&owner, stores) {
+                settled.wakes.extend(self.forget(&owner));
+            }
         }
-        !pending.lists.waiting.is_empty()
+        settled.needs_another = !later.is_empty();
+        if settled.needs_another {
+            self.resources.entry(resource.clone()).or_default().unknown.insert(namespace.clone(), later);
+        }
+        settled
     }
 
-    /// Whether an unknown outcome still waits for a list of this resource.
-    pub(super) fn needs_list(&mut self, resource: &Resource) -> bool {
-        let Some(pending) = self.resources.get_mut(resource) else { return false };
-        pending.lists.waiting.retain(|owner| self.owners.contains_key(owner));
-        !pending.lists.waiting.is_empty()
-    }
-
-    /// Whether an owner may be worked on. What the stores show is dropped; when the wait has lasted too long, all is.
-    pub(super) fn check(&mut self, owner: &Uid, now: Instant, wait_max: Duration, stores: &impl Shows) -> Found {
+    /// Whether an owner may be worked on. What the stores show is dropped, and nothing else.
+    pub(super) fn check(&mut self, owner: &Uid, now: Instant, can_read_live: bool, stores: &impl Shows) -> Found {
         if self.settle(owner, stores) {
             self.owners.remove(owner);
             return Found::Clear;
         }
         let Some(held) = self.owners.get_mut(owner) else { return Found::Clear };
-        let until = *held.since.get_or_insert(now) + wait_max;
-        if now < until {
-            return Found::Wait { until };
+        let since = *held.since.get_or_insert(now);
+        if !can_read_live {
+            return Found::Wait { until: None };
         }
-        self.owners.remove(owner);
-        Found::TimedOut
+        let again = held.live_read.map(|last| last + LIVE_READ_EVERY);
+        let until = again.map_or(since + WAIT_MAX, |again| again.max(since + WAIT_MAX));
+        if now < until {
+            held.wake_at = Some(until);
+            return Found::Wait { until: Some(until) };
+        }
+        (held.live_read, held.wake_at) = (Some(now), None);
+        Found::ReadLive
     }
 
     /// Keeps what is to be called when the owner may be worked on; one key waits per owner, so the last counts.
@@ -190,7 +274,7 @@ impl State {
     /// written before it that is newer than the version of the list that began then.
     pub(super) fn restored(&mut self, resource: &Resource, list: Option<(&ResourceVersion, Instant)>) -> Vec<Wake> {
         let is_proof = |debt: &Debt| match (debt, list) {
-            (Debt::Written { version, at }, Some((shown, begun))) => *at < begun && version.is_newer_than(shown),
+            (Debt::Written { version, at, .. }, Some((shown, begun))) => *at < begun && version.is_newer_than(shown),
             _ => false,
         };
         let owes = |held: &Owner| held.debts.iter().any(|(held, debt)| held == resource && is_proof(debt));
@@ -208,24 +292,49 @@ impl State {
         if let Some(pending) = self.resources.get_mut(resource) {
             pending.by_version.clear();
             pending.by_deleted.clear();
-            pending.lists.waiting.clear();
+            pending.unknown.clear();
         }
         woken
     }
 
-    /// Takes the wakes of those who have waited too long, and says when the next one will have.
-    pub(super) fn overdue(&mut self, now: Instant, wait_max: Duration) -> (Vec<Wake>, Option<Instant>) {
-        let mut next: Option<Instant> = None;
-        let mut woken = Vec::new();
-        for held in self.owners.values_mut().filter(|held| held.wake.is_some()) {
-            let Some(until) = held.since.map(|since| since + wait_max) else { continue };
-            if until <= now {
-                woken.extend(held.wake.take());
-            } else {
-                next = Some(next.map_or(until, |next| next.min(until)));
+    /// What is due now: keys that are to be woken, and debts that are unmet for too long. Those are told again after as long.
+    pub(super) fn due(&mut self, now: Instant) -> Due {
+        let mut due = Due::default();
+        for held in self.owners.values_mut() {
+            if held.wake_at.is_some_and(|at| at <= now) {
+                held.wake_at = None;
+                due.wakes.extend(held.wake.take());
+            }
+            if held.told.is_some_and(|told| now < told + WAIT_MAX) {
+                continue;
+            }
+            for (resource, debt) in &held.debts {
+                if debt.made_at().is_some_and(|at| at + WAIT_MAX <= now) {
+                    held.told = Some(now);
+                    due.unmet.entry(resource.clone()).or_default().push(debt.clone());
+                }
             }
         }
-        (woken, next)
+        due
+    }
+
+    /// When something is due next.
+    pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
+        let of_owner = |held: &Owner| {
+            let oldest = held.debts.iter().filter_map(|(_, debt)| debt.made_at()).min();
+            let unmet = oldest.map(|at| held.told.map_or(at, |told| told.max(at)) + WAIT_MAX);
+            let wake = held.wake_at.filter(|_| held.wake.is_some());
+            unmet.into_iter().chain(wake).min()
+        };
+        self.owners.values().filter_map(of_owner).min().map(|next| next.max(now))
+    }
+
+    /// Drops what the stores of a resource show, whoever it concerns; the answer is who is to be woken.
+    pub(super) fn settle_all(&mut self, resource: &Resource, stores: &impl Shows) -> Vec<Wake> {
+        let owes = |held: &Owner| held.debts.iter().any(|(other, _)| other == resource);
+        let owners: BTreeSet<Uid> =
+            self.owners.iter().filter(|(_, held)| owes(held)).map(|(owner, _)| owner.clone()).collect();
+        owners.iter().filter_map(|owner| self.settle(owner, stores).then(|| self.forget(owner))?).collect()
     }
 
     /// How many owners have something pending.
@@ -250,13 +359,33 @@ impl fmt::Debug for State {
     }
 }
 
+// === impl Debt ===
+
+impl Debt {
+    /// Where something may have been written, if nobody knows.
+    fn place(&self) -> Option<&ObjectKey> {
+        match self {
+            Self::Unknown { place, .. } => Some(place),
+            Self::Written { .. } | Self::Deleted { .. } => None,
+        }
+    }
+
+    /// Since when the stores are to show it; none if the server has to be asked first.
+    fn made_at(&self) -> Option<Instant> {
+        match self {
+            Self::Written { since: at, .. } | Self::Deleted { at, .. } => Some(*at),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
 // === impl Pending ===
 
 impl Pending {
     /// Notes when to look at an owner again.
     fn expect(&mut self, owner: &Uid, debt: &Debt) {
         match debt {
-            Debt::Written { version, .. } | Debt::Unknown { version: Some(version), .. } => {
+            Debt::Written { version, .. } => {
                 self.by_version.entry(Ordered(version.clone())).or_default().insert(owner.clone());
             }
             Debt::Deleted { uid, .. } => {
@@ -265,9 +394,8 @@ impl Pending {
                     owners.push(owner.clone());
                 }
             }
-            Debt::Unknown { version: None, .. } => {
-                self.lists.waiting.insert(owner.clone());
-            }
+            // The reads know whom they are for.
+            Debt::Unknown { .. } => {}
         }
     }
 }

@@ -1,28 +1,39 @@
 //! Each clause of the module, with real stores that a script feeds.
 
+use std::sync::Weak;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use steersman_base::Meta;
 use tokio::sync::oneshot;
+use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::*;
 use crate::informer::{InformerSink, SharedInformer};
 use crate::sink::{Sink, WatchEvent};
+use crate::store::{Advance, Alive, Watcher};
 use crate::test_objects::{key, object, objects, target, terminating, things};
 
-/// A store that a script feeds, a book that looks into it, and the answers of a server that is asked for its version.
+/// A store that a script feeds, a book that looks into it, and the answers of a server that is asked what it has.
 struct Desk {
     book: Book,
     sink: InformerSink<Meta>,
-    lists: Arc<Mutex<Vec<oneshot::Sender<Option<&'static str>>>>>,
+    reads: Arc<Mutex<Vec<Read>>>,
+    restarts: Arc<AtomicUsize>,
     wakes: Arc<AtomicUsize>,
     _stop: DropGuard,
 }
 
+/// A read that waits for its answer.
+struct Read {
+    place: ObjectKey,
+    answer: oneshot::Sender<Option<Snapshot>>,
+}
+
 struct Shelf {
     informers: Vec<SharedInformer<Meta>>,
-    lists: Arc<Mutex<Vec<oneshot::Sender<Option<&'static str>>>>>,
+    reads: Arc<Mutex<Vec<Read>>>,
+    restarts: Arc<AtomicUsize>,
 }
 
 impl Stores for Shelf {
@@ -30,17 +41,26 @@ impl Stores for Shelf {
         self.informers.iter().filter(|other| other.target().resource == *resource).map(SharedInformer::ledger).collect()
     }
 
-    fn latest_version(&self, resource: &Resource) -> BoxFuture<'static, Result<ResourceVersion, BarrierFailed>> {
+    fn read(&self, resource: &Resource, place: &ObjectKey) -> BoxFuture<'static, Result<Option<Snapshot>, ReadFailed>> {
         let (answer, answered) = oneshot::channel();
-        self.lists.lock().push(answer);
-        let resource = resource.clone();
+        self.reads.lock().push(Read { place: place.clone(), answer });
+        let (resource, place) = (resource.clone(), place.clone());
         Box::pin(async move {
             match answered.await {
-                Ok(Some(version)) => Ok(version.into()),
-                _ => Err(BarrierFailed { resource, cause: "the server is busy".into() }),
+                Ok(Some(snapshot)) => Ok(Some(snapshot)),
+                _ => Err(ReadFailed { resource, place, cause: "the server is busy".into() }),
             }
         })
     }
+
+    fn restart(&self, _resource: &Resource, _store: &Arc<dyn Ledger>) {
+        self.restarts.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// What a server has, and at which version.
+fn snapshot(have: &[&str], version: &str) -> Snapshot {
+    Snapshot { objects: objects(have), version: version.into() }
 }
 
 impl Desk {
@@ -52,10 +72,11 @@ impl Desk {
 
     /// Several stores of the same resource; the first desk has the book that looks into all of them.
     async fn open_with(stores: usize) -> (Vec<Self>, Book) {
-        let lists = Arc::new(Mutex::new(Vec::new()));
+        let (reads, restarts) = (Arc::default(), Arc::default());
         let stop = CancellationToken::new();
         let informers: Vec<_> = (0..stores).map(|_| SharedInformer::new(target(), stop.child_token())).collect();
-        let book = Book::looking_into(Shelf { informers: informers.clone(), lists: Arc::clone(&lists) });
+        let shelf = Shelf { informers: informers.clone(), reads: Arc::clone(&reads), restarts: Arc::clone(&restarts) };
+        let book = Book::looking_into(shelf).another_reading_live();
         let mut desks = Vec::new();
         for informer in informers {
             let stop = stop.child_token();
@@ -64,8 +85,8 @@ impl Desk {
             let mut sink = informer.sink();
             sink.replace(objects(&["a#1@5", "b#1@6"]), "10".into());
             informer.synced().await;
-            let (book, lists) = (book.clone(), Arc::clone(&lists));
-            desks.push(Self { book, sink, lists, wakes: Arc::default(), _stop: stop.drop_guard() });
+            let (book, reads, restarts) = (book.clone(), Arc::clone(&reads), Arc::clone(&restarts));
+            desks.push(Self { book, sink, reads, restarts, wakes: Arc::default(), _stop: stop.drop_guard() });
         }
         (desks, book)
     }
@@ -83,10 +104,16 @@ impl Desk {
         self.wakes.swap(0, Ordering::Relaxed)
     }
 
-    /// Answers the oldest list that was asked for.
-    fn answer(&self, version: Option<&'static str>) {
-        let list = self.lists.lock().remove(0);
-        list.send(version).unwrap();
+    /// Answers the oldest read that was asked for, and tells what it was about.
+    fn answer(&self, with: Option<Snapshot>) -> ObjectKey {
+        let read = self.reads.lock().remove(0);
+        read.answer.send(with).unwrap();
+        read.place
+    }
+
+    /// How many watches were restarted since the last time.
+    fn restarts(&self) -> usize {
+        self.restarts.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -196,6 +223,10 @@ impl Ledger for OneObject {
         !self.gone.load(Ordering::Relaxed)
     }
 
+    fn alive_in(&self, _place: &ObjectKey) -> Vec<Alive> {
+        Vec::new()
+    }
+
     fn watch(&self, watcher: Weak<dyn Watcher>) {
         self.watchers.lock().push(watcher);
     }
@@ -208,9 +239,11 @@ impl Stores for OneStore {
         vec![Arc::clone(&self.0) as Arc<dyn Ledger>]
     }
 
-    fn latest_version(&self, _resource: &Resource) -> BoxFuture<'static, Result<ResourceVersion, BarrierFailed>> {
+    fn read(&self, _: &Resource, _: &ObjectKey) -> BoxFuture<'static, Result<Option<Snapshot>, ReadFailed>> {
         Box::pin(std::future::pending())
     }
+
+    fn restart(&self, _: &Resource, _: &Arc<dyn Ledger>) {}
 }
 
 #[tokio::test(start_paused = true)]
@@ -243,61 +276,110 @@ async fn clause_b_two_owners_may_have_deleted_the_same_object() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clause_c_an_unknown_outcome_is_met_when_the_store_has_reached_a_list_made_after_it() {
+async fn clause_c_an_unknown_outcome_is_met_when_the_store_shows_what_the_server_has() {
     let mut desk = Desk::open().await;
-    desk.book.unknown(&"rs".into(), &things());
+    desk.book.unknown(&"rs".into(), &things(), &key("c"));
     assert_eq!(desk.check("rs"), Verdict::Parked);
     desk.sink.reached("40".into());
     assert_eq!(desk.wakes().await, 0, "nobody knows how far is far enough");
-    desk.answer(Some("41"));
+    assert_eq!(desk.answer(Some(snapshot(&["c#1@41"], "50"))), key("c"), "one object is asked for");
     assert_eq!(desk.wakes().await, 0);
-    desk.sink.reached("41".into());
+    assert_eq!(desk.check("rs"), Verdict::Parked);
+    desk.sink.apply(WatchEvent::Added(object("c#1@41")));
     assert_eq!(desk.wakes().await, 1);
     assert_eq!(desk.check("rs"), Verdict::Clear);
 }
 
 #[tokio::test(start_paused = true)]
-async fn clause_c_a_store_that_is_there_already_wakes_at_once() {
-    let mut desk = Desk::open().await;
-    desk.book.unknown(&"rs".into(), &things());
-    assert_eq!(desk.check("rs"), Verdict::Parked);
-    desk.sink.reached("40".into());
-    desk.wakes().await;
-    desk.answer(Some("40"));
-    assert_eq!(desk.wakes().await, 1);
+async fn clause_c_on_a_quiet_resource_the_answer_is_enough() {
+    for (place, have) in [("c", &[] as &[&str]), ("a", &["a#1@5"]), ("", &["a#1@5", "b#1@6"])] {
+        let desk = Desk::open().await;
+        let place = ObjectKey { name: place.into(), ..key("") };
+        desk.book.unknown(&"rs".into(), &things(), &place);
+        assert_eq!(desk.check("rs"), Verdict::Parked);
+        desk.wakes().await;
+        // Other resources have moved on; this one is as the store shows it.
+        assert_eq!(desk.answer(Some(snapshot(have, "900"))), place);
+        assert_eq!(desk.wakes().await, 1, "{place}: nothing was done, and no event will come");
+        assert_eq!(desk.check("rs"), Verdict::Clear);
+    }
 }
 
 #[tokio::test(start_paused = true)]
-async fn clause_c_a_list_that_began_before_the_failure_does_not_count() {
+async fn clause_c_what_the_server_does_not_have_any_more_is_to_go() {
+    for (place, have) in [("a", &[] as &[&str]), ("a", &["a#2@30"]), ("", &["b#1@6"])] {
+        let mut desk = Desk::open().await;
+        desk.book.unknown(&"rs".into(), &things(), &ObjectKey { name: place.into(), ..key("") });
+        assert_eq!(desk.check("rs"), Verdict::Parked);
+        // Made after the list: the list says nothing about it.
+        desk.sink.apply(WatchEvent::Added(object("z#1@50")));
+        desk.wakes().await;
+        desk.answer(Some(snapshot(have, "40")));
+        assert_eq!(desk.wakes().await, 0, "{have:?}: the store shows what is gone");
+        desk.sink.apply(WatchEvent::Deleted(object("a#1@51")));
+        assert_eq!(desk.wakes().await, 1, "{have:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clause_c_one_read_tells_of_all_that_is_unknown_in_a_namespace() {
     let desk = Desk::open().await;
-    desk.book.unknown(&"one".into(), &things());
+    for name in ["c", "d"] {
+        desk.book.unknown(&"rs".into(), &things(), &key(name));
+        desk.book.unknown(&"other".into(), &things(), &key(name));
+    }
+    assert_eq!((desk.check("rs"), desk.check("other")), (Verdict::Parked, Verdict::Parked));
     desk.wakes().await;
-    desk.book.unknown(&"two".into(), &things());
+    assert_eq!(desk.answer(Some(snapshot(&["a#1@5", "b#1@6"], "50"))), key(""), "the namespace is asked for");
+    assert_eq!(desk.wakes().await, 2);
+    assert!(desk.reads.lock().is_empty() && desk.book.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn clause_c_a_read_that_began_before_the_failure_does_not_count() {
+    let desk = Desk::open().await;
+    desk.book.unknown(&"one".into(), &things(), &key("c"));
+    desk.wakes().await;
+    desk.book.unknown(&"two".into(), &things(), &key("c"));
     assert_eq!((desk.check("one"), desk.check("two")), (Verdict::Parked, Verdict::Parked));
-    desk.answer(Some("10"));
-    assert_eq!(desk.wakes().await, 1, "the list was under way when the second failed");
+    desk.answer(Some(snapshot(&[], "10")));
+    assert_eq!(desk.wakes().await, 1, "the read was under way when the second failed");
     assert_eq!((desk.check("one"), desk.check("two")), (Verdict::Clear, Verdict::Parked));
-    desk.answer(Some("10"));
+    desk.answer(Some(snapshot(&[], "10")));
     assert_eq!(desk.wakes().await, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn clause_c_a_list_that_fails_is_made_again() {
+async fn clause_c_a_read_that_fails_is_made_again() {
     let desk = Desk::open().await;
-    desk.book.unknown(&"rs".into(), &things());
+    desk.book.unknown(&"rs".into(), &things(), &key("c"));
     assert_eq!(desk.check("rs"), Verdict::Parked);
-    for _ in 0..3 {
+    for _ in 0..5 {
         desk.wakes().await;
         desk.answer(None);
-        sleep(Duration::from_secs(2)).await;
+        sleep(Duration::from_secs(3)).await;
     }
-    desk.answer(Some("10"));
+    desk.answer(Some(snapshot(&[], "10")));
     assert_eq!(desk.wakes().await, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_thirty_seconds_the_wait_ends_in_a_live_read() {
+async fn clause_c_an_outcome_that_stays_unknown_is_read_live_and_kept() {
     let desk = Desk::open().await;
+    desk.book.unknown(&"rs".into(), &things(), &key("c"));
+    assert_eq!(desk.check("rs"), Verdict::Parked);
+    sleep(Duration::from_secs(31)).await;
+    assert_eq!(desk.wakes().await, 1);
+    assert_eq!(desk.check("rs"), Verdict::LiveRead);
+    assert_eq!(desk.restarts(), 0, "that nobody answers proves nothing about the watch");
+    desk.answer(Some(snapshot(&[], "10")));
+    assert_eq!(desk.wakes().await, 1, "and when it is known, the key is looked at once more");
+    assert_eq!(desk.check("rs"), Verdict::Clear);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_thirty_seconds_every_pass_reads_live_until_the_store_shows_it() {
+    let mut desk = Desk::open().await;
     desk.book.wrote(&"rs".into(), &things(), "12".into());
     assert_eq!(desk.check("rs"), Verdict::Parked);
     sleep(Duration::from_secs(29)).await;
@@ -305,9 +387,88 @@ async fn after_thirty_seconds_the_wait_ends_in_a_live_read() {
     assert_eq!(desk.check("rs"), Verdict::Parked, "asking again does not begin the wait anew");
     sleep(Duration::from_secs(2)).await;
     assert_eq!(desk.wakes().await, 1);
-    assert_eq!(desk.check("rs"), Verdict::LiveRead);
-    assert_eq!(desk.check("rs"), Verdict::Clear, "once");
+    for pass in 0..700 {
+        assert_eq!(desk.check("rs"), Verdict::LiveRead, "pass {pass}: nothing is forgotten");
+        assert_eq!(desk.check("rs"), Verdict::Parked, "pass {pass}: not twice in a second");
+        assert_eq!(desk.wakes().await, 0);
+        sleep(Duration::from_millis(1_200)).await;
+        assert_eq!(desk.wakes().await, 1, "pass {pass}: woken for the next");
+    }
+    desk.book.wrote(&"rs".into(), &things(), "13".into());
+    assert_eq!(desk.check("rs"), Verdict::LiveRead, "what a live pass wrote is waited for in the same way");
+    desk.sink.reached("12".into());
+    assert_eq!(desk.wakes().await, 0);
+    desk.sink.reached("13".into());
+    assert_eq!(desk.wakes().await, 1, "the pass that read live is followed by one that reads the caches");
+    assert_eq!(desk.check("rs"), Verdict::Clear);
     assert!(desk.book.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_cannot_read_live_waits_on() {
+    let mut desk = Desk::open().await;
+    desk.book = desk.book.another();
+    desk.book.wrote(&"rs".into(), &things(), "12".into());
+    assert_eq!(desk.check("rs"), Verdict::Parked);
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!((desk.wakes().await, desk.check("rs")), (0, Verdict::Parked));
+    assert!(desk.restarts() > 5, "but the watch is restarted over and over");
+    desk.sink.reached("12".into());
+    assert_eq!(desk.wakes().await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_does_not_show_a_write_for_thirty_seconds_has_its_watch_restarted() {
+    let (mut desks, book) = Desk::open_with(2).await;
+    book.wrote(&"rs".into(), &things(), "12".into());
+    book.deleted(&"other".into(), &things(), key("a"), "1".into());
+    desks[0].sink.reached("12".into());
+    desks[0].sink.apply(WatchEvent::Deleted(object("a#1@12")));
+    sleep(Duration::from_secs(29)).await;
+    assert_eq!(desks[0].restarts(), 0);
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(desks[0].restarts(), 1, "of the store that lags, once, though nobody waits");
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(desks[0].restarts(), 1, "and again");
+    desks[1].sink.reached("12".into());
+    desks[1].sink.apply(WatchEvent::Deleted(object("a#1@12")));
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(desks[0].restarts(), 0);
+    assert!(book.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_are_kept_for_the_next_create_and_forgotten_when_the_object_is_there() {
+    let desk = Desk::open().await;
+    let take = || desk.book.take_name(&"rs".into(), &things(), &|_| false, |_| true);
+    desk.book.keep_name(&"rs".into(), &things(), &"c".into());
+    assert_eq!(take().as_deref(), Some("c"));
+    assert_eq!(take(), None);
+    for name in ["c", "d"] {
+        desk.book.keep_name(&"rs".into(), &things(), &name.into());
+        desk.book.unknown(&"rs".into(), &things(), &key(name));
+    }
+    desk.wakes().await;
+    desk.answer(Some(snapshot(&["a#1@5", "b#1@6", "c#1@20"], "50")));
+    desk.wakes().await;
+    assert_eq!(take().as_deref(), Some("d"), "the other one is there");
+    assert_eq!(take(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_look_finds_the_object_or_none_and_gives_up_soon() {
+    let desk = Desk::open().await;
+    for (have, want) in [(&["c#1@20"] as &[&str], Some("20")), (&[], None)] {
+        let (things, key) = (things(), key("c"));
+        let mut look = std::pin::pin!(desk.book.look(&things, &key));
+        assert!(futures::poll!(&mut look).is_pending());
+        desk.answer(Some(snapshot(have, "50")));
+        let found = look.await.unwrap();
+        assert_eq!(found.as_ref().map(|found| found.resource_version.as_str()), want);
+    }
+    let began = Instant::now();
+    assert!(desk.book.look(&things(), &key("c")).await.is_err());
+    assert!(began.elapsed() <= Duration::from_secs(5));
 }
 
 #[tokio::test(start_paused = true)]
@@ -330,7 +491,7 @@ async fn a_list_older_than_a_write_before_it_clears_the_resource() {
     let mut desk = Desk::open().await;
     desk.book.wrote(&"rs".into(), &things(), "20".into());
     desk.book.deleted(&"rs".into(), &things(), key("a"), "1".into());
-    desk.book.unknown(&"other".into(), &things());
+    desk.book.unknown(&"other".into(), &things(), &key("c"));
     assert_eq!((desk.check("rs"), desk.check("other")), (Verdict::Parked, Verdict::Parked));
     sleep(Duration::from_millis(1)).await;
     desk.sink.listing();
@@ -369,7 +530,7 @@ async fn who_cannot_tell_does_not_block() {
     let unwatched = Resource::namespaced("", "v1", "secrets", "Secret");
     desk.book.wrote(&"rs".into(), &unwatched, "99".into());
     desk.book.deleted(&"rs".into(), &unwatched, key("a"), "1".into());
-    desk.book.unknown(&"rs".into(), &unwatched);
+    desk.book.unknown(&"rs".into(), &unwatched, &key("a"));
     assert_eq!(desk.check("rs"), Verdict::Clear, "a resource that nobody watches");
     assert!(desk.book.is_empty());
 }
@@ -377,7 +538,7 @@ async fn who_cannot_tell_does_not_block() {
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_not_filled_blocks_nobody() {
     let informer = SharedInformer::<Meta>::new(target(), CancellationToken::new());
-    let book = Book::looking_into(Shelf { informers: vec![informer], lists: Arc::default() });
+    let book = Book::looking_into(Shelf { informers: vec![informer], reads: Arc::default(), restarts: Arc::default() });
     book.wrote(&"rs".into(), &things(), "99".into());
     assert_eq!(book.check(&"rs".into(), || {}), Verdict::Clear);
 }
@@ -399,11 +560,11 @@ async fn entries_go_when_they_are_met_though_nobody_asks() {
         let owner = format!("rs-{owner}").as_str().into();
         desk.book.wrote(&owner, &things(), "12".into());
         desk.book.deleted(&owner, &things(), key("a"), "1".into());
-        desk.book.unknown(&owner, &things());
+        desk.book.unknown(&owner, &things(), &key("c"));
     }
     assert_eq!(desk.book.len(), 100);
     desk.wakes().await;
-    desk.answer(Some("13"));
+    desk.answer(Some(snapshot(&["c#1@13"], "13")));
     desk.sink.apply(WatchEvent::Deleted(object("a#1@13")));
     desk.wakes().await;
     assert!(desk.book.is_empty());
@@ -412,7 +573,7 @@ async fn entries_go_when_they_are_met_though_nobody_asks() {
 #[tokio::test(start_paused = true)]
 async fn two_controllers_of_one_owner_wait_for_their_own_writes_and_are_woken_each() {
     let mut desk = Desk::open().await;
-    let other = Desk { book: desk.book.another(), ..Desk::open().await };
+    let other = Desk { book: desk.book.another_reading_live(), ..Desk::open().await };
     desk.book.wrote(&"svc".into(), &things(), "12".into());
     assert_eq!(other.check("svc"), Verdict::Clear, "who wrote nothing waits for nothing");
     other.book.wrote(&"svc".into(), &things(), "11".into());

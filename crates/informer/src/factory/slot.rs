@@ -9,13 +9,15 @@ use parking_lot::Mutex;
 use steersman_base::watch;
 use steersman_model::View;
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::RunningInformer;
+use super::restart::Staleness;
 use crate::informer::SharedInformer;
 use crate::meta_source::MetaSource;
 use crate::metrics::InformerMetrics;
-use crate::reflector::{Reflector, ReflectorOptions, ReflectorState};
+use crate::reflector::{Phase, Reflector, ReflectorOptions, ReflectorState, Restarts};
 use crate::store::Ledger;
 use crate::target::Target;
 
@@ -29,6 +31,8 @@ pub(super) trait AnySlot: Send + Sync {
     fn stop(&self) -> BoxFuture<'_, ()>;
     fn describe(&self) -> RunningInformer;
     fn ledger(&self) -> Arc<dyn Ledger>;
+    /// Its watch does not show what the server has: restarts it, unless it does not run or was restarted just now.
+    fn restart_stale(&self);
     fn meta_source(&self) -> Arc<dyn MetaSource>;
     fn as_any(&self) -> &dyn Any;
 }
@@ -41,6 +45,8 @@ pub(super) struct Slot<V: View> {
 
 struct Running {
     state: watch::Receiver<ReflectorState>,
+    restarts: Restarts,
+    staleness: Staleness,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -65,12 +71,13 @@ impl<V: View> AnySlot for Slot<V> {
             return;
         }
         let reflector = Reflector::<V>::new(client.clone(), self.informer.target().clone(), options.clone());
-        let state = reflector.state();
+        let (state, restarts) = (reflector.state(), reflector.restarts());
         let (informer, stop) = (self.informer.clone(), self.stop.clone());
         let pump = async move { informer.run(&stop).await };
         let reflect = reflector.run(self.informer.sink(), self.stop.clone());
         let runtime = self.informer.runtime();
-        *running = Some(Running { state, tasks: vec![runtime.spawn(pump), runtime.spawn(reflect)] });
+        let tasks = vec![runtime.spawn(pump), runtime.spawn(reflect)];
+        *running = Some(Running { state, restarts, staleness: Staleness::default(), tasks });
     }
 
     fn is_started(&self) -> bool {
@@ -106,6 +113,19 @@ impl<V: View> AnySlot for Slot<V> {
 
     fn ledger(&self) -> Arc<dyn Ledger> {
         self.informer.ledger()
+    }
+
+    fn restart_stale(&self) {
+        let mut running = self.running.lock();
+        let Some(running) = running.as_mut() else { return };
+        // A reflector that lists, or waits for a server that is away, knows that it is behind.
+        if running.state.borrow().phase != Phase::Watching {
+            return;
+        }
+        let Some(how) = running.staleness.found(Instant::now()) else { return };
+        tracing::warn!(resource = %self.informer.target(), ?how,
+            "the watch does not show what was written long ago, and is restarted");
+        running.restarts.restart(how);
     }
 
     fn meta_source(&self) -> Arc<dyn MetaSource> {

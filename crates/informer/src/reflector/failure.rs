@@ -3,7 +3,8 @@
 //! Pure: an error in, its consequences out.
 
 use super::state::Failure;
-use crate::wire::{ApiStatus, WireError};
+use crate::wire::{ApiStatus, UnreadableObject, WireError};
+use steersman_model::DecodeError;
 
 /// What a reflector is troubled by, for people and for who waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,7 +34,7 @@ pub(super) fn classify(error: &WireError) -> Failure {
         WireError::TooLarge { .. }
         | WireError::Malformed { .. }
         | WireError::WrongKind { .. }
-        | WireError::Object { .. } => Failure::Garbage,
+        | WireError::Object(_) => Failure::Garbage,
         WireError::Request(_) => Failure::Refused,
     }
 }
@@ -54,6 +55,23 @@ fn classify_status(status: &ApiStatus) -> Failure {
         400..500 => Failure::Refused,
         _ => Failure::Broken { retry_after },
     }
+}
+
+/// Whether an error is that of one object which could be read in no encoding that is asked for, so that asking again
+/// brings nothing but the same. Not if a name is missing, without which nobody knows what would be left out; and not if
+/// the server sends what the view was never said to read.
+pub(super) fn is_to_be_skipped(error: &UnreadableObject, asks_for_protobuf: bool) -> bool {
+    let is_final = match error.source {
+        DecodeError::Json(_) => true,
+        DecodeError::Protobuf { .. } => !asks_for_protobuf,
+        DecodeError::JsonOnly { .. } => false,
+    };
+    is_final && error.identity.is_some()
+}
+
+/// Whether JSON may help: an object could not be read from protobuf.
+pub(super) fn asks_for_json(error: &WireError) -> bool {
+    matches!(error, WireError::Object(object) if matches!(object.source, DecodeError::Protobuf { .. }))
 }
 
 /// What an error is called.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steersman_base::ResourceVersion;
+use steersman_base::{Resource, ResourceVersion};
 
 /// Counts what a reflector does. Every method does nothing unless written; calls come from the reflector's task, and
 /// should return at once.
@@ -33,6 +33,11 @@ pub trait ReflectorMetrics: Send + Sync {
         let _ = version;
     }
 
+    /// An object of this resource could not be read, in a list or in an event, and was skipped.
+    fn unreadable_object(&self, resource: &Resource) {
+        let _ = resource;
+    }
+
     /// An event was older than what is known of its object, and dropped.
     fn stale_event(&self) {}
 }
@@ -55,6 +60,8 @@ pub enum WatchEnd {
     Short,
     /// It broke, or could not be read.
     Failed,
+    /// It was ended here, because it did not show what the server was known to have.
+    Stale,
 }
 
 /// Counts nothing.

@@ -5,24 +5,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use steersman_base::ResourceVersion;
-use steersman_base::watch;
+use steersman_base::{Meta, ResourceVersion, watch};
 use steersman_model::{Encoded, View};
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
-use super::failure::{classify, problem_kind};
+use super::failure::{asks_for_json, classify, is_to_be_skipped, problem_kind};
 use super::order::{Departed, Direction, is_stale};
 use super::staging::Staging;
 use super::state::{Failure, Outcome, PAGE_ITEMS, Pages, SHORT_WATCH, State, Wait};
-use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, ReflectorState, WatchEnd};
+use super::unreadable::Unreadable;
+use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, ReflectorState, Restart, WatchEnd};
 use crate::sink::{Sink, WatchEvent};
 use crate::target::Target;
 use crate::wire::{
-    Accept, Answer, BATCH_BYTES, Expected, ListDecoder, ListQuery, RawEvent, WatchDecoder, WatchQuery, WireError,
-    list_request, peek, send, watch_request,
+    Accept, Answer, BATCH_BYTES, Expected, ListDecoder, ListQuery, Peeked, RawEvent, WatchDecoder, WatchQuery,
+    WireError, list_request, peek, send, watch_request,
 };
 
 /// A reflector at work.
@@ -31,6 +31,7 @@ pub(super) struct Run<'a, V, S> {
     target: &'a Target,
     options: &'a ReflectorOptions,
     state: &'a watch::Sender<ReflectorState>,
+    restarts: watch::Receiver<Restart>,
     sink: S,
     expected: Expected,
     accept: Accept,
@@ -45,6 +46,8 @@ pub(super) struct Run<'a, V, S> {
     /// Whether a list was completed before, so that the sink knows objects.
     listed: bool,
     departed: Departed,
+    /// What cannot be read, and was skipped.
+    unreadable: Unreadable,
     /// The watch that a streaming list has become.
     open: Option<OpenWatch>,
     view: std::marker::PhantomData<fn() -> V>,
@@ -59,6 +62,9 @@ struct OpenWatch {
     events: u64,
 }
 
+/// How long a streaming list may be without a byte, or go on after the first change that is none of it: its server may know
+/// no such lists, and pages are as good. As long as client-go waits before it warns.
+const STREAM_PATIENCE: Duration = Duration::from_secs(10);
 /// How long after its timeout a watch may still be open: time for the server's clock and for the last bytes.
 const TIMEOUT_SLACK: Duration = Duration::from_secs(30);
 
@@ -71,6 +77,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             target: &reflector.target,
             options: &reflector.options,
             state: &reflector.state,
+            restarts: reflector.restarts.0.subscribe(),
             sink,
             expected: Expected::new(&reflector.target.resource, V::PROJECTION),
             accept: Accept::of::<V>(),
@@ -82,6 +89,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             version: ResourceVersion::default(),
             listed: false,
             departed: Departed::default(),
+            unreadable: Unreadable::default(),
             open: None,
             view: std::marker::PhantomData,
         }
@@ -136,26 +144,51 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
 
     async fn try_stream_list(&mut self, begun: Instant) -> Result<Outcome, WireError> {
         self.sink.listing();
+        self.unreadable.list_begins();
         let mut open = self.open_watch(None).await?;
         let mut staging = Staging::new();
+        // When a change has come before the end of the list, so that this may be an ordinary watch: how long the end may take.
+        let mut until: Option<Instant> = None;
         loop {
             while let Some(event) = open.decoder.next_event()? {
                 match event {
-                    RawEvent::Added(object) | RawEvent::Modified(object) => staging.put(self.listed_object(object)?),
-                    RawEvent::Deleted(object) => staging.remove(&self.decode(object)?.meta().key()),
+                    RawEvent::Added(object) => staging.extend(self.listed_object(object)?),
+                    RawEvent::Modified(object) => {
+                        until.get_or_insert_with(|| Instant::now() + STREAM_PATIENCE);
+                        staging.extend(self.listed_object(object)?);
+                    }
+                    RawEvent::Deleted(object) => {
+                        until.get_or_insert_with(|| Instant::now() + STREAM_PATIENCE);
+                        let key = match self.decode(object) {
+                            Ok(last) => last.meta().key(),
+                            Err(error) => self.skipped(error)?.key,
+                        };
+                        staging.remove(&key);
+                    }
                     RawEvent::Bookmark(bookmark) if bookmark.initial_events_end => {
                         self.complete(ListKind::Streamed, staging, bookmark.version, begun)?;
                         self.open = Some(open);
                         return Ok(Outcome::Listed);
                     }
-                    RawEvent::Bookmark(_) => {}
+                    RawEvent::Bookmark(_) => {
+                        until.get_or_insert_with(|| Instant::now() + STREAM_PATIENCE);
+                    }
                     RawEvent::Error(status) => return Err(WireError::Status(Box::new(status))),
                 }
                 open.events += 1;
             }
-            match open.answer.chunk(self.options.list_patience).await? {
-                Some(chunk) => open.decoder.feed(&chunk),
-                None => {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(Outcome::NoList);
+            }
+            let left = until.map_or(STREAM_PATIENCE, |until| until - Instant::now());
+            match open.answer.chunk(left.min(self.options.list_patience)).await {
+                Ok(Some(chunk)) => open.decoder.feed(&chunk),
+                Err(WireError::Silent(_)) if until.is_some() => return Ok(Outcome::NoList),
+                Err(WireError::Silent(_)) => {
+                    return Ok(Outcome::Ended { lived: open.opened.elapsed(), events: open.events });
+                }
+                Err(error) => return Err(error),
+                Ok(None) => {
                     open.decoder.finish()?;
                     return Ok(Outcome::Ended { lived: open.opened.elapsed(), events: open.events });
                 }
@@ -177,6 +210,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
 
     async fn try_page_list(&mut self, pages: Pages, begun: Instant) -> Result<(), WireError> {
         self.sink.listing();
+        self.unreadable.list_begins();
         let limit = (pages == Pages::Limited).then_some(PAGE_ITEMS);
         let patience = self.options.list_patience;
         let mut staging = Staging::new();
@@ -205,17 +239,20 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     }
 
     /// Reads what is there of a list. On a relist most of it is known, and need not be decoded.
-    fn read_items(&self, decoder: &mut ListDecoder, staging: &mut Staging<V>) -> Result<(), WireError> {
+    fn read_items(&mut self, decoder: &mut ListDecoder, staging: &mut Staging<V>) -> Result<(), WireError> {
         if self.listed {
             while let Some(item) = decoder.next_item()? {
-                staging.put(self.listed_object(item)?);
+                staging.extend(self.listed_object(item)?);
             }
-        } else {
-            while let Some(object) = decoder.next_object()? {
-                staging.put(Arc::new(object));
+            return Ok(());
+        }
+        loop {
+            match decoder.next_object() {
+                Ok(Some(object)) => staging.put(Arc::new(object)),
+                Ok(None) => return Ok(()),
+                Err(error) => staging.extend(self.skip_listed(error)?),
             }
         }
-        Ok(())
     }
 
     /// Hands a whole list to the sink.
@@ -237,13 +274,14 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         self.version = version.clone();
         self.listed = true;
         self.departed.clear();
+        self.unreadable.list_is_complete();
         self.sink.replace(objects, version);
         self.works(Phase::Watching);
         Ok(())
     }
 
-    /// An item of a list: the known allocation if nothing changed, without decoding.
-    fn listed_object(&self, object: Encoded<'_>) -> Result<Arc<V>, WireError> {
+    /// An item of a list: the known allocation if nothing changed, without decoding. `None` if it is left out.
+    fn listed_object(&mut self, object: Encoded<'_>) -> Result<Option<Arc<V>>, WireError> {
         if self.listed
             && let Some(peeked) = peek(object)
             && let Some(known) = self.sink.known(&peeked.key)
@@ -251,9 +289,82 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             && known.meta().uid == peeked.uid
             && known.meta().resource_version == peeked.resource_version
         {
-            return Ok(known);
+            return Ok(Some(known));
         }
-        self.decode(object).map(Arc::new)
+        match self.decode(object) {
+            Ok(object) => Ok(Some(Arc::new(object))),
+            Err(error) => self.skip_listed(error),
+        }
+    }
+
+    /// An item of a list that cannot be read: what is known of the object stays, so that nobody takes it for gone.
+    fn skip_listed(&mut self, error: WireError) -> Result<Option<Arc<V>>, WireError> {
+        let object = self.skipped(error)?;
+        Ok(self.sink.known(&object.key).filter(|known| is_meant(&object, known.meta())))
+    }
+
+    /// An event whose object cannot be read. The last known state stays, unless the object is gone. The watch goes on, and
+    /// the sink is told how far, or everybody who waits for a later version would wait for this object.
+    fn skip_event(&mut self, error: WireError, direction: Direction) -> Result<(), WireError> {
+        let object = self.skipped(error)?;
+        let meta = Meta {
+            namespace: object.key.namespace.clone(),
+            name: object.key.name.clone(),
+            uid: object.uid.clone(),
+            resource_version: object.resource_version.clone(),
+            ..Meta::default()
+        };
+        let known = self.sink.known(&object.key);
+        if self.is_stale(direction, &meta, known.as_deref()) {
+            return Ok(());
+        }
+        if direction == Direction::Gone {
+            self.departed.note(&meta);
+            self.unreadable.forget(&meta);
+        }
+        // Another object of the same name that is here means that the known one is not.
+        let is_gone = |known: &Arc<V>| is_meant(&object, known.meta()) == (direction == Direction::Gone);
+        if let Some(last) = known.filter(is_gone) {
+            self.sink.apply(WatchEvent::Deleted(last));
+        }
+        if !object.resource_version.is_empty() && !self.version.is_newer_than(&object.resource_version) {
+            self.version = object.resource_version.clone();
+            self.sink.reached(object.resource_version);
+        }
+        Ok(())
+    }
+
+    /// Which object is skipped because it cannot be read; counted, and told of once.
+    ///
+    /// # Errors
+    /// It is not to be skipped: see [`is_to_be_skipped`].
+    fn skipped(&mut self, error: WireError) -> Result<Peeked, WireError> {
+        let unreadable = match error {
+            WireError::Object(object) if is_to_be_skipped(&object, self.accept.without_protobuf().is_some()) => object,
+            error => return Err(error),
+        };
+        let reason = &unreadable.source;
+        let Some(object) = &unreadable.identity else { return Err(WireError::Object(unreadable)) };
+        self.options.metrics.unreadable_object(&self.target.resource);
+        let (key, uid, version) = (&object.key, &object.uid, &object.resource_version);
+        if self.unreadable.note(object) {
+            error!(
+                resource = %self.target, object = %key, %uid, %version, %reason,
+                "an object cannot be read and is left as it was known before; mend or delete it"
+            );
+        } else {
+            debug!(resource = %self.target, object = %key, %uid, %version, %reason, "an object cannot be read");
+        }
+        Ok(object.clone())
+    }
+
+    fn is_stale(&self, direction: Direction, meta: &Meta, known: Option<&V>) -> bool {
+        let stale = known.is_some_and(|known| is_stale(direction, meta, known.meta())) || self.departed.is_stale(meta);
+        if stale {
+            self.options.metrics.stale_event();
+            debug!(resource = %self.target, object = %meta.key(), version = %meta.resource_version, "stale event dropped");
+        }
+        stale
     }
 
     async fn watch(&mut self) -> Outcome {
@@ -268,7 +379,16 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             }
         };
         self.works(Phase::Watching);
-        let result = self.follow(&mut open).await;
+        let mut restarts = self.restarts.clone();
+        restarts.mark_unchanged();
+        let result = tokio::select! {
+            biased;
+            result = self.follow(&mut open) => result,
+            Ok(()) = restarts.changed() => {
+                self.options.metrics.watch_ended(WatchEnd::Stale, open.events, open.opened.elapsed());
+                return Outcome::Stale(*restarts.borrow());
+            }
+        };
         let (lived, events) = (open.opened.elapsed(), open.events);
         let end = match &result {
             Ok(()) if events == 0 && lived < SHORT_WATCH => WatchEnd::Short,
@@ -312,10 +432,11 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     }
 
     fn take(&mut self, event: RawEvent<'_>) -> Result<(), WireError> {
-        let (event, direction) = match event {
-            RawEvent::Added(object) => (WatchEvent::Added(Arc::new(self.decode(object)?)), Direction::Here),
-            RawEvent::Modified(object) => (WatchEvent::Modified(Arc::new(self.decode(object)?)), Direction::Here),
-            RawEvent::Deleted(object) => (WatchEvent::Deleted(Arc::new(self.decode(object)?)), Direction::Gone),
+        type Told<V> = fn(Arc<V>) -> WatchEvent<V>;
+        let (object, told, direction): (_, Told<V>, _) = match event {
+            RawEvent::Added(object) => (object, WatchEvent::Added, Direction::Here),
+            RawEvent::Modified(object) => (object, WatchEvent::Modified, Direction::Here),
+            RawEvent::Deleted(object) => (object, WatchEvent::Deleted, Direction::Gone),
             RawEvent::Bookmark(bookmark) => {
                 // A bookmark of a server that lags behind the one before says nothing.
                 if !self.version.is_newer_than(&bookmark.version) {
@@ -326,22 +447,23 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             }
             RawEvent::Error(status) => return Err(WireError::Status(Box::new(status))),
         };
-        let (WatchEvent::Added(object) | WatchEvent::Modified(object) | WatchEvent::Deleted(object)) = &event;
+        let object = match self.decode(object) {
+            Ok(object) => Arc::new(object),
+            Err(error) => return self.skip_event(error, direction),
+        };
         let meta = object.meta();
         let known = self.sink.known(&meta.key());
-        let stale = known.is_some_and(|known| is_stale(direction, meta, known.meta())) || self.departed.is_stale(meta);
-        if stale {
-            self.options.metrics.stale_event();
-            debug!(resource = %self.target, object = %meta.key(), version = %meta.resource_version, "stale event dropped");
+        if self.is_stale(direction, meta, known.as_deref()) {
             return Ok(());
         }
+        self.unreadable.forget(meta);
         if direction == Direction::Gone {
             self.departed.note(meta);
         }
         if !meta.resource_version.is_empty() && !self.version.is_newer_than(&meta.resource_version) {
             self.version = meta.resource_version.clone();
         }
-        self.sink.apply(event);
+        self.sink.apply(told(object));
         Ok(())
     }
 
@@ -357,6 +479,13 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
                 Some(plain) => self.accept = plain,
                 None => failure = Failure::Refused,
             }
+        }
+        if asks_for_json(error)
+            && let Some(json) = self.accept.without_protobuf()
+        {
+            info!(resource = %self.target, %error, "the resource is read as JSON from now on");
+            self.accept = json;
+            failure = Failure::NotAcceptable;
         }
         self.failures += 1;
         self.unreached = matches!(error, WireError::Connection(_) | WireError::Silent(_));
@@ -385,4 +514,9 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     fn enter(&self, phase: Phase) {
         self.state.send_if_modified(|state| std::mem::replace(&mut state.phase, phase) != phase);
     }
+}
+
+/// Whether an object that cannot be read is this one. If its uid cannot be read either, the name says so.
+fn is_meant(object: &Peeked, known: &Meta) -> bool {
+    object.uid.is_empty() || object.uid == known.uid
 }

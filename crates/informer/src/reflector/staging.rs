@@ -44,6 +44,13 @@ impl<V: View> Staging<V> {
         }
     }
 
+    /// Adds an object, if it is there.
+    pub(super) fn extend(&mut self, object: Option<Arc<V>>) {
+        if let Some(object) = object {
+            self.put(object);
+        }
+    }
+
     /// Takes an object out.
     pub(super) fn remove(&mut self, key: &ObjectKey) {
         let Some(place) = self.places().remove(key) else { return };

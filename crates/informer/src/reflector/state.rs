@@ -9,19 +9,19 @@
 //!   Paging ──┴─ listed ─► Watching ◄─ synced ─ Streaming ◄── start
 //!     ▲ │ 410 on continue:  │ ▲                 ▲   │
 //!     └─┘ all at once       └─┘ ended, broken   │   └─ throttled, not found
-//!                           └─── 410, too large, vanished, twice garbage ───► back to the list
+//!                           └─── 410, too large, vanished, twice garbage, twice stale ───► back to the list
 //! ```
 //!
 //! 1. A list, first or again, is always consistent: no state lists from a version.
 //! 2. What is lost is listed again, what is not lost is never: a watch that ends or breaks goes on from the version it reached.
-//! 3. A server that refuses streaming lists is not asked for one again; one that breaks while streaming is asked for pages
+//! 3. A server that refuses streaming lists, or answers with an ordinary watch, is not asked for one again; one that breaks while streaming is asked for pages
 //!    next, and the other way round, so that neither way of listing can block the resource.
 //! 4. A watch that ends at its timeout starts again at once. Everything else waits: at least the back-off, and at least
 //!    what the server asked for.
 
 use std::time::Duration;
 
-use super::Lists;
+use super::{Lists, Restart};
 
 /// What the reflector is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,8 +64,12 @@ pub(super) enum Streaming {
 pub(super) enum Outcome {
     /// The list is complete; the store was replaced.
     Listed,
-    /// The watch ended without an error.
+    /// The stream brings changes, but not the end of the list: the server knows no streaming lists.
+    NoList,
+    /// The watch ended without an error, or a stream fell silent before its list was complete.
     Ended { lived: Duration, events: u64 },
+    /// The watch was ended here, because it does not show what the server has.
+    Stale(Restart),
     /// Something failed, `events` of a watch having been applied before.
     Failed { failure: Failure, events: u64 },
 }
@@ -135,6 +139,9 @@ impl State {
             (Self::Paging { streaming, .. } | Self::Watching { streaming, .. }, Outcome::Listed) => {
                 at_once(Self::watching(streaming))
             }
+            (Self::Streaming, Outcome::NoList) => at_once(Self::paging(Streaming::Refused)),
+            // Cannot be: nobody else waits for a list in a stream.
+            (Self::Paging { .. } | Self::Watching { .. }, Outcome::NoList) => back_off(self, None),
             // The stream ended before its list did: a server that does not know streaming lists, or has no time for one.
             (Self::Streaming, Outcome::Ended { .. }) => back_off(Self::paging(Streaming::Possible), None),
             // Cannot be: a page is complete or an error.
@@ -143,6 +150,10 @@ impl State {
                 let again = Self::watching(streaming);
                 if events == 0 && lived < SHORT_WATCH { back_off(again, None) } else { at_once(again) }
             }
+            (Self::Watching { streaming, .. }, Outcome::Stale(Restart::Watch)) => at_once(Self::watching(streaming)),
+            (Self::Watching { streaming, .. }, Outcome::Stale(Restart::List)) => at_once(Self::paging(streaming)),
+            // Cannot be: only a watch is ended so.
+            (Self::Streaming | Self::Paging { .. }, Outcome::Stale(_)) => back_off(self, None),
             (Self::Streaming, Outcome::Failed { failure, .. }) => after_streaming(failure),
             (Self::Paging { pages, streaming }, Outcome::Failed { failure, .. }) => {
                 after_paging(pages, streaming, failure)

@@ -1,4 +1,8 @@
 //! Indexes: objects by something that a function reads off them.
+//!
+//! Readers wait while an index changes, and objects are as users make them: a pod may have 50,000 labels. So the keys of one
+//! object are sorted, and nothing is compared with everything. Whoever indexes what users can have any number of should
+//! still bound it: see `service_pods` of the controllers.
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -8,7 +12,7 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
+use foldhash::fast::{FixedState, RandomState};
 use hashbrown::{HashMap, HashTable};
 use steersman_model::View;
 
@@ -37,7 +41,8 @@ type KeysOf<K, V> = Arc<dyn Fn(&V, &mut Vec<K>) + Send + Sync>;
 
 pub(crate) struct IndexTable<K, V> {
     keys_of: KeysOf<K, V>,
-    buckets: HashMap<K, Bucket, FixedState>,
+    /// Users choose keys: the seed is another in each process. No order of it is ever seen.
+    buckets: HashMap<K, Bucket, RandomState>,
     /// Kept so that reading keys off an object does not allocate.
     scratch: (Vec<K>, Vec<K>),
 }
@@ -52,7 +57,10 @@ pub(crate) enum Bucket {
 
 /// Up to here a bucket is searched from one end to the other.
 const FEW_MAX: usize = 64;
-const HASHER: FixedState = FixedState::with_seed(1);
+/// More room than this for keys is given back: one object with very many is rare.
+const SCRATCH_KEYS_KEPT: usize = 64;
+/// Slots are numbers of ours, and the order of a long bucket is seen: the same history gives the same one.
+const SLOT_HASHER: FixedState = FixedState::with_seed(1);
 
 // === impl Index ===
 
@@ -90,14 +98,18 @@ impl<K: Hash + Eq + Send + Sync + 'static, V: View> Index<K, V> {
         self.table(&inner).and_then(|table| table.buckets.get(key)).map_or(0, Bucket::len)
     }
 
-    /// Every key under which there is an object.
+    /// Every key under which there is an object, in order.
     #[must_use]
     pub fn keys(&self) -> Vec<K>
     where
-        K: Clone,
+        K: Clone + Ord,
     {
-        let inner = self.store.read();
-        self.table(&inner).map_or_else(Vec::new, |table| table.buckets.keys().cloned().collect())
+        let mut keys: Vec<K> = {
+            let inner = self.store.read();
+            self.table(&inner).map_or_else(Vec::new, |table| table.buckets.keys().cloned().collect())
+        };
+        keys.sort_unstable();
+        keys
     }
 
     fn table<'a>(&self, inner: &'a super::Inner<V>) -> Option<&'a IndexTable<K, V>> {
@@ -119,9 +131,9 @@ impl<K, V> fmt::Debug for Index<K, V> {
 
 // === impl IndexTable ===
 
-impl<K: Hash + Eq + Send + Sync + 'static, V: View> IndexTable<K, V> {
+impl<K: Hash + Ord + Send + Sync + 'static, V: View> IndexTable<K, V> {
     pub(super) fn new(keys_of: KeysOf<K, V>) -> Self {
-        Self { keys_of, buckets: HashMap::with_hasher(HASHER), scratch: (Vec::new(), Vec::new()) }
+        Self { keys_of, buckets: HashMap::default(), scratch: (Vec::new(), Vec::new()) }
     }
 
     fn read_keys(keys_of: &KeysOf<K, V>, object: &V, into: &mut Vec<K>) {
@@ -131,14 +143,17 @@ impl<K: Hash + Eq + Send + Sync + 'static, V: View> IndexTable<K, V> {
             into.clear();
         }
         // A function may give a key twice; the object is found once.
-        let mut at = 1;
-        while at < into.len() {
-            if into[..at].contains(&into[at]) {
-                into.swap_remove(at);
-            } else {
-                at += 1;
-            }
+        into.sort_unstable();
+        into.dedup();
+    }
+
+    /// Keeps room for the keys of the next object, and none of the keys.
+    fn keep_room(&mut self, mut before: Vec<K>, mut after: Vec<K>) {
+        for keys in [&mut before, &mut after] {
+            keys.clear();
+            keys.shrink_to(SCRATCH_KEYS_KEPT);
         }
+        self.scratch = (before, after);
     }
 
     fn insert(&mut self, key: K, slot: u32) {
@@ -157,7 +172,7 @@ impl<K: Hash + Eq + Send + Sync + 'static, V: View> IndexTable<K, V> {
     }
 }
 
-impl<K: Hash + Eq + Send + Sync + 'static, V: View> AnyIndex<V> for IndexTable<K, V> {
+impl<K: Hash + Ord + Send + Sync + 'static, V: View> AnyIndex<V> for IndexTable<K, V> {
     fn put(&mut self, slot: u32, old: Option<&V>, new: &V) {
         let (mut before, mut after) = std::mem::take(&mut self.scratch);
         before.clear();
@@ -166,19 +181,18 @@ impl<K: Hash + Eq + Send + Sync + 'static, V: View> AnyIndex<V> for IndexTable<K
         }
         Self::read_keys(&self.keys_of, new, &mut after);
         if before != after {
-            before.iter().filter(|key| !after.contains(key)).for_each(|key| self.take(key, slot));
-            after.drain(..).filter(|key| !before.contains(key)).for_each(|key| self.insert(key, slot));
+            let is_in = |keys: &[K], key: &K| keys.binary_search(key).is_ok();
+            before.iter().filter(|key| !is_in(&after, key)).for_each(|key| self.take(key, slot));
+            after.drain(..).filter(|key| !is_in(&before, key)).for_each(|key| self.insert(key, slot));
         }
-        before.clear();
-        after.clear();
-        self.scratch = (before, after);
+        self.keep_room(before, after);
     }
 
     fn remove(&mut self, slot: u32, old: &V) {
         let (mut before, after) = std::mem::take(&mut self.scratch);
         Self::read_keys(&self.keys_of, old, &mut before);
         before.drain(..).for_each(|key| self.take(&key, slot));
-        self.scratch = (before, after);
+        self.keep_room(before, after);
     }
 
     fn fresh(&self) -> Box<dyn AnyIndex<V>> {
@@ -268,5 +282,5 @@ impl Bucket {
 }
 
 fn hash_slot(slot: u32) -> u64 {
-    HASHER.hash_one(slot)
+    SLOT_HASHER.hash_one(slot)
 }

@@ -69,7 +69,7 @@ fn readers_on_other_threads_never_see_half_a_list() {
         texts.map(|text| object(&text)).collect::<Vec<_>>()
     };
     let mut fed = Fed::with(list(1), "1");
-    let by_version = fed.store.index(|object| Some(object.resource_version.clone()));
+    let by_version = fed.store.index(|object| Some(object.resource_version.to_string()));
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|threads| {
         for _ in 0..2 {
@@ -115,9 +115,76 @@ fn an_index_finds_objects_by_what_is_read_off_them() {
     assert_eq!(by_owner.count(&"rs2".into()), 2);
     assert!(by_owner.get(&"rs3".into()).is_empty());
     fed.event(WatchEvent::Deleted(owned("e@5", "rs1")));
-    let mut keys = by_owner.keys();
-    keys.sort();
-    assert_eq!(keys, ["rs2".into()], "a key without objects is not kept");
+    assert_eq!(by_owner.keys(), ["rs2".into()], "a key without objects is not kept");
+}
+
+/// A key that counts how often it is compared.
+#[derive(Clone, Debug)]
+struct Counted(Istr);
+
+thread_local! {
+    static COMPARED: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+impl PartialEq for Counted {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Counted {}
+
+impl PartialOrd for Counted {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Counted {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        COMPARED.set(COMPARED.get() + 1);
+        self.0.cmp(&other.0)
+    }
+}
+
+impl std::hash::Hash for Counted {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+#[test]
+fn an_object_with_very_many_keys_costs_little_more_than_its_keys() {
+    const KEYS: u64 = 50_000;
+    // To sort twice and look each up in the other takes log2(50,000) = 16 comparisons each; the tables a few.
+    const COMPARISONS_PER_KEY_MAX: u64 = 80;
+    let many = |version: &str, values: &str| {
+        let pairs = (0..KEYS).map(|at| (format!("k{at}"), format!("{values}{at}")));
+        let labels: StringMap = pairs.collect::<Vec<_>>().iter().map(|(key, value)| (&**key, &**value)).collect();
+        Arc::new(Meta { labels, ..(*object(&format!("a@{version}"))).clone() })
+    };
+    let mut fed = Fed::with(vec![object("b@1")], "1");
+    let by_value =
+        fed.store.index(|object| object.labels.iter().map(|(_, value)| Counted(value.clone())).collect::<Vec<_>>());
+    let mut check = |what: &str, event: WatchEvent<Meta>| {
+        COMPARED.set(0);
+        fed.event(event);
+        let compared = COMPARED.get();
+        assert!(compared <= KEYS * COMPARISONS_PER_KEY_MAX, "{what}: {compared} comparisons");
+    };
+    check("new", WatchEvent::Added(many("2", "x")));
+    check("the same keys", WatchEvent::Modified(many("3", "x")));
+    check("all others", WatchEvent::Modified(many("4", "y")));
+    assert_eq!(names(&by_value.get(&Counted("y49999".into()))), ["a"]);
+    assert!(by_value.get(&Counted("x49999".into())).is_empty());
+    let mut check = |what: &str, event: WatchEvent<Meta>| {
+        COMPARED.set(0);
+        fed.event(event);
+        let compared = COMPARED.get();
+        assert!(compared <= KEYS * COMPARISONS_PER_KEY_MAX, "{what}: {compared} comparisons");
+    };
+    check("gone", WatchEvent::Deleted(many("5", "y")));
+    assert!(by_value.keys().is_empty());
 }
 
 #[test]

@@ -38,12 +38,26 @@ pub trait Watcher: Send + Sync {
     fn advanced(&self, advance: &Advance<'_>);
 }
 
+/// An object that a store shows, and that was not asked to go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alive {
+    /// Which object.
+    pub key: ObjectKey,
+    /// Its uid.
+    pub uid: Uid,
+    /// Its version.
+    pub version: ResourceVersion,
+}
+
 /// What a consistency book asks of a store, whatever its view.
 pub trait Ledger: Send + Sync {
     /// The version the store shows; `None` before the first list.
     fn reached(&self) -> Option<ResourceVersion>;
     /// Whether the store shows this object alive: there, with this uid, and not terminating.
     fn shows_alive(&self, key: &ObjectKey, uid: &Uid) -> bool;
+    /// The objects that the store shows alive: the one with this key; without a name, those of the namespace; without a
+    /// namespace, all.
+    fn alive_in(&self, place: &ObjectKey) -> Vec<Alive>;
     /// Has every batch reported from now on, for as long as the watcher lives.
     fn watch(&self, watcher: Weak<dyn Watcher>);
 }
@@ -134,6 +148,19 @@ impl<V: View> Ledger for Store<V> {
 
     fn shows_alive(&self, key: &ObjectKey, uid: &Uid) -> bool {
         self.get(key).is_some_and(|held| held.meta().uid == *uid && !held.meta().is_terminating())
+    }
+
+    fn alive_in(&self, place: &ObjectKey) -> Vec<Alive> {
+        let alive = |object: &V| {
+            let meta = object.meta();
+            let (key, uid, version) = (meta.key(), meta.uid.clone(), meta.resource_version.clone());
+            (!meta.is_terminating()).then_some(Alive { key, uid, version })
+        };
+        if !place.name.is_empty() {
+            return self.get(place).and_then(|held| alive(&held)).into_iter().collect();
+        }
+        let is_meant = |object: &&Arc<V>| place.namespace.is_empty() || object.meta().namespace == place.namespace;
+        self.snapshot().iter().filter(is_meant).filter_map(|held| alive(held)).collect()
     }
 
     fn watch(&self, watcher: Weak<dyn Watcher>) {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use steersman_model::DecodeError;
 
+use super::Peeked;
 use super::protobuf::{Fields, Value};
 
 /// A list or a watch that did not bring what it should. Nothing of the broken part was handed out.
@@ -56,17 +57,24 @@ pub enum WireError {
         /// The kind that came.
         found: String,
     },
-    /// One object that the view cannot read.
-    #[error("cannot read {object}: {source}")]
-    Object {
-        /// Kind and name of the object, as far as they can be told.
-        object: String,
-        /// What is wrong with it.
-        source: DecodeError,
-    },
+    /// One object that the view cannot read. What follows it can be read.
+    #[error("{0}")]
+    Object(Box<UnreadableObject>),
     /// The request cannot be built: a namespace or selector that no URL can hold.
     #[error("cannot build the request: {0}")]
     Request(#[from] http::Error),
+}
+
+/// An object that the view cannot read.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {kind} {}: {source}", shown(.identity.as_ref()))]
+pub struct UnreadableObject {
+    /// What it should be.
+    pub kind: String,
+    /// Which object it is, if at least its name can be told. A uid or version that cannot is empty.
+    pub identity: Option<Peeked>,
+    /// What is wrong with it.
+    pub source: DecodeError,
 }
 
 /// A Kubernetes `Status`: why the server refused.
@@ -207,6 +215,10 @@ impl WireError {
             _ => None,
         }
     }
+}
+
+fn shown(identity: Option<&Peeked>) -> String {
+    identity.map_or_else(|| "without a name".to_owned(), |identity| identity.key.to_string())
 }
 
 /// An error with its causes, in one line: `a: b: c`. A cause that repeats what was said is left out.

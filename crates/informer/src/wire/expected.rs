@@ -3,7 +3,7 @@
 use steersman_base::Resource;
 use steersman_model::{Encoded, Projection, View};
 
-use super::{WireError, peek};
+use super::{UnreadableObject, WireError, identify};
 
 /// The kind of object that was asked for. Kind and apiVersion are checked where an answer says them: items of a typed
 /// list do not.
@@ -51,11 +51,14 @@ impl Expected {
         Err(self.mismatch("List", kind, api_version))
     }
 
-    /// Decodes an object; the error names it, as far as it can be told.
-    pub(crate) fn decode<V: View>(&self, object: Encoded<'_>) -> Result<V, WireError> {
+    /// Decodes an object.
+    ///
+    /// # Errors
+    /// [`WireError::Object`], which names the object as far as it can be told.
+    pub fn decode<V: View>(&self, object: Encoded<'_>) -> Result<V, WireError> {
         V::decode(object).map_err(|source| {
-            let name = peek(object).map_or_else(|| "without a name".to_owned(), |peeked| peeked.key.to_string());
-            WireError::Object { object: format!("{} {name}", self.kind), source }
+            let unreadable = UnreadableObject { kind: self.kind.clone(), identity: identify(object), source };
+            WireError::Object(Box::new(unreadable))
         })
     }
 

@@ -113,6 +113,7 @@ impl JsonList {
         if !self.seek_item()? {
             return Ok(None);
         }
+        let mut guessed = None;
         if self.guessing && self.value.is_fresh() {
             let rest = self.buffer.rest();
             match memmem::find(rest, BETWEEN_ITEMS).filter(|end| *end < OBJECT_BYTES_MAX) {
@@ -122,13 +123,15 @@ impl JsonList {
                         self.place = Place::AfterItem;
                         return Ok(Some(object));
                     }
-                    Err(_) => self.guessing = false,
+                    Err(_) => (self.guessing, guessed) = (false, Some(end + 1)),
                 },
                 None => self.guessing = rest.len() < GUESS_WITHIN,
             }
         }
         let Some(item) = self.whole_value()? else { return Ok(None) };
         self.place = Place::AfterItem;
+        // Not the guess was wrong, but the item.
+        self.guessing |= guessed == Some(item.len());
         self.expected.decode(Encoded::Json(self.buffer.slice(item))).map(Some)
     }
 

@@ -68,7 +68,8 @@ impl ListDecoder {
     /// [`View::decode`], the more so the more was fed: [`BATCH_BYTES`] are enough.
     ///
     /// # Errors
-    /// As [`next_item`](Self::next_item); or the view cannot read the item.
+    /// As [`next_item`](Self::next_item); or the view cannot read the item ([`WireError::Object`]), and the next call goes on
+    /// behind it.
     pub fn next_object<V: View>(&mut self) -> Result<Option<V>, WireError> {
         match &mut self.0 {
             Repr::Json(list) => list.next_object(),

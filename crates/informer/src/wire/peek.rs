@@ -28,67 +28,53 @@ struct Parts<'a> {
     namespace: Option<Cow<'a, str>>,
     uid: Option<Cow<'a, str>>,
     version: Option<Cow<'a, str>>,
+    /// Whether all of the metadata is looked at.
+    whole: bool,
 }
 
 /// Looks at the metadata of an object, and only as far as needed. `None` if that does not work: the decoder will say why.
 #[must_use]
 pub fn peek(object: Encoded<'_>) -> Option<Peeked> {
+    let mut parts = Parts::default();
     match object {
-        Encoded::Json(body) => peek_json(body),
-        Encoded::Protobuf(message) => peek_protobuf(message),
+        Encoded::Json(body) => parts.read_json(json_metadata(body)?)?,
+        Encoded::Protobuf(message) => parts.read_protobuf(protobuf_metadata(message)?)?,
     }
+    parts.whole()
 }
 
-fn peek_json(body: &[u8]) -> Option<Peeked> {
+/// Which object it is, for one that cannot be decoded: all of its metadata is looked at, and only the name must be there.
+/// `None` if there is none, or if the bytes are neither JSON nor protobuf that far.
+#[must_use]
+pub fn identify(object: Encoded<'_>) -> Option<Peeked> {
+    let mut parts = Parts { whole: true, ..Parts::default() };
+    match object {
+        Encoded::Json(body) => parts.read_json(json_metadata(body)?)?,
+        Encoded::Protobuf(message) => parts.read_protobuf(protobuf_metadata(message)?)?,
+    }
+    parts.name.as_ref().filter(|name| !name.is_empty())?;
+    parts.uid.get_or_insert_default();
+    parts.version.get_or_insert_default();
+    parts.whole()
+}
+
+/// All that follows the name of the field `metadata`.
+fn json_metadata(body: &[u8]) -> Option<&[u8]> {
     let mut fields = JsonFields::of(body).ok()?;
     while let Some(name) = fields.next_name().ok()? {
         if name == b"metadata" {
-            return peek_json_metadata(fields.here());
+            return Some(fields.here());
         }
         fields.value().ok()?;
     }
     None
 }
 
-fn peek_json_metadata(metadata: &[u8]) -> Option<Peeked> {
-    let mut parts = Parts::default();
-    let mut fields = JsonFields::of(metadata).ok()?;
-    while !parts.suffice()
-        && let Some((name, value)) = fields.next().ok()?
-    {
-        let place = match name {
-            b"name" => &mut parts.name,
-            b"namespace" => &mut parts.namespace,
-            b"uid" => &mut parts.uid,
-            b"resourceVersion" => &mut parts.version,
-            _ => continue,
-        };
-        *place = Some(json_text(value)?);
-    }
-    parts.whole()
-}
-
-/// `metadata 1 { name 1, namespace 3, uid 5, resourceVersion 6 }` of any object.
-fn peek_protobuf(message: &[u8]) -> Option<Peeked> {
-    let text = |bytes| std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
-    let metadata = Fields::of(message).find_map(|field| match field {
+fn protobuf_metadata(message: &[u8]) -> Option<&[u8]> {
+    Fields::of(message).find_map(|field| match field {
         Ok((1, Value::Bytes(metadata))) => Some(metadata),
         _ => None,
-    })?;
-    let mut parts = Parts::default();
-    for field in Fields::of(metadata) {
-        match field.ok()? {
-            (1, Value::Bytes(name)) => parts.name = text(name),
-            (3, Value::Bytes(namespace)) => parts.namespace = text(namespace),
-            (5, Value::Bytes(uid)) => parts.uid = text(uid),
-            (6, Value::Bytes(version)) => parts.version = text(version),
-            _ => {}
-        }
-        if parts.suffice() {
-            break;
-        }
-    }
-    parts.whole()
+    })
 }
 
 /// The text of a JSON string, borrowed where nothing is escaped.
@@ -102,11 +88,51 @@ fn json_text(value: &[u8]) -> Option<Cow<'_, str>> {
 
 // === impl Parts ===
 
-impl Parts<'_> {
+impl<'a> Parts<'a> {
+    fn read_json(&mut self, metadata: &'a [u8]) -> Option<()> {
+        let mut fields = JsonFields::of(metadata).ok()?;
+        while !self.suffice()
+            && let Some((name, value)) = fields.next().ok()?
+        {
+            let place = match name {
+                b"name" => &mut self.name,
+                b"namespace" => &mut self.namespace,
+                b"uid" => &mut self.uid,
+                b"resourceVersion" => &mut self.version,
+                _ => continue,
+            };
+            match json_text(value) {
+                Some(text) => *place = Some(text),
+                // What is no text is as good as absent to who can do without.
+                None if self.whole => {}
+                None => return None,
+            }
+        }
+        Some(())
+    }
+
+    /// `metadata 1 { name 1, namespace 3, uid 5, resourceVersion 6 }` of any object.
+    fn read_protobuf(&mut self, metadata: &'a [u8]) -> Option<()> {
+        let text = |bytes| std::str::from_utf8(bytes).ok().map(Cow::Borrowed);
+        for field in Fields::of(metadata) {
+            match field.ok()? {
+                (1, Value::Bytes(name)) => self.name = text(name),
+                (3, Value::Bytes(namespace)) => self.namespace = text(namespace),
+                (5, Value::Bytes(uid)) => self.uid = text(uid),
+                (6, Value::Bytes(version)) => self.version = text(version),
+                _ => {}
+            }
+            if self.suffice() {
+                break;
+            }
+        }
+        Some(())
+    }
+
     /// Whether looking on is of no use: typed objects say name and namespace first, and custom ones are sorted by field, so
     /// both put the namespace before uid and version. (Any other order makes a key that nobody knows: no harm.)
     fn suffice(&self) -> bool {
-        self.name.is_some() && self.uid.is_some() && self.version.is_some()
+        !self.whole && self.name.is_some() && self.uid.is_some() && self.version.is_some()
     }
 
     fn whole(self) -> Option<Peeked> {

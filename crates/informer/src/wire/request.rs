@@ -100,6 +100,12 @@ impl Accept {
         (self != plain).then_some(plain)
     }
 
+    /// The same in JSON, for a server whose protobuf cannot be read. `None` if it is JSON already.
+    #[must_use]
+    pub fn without_protobuf(self) -> Option<Self> {
+        self.protobuf.then_some(Self { protobuf: false, ..self })
+    }
+
     /// Plain JSON closes every list: any server has it, and metadata can be read from whole objects.
     fn header(self, as_metadata: &str) -> String {
         let part = match self.projection {

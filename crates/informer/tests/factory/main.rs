@@ -17,6 +17,7 @@ use steersman_informer::meta_source::{MetaChange, MetaSource};
 use steersman_informer::reflector::Phase;
 use steersman_informer::{Change, Metrics, Scope, SharedInformer, Typed};
 use steersman_model::Projection;
+use tokio::time::sleep;
 
 const CONFIG_MAPS: &str = "/api/v1/configmaps";
 const SECRETS: &str = "/api/v1/secrets";
@@ -40,7 +41,7 @@ fn cluster() -> (Server, InformerFactory) {
 }
 
 async fn settle() {
-    tokio::time::sleep(Duration::from_millis(1)).await;
+    sleep(Duration::from_millis(1)).await;
 }
 
 fn names<V: steersman_model::View>(informer: &SharedInformer<V>) -> Vec<String> {
@@ -301,11 +302,36 @@ async fn a_book_looks_into_the_stores_and_asks_the_server() {
     settle().await;
     assert_eq!(*woken.lock(), 1);
     assert_eq!(book.check(&owner, wake()), Verdict::Clear);
-    book.unknown(&owner, &config_maps());
+    book.unknown(&owner, &config_maps(), &ObjectKey::new("default", "a"));
     assert_eq!(book.check(&owner, wake()), Verdict::Parked);
     settle().await;
-    assert_eq!(*woken.lock(), 2, "the store shows the version that the server tells");
-    assert_eq!(server.asked().last().unwrap(), "version /api/v1/configmaps as metadata");
+    assert_eq!(*woken.lock(), 2, "the store shows what the server has");
+    assert_eq!(server.asked().last().unwrap(), "list /api/v1/configmaps as metadata");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_stands_still_is_opened_again_and_then_listed() {
+    let (server, factory) = cluster();
+    let maps: ConfigMaps = factory.typed(Scope::everything());
+    let book = Book::new(&factory);
+    factory.start();
+    factory.synced().await.unwrap();
+    server.stand_still();
+    let made = server.put(CONFIG_MAPS, "a", &json!({}));
+    let (owner, since) = ("owner".into(), server.asked().len());
+    book.wrote(&owner, &config_maps(), made.to_string().as_str().into());
+    assert_eq!(book.check(&owner, || {}), Verdict::Parked);
+    let asked = || server.asked().split_off(since);
+    sleep(Duration::from_secs(29)).await;
+    assert!(asked().is_empty(), "{:?}", asked());
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(asked(), ["watch /api/v1/configmaps"], "from where it was");
+    assert_eq!((server.watches(CONFIG_MAPS), book.len()), (1, 1));
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(asked()[1..], ["list /api/v1/configmaps", "watch /api/v1/configmaps"], "in pages, not by another watch");
+    assert!(book.is_empty() && maps.lister().len() == 1, "now it is shown");
+    sleep(Duration::from_secs(250)).await;
+    assert_eq!(asked().len(), 3, "and the watch is left alone");
 }
 
 #[tokio::test(start_paused = true)]

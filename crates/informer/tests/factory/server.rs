@@ -24,6 +24,7 @@ struct State {
     version: u64,
     resources: BTreeMap<String, Served>,
     asked: Vec<String>,
+    standing_still: bool,
 }
 
 enum Served {
@@ -64,8 +65,9 @@ impl Server {
     pub(crate) fn put(&self, path: &str, name: &str, more: &Value) -> u64 {
         let mut state = self.0.lock();
         state.version += 1;
-        let version = state.version;
-        let Some(Served::Whole { api_version, kind, objects, watchers }) = state.resources.get_mut(path) else {
+        let State { version, resources, standing_still, .. } = &mut *state;
+        let version = *version;
+        let Some(Served::Whole { api_version, kind, objects, watchers }) = resources.get_mut(path) else {
             panic!("{path} is not served")
         };
         let mut object = json!({ "apiVersion": api_version, "kind": kind, "metadata": {
@@ -74,8 +76,15 @@ impl Server {
         object.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
         let is_new = objects.insert(name.into(), object.clone()).is_none();
         let line = event(if is_new { "ADDED" } else { "MODIFIED" }, &object);
-        watchers.retain(|watcher| watcher.unbounded_send(line.clone()).is_ok());
+        if !*standing_still {
+            watchers.retain(|watcher| watcher.unbounded_send(line.clone()).is_ok());
+        }
         version
+    }
+
+    /// Watches say nothing any more, and stay open.
+    pub(crate) fn stand_still(&self) {
+        self.0.lock().standing_still = true;
     }
 
     /// What was asked for so far, as `path?…`, with ` as metadata` where only that was wanted.

@@ -23,13 +23,13 @@ async fn nothing_of_a_list_is_seen_before_all_of_it_is_there() {
     let scene = play(
         Http::One,
         [Answer::json(added("a", 3))
-            .after(seconds(20))
+            .after(seconds(8))
             .then_text(&added("b", 4))
-            .after(seconds(20))
+            .after(seconds(8))
             .then_text(&synced(10))
             .hang()],
     );
-    pass(seconds(39)).await;
+    pass(seconds(15)).await;
     assert!(scene.told().is_empty());
     assert_eq!(scene.state.borrow().phase, Phase::Listing);
     pass(seconds(2)).await;
@@ -191,7 +191,8 @@ async fn what_is_forbidden_or_missing_is_told_and_asked_for_again() {
         let requests = scene.asked().len();
         assert!((8..=36).contains(&requests), "{requests} requests in ten minutes");
         pass(seconds(3600)).await;
-        assert_eq!(scene.state.borrow().phase, Phase::Listing, "the last answer of the script hangs");
+        let phase = scene.state.borrow().phase;
+        assert!(matches!(phase, Phase::Listing | Phase::Waiting), "it does not give up: {phase:?}");
     }
 }
 
@@ -239,4 +240,42 @@ async fn the_latest_version_is_a_consistent_list_of_one() {
     assert!(latest_version(&server.client(), &target, seconds(5)).await.is_err());
     let silent = latest_version(&server.client(), &target, seconds(5)).await.unwrap_err();
     assert_eq!(silent.to_string(), "the server was silent for 5 s");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_knows_no_streaming_lists_is_asked_for_pages_in_time() {
+    for http in BOTH {
+        // It answers with an ordinary watch, on which nothing happens: pages are asked for, and nobody is blamed.
+        let silent = Answer::json(added("a", 3) + &added("b", 4)).hang();
+        let scene = play(http, [silent, Answer::json(list(10, &[("a", 3), ("b", 4)]))]);
+        pass(seconds(13)).await;
+        assert_eq!(scene.asked(), ["stream", "list 500", "watch from 10"]);
+        assert_eq!(scene.told(), ["list 10: a@3 b@4"]);
+        assert_eq!(scene.problem(), None);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_ordinary_watch_with_many_changes_is_not_taken_for_a_streaming_list() {
+    for http in BOTH {
+        for change in [modified("a", 4), deleted("a", 4), crate::support::objects::bookmark(4)] {
+            let busy = (0..100).fold(Answer::json(added("a", 3) + &change), |answer, at| {
+                answer.after(seconds(1)).then_text(&modified("a", 5 + at))
+            });
+            let scene = play(
+                http,
+                [
+                    busy.hang(),
+                    Answer::json(list(10, &[("a", 9)])),
+                    Answer::status(410, "Expired"),
+                    Answer::json(list(20, &[("a", 9)])),
+                ],
+            );
+            pass(seconds(11)).await;
+            assert_eq!(scene.told(), ["list 10: a@9"]);
+            pass(seconds(10)).await;
+            let again = ["stream", "list 500", "watch from 10", "list 500", "watch from 20"];
+            assert_eq!(scene.asked(), again, "it is not asked for a stream again");
+        }
+    }
 }

@@ -5,4 +5,5 @@ mod formats;
 mod lists;
 mod silence;
 mod support;
+mod unreadable;
 mod watches;

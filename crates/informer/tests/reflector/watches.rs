@@ -270,14 +270,6 @@ async fn a_line_over_the_bound_is_an_error_and_not_a_full_memory() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_the_view_cannot_read_is_named() {
-    let bad = event("ADDED", &pod("x", 12).replace("\"spec\":{", "\"spec\":{\"containers\":7,"));
-    let scene = play(Http::One, [Answer::json(streamed(10, &[]) + &bad).hang(), Answer::json("").hang()]);
-    pass(seconds(1) / 2).await;
-    assert!(scene.problem().unwrap().starts_with("BadAnswer: cannot read Pod default/x: "), "{:?}", scene.problem());
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_api_that_vanishes_is_listed_when_it_is_back() {
     let scene = play(
         Http::One,

@@ -90,7 +90,7 @@ pub fn fields_of(message: &str) -> &'static [Field] {
 /// The object has a field that the message lacks, or a value of another type.
 #[must_use]
 pub fn encode(message: &str, value: &Value) -> Vec<u8> {
-    Encoder { writes_zeros: true }.encode(message, value)
+    Encoder { writes_zeros: true, text: None }.encode(message, value)
 }
 
 /// The same without the zeros that Go writes for what was never set.
@@ -99,7 +99,7 @@ pub fn encode(message: &str, value: &Value) -> Vec<u8> {
 /// As [`encode`].
 #[must_use]
 pub fn encode_sparsely(message: &str, value: &Value) -> Vec<u8> {
-    Encoder { writes_zeros: false }.encode(message, value)
+    Encoder { writes_zeros: false, text: None }.encode(message, value)
 }
 
 /// Wraps a message as an API server sends it: magic bytes, and an `Unknown` with the type.
@@ -116,9 +116,20 @@ pub fn envelope(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     body
 }
 
+/// The same with `text` for every text, keys of maps included. Quantities and times are not text: servers check them.
+///
+/// # Panics
+/// As [`encode`].
+#[must_use]
+pub fn encode_with_text(message: &str, value: &Value, text: &'static [u8]) -> Vec<u8> {
+    Encoder { writes_zeros: true, text: Some(text) }.encode(message, value)
+}
+
 #[derive(Clone, Copy)]
 struct Encoder {
     writes_zeros: bool,
+    /// Stands for every text.
+    text: Option<&'static [u8]>,
 }
 
 impl Encoder {
@@ -166,7 +177,7 @@ impl Encoder {
             (Label::Map, Value::Object(entries)) => {
                 for (key, value) in entries {
                     let mut entry = Vec::new();
-                    put_bytes(&mut entry, 1, key.as_bytes());
+                    put_bytes(&mut entry, 1, self.text.unwrap_or(key.as_bytes()));
                     self.put_value(&Field { number: 2, ..*field }, value, &mut entry);
                     put_bytes(body, field.number, &entry);
                 }
@@ -180,7 +191,7 @@ impl Encoder {
         let wrong = || -> ! { panic!("{} is a {}, and not {value}", field.name, field.type_name) };
         let text = || value.as_str().unwrap_or_else(|| wrong());
         match field.type_name {
-            "string" => put_bytes(body, field.number, text().as_bytes()),
+            "string" => put_bytes(body, field.number, self.text.unwrap_or(text().as_bytes())),
             "bool" => put_number(body, field.number, value.as_bool().unwrap_or_else(|| wrong()).into()),
             "int32" | "int64" => put_number(body, field.number, value.as_i64().unwrap_or_else(|| wrong())),
             "meta.v1.Time" => {
@@ -202,7 +213,8 @@ impl Encoder {
                 let number = value.as_i64();
                 put_number(&mut inner, 1, i64::from(number.is_none()));
                 put_number(&mut inner, 2, number.unwrap_or(0));
-                put_bytes(&mut inner, 3, if number.is_none() { text().as_bytes() } else { b"" });
+                let written = || self.text.unwrap_or(text().as_bytes());
+                put_bytes(&mut inner, 3, if number.is_none() { written() } else { b"" });
                 put_bytes(body, field.number, &inner);
             }
             "meta.v1.FieldsV1" => {

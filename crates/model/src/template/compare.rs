@@ -1,81 +1,137 @@
 //! Whether two pod specs ask for the same.
+//!
+//! Follows what `apiequality.Semantic.DeepEqual` makes of Go's types, which the Deployment controller of Kubernetes 1.37.1
+//! compares templates with. `data/pod-spec-fields.tsv` holds those types, because JSON alone does not tell them:
+//!
+//! 1. A field that is no pointer may as well be absent as be empty: `""`, `0`, `false`, a struct of such fields.
+//! 2. A field that is a pointer (`*` in the table) says something by being there: `automountServiceAccountToken: false`, an
+//!    `emptyDir` or a label selector without anything in it, a storage class without a name.
+//! 3. A list or map may as well be absent as be empty. The entries of a map count by key *and* value: `worker: ""` is an
+//!    entry.
+//! 4. Quantities are equal by value. The order of fields does not count; that of lists does.
+//! 5. Of a field that is newer than the table, only `null` and an empty list are as good as absent.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 use steersman_base::Quantity;
 
-/// Where a map is empty or absent all the same. Elsewhere an empty object says something: an empty label selector
-/// matches everything, an absent one nothing.
-const MAPS: [&str; 12] = [
-    "annotations",
-    "labels",
-    "limits",
-    "matchLabels",
-    "metadata",
-    "nodeSelector",
-    "options",
-    "overhead",
-    "requests",
-    "resources",
-    "spec",
-    "volumeAttributes",
-];
+/// What a field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Kind {
+    /// Whether being there says something.
+    is_pointer: bool,
+    what: What,
+}
 
-/// Where an empty text says something: no class at all, and not the default one.
-const TEXTS_THAT_MAY_BE_EMPTY: [&str; 2] = ["storageClassName", "volumeAttributesClassName"];
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    /// Text, number, or whether something is so.
+    Plain,
+    Quantity,
+    Struct(&'static str),
+    List(&'static str),
+    Map(&'static str),
+    /// Something that is newer than the table.
+    Unknown,
+}
+
+/// Fields by struct and name.
+type Fields = BTreeMap<(&'static str, &'static str), &'static str>;
+
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    let rows = include_str!("../../data/pod-spec-fields.tsv").lines().skip(1);
+    rows.filter_map(|row| {
+        let mut columns = row.split('\t');
+        Some(((columns.next()?, columns.next()?), columns.next()?))
+    })
+    .collect()
+});
+
+/// The kind of all that is in an object that is newer than the table.
+const UNKNOWN: Kind = Kind { is_pointer: true, what: What::Unknown };
 
 /// Whether two JSON texts of a pod's spec ask for the same pod.
-///
-/// Follows what upstream's semantic comparison makes of the decoded types: the order of fields does not count, a list,
-/// map or text may as well be absent as empty, and quantities are equal by value.
 pub(super) fn same_spec(left: &str, right: &str) -> bool {
     let parse = |text: &str| if text.is_empty() { Ok(Value::Null) } else { serde_json::from_str(text) };
     match (parse(left), parse(right)) {
-        (Ok(left), Ok(right)) => same("spec", "", &left, &right),
+        (Ok(left), Ok(right)) => same(Kind::named("PodSpec"), &left, &right),
         _ => left == right,
     }
 }
 
-/// Whether two values of the field `name` are the same; `parent` is the field that holds the object they are in.
-fn same(name: &str, parent: &str, left: &Value, right: &Value) -> bool {
-    if is_absent(name, left) || is_absent(name, right) {
-        return is_absent(name, left) && is_absent(name, right);
+fn same(kind: Kind, left: &Value, right: &Value) -> bool {
+    let absent = (is_absent(kind, left), is_absent(kind, right));
+    if absent.0 || absent.1 {
+        return absent.0 && absent.1;
     }
-    match (left, right) {
-        (Value::Object(left), Value::Object(right)) => same_object(name, parent, left, right),
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(name, parent, left, right))
+    match (kind.what, left, right) {
+        (What::Struct(name), Value::Object(left), Value::Object(right)) => {
+            same_entries(left, right, |field| Kind::of_field(name, field), Entries::Fields)
         }
-        (left, right) => left == right || (is_quantity(name, parent) && same_quantity(left, right)),
+        (What::Map(of), Value::Object(left), Value::Object(right)) => {
+            same_entries(left, right, |_| Kind::named(of), Entries::Counted)
+        }
+        (What::Unknown, Value::Object(left), Value::Object(right)) => {
+            same_entries(left, right, |_| UNKNOWN, Entries::Fields)
+        }
+        (What::List(of), Value::Array(left), Value::Array(right)) => same_items(Kind::named(of), left, right),
+        (What::Unknown, Value::Array(left), Value::Array(right)) => same_items(UNKNOWN, left, right),
+        (What::Quantity, left, right) => left == right || same_quantity(left, right),
+        (_, left, right) => left == right,
     }
 }
 
-fn same_object(name: &str, parent: &str, left: &Map<String, Value>, right: &Map<String, Value>) -> bool {
-    // The entries of `resources.limits` are quantities, whatever their names.
-    let inner = if matches!(name, "limits" | "requests") && parent == "resources" { "resources.*" } else { name };
+/// What it means that an entry is not there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Entries {
+    /// The same as one that is empty.
+    Fields,
+    /// Something of its own: it is a map.
+    Counted,
+}
+
+fn same_entries(
+    left: &Map<String, Value>,
+    right: &Map<String, Value>,
+    kind: impl Fn(&str) -> Kind,
+    entries: Entries,
+) -> bool {
+    if entries == Entries::Counted && !left.keys().all(|key| right.contains_key(key)) {
+        return false;
+    }
+    if entries == Entries::Counted && left.len() != right.len() {
+        return false;
+    }
+    let keys: BTreeSet<_> = left.keys().chain(right.keys()).collect();
     let field = |object: &Map<String, Value>, key: &str| object.get(key).cloned().unwrap_or(Value::Null);
-    let mut keys: Vec<&String> = left.keys().chain(right.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
     keys.into_iter().all(|key| match (left.get(key), right.get(key)) {
-        (Some(left), Some(right)) => same(key, inner, left, right),
-        _ => same(key, inner, &field(left, key), &field(right, key)),
+        (Some(left), Some(right)) => same(kind(key), left, right),
+        _ => same(kind(key), &field(left, key), &field(right, key)),
     })
 }
 
-fn is_absent(name: &str, value: &Value) -> bool {
-    match value {
-        Value::Null => true,
-        Value::Array(list) => list.is_empty(),
-        Value::String(text) => text.is_empty() && !TEXTS_THAT_MAY_BE_EMPTY.contains(&name),
-        Value::Object(object) => MAPS.contains(&name) && object.iter().all(|(name, value)| is_absent(name, value)),
-        Value::Bool(_) | Value::Number(_) => false,
-    }
+fn same_items(kind: Kind, left: &[Value], right: &[Value]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(kind, left, right))
 }
 
-fn is_quantity(name: &str, parent: &str) -> bool {
-    matches!(parent, "resources.*" | "overhead")
-        || (name == "sizeLimit" && parent == "emptyDir")
-        || (name == "divisor" && parent == "resourceFieldRef")
+/// Whether a value says no more than one that is not there.
+fn is_absent(kind: Kind, value: &Value) -> bool {
+    match (kind.what, value) {
+        (_, Value::Null) => true,
+        (What::List(_) | What::Unknown, Value::Array(list)) => list.is_empty(),
+        (What::Map(_), Value::Object(map)) => map.is_empty(),
+        _ if kind.is_pointer => false,
+        (What::Plain, Value::String(text)) => text.is_empty(),
+        (What::Plain, Value::Bool(is_so)) => !is_so,
+        (What::Plain, Value::Number(number)) => number.as_i64() == Some(0),
+        (What::Quantity, value) => same_quantity(value, &Value::from("0")),
+        (What::Struct(name), Value::Object(object)) => {
+            object.iter().all(|(field, value)| is_absent(Kind::of_field(name, field), value))
+        }
+        _ => false,
+    }
 }
 
 fn same_quantity(left: &Value, right: &Value) -> bool {
@@ -89,65 +145,29 @@ fn same_quantity(left: &Value, right: &Value) -> bool {
     matches!((parse(left), parse(right)), (Some(left), Some(right)) if left == right)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::same_spec;
+// === impl Kind ===
 
-    #[test]
-    fn specs_that_ask_for_the_same_are_equal() {
-        let check = |left: &str, right: &str, want: bool| {
-            assert_eq!(same_spec(left, right), want, "{left} and {right}");
-            assert_eq!(same_spec(right, left), want, "{right} and {left}");
+impl Kind {
+    fn of_field(of: &'static str, field: &str) -> Self {
+        // The table lives as long as the program, so a shorter key finds what is in it.
+        FIELDS.get(&(of, field)).map_or(UNKNOWN, |kind| Self::named(kind))
+    }
+
+    /// As the table writes it: `*bool`, `list<Container>`, `map<quantity>`.
+    fn named(text: &'static str) -> Self {
+        let (is_pointer, text) = text.strip_prefix('*').map_or((false, text), |text| (true, text));
+        let inner = |of: &str| text.strip_prefix(of).and_then(|rest| rest.strip_suffix('>'));
+        let what = match (inner("list<"), inner("map<"), text) {
+            (Some(of), _, _) => What::List(of),
+            (_, Some(of), _) => What::Map(of),
+            (_, _, "string" | "bool" | "int" | "intstr" | "time") => What::Plain,
+            (_, _, "quantity") => What::Quantity,
+            (_, _, "any") => What::Unknown,
+            (_, _, name) => What::Struct(name),
         };
-        check("", "{}", true);
-        check(r#"{"a":1,"b":2}"#, r#"{ "b": 2, "a": 1 }"#, true);
-        check(r#"{"a":1}"#, r#"{"a":2}"#, false);
-        check(r#"{"a":1}"#, r#"{"a":1,"b":1}"#, false);
-        check(r#"{"volumes":[]}"#, "{}", true);
-        check(r#"{"volumes":null}"#, "{}", true);
-        check(r#"{"hostname":""}"#, "{}", true);
-        check(r#"{"nodeSelector":{}}"#, "{}", true);
-        check(r#"{"nodeSelector":{"a":""}}"#, r#"{"nodeSelector":{"b":""}}"#, true);
-        check(r#"{"hostNetwork":false}"#, "{}", false);
-        check(r#"{"containers":[{"name":"a","resources":{}}]}"#, r#"{"containers":[{"name":"a"}]}"#, true);
-        check(r#"{"containers":[{"name":"a"}]}"#, r#"{"containers":[{"name":"b"}]}"#, false);
-        check(r#"{"containers":[{"name":"a"},{"name":"b"}]}"#, r#"{"containers":[{"name":"b"},{"name":"a"}]}"#, false);
-        check("not json", "not json", true);
-        check("not json", "{}", false);
-    }
-
-    #[test]
-    fn quantities_are_equal_by_value_and_other_texts_are_not() {
-        let check =
-            |left: &str, right: &str, want: bool| assert_eq!(same_spec(left, right), want, "{left} and {right}");
-        let container = |cpu: &str| format!(r#"{{"containers":[{{"resources":{{"limits":{{"cpu":{cpu}}}}}}}]}}"#);
-        check(&container(r#""1""#), &container(r#""1000m""#), true);
-        check(&container(r#""1""#), &container("1"), true);
-        check(&container(r#""1""#), &container(r#""1001m""#), false);
-        check(r#"{"overhead":{"memory":"1Ki"}}"#, r#"{"overhead":{"memory":"1024"}}"#, true);
-        check(
-            r#"{"resources":{"requests":{"memory":"1Ki"}}}"#,
-            r#"{"resources":{"requests":{"memory":"1024"}}}"#,
-            true,
-        );
-        check(
-            r#"{"volumes":[{"emptyDir":{"sizeLimit":"1Gi"}}]}"#,
-            r#"{"volumes":[{"emptyDir":{"sizeLimit":"1024Mi"}}]}"#,
-            true,
-        );
-        check(r#"{"resourceFieldRef":{"divisor":"1"}}"#, r#"{"resourceFieldRef":{"divisor":"1000m"}}"#, true);
-        check(r#"{"nodeSelector":{"size":"1"}}"#, r#"{"nodeSelector":{"size":"1000m"}}"#, false);
-        check(r#"{"nodeSelector":{"limits":"1"}}"#, r#"{"nodeSelector":{"limits":"1000m"}}"#, false);
-        check(r#"{"env":[{"value":"1"}]}"#, r#"{"env":[{"value":"1000m"}]}"#, false);
-    }
-
-    #[test]
-    fn what_says_something_by_being_empty_is_not_absent() {
-        let check = |left: &str| assert!(!same_spec(left, "{}"), "{left}");
-        check(r#"{"namespaceSelector":{}}"#);
-        check(r#"{"labelSelector":{}}"#);
-        check(r#"{"securityContext":{}}"#);
-        check(r#"{"storageClassName":""}"#);
-        check(r#"{"emptyDir":{}}"#);
+        Self { is_pointer, what }
     }
 }
+
+#[cfg(test)]
+mod tests;

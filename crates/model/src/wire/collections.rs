@@ -243,7 +243,7 @@ fn take_pair<V: Wire>(pairs: &mut Vec<(Istr, V)>, entry: Value<'_, '_>) -> Resul
 }
 
 impl Wire for StringMap {
-    type Building<'a> = Few<(&'a str, &'a str), FEW_PAIRS>;
+    type Building<'a> = Few<(Cow<'a, str>, Cow<'a, str>), FEW_PAIRS>;
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Texts;
         impl<'de> de::Visitor<'de> for Texts {
@@ -264,7 +264,7 @@ impl Wire for StringMap {
         deserializer.deserialize_map(Texts)
     }
     fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault> {
-        let mut pair = ("", "");
+        let mut pair = (Cow::Borrowed(""), Cow::Borrowed(""));
         let mut reader = value.slice()?.reader();
         while let Some((number, part)) = reader.field()? {
             match number {

@@ -1,4 +1,6 @@
-//! A protobuf reader that borrows: it cuts a message into fields and copies nothing.
+//! A protobuf reader that borrows: it cuts a message into fields and copies nothing but text that is not UTF-8.
+
+use std::borrow::Cow;
 
 use crate::view::DecodeError;
 
@@ -33,6 +35,26 @@ pub struct Fault {
     pub problem: &'static str,
 }
 
+/// Bytes as text: borrowed if they are UTF-8, else with U+FFFD in the place of each byte that is not.
+#[inline]
+pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(replaced(bytes)),
+    }
+}
+
+/// One mark per byte, as Go has it; `String::from_utf8_lossy` writes one per broken sequence.
+#[cold]
+fn replaced(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() + char::REPLACEMENT_CHARACTER.len_utf8());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+    }
+    text
+}
+
 /// A varint holds seven bits a byte, and 64 in all.
 const VARINT_BYTES_MAX: usize = 10;
 
@@ -51,14 +73,14 @@ impl<'a> Slice<'a> {
         self.bytes
     }
 
-    /// The bytes as text.
+    /// The bytes as text, lossily: each byte that is not UTF-8 is U+FFFD.
     ///
-    /// # Errors
-    /// They are not UTF-8.
+    /// API servers check neither the text of annotations nor that of owner references, and store in protobuf what a user
+    /// sends. Go's JSON shows the same text in the same way, so that both encodings give equal views.
     #[inline]
-    pub fn text(self) -> Result<&'a str, Fault> {
-        std::str::from_utf8(self.bytes)
-            .map_err(|error| Fault::at(self.offset + error.valid_up_to(), "text that is not UTF-8"))
+    #[must_use]
+    pub fn text(self) -> Cow<'a, str> {
+        lossy(self.bytes)
     }
 
     /// Something is wrong with these bytes.
@@ -108,13 +130,13 @@ impl<'a> Value<'_, 'a> {
         Ok(Slice { offset: self.reader.offset() - bytes.len(), bytes })
     }
 
-    /// The text.
+    /// The text, as [`Slice::text`] reads it.
     ///
     /// # Errors
-    /// It is a number, cut off, or not UTF-8.
+    /// It is a number, or cut off.
     #[inline]
-    pub fn text(self) -> Result<&'a str, Fault> {
-        self.slice()?.text()
+    pub fn text(self) -> Result<Cow<'a, str>, Fault> {
+        self.slice().map(Slice::text)
     }
 
     /// Nothing.
@@ -248,7 +270,7 @@ mod tests {
             b"\x08\x96\x01\x12\x02hi\x1d\0\0\0\0\x21\0\0\0\0\0\0\0\0\x28\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
         assert_eq!(numbers(bytes), Ok(vec![1, 2, 3, 4, 5]));
         assert_eq!(first(bytes, |value| value.number()), Ok(150));
-        assert_eq!(first(&bytes[3..], |value| value.text().map(str::to_owned)), Ok("hi".to_owned()));
+        assert_eq!(first(&bytes[3..], |value| value.text().map(Cow::into_owned)), Ok("hi".to_owned()));
         assert_eq!(first(&bytes[21..], |value| value.number()), Ok(u64::MAX));
         let mut reader = Slice::whole(bytes).reader();
         assert_eq!(reader.raw_field(), Ok(Some((1, &b"\x08\x96\x01"[..]))));
@@ -276,6 +298,20 @@ mod tests {
     fn a_value_of_the_wrong_wire_type_is_refused() {
         assert_eq!(first(b"\x08\x01", |value| value.slice().map(drop)).unwrap_err().offset, 1);
         assert_eq!(first(b"\x12\x01a", |value| value.number()).unwrap_err().offset, 1);
-        assert_eq!(first(b"\x12\x02a\xff", |value| value.text().map(drop)).unwrap_err().offset, 3);
+    }
+
+    #[test]
+    fn each_byte_that_is_no_text_becomes_a_mark_as_in_go() {
+        // What `json.Marshal(string(bytes))` of Go 1.26 writes.
+        let check = |bytes: &[u8], want: &str| assert_eq!(lossy(bytes), want, "{bytes:x?}");
+        check(b"", "");
+        check("h\u{fc}".as_bytes(), "h\u{fc}");
+        check(b"\xff", "\u{fffd}");
+        check(b"a\xffb", "a\u{fffd}b");
+        check(b"\xe2\x82", "\u{fffd}\u{fffd}");
+        check(b"\xe2\x82A", "\u{fffd}\u{fffd}A");
+        check(b"\xed\xa0\x80", "\u{fffd}\u{fffd}\u{fffd}");
+        check(b"\xf0\x9f\x98\x80\xf0\x9f", "\u{1f600}\u{fffd}\u{fffd}");
+        assert!(matches!(lossy(b"plain"), Cow::Borrowed("plain")), "nothing is copied");
     }
 }

@@ -68,9 +68,9 @@ mod numbers {
 }
 
 scalar! {
-    Istr, value => Istr::interned(value.text()?);
-    Uid, value => Uid::new(value.text()?);
-    ResourceVersion, value => ResourceVersion::new(value.text()?);
+    Istr, value => Istr::interned(&value.text()?);
+    Uid, value => Uid::new(&value.text()?);
+    ResourceVersion, value => ResourceVersion::new(&value.text()?);
     ConditionStatus, value => condition_status(value.slice()?.bytes());
 }
 
@@ -101,7 +101,7 @@ impl Wire for Unique {
         deserializer.deserialize_str(Text)
     }
     fn take<'a>(building: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
-        building.0 = Istr::new(value.text()?);
+        building.0 = Istr::new(&value.text()?);
         Ok(())
     }
     fn finish(building: Self) -> Result<Self, Fault> {
@@ -206,7 +206,7 @@ impl Wire for Quantity {
                 continue;
             }
             let slice = value.slice()?;
-            *building = slice.text()?.parse().map_err(|_| slice.fault("a quantity that cannot be read"))?;
+            *building = slice.text().parse().map_err(|_| slice.fault("a quantity that cannot be read"))?;
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use steersman_base::Meta;
 use steersman_model::corpus::{Corpus, every_field, protobuf};
 use steersman_model::{
-    DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, LeaseView, NodeView, PodView,
-    ReplicaSetView, ServiceView, View,
+    DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, LeaseView, NamespaceView, NodeView,
+    PodView, ReplicaSetView, ServiceAccountView, ServiceView, View,
 };
 
 use crate::pod::pod;
@@ -73,7 +73,6 @@ fn a_body_that_is_no_object_of_the_kind_is_refused() {
     check(b"[]");
     check(b"\"pod\"");
     check(b"{} {}");
-    check(b"{\"metadata\":{\"name\":\"\xff\"}}");
     check(b"<html>");
 }
 
@@ -93,9 +92,42 @@ fn a_field_of_the_wrong_wire_type_is_refused_with_its_place() {
     };
     check(b"\x08\x01", 1); // metadata is a number
     check(b"\x0a\x02\x08\x01", 3); // metadata.name is a number
-    check(b"\x0a\x03\x0a\x01\xff", 4); // metadata.name is not UTF-8
     check(b"\x0a\x05\x0a", 2); // metadata is cut off
     check(b"\x1a\x02\x0b\x0c", 3); // a group in status
+}
+
+#[test]
+fn text_that_is_not_utf_8_is_read_in_every_field() {
+    fn check<V: View>(message: &str, object: &Value) -> V {
+        let body = protobuf::encode_with_text(message, object, b"\xff");
+        V::decode(Encoded::Protobuf(&body)).unwrap_or_else(|error| panic!("{message}: {error}"))
+    }
+    let pod: PodView = check("core.v1.Pod", &pod());
+    assert_eq!(pod.metadata.owner_references[0].name, "\u{fffd}");
+    assert_eq!((pod.spec.node_name.as_str(), pod.spec.containers[0].name.as_str()), ("\u{fffd}", "\u{fffd}"));
+    let meta: Meta = check("core.v1.Pod", &every_field("core.v1.Pod"));
+    assert_eq!(meta.annotations.get("\u{fffd}").unwrap(), "\u{fffd}");
+    let _: NodeView = check("core.v1.Node", &every_field("core.v1.Node"));
+    let _: ServiceView = check("core.v1.Service", &every_field("core.v1.Service"));
+    let _: EndpointsView = check("core.v1.Endpoints", &every_field("core.v1.Endpoints"));
+    let _: EndpointSliceView = check("discovery.v1.EndpointSlice", &every_field("discovery.v1.EndpointSlice"));
+    let _: LeaseView = check("coordination.v1.Lease", &every_field("coordination.v1.Lease"));
+    let _: NamespaceView = check("core.v1.Namespace", &every_field("core.v1.Namespace"));
+    let _: ServiceAccountView = check("core.v1.ServiceAccount", &every_field("core.v1.ServiceAccount"));
+    for index in 0..20 {
+        let object = serde_json::from_str(&Corpus::new(5).pod(index)).unwrap();
+        let _: PodView = check("core.v1.Pod", &object);
+    }
+}
+
+#[test]
+fn both_encodings_show_bad_text_in_the_same_way() {
+    let body = protobuf::encode_sparsely("core.v1.Pod", &json!({"metadata": {"name": "a-b", "labels": {"a-b": "c"}}}));
+    let spoiled = |body: &[u8]| body.iter().map(|byte| if *byte == b'-' { 0xe2 } else { *byte }).collect::<Vec<u8>>();
+    let from_protobuf = Meta::decode(Encoded::Protobuf(&spoiled(&body))).unwrap();
+    let json = br#"{"metadata":{"name":"a-b","labels":{"a-b":"c"}}}"#;
+    assert_eq!(from_protobuf, Meta::decode(Encoded::Json(&spoiled(json))).unwrap());
+    assert_eq!(from_protobuf.name, "a\u{fffd}b");
 }
 
 #[test]

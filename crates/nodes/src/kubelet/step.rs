@@ -194,9 +194,10 @@ impl<'a> Stepping<'a, '_> {
         let meta = &self.life.pod.metadata;
         let subject = self.subject(None);
         if !self.life.is_anything_running() {
-            // Who was told that no time is left has nothing more to say: finalizers hold the object.
-            let is_told = meta.deletion_grace_period_seconds() == Some(0);
-            self.stages.next(On::Stopped, subject).filter(|stage| stage.then == Then::Remove && !is_told)?;
+            // The server knows that no time is left, and waits for finalizers: to ask again would change nothing. Without
+            // finalizers the object should be gone: whoever deleted it at once was cut short, and it is for us to end it.
+            let is_held = meta.deletion_grace_period_seconds() == Some(0) && !meta.finalizers().is_empty();
+            self.stages.next(On::Stopped, subject).filter(|stage| stage.then == Then::Remove && !is_held)?;
             return Some((self.now, Event::Remove));
         }
         let stage = self.stages.next(On::Terminating, subject).filter(|stage| stage.then == Then::Stop)?;

@@ -11,7 +11,7 @@ use steersman_base::{ObjectKey, Time};
 use crate::health::Unhealthy;
 use crate::metrics::{Activity, Outcome};
 
-use super::zpages::{Format, negotiate};
+use super::zpages::{Encoding, Format, negotiate};
 use super::*;
 
 const NOW: Time = Time::from_unix(1_794_744_000);
@@ -103,25 +103,40 @@ async fn the_log_level_is_set_at_run_time() {
 
 #[test]
 fn zpages_are_negotiated() {
-    let v1beta1 = "application/json;as=Statusz;g=config.k8s.io;v=v1beta1";
+    use Encoding::{Cbor, Json, Yaml};
     let table = [
         ("", Some(Format::Text)),
         ("*/*", Some(Format::Text)),
+        ("text/*", Some(Format::Text)),
         ("text/plain", Some(Format::Text)),
-        (v1beta1, Some(Format::Json("v1beta1"))),
-        ("application/json;v=v1alpha1;g=config.k8s.io;as=Statusz", Some(Format::Json("v1alpha1"))),
-        ("application/json;as=Statusz;g=config.k8s.io;v=v1beta1, text/plain", Some(Format::Json("v1beta1"))),
+        ("application/json;as=Statusz;g=config.k8s.io;v=v1beta1", Some(Format::Object(Json, "v1beta1"))),
+        ("application/json;v=v1alpha1;g=config.k8s.io;as=Statusz", Some(Format::Object(Json, "v1alpha1"))),
+        ("application/yaml;v=v1beta1;g=config.k8s.io;as=Statusz", Some(Format::Object(Yaml, "v1beta1"))),
+        ("application/*;v=v1beta1;g=config.k8s.io;as=Statusz", Some(Format::Object(Json, "v1beta1"))),
+        ("*/*;v=v1beta1;g=config.k8s.io;as=Statusz", Some(Format::Object(Json, "v1beta1"))),
+        ("application/json;as=Statusz;g=config.k8s.io;v=v1beta1, text/plain", Some(Format::Object(Json, "v1beta1"))),
+        ("*/*, application/yaml;as=Statusz;g=config.k8s.io;v=v1beta1", Some(Format::Object(Yaml, "v1beta1"))),
         ("application/json;as=Statusz;g=config.k8s.io;v=v1beta1;q=0.5, text/plain", Some(Format::Text)),
+        ("application/json;v=foo;g=config.k8s.io;as=Statusz,*/*", Some(Format::Text)),
         ("application/json, text/plain;q=0.9", Some(Format::Text)),
         ("application/json", None),
+        ("application/json;v=v1beta1;g=config.k8s.io", None),
         ("application/json;as=Flagz;g=config.k8s.io;v=v1beta1", None),
         ("application/json;as=Statusz;g=config.k8s.io;v=v2", None),
+        ("application/json;as=Statusz;g=config.k8s.io;v=v1beta1;stream=watch", None),
+        ("application/vnd.kubernetes.protobuf;as=Statusz;g=config.k8s.io;v=v1beta1", None),
+        ("application/cbor;as=Statusz;g=config.k8s.io;v=v1beta1", None),
+        ("text/plain;v=v1beta1", None),
         ("text/html", None),
         ("text/plain;q=0", None),
     ];
     for (accept, want) in table {
-        assert_eq!(negotiate(accept, "Statusz").ok(), want, "{accept}");
+        assert_eq!(negotiate(accept, "Statusz", false).ok(), want, "{accept}");
     }
+    let cbor = negotiate("application/cbor;as=Statusz;g=config.k8s.io;v=v1beta1", "Statusz", true);
+    assert_eq!(cbor, Ok(Format::Object(Cbor, "v1beta1")));
+    let refused = negotiate("text/html", "Statusz", true).unwrap_err();
+    assert!(refused.ends_with("application/json, application/yaml, text/plain, application/cbor"), "{refused}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,9 +147,12 @@ async fn zpages_have_upstreams_formats() {
         started,
         binary_version: "1.37.1".into(),
         emulation_version: "1.37".into(),
+        unlisted: vec!["/livez", "/readyz"],
         ..StatusInfo::default()
     };
     admin.serve_status(info).unwrap();
+    admin.serve_health(&Health::new()).unwrap();
+    admin.serve_profile(&Profiler::default()).unwrap();
     admin
         .serve_flags(|| [("v".to_owned(), "2".to_owned()), ("leader-elect".to_owned(), "true".to_owned())].into())
         .unwrap();
@@ -145,7 +163,7 @@ async fn zpages_have_upstreams_formats() {
                    guarantees and is for debugging purposes only.\n";
     let want = format!(
         "\nkube-controller-manager statusz\n{warning}\nStarted: Sun Nov 15 10:57:55 UTC 2026\nUp: 1 hr 02 min 05 sec\n\
-         Go version: \nBinary version: 1.37.1\nEmulation version: 1.37\nPaths: /configz /flagz /statusz\n"
+         Go version: \nBinary version: 1.37.1\nEmulation version: 1.37\nPaths: /configz /flagz /healthz /metrics\n"
     );
     assert_eq!(get(&admin, "/statusz").await, (200, want));
     let want = format!("\nkube-controller-manager flagz\n{warning}leader-elect=true\nv=2\n");
@@ -161,17 +179,33 @@ async fn zpages_have_upstreams_formats() {
     let want = json!({
         "kind": "Statusz", "apiVersion": "config.k8s.io/v1alpha1", "metadata": {"name": "kube-controller-manager"},
         "startTime": "2026-11-15T10:57:55Z", "uptimeSeconds": 3725, "goVersion": "", "binaryVersion": "1.37.1",
-        "emulationVersion": "1.37", "paths": ["/configz", "/flagz", "/statusz"],
+        "emulationVersion": "1.37", "paths": ["/configz", "/flagz", "/healthz", "/metrics"],
     });
     assert_eq!(serde_json::from_slice::<Value>(response.body()).unwrap(), want);
+
+    let ask = async |accept: &str| {
+        let request = Request::get("/flagz").header("accept", accept).body(Bytes::new()).unwrap();
+        let response = admin.respond(request).await;
+        (response.headers()["content-type"].clone(), response.into_body())
+    };
+    let (kind, yaml) = ask("application/yaml;as=Flagz;g=config.k8s.io;v=v1beta1").await;
+    let want = "apiVersion: config.k8s.io/v1beta1\nflags:\n  leader-elect: \"true\"\n  v: \"2\"\nkind: Flagz\nmetadata:\n  \
+                name: kube-controller-manager\n";
+    assert_eq!((kind.to_str().unwrap(), &yaml[..]), ("application/yaml", want.as_bytes()));
+    let of_cbor = "application/cbor;as=Flagz;g=config.k8s.io;v=v1beta1";
+    assert_eq!(ask(of_cbor).await.0, "application/json", "the refusal");
 
     let request = Request::get("/flagz").header("accept", "application/json").body(Bytes::new()).unwrap();
     let response = admin.respond(request).await;
     assert_eq!(response.status(), 406);
     let want = "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":\"only the \
-                following media types are accepted: application/json, text/plain\",\"reason\":\"NotAcceptable\",\
-                \"code\":406}\n";
+                following media types are accepted: application/json, application/yaml, text/plain\",\"reason\":\
+                \"NotAcceptable\",\"code\":406}\n";
     assert_eq!(response.body(), want);
+
+    admin.offer_cbor();
+    let (kind, cbor) = ask(of_cbor).await;
+    assert_eq!((kind.to_str().unwrap(), &cbor[..4]), ("application/cbor", &[0xd9, 0xd9, 0xf7, 0xa4][..]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,9 +1,11 @@
 //! `/statusz` and `/flagz`, in upstream's formats (`apiserver/pkg/server/{statusz,flagz}`, 1.37).
 //!
-//! Text by default; JSON for who asks for a version:
-//! `Accept: application/json;as=Statusz;g=config.k8s.io;v=v1beta1`. The older `v1alpha1` answers with a warning. Upstream
-//! draws the delimiter of the text by lot, so that nobody parses it; ours is always one of upstream's. YAML and CBOR are
-//! not offered.
+//! Text by default; JSON or YAML for who asks for a version:
+//! `Accept: application/json;as=Statusz;g=config.k8s.io;v=v1beta1`; and CBOR, if that is [offered](super::Admin::offer_cbor).
+//! The older `v1alpha1` answers with a warning. Upstream draws the delimiter of the text by lot, so that nobody parses it;
+//! ours is always one of upstream's.
+
+mod encode;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -26,31 +28,61 @@ pub struct StatusInfo {
     pub binary_version: String,
     /// The Kubernetes version it behaves as, such as `1.37`.
     pub emulation_version: String,
+    /// Paths that are served and not listed, beside `/debug` and the page itself: what the program of upstream does not
+    /// serve under its name.
+    pub unlisted: Vec<&'static str>,
 }
 
 /// What a client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Text,
-    /// Of this version.
-    Json(&'static str),
+    /// An object of this version.
+    Object(Encoding, &'static str),
+}
+
+/// How an object is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Encoding {
+    Json,
+    Yaml,
+    Cbor,
+}
+
+/// What is offered, in upstream's order: the first that a clause allows, counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offer {
+    Text,
+    Object(Encoding),
 }
 
 const GROUP: &str = "config.k8s.io";
 const VERSIONS: [&str; 2] = ["v1alpha1", "v1beta1"];
 const DEPRECATED: &str = "v1alpha1";
 const DELIMITER: &str = ":";
+/// Upstream's debugging pages are not listed, and its page of status does not list itself.
+const UNLISTED: [&str; 2] = ["/debug", "/statusz"];
+const OFFERS: [Offer; 4] =
+    [Offer::Object(Encoding::Json), Offer::Object(Encoding::Yaml), Offer::Text, Offer::Object(Encoding::Cbor)];
 
-pub(super) fn statusz(call: &Call, component: &str, info: &StatusInfo, now: Time, paths: &[String]) -> Response {
-    let format = match negotiate(accept(call), "Statusz") {
+pub(super) fn statusz(
+    call: &Call,
+    component: &str,
+    info: &StatusInfo,
+    now: Time,
+    paths: &[String],
+    cbor: bool,
+) -> Response {
+    let format = match negotiate(accept(call), "Statusz", cbor) {
         Ok(format) => format,
         Err(message) => return not_acceptable(call, &message),
     };
-    let paths = folders(paths);
+    let mut paths = folders(paths);
+    paths.retain(|path| !UNLISTED.contains(&path.as_str()) && !info.unlisted.contains(&path.as_str()));
     let up = now.since(info.started).as_secs();
     match format {
         Format::Text => page::text(StatusCode::OK, statusz_text(component, info, up, &paths)),
-        Format::Json(version) => {
+        Format::Object(encoding, version) => {
             let mut object = object("Statusz", version, component);
             object["startTime"] = json!(info.started);
             object["uptimeSeconds"] = json!(up);
@@ -60,13 +92,13 @@ pub(super) fn statusz(call: &Call, component: &str, info: &StatusInfo, now: Time
                 object["emulationVersion"] = json!(info.emulation_version);
             }
             object["paths"] = json!(paths);
-            structured(&object, version, "statusz")
+            structured(&object, encoding, version, "statusz")
         }
     }
 }
 
-pub(super) fn flagz(call: &Call, component: &str, flags: &BTreeMap<String, String>) -> Response {
-    match negotiate(accept(call), "Flagz") {
+pub(super) fn flagz(call: &Call, component: &str, flags: &BTreeMap<String, String>, cbor: bool) -> Response {
+    match negotiate(accept(call), "Flagz", cbor) {
         Err(message) => not_acceptable(call, &message),
         Ok(Format::Text) => {
             let mut text = heading(component, "flagz");
@@ -75,26 +107,30 @@ pub(super) fn flagz(call: &Call, component: &str, flags: &BTreeMap<String, Strin
             }
             page::text(StatusCode::OK, text)
         }
-        Ok(Format::Json(version)) => {
+        Ok(Format::Object(encoding, version)) => {
             let mut object = object("Flagz", version, component);
             if !flags.is_empty() {
                 object["flags"] = json!(flags);
             }
-            structured(&object, version, "flagz")
+            structured(&object, encoding, version, "flagz")
         }
     }
 }
 
 /// Which format an `Accept` header asks for.
-pub(super) fn negotiate(accept: &str, kind: &str) -> Result<Format, String> {
+pub(super) fn negotiate(accept: &str, kind: &str, cbor: bool) -> Result<Format, String> {
     if accept.trim().is_empty() {
         return Ok(Format::Text);
     }
     let mut clauses: Vec<_> = accept.split(',').map(Clause::parse).filter(|clause| clause.quality > 0.0).collect();
-    // Stable: of equal ones the first wins.
-    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality));
-    let found = clauses.iter().find_map(|clause| clause.format(kind));
-    found.ok_or_else(|| "only the following media types are accepted: application/json, text/plain".to_owned())
+    // Stable: of equal ones the first wins; what is named wins over what is left open.
+    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality).then(a.wildcards().cmp(&b.wildcards())));
+    let offers = || OFFERS.into_iter().filter(|offer| cbor || *offer != Offer::Object(Encoding::Cbor));
+    let found = clauses.iter().find_map(|clause| offers().find_map(|offer| clause.format(offer, kind)));
+    found.ok_or_else(|| {
+        let types: Vec<_> = offers().map(Offer::media_type).collect();
+        format!("only the following media types are accepted: {}", types.join(", "))
+    })
 }
 
 /// One clause of an `Accept` header.
@@ -115,14 +151,62 @@ impl<'a> Clause<'a> {
         Self { media, quality, parameters }
     }
 
-    fn format(&self, kind: &str) -> Option<Format> {
+    /// How much of the media type is left open.
+    fn wildcards(&self) -> usize {
+        self.media.split('/').filter(|part| *part == "*").count()
+    }
+
+    fn format(&self, offer: Offer, kind: &str) -> Option<Format> {
         let of = |name: &str| self.parameters.get(name).copied();
-        match (self.media, of("as")) {
-            ("text/plain" | "text/*" | "*/*", None) => Some(Format::Text),
-            ("application/json" | "application/*" | "*/*", Some(asked)) if asked == kind && of("g") == Some(GROUP) => {
-                VERSIONS.into_iter().find(|version| of("v") == Some(*version)).map(Format::Json)
+        let offered = offer.media_type();
+        let is_meant = match self.media.split_once('/') {
+            Some(("*", "*")) => true,
+            Some((main, "*")) => offered.split('/').next() == Some(main),
+            _ => self.media == offered,
+        };
+        // Neither streams nor versions of a server are to be had here.
+        let is_to_be_had = ["stream", "sv"].into_iter().all(|name| of(name).unwrap_or_default().is_empty());
+        if !is_meant || !is_to_be_had {
+            return None;
+        }
+        match offer {
+            Offer::Text => ["as", "g", "v"].into_iter().all(|name| of(name).is_none()).then_some(Format::Text),
+            Offer::Object(encoding) if of("as") == Some(kind) && of("g") == Some(GROUP) => {
+                let version = VERSIONS.into_iter().find(|version| of("v") == Some(*version));
+                version.map(|version| Format::Object(encoding, version))
             }
-            _ => None,
+            Offer::Object(_) => None,
+        }
+    }
+}
+
+// === impl Offer ===
+
+impl Offer {
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Text => "text/plain",
+            Self::Object(encoding) => encoding.media_type(),
+        }
+    }
+}
+
+// === impl Encoding ===
+
+impl Encoding {
+    const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Yaml => "application/yaml",
+            Self::Cbor => "application/cbor",
+        }
+    }
+
+    fn of(self, object: &Value) -> Vec<u8> {
+        match self {
+            Self::Json => object.to_string().into_bytes(),
+            Self::Yaml => encode::yaml(object).into_bytes(),
+            Self::Cbor => encode::cbor(object),
         }
     }
 }
@@ -177,8 +261,8 @@ fn object(kind: &str, version: &str, component: &str) -> Value {
     json!({"kind": kind, "apiVersion": format!("{GROUP}/{version}"), "metadata": {"name": component}})
 }
 
-fn structured(object: &Value, version: &str, endpoint: &str) -> Response {
-    let mut response = page::json(StatusCode::OK, object);
+fn structured(object: &Value, encoding: Encoding, version: &str, endpoint: &str) -> Response {
+    let mut response = page::bytes(StatusCode::OK, encoding.media_type(), encoding.of(object));
     if version == DEPRECATED {
         let warning =
             format!("299 - \"This version of the {endpoint} endpoint is deprecated. Please use a newer version.\"");

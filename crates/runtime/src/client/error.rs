@@ -50,7 +50,8 @@ pub enum ClientError {
     /// The server gave up waiting; what it waited for may still happen.
     #[error("{0}")]
     TimedOut(Box<Refusal>),
-    /// The server refused otherwise.
+    /// The server refused otherwise, or failed: a write answered with a 5xx
+    /// [may have been made](ClientError::may_have_been_made).
     #[error("{0}")]
     Refused(Box<Refusal>),
 
@@ -203,10 +204,14 @@ impl ClientError {
         matches!(self, Self::AlreadyExists(_))
     }
 
-    /// Whether a write that failed so may have been made all the same.
+    /// Whether a write that failed so may have been made all the same: no answer came, or one that does not tell. Any 5xx
+    /// is one: a store that did not answer in time, a server that died behind a load balancer.
     #[must_use]
     pub fn may_have_been_made(&self) -> bool {
-        matches!(self, Self::NoAnswer { .. } | Self::Unreadable { .. } | Self::TimedOut(_))
+        match self {
+            Self::NoAnswer { .. } | Self::Unreadable { .. } => true,
+            other => other.status().is_some_and(|status| (500..600).contains(&status.code)),
+        }
     }
 
     /// What an answer that is no success means.
@@ -322,6 +327,16 @@ mod tests {
         check(429, "", "TooManyRequests");
         check(504, "", "TimedOut");
         check(500, "not json", "Refused");
+    }
+
+    #[test]
+    fn a_write_that_the_server_failed_at_may_have_been_made() {
+        for (code, want) in
+            [(500, true), (502, true), (503, true), (504, true), (429, false), (409, false), (422, false)]
+        {
+            let error = ClientError::refused("x".into(), StatusCode::from_u16(code).unwrap(), None, b"");
+            assert_eq!(error.may_have_been_made(), want, "{code}");
+        }
     }
 
     #[test]

@@ -46,6 +46,11 @@ impl<S: Clone> Lanes<S> {
         Self { make: Arc::new(make), lanes: Arc::default() }
     }
 
+    /// Sends nothing more on the lanes of now. What is under way on them is not disturbed, and they go with it.
+    pub(super) fn abandon(&self) {
+        self.lanes.lock().clear();
+    }
+
     /// The first lane with room, so that few connections are in use; and a token that occupies it.
     fn pick(&self) -> (S, Arc<()>) {
         let mut lanes = self.lanes.lock();

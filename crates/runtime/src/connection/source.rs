@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use kube::Config;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use super::{ConnectError, Options, Origin, address};
 
@@ -55,11 +55,12 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
         merged = merged.merge(one).map_err(|error| wrong(told(&error)))?;
     }
     let context = choose_context(&merged, options.context.as_deref()).map_err(wrong)?;
-    let proxied = has_proxy(&merged, &context);
+    let (proxied, authorities) = (has_proxy(&merged, &context), authorities_file(&merged, &context));
     let chosen = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let mut config = Config::from_custom_kubeconfig(merged, &chosen)
         .await
         .map_err(|error| wrong(format!("context \"{context}\": {}", told(&error))))?;
+    config.root_cert_file = authorities;
     if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none_or(str::is_empty) {
         let server = &config.cluster_url;
         return Err(wrong(format!(
@@ -75,11 +76,21 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
 
 /// Whether the cluster of this context is configured to be reached through a proxy.
 fn has_proxy(config: &Kubeconfig, context: &str) -> bool {
-    let context = config.contexts.iter().find(|named| named.name == context).and_then(|named| named.context.as_ref());
-    context.is_some_and(|context| {
-        let cluster = config.clusters.iter().find(|named| named.name == context.cluster);
-        cluster.and_then(|named| named.cluster.as_ref()?.proxy_url.as_ref()).is_some_and(|proxy| !proxy.is_empty())
-    })
+    let proxy = cluster(config, context).and_then(|cluster| cluster.proxy_url.as_ref());
+    proxy.is_some_and(|proxy| !proxy.is_empty())
+}
+
+/// The file with the authorities of this context's cluster, if they are not part of the configuration.
+fn authorities_file(config: &Kubeconfig, context: &str) -> Option<PathBuf> {
+    let cluster = cluster(config, context)?;
+    let is_inline = cluster.certificate_authority_data.as_ref().is_some_and(|data| !data.is_empty());
+    let file = cluster.certificate_authority.as_ref().filter(|path| !is_inline && !path.is_empty());
+    file.map(PathBuf::from)
+}
+
+fn cluster<'a>(config: &'a Kubeconfig, context: &str) -> Option<&'a Cluster> {
+    let context = config.contexts.iter().find(|named| named.name == context)?.context.as_ref()?;
+    config.clusters.iter().find(|named| named.name == context.cluster)?.cluster.as_ref()
 }
 
 /// The context to use, after checking that all it names is there.

@@ -8,10 +8,10 @@ use tokio::net::TcpListener;
 use super::*;
 
 /// A directory that goes with the test.
-struct Folder(PathBuf);
+pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let name = format!("steersman-connection-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let path = std::env::temp_dir().join(name);
@@ -19,7 +19,7 @@ impl Folder {
         Self(path)
     }
 
-    fn write(&self, name: &str, content: &str) -> PathBuf {
+    pub(super) fn write(&self, name: &str, content: &str) -> PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, content).unwrap();
         path
@@ -45,7 +45,7 @@ current-context: a
     )
 }
 
-fn named(path: &Path) -> Options {
+pub(super) fn named(path: &Path) -> Options {
     Options { kubeconfig: Some(path.to_owned()), ..Options::default() }
 }
 

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,19 +18,25 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::Config;
 use kube::client::{Body, ConfigExt as _};
 use rustls::pki_types::ServerName;
+use tokio_util::sync::CancellationToken;
 use tower::util::BoxCloneSyncService;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt as _};
 
 use super::lanes::Lanes;
 use super::metrics::{Counting, RestMetrics};
+use super::renewal::{Certificates, Closable, Renewing, Times};
 use super::token::TokenFile;
 use super::{ConnectError, Origin, root_cause};
 
-/// A connector that gives up, the TLS handshake included.
+/// What makes connections.
+pub(super) type Dialer = Patient<HttpsConnector<HttpConnector>>;
+
+/// A connector that gives up, the TLS handshake included, and whose connections can be closed.
 #[derive(Clone)]
-struct Patient<C> {
+pub(super) struct Patient<C> {
     inner: C,
     patience: Duration,
+    open: Option<CancellationToken>,
 }
 
 /// Pings find a dead connection within 45 s; client-go's figures (`HTTP2_READ_IDLE_TIMEOUT_SECONDS`, `…_PING_TIMEOUT_SECONDS`).
@@ -66,6 +73,7 @@ pub(super) async fn transport(
     config: &Config,
     origin: &Origin,
     metrics: Option<RestMetrics>,
+    times: Times,
 ) -> Result<Transport, ConnectError> {
     if let Some(proxy) = &config.proxy_url {
         return Err(ConnectError::Proxy { proxy: proxy.to_string(), origin: origin.clone() });
@@ -82,20 +90,26 @@ pub(super) async fn transport(
         None => None,
     };
     // Making the layers reads key files and runs plug-ins, which may take their time.
-    let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics));
+    let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics, times));
     match made.await {
-        Ok(transport) => transport.map_err(|error| wrong(root_cause(&error))),
+        Ok(transport) => transport.map_err(|error| wrong(root_cause(&*error))),
         Err(error) => Err(wrong(error.to_string())),
     }
 }
 
-fn stack(config: &Config, token: Option<TokenFile>, metrics: Option<RestMetrics>) -> Result<Transport, kube::Error> {
+fn stack(
+    config: &Config,
+    token: Option<TokenFile>,
+    metrics: Option<RestMetrics>,
+    times: Times,
+) -> Result<Transport, BoxError> {
     // kube builds its TLS configuration from the default of the process, which nobody else may have set.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // Fails only if another thread was faster, which is as good.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     }
-    let connector = connector(config)?;
+    let certificates = Arc::new(Certificates::load(config, times)?);
+    let dials = Arc::clone(&certificates);
     let lanes = Lanes::new(move || {
         HyperClient::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -103,7 +117,7 @@ fn stack(config: &Config, token: Option<TokenFile>, metrics: Option<RestMetrics>
             .http2_keep_alive_interval(PING_EVERY)
             .http2_keep_alive_timeout(PING_WAIT)
             .http2_keep_alive_while_idle(true)
-            .build::<_, Body>(connector.clone())
+            .build::<_, Body>(dials.dialer())
     });
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
@@ -114,7 +128,7 @@ fn stack(config: &Config, token: Option<TokenFile>, metrics: Option<RestMetrics>
         .map_err(BoxError::from)
         .layer(Counting(metrics))
         .map_request(indexed)
-        .service(lanes);
+        .service(Renewing::new(certificates, lanes));
     Ok(BoxCloneSyncService::new(
         service.map_response(|response| response.map(|body| body.map_err(Into::into).boxed_unsync())),
     ))
@@ -129,7 +143,11 @@ fn indexed(mut request: Request<Body>) -> Request<Body> {
     request
 }
 
-fn connector(config: &Config) -> Result<Patient<HttpsConnector<HttpConnector>>, kube::Error> {
+/// Makes connections to the server of a configuration.
+///
+/// # Errors
+/// The name of the server is none.
+pub(super) fn dialer(config: &Config, tls: rustls::ClientConfig) -> Result<Dialer, BoxError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
@@ -139,17 +157,24 @@ fn connector(config: &Config) -> Result<Patient<HttpsConnector<HttpConnector>>, 
     tcp.set_keepalive_retries(Some(KEEP_ALIVE_PROBES));
     #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
     tcp.set_tcp_user_timeout(Some(UNACKNOWLEDGED_MAX));
-    let mut builder = HttpsConnectorBuilder::new().with_tls_config(config.rustls_client_config()?).https_or_http();
+    let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     if let Some(name) = &config.tls_server_name {
-        let name = ServerName::try_from(name.clone())
-            .map_err(|error| kube::Error::Service(format!("tls-server-name \"{name}\": {error}").into()))?;
+        let name =
+            ServerName::try_from(name.clone()).map_err(|error| format!("tls-server-name \"{name}\": {error}"))?;
         builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
     }
     let https = builder.enable_all_versions().wrap_connector(tcp);
-    Ok(Patient { inner: https, patience: config.connect_timeout.unwrap_or(CONNECT_WAIT) })
+    Ok(Patient { inner: https, patience: config.connect_timeout.unwrap_or(CONNECT_WAIT), open: None })
 }
 
 // === impl Patient ===
+
+impl<C> Patient<C> {
+    /// The same, whose connections are closed when this is cancelled.
+    pub(super) fn closed_by(self, open: Option<CancellationToken>) -> Self {
+        Self { open, ..self }
+    }
+}
 
 impl<C> Service<Uri> for Patient<C>
 where
@@ -157,22 +182,23 @@ where
     C::Future: Send + 'static,
     C::Response: Send,
 {
-    type Response = C::Response;
+    type Response = Closable<C::Response>;
     type Error = BoxError;
-    type Future = BoxFuture<'static, Result<C::Response, BoxError>>;
+    type Future = BoxFuture<'static, Result<Closable<C::Response>, BoxError>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(cx)
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        let patience = self.patience;
+        let (patience, open) = (self.patience, self.open.clone());
         let connecting = self.inner.call(to);
         Box::pin(async move {
-            tokio::time::timeout(patience, connecting).await.unwrap_or_else(|_| {
+            let connected = tokio::time::timeout(patience, connecting).await.unwrap_or_else(|_| {
                 let problem = format!("no connection within {} s", patience.as_secs());
                 Err(io::Error::new(io::ErrorKind::TimedOut, problem).into())
-            })
+            });
+            connected.map(|connection| Closable::new(connection, open))
         })
     }
 }

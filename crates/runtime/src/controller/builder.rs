@@ -31,6 +31,7 @@ pub struct Builder<V: View> {
     limiter: Option<Box<dyn RateLimiter<ObjectKey>>>,
     policy: Policy,
     leadership: Leadership,
+    reads_live: bool,
 }
 
 // === impl Builder ===
@@ -50,6 +51,7 @@ impl<V: View> Builder<V> {
             limiter: None,
             policy: Policy::default(),
             leadership,
+            reads_live: false,
         }
     }
 
@@ -155,6 +157,14 @@ impl<V: View> Builder<V> {
         self
     }
 
+    /// The reconciler reads from the server what it decides from, when it is told to ([`Freshness::ReadLive`]): so it goes
+    /// on working while a cache does not show what it wrote. Without this, its keys wait until the caches do; a watch that
+    /// stands still is restarted after half a minute.
+    pub fn reads_live(mut self) -> Self {
+        self.reads_live = true;
+        self
+    }
+
     /// Works whether this process leads or not. Its writes are not checked for leadership either.
     pub fn without_leadership(mut self) -> Self {
         self.leadership = Leadership::always();
@@ -187,9 +197,10 @@ impl<V: View> Builder<V> {
         if let Some(limiter) = self.limiter {
             options.limiter = limiter;
         }
-        options.gate = if self.leadership.is_always() { Gate::Open } else { Gate::Closed };
+        let is_closed = !self.leadership.is_always();
+        options.gate = if is_closed { Gate::Closed } else { Gate::Open };
         let queue = Queue::new(self.queue_name, options);
-        let feed = Feed::new(queue.clone(), self.filters);
+        let feed = Feed::new(queue.clone(), self.filters, is_closed);
         let mut sources = Sources::default();
         for source in self.main_watch.map(Source::from).into_iter().chain(self.sources) {
             match source.connect(&feed) {
@@ -197,7 +208,7 @@ impl<V: View> Builder<V> {
                 Connected::Task(task) => sources.tasks.push(task),
             }
         }
-        let book = self.cx.book.another();
+        let book = if self.reads_live { self.cx.book.another_reading_live() } else { self.cx.book.another() };
         let controller = Controller::new(Shared {
             name: self.name,
             workers: self.workers,
@@ -211,12 +222,14 @@ impl<V: View> Builder<V> {
         let activity = self.cx.manager.observe(&controller);
         let objects = self.main.lister();
         let resource = self.main.target().resource.clone();
-        let events = self.cx.events.clone();
+        // Of the writer and of the context: every event of a controller names it as its source.
+        let events = self.cx.events.clone().or_for_component(self.name);
         let mut writer = self.cx.writer.bound_to(self.name, resource, events.clone()).keeping(book.clone());
         if self.leadership.is_always() {
             writer = writer.led_by(Leadership::always());
         }
-        let context = Context { writer, clock: self.cx.clock.clone(), freshness: Freshness::CaughtUp, events };
+        let (clock, live_reads) = (self.cx.clock.clone(), book.live_reads().clone());
+        let context = Context { writer, clock, freshness: Freshness::CaughtUp, events, live_reads };
         self.cx.manager.add_engine(Engine {
             controller: controller.clone(),
             context,

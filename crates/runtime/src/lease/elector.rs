@@ -11,6 +11,7 @@ use super::decide::{Candidate, Decision, Role};
 use super::options::JITTER;
 use super::server::{Lease, LeaseError, LeaseServer};
 use super::sight::{Sight, Watching};
+use super::suspended::Moment;
 use super::{Leadership, LeaseMetrics, LeaseOptions, LeaseOptionsError, default_identity};
 
 /// Stands for election, for one term.
@@ -68,7 +69,7 @@ pub enum Transition {
 /// What became of one try.
 enum Try {
     /// The lease is ours; the request that made it so was sent at this time.
-    Held(Instant),
+    Held(Moment),
     /// It is not, or not known to be.
     NotHeld,
     /// A leader's lease is in other hands.
@@ -150,13 +151,13 @@ impl Elector {
     }
 
     /// Tries until the lease is ours; answers when the request for it was sent. `None`: stopped.
-    async fn acquire(&mut self, stop: &CancellationToken) -> Option<Instant> {
+    async fn acquire(&mut self, stop: &CancellationToken) -> Option<Moment> {
         let mut watching = Watching::start(self.server.client(), &self.key);
         loop {
             let outcome = stop.run_until_cancelled(self.try_once(Role::Standby)).await?;
             self.report();
             if let Try::Held(renewed) = outcome {
-                if renewed + self.options.renew_deadline > Instant::now() {
+                if self.leadership.since(renewed) < self.options.renew_deadline {
                     return Some(renewed);
                 }
                 // The answer took so long that the term is over before it began. The lease is ours: renew it.
@@ -188,7 +189,7 @@ impl Elector {
         }
     }
 
-    fn begin(&mut self, renewed: Instant) {
+    fn begin(&mut self, renewed: Moment) {
         self.leadership.renewed(renewed);
         if let Some(metrics) = &self.metrics {
             metrics.leads(&self.options.name, true);
@@ -198,14 +199,15 @@ impl Elector {
     }
 
     /// Renews until that fails for too long, or until the signal to stop.
-    async fn hold(&mut self, mut renewed: Instant, stop: &CancellationToken) -> Ended {
+    async fn hold(&mut self, mut renewed: Moment, stop: &CancellationToken) -> Ended {
         loop {
-            let deadline = renewed + self.options.renew_deadline;
+            let deadline = renewed.at + self.options.renew_deadline;
             let next = (Instant::now() + self.options.retry_period).min(deadline);
             let renewal = async {
                 sleep_until(next).await;
-                // A process that was stopped meanwhile must not even try: it would hold what it has not led by.
-                if Instant::now() >= deadline {
+                // A process that was stopped meanwhile, alone or with its machine, must not even try: it would hold what it has
+                // not led by.
+                if self.leadership.since(renewed) >= self.options.renew_deadline {
                     return None;
                 }
                 timeout_at(deadline, self.try_once(Role::Leader)).await.ok()
@@ -222,7 +224,7 @@ impl Elector {
                 }
                 None => {}
             }
-            if Instant::now() >= renewed + self.options.renew_deadline {
+            if self.leadership.since(renewed) >= self.options.renew_deadline {
                 tracing::warn!(lease = %self.key, within = ?self.options.renew_deadline, "the lease was not renewed in time");
                 return Ended::Lost;
             }
@@ -232,9 +234,9 @@ impl Elector {
 
     /// Once through client-go's ladder: write what was seen last (fast), or look and decide (slow).
     async fn try_once(&mut self, role: Role) -> Try {
-        let asked = Instant::now();
+        let asked = self.leadership.moment();
         if let (Some(record), Some(lease)) =
-            (self.candidate.renewal(asked.into_std(), self.clock.now_micros()), self.lease.as_ref())
+            (self.candidate.renewal(asked.at.into_std(), self.clock.now_micros()), self.lease.as_ref())
         {
             match self.server.update(lease, &record).await {
                 Ok(lease) => return self.wrote(lease, asked),
@@ -252,7 +254,7 @@ impl Elector {
         self.lease = found;
         let times = (asked.into_std(), Instant::now().into_std());
         let decision = self.candidate.look(record, role, times, self.clock.now_micros());
-        let sent = Instant::now();
+        let sent = self.leadership.moment();
         let (outcome, what) = match decision {
             Decision::Wait => {
                 self.leadership.set_refusal(None);
@@ -281,7 +283,7 @@ impl Elector {
         }
     }
 
-    fn wrote(&mut self, lease: Lease, sent: Instant) -> Try {
+    fn wrote(&mut self, lease: Lease, sent: Moment) -> Try {
         self.candidate.observe(lease.view.spec.clone(), Instant::now().into_std());
         self.lease = Some(lease);
         self.leadership.set_refusal(None);
@@ -334,7 +336,7 @@ impl Elector {
         match released.await {
             Ok(Ok(Some(lease))) => {
                 tracing::info!(lease = %self.key, "gave the lease back");
-                self.wrote(lease, Instant::now());
+                self.wrote(lease, self.leadership.moment());
                 self.report();
             }
             Ok(Ok(None)) => tracing::info!(lease = %self.key, "the lease is not ours to give back"),

@@ -115,14 +115,14 @@ mod tests {
 
     use http_body::Body as _;
     use http_body_util::BodyExt;
-    use tokio::time::{Instant, sleep};
+    use tokio::time::sleep;
 
     use super::*;
     use crate::lease::LeaseOptions;
 
     fn leading() -> Leadership {
         let leadership = Leadership::waiting(&LeaseOptions::new("kube-system", "test"), "me".into());
-        leadership.renewed(Instant::now());
+        leadership.renewed(leadership.moment());
         leadership
     }
 
@@ -169,7 +169,7 @@ mod tests {
             kube::Client::new(server, "")
         };
         for resets in [true, false] {
-            leadership.renewed(Instant::now());
+            leadership.renewed(leadership.moment());
             let error = leadership.send(&slow(resets), Request::new(b"{}".to_vec())).await.unwrap_err();
             assert!(NotLeader::cause_of(&error).is_some(), "{error}");
             let error = leadership.send(&slow(resets), Request::new(b"{}".to_vec())).await.unwrap_err();

@@ -9,10 +9,12 @@ use steersman_base::watch;
 use tokio::time::Instant;
 
 use super::options::LeaseOptions;
+use super::suspended::{Moment, Suspends};
 
 /// Whether this process leads, and may write. Cheap to clone; all clones are one.
 ///
-/// It is on tokio's clock, which is monotonic, and needs no task to run for its deadline to count.
+/// It is on tokio's clock, which is monotonic, and needs no task to run for its deadline to count. Time for which the machine
+/// was suspended counts too, where that can be known (on Linux).
 #[derive(Clone, Debug)]
 pub struct Leadership(Kind);
 
@@ -30,6 +32,7 @@ struct Shared {
     identity: Istr,
     renew_deadline: Duration,
     lease_duration: Duration,
+    suspends: Suspends,
     state: watch::Sender<State>,
 }
 
@@ -52,7 +55,7 @@ enum Term {
     Ahead,
     Leading {
         /// When the last renewal that succeeded was sent.
-        renewed: Instant,
+        renewed: Moment,
     },
     Over,
 }
@@ -103,11 +106,17 @@ impl Leadership {
     }
 
     pub(super) fn waiting(options: &LeaseOptions, identity: Istr) -> Self {
+        Self::waiting_on(options, identity, Suspends::default())
+    }
+
+    /// For who is told how long the machine slept.
+    pub(super) fn waiting_on(options: &LeaseOptions, identity: Istr, suspends: Suspends) -> Self {
         Self(Kind::Leased(Arc::new(Shared {
             lease: format!("{}/{}", options.namespace, options.name).into(),
             identity,
             renew_deadline: options.renew_deadline,
             lease_duration: options.lease_duration,
+            suspends,
             state: watch::Sender::default(),
         })))
     }
@@ -126,13 +135,10 @@ impl Leadership {
         let Kind::Leased(shared) = &self.0 else { return Ok(()) };
         let state = shared.state.borrow();
         let why = match state.term {
-            Term::Leading { renewed } => {
-                let (deadline, now) = (renewed + shared.renew_deadline, Instant::now());
-                if now < deadline {
-                    return Ok(());
-                }
-                Why::Late(now - deadline)
-            }
+            Term::Leading { renewed } => match shared.suspends.since(renewed).checked_sub(shared.renew_deadline) {
+                None => return Ok(()),
+                Some(late) => Why::Late(late),
+            },
             Term::Over => Why::Over,
             Term::Ahead => match &state.holder {
                 Some(holder) if *holder != shared.identity => Why::HeldBy(holder.clone()),
@@ -183,8 +189,8 @@ impl Leadership {
                 let _ = state.changed().await;
                 continue;
             };
-            let deadline = renewed + shared.renew_deadline;
-            if Instant::now() >= deadline {
+            let deadline = renewed.at + shared.renew_deadline;
+            if Instant::now() >= deadline || shared.suspends.since(renewed) >= shared.renew_deadline {
                 return;
             }
             // Renewals wake nobody: whoever sleeps until the old deadline looks again then.
@@ -218,7 +224,7 @@ impl Leadership {
     pub fn check_renewal(&self, tolerated: Duration) -> Result<(), RenewalOverdue> {
         let Kind::Leased(shared) = &self.0 else { return Ok(()) };
         let Term::Leading { renewed } = shared.state.borrow().term else { return Ok(()) };
-        let since = renewed.elapsed();
+        let since = renewed.at.elapsed();
         if since <= shared.lease_duration + tolerated {
             return Ok(());
         }
@@ -247,8 +253,25 @@ impl Leadership {
         NotLeader { lease, why: Why::Ending }
     }
 
+    /// Now, to be told [`renewed`](Self::renewed) of a request that is about to be sent.
+    pub(super) fn moment(&self) -> Moment {
+        self.suspends().now()
+    }
+
+    /// How long ago that was, time included for which the machine was suspended.
+    pub(super) fn since(&self, moment: Moment) -> Duration {
+        self.suspends().since(moment)
+    }
+
+    fn suspends(&self) -> &Suspends {
+        match &self.0 {
+            Kind::Always => &Suspends::Machine,
+            Kind::Leased(shared) => &shared.suspends,
+        }
+    }
+
     /// The renewal (or acquisition) that was sent at `renewed` has succeeded.
-    pub(super) fn renewed(&self, renewed: Instant) {
+    pub(super) fn renewed(&self, renewed: Moment) {
         let Kind::Leased(shared) = &self.0 else { return };
         shared.state.send_if_modified(|state| {
             let is_new = state.term == Term::Ahead;
@@ -300,6 +323,8 @@ impl NotLeader {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use futures::FutureExt;
 
     use super::*;
@@ -321,7 +346,7 @@ mod tests {
     async fn the_deadline_counts_from_the_renewal_and_needs_no_task() {
         let leadership = waiting();
         assert!(!leadership.is_leading());
-        let sent = Instant::now();
+        let sent = leadership.moment();
         tokio::time::sleep(Duration::from_secs(4)).await;
         leadership.renewed(sent);
         tokio::time::sleep(Duration::from_millis(5_999)).await;
@@ -333,6 +358,23 @@ mod tests {
             "not the leader by lease kube-system/test: it was not renewed in time; the deadline passed 0ns ago"
         );
         assert_eq!(leadership.lost().now_or_never(), Some(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn time_for_which_the_machine_was_suspended_counts() {
+        let slept = Arc::new(AtomicU64::new(86_400));
+        let suspends = Suspends::Told(Arc::clone(&slept));
+        let leadership = Leadership::waiting_on(&LeaseOptions::new("kube-system", "test"), "me".into(), suspends);
+        let sent = leadership.moment();
+        leadership.renewed(sent);
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        slept.fetch_add(5, Ordering::Relaxed);
+        assert_eq!(leadership.check(), Ok(()), "nine seconds");
+        slept.fetch_add(3600, Ordering::Relaxed);
+        let refusal = leadership.check().unwrap_err().to_string();
+        assert!(refusal.ends_with("the deadline passed 3599s ago"), "{refusal}");
+        assert_eq!(leadership.lost().now_or_never(), Some(()));
+        assert_eq!(leadership.since(sent), Duration::from_secs(3609));
     }
 
     #[tokio::test(start_paused = true)]
@@ -350,7 +392,7 @@ mod tests {
         let waiters = [wait(leadership.clone()), wait(leadership.clone()), wait(leadership.clone())];
         for _ in 0..5 {
             tokio::time::sleep(Duration::from_secs(6)).await;
-            leadership.renewed(Instant::now());
+            leadership.renewed(leadership.moment());
         }
         for waiter in waiters {
             assert_eq!(waiter.await.unwrap(), (6, 40), "ten seconds after the last renewal");
@@ -360,10 +402,10 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_term_that_is_over_does_not_come_back() {
         let leadership = waiting();
-        leadership.renewed(Instant::now());
+        leadership.renewed(leadership.moment());
         assert!(leadership.is_leading());
         leadership.end();
-        leadership.renewed(Instant::now());
+        leadership.renewed(leadership.moment());
         assert!(!leadership.is_leading());
         assert_eq!(leadership.lost().now_or_never(), Some(()));
         assert_eq!(leadership.acquired().now_or_never(), None);
@@ -372,7 +414,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_leader_that_neither_renews_nor_gives_up_is_unhealthy() {
         let (leadership, tolerated) = (waiting(), Duration::from_secs(20));
-        leadership.renewed(Instant::now());
+        leadership.renewed(leadership.moment());
         tokio::time::sleep(Duration::from_secs(35)).await;
         assert_eq!(leadership.check_renewal(tolerated), Ok(()));
         tokio::time::sleep(Duration::from_secs(1)).await;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
+use steersman_base::Resource;
 use steersman_informer::reflector::{ListKind, ReflectorMetrics, WatchEnd};
 
 /// Counts the lists and watches of all reflectors of a factory, under names of our own:
@@ -13,7 +14,8 @@ use steersman_informer::reflector::{ListKind, ReflectorMetrics, WatchEnd};
 /// | `steersman_reflector_list_duration_seconds{kind}` | complete lists, `streamed` or `paged` |
 /// | `steersman_reflector_list_failures_total{kind}` | lists that failed |
 /// | `steersman_reflector_watches_total` | watches that were asked for |
-/// | `steersman_reflector_watch_ends_total{end}` | how they ended: `graceful`, `short` (at once and empty), `failed` |
+/// | `steersman_reflector_watch_ends_total{end}` | how they ended: `graceful`, `short` (at once and empty), `failed`, `stale` (restarted, because they did not show a write) |
+/// | `steersman_reflector_unreadable_objects_total{group,resource}` | objects that could not be read, each time one was skipped |
 /// | `steersman_reflector_stale_events_total` | events older than what was known |
 ///
 /// It goes into `FactoryOptions::reflector.metrics`.
@@ -22,6 +24,7 @@ pub struct ReflectorCounters {
     failures: IntCounterVec,
     watches: IntCounter,
     ends: IntCounterVec,
+    unreadable: IntCounterVec,
     stale: IntCounter,
 }
 
@@ -40,17 +43,21 @@ impl ReflectorCounters {
         let lists = HistogramOpts::new(name("list_duration_seconds"), "How long complete lists took.");
         let failures = Opts::new(name("list_failures_total"), "Lists that failed.");
         let ends = Opts::new(name("watch_ends_total"), "How watches ended.");
+        let unreadable =
+            Opts::new(name("unreadable_objects_total"), "Objects that could not be read, and were skipped.");
         let counters = Self {
             lists: HistogramVec::new(lists.buckets(SECONDS.to_vec()), &["kind"])?,
             failures: IntCounterVec::new(failures, &["kind"])?,
             watches: IntCounter::new(name("watches_total"), "Watches that were asked for.")?,
             ends: IntCounterVec::new(ends, &["end"])?,
+            unreadable: IntCounterVec::new(unreadable, &["group", "resource"])?,
             stale: IntCounter::new(name("stale_events_total"), "Events older than what was known, and dropped.")?,
         };
         registry.register(Box::new(counters.lists.clone()))?;
         registry.register(Box::new(counters.failures.clone()))?;
         registry.register(Box::new(counters.watches.clone()))?;
         registry.register(Box::new(counters.ends.clone()))?;
+        registry.register(Box::new(counters.unreadable.clone()))?;
         registry.register(Box::new(counters.stale.clone()))?;
         Ok(counters)
     }
@@ -74,8 +81,13 @@ impl ReflectorMetrics for ReflectorCounters {
             WatchEnd::Graceful => "graceful",
             WatchEnd::Short => "short",
             WatchEnd::Failed => "failed",
+            WatchEnd::Stale => "stale",
         };
         self.ends.with_label_values(&[end]).inc();
+    }
+
+    fn unreadable_object(&self, resource: &Resource) {
+        self.unreadable.with_label_values(&[&*resource.group, &*resource.plural]).inc();
     }
 
     fn stale_event(&self) {

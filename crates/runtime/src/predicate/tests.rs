@@ -1,4 +1,5 @@
-use steersman_base::StringMap;
+use steersman_base::meta::RareMeta;
+use steersman_base::{StringMap, Time};
 
 use super::*;
 
@@ -49,4 +50,18 @@ fn a_resync_has_no_new_version() {
     );
     assert!(resource_version_changed().admits(&MetaEvent::Updated { old: &old, new: &new }));
     assert!(!resource_version_changed().admits(&MetaEvent::Updated { old: &old, new: &old }));
+}
+
+#[test]
+fn finalizers_and_the_beginning_of_the_end_are_changes() {
+    let meta = |finalizers: &[&str], deletion_timestamp: Option<Time>| {
+        let finalizers = finalizers.iter().map(|&name| name.into()).collect();
+        let rare = Some(Box::new(RareMeta { finalizers, deletion_timestamp, ..RareMeta::default() }));
+        Meta { rare, ..meta(1, "x", "x") }
+    };
+    let (bare, held) = (meta(&[], None), meta(&["example.com/x"], None));
+    let going = meta(&["example.com/x"], Some(Time::from_unix(1)));
+    let admits = |old: &Meta, new: &Meta| finalizers_changed().admits(&MetaEvent::Updated { old, new });
+    assert!(admits(&bare, &held) && admits(&held, &bare) && admits(&held, &going));
+    assert!(!admits(&bare, &bare) && !admits(&held, &held) && !admits(&going, &going));
 }

@@ -13,7 +13,7 @@ use super::{WriteError, Written};
 /// Upstream's servers say one second when they say anything.
 const THROTTLED_MIN: Duration = Duration::from_secs(1);
 /// Stands for the letters that the server would add to a prefix.
-const NAME_TO_COME: &str = "?????";
+pub(super) const NAME_TO_COME: &str = "?????";
 
 /// Reads the metadata out of a successful answer, and whether it is only a status.
 ///
@@ -25,7 +25,7 @@ pub(super) fn written(body: &[u8]) -> Result<(Written, bool), WriteError> {
         #[serde(borrow, default)]
         kind: Option<std::borrow::Cow<'a, str>>,
     }
-    let unknown = |error: &dyn std::fmt::Display| WriteError::Unknown(format!("the answer cannot be read: {error}"));
+    let unknown = |error: &dyn std::fmt::Display| WriteError::unknown(format!("the answer cannot be read: {error}"));
     let Kind { kind } = serde_json::from_slice(body).map_err(|error| unknown(&error))?;
     if kind.as_deref() == Some("Status") {
         return Ok((Written::default(), true));
@@ -68,8 +68,10 @@ pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u
             let error = WriteError::Throttled(retry_after.unwrap_or(THROTTLED_MIN));
             return Failure { error, said, retriable: retry_after };
         }
-        // The server gave up waiting; what it waited for may still happen.
-        StatusCode::GATEWAY_TIMEOUT => WriteError::Unknown(status.to_string()),
+        // Something went wrong while the server, or somebody on the way to it, had the request: a store that did not answer in
+        // time, a server that died. What was asked for may have happened, or happens yet. Some of these answers are refusals
+        // (an admission webhook that cannot be called); to ask what became of it is cheap.
+        code if code.is_server_error() => WriteError::Unknown(Box::new(status)),
         _ => WriteError::Rejected(status),
     };
     Failure { error, said, retriable: None }
@@ -96,10 +98,13 @@ mod tests {
         );
         check(403, r#"{"reason":"Forbidden","details":null}"#, "Rejected");
         check(429, "", "Throttled");
-        check(503, "", "Rejected");
-        check(504, "", "Unknown");
+        for code in [500, 502, 503, 504, 507, 599] {
+            check(code, "", "Unknown");
+            check(code, r#"{"reason":"InternalError"}"#, "Unknown");
+        }
         check(422, r#"{"reason":"Invalid"}"#, "Rejected");
-        check(500, "not json", "Rejected");
+        check(500, "not json", "Unknown");
+        check(408, "", "Rejected");
     }
 
     #[test]
@@ -118,7 +123,9 @@ mod tests {
         assert_eq!(refused.error.to_string(), r#"the server refused: Pod "a" is invalid: spec: wrong (422)"#);
         assert_eq!(refused.said, r#"Pod "a" is invalid: spec: wrong"#, "events say it as upstream does");
         let refused = failure(StatusCode::BAD_GATEWAY, None, b"<html>bad gateway</html>");
-        assert_eq!(refused.error.to_string(), "the server refused: <html>bad gateway</html> (502)");
+        let want = "it is not known whether the write was made: <html>bad gateway</html> (502)";
+        assert_eq!(refused.error.to_string(), want);
+        assert_eq!(refused.error.message(), "<html>bad gateway</html>", "conditions say it as upstream does");
     }
 
     #[test]

@@ -19,13 +19,13 @@ use crate::events::About;
 /// said there.
 #[derive(Clone, Copy)]
 pub struct Behalf<'a> {
-    writer: &'a Writer,
-    owner: Option<&'a Meta>,
+    pub(super) writer: &'a Writer,
+    pub(super) owner: Option<&'a Meta>,
 }
 
 /// What a successful write made known.
-struct Answer {
-    meta: Written,
+pub(super) struct Answer {
+    pub(super) meta: Written,
     body: Bytes,
     /// Whether the server only said that it did something, and not what there is now.
     is_status: bool,
@@ -172,7 +172,8 @@ impl<'a> Behalf<'a> {
         self.perform(&Call { verb, body, ..self::object(resource, object.key()) }, why).await.map(drop)
     }
 
-    /// Deletes the objects of a resource that are selected, in a namespace or everywhere. The owner waits for a barrier read.
+    /// Deletes the objects of a resource that are selected, in a namespace or everywhere. What is left is read from the server,
+    /// and the owner waits until the caches show it.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -203,24 +204,49 @@ impl<'a> Behalf<'a> {
         self.perform(call, why).await.map(|answer| answer.meta)
     }
 
-    /// The one path of every write.
+    /// The path of every write but creates under names of our choice, which look before they tell.
     async fn perform(&self, call: &Call<'_>, why: &dyn Reason) -> Result<Answer, WriteError> {
-        let writer = self.writer;
-        let shadow = writer.is_shadow();
-        tracing::info!(verb = call.verb.as_str(), resource = call.resource_text(), object = %call.key,
-            reason = why.code(), shadow, "write: {why}");
-        if shadow {
+        if let Some(answer) = self.announce(call, why) {
+            return Ok(answer);
+        }
+        let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
+        self.enter_in_book(call, &outcome);
+        self.conclude(call, outcome, why)
+    }
+
+    /// Logs a write that is about to be sent. In shadow mode it is not, and this is the answer.
+    pub(super) fn announce(&self, call: &Call<'_>, why: &dyn Reason) -> Option<Answer> {
+        let shadow = self.writer.is_shadow();
+        if tracing::enabled!(tracing::Level::INFO) {
+            tracing::info!(
+                verb = call.verb.as_str(),
+                resource = call.resource_text(),
+                object = call.object_text(),
+                reason = why.code(),
+                shadow,
+                "write: {why}"
+            );
+        }
+        shadow.then(|| {
             let meta = answer::as_if_written(&call.key, &call.body);
             self.log(call, &meta, why, Fate::WouldWrite);
-            return Ok(Answer { meta, body: call.body.clone(), is_status: false });
-        }
-        let outcome = writer.exchange(call).await.and_then(|body| read(call, body));
-        self.enter_in_book(call, &outcome);
+            Answer { meta, body: call.body.clone(), is_status: false }
+        })
+    }
+
+    /// Tells of a write that is in the book, and answers what came of it.
+    pub(super) fn conclude(
+        &self,
+        call: &Call<'_>,
+        outcome: Result<Answer, Failure>,
+        why: &dyn Reason,
+    ) -> Result<Answer, WriteError> {
         self.tell(call, &outcome, why);
         outcome.map_err(|failure| failure.error)
     }
 
-    fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
+    /// Has the owner wait until the caches show what was done, or may have been.
+    pub(super) fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
         let (book, Some(owner)) = (&self.writer.shared.book, self.owner) else { return };
         match (outcome, &call.verb) {
             (Ok(_), Verb::Delete(uid)) => book.deleted(&owner.uid, call.resource, call.key.clone(), uid.clone()),
@@ -229,9 +255,11 @@ impl<'a> Behalf<'a> {
             }
             // Something was done, and nobody said at which version: a binding, an eviction, a collection.
             (Ok(answer), verb) if answer.is_status || *verb == Verb::DeleteCollection => {
-                book.unknown(&owner.uid, call.resource);
+                book.unknown(&owner.uid, call.resource, &call.key);
             }
-            (Err(Failure { error: WriteError::Unknown(_), .. }), _) => book.unknown(&owner.uid, call.resource),
+            (Err(Failure { error: WriteError::Unknown(_), .. }), _) => {
+                book.unknown(&owner.uid, call.resource, &call.key);
+            }
             (Ok(_) | Err(_), _) => {}
         }
     }
@@ -264,8 +292,7 @@ impl<'a> Behalf<'a> {
         let Some(pass) = self.writer.pass() else { return };
         let object = match (&call.verb, &*call.key.name) {
             (Verb::Create, "") => meta.key().to_string(),
-            (Verb::DeleteCollection, _) => format!("{}/*", call.key.namespace),
-            _ => call.key.to_string(),
+            _ => call.object_text(),
         };
         let write = decisions::Write { verb: call.verb.as_str(), resource: call.resource_text(), object };
         pass.note(Decision { rule: why.code(), why: decisions::cut(why), write: Some(write), fate });
@@ -289,19 +316,28 @@ fn is_told(verb: &Verb, error: &WriteError) -> bool {
 }
 
 /// A call about an object itself. It asks for metadata: all a controller needs to know of what it wrote.
-fn object(resource: &Resource, key: ObjectKey) -> Call<'_> {
+pub(super) fn object(resource: &Resource, key: ObjectKey) -> Call<'_> {
     let (verb, query, body) = (Verb::Update, String::new(), Bytes::new());
     Call { verb, resource, key, subresource: "", query, content_type: JSON, accept: JSON_METADATA, body }
 }
 
 /// What a successful answer tells. A deletion's is not looked at: it may be an object, a status or a list.
-fn read(call: &Call<'_>, body: Bytes) -> Result<Answer, Failure> {
+pub(super) fn read(call: &Call<'_>, body: Bytes) -> Result<Answer, Failure> {
     if matches!(call.verb, Verb::Delete(_) | Verb::DeleteCollection) {
         let meta = Meta { name: call.key.name.clone(), namespace: call.key.namespace.clone(), ..Meta::default() };
         return Ok(Answer { meta, body, is_status: false });
     }
     let (meta, is_status) = answer::written(&body)?;
     Ok(Answer { meta, body, is_status })
+}
+
+// === impl Answer ===
+
+impl Answer {
+    /// An object that was found to be there.
+    pub(super) fn found(meta: Written) -> Self {
+        Self { meta, body: Bytes::new(), is_status: false }
+    }
 }
 
 impl std::fmt::Debug for Behalf<'_> {

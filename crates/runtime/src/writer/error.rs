@@ -24,9 +24,10 @@ pub enum WriteError {
     /// Somebody else may lead by now: it was not sent.
     #[error("this process does not lead any more, or cannot be sure that it does")]
     NotLeader,
-    /// It was sent and nobody knows what became of it. The owner waits for a barrier read.
+    /// It was sent and nobody knows what became of it: no answer came, or one that does not tell (any 5xx). The server is
+    /// asked, and the owner waits until the caches show what it says.
     #[error("it is not known whether the write was made: {0}")]
-    Unknown(String),
+    Unknown(Box<Rejection>),
     /// It was never sent: the server cannot be reached.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
@@ -42,7 +43,7 @@ pub enum WriteError {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub struct Rejection {
-    /// HTTP code.
+    /// HTTP code; zero if there was no answer.
     pub code: u16,
     /// The reason in one word, such as `Invalid`.
     pub reason: String,
@@ -93,12 +94,18 @@ fn details<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Rejectio
 // === impl WriteError ===
 
 impl WriteError {
+    /// No answer came, for this reason.
+    pub(super) fn unknown(message: impl Into<String>) -> Self {
+        Self::Unknown(Box::new(Rejection { message: message.into(), ..Rejection::default() }))
+    }
+
     /// What the server said, word for word, if that is what went wrong; else the error in a sentence. Conditions quote it,
     /// as upstream's do.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
             Self::Rejected(rejection) => rejection.message.clone(),
+            Self::Unknown(rejection) => rejection.message.clone(),
             other => other.to_string(),
         }
     }
@@ -133,6 +140,9 @@ impl Rejection {
 
 impl fmt::Display for Rejection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        match self.code {
+            0 => f.write_str(&self.message),
+            code => write!(f, "{} ({code})", self.message),
+        }
     }
 }

@@ -75,7 +75,7 @@ impl Writer {
                 return Ok(Bytes::new());
             }
             let body = http_body_util::Limited::new(body, ANSWER_BYTES_MAX).collect().await;
-            let body = body.map_err(|error| WriteError::Unknown(error.to_string()))?.to_bytes();
+            let body = body.map_err(|error| WriteError::unknown(error.to_string()))?.to_bytes();
             if head.status.is_success() {
                 return Ok(body);
             }
@@ -84,7 +84,7 @@ impl Writer {
         };
         match tokio::time::timeout(ANSWER_WITHIN, exchange).await {
             Ok(outcome) => outcome,
-            Err(_) => Err(WriteError::Unknown(format!("no answer within {ANSWER_WITHIN:?}")).into()),
+            Err(_) => Err(WriteError::unknown(format!("no answer within {ANSWER_WITHIN:?}")).into()),
         }
     }
 
@@ -124,7 +124,7 @@ fn not_answered(error: &kube::Error) -> Failure {
         let error = WriteError::Unreachable(said.clone());
         return Failure { error, said, retriable: Some(UNSENT_AGAIN_AFTER) };
     }
-    Failure { error: WriteError::Unknown(said.clone()), said, retriable: None }
+    Failure { error: WriteError::unknown(said.clone()), said, retriable: None }
 }
 
 // === impl Call ===
@@ -151,6 +151,16 @@ impl Call<'_> {
             path = format!("{path}/{}", self.subresource);
         }
         path + &self.query
+    }
+
+    /// `default/web`; of an object that is created, the name in its body, or `default/web-?????` for one that the server
+    /// is to name; of a collection `default/*`.
+    pub(super) fn object_text(&self) -> String {
+        match (&self.verb, &*self.key.name) {
+            (Verb::Create, "") => answer::as_if_written(&self.key, &self.body).key().to_string(),
+            (Verb::DeleteCollection, _) => format!("{}/*", self.key.namespace),
+            _ => self.key.to_string(),
+        }
     }
 
     /// `pods`, `replicasets.apps/status`.
@@ -234,5 +244,20 @@ mod tests {
         check(Verb::Patch, &pods, "ns", "a", "", "PATCH /api/v1/namespaces/ns/pods/a");
         check(Verb::Delete(Uid::default()), &pods, "ns", "a", "", "DELETE /api/v1/namespaces/ns/pods/a");
         check(Verb::DeleteCollection, &pods, "ns", "", "", "DELETE /api/v1/namespaces/ns/pods");
+    }
+
+    #[test]
+    fn the_log_names_what_is_written() {
+        let pods = Resource::namespaced("", "v1", "pods", "Pod");
+        let check = |verb: Verb, name: &str, body: &'static str, want: &str| {
+            let (key, query, body) = (ObjectKey::new("ns", name), String::new(), Bytes::from_static(body.as_bytes()));
+            let (resource, subresource) = (&pods, "");
+            let call = Call { verb, resource, key, subresource, query, content_type: JSON, accept: JSON, body };
+            assert_eq!(call.object_text(), want);
+        };
+        check(Verb::Create, "", r#"{"metadata":{"name":"a"}}"#, "ns/a");
+        check(Verb::Create, "", r#"{"metadata":{"generateName":"web-"}}"#, "ns/web-?????");
+        check(Verb::Patch, "b", r#"{"metadata":{"name":"a"}}"#, "ns/b");
+        check(Verb::DeleteCollection, "", "{}", "ns/*");
     }
 }

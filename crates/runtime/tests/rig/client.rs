@@ -1,6 +1,7 @@
 //! The client and the REST mapper on a real kube-apiserver: what the embedded one does not have, or may have wrong.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
@@ -9,16 +10,19 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::DeleteParams;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
-use steersman_base::{ObjectKey, Resource};
-use steersman_informer::InformerFactory;
+use steersman_base::{Clock, ObjectKey, Resource};
+use steersman_informer::consistency::Book;
+use steersman_informer::typed::resource_of;
+use steersman_informer::{InformerFactory, Typed};
 use steersman_model::{PodView, View};
-use steersman_runtime::Action;
 use steersman_runtime::client::{
     CachedClient, ClientError, ClientOptions, Ensured, FieldManager, Patch, Query, TokenOptions,
 };
+use steersman_runtime::events::Recorder;
 use steersman_runtime::finalizer::{Event, finalizer};
 use steersman_runtime::mapper::RestMapper;
 use steersman_runtime::wait::{conditions, wait_until};
+use steersman_runtime::{Action, Context, Freshness, Writer};
 
 use super::{Outcome, PATIENCE, Place};
 
@@ -173,27 +177,28 @@ async fn a_finalizer_holds_an_object_on_a_real_server() -> Outcome {
     let place = Place::new("client-final").await?;
     let client = place.cached();
     let a = place.key("a");
-    let made = client.create(&place.config("a", &[])).await?;
-    let seen = |config: ConfigMap| {
-        let client = client.clone();
-        async move {
-            let mut events = Vec::new();
-            let noted = &mut events;
-            finalizer(&client.objects(), "example.com/x", &config, |event| async move {
-                noted.push(matches!(event, Event::Cleanup(_)));
-                Ok::<_, ClientError>(Action::Done)
-            })
-            .await
-            .map(|_| events)
-        }
+    client.create(&place.config("a", &[])).await?;
+    let book = Book::new(client.informers());
+    let writer = Writer::new(place.client.clone(), book);
+    let writer = writer.bound_to("test", resource_of::<ConfigMap>(), Recorder::nowhere());
+    let (clock, events) = (Clock::system(), Recorder::nowhere());
+    let cx = &Context { writer, clock, freshness: Freshness::CaughtUp, events };
+    let seen = async |config: Arc<Typed<ConfigMap>>| {
+        let mut events = Vec::new();
+        let noted = &mut events;
+        let outcome = finalizer(cx, "example.com/x", &*config, |event| async move {
+            noted.push(matches!(event, Event::Cleanup(_)));
+            Ok(Action::Done)
+        });
+        outcome.await.map(|action| (action, events)).map_err(|error| error.to_string())
     };
-    assert!(seen(made.clone()).await?.is_empty(), "the finalizer first");
-    let again = seen(made).await.unwrap_err().to_string();
-    assert!(again.contains("409"), "{again}");
-    assert_eq!(seen(client.get::<ConfigMap>(&a).await?.object().clone()).await?, [false]);
+    let made = client.live().get::<ConfigMap>(&a).await?;
+    assert_eq!(seen(made.clone()).await?, (Action::Again, vec![]), "the finalizer first");
+    assert_eq!(seen(made).await?, (Action::Again, vec![]), "a conflict: it was seen in another state");
+    assert_eq!(seen(client.live().get(&a).await?).await?, (Action::Done, vec![false]));
     let going = client.delete::<ConfigMap>(&a, &DeleteParams::default()).await?;
     assert!(going.is_some_and(|going| going.metadata.deletion_timestamp.is_some()));
-    assert_eq!(seen(client.get::<ConfigMap>(&a).await?.object().clone()).await?, [true]);
+    assert_eq!(seen(client.live().get(&a).await?).await?, (Action::Done, vec![true]));
     assert!(client.live().get_opt::<ConfigMap>(&a).await?.is_none());
     Ok(())
 }

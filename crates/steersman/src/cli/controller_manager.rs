@@ -111,6 +111,10 @@ impl Plan {
         for flag in self.flags.given().iter().filter(|flag| !flag.does_something(exists)) {
             tracing::warn!("--{} has no effect here", flag.name);
         }
+        let decides = |gate: &str| rows::table().iter().any(|row| row.gates.contains(&gate));
+        for gate in self.gates.ignored(decides) {
+            tracing::warn!("feature gate {gate} has no effect here");
+        }
         for gate in self.gates.leaving() {
             tracing::warn!(stage = gate.stage, "feature gate {} will go in a later version", gate.name);
         }
@@ -177,11 +181,11 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
         ..ManagerOptions::default()
     };
     let manager = Manager::new(root.clone(), options).map_err(said)?;
-    options::set(&manager, flags, &cluster);
+    options::set(&manager, flags, &plan.gates, &cluster);
     let port = match serving {
         None => None,
         Some(serving) => {
-            pages::serve(manager.admin(), &clock, flags, &verbosity).map_err(said)?;
+            pages::serve(manager.admin(), &clock, flags, &plan.gates, &verbosity).map_err(said)?;
             Some(serving::answer(serving, flags, manager.admin(), &clock, &registry).await?)
         }
     };

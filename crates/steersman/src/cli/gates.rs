@@ -4,6 +4,9 @@
 //!    general or deprecated, which its help leaves out: a command line that upstream takes is taken.
 //! 2. `AllAlpha` and `AllBeta` are for gates that are not named themselves, in whichever order.
 //! 3. A locked gate can be set to what it is and to nothing else; a gate that is on needs those it builds on.
+//! 4. A gate that upstream's controllers read changes ours too: it reaches them as an option ([`options`](super::options)),
+//!    read once. What a gate is for is told by [`OBEYED`] and by the table of controllers; any other that is given has no
+//!    effect here, and one line at the start says so.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -28,6 +31,25 @@ pub(super) struct Gates {
     all_alpha: Option<bool>,
     all_beta: Option<bool>,
 }
+
+/// Gates that change something here, beside those that decide whether a controller runs.
+const OBEYED: [&str; 10] = [
+    // Gates of gates.
+    "AllAlpha",
+    "AllBeta",
+    // What the secure port shows, and how.
+    "CBORServingAndStorage",
+    "ComponentFlagz",
+    "ComponentStatusz",
+    // Status of Deployments and ReplicaSets.
+    "DeploymentReplicaSetTerminatingReplicas",
+    // Which flags may be given.
+    "LoggingAlphaOptions",
+    "LoggingBetaOptions",
+    "RemoteRequestHeaderUID",
+    // Which pods of a ReplicaSet go first.
+    "PodDeletionCost",
+];
 
 static TABLE: LazyLock<Vec<Gate>> = LazyLock::new(|| {
     let rows = include_str!("../../data/gates.tsv").lines().skip(1);
@@ -93,7 +115,9 @@ impl Gates {
             return Err(format!("--feature-gates: there is no feature gate {name}{near}"));
         };
         if gate.locked && gate.default != on {
-            return Err(format!("--feature-gates: {name} is locked to {}; drop it from the list", gate.default));
+            // Upstream's sentence, for whoever looks for it.
+            let refused = format!("cannot set feature gate {name} to {on}, feature is locked to {}", gate.default);
+            return Err(format!("--feature-gates: {refused}"));
         }
         match name {
             "AllAlpha" => self.all_alpha = Some(on),
@@ -130,6 +154,11 @@ impl Gates {
             _ => None,
         };
         self.named.get(gate.name).copied().or(all).unwrap_or(gate.default)
+    }
+
+    /// Gates that were given and have no effect here. `decides` tells whether one decides about a controller.
+    pub(super) fn ignored(&self, decides: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
+        self.named.keys().copied().filter(move |name| !OBEYED.contains(name) && !decides(name))
     }
 
     /// Gates that were set although their time is over: general, or deprecated. Upstream warns of them.
@@ -195,10 +224,26 @@ mod tests {
             assert!(error.contains(want), "{text}: {error}");
         };
         check("WatchListCleint=true", "did you mean WatchListClient?");
-        check("JobManagedBy=false", "JobManagedBy is locked to true");
+        check("JobManagedBy=false", "cannot set feature gate JobManagedBy to false, feature is locked to true");
+        check(
+            "PreferSameTrafficDistribution=false",
+            "cannot set feature gate PreferSameTrafficDistribution to false, feature is locked to true",
+        );
         check("WatchListClient", "WatchListClient=true");
         check("WatchListClient=yes", "\"yes\" is neither true nor false");
         check("WorkloadWithJob=true", "builds on what is off: GenericWorkload");
+    }
+
+    #[test]
+    fn gates_without_effect_are_told() {
+        for name in OBEYED {
+            assert!(table().iter().any(|gate| gate.name == name), "{name}");
+        }
+        let told = |text: &str| parse(text).unwrap().ignored(|name| name == "APIServerIdentity").collect::<Vec<_>>();
+        assert!(told("").is_empty() && told("AllAlpha=false,AllBeta=false").is_empty());
+        assert!(told("PodDeletionCost=false,APIServerIdentity=true").is_empty());
+        let stale = "StaleControllerConsistencyReplicaSet";
+        assert_eq!(told(&format!("{stale}=false,PodDeletionCost=true")), [stale]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What flags, and the cluster itself, tell controllers beside their numbers of workers: one line per option.
+//! What flags, feature gates and the cluster itself tell controllers beside their numbers of workers: one line per option.
 //!
 //! `--enable-garbage-collector` decides also whether the controller is there at all ([`selection`](super::selection)).
 
@@ -7,13 +7,15 @@ use std::time::Duration;
 
 use steersman_controllers::service_account_token::Signer;
 use steersman_controllers::{
-    endpoint_slice, endpoints, garbage_collector, namespace, pod_gc, root_ca, service_account_token,
+    deployment, endpoint_slice, endpoints, garbage_collector, namespace, pod_gc, replicaset, root_ca,
+    service_account_token,
 };
 use steersman_runtime::Manager;
 use steersman_runtime::connection::Connection;
 
 use super::CommandError;
 use super::flags::Parsed;
+use super::gates::Gates;
 
 /// What controllers need to know of the cluster.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +29,7 @@ pub(super) struct Cluster {
 }
 
 /// Sets what controllers ask for when they are built.
-pub(super) fn set(manager: &Manager, flags: &Parsed, cluster: &Cluster) {
+pub(super) fn set(manager: &Manager, flags: &Parsed, gates: &Gates, cluster: &Cluster) {
     let Cluster { root_ca, signer, first_pass_after } = cluster.clone();
     manager.set_options(service_account_token::Options { signer, root_ca: root_ca.clone() });
     manager.set_options(root_ca::Options { root_ca });
@@ -45,6 +47,10 @@ pub(super) fn set(manager: &Manager, flags: &Parsed, cluster: &Cluster) {
     manager.set_options(namespace::Options { first_pass_after, sync_period });
     let enabled = flags.is_on("enable-garbage-collector");
     manager.set_options(garbage_collector::Options { enabled, ..garbage_collector::Options::default() });
+    let terminating_replicas = gates.enabled("DeploymentReplicaSetTerminatingReplicas");
+    manager.set_options(deployment::Options { terminating_replicas });
+    let pod_deletion_cost = gates.enabled("PodDeletionCost");
+    manager.set_options(replicaset::Options { pod_deletion_cost, terminating_replicas });
 }
 
 // === impl Cluster ===
@@ -96,10 +102,11 @@ mod tests {
     /// A manager as a command line sets it up, and the server behind it.
     fn manager(words: &[&str], cluster: impl FnOnce(&ApiServer) -> Cluster) -> Manager {
         let flags = flags::parse(flags::table(), words.iter().map(ToString::to_string)).unwrap();
+        let gates = Gates::parse(flags.texts("feature-gates")).unwrap();
         let server = ApiServer::new(Options::default());
         let cluster = cluster(&server);
         let manager = Manager::new(kube::Client::new(server, "default"), ManagerOptions::default()).unwrap();
-        set(&manager, &flags, &cluster);
+        set(&manager, &flags, &gates, &cluster);
         manager
     }
 
@@ -113,6 +120,8 @@ mod tests {
         fn check<T: Clone + Default + Debug + Send + Sync + 'static>(manager: &Manager) {
             assert_eq!(options::<T>(manager), format!("{:?}", T::default()));
         }
+        check::<deployment::Options>(&manager);
+        check::<replicaset::Options>(&manager);
         check::<endpoints::Options>(&manager);
         check::<endpoint_slice::Options>(&manager);
         check::<pod_gc::Options>(&manager);
@@ -120,6 +129,23 @@ mod tests {
         check::<garbage_collector::Options>(&manager);
         check::<root_ca::Options>(&manager);
         check::<service_account_token::Options>(&manager);
+    }
+
+    #[tokio::test]
+    async fn every_gate_reaches_its_controllers() {
+        let check = |gates: &str, cost: bool, terminating: bool| {
+            let manager = manager(&[&format!("--feature-gates={gates}")], |_| Cluster::default());
+            let cx = manager.context();
+            let want = replicaset::Options { pod_deletion_cost: cost, terminating_replicas: terminating };
+            assert_eq!(cx.options::<replicaset::Options>(), want, "{gates}");
+            let want = deployment::Options { terminating_replicas: terminating };
+            assert_eq!(cx.options::<deployment::Options>(), want, "{gates}");
+        };
+        check("PodDeletionCost=true", true, true);
+        check("PodDeletionCost=false", false, true);
+        check("DeploymentReplicaSetTerminatingReplicas=false", true, false);
+        check("AllBeta=false", false, false);
+        check("AllBeta=false,PodDeletionCost=true", true, false);
     }
 
     #[tokio::test]

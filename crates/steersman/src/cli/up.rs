@@ -2,8 +2,10 @@
 //!
 //! 1. The API server, the controllers and the simulated nodes share one process; the controllers talk to the server
 //!    without a socket. Others reach it on the loopback interface, with the kubeconfig that is printed.
-//! 2. Everything is kept in memory. Ctrl-C and SIGTERM end it in order, and the kubeconfig goes with it.
+//! 2. Everything is kept in memory. Ctrl-C, SIGTERM and a closed terminal end it in order, and the kubeconfig goes with it.
 //! 3. What cannot be had is one sentence on standard error, and exit code 1; nothing stays behind.
+//! 4. Roles count, unless they are switched off: whoever shows a token of a service account may do what its roles say. The
+//!    kubeconfig is the administrator's, and so are the controllers and the nodes of this process.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -13,7 +15,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
-use steersman_apiserver::{ApiServer, Options};
+use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
 use steersman_controllers::service_account_token::Signer;
 use steersman_nodes::{Nodes, NodesOptions, Stages};
 use steersman_runtime::{Build, Manager, ManagerOptions};
@@ -39,6 +41,7 @@ mod story;
 struct UpOptions {
     port: u16,
     kubeconfig: Option<PathBuf>,
+    authorization: Authorization,
     nodes: usize,
     stages: Stages,
     demo: bool,
@@ -61,9 +64,21 @@ pub(super) fn command() -> Command {
                 .default_value("0"),
         )
         .arg(
-            flag("kubeconfig-out", "Where to write the kubeconfig; by default into the directory for temporary files")
-                .value_name("FILE")
-                .value_parser(value_parser!(PathBuf)),
+            flag(
+                "kubeconfig-out",
+                "Where to write the kubeconfig; by default into $XDG_RUNTIME_DIR, or that for temporary files",
+            )
+            .value_name("FILE")
+            .value_parser(value_parser!(PathBuf)),
+        )
+        .arg(
+            flag(
+                "authorization-mode",
+                "Who may do what: RBAC, as roles and bindings say, or AlwaysAllow, everybody everything",
+            )
+            .value_name("MODE")
+            .value_parser(["RBAC", "AlwaysAllow"])
+            .default_value("RBAC"),
         )
         .arg(
             flag("controllers", "Controllers to run: 'none', '*' for all, 'foo' for one, '-foo' for all but one")
@@ -106,6 +121,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     let options = UpOptions {
         port: matches.get_one::<u16>("port").copied().unwrap_or(0),
         kubeconfig: matches.get_one::<PathBuf>("kubeconfig-out").cloned(),
+        authorization: match matches.get_one::<String>("authorization-mode").map(String::as_str) {
+            Some("AlwaysAllow") => Authorization::AlwaysAllow,
+            _ => Authorization::Rbac,
+        },
         nodes: matches.get_one::<u16>("nodes").copied().map_or(0, usize::from),
         stages: nodes::stages(matches)?,
         demo: matches.get_flag("demo"),
@@ -123,20 +142,20 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     let logs = NodeLogs::default();
     let server = ApiServer::new(Options {
         logs: Some(Arc::new(logs.clone())),
+        authorization: options.authorization,
         unprotected_storage: !PROTECTORS.iter().all(|name| options.runs(name)),
+        // The controllers share these threads, and a lease does not wait.
+        heavy_work: HeavyWork::BlockingPool,
         ..Options::default()
     });
     let listening = listen(&server, options.port).await?;
-    let path = options
-        .kubeconfig
-        .clone()
-        .unwrap_or_else(|| std::env::temp_dir().join(format!("steersman-{}.kubeconfig", listening.address().port())));
+    let path = options.kubeconfig.clone().unwrap_or_else(|| kubeconfig::default_path(listening.address().port()));
     let kubeconfig = Kubeconfig::write(&listening, path)?;
 
     let cluster = cluster(&server, &listening)?;
     let client = kube::Client::new(server, "default");
     let manager = Manager::new(client.clone(), ManagerOptions::default()).map_err(said)?;
-    options::set(&manager, &options.flags, &cluster);
+    options::set(&manager, &options.flags, &Gates::default(), &cluster);
     let (mut names, mut disabled) = (Vec::new(), Vec::new());
     for descriptor in options.selection.run.iter().filter_map(|row| row.descriptor()) {
         match manager.build(descriptor, None) {

@@ -6,7 +6,7 @@ use serde_json::json;
 use steersman_testing::{Failure, TestCluster};
 
 use crate::ALONE;
-use crate::manager::{Manager, client_of, rig_file, until};
+use crate::manager::{Manager, client_of, rig_file, until, wanted};
 
 const ROOT_CA: &str = "kube-root-ca.crt";
 
@@ -17,7 +17,7 @@ async fn a_root_certificate_that_was_changed_is_put_right() -> Result<(), Failur
     let cluster = TestCluster::builder().start_on_rig().await?;
     let admin = client_of(std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into()).await?;
     let root_ca = rig_file("ca.crt")?;
-    let wanted = std::fs::read_to_string(&root_ca)?;
+    let certificate = std::fs::read_to_string(&root_ca)?;
     let manager = Manager::start(&[
         "--controllers=root-ca-certificate-publisher-controller",
         "--use-service-account-credentials",
@@ -28,7 +28,7 @@ async fn a_root_certificate_that_was_changed_is_put_right() -> Result<(), Failur
     let until_right = || {
         until("the root certificate is right", || async {
             let held = maps.get_opt(ROOT_CA).await?.and_then(|map| map.data).unwrap_or_default();
-            Ok((held.len() == 1 && held.get("ca.crt") == Some(&wanted)).then_some(()))
+            Ok(wanted(held, |held| held.len() == 1 && held.get("ca.crt") == Some(&certificate)))
         })
     };
     until_right().await?;

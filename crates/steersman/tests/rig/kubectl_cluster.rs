@@ -85,6 +85,10 @@ metadata: { name: robot-token, annotations: { kubernetes.io/service-account.name
     let as_robot = format!("--kubeconfig={}", config.display());
     let who = up.json(&format!("{as_robot} auth whoami")).await?;
     assert_eq!(who["status"]["userInfo"]["username"], "system:serviceaccount:default:robot");
+    let refused = up.refused(&format!("{as_robot} get secrets")).await?;
+    assert!(refused.contains("cannot list resource \"secrets\""), "roles count, and it has none: {refused}");
+    up.kubectl("create rolebinding robot --clusterrole=admin --serviceaccount=default:robot").await?;
+    up.kubectl(&format!("{as_robot} get secrets")).await?;
 
     up.kubectl("delete serviceaccount robot").await?;
     up.wait("secret/robot-token --for=delete").await?;

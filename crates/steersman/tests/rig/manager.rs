@@ -1,6 +1,5 @@
 //! The controller manager as a drop-in, on a real kube-apiserver with RBAC, as `system:kube-controller-manager`.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -24,6 +23,8 @@ const LEASE: &str = "kube-controller-manager";
 /// A running manager; it ends with the test.
 pub(crate) struct Manager {
     child: Child,
+    /// Where it logs. Not a pipe: a manager whose pipe nobody reads stands still when it is full.
+    log: PathBuf,
     pub(crate) port: u16,
 }
 
@@ -38,19 +39,38 @@ pub(crate) fn scratch(name: &str) -> Result<PathBuf, Failure> {
     Ok(directory)
 }
 
-pub(crate) async fn until<T, F: Future<Output = Result<Option<T>, Failure>>>(
+/// Looks until `look` answers a value; `look` says what it sees while it does not, and a failure tells what was seen last.
+pub(crate) async fn until<T, F: Future<Output = Result<Result<T, String>, Failure>>>(
     what: &str,
     mut look: impl FnMut() -> F,
 ) -> Result<T, Failure> {
+    let mut last = "nothing yet".to_owned();
     let looking = async {
         loop {
-            if let Some(found) = look().await? {
-                return Ok(found);
+            match look().await? {
+                Ok(found) => return Ok(found),
+                Err(seen) => last = seen,
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, looking).await.map_err(|_| Failure::new(format!("waited in vain: {what}")))?
+    let looked = tokio::time::timeout(PATIENCE, looking).await;
+    looked.map_err(|_| Failure::new(format!("waited in vain: {what}; seen last: {last}")))?
+}
+
+/// What a look says of a value that is not the wanted one.
+pub(crate) fn wanted<T: std::fmt::Debug>(seen: T, is_it: impl FnOnce(&T) -> bool) -> Result<T, String> {
+    if is_it(&seen) { Ok(seen) } else { Err(format!("{seen:?}")) }
+}
+
+/// An answer, or why there is none.
+pub(crate) fn shown<T>(answer: Result<T, Failure>) -> Result<T, String> {
+    answer.map_err(|failure| format!("{failure:?}"))
+}
+
+/// Waits until somebody holds the lease, and answers who.
+pub(crate) async fn until_led(admin: &Client) -> Result<String, Failure> {
+    until("somebody leads", || async { Ok(wanted(holder(admin).await?, |holder| !holder.is_empty())) }).await
 }
 
 pub(crate) async fn client_of(kubeconfig: PathBuf) -> Result<Client, Failure> {
@@ -78,6 +98,7 @@ impl Manager {
         let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let delegate = rig_file("controller-manager.kubeconfig")?;
         let delegate = delegate.display();
+        let log = scratch("manager")?.join(format!("{port}.log"));
         let child = command
             .args(["--controllers=replicaset", "--bind-address=127.0.0.1"])
             .args([
@@ -88,9 +109,9 @@ impl Manager {
             ])
             .args(more)
             .stdin(Stdio::null())
-            .stderr(Stdio::piped())
+            .stderr(std::fs::File::create(&log)?)
             .spawn()?;
-        Ok(Self { child, port })
+        Ok(Self { child, log, port })
     }
 
     /// The rig's admin, as a client of the secure port.
@@ -112,18 +133,19 @@ impl Manager {
         Ok(())
     }
 
+    /// What it has logged so far.
+    pub(crate) fn said(&self) -> Result<String, Failure> {
+        Ok(String::from_utf8_lossy(&std::fs::read(&self.log)?).into_owned())
+    }
+
     /// Waits for its end: exit code, and what it logged.
     pub(crate) async fn end(mut self) -> Result<(Option<i32>, String), Failure> {
         let status = until("the manager ends", || {
             let status = self.child.try_wait();
-            async move { Ok(status?) }
+            async move { Ok(status?.ok_or_else(|| "it runs".to_owned())) }
         })
         .await?;
-        let mut said = String::new();
-        if let Some(mut stderr) = self.child.stderr.take() {
-            stderr.read_to_string(&mut said)?;
-        }
-        Ok((status.code(), said))
+        Ok((status.code(), self.said()?))
     }
 }
 
@@ -190,7 +212,7 @@ async fn a_lease_that_is_taken_away_ends_the_program_with_exit_code_1() -> Resul
     let _alone = ALONE.lock().await;
     let admin = client_of(std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into()).await?;
     let manager = Manager::start(&["--leader-elect-retry-period=500ms"])?;
-    until("it leads", || async { Ok(Some(holder(&admin).await?).filter(|holder| !holder.is_empty())) }).await?;
+    until_led(&admin).await?;
 
     let leases: Api<Lease> = Api::namespaced(admin.clone(), "kube-system");
     let theft = json!({ "spec": { "holderIdentity": "a thief" } });
@@ -208,20 +230,22 @@ async fn a_standby_takes_over_from_a_leader_that_ends() -> Result<(), Failure> {
     let _alone = ALONE.lock().await;
     let cluster = TestCluster::builder().start_on_rig().await?;
     let admin = client_of(std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into()).await?;
-    let held = || async { Ok(Some(holder(&admin).await?).filter(|holder| !holder.is_empty())) };
     let first = Manager::start(&["--use-service-account-credentials"])?;
-    let one = until("the first leads", held).await?;
+    let one = until_led(&admin).await?;
     let second = Manager::start(&["--use-service-account-credentials"])?;
     let port = second.secure_port().await?;
     until("the second is ready, and waits", || async {
         let answer = ask(&port, Method::GET, "/readyz", "").await;
-        Ok(answer.ok().filter(|(status, _)| *status == 200))
+        Ok(shown(answer).and_then(|seen| wanted(seen, |(status, _)| *status == 200)))
     })
     .await?;
 
     first.signal("TERM")?;
     assert_eq!(first.end().await?.0, Some(0));
-    until("the second leads", || async { Ok(held().await?.filter(|holder| *holder != one)) }).await?;
+    until("the second leads", || async {
+        Ok(wanted(holder(&admin).await?, |holder| !holder.is_empty() && *holder != one))
+    })
+    .await?;
     let set = cluster.create(objects::replica_set("web", 2)).await?;
     cluster.pods_of(&set).until_count(2).await?;
     second.signal("TERM")?;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use steersman_testing::{Failure, TestCluster, objects};
 
 use crate::ALONE;
-use crate::manager::{Manager, ask, client_of, rig_file, until};
+use crate::manager::{Manager, ask, client_of, rig_file, until, wanted};
 
 /// Those that are here.
 const CONTROLLERS: &str = "--controllers=serviceaccount-token,endpoint,endpointslice,replicationcontroller,podgc,\
@@ -78,6 +78,8 @@ struct Pages {
     metrics: BTreeMap<String, Family>,
     config: Value,
     health: BTreeSet<String>,
+    /// Those that `/statusz` lists.
+    paths: Vec<String>,
 }
 
 /// Lets a manager work a little, and looks at its pages.
@@ -101,17 +103,21 @@ async fn pages(command: Command, name: &str) -> Result<Pages, Failure> {
     }))?;
     cluster.create(service).await?;
     let slices = cluster.api::<EndpointSlice>();
-    until("there is a slice", || async { Ok(slices.list(&ListParams::default()).await?.items.into_iter().next()) })
-        .await?;
+    until("there is a slice", || async {
+        let first = slices.list(&ListParams::default()).await?.items.into_iter().next();
+        Ok(first.ok_or_else(|| format!("none; the manager says: {}", manager.said().unwrap_or_default())))
+    })
+    .await?;
     let port = manager.secure_port().await?;
     // What is counted at the end of a pass.
     let metrics = until("all is counted", || async {
         let (_, text) = ask(&port, Method::GET, "/metrics", "").await?;
-        Ok(Some(text).filter(|text| text.contains("endpoint_slice_controller_endpoints_added_per_sync_count")))
+        Ok(wanted(text, |text| text.contains("endpoint_slice_controller_endpoints_added_per_sync_count")))
     })
     .await?;
     let (_, config) = ask(&port, Method::GET, "/configz", "").await?;
     let (_, health) = ask(&port, Method::GET, "/healthz?verbose", "").await?;
+    let (_, status) = ask(&port, Method::GET, "/statusz", "").await?;
     manager.signal("TERM")?;
     manager.end().await?;
     let admin = client_of(std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into()).await?;
@@ -125,7 +131,10 @@ async fn pages(command: Command, name: &str) -> Result<Pages, Failure> {
     if let Some(Value::Array(ignored)) = config.pointer_mut(ignored) {
         ignored.sort_by_key(ToString::to_string);
     }
-    Ok(Pages { metrics: families(&metrics), config, health: health.lines().map(str::to_owned).collect() })
+    // Behind a delimiter that Go draws by lot.
+    let paths = status.lines().find(|line| line.starts_with("Paths")).unwrap_or_default();
+    let paths = paths.split_whitespace().filter_map(|word| word.find('/').map(|at| word[at..].to_owned())).collect();
+    Ok(Pages { metrics: families(&metrics), config, health: health.lines().map(str::to_owned).collect(), paths })
 }
 
 #[tokio::test]
@@ -151,6 +160,7 @@ async fn metrics_configuration_and_checks_are_told_as_upstream_tells_them() -> R
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(same > 30, "only {same} metrics were compared");
     assert_eq!(ours.config, theirs.config);
+    assert_eq!(ours.paths, theirs.paths);
     let unchecked: Vec<_> = theirs.health.difference(&ours.health).collect();
     assert!(unchecked.is_empty(), "these checks are not made: {unchecked:?}; ours are {:?}", ours.health);
     Ok(())

@@ -12,7 +12,7 @@ use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair,
 use steersman_testing::{Failure, TestCluster, objects};
 
 use crate::ALONE;
-use crate::manager::{Manager, ask, client_of, holder, rig_file, scratch, until};
+use crate::manager::{Manager, ask, client_of, rig_file, scratch, shown, until, until_led, wanted};
 
 /// The rig's admin kubeconfig, with some lines as `change` leaves them, in a file of this test's own.
 fn kubeconfig(name: &str, change: impl Fn(&str) -> Option<String>) -> Result<PathBuf, Failure> {
@@ -98,7 +98,7 @@ async fn the_secure_port_answers_while_the_api_server_is_waited_for() -> Result<
     let manager = Manager::run(command, &away, &["--leader-elect=false"])?;
     let port = manager.secure_port().await?;
     let (status, text) =
-        until("the port answers", || async { Ok(ask(&port, Method::GET, "/healthz", "").await.ok()) }).await?;
+        until("the port answers", || async { Ok(shown(ask(&port, Method::GET, "/healthz", "").await)) }).await?;
     assert_eq!((status, &*text), (200, "ok"), "it is alive");
     let (status, text) = ask(&port, Method::GET, "/readyz", "").await?;
     assert!(status == 500 && text.contains("[-]api-server failed"), "it is not ready: {status} {text}");
@@ -124,7 +124,7 @@ async fn what_may_not_be_read_is_named_by_readyz() -> Result<(), Failure> {
     let port = manager.secure_port().await?;
     let text = until("a refusal is told", || async {
         let answer = ask(&port, Method::GET, "/readyz?verbose", "").await;
-        Ok(answer.ok().map(|(_, text)| text).filter(|text| text.contains("cannot read")))
+        Ok(shown(answer).and_then(|(_, text)| wanted(text, |text| text.contains("cannot read"))))
     })
     .await?;
     for want in ["[-]replicaset-controller failed: waits for", "replicasets", "forbidden", ":nobody"] {
@@ -145,7 +145,7 @@ async fn called_as_kube_controller_manager_it_is_that_program_and_keeps_its_limi
     symlink(env!("CARGO_BIN_EXE_steersman"), &program)?;
     let more = ["--use-service-account-credentials", "--kube-api-qps=2", "--kube-api-burst=1"];
     let manager = Manager::run(Command::new(&program), &rig_file("controller-manager.kubeconfig")?, &more)?;
-    until("it leads", || async { Ok(Some(holder(&admin).await?).filter(|holder| !holder.is_empty())) }).await?;
+    until_led(&admin).await?;
     let set = cluster.create(objects::replica_set("web", 6)).await?;
     let pods = cluster.pods_of(&set).until_count(6).await?;
     // Six pods at two a second, and one ahead.
@@ -170,9 +170,10 @@ async fn without_rights_a_controller_says_what_it_may_not_do() -> Result<(), Fai
     // It may read, but its own account may not create pods: the decision log says so.
     let refused = until("a refused write", || async {
         let answer = ask(&port, Method::GET, "/debug/decisions?controller=replicaset-controller", "").await;
-        Ok(answer.ok().filter(|(status, text)| *status == 200 && text.contains("forbidden")).map(|(_, text)| text))
+        Ok(shown(answer).and_then(|seen| wanted(seen, |(status, text)| *status == 200 && text.contains("forbidden"))))
     })
-    .await?;
+    .await?
+    .1;
     assert!(refused.contains("pods"), "{refused}");
     cluster.pods_of(&set).until_count(0).await?;
     manager.signal("TERM")?;

@@ -1,14 +1,11 @@
-//! Owner references, create-or-patch, finalizers, retries, waits.
+//! Owner references, create-or-patch, retries, waits.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::DeleteParams;
 use serde_json::json;
-use steersman_runtime::Action;
 use steersman_runtime::client::{CachedClient, ClientError, Ensured, Patch};
-use steersman_runtime::finalizer::{Event, FinalizerError, finalizer};
 use steersman_runtime::owner::{OwnedBy as _, set_controller_reference};
 use steersman_runtime::retry::{Backoff, retry_on_conflict};
 use steersman_runtime::wait::{WaitError, conditions, wait_until};
@@ -113,60 +110,6 @@ async fn conflicts_are_retried_until_the_change_is_made() -> Result<(), Failure>
     };
     futures::future::try_join_all((0..10).map(|_| add(client.clone()))).await?;
     assert_eq!(datum(&*client.live().get::<ConfigMap>(&a).await?, "n").as_deref(), Some("10"));
-    cluster.stop().await
-}
-
-/// What a finalizer did.
-#[derive(Default)]
-struct Bucket {
-    applied: AtomicU32,
-    cleaned: AtomicU32,
-}
-
-async fn finalize(
-    client: &CachedClient,
-    object: &ConfigMap,
-    bucket: &Bucket,
-    fails: bool,
-) -> Result<Action, FinalizerError<&'static str>> {
-    finalizer(&client.objects(), "example.com/bucket", object, |event| async move {
-        match event {
-            Event::Apply(_) => drop(bucket.applied.fetch_add(1, Ordering::Relaxed)),
-            Event::Cleanup(_) if fails => return Err("the bucket is not empty"),
-            Event::Cleanup(_) => drop(bucket.cleaned.fetch_add(1, Ordering::Relaxed)),
-        }
-        Ok(Action::Done)
-    })
-    .await
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_finalizer_is_added_before_the_work_and_removed_after_the_cleaning() -> Result<(), Failure> {
-    let (cluster, client) = start().await?;
-    let (a, bucket) = (key(&cluster, "a"), Bucket::default());
-    let stale = client.create(&config(cluster.namespace(), "a", &[])).await?;
-    let read = || async { Ok::<_, ClientError>(client.get::<ConfigMap>(&a).await?.object().clone()) };
-
-    assert!(finalize(&client, &stale, &bucket, false).await.is_ok());
-    assert_eq!(bucket.applied.load(Ordering::Relaxed), 0, "first the finalizer");
-    assert_eq!(read().await?.metadata.finalizers, Some(vec!["example.com/bucket".to_owned()]));
-    let again = finalize(&client, &stale, &bucket, false).await;
-    assert!(matches!(again, Err(FinalizerError::Add(ClientError::Conflict(_)))), "{again:?}");
-    assert!(finalize(&client, &read().await?, &bucket, false).await.is_ok());
-    assert_eq!(bucket.applied.load(Ordering::Relaxed), 1);
-
-    client.delete::<ConfigMap>(&a, &DeleteParams::default()).await?;
-    let failed = finalize(&client, &read().await?, &bucket, true).await;
-    assert!(matches!(failed, Err(FinalizerError::Cleanup(_))), "{failed:?}");
-    assert!(client.live().get_opt::<ConfigMap>(&a).await?.is_some(), "it stays until it is cleaned up");
-    let going = read().await?;
-    assert!(finalize(&client, &going, &bucket, false).await.is_ok());
-    assert_eq!(bucket.cleaned.load(Ordering::Relaxed), 1);
-    assert!(client.live().get_opt::<ConfigMap>(&a).await?.is_none());
-    assert!(finalize(&client, &going, &bucket, false).await.is_ok(), "gone is what was wanted");
-
-    let name = finalizer(&client.objects(), "unqualified", &going, |_| async { Ok::<_, &str>(Action::Done) }).await;
-    assert!(matches!(name, Err(FinalizerError::Name(_))));
     cluster.stop().await
 }
 

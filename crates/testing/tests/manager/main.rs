@@ -1,6 +1,8 @@
 //! What a manager promises, on the embedded server under a virtual clock.
 
 mod ending;
+mod events;
+mod finalizers;
 mod leading;
 mod observed;
 mod order;

@@ -39,6 +39,7 @@ impl Reconciler for Noting {
 }
 
 pub(crate) const SOON: Duration = Duration::from_secs(1);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
 
 pub(crate) fn quota(name: &str) -> ResourceQuota {
     ResourceQuota { metadata: objects::named(name), ..ResourceQuota::default() }

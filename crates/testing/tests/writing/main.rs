@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a scenario that cannot go on has failed")]
 
 mod events;
+mod named;
 mod support;
 mod verbs;
 mod writer;

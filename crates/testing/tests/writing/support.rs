@@ -60,6 +60,7 @@ type Fates = Arc<Mutex<dyn FnMut(&str) -> Fate + Send>>;
 pub(crate) struct Seen {
     server: ApiServer,
     requests: Arc<Mutex<Vec<String>>>,
+    bodies: Arc<Mutex<Vec<Value>>>,
     fates: Fates,
 }
 
@@ -85,6 +86,11 @@ impl Seen {
         self.requests.lock().iter().filter(|request| !request.contains("/events")).cloned().collect()
     }
 
+    /// The bodies that were sent, events left out.
+    pub(crate) fn bodies(&self) -> Vec<Value> {
+        self.bodies.lock().clone()
+    }
+
     /// What was asked about events.
     pub(crate) fn event_requests(&self) -> Vec<String> {
         self.requests.lock().iter().filter(|request| request.contains("/events")).cloned().collect()
@@ -105,7 +111,14 @@ impl Service<Request<Body>> for Seen {
         self.requests.lock().push(line.clone());
         let fate = (self.fates.lock())(&line);
         let mut server = self.server.clone();
+        let bodies = Arc::clone(&self.bodies);
         Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await?.to_bytes();
+            if let Some(body) = serde_json::from_slice(&body).ok().filter(|_| !line.contains("/events")) {
+                bodies.lock().push(body);
+            }
+            let request = Request::from_parts(head, Body::from(body.to_vec()));
             match fate {
                 Fate::Silence => std::future::pending().await,
                 Fate::Lost => return Err("the request was lost, on purpose".into()),
@@ -147,7 +160,8 @@ impl World {
         let clock = Clock::starting_at(Time::from_unix(1_794_744_000));
         let server = ApiServer::new(Options { clock: clock.clone(), ..Options::default() });
         let client = kube::Client::new(server.clone(), "default");
-        let seen = Seen { server, requests: Arc::default(), fates: Arc::new(Mutex::new(fates)) };
+        let seen =
+            Seen { server, requests: Arc::default(), bodies: Arc::default(), fates: Arc::new(Mutex::new(fates)) };
         let through = kube::Client::new(seen.clone(), "default");
         let broadcaster = Broadcaster::new(through.clone(), clock.clone(), events);
         let recorder = broadcaster.recorder();

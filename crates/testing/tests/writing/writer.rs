@@ -98,8 +98,8 @@ async fn only_what_certainly_did_nothing_is_sent_again() {
     check(Fate::Refused(429, Some(1)), NEVER, "Throttled", 4, 3).await;
     check(Fate::Refused(429, Some(60)), NEVER, "Throttled", 1, 0).await;
     check(Fate::Refused(429, None), NEVER, "Throttled", 1, 0).await;
-    check(Fate::Refused(503, Some(1)), NEVER, "Rejected", 1, 0).await;
-    check(Fate::Refused(500, None), NEVER, "Rejected", 1, 0).await;
+    check(Fate::Refused(503, Some(1)), NEVER, "Unknown", 1, 0).await;
+    check(Fate::Refused(500, None), NEVER, "Unknown", 1, 0).await;
     check(Fate::Refused(504, Some(1)), NEVER, "Unknown", 1, 0).await;
     check(Fate::Refused(409, Some(1)), NEVER, "Conflict", 1, 0).await;
     check(Fate::Lost, NEVER, "Unknown", 1, 0).await;

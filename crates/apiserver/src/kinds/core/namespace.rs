@@ -52,6 +52,11 @@ fn prepare(new: &mut Value, old: Option<&Value>) {
     label_with_name(new);
 }
 
+/// What is wrong with the finalizers in the spec.
+pub(in crate::kinds) fn validate_finalizers(namespace: &Value, errors: &mut Errors) {
+    finalizers(&namespace["spec"]["finalizers"], &Path::new("spec").child("finalizers"), errors);
+}
+
 fn finalizers(finalizers: &Value, path: &Path, errors: &mut Errors) {
     each(finalizers, path, |finalizer, _| {
         let name = text(finalizer);

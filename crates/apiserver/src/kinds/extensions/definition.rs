@@ -16,6 +16,7 @@ pub(super) static DEFINITION: Rules =
     Rules::named(NameRule::Subdomain).defaulted(default).prepared(prepare).validated(|new, old, errors| {
         if old.is_none() {
             name(new, errors);
+            approval(new, errors);
         }
         spec(&new["spec"], &Path::new("spec"), errors);
         if is_empty(&new["status"]["storedVersions"]) {
@@ -75,6 +76,34 @@ fn name(new: &Value, errors: &mut Errors) {
     if name != want && !name.is_empty() {
         let detail = "must be spec.names.plural+\".\"+spec.group";
         errors.push(FieldError::invalid(&Path::new("metadata").child("name"), name, detail));
+    }
+}
+
+/// Groups of the Kubernetes project are given out by it (`validateAPIApproval`).
+fn approval(new: &Value, errors: &mut Errors) {
+    const ANNOTATION: &str = "api-approved.kubernetes.io";
+    const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
+    let group = text(&new["spec"]["group"]);
+    let is_within =
+        |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if !is_within("k8s.io") && !is_within("kubernetes.io") {
+        return;
+    }
+    let path = Path::new("metadata").child("annotations").key(ANNOTATION);
+    let approved = text(&new["metadata"]["annotations"][ANNOTATION]);
+    let is_url = approved.split_once("://").is_some_and(|(scheme, rest)| {
+        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        !scheme.is_empty() && !host.is_empty() && !approved.contains(char::is_whitespace)
+    });
+    if approved.is_empty() {
+        let detail = format!("protected groups must have approval annotation {ANNOTATION:?}, {SEE}");
+        errors.push(FieldError::required(&path, detail));
+    } else if !approved.starts_with("unapproved") && !is_url {
+        let detail = format!(
+            "protected groups must have approval annotation {ANNOTATION:?} with either a URL or a reason starting with \
+             \"unapproved\", {SEE}"
+        );
+        errors.push(FieldError::invalid(&path, approved, detail));
     }
 }
 

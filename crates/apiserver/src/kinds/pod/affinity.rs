@@ -1,6 +1,8 @@
 //! Where a pod may run: `validateAffinity` and `validateTopologySpreadConstraints` of
 //! `pkg/apis/core/validation/validation.go`.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 use steersman_base::validation::{dns1123_label, dns1123_subdomain, label_value, qualified_name};
 
@@ -143,6 +145,10 @@ pub(super) fn spread_constraints(constraints: &Value, path: &Path, errors: &mut 
     const ACTIONS: &[&str] = &["DoNotSchedule", "ScheduleAnyway"];
     const POLICIES: &[&str] = &["Honor", "Ignore"];
     let kind = |it: &Value| (text(&it["topologyKey"]).to_owned(), text(&it["whenUnsatisfiable"]).to_owned());
+    let mut behind: HashMap<_, usize> = HashMap::new();
+    for constraint in items(constraints) {
+        *behind.entry(kind(constraint)).or_default() += 1;
+    }
     for (index, constraint) in items(constraints).iter().enumerate() {
         let path = path.index(index);
         check::positive(&constraint["maxSkew"], &path.child("maxSkew"), errors);
@@ -153,7 +159,12 @@ pub(super) fn spread_constraints(constraints: &Value, path: &Path, errors: &mut 
         if !ACTIONS.contains(&action.as_str()) {
             errors.push(FieldError::not_supported(&path.child("whenUnsatisfiable"), action.as_str(), ACTIONS));
         }
-        if items(constraints)[index + 1..].iter().any(|other| kind(other) == kind(constraint)) {
+        let others = behind.get_mut(&kind(constraint));
+        let is_repeated = others.is_some_and(|count| {
+            *count -= 1;
+            *count > 0
+        });
+        if is_repeated {
             let at = path.child("{topologyKey, whenUnsatisfiable}");
             errors.push(FieldError::duplicate(&at, format!("{{{topology}, {action}}}")));
         }

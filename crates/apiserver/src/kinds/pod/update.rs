@@ -151,7 +151,8 @@ fn tolerations(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
         unset(&mut toleration, "tolerationSeconds");
         toleration
     };
-    let kept = items(old).iter().all(|old| items(new).iter().any(|new| same(&bare(new), &bare(old))));
+    let given: Vec<Value> = items(new).iter().map(bare).collect();
+    let kept = items(old).iter().map(bare).all(|old| given.iter().any(|new| same(new, &old)));
     if kept {
         validation::tolerations(new, path, errors);
     } else {
@@ -171,7 +172,7 @@ fn scheduling_gates(new: &Value, old: &Value, path: &Path, errors: &mut Errors) 
 }
 
 /// What is wrong with a change of a pod's `ephemeralcontainers`, besides its metadata.
-pub fn validate_ephemeral_containers(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+pub fn validate_ephemeral_containers(new: &Value, old: &Value, errors: &mut Errors) {
     validation::pod_spec_of(new, errors);
     let path = Path::new("spec").child("ephemeralContainers");
     let list = items(&new["spec"]["ephemeralContainers"]);
@@ -193,7 +194,7 @@ pub fn validate_ephemeral_containers(new: &Value, old: &Value, errors: &mut Vec<
 }
 
 /// What is wrong with a change of a pod's status, besides its metadata.
-pub fn validate_pod_status(new: &Value, old: &Value, errors: &mut Vec<FieldError>) {
+pub fn validate_pod_status(new: &Value, old: &Value, errors: &mut Errors) {
     let path = Path::new("status");
     let (status, before) = (&new["status"], &old["status"]);
     each(&status["conditions"], &path.child("conditions"), |condition, path| {

@@ -41,7 +41,7 @@ pub(in crate::kinds) fn create(pod: &Value, errors: &mut Errors) {
 }
 
 /// The spec of a pod, with what only pods are held to (`validatePodMetadataAndSpec`).
-pub(super) fn pod_spec_of(pod: &Value, errors: &mut Errors) {
+pub(in crate::kinds) fn pod_spec_of(pod: &Value, errors: &mut Errors) {
     let path = Path::new("spec");
     let spec = &pod["spec"];
     pod_spec(spec, Holder::Pod(text(&pod["metadata"]["name"])), &path, errors);

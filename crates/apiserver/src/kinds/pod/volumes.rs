@@ -1,6 +1,6 @@
 //! Volumes of a pod: `ValidateVolumes` of `pkg/apis/core/validation/validation.go`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 use steersman_base::validation::{dns1123_label, dns1123_subdomain};
@@ -55,11 +55,12 @@ const SOURCES: &[&str] = &[
 /// Volumes of a pod or template; those without a fault can be mounted.
 pub(super) fn volumes<'a>(volumes: &'a Value, holder: Holder<'_>, path: &Path, errors: &mut Errors) -> Volumes<'a> {
     let mut good = Volumes::new();
-    let created = |claim: &str| match holder {
-        Holder::Pod(pod) if !pod.is_empty() => items(volumes)
-            .iter()
-            .any(|volume| is_set(&volume["ephemeral"]) && claim == format!("{pod}-{}", text(&volume["name"]))),
-        _ => false,
+    let created: HashSet<String> = match holder {
+        Holder::Pod(pod) if !pod.is_empty() => {
+            let ephemeral = items(volumes).iter().filter(|volume| is_set(&volume["ephemeral"]));
+            ephemeral.map(|volume| format!("{pod}-{}", text(&volume["name"]))).collect()
+        }
+        _ => HashSet::new(),
     };
     for (index, volume) in items(volumes).iter().enumerate() {
         let path = path.index(index);
@@ -76,7 +77,7 @@ pub(super) fn volumes<'a>(volumes: &'a Value, holder: Holder<'_>, path: &Path, e
             good.insert(name, volume);
         }
         let claim = text(&volume["persistentVolumeClaim"]["claimName"]);
-        if created(claim) {
+        if created.contains(claim) {
             let at = path.child("persistentVolumeClaim").child("claimName");
             let detail = "must not reference a PVC that gets created for an ephemeral volume";
             errors.push(FieldError::invalid(&at, claim, detail));

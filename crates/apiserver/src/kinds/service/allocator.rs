@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::{is_headless, kind_of, needs_health_check, needs_node_port, validation};
-use crate::field::{FieldError, Path};
+use crate::field::{Errors, FieldError, Path};
 use crate::kinds::json::{default_to, flag, is_empty, items, number, set, text};
 
 const NODE_PORTS: RangeInclusive<u32> = 30_000..=32_767;
@@ -156,7 +156,7 @@ impl Allocator {
         if let Some(spec) = new.get_mut("spec") {
             default_to(spec, "ipFamilyPolicy", policy);
         }
-        let mut errors = Vec::new();
+        let mut errors = Errors::default();
         validation::cluster_ips(new, old, &path, &mut errors);
         AllocateError::check(&mut errors)?;
         let Some(spec) = new.get_mut("spec") else { return Ok(()) };
@@ -453,8 +453,8 @@ impl Drop for Claim<'_> {
 // === impl AllocateError ===
 
 impl AllocateError {
-    fn check(errors: &mut Vec<FieldError>) -> Result<(), Self> {
-        if errors.is_empty() { Ok(()) } else { Err(Self::Invalid(std::mem::take(errors))) }
+    fn check(errors: &mut Errors) -> Result<(), Self> {
+        if errors.is_empty() { Ok(()) } else { Err(Self::Invalid(std::mem::take(errors).into_iter().collect())) }
     }
 }
 

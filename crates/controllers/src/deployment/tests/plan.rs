@@ -125,6 +125,10 @@ fn nothing_new_begins_before_all_of_the_old_has_ended() {
     check("scaled", scaled, &[], &["v2 9->3 at 2"]);
     let draining = || set("v1", "web:1", 0, merged(noted(1, 3, 3), available(2)));
     check("it still has pods", vec![draining()], &[], &[]);
+    let told = |status: Value| set("v1", "web:1", 0, merged(noted(1, 3, 3), json!({ "status": status })));
+    check("it may be about to make pods", vec![told(json!({ "observedGeneration": 0 }))], &[], &[]);
+    check("pods terminate that the cache does not show", vec![told(json!({ "terminatingReplicas": 1 }))], &[], &[]);
+    check("nobody counts those that terminate", vec![told(json!({ "replicas": 0 }))], &[], &["create 3 at 2"]);
     let drained = || set("v1", "web:1", 0, noted(1, 3, 3));
     check("a pod still runs", vec![drained()], &[pod("v1", "Running")], &[]);
     check("nobody knows whether a pod runs", vec![drained()], &[pod("v1", "Unknown")], &[]);

@@ -7,6 +7,7 @@ use steersman_base::condition;
 use steersman_base::{Condition, ConditionStatus};
 use steersman_model::apps::DeploymentView;
 
+use super::super::Options;
 use super::super::progress::{PROGRESSING, next_check};
 use super::super::sets::Sets;
 use super::super::status::{Estimate, New, status};
@@ -39,8 +40,23 @@ fn sets(new: Option<i32>, old: &[i32]) -> Sets {
 
 fn progressing(deployment: &DeploymentView, sets: &Sets, estimate: Estimate) -> Option<Condition> {
     let new = if sets.new.is_some() { New::Found { name: "v9" } } else { New::None };
-    let status = status(deployment, sets, new, estimate, now());
+    let status = status(deployment, sets, new, estimate, Options::default(), now());
     condition::find(&status.conditions, PROGRESSING).cloned()
+}
+
+/// A roll-out that is undone at once: all counts are those from before it, and so is what `Progressing` would say.
+#[test]
+fn a_roll_out_is_not_through_before_its_replica_sets_have_seen_their_specs() {
+    let late = json!({ "metadata": { "generation": 3 }, "status": { "observedGeneration": 1 } });
+    let sets = |new: Value| Sets { new: Some(set("v9", "web:2", 3, merged(available(3), new))), old: Vec::new() };
+    let check = |name: &str, at: &str, new: Value, want: &str| {
+        let seen = seen(3, [3, 3, 3], json!([condition("True", "ReplicaSetUpdated", at)]), json!(60));
+        let got = progressing(&seen, &sets(new), Estimate::Progress).unwrap();
+        assert_eq!(&*got.reason, want, "{name}");
+    };
+    check("it says so of an older spec", "2026-11-15T11:59:30Z", late.clone(), "ReplicaSetUpdated");
+    check("and is not blamed for being late", BEFORE, late, "ReplicaSetUpdated");
+    check("it says so of its spec", BEFORE, json!({}), "NewReplicaSetAvailable");
 }
 
 /// As upstream's `TestSyncRolloutStatus`.
@@ -172,7 +188,7 @@ fn a_new_one_that_was_made_or_found_is_told() {
     let check = |name: &str, held: Value, new: New<'_>, estimate: Estimate, want: (&str, &str)| {
         let web = seen(3, [3, 3, 3], held, json!(60));
         let old = if matches!(new, New::Made { .. }) { sets(None, &[3]) } else { sets(Some(1), &[2]) };
-        let status = status(&web, &old, new, estimate, now());
+        let status = status(&web, &old, new, estimate, Options::default(), now());
         let said = condition::find(&status.conditions, PROGRESSING).unwrap();
         assert_eq!((&*said.reason, &*said.message), want, "{name}");
     };
@@ -229,7 +245,7 @@ fn status_adds_up_what_the_replica_sets_say() {
         old: vec![set("v1", "web:1", 2, with(json!(2), failing))],
     };
     let web = deployment(json!({ "metadata": { "generation": 7 }, "status": { "collisionCount": 2 } }));
-    let got = status(&web, &sets, New::Found { name: "v9" }, Estimate::Progress, now());
+    let got = status(&web, &sets, New::Found { name: "v9" }, Estimate::Progress, Options::default(), now());
     assert_eq!((got.replicas, got.updated_replicas, got.ready_replicas, got.available_replicas), (4, 2, 6, 4));
     assert_eq!((got.unavailable_replicas, got.terminating_replicas, got.collision_count), (2, Some(3), Some(2)));
     assert_eq!(got.observed_generation, 7);
@@ -238,11 +254,14 @@ fn status_adds_up_what_the_replica_sets_say() {
     assert!(condition::is_true(&got.conditions, "Available"));
 
     let silent = Sets { new: Some(set("v9", "web:2", 4, with(json!(null), json!({})))), old: vec![] };
-    let got = status(&web, &silent, New::Found { name: "v9" }, Estimate::Progress, now());
+    let got = status(&web, &silent, New::Found { name: "v9" }, Estimate::Progress, Options::default(), now());
     assert_eq!(got.terminating_replicas, None, "one does not tell");
+    let off = Options { terminating_replicas: false };
+    let got = status(&web, &sets, New::Found { name: "v9" }, Estimate::Progress, off, now());
+    assert_eq!(got.terminating_replicas, None, "the feature gate DeploymentReplicaSetTerminatingReplicas is off");
     let unseen =
         Sets { new: Some(set("v9", "web:2", 4, json!({ "status": { "observedGeneration": 0 } }))), old: vec![] };
-    let got = status(&web, &unseen, New::Found { name: "v9" }, Estimate::Progress, now());
+    let got = status(&web, &unseen, New::Found { name: "v9" }, Estimate::Progress, Options::default(), now());
     assert_eq!(got.terminating_replicas, Some(0), "nobody has looked at it yet");
     let said = condition::find(&got.conditions, "Available").unwrap();
     assert_eq!((said.status, &*said.reason), (ConditionStatus::False, "MinimumReplicasUnavailable"));

@@ -5,6 +5,16 @@ use serde_json::{Value, json};
 use super::super::rolling::{Limits, Size, new_size, old_sizes};
 use super::deployment;
 
+/// A ReplicaSet whose status is about what it wants now.
+fn size(wanted: i32, available: i32) -> Size {
+    Size { wanted, available, observed: true }
+}
+
+/// A ReplicaSet whose status is about what it wanted before.
+fn unobserved(wanted: i32, available: i32) -> Size {
+    Size { observed: false, ..size(wanted, available) }
+}
+
 fn limits(desired: i32, surge: i32, unavailable: i32) -> Limits {
     Limits { desired, surge, unavailable }
 }
@@ -51,7 +61,7 @@ fn the_new_one_grows_as_far_as_there_is_room() {
 #[test]
 fn the_old_ones_shrink_as_far_as_nobody_is_missed() {
     let check = |name: &str, limits: Limits, new: (i32, i32), old: &[(i32, i32)], want: &[i32]| {
-        let size = |(wanted, available): (i32, i32)| Size { wanted, available };
+        let size = |(wanted, available): (i32, i32)| size(wanted, available);
         let old: Vec<_> = old.iter().copied().map(size).collect();
         assert_eq!(old_sizes(limits, size(new), &old), want, "{name}");
     };
@@ -72,6 +82,71 @@ fn the_old_ones_shrink_as_far_as_nobody_is_missed() {
     check("a roll-over", limits(10, 3, 2), (0, 0), &[(8, 8), (5, 0)], &[8, 0]);
     check("a node is lost in a roll-out that hangs", limits(10, 3, 2), (5, 0), &[(8, 7)], &[8]);
     check("nothing is left", limits(3, 1, 0), (3, 3), &[(0, 0)], &[0]);
+}
+
+/// Each row is a moment at which a ReplicaSet's status and its spec disagree.
+#[test]
+fn pods_that_are_about_to_go_are_none_to_count_on() {
+    let check = |name: &str, limits: Limits, new: Size, old: &[Size], want: &[i32]| {
+        assert_eq!(old_sizes(limits, new, old), want, "{name}");
+    };
+    let none = || size(0, 0);
+    check("20 -> 8 and a new template in one patch", limits(8, 2, 2), size(2, 0), &[size(8, 20)], &[6]);
+    check("the same, one step later", limits(8, 2, 2), size(4, 0), &[size(6, 20)], &[6]);
+    check("none may be missing", limits(20, 5, 0), size(5, 3), &[size(17, 20)], &[17]);
+    check("none may be missing, and two more are there", limits(20, 5, 0), size(5, 5), &[size(17, 20)], &[15]);
+    check("scaled down and up again", limits(20, 5, 0), unobserved(20, 20), &[size(5, 5)], &[5]);
+    check("scaled down and up again, and it says so", limits(20, 5, 0), size(20, 15), &[size(5, 5)], &[5]);
+    check("a new one that was scaled down", limits(8, 2, 2), size(8, 20), &[size(2, 2)], &[0]);
+    check(
+        "another one's unhealthy pods end the clean-up",
+        limits(10, 3, 2),
+        none(),
+        &[size(5, 0), size(8, 13)],
+        &[0, 8],
+    );
+    check("unhealthy, or not seen yet?", limits(10, 3, 2), none(), &[unobserved(5, 0), size(8, 8)], &[5, 8]);
+    check("nobody has looked at the old one yet", limits(3, 1, 1), none(), &[unobserved(3, 3)], &[3]);
+    check("enough remain without it", limits(3, 1, 1), size(3, 3), &[unobserved(1, 1)], &[0]);
+    check("a status that is nonsense", limits(3, 1, 1), size(3, -7), &[size(1, -2)], &[1]);
+}
+
+/// Every small world, also those in which status and spec disagree in any direction.
+#[test]
+fn no_step_breaks_its_limits_whatever_statuses_say() {
+    let (mut cases, mut waits) = (0, 0);
+    let sizes = || (0..=4).flat_map(|wanted| (0..=6).map(move |available| (wanted, available)));
+    for (desired, surge, unavailable) in [(0, 1, 0), (1, 1, 0), (2, 0, 1), (3, 1, 1), (4, 2, 0), (4, 1, 2)] {
+        let limits = limits(desired, surge, unavailable);
+        for (new, older, younger) in sizes().flat_map(|new| {
+            sizes().flat_map(move |older| [(0, 0), (2, 0), (2, 2), (2, 5)].map(|younger| (new, older, younger)))
+        }) {
+            for observed in 0..8 {
+                let at = |bit: i32, (wanted, available)| Size {
+                    observed: observed >> bit & 1 == 1,
+                    ..size(wanted, available)
+                };
+                let (new, old) = (at(0, new), [at(1, older), at(2, younger)]);
+                let after = old_sizes(limits, new, &old);
+                let case = || format!("{limits:?} {new:?} {old:?}: {after:?}");
+                let sum = |count: &dyn Fn(usize) -> i32| (0..2).map(count).sum::<i32>();
+                assert!((0..2).all(|set| (0..=old[set].wanted).contains(&after[set])), "{}", case());
+                let before = sum(&|set| old[set].remaining()) + new.remaining();
+                let remaining = sum(&|set| old[set].remaining().min(after[set])) + new.remaining();
+                assert!(remaining >= before.min(limits.available_min()), "{}", case());
+                let kept = sum(&|set| after[set]) + new.remaining();
+                let held = sum(&|set| old[set].wanted) + new.remaining();
+                assert!(kept >= held.min(limits.available_min()), "{}", case());
+                let to = new_size(limits, new.wanted, new.wanted + sum(&|set| old[set].wanted));
+                let total = to + sum(&|set| old[set].wanted);
+                let total_before = new.wanted + sum(&|set| old[set].wanted);
+                assert!(total <= total_before.max(limits.total_max()), "{}: {to}", case());
+                cases += 1;
+                waits += i32::from(after == [old[0].wanted, old[1].wanted]);
+            }
+        }
+    }
+    assert!(cases > 200_000 && waits > 10_000, "{cases} cases, {waits} that wait");
 }
 
 /// How pods fare between two steps.
@@ -97,7 +172,7 @@ fn step(limits: Limits, new: &mut Size, old: &mut [Size]) -> bool {
     let changed = old.iter().zip(&sizes).any(|(set, to)| set.wanted != *to);
     for (set, to) in old.iter_mut().zip(sizes) {
         // A ReplicaSet deletes pods first that are not available.
-        *set = Size { wanted: to, available: set.available.min(to) };
+        *set = size(to, set.available.min(to));
     }
     changed
 }
@@ -114,7 +189,7 @@ fn fare(health: Health, new: &mut Size) -> bool {
 
 fn roll_out(limits: Limits, health: Health, mut old: Vec<Size>) {
     let case = format!("{limits:?} {health:?} {old:?}");
-    let mut new = Size { wanted: 0, available: 0 };
+    let mut new = size(0, 0);
     let available = |new: &Size, old: &[Size]| new.available + old.iter().map(|set| set.available).sum::<i32>();
     let total = |new: &Size, old: &[Size]| new.wanted + old.iter().map(|set| set.wanted).sum::<i32>();
     let (mut may_have, well) =
@@ -152,10 +227,8 @@ fn every_roll_out_keeps_its_limits_and_gets_through() {
                 for unwell in 0..=desired {
                     for older in 0..=desired.min(3) {
                         let sick = unwell.min(older);
-                        let old = vec![
-                            Size { wanted: older, available: older - sick },
-                            Size { wanted: desired - older, available: desired - older - (unwell - sick) },
-                        ];
+                        let old =
+                            vec![size(older, older - sick), size(desired - older, desired - older - (unwell - sick))];
                         for health in [Health::Fine, Health::Slow, Health::Broken] {
                             roll_out(limits, health, old.clone());
                             cases += 1;

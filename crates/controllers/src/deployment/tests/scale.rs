@@ -47,6 +47,41 @@ fn every_replica_set_keeps_its_part() {
     }
 }
 
+/// Each row: the limits before and now, what old and new want, and how many of them are available.
+#[test]
+fn rounding_costs_no_available_pod() {
+    let mut corrected = 0;
+    for (was, desired) in (1..=12).flat_map(|was| (1..=was).map(move |desired| (was, desired))) {
+        for (surge, unavailable, old) in (0..=3)
+            .flat_map(|surge| (0..=3).flat_map(move |missing| (0..=was + surge).map(move |old| (surge, missing, old))))
+        {
+            if surge == 0 && unavailable == 0 {
+                continue;
+            }
+            let new = was + surge - old;
+            let size = |name: &str, image: &str, size: i32, ready: i32| {
+                set(name, image, size, merged(noted(1, was, was + surge), super::available(ready)))
+            };
+            let sets = Sets { new: Some(size("v9", "web:2", new, 0)), old: vec![size("v1", "web:1", old, old)] };
+            let rolling = json!({ "maxSurge": surge, "maxUnavailable": unavailable });
+            let spec = json!({ "replicas": desired, "strategy": { "rollingUpdate": rolling } });
+            let deployment = deployment(json!({ "spec": spec }));
+            let limits = super::super::rolling::Limits::of(&deployment.spec);
+            let resized = resize(&deployment, &sets);
+            if resized.len() != 2 {
+                continue;
+            }
+            let to = |name: &str| resized.iter().find(|resize| resize.set.metadata.name == *name).unwrap().to;
+            let (kept, made) = (to("v1"), to("v9"));
+            let case = format!("{was} -> {desired}, {rolling}: {old} and {new} become {kept} and {made}");
+            assert!(kept >= 0 && made >= 0 && kept + made <= limits.total_max().max(old + new), "{case}");
+            assert!(kept >= old.min(limits.available_min()), "{case}");
+            corrected += 1;
+        }
+    }
+    assert!(corrected > 1_000, "{corrected} cases");
+}
+
 #[test]
 fn a_saturated_new_one_takes_over_from_what_was_adopted() {
     let new = set("v9", "web:2", 3, merged(noted(2, 3, 4), super::available(3)));

@@ -51,7 +51,10 @@ impl Graph {
         let removed = std::mem::replace(self.node_mut(node), empty);
         self.by_uid.remove(&removed.identity.uid);
         self.free.push(node);
-        owners.into_iter().for_each(|owner| self.note_unblocked(owner, work));
+        for owner in owners {
+            self.note_unblocked(owner, work);
+            self.drop_if_unreferred(owner);
+        }
     }
 
     /// The dependents of which a reference means this identity, and those of which one means another of its uid. One can

@@ -401,8 +401,59 @@ fn places_are_used_again() {
         world.observe(&object(&format!("child-{round}"), vec![of("parent"), of("other")]));
         world.delete(&format!("child-{round}"));
     }
-    assert_eq!((world.graph.nodes.len(), world.graph.by_uid.len()), (3, 2), "the virtual owners wait for a look");
-    world.gone(&identity("parent"));
-    world.gone(&identity("other"));
-    assert_eq!(world.graph.by_uid.len(), 0);
+    assert_eq!(
+        (world.graph.nodes.len(), world.graph.by_uid.len()),
+        (3, 0),
+        "virtual owners go with the last reference"
+    );
+}
+
+#[test]
+fn a_leader_that_begins_finds_in_the_graph_what_is_to_be_done() {
+    let leaving = deleted_with(finalizers::ORPHAN, object("leaving", vec![]));
+    let mut world = World::with(&[object("owner", vec![]), object("other", vec![]), leaving]);
+    world.observe(&object("child", vec![of("owner")]));
+    world.observe(&object("left", vec![of("nobody")]));
+    world.delete("owner");
+    let shown = |uids: Vec<Uid>| {
+        let mut uids: Vec<_> = uids.iter().map(ToString::to_string).collect();
+        uids.sort_unstable();
+        uids
+    };
+    assert_eq!(shown(world.graph.to_look_at()), ["child", "nobody"]);
+    assert_eq!(shown(world.graph.to_orphan()), ["leaving"]);
+    world.delete("leaving");
+    drop(world.graph.take_up(&"child".into()));
+    assert_eq!(shown(world.graph.to_look_at()), ["nobody"], "a look that was taken up is not wanted any more");
+    assert!(world.graph.to_orphan().is_empty());
+}
+
+/// A standby looks at nothing, so nobody would ask the server whether they are there.
+#[test]
+fn owners_that_were_only_referred_to_go_with_the_last_reference() {
+    let mut world = World::default();
+    for round in 0..100 {
+        let (one, two) = (format!("one-{round}"), format!("two-{round}"));
+        let owner = format!("owner-{round}");
+        world.observe(&object(&one, vec![of(&owner)]));
+        let before = object(&two, vec![of(&owner)]);
+        world.observe(&before);
+        world.delete(&one);
+        assert_eq!(world.known(&owner), Some(true), "one refers to it");
+        if round % 2 == 0 {
+            world.update(&before, &object(&two, vec![]));
+        }
+        world.delete(&two);
+        assert_eq!(world.known(&owner), None);
+    }
+    assert_eq!((world.graph.len(), world.graph.to_look_at().len()), (0, 0));
+}
+
+#[test]
+fn an_object_that_is_seen_is_not_absent_whatever_was_said_before() {
+    let mut world = World::with(&[object("owner", vec![]), object("child", vec![of("owner")])]);
+    world.delete("owner");
+    assert!(world.graph.absent.has(&identity("owner")));
+    world.observe(&object("owner", vec![]));
+    assert!(!world.graph.absent.has(&identity("owner")), "a restored server brings uids back");
 }

@@ -22,7 +22,9 @@ pub(in crate::garbage_collector) struct Looks {
 
 impl Reconciler for Looks {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        self.collector.ready().await;
+        if !self.collector.ready().await {
+            return Ok(Action::Done);
+        }
         let uid = uid(key);
         let Some(taken) = self.collector.take_up(&uid) else { return Ok(Action::Done) };
         let pass = cx.writer.pass();

@@ -6,11 +6,13 @@
 //! 4. What could not be asked, as when an aggregated API is down, is taken to be as it was.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::join_all;
 use prometheus::IntCounter;
 use steersman_base::Resource;
+use steersman_informer::store::{Advance, Watcher};
 use steersman_informer::{InformerFactory, MetaChange, MetaSource, Subscription};
 use steersman_runtime::mapper::{Discovered, RestMapper};
 use steersman_runtime::{BuildContext, Error};
@@ -29,10 +31,19 @@ pub(in crate::garbage_collector) struct Monitors {
     options: Options,
     /// Upstream's `garbagecollector_controller_resources_sync_error_total`.
     failures: IntCounter,
-    watched: BTreeMap<Resource, Subscription>,
+    watched: BTreeMap<Resource, Watched>,
     /// Those who wait, each for some new caches, to say what could not be filled.
     waiting: JoinSet<()>,
 }
+
+/// A resource that is followed.
+struct Watched {
+    subscription: Subscription,
+    /// Hears of a server that went back in time, for as long as it is held.
+    hook: Arc<Hook>,
+}
+
+struct Hook(Collector);
 
 /// How long new caches may take to fill before collection goes on without them: upstream's figure.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -114,17 +125,17 @@ impl Monitors {
         let gone: Vec<Resource> = self.watched.keys().filter(|watched| !wanted.contains(watched)).cloned().collect();
         for resource in gone {
             tracing::info!(%resource, "not served any more; it is not watched any more");
-            if let Some(subscription) = self.watched.remove(&resource) {
-                subscription.close().await;
+            if let Some(watched) = self.watched.remove(&resource) {
+                watched.subscription.close().await;
             }
             self.informers.retire_meta(&resource).await;
         }
         let mut new = Vec::new();
         for resource in wanted {
             if !self.watched.contains_key(&resource) {
-                let subscription = self.watch(&resource);
-                new.push((resource.clone(), subscription.synced()));
-                self.watched.insert(resource, subscription);
+                let watched = self.watch(&resource);
+                new.push((resource.clone(), watched.subscription.synced()));
+                self.watched.insert(resource, watched);
             }
         }
         if new.is_empty() {
@@ -132,14 +143,23 @@ impl Monitors {
         }
         tracing::info!(resources = self.watched.len(), new = new.len(), "watching for garbage");
         self.informers.start();
+        // There is a store for each from now on.
+        for (resource, _) in &new {
+            let Some(watched) = self.watched.get(resource) else { continue };
+            for ledger in self.informers.ledgers(resource) {
+                let hook: Weak<Hook> = Arc::downgrade(&watched.hook);
+                ledger.watch(hook);
+            }
+        }
         self.wait_for(new);
     }
 
-    fn watch(&self, resource: &Resource) -> Subscription {
+    fn watch(&self, resource: &Resource) -> Watched {
         let (collector, kind) = (self.collector.clone(), Kind::of(resource));
         let shown = resource.clone();
         let handler = move |change: MetaChange<'_>| collector.take_in(&shown, &kind, change);
-        self.informers.meta(resource).subscribe_meta(Box::new(handler))
+        let subscription = self.informers.meta(resource).subscribe_meta(Box::new(handler));
+        Watched { subscription, hook: Arc::new(Hook(self.collector.clone())) }
     }
 
     /// When these caches are filled, or have had their time, there is no reason to wait any longer.
@@ -158,5 +178,36 @@ impl Monitors {
             collector.set_ready();
         });
         while self.waiting.try_join_next().is_some() {}
+    }
+}
+
+// === impl Hook ===
+
+impl Watcher for Hook {
+    fn advanced(&self, advance: &Advance<'_>) {
+        if advance.went_back {
+            self.0.went_back();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steersman_runtime::events::Recorder;
+
+    use super::*;
+    use crate::garbage_collector::identity::Identity;
+
+    #[test]
+    fn a_cache_that_goes_back_in_time_makes_nobody_absent() {
+        let collector = Collector::new(Recorder::nowhere());
+        let owner = Identity { uid: "gone".into(), ..Identity::default() };
+        let hook = Hook(collector.clone());
+        let advance = |went_back| Advance { reached: None, list: None, went_back, ended: None };
+        collector.graph(|graph| graph.absent.add(owner.clone()));
+        hook.advanced(&advance(false));
+        assert!(collector.graph(|graph| graph.absent.has(&owner)));
+        hook.advanced(&advance(true));
+        assert!(!collector.graph(|graph| graph.absent.has(&owner)), "a restored server brings uids back");
     }
 }

@@ -24,7 +24,9 @@ const DEPENDENTS_AT_ONCE: usize = 20;
 
 impl Reconciler for Orphans {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        self.collector.ready().await;
+        if !self.collector.ready().await {
+            return Ok(Action::Done);
+        }
         let Some((owner, dependents)) = self.collector.graph(|graph| graph.family(&uid(key))) else {
             return Ok(Action::Done);
         };

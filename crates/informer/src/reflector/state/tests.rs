@@ -48,6 +48,16 @@ fn a_graceful_end_is_not_an_error_but_a_very_short_watch_is() {
 }
 
 #[test]
+fn a_stale_watch_goes_on_where_it_was_or_is_listed_in_pages() {
+    check(&[
+        (WATCH, Outcome::Stale(Restart::Watch), WATCH, NOW),
+        (SPOILED, Outcome::Stale(Restart::Watch), WATCH, NOW),
+        (WATCH, Outcome::Stale(Restart::List), PAGES, NOW),
+        (WATCH_AFTER_PAGES, Outcome::Stale(Restart::List), PAGES_ONLY, NOW),
+    ]);
+}
+
+#[test]
 fn a_server_that_refuses_streaming_is_asked_for_pages_from_then_on() {
     check(&[
         (State::Streaming, failed(Failure::Refused), PAGES_ONLY, NOW),

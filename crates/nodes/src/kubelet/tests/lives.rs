@@ -228,6 +228,24 @@ fn what_finalizers_keep_says_how_it_ended_and_is_let_go_once() {
     }
 }
 
+/// A client that dies in a DELETE without grace can leave the object behind, with its deletion stored: a kubelet ends it.
+#[test]
+fn a_deletion_without_grace_that_was_cut_short_is_ended() {
+    let mut running = Pod::running(&["nginx"], "Always");
+    running.after("10s").delete(0).after("0s");
+    assert!(running.removed, "nothing holds it");
+    let mut waiting = Pod::running(&["nginx"], "Always").annotated("start-delay", "1h");
+    waiting.after("10s").delete(0).after("0s");
+    assert!(waiting.removed, "it never ran");
+    let mut ended = Pod::running(&["true"], "Never");
+    ended.after("10s").delete(0).after("0s");
+    assert!(ended.removed, "it has ended before");
+    let mut held = Pod::running(&["true"], "Never");
+    held.object["metadata"]["finalizers"] = json!(["example.dev/keep"]);
+    held.after("10s").delete(0).after("1h");
+    assert!(!held.removed, "finalizers hold it, and the server knows that no time is left");
+}
+
 #[test]
 fn a_pod_that_is_deleted_before_it_started_fails() {
     let mut pod = Pod::running(&["nginx"], "Always").annotated("start-delay", "1h");

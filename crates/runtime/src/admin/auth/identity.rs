@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use http::request::Parts;
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderValue, header};
 
 use super::super::query::{Plus, decode};
 use super::authorities::RequestHeader;
@@ -80,10 +80,7 @@ fn by_proxy(
 
 /// The user that headers tell of.
 pub(super) fn user_in_headers(names: &RequestHeaders, headers: &HeaderMap) -> Option<User> {
-    let texts = |name: &String| {
-        let values = headers.get_all(name.as_str()).iter();
-        values.filter_map(|value| value.to_str().ok()).filter(|value| !value.is_empty()).map(str::to_owned)
-    };
+    let texts = |name: &String| headers.get_all(name.as_str()).iter().map(text).filter(|value| !value.is_empty());
     // The first value of each header, as Go's `Header.Get`.
     let first = |names: &[String]| names.iter().find_map(|name| texts(name).next());
     let name = first(&names.username)?;
@@ -93,11 +90,16 @@ pub(super) fn user_in_headers(names: &RequestHeaders, headers: &HeaderMap) -> Op
         let prefix = prefix.to_ascii_lowercase();
         for (header, value) in headers {
             let Some(key) = header.as_str().strip_prefix(&prefix) else { continue };
-            let Ok(value) = value.to_str() else { continue };
-            extra.entry(decode(key, Plus::Literal)).or_default().push(value.to_owned());
+            extra.entry(decode(key, Plus::Literal)).or_default().push(text(value));
         }
     }
     Some(User { name, uid: first(&names.uid).unwrap_or_default(), groups, extra })
+}
+
+/// The text of a header. A name may have any letters: what is no text becomes U+FFFD, and is never taken for absent, because
+/// then the proxy itself would be asked for.
+fn text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
 /// The token of `Authorization: Bearer …`.

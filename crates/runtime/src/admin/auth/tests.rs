@@ -204,6 +204,19 @@ fn a_proxys_headers_are_read_as_upstream_reads_them() {
 }
 
 #[test]
+fn a_name_of_any_letters_is_a_name() {
+    for (sent, want) in [("jürgen".as_bytes(), "jürgen"), (b"j\xfcrgen", "j\u{fffd}rgen")] {
+        let mut told = HeaderMap::new();
+        for name in ["x-remote-user", "x-remote-group", "x-remote-uid", "x-remote-extra-team"] {
+            told.append(name, http::HeaderValue::from_bytes(sent).unwrap());
+        }
+        let extra = [("team".to_owned(), vec![want.to_owned()])];
+        let want = User { uid: want.into(), extra: extra.into(), ..user(want, &[want]) };
+        assert_eq!(user_in_headers(&headers(), &told), Some(want));
+    }
+}
+
+#[test]
 fn open_paths_are_exact_or_end_in_a_star() {
     let open = OpenPaths::parse(&["/healthz".into(), "livez".into(), "/debug/*".into(), "/".into()]).unwrap();
     let table = [

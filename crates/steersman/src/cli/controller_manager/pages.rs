@@ -41,12 +41,26 @@ pub(super) fn register_metrics(registry: &Registry, gates: &Gates) -> Result<(),
     registered.map_err(|error| CommandError(format!("metrics: {error}")))
 }
 
-/// Adds to a manager's pages what the program knows: flags, configuration, version, and the level of the log.
-pub(super) fn serve(admin: &Admin, clock: &Clock, flags: &Parsed, verbosity: &Verbosity) -> Result<(), PathTaken> {
+/// Adds to a manager's pages what the program knows: flags, configuration, version, and the level of the log. Two of them
+/// have a feature gate.
+pub(super) fn serve(
+    admin: &Admin,
+    clock: &Clock,
+    flags: &Parsed,
+    gates: &Gates,
+    verbosity: &Verbosity,
+) -> Result<(), PathTaken> {
+    if gates.enabled("CBORServingAndStorage") {
+        admin.offer_cbor();
+    }
     admin.serve_config(config::NAME, config::of(flags))?;
-    let shown: BTreeMap<_, _> = flags.all().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
-    admin.serve_flags(move || shown.clone())?;
-    admin.serve_status(status(clock))?;
+    if gates.enabled("ComponentFlagz") {
+        let shown: BTreeMap<_, _> = flags.all().map(|(name, value)| (name.to_owned(), value.to_string())).collect();
+        admin.serve_flags(move || shown.clone())?;
+    }
+    if gates.enabled("ComponentStatusz") {
+        admin.serve_status(status(clock))?;
+    }
     let verbosity = verbosity.clone();
     admin.serve_log_level(move |level| verbosity.set(level))?;
     if !flags.is_on("profiling") {
@@ -72,5 +86,7 @@ fn status(clock: &Clock) -> StatusInfo {
         language_version: format!("Rust {} or later", env!("CARGO_PKG_RUST_VERSION")),
         binary_version: binary_version().to_owned(),
         emulation_version: EMULATED.to_owned(),
+        // Beside upstream's `/healthz`, for probes that ask so.
+        unlisted: vec!["/livez", "/readyz"],
     }
 }

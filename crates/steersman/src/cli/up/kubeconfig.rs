@@ -55,6 +55,13 @@ impl Drop for Kubeconfig {
     }
 }
 
+/// Where the kubeconfig is if nobody says: in the user's own directory, if there is one. In the directory for temporary files
+/// somebody else could put another one in its place once it is gone.
+pub(super) fn default_path(port: u16) -> PathBuf {
+    let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|own| own.is_absolute() && own.is_dir());
+    own.unwrap_or_else(std::env::temp_dir).join(format!("steersman-{port}.kubeconfig"))
+}
+
 /// Whether an `up` has written this: our cluster, our context, our user, and no other.
 fn is_ours(text: &str) -> bool {
     let names: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("- name: ")).collect();

@@ -1,0 +1,125 @@
+//! What a book does on its own: ask the server about unknown outcomes, and look at the time.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use steersman_base::{Istr, ObjectKey, Resource};
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::{Entries, Shared, Snapshot, call};
+
+/// A read that failed is made again after this, doubling to the maximum.
+const ASK_AGAIN_MIN: Duration = Duration::from_millis(200);
+const ASK_AGAIN_MAX: Duration = Duration::from_secs(2);
+/// What is due within this time is dealt with at once.
+const TIMER_STEP: Duration = Duration::from_millis(100);
+
+/// Begins to ask the server about the unknown outcomes in a namespace, until none is left.
+pub(super) fn ask(book: &Arc<Shared>, resource: &Resource, namespace: &Istr) {
+    let (weak, resource, namespace) = (Arc::downgrade(book), resource.clone(), namespace.clone());
+    book.runtime.spawn(ask_until_known(weak, resource, namespace));
+}
+
+async fn ask_until_known(book: Weak<Shared>, resource: Resource, namespace: Istr) {
+    let mut again_after = ASK_AGAIN_MIN;
+    loop {
+        let Some(shared) = book.upgrade() else { return };
+        let live_reads = shared.live_reads.clone();
+        drop(shared);
+        let turn = live_reads.turn().await;
+        let Some(shared) = book.upgrade() else { return };
+        // Only now: whoever is unknown before the request leaves is answered by it.
+        let begun = shared.entries.lock().state.read_begins(&resource, &namespace);
+        let Some((number, name)) = begun else { return };
+        let reading = shared.stores.read(&resource, &ObjectKey { namespace: namespace.clone(), name });
+        drop(shared);
+        let answer = reading.await;
+        drop(turn);
+        let Some(shared) = book.upgrade() else { return };
+        match answer {
+            Ok(snapshot) => {
+                again_after = ASK_AGAIN_MIN;
+                if !shared.answered(&resource, &namespace, number, snapshot.as_ref()) {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(%error, "an outcome is unknown, and the server does not tell; asking again");
+                drop(shared);
+                sleep(again_after).await;
+                again_after = (again_after * 2).min(ASK_AGAIN_MAX);
+            }
+        }
+    }
+}
+
+/// Has the timer look at this time, or before.
+pub(super) fn arm(book: &Arc<Shared>, entries: &mut Entries, at: Instant) {
+    match entries.timer {
+        Some(armed) if armed <= at => {}
+        Some(_) => {
+            entries.timer = Some(at);
+            book.rearm.notify_one();
+        }
+        None => {
+            entries.timer = Some(at);
+            book.runtime.spawn(look_at_the_time(Arc::downgrade(book), Arc::clone(&book.rearm)));
+        }
+    }
+}
+
+/// Deals with what is due, until nothing will be.
+async fn look_at_the_time(book: Weak<Shared>, rearm: Arc<Notify>) {
+    let mut next = book.upgrade().and_then(|shared| shared.entries.lock().timer);
+    while let Some(at) = next {
+        let is_rearmed = tokio::select! {
+            biased;
+            () = rearm.notified() => true,
+            () = sleep_until(at) => false,
+        };
+        let Some(shared) = book.upgrade() else { return };
+        next = if is_rearmed { shared.entries.lock().timer } else { shared.deal_with_what_is_due() };
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// What a read about unknown outcomes has shown. Answers whether another one is needed.
+    fn answered(&self, resource: &Resource, namespace: &Istr, number: u64, snapshot: Option<&Snapshot>) -> bool {
+        let mut entries = self.entries.lock();
+        let Entries { state, tracked, names, .. } = &mut *entries;
+        let settled = state.read_ends(resource, namespace, number, snapshot, Instant::now(), tracked);
+        for (owner, name) in &settled.found {
+            names.found(owner, resource, name);
+        }
+        drop(entries);
+        call(settled.wakes);
+        settled.needs_another
+    }
+
+    /// Wakes whose time has come, and has watches restarted that do not show what was done long ago.
+    /// Answers when to look again; if never, the timer ends.
+    fn deal_with_what_is_due(self: &Arc<Self>) -> Option<Instant> {
+        let mut entries = self.entries.lock();
+        let Entries { state, tracked, timer, .. } = &mut *entries;
+        let now = Instant::now();
+        let due = state.due(now);
+        let (mut wakes, mut stale) = (due.wakes, Vec::new());
+        for (resource, debts) in &due.unmet {
+            // An informer that was retired shows nothing any more, and nobody waits for it.
+            tracked.track(self, resource);
+            stale.extend(tracked.behind(resource, debts).into_iter().map(|store| (resource.clone(), store)));
+            wakes.extend(state.settle_all(resource, tracked));
+        }
+        let next = state.next_due(now).map(|next| next.max(now + TIMER_STEP));
+        *timer = next;
+        drop(entries);
+        call(wakes);
+        for (resource, store) in stale {
+            self.stores.restart(&resource, &store);
+        }
+        next
+    }
+}

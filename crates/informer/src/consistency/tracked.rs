@@ -1,0 +1,137 @@
+//! The stores of each resource that was written to, and what they show.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+
+use steersman_base::{ObjectKey, Resource, ResourceVersion};
+use tokio::time::Instant;
+
+use super::state::{Debt, Shows};
+use super::{Shared, Snapshot, call};
+use crate::consistency::Entries;
+use crate::store::{Advance, Ledger, Watcher};
+
+/// The stores of each resource that was written to.
+#[derive(Default)]
+pub(super) struct Tracked(BTreeMap<Resource, Vec<TrackedStore>>);
+
+struct TrackedStore {
+    ledger: Arc<dyn Ledger>,
+    /// Listens as long as it is here.
+    _hook: Arc<Hook>,
+}
+
+/// Hears of the batches of one store. The store holds it weakly.
+struct Hook {
+    book: Weak<Shared>,
+    resource: Resource,
+}
+
+// === impl Tracked ===
+
+impl Tracked {
+    /// Looks up the stores of a resource, listens to those that are new, and lets those go that are gone.
+    pub(super) fn track(&mut self, book: &Arc<Shared>, resource: &Resource) {
+        let held = self.0.entry(resource.clone()).or_default();
+        let current = book.stores.ledgers(resource);
+        held.retain(|store| current.iter().any(|other| same(&store.ledger, other)));
+        for ledger in current {
+            if held.iter().all(|store| !same(&ledger, &store.ledger)) {
+                let hook = Arc::new(Hook { book: Arc::downgrade(book), resource: resource.clone() });
+                let weak: Weak<Hook> = Arc::downgrade(&hook);
+                ledger.watch(weak);
+                held.push(TrackedStore { ledger, _hook: hook });
+            }
+        }
+    }
+
+    /// Whether a filled store shows this resource whole.
+    pub(super) fn is_told(&self, resource: &Resource) -> bool {
+        self.ledgers(resource).any(|ledger| ledger.reached().is_some())
+    }
+
+    /// The stores that do not show one of these debts.
+    pub(super) fn behind(&self, resource: &Resource, debts: &[Debt]) -> Vec<Arc<dyn Ledger>> {
+        let is_behind = |ledger: &&Arc<dyn Ledger>| debts.iter().any(|debt| !shows(&***ledger, debt));
+        self.ledgers(resource).filter(is_behind).cloned().collect()
+    }
+
+    fn ledgers(&self, resource: &Resource) -> impl Iterator<Item = &Arc<dyn Ledger>> {
+        self.0.get(resource).into_iter().flatten().map(|store| &store.ledger)
+    }
+}
+
+impl Shows for Tracked {
+    fn shows(&self, resource: &Resource, debt: &Debt) -> bool {
+        self.ledgers(resource).all(|ledger| shows(&**ledger, debt))
+    }
+
+    fn differences(&self, resource: &Resource, place: &ObjectKey, snapshot: &Snapshot, at: Instant) -> Vec<Debt> {
+        let is_meant = |key: &ObjectKey| {
+            (place.namespace.is_empty() || key.namespace == place.namespace)
+                && (place.name.is_empty() || key.name == place.name)
+        };
+        let meant = snapshot.objects.iter().filter(|object| is_meant(&object.key()));
+        let versions = meant.clone().map(|object| &object.resource_version);
+        let newest = versions.reduce(|newest, other| if other.is_newer_than(newest) { other } else { newest });
+        let mut debts: Vec<_> =
+            newest.map(|version| Debt::Written { version: version.clone(), at, since: at }).into_iter().collect();
+        for ledger in self.ledgers(resource).filter(|ledger| ledger.reached().is_some()) {
+            for shown in ledger.alive_in(place) {
+                let is_there = meant.clone().any(|object| object.uid == shown.uid && object.key() == shown.key);
+                // It may have been made after the list.
+                if !is_there && !shown.version.is_newer_than(&snapshot.version) {
+                    debts.push(Debt::Deleted { key: shown.key, uid: shown.uid, at });
+                }
+            }
+        }
+        debts.retain(|debt| !self.shows(resource, debt));
+        debts
+    }
+}
+
+fn shows(ledger: &dyn Ledger, debt: &Debt) -> bool {
+    // A store that is not filled blocks nobody: nobody reads it yet.
+    let Some(reached) = ledger.reached() else { return true };
+    match debt {
+        Debt::Written { version, .. } => reached.has_reached(version),
+        Debt::Deleted { key, uid, .. } => !ledger.shows_alive(key, uid),
+        Debt::Unknown { .. } => false,
+    }
+}
+
+fn same(left: &Arc<dyn Ledger>, right: &Arc<dyn Ledger>) -> bool {
+    std::ptr::addr_eq(Arc::as_ptr(left), Arc::as_ptr(right))
+}
+
+// === impl Hook ===
+
+impl Watcher for Hook {
+    fn advanced(&self, advance: &Advance<'_>) {
+        if let Some(book) = self.book.upgrade() {
+            book.advanced(&self.resource, advance);
+        }
+    }
+}
+
+// === impl Shared ===
+
+impl Shared {
+    /// A store of this resource has moved on.
+    fn advanced(&self, resource: &Resource, advance: &Advance<'_>) {
+        let mut entries = self.entries.lock();
+        let Entries { state, tracked, .. } = &mut *entries;
+        let mut wakes = Vec::new();
+        if let Some(list) = advance.list {
+            if advance.went_back {
+                wakes.extend(state.restored(resource, None));
+            } else if let Some(begun) = list.begun {
+                wakes.extend(state.restored(resource, Some((&list.version, begun))));
+            }
+        }
+        let reached: Option<ResourceVersion> = advance.reached.cloned();
+        wakes.extend(state.advanced(resource, reached.as_ref(), advance.ended, tracked));
+        drop(entries);
+        call(wakes);
+    }
+}

@@ -1,0 +1,90 @@
+//! Objects that cannot be read: which there are now, so that each is told of once.
+//!
+//! Pure: what cannot be read goes in, whether that is news comes out.
+
+use std::collections::BTreeMap;
+
+use steersman_base::{Meta, ObjectKey, Uid};
+
+use crate::wire::Peeked;
+
+/// The objects that cannot be read, as of the last event or list that showed them.
+#[derive(Debug, Default)]
+pub(super) struct Unreadable {
+    /// With the number of the list that showed them last, or that was the last when an event did.
+    shown_in: BTreeMap<(ObjectKey, Uid), u64>,
+    lists: u64,
+}
+
+/// So many are remembered. Those beyond are counted and not told of: whoever reads a thousand lines knows what is wrong.
+pub(super) const REMEMBERED_MAX: usize = 1024;
+
+// === impl Unreadable ===
+
+impl Unreadable {
+    /// A list begins.
+    pub(super) fn list_begins(&mut self) {
+        self.lists += 1;
+    }
+
+    /// A list is complete: what it did not show to be unreadable is gone, or can be read.
+    pub(super) fn list_is_complete(&mut self) {
+        let list = self.lists;
+        self.shown_in.retain(|_, shown_in| *shown_in == list);
+    }
+
+    /// An object cannot be read; the answer is whether nobody was told yet.
+    pub(super) fn note(&mut self, object: &Peeked) -> bool {
+        let id = (object.key.clone(), object.uid.clone());
+        if let Some(shown_in) = self.shown_in.get_mut(&id) {
+            *shown_in = self.lists;
+            return false;
+        }
+        let has_room = self.shown_in.len() < REMEMBERED_MAX;
+        if has_room {
+            self.shown_in.insert(id, self.lists);
+        }
+        has_room
+    }
+
+    /// An object can be read, or is gone.
+    pub(super) fn forget(&mut self, meta: &Meta) {
+        if !self.shown_in.is_empty() {
+            self.shown_in.remove(&(meta.key(), meta.uid.clone()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(name: &str) -> Peeked {
+        Peeked { key: ObjectKey::new("a", name), uid: name.into(), resource_version: "1".into() }
+    }
+
+    #[test]
+    fn an_object_is_news_once_until_it_can_be_read_or_is_gone() {
+        let mut unreadable = Unreadable::default();
+        assert!(unreadable.note(&object("x")));
+        assert!(!unreadable.note(&object("x")));
+        assert!(unreadable.note(&Peeked { uid: "another".into(), ..object("x") }), "made again");
+        let meta = Meta { namespace: "a".into(), name: "x".into(), uid: "x".into(), ..Meta::default() };
+        unreadable.forget(&meta);
+        assert!(unreadable.note(&object("x")));
+        unreadable.list_begins();
+        assert!(!unreadable.note(&object("x")));
+        unreadable.list_is_complete();
+        assert!(!unreadable.note(&object("x")), "the list showed it");
+        unreadable.list_begins();
+        unreadable.list_is_complete();
+        assert!(unreadable.note(&object("x")), "the list did not");
+    }
+
+    #[test]
+    fn the_memory_is_bounded() {
+        let mut unreadable = Unreadable::default();
+        let news = (0..REMEMBERED_MAX + 10).filter(|at| unreadable.note(&object(&at.to_string()))).count();
+        assert_eq!((news, unreadable.shown_in.len()), (REMEMBERED_MAX, REMEMBERED_MAX));
+    }
+}

@@ -1,0 +1,131 @@
+//! Creates under names of our choice.
+//!
+//! A create whose answer is lost, or does not tell, has a name by which the server can be asked at once. If the object is
+//! there, the create was made, and nothing went wrong. If it is not, the request may still be under way: the name is kept, and
+//! the next create of the owner uses it, so that the server refuses the second of the two. Names are kept in memory: a manager
+//! that is started anew knows none.
+
+use std::sync::Arc;
+
+use steersman_base::{Istr, Meta, ObjectKey, Resource};
+
+use super::behalf::{Answer, Behalf, object, read};
+use super::error::Failure;
+use super::send::{Call, Verb};
+use super::{Naming, WriteError, Written};
+use crate::Reason;
+
+/// So many names are tried if others have them. Among five letters, even one is rarely taken.
+const NAMES_TRIED_MAX: usize = 8;
+
+/// How a create under one name ended.
+enum Tried {
+    /// So; and it is in the book, if it has to be.
+    Ended(Box<Result<Answer, Failure>>),
+    /// Somebody else has the name.
+    Taken,
+}
+
+// === impl Behalf ===
+
+impl Behalf<'_> {
+    /// Creates an object in the owner's namespace, under a name that is chosen here as the server would for
+    /// `generateName`: so that whoever does not hear the answer can ask for it, and can try again without making a second
+    /// one. `body` makes the JSON body for a name; the object must be controlled by the owner.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn create_named(
+        &self,
+        resource: &Resource,
+        naming: Naming<'_>,
+        body: impl Fn(&str) -> Vec<u8>,
+        why: &dyn Reason,
+    ) -> Result<Written, WriteError> {
+        let namespace = self.owner.map(|owner| owner.namespace.clone()).unwrap_or_default();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let (name, was_kept) = self.name(resource, naming);
+            let body = body(&name).into();
+            let key = ObjectKey { namespace: namespace.clone(), name };
+            let call = Call { verb: Verb::Create, body, ..object(resource, key) };
+            if let Some(answer) = self.announce(&call, why) {
+                return Ok(answer.meta);
+            }
+            let outcome = match self.try_name(&call, was_kept).await {
+                Tried::Ended(outcome) => *outcome,
+                Tried::Taken if tries < NAMES_TRIED_MAX => continue,
+                Tried::Taken => Err(WriteError::AlreadyExists.into()),
+            };
+            return self.conclude(&call, outcome, why).map(|answer| answer.meta);
+        }
+    }
+
+    /// The name to use: one that may be made yet, or a new one.
+    fn name(&self, resource: &Resource, naming: Naming<'_>) -> (Istr, bool) {
+        if self.writer.is_shadow() {
+            return (naming.not_chosen(), false);
+        }
+        let book = &self.writer.shared.book;
+        let kept =
+            self.owner.and_then(|owner| book.take_name(&owner.uid, resource, naming.is_seen, |name| naming.fits(name)));
+        let was_kept = kept.is_some();
+        (kept.unwrap_or_else(|| naming.choose()), was_kept)
+    }
+
+    async fn try_name(&self, call: &Call<'_>, was_kept: bool) -> Tried {
+        let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
+        let (Err(failure), Some(owner)) = (&outcome, self.owner) else { return self.ended(call, outcome) };
+        match failure.error {
+            // Nobody used this name before, so it is not ours.
+            WriteError::AlreadyExists if !was_kept => Tried::Taken,
+            WriteError::AlreadyExists | WriteError::Unknown(_) => self.settle(call, owner, outcome).await,
+            _ => {
+                // What was sent under this name before may arrive yet.
+                if was_kept {
+                    self.keep_name(call, owner);
+                }
+                self.ended(call, outcome)
+            }
+        }
+    }
+
+    /// Asks the server what became of a create.
+    async fn settle(&self, call: &Call<'_>, owner: &Meta, outcome: Result<Answer, Failure>) -> Tried {
+        let is_ours = |found: &Meta| found.is_controlled_by(owner);
+        match (self.writer.shared.book.look(call.resource, &call.key).await, outcome) {
+            (Ok(Some(found)), _) if is_ours(&found) => {
+                tracing::info!(object = %call.key, "a create was made, though its answer did not say so");
+                self.ended(call, Ok(Answer::found(Arc::unwrap_or_clone(found))))
+            }
+            (Ok(Some(_)), _) => Tried::Taken,
+            (Ok(None), Err(Failure { error: WriteError::AlreadyExists, .. })) => Tried::Taken,
+            (Ok(None), Err(failure)) => {
+                self.keep_name(call, owner);
+                // The server was asked: there is nothing that a cache could show.
+                Tried::Ended(Box::new(Err(failure)))
+            }
+            (Err(error), outcome) => {
+                tracing::warn!(%error, "an outcome is unknown, and the server does not tell");
+                self.keep_name(call, owner);
+                // Whoever has the name, nobody can tell now.
+                let unknown = |failure: Failure| match failure.error {
+                    WriteError::AlreadyExists => WriteError::unknown(failure.said).into(),
+                    _ => failure,
+                };
+                self.ended(call, outcome.map_err(unknown))
+            }
+            (Ok(None), outcome @ Ok(_)) => self.ended(call, outcome),
+        }
+    }
+
+    fn ended(&self, call: &Call<'_>, outcome: Result<Answer, Failure>) -> Tried {
+        self.enter_in_book(call, &outcome);
+        Tried::Ended(Box::new(outcome))
+    }
+
+    fn keep_name(&self, call: &Call<'_>, owner: &Meta) {
+        self.writer.shared.book.keep_name(&owner.uid, call.resource, &call.key.name);
+    }
+}

@@ -1,0 +1,53 @@
+//! Which source the events of a controller have.
+
+use k8s_openapi::api::core::v1::{Event, ResourceQuota};
+use k8s_openapi::api::events::v1::Event as SeriesEvent;
+use kube::api::ListParams;
+use steersman_base::{Meta, ObjectKey, Resource};
+use steersman_runtime::events::{About, EventSink};
+use steersman_runtime::{Action, Context, Error, Manager, Reconciler};
+use steersman_testing::{Failure, TestCluster};
+
+use crate::support::*;
+
+const QUOTAS: Resource = Resource::namespaced("", "v1", "resourcequotas", "ResourceQuota");
+
+/// Tells of each quota.
+struct Telling;
+
+impl Reconciler for Telling {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        let meta = Meta { namespace: key.namespace.clone(), name: key.name.clone(), ..Meta::default() };
+        cx.events.normal(&About::new(&QUOTAS, &meta), "Seen", "it was seen");
+        Ok(Action::Done)
+    }
+}
+
+fn telling(manager: &Manager) {
+    manager.controller::<ResourceQuota>("telling").reconcile_with(Telling);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_reconcile_tells_names_its_controller() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().with(telling).start().await?;
+    cluster.create(quota("a")).await?;
+    cluster.settle().await?;
+    let events = cluster.api::<Event>().list(&ListParams::default()).await?.items;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].source.as_ref().and_then(|source| source.component.as_deref()), Some("telling"));
+    assert_eq!(events[0].reporting_component.as_deref(), Some("telling"));
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_reconcile_tells_in_series_names_its_controller() -> Result<(), Failure> {
+    let builder = TestCluster::builder().with(telling);
+    let cluster = builder.manager_options(|options| options.events.sink = EventSink::EventsV1).start().await?;
+    cluster.create(quota("a")).await?;
+    cluster.settle().await?;
+    let events = cluster.api::<SeriesEvent>().list(&ListParams::default()).await?.items;
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0].reporting_controller.as_deref(), Some("telling"));
+    assert_eq!(events[0].reporting_instance.as_deref(), Some("telling"), "a server asks for both");
+    cluster.stop().await
+}
