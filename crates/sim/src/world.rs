@@ -416,13 +416,18 @@ pub struct Moment<'a> {
 // === impl Moment ===
 
 impl<'a> Moment<'a> {
-    /// The objects that were there at the moment: those that the owner controlled then, and those that nobody controlled
-    /// then and that it controlled at another time.
+    /// The objects that were there at the moment: those that the owner controlled then, and those that nobody controlled then
+    /// and that it adopted later.
     pub fn controlled(self) -> impl Iterator<Item = &'a Arc<Object>> {
-        let there = self
-            .world
-            .histories(self.resource, self.uid)
-            .filter_map(move |history| history.at(self.revision, self.hidden));
-        there.filter(move |object| object.controller().is_none_or(|owner| owner.uid == *self.uid))
+        let histories = self.world.histories(self.resource, self.uid);
+        histories.filter_map(move |history| {
+            let object = history.at(self.revision, self.hidden)?;
+            let is_adopted = || history.since(self.revision, None).ever(|later| later.is_controlled_by(self.uid));
+            match object.controller() {
+                Some(owner) => owner.uid == *self.uid,
+                None => is_adopted(),
+            }
+            .then_some(object)
+        })
     }
 }

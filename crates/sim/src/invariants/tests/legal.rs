@@ -236,6 +236,17 @@ pub(super) const LEGAL: &[(&str, Stream)] = &[
         story.write(REPLICA_SET, patch("ReplicaSet", "web-a", &said));
         expect_stale(story, "a_replica_set_counts_its_pods");
     }),
+    ("the status of a ReplicaSet that goes while its pods are orphaned one by one", |story| {
+        rolled_out(story, 3, &[("a", 3)]);
+        let going = patch("ReplicaSet", "web-a", &finalized(story, &json!(["orphan"])));
+        story.user(going);
+        story.write(GARBAGE, patch("Pod", "web-a-0", &released()));
+        story.write(GARBAGE, patch("Pod", "web-a-1", &released()));
+        story.write(GARBAGE, patch("Pod", "web-a-2", &released()));
+        let said = json!({ "status": { "replicas": 2, "fullyLabeledReplicas": 2, "readyReplicas": 2, "availableReplicas": 2 } });
+        story.write(REPLICA_SET, patch("ReplicaSet", "web-a", &said));
+        expect_stale(story, "a_replica_set_counts_its_pods");
+    }),
     ("a matching orphan is adopted", |story| {
         rolled_out(story, 1, &[("a", 1)]);
         story.user(pod("stray", "a", None));
