@@ -1,5 +1,9 @@
 //! What must hold, each a small named function with the sentence of Kubernetes' documentation that it holds us to.
 //!
+//! Sentences are quoted as they are in Kubernetes 1.37, without links and emphasis: from the API's field descriptions
+//! (the type and the field are named), or from a page of kubernetes.io ("website:" and the title of the page). Where no
+//! sentence says it, the upstream source file that behaves so is named.
+//!
 //! 1. Those *at a write* are asked after every committed write, those *at rest* once when the faults are over and the world
 //!    is quiet.
 //! 2. Every write is judged against the store first. If it is wrong there, it is judged against what the manager that asked

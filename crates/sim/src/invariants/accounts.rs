@@ -5,11 +5,11 @@ use steersman_base::ObjectKey;
 use super::{ACCOUNT, Case, Findings, ROOT_CA, Rest, TOKEN, Verdict};
 use crate::world::Object;
 
-/// "If you delete a ServiceAccount that has an associated Secret, the control plane automatically cleans up the long-lived token
-/// from that Secret" and no other one. (Managing service accounts)
+/// The token controller "watches for ServiceAccount deletion and deletes all corresponding ServiceAccount token
+/// Secrets." (website: Managing Service Accounts)
 ///
-/// Asked when the token controller deletes a secret: the account that it names is gone, or is another one by its uid. Judged
-/// against the store; staleness excuses an account that was not there at some time by what was shown.
+/// Asked when the token controller deletes a secret: the account that it names is gone, or is another one by its uid.
+/// Judged against the store; staleness excuses an account that was not there at some time by what was shown.
 pub(super) fn tokens_go_only_with_their_account(case: &Case<'_>) -> Verdict {
     let Some(secret) = case.deleted().filter(|_| case.by(&[TOKEN])) else { return Verdict::NotMine };
     let Some(is) = secret.secret() else { return Verdict::NotMine };
@@ -32,8 +32,8 @@ fn active<'a>(rest: &Rest<'a>) -> impl Iterator<Item = &'a Object> {
     rest.world.all("namespaces").filter(|namespace| !namespace.is_terminating()).map(|namespace| &**namespace)
 }
 
-/// "The ServiceAccount controller manages the ServiceAccounts inside namespaces, and ensures a ServiceAccount named "default" exists
-/// in every active namespace." (Managing service accounts)
+/// "A ServiceAccount controller manages the ServiceAccounts inside namespaces, and ensures a ServiceAccount named
+/// "default" exists in every active namespace." (website: Managing Service Accounts)
 ///
 /// At rest.
 pub(super) fn every_namespace_has_its_default_account(rest: &Rest<'_>, found: &mut Findings) {
@@ -43,7 +43,8 @@ pub(super) fn every_namespace_has_its_default_account(rest: &Rest<'_>, found: &m
     }
 }
 
-/// "kube-controller-manager publishes a ConfigMap named kube-root-ca.crt to every namespace." (Certificates, RootCAConfigMap)
+/// "Configure the `kube-controller-manager` to publish a ConfigMap named `kube-root-ca.crt` to every namespace."
+/// (website: Feature Gates (removed), RootCAConfigMap) What is in it follows `publisher.go` of Kubernetes 1.37.
 ///
 /// At rest.
 pub(super) fn every_namespace_has_the_root_certificate(rest: &Rest<'_>, found: &mut Findings) {
@@ -56,8 +57,8 @@ pub(super) fn every_namespace_has_the_root_certificate(rest: &Rest<'_>, found: &
     }
 }
 
-/// "The token controller watches for Secret addition, and ensures the referenced ServiceAccount exists, and adds a token to the
-/// Secret if needed." (Managing service accounts)
+/// The token controller "watches for ServiceAccount token Secret addition, and ensures the referenced ServiceAccount
+/// exists, and adds a token to the Secret if needed." (website: Managing Service Accounts)
 ///
 /// At rest: a secret that names an account has a token if the account is there, and is gone if it is not.
 pub(super) fn tokens_follow_their_accounts(rest: &Rest<'_>, found: &mut Findings) {

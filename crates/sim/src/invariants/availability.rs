@@ -3,13 +3,13 @@
 use super::{Case, DEPLOYMENT, REPLICA_SET, REPLICATION, Verdict};
 use crate::world::{Deployment, Object, Phase, Since};
 
-/// "maxUnavailable: the maximum number of pods that can be unavailable during the update." (Deployment, rolling update)
+/// "The maximum number of pods that can be unavailable during the update." (Deployment, maxUnavailable)
 ///
-/// Asked when the Deployment controller asks a ReplicaSet for fewer pods. What a ReplicaSet is sure to keep are as many of its
-/// available pods as it is asked for; all together must be at least `replicas - maxUnavailable`, or as many as before.
-/// Judged against the store; staleness excuses what was right by the ReplicaSets' statuses as shown, a condemned pod never
-/// counting as available. A user who scales the Deployment in the middle of a roll-out gets all ReplicaSets scaled in
-/// proportion, the available ones included.
+/// Asked when the Deployment controller asks a ReplicaSet for fewer pods. What a ReplicaSet is sure to keep are as many
+/// of its available pods as it is asked for; all together must be at least `replicas - maxUnavailable`, or as many as
+/// before. Judged against the store; staleness excuses what was right by the ReplicaSets' statuses as shown, a
+/// condemned pod never counting as available. A user who scales the Deployment in the middle of a roll-out gets all
+/// ReplicaSets scaled in proportion, the available ones included.
 pub(super) fn rolling_updates_keep_their_available_pods(case: &Case<'_>) -> Verdict {
     if !case.by(&[DEPLOYMENT]) {
         return Verdict::NotMine;
@@ -85,11 +85,11 @@ fn others_shown(case: &Case<'_>, set: &Object, deployment: &steersman_base::Uid)
     others.map(|history| best(window.of("replicasets.apps", history))).sum()
 }
 
-/// "A ReplicaSet ensures that a specified number of pod replicas are running at any given time." (ReplicaSet)
+/// "A ReplicaSet ensures that a specified number of pod replicas are running at any given time." (website: ReplicaSet)
 ///
-/// Asked when the ReplicaSet or ReplicationController controller deletes an active pod: as many as `spec.replicas` must be left.
-/// Judged against the store; staleness excuses what was right for the number and the pods as shown, but for pods that it has
-/// deleted itself. Pods that users delete, or nodes end, are not its doing.
+/// Asked when the ReplicaSet or ReplicationController controller deletes an active pod: as many as `spec.replicas` must
+/// be left. Judged against the store; staleness excuses what was right for the number and the pods as shown, but for
+/// pods that it has deleted itself. Pods that users delete, or nodes end, are not its doing.
 pub(super) fn scaling_down_stops_at_the_wanted_number(case: &Case<'_>) -> Verdict {
     if !case.is("pods") || !case.by(&[REPLICA_SET, REPLICATION]) {
         return Verdict::NotMine;
@@ -134,10 +134,12 @@ pub(super) fn scaling_down_stops_at_the_wanted_number(case: &Case<'_>) -> Verdic
     })
 }
 
-/// "Recreate: all existing Pods are killed before new ones are created." (Deployment strategy)
+/// "All existing Pods are killed before new ones are created when `.spec.strategy.type==Recreate`." (website:
+/// Deployments)
 ///
-/// Asked when the Deployment controller makes the ReplicaSet of the present template, or asks it for more pods. Judged against
-/// the store; staleness excuses pods that were not there, or had ended, by what was shown. A paused Deployment is only scaled.
+/// Asked when the Deployment controller makes the ReplicaSet of the present template, or asks it for more pods. Judged
+/// against the store; staleness excuses pods that were not there, or had ended, by what was shown. A paused Deployment
+/// is only scaled.
 pub(super) fn recreation_waits_for_the_end_of_old_pods(case: &Case<'_>) -> Verdict {
     if !case.is("replicasets.apps") || !case.by(&[DEPLOYMENT]) {
         return Verdict::NotMine;

@@ -5,8 +5,8 @@ use steersman_base::names::finalizers::{FOREGROUND_DELETION, ORPHAN};
 use super::{Case, Findings, GARBAGE, Rest, Verdict};
 use crate::world::{Object, Owner, World};
 
-/// The owner that a reference leads to, if it is there: of that uid, kind and name, in the namespace of the dependent or
-/// cluster-wide.
+/// The owner that a reference leads to, if it is there: of that uid, kind and name, in the namespace of the dependent
+/// or cluster-wide.
 pub(super) fn owner_of<'a>(world: &'a World, dependent: &Object, reference: &Owner) -> Option<&'a Object> {
     let owner = world.by_uid(&reference.uid)?;
     let is_near = owner.key.namespace.is_empty() || owner.key.namespace == dependent.key.namespace;
@@ -18,11 +18,11 @@ fn waits(owner: &Object) -> bool {
     owner.is_terminating() && owner.has_finalizer(FOREGROUND_DELETION)
 }
 
-/// "The garbage collector deletes objects whose owners no longer exist" (Garbage Collection). "ownerReferences: list of objects
-/// depended by this object. If ALL objects in the list have been deleted, this object will be garbage collected." (ObjectMeta)
+/// "If ALL objects in the list have been deleted, this object will be garbage collected." (ObjectMeta, ownerReferences)
 ///
-/// Asked when the garbage collector deletes an object: every owner must be gone, or wait for its dependents in the foreground.
-/// Judged against the store alone: owners are looked up right before, and a uid that is gone does not come back.
+/// Asked when the garbage collector deletes an object: every owner must be gone, or wait for its dependents in the
+/// foreground. Judged against the store alone: owners are looked up right before, and a uid that is gone does not come
+/// back.
 pub(super) fn nothing_with_a_living_owner_is_collected(case: &Case<'_>) -> Verdict {
     let Some(object) = case.deleted().filter(|_| case.by(&[GARBAGE])) else { return Verdict::NotMine };
     let mut owners = object.owners.iter().filter_map(|reference| owner_of(case.world, object, reference));
@@ -32,11 +32,11 @@ pub(super) fn nothing_with_a_living_owner_is_collected(case: &Case<'_>) -> Verdi
     }
 }
 
-/// "Orphaned dependents: dependents that are left behind when an owner object is deleted with the orphan policy are kept."
-/// (Garbage Collection, `propagationPolicy: Orphan`)
+/// Objects without owner references are left alone. Follows `attemptToDeleteItem` in `garbagecollector.go` of
+/// Kubernetes 1.37.
 ///
-/// Asked when the garbage collector deletes an object: it must have owners. Judged against the store alone: the deletion is on
-/// condition of the version that was read.
+/// Asked when the garbage collector deletes an object: it must have owners. Judged against the store alone: the
+/// deletion is on condition of the version that was read.
 pub(super) fn nothing_without_owners_is_collected(case: &Case<'_>) -> Verdict {
     let Some(object) = case.deleted().filter(|_| case.by(&[GARBAGE])) else { return Verdict::NotMine };
     Verdict::at_store(!object.owners.is_empty(), || format!("{object} is collected, and has no owner"))
@@ -71,29 +71,28 @@ fn nothing_hinders(case: &Case<'_>, owner: &Object, hinders: impl Fn(&Object, &O
     verdict
 }
 
-/// "orphan: [the garbage collector] removes the owner references of dependents before it removes the owner." (Finalizers and
-/// owner references)
+/// With the finalizer `orphan`, the owner is removed from the owner references of its dependents first, and then the
+/// finalizer from the owner. Follows `attemptToOrphanWorker` in `garbagecollector.go` of Kubernetes 1.37.
 ///
-/// Asked when the garbage collector takes the finalizer `orphan` off: no dependent may name the owner any more. Judged against
-/// the store; staleness excuses dependents that were not there all the time by what was shown.
+/// Asked when the garbage collector takes the finalizer `orphan` off: no dependent may name the owner any more. Judged
+/// against the store; staleness excuses dependents that were not there all the time by what was shown.
 pub(super) fn orphans_are_let_go_before_their_owner_goes(case: &Case<'_>) -> Verdict {
     let Some(owner) = takes_off(case, ORPHAN) else { return Verdict::NotMine };
     nothing_hinders(case, owner, |dependent, _| !dependent.is_terminating(), "still names it as its owner")
 }
 
-/// "In foreground cascading deletion, the owner object you're deleting first enters a deletion in progress state; after its
-/// dependents with ownerReference.blockOwnerDeletion=true are deleted, the controller deletes the owner object." (Garbage
-/// Collection)
+/// "If true, AND if the owner has the "foregroundDeletion" finalizer, then the owner cannot be deleted from the
+/// key-value store until this reference is removed." (OwnerReference, blockOwnerDeletion)
 ///
-/// Asked when the garbage collector takes the finalizer `foregroundDeletion` off: no dependent may block any more. Judged
-/// against the store; staleness excuses dependents that were not there all the time by what was shown.
+/// Asked when the garbage collector takes the finalizer `foregroundDeletion` off: no dependent may block any more.
+/// Judged against the store; staleness excuses dependents that were not there all the time by what was shown.
 pub(super) fn foreground_owners_go_after_what_blocks_them(case: &Case<'_>) -> Verdict {
     let Some(owner) = takes_off(case, FOREGROUND_DELETION) else { return Verdict::NotMine };
     nothing_hinders(case, owner, |_, reference| reference.blocks, "blocks its deletion")
 }
 
-/// "Finalizers are keys that tell Kubernetes to wait until specific conditions are met; [...] only the controller that manages
-/// a finalizer removes it." (Finalizers)
+/// "Each entry is an identifier for the responsible component that will remove the entry from the list." (ObjectMeta,
+/// finalizers)
 ///
 /// Asked when the garbage collector changes an object. Judged against the store alone.
 pub(super) fn the_collector_takes_off_its_own_finalizers_alone(case: &Case<'_>) -> Verdict {
@@ -104,7 +103,8 @@ pub(super) fn the_collector_takes_off_its_own_finalizers_alone(case: &Case<'_>) 
     Verdict::at_store(lost.is_empty(), || format!("{before} loses the finalizers {}", lost.join(", ")))
 }
 
-/// "ownerReferences: list of objects depended by this object." (ObjectMeta)
+/// "List of objects depended by this object." (ObjectMeta, ownerReferences) Which references are removed follows
+/// `garbagecollector.go` of Kubernetes 1.37.
 ///
 /// Asked when the garbage collector takes references out of an object: those owners must be gone, or be deleted with
 /// `orphan` or in the foreground. Judged against the store alone.
@@ -141,8 +141,8 @@ pub(super) fn all_garbage_is_collected(rest: &Rest<'_>, found: &mut Findings) {
     }
 }
 
-/// "The garbage collector removes references to owners that are absent from objects that have other owners." (Garbage
-/// Collection)
+/// References to owners that are gone are removed from an object that has another owner. Follows `attemptToDeleteItem`
+/// in `garbagecollector.go` of Kubernetes 1.37.
 ///
 /// At rest.
 pub(super) fn no_reference_leads_nowhere(rest: &Rest<'_>, found: &mut Findings) {
@@ -160,7 +160,8 @@ pub(super) fn no_reference_leads_nowhere(rest: &Rest<'_>, found: &mut Findings) 
     }
 }
 
-/// "foregroundDeletion: the object is in a deletion in progress state" until its dependents are gone. (Garbage Collection)
+/// "Each time a finalizer condition is satisfied, the controller removes that key from the resource's `finalizers`
+/// field." (website: Finalizers)
 ///
 /// At rest: no terminating object waits for `orphan`, nor in the foreground for dependents that are not there.
 pub(super) fn finalizers_of_the_collector_are_taken_off(rest: &Rest<'_>, found: &mut Findings) {
@@ -177,7 +178,8 @@ pub(super) fn finalizers_of_the_collector_are_taken_off(rest: &Rest<'_>, found: 
     }
 }
 
-/// Whether anybody can tell if the owner is there: its kind is known, and a cluster-wide object names no namespaced owner.
+/// Whether anybody can tell if the owner is there: its kind is known, and a cluster-wide object names no namespaced
+/// owner.
 fn is_decidable(world: &World, object: &Object, owner: &Owner) -> bool {
     let is_known = world.knows_kind(&owner.kind);
     let is_namespaced = world.by_uid(&owner.uid).is_some_and(|owner| !owner.key.namespace.is_empty());

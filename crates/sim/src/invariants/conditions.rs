@@ -18,8 +18,8 @@ fn changed<'a>(
     is_new.then_some((&**after, after.deployment()?, was, is))
 }
 
-/// "Available means the deployment is available, ie. at least the minimum available replicas required are up and running for at
-/// least minReadySeconds." (DeploymentConditionType)
+/// "Available means the deployment is available, ie. at least the minimum available replicas required are up and
+/// running for at least minReadySeconds." (DeploymentConditionType)
 ///
 /// Asked when the Deployment controller writes a status about the present generation: the condition must agree with
 /// `status.availableReplicas` and the limits in the same object. Judged against the object alone.
@@ -40,9 +40,8 @@ pub(super) fn availability_is_told_as_it_is_counted(case: &Case<'_>) -> Verdict 
     })
 }
 
-/// "Progressing with reason NewReplicaSetAvailable: the Deployment has the newest ReplicaSet available", that is "all of the
-/// replicas associated with the Deployment have been updated to the latest version, are available, and no old replicas are
-/// running." (Deployment, complete)
+/// "All of the replicas associated with the Deployment are available." "No old replicas for the Deployment are
+/// running." (website: Deployments, Complete Deployment: the condition Progressing with reason NewReplicaSetAvailable)
 ///
 /// Asked when the Deployment controller begins to say so. Judged against the counts in the same object.
 pub(super) fn a_roll_out_is_through_when_all_pods_are_new_and_available(case: &Case<'_>) -> Verdict {
@@ -61,12 +60,12 @@ pub(super) fn a_roll_out_is_through_when_all_pods_are_new_and_available(case: &C
     })
 }
 
-/// "progressDeadlineSeconds: the maximum time in seconds for a deployment to make progress before it is considered to be failed.
-/// [...] Note that progress will not be estimated during the time a deployment is paused." (DeploymentSpec)
+/// "The maximum time in seconds for a deployment to make progress before it is considered to be failed." "Note that
+/// progress will not be estimated during the time a deployment is paused." (DeploymentSpec, progressDeadlineSeconds)
 ///
-/// Asked when the Deployment controller begins to say `ProgressDeadlineExceeded`: so many seconds must have passed since it last
-/// spoke of progress, and the Deployment is not paused. Judged against the object before; clocks may be wrong by what the
-/// options say.
+/// Asked when the Deployment controller begins to say `ProgressDeadlineExceeded`: so many seconds must have passed
+/// since it last spoke of progress, and the Deployment is not paused. Judged against the object before; clocks may be
+/// wrong by what the options say.
 pub(super) fn a_deadline_is_exceeded_only_after_it(case: &Case<'_>) -> Verdict {
     let Some((after, is, was, told)) = changed(case, "Progressing") else { return Verdict::NotMine };
     if told.reason != "ProgressDeadlineExceeded" {
@@ -84,10 +83,11 @@ pub(super) fn a_deadline_is_exceeded_only_after_it(case: &Case<'_>) -> Verdict {
     })
 }
 
-/// "ReplicaFailure is added in a deployment when one of its pods fails to be created or deleted." (DeploymentConditionType)
+/// "ReplicaFailure is added in a deployment when one of its pods fails to be created or deleted."
+/// (DeploymentConditionType)
 ///
-/// Asked when the Deployment controller begins to say so: one of its ReplicaSets must say it. Judged against the store; staleness
-/// excuses what a ReplicaSet said by what was shown.
+/// Asked when the Deployment controller begins to say so: one of its ReplicaSets must say it. Judged against the store;
+/// staleness excuses what a ReplicaSet said by what was shown.
 pub(super) fn a_failure_is_that_of_a_replica_set(case: &Case<'_>) -> Verdict {
     let Some((after, _, _, told)) = changed(case, "ReplicaFailure") else { return Verdict::NotMine };
     if told.status != ConditionStatus::True {
@@ -102,12 +102,12 @@ pub(super) fn a_failure_is_that_of_a_replica_set(case: &Case<'_>) -> Verdict {
     Verdict::judge(at_store, as_shown, || format!("{after} says ReplicaFailure, and none of its ReplicaSets does"))
 }
 
-/// "ReplicaFailure is added in a replica set when one of its pods fails to be created due to insufficient quota, limit ranges,
-/// pod security policy, node selectors, etc. or deleted due to kubelet being down or finalizers are failing."
-/// (ReplicaSetConditionType)
+/// "ReplicaSetReplicaFailure is added in a replica set when one of its pods fails to be created due to insufficient
+/// quota, limit ranges, pod security policy, node selectors, etc. or deleted due to kubelet being down or finalizers
+/// are failing." (ReplicaSetConditionType) The reasons follow `replica_set_utils.go` of Kubernetes 1.37.
 ///
-/// Asked when the controller begins to say so: `FailedCreate` means that there were fewer pods than wanted, `FailedDelete` that
-/// there were not. Judged against the counts in the same object.
+/// Asked when the controller begins to say so: `FailedCreate` means that there were fewer pods than wanted,
+/// `FailedDelete` that there were not. Judged against the counts in the same object.
 pub(super) fn a_failed_create_is_told_while_pods_are_missing(case: &Case<'_>) -> Verdict {
     let Some((before, after)) = case.updated().filter(|_| case.by(&[REPLICA_SET, REPLICATION])) else {
         return Verdict::NotMine;
@@ -127,11 +127,11 @@ pub(super) fn a_failed_create_is_told_while_pods_are_missing(case: &Case<'_>) ->
     })
 }
 
-/// "lastTransitionTime is the last time the condition transitioned from one status to another." (metav1.Condition, and the
-/// conditions of Deployments, ReplicaSets and namespaces)
+/// "Last time the condition transitioned from one status to another." (DeploymentCondition and NamespaceCondition,
+/// lastTransitionTime; those of ReplicaSets and ReplicationControllers say the same)
 ///
-/// Asked when a controller writes conditions: each type stands once, and a condition whose status stays keeps its time. Judged
-/// against the object alone.
+/// Asked when a controller writes conditions: each type stands once, and a condition whose status stays keeps its time.
+/// Judged against the object alone.
 pub(super) fn a_condition_stands_once_and_changes_its_time_with_its_status(case: &Case<'_>) -> Verdict {
     if !case.by(&[DEPLOYMENT, REPLICA_SET, REPLICATION, NAMESPACE]) {
         return Verdict::NotMine;

@@ -3,11 +3,12 @@
 use super::surge::{created_pod, is_needed_as_shown};
 use super::{Case, DEPLOYMENT, Verdict};
 
-/// "A ReplicaSet ensures that a specified number of pod replicas are running at any given time." (ReplicaSet)
+/// "A ReplicaSet ensures that a specified number of pod replicas are running at any given time." (website: ReplicaSet)
 ///
-/// A ledger is kept per owner: each time a pod goes missing (more are wanted; one ended, was deleted, or was let go), one more
-/// may be created, and never more in all. A duplicate counts even if it is deleted later. Judged against the store over the
-/// whole run; staleness excuses a manager whose caches did not show the others' pods, never one that made them itself.
+/// A ledger is kept per owner: each time a pod goes missing (more are wanted; one ended, was deleted, or was let go),
+/// one more may be created, and never more in all. A duplicate counts even if it is deleted later. Judged against the
+/// store over the whole run; staleness excuses a manager whose caches did not show the others' pods, never one that
+/// made them itself.
 pub(super) fn at_most_the_needed_pods_are_created(case: &Case<'_>) -> Verdict {
     let Some((pod, owner)) = created_pod(case) else { return Verdict::NotMine };
     Verdict::judge(
@@ -22,11 +23,13 @@ pub(super) fn at_most_the_needed_pods_are_created(case: &Case<'_>) -> Verdict {
     )
 }
 
-/// "Label selector updates, template changes: a Deployment creates a new ReplicaSet for each new template." (Deployment: the
-/// pod-template-hash label "ensures that child ReplicaSets of a Deployment do not overlap")
+/// "This label ensures that child ReplicaSets of a Deployment do not overlap." (website: Deployments, Pod-template-hash
+/// label) A ReplicaSet of the present template is used, and none is created beside it. Follows `getNewReplicaSet` in
+/// `sync.go` of Kubernetes 1.37.
 ///
-/// Asked when the Deployment controller makes a ReplicaSet: no other one that it controls may have the same template. Judged
-/// against the store; staleness excuses one that was not there all the time by what was shown, unless the controller made it.
+/// Asked when the Deployment controller makes a ReplicaSet: no other one that it controls may have the same template.
+/// Judged against the store; staleness excuses one that was not there all the time by what was shown, unless the
+/// controller made it.
 pub(super) fn a_template_has_one_replica_set(case: &Case<'_>) -> Verdict {
     if !case.is("replicasets.apps") || !case.by(&[DEPLOYMENT]) {
         return Verdict::NotMine;

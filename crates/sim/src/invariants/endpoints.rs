@@ -17,12 +17,12 @@ const ADDRESSES_MAX: usize = 1000;
 /// How many ports a slice has at most.
 const PORTS_MAX: usize = 20_000;
 
-/// "By default, the control plane creates and manages EndpointSlices to have no more than 100 endpoints each. You can configure
-/// this with --max-endpoints-per-slice." (EndpointSlices) "Endpoints: [...] truncates to 1000 endpoints." (Service, over-capacity
-/// endpoints)
+/// "By default, the control plane creates and manages EndpointSlices to have no more than 100 endpoints each."
+/// (website: EndpointSlices) "When there are over 1000 backing endpoints for a Service, Kubernetes truncates the data
+/// in the Endpoints object." (website: Service, Over-capacity endpoints)
 ///
-/// Asked when one of the two controllers writes: within the limits, and no endpoint twice in one slice or subset. Judged against
-/// the object alone.
+/// Asked when one of the two controllers writes: within the limits, and no endpoint twice in one slice or subset.
+/// Judged against the object alone.
 pub(super) fn slices_are_within_their_limits(case: &Case<'_>) -> Verdict {
     if !case.by(&[SLICES, ENDPOINTS]) {
         return Verdict::NotMine;
@@ -63,10 +63,10 @@ fn targets(object: &Object) -> Vec<(&Uid, bool)> {
     of_slice.chain(of_endpoints).collect()
 }
 
-/// "targetRef is a reference to a Kubernetes object that represents this endpoint." (Endpoint, EndpointAddress)
+/// "targetRef is a reference to a Kubernetes object that represents this endpoint." (Endpoint, targetRef)
 ///
-/// Asked when one of the two controllers writes: every pod that is named existed at some time. Judged against the store, over the
-/// whole run.
+/// Asked when one of the two controllers writes: every pod that is named existed at some time. Judged against the
+/// store, over the whole run.
 pub(super) fn endpoints_stand_for_pods_that_existed(case: &Case<'_>) -> Verdict {
     let Some(after) = case.step.after.as_ref().filter(|_| case.by(&[SLICES, ENDPOINTS])) else {
         return Verdict::NotMine;
@@ -84,12 +84,13 @@ pub(super) fn endpoints_stand_for_pods_that_existed(case: &Case<'_>) -> Verdict 
     })
 }
 
-/// "ready indicates that this endpoint is ready to receive traffic [...] A ready endpoint [...] is serving and not terminating."
-/// (EndpointConditions)
+/// "In general, an endpoint should be marked ready if it is serving and not terminating, though this can be overridden
+/// in some cases, such as when the associated Service has set the publishNotReadyAddresses flag." (EndpointConditions,
+/// ready)
 ///
-/// Asked when one of the two controllers writes: each endpoint that becomes ready with the write is a ready pod that is not
-/// terminating, unless the service publishes pods that are not ready. Judged against the store; staleness excuses what was so at
-/// some time by what was shown.
+/// Asked when one of the two controllers writes: each endpoint that becomes ready with the write is a ready pod that is
+/// not terminating, unless the service publishes pods that are not ready. Judged against the store; staleness excuses
+/// what was so at some time by what was shown.
 pub(super) fn ready_endpoints_are_ready_pods(case: &Case<'_>) -> Verdict {
     let Some(after) = case.step.after.as_ref().filter(|_| case.by(&[SLICES, ENDPOINTS])) else {
         return Verdict::NotMine;
@@ -159,11 +160,11 @@ fn is_leaving(rest: &Rest<'_>, namespace: &Istr) -> bool {
     rest.world.get("namespaces", &ObjectKey::cluster(namespace)).is_none_or(|namespace| namespace.is_terminating())
 }
 
-/// "The control plane automatically creates EndpointSlices for any Kubernetes Service that has a selector specified. These
-/// EndpointSlices include references to all the Pods that match the Service selector." (EndpointSlices)
+/// "The control plane automatically creates EndpointSlices for any Kubernetes Service that has a selector specified.
+/// These EndpointSlices include references to all the Pods that match the Service selector." (website: EndpointSlices)
 ///
-/// At rest: each pod that has an address and has not ended is there once per family, as ready as it is, and nothing else. A pod
-/// whose node is gone may be left out.
+/// At rest: each pod that has an address and has not ended is there once per family, as ready as it is, and nothing
+/// else. A pod whose node is gone may be left out.
 pub(super) fn slices_are_those_of_the_pods(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(SLICES) {
         return;
@@ -218,8 +219,8 @@ fn is_in(families: &[Istr], address: IpAddr) -> bool {
 
 /// "Endpoints is a collection of endpoints that implement the actual service." (Endpoints)
 ///
-/// At rest: the addresses are those of the pods that have not ended, as ready as they are. Services with more than 1,000 pods are
-/// left out.
+/// At rest: the addresses are those of the pods that have not ended, as ready as they are. Services with more than
+/// 1,000 pods are left out.
 pub(super) fn endpoints_are_those_of_the_pods(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(ENDPOINTS) {
         return;
@@ -272,9 +273,11 @@ fn has_named_ports(rest: &Rest<'_>, key: &ObjectKey) -> bool {
     ports.into_iter().flatten().any(|port| port["targetPort"].is_string())
 }
 
-/// "When the Service is deleted, its Endpoints and EndpointSlices are deleted as well." (the slices by their owner reference)
+/// "In most use cases, EndpointSlices are owned by the Service that the endpoint slice object tracks endpoints for."
+/// (website: EndpointSlices) So the garbage collector deletes them. The Endpoints of a deleted service are deleted by
+/// their controller: follows `endpoints_controller.go` of Kubernetes 1.37.
 ///
-/// At rest: nothing that the two controllers keep stands for a service that is gone, or that has no selector.
+/// At rest: nothing that the two controllers keep stands for a service that is gone.
 pub(super) fn no_endpoints_without_a_service(rest: &Rest<'_>, found: &mut Findings) {
     let is_kept = |namespace: &Istr, name: &Istr| {
         let key = ObjectKey { namespace: namespace.clone(), name: name.clone() };

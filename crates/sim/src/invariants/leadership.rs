@@ -8,12 +8,13 @@ use crate::world::{Body, Object};
 
 const LEASES: &str = "leases.coordination.k8s.io";
 
-/// "Leases are used for leader election: only one instance [of kube-controller-manager] is actively running while the others
-/// are on stand-by." (Leases)
+/// "Kubernetes also uses Leases to ensure only one instance of a component is running at any given time." (website:
+/// Leases)
 ///
-/// Asked when a controller writes anything but events and leases: the lease must be held, at the store and at that revision,
-/// under the identity that its manager took it with. Judged against the store alone. Where the time is known at which the
-/// request was sent, a lease that its manager held then, or later, excuses it: nobody can call back what is under way.
+/// Asked when a controller writes anything but events and leases: the lease must be held, at the store and at that
+/// revision, under the identity that its manager took it with. Judged against the store alone. Where the time is known
+/// at which the request was sent, a lease that its manager held then, or later, excuses it: nobody can call back what
+/// is under way.
 pub(super) fn no_write_by_a_deposed_leader(case: &Case<'_>) -> Verdict {
     let Some((manager, key)) = case.change.by.manager().zip(case.options.lease.as_ref()) else {
         return Verdict::NotMine;
@@ -60,13 +61,12 @@ const ROLES: [(&str, &[&str]); 9] = [
     (TOKEN, &["secrets", "serviceaccounts"]),
 ];
 
-/// "The Kubernetes controller manager runs controllers that are built in; when invoked with --use-service-account-credentials,
-/// each is started with a separate service account [and] role, prefixed with `system:controller:`." (RBAC, roles for built-in
-/// controllers)
+/// "Corresponding roles exist for each built-in controller, prefixed with `system:controller:`." (website: Using RBAC
+/// Authorization)
 ///
-/// Asked when a controller writes: the resource must be one that its role names, a status write changes no generation, and
-/// owners of pods do not change themselves. The garbage collector and the namespace controller may delete anything; the latter
-/// changes nothing but namespaces. Judged against the store alone.
+/// Asked when a controller writes: the resource must be one that its role names, a status write changes no generation,
+/// and owners of pods do not change themselves. The garbage collector and the namespace controller may delete anything;
+/// the latter changes nothing but namespaces. Judged against the store alone.
 pub(super) fn controllers_write_only_what_is_theirs(case: &Case<'_>) -> Verdict {
     let Some(name) = case.change.by.controller() else { return Verdict::NotMine };
     let resource = &*case.change.resource;

@@ -16,11 +16,12 @@ fn came_late(case: &Case<'_>, object: &Object) -> bool {
     object.created.is_some_and(|created| created.plus_seconds(PASS_SECONDS) >= case.change.at)
 }
 
-/// "finalizers: an opaque list of values that must be empty to permanently remove object from storage." (NamespaceSpec)
+/// "Finalizers is an opaque list of values that must be empty to permanently remove object from storage."
+/// (NamespaceSpec, finalizers)
 ///
-/// Asked when the namespace controller takes its finalizer off a namespace: nothing is in it. Judged against the store alone: it
-/// is emptied by live reads. What was created within the last minute excuses it: an API server may let something in after the
-/// deletion for a moment.
+/// Asked when the namespace controller takes its finalizer off a namespace: nothing is in it. Judged against the store
+/// alone: it is emptied by live reads. What was created within the last minute excuses it: an API server may let
+/// something in after the deletion for a moment.
 pub(super) fn a_namespace_is_let_go_only_when_empty(case: &Case<'_>) -> Verdict {
     if !case.is("namespaces") || !case.by(&[NAMESPACE]) {
         return Verdict::NotMine;
@@ -44,8 +45,8 @@ pub(super) fn a_namespace_is_let_go_only_when_empty(case: &Case<'_>) -> Verdict 
 
 /// "NamespaceContentRemaining contains information about resources remaining in a namespace." (NamespaceConditionType)
 ///
-/// Asked when the namespace controller begins to say that nothing remains, and that nothing failed: nothing is in the namespace.
-/// Judged against the store alone, as above.
+/// Asked when the namespace controller begins to say that nothing remains, and that nothing failed: nothing is in the
+/// namespace. Judged against the store alone, as above.
 pub(super) fn a_namespace_tells_what_is_left(case: &Case<'_>) -> Verdict {
     if !case.is("namespaces") || !case.by(&[NAMESPACE]) {
         return Verdict::NotMine;
@@ -67,10 +68,11 @@ pub(super) fn a_namespace_tells_what_is_left(case: &Case<'_>) -> Verdict {
     }
 }
 
-/// "Terminating: the namespace is being deleted, and can not be used for new objects." (Namespaces)
+/// `Terminating`: "the namespace is being deleted, and cannot be used for new objects". (website: Share a Cluster with
+/// Namespaces)
 ///
-/// Asked when the service account controller or the root CA publisher creates something: the namespace is there and active.
-/// Judged against the store; staleness excuses a namespace that was so by what was shown.
+/// Asked when the service account controller or the root CA publisher creates something: the namespace is there and
+/// active. Judged against the store; staleness excuses a namespace that was so by what was shown.
 pub(super) fn nothing_is_published_into_a_namespace_that_goes(case: &Case<'_>) -> Verdict {
     let Some(made) = case.created().filter(|_| case.by(&[ACCOUNT, ROOT_CA])) else { return Verdict::NotMine };
     let key = ObjectKey::cluster(&made.key.namespace);
@@ -81,9 +83,11 @@ pub(super) fn nothing_is_published_into_a_namespace_that_goes(case: &Case<'_>) -
     Verdict::judge(at_store, as_shown, || format!("{made} is created in a namespace that is gone or terminating"))
 }
 
-/// "Deleting a namespace deletes everything under the namespace" and then the namespace. (Namespaces)
+/// "This delete is asynchronous, so for a time you will see the namespace in the `Terminating` state." (website: Share
+/// a Cluster with Namespaces)
 ///
-/// At rest: a terminating namespace is still there only while something in it waits for finalizers, or while others hold it.
+/// At rest: a terminating namespace is still there only while something in it waits for finalizers, or while others
+/// hold it.
 pub(super) fn deleted_namespaces_are_gone(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(NAMESPACE) {
         return;
@@ -101,7 +105,7 @@ pub(super) fn deleted_namespaces_are_gone(rest: &Rest<'_>, found: &mut Findings)
     }
 }
 
-/// "Deleting a namespace deletes everything under the namespace." (Namespaces)
+/// "This deletes everything under the namespace!" (website: Share a Cluster with Namespaces)
 ///
 /// At rest: every object is in a namespace that is there.
 pub(super) fn nothing_is_left_of_a_namespace_that_is_gone(rest: &Rest<'_>, found: &mut Findings) {

@@ -20,7 +20,7 @@ pub(super) fn resource_of(kind: &str) -> &'static str {
 /// Controllers that take objects by their labels.
 const CLAIMERS: [&str; 3] = [DEPLOYMENT, REPLICA_SET, REPLICATION];
 
-/// "ownerReferences: [...] There cannot be more than one managing controller." (ObjectMeta)
+/// "There cannot be more than one managing controller." (ObjectMeta, ownerReferences)
 ///
 /// Asked after every write, whoever asked for it. Judged against the object alone.
 pub(super) fn at_most_one_owner_controls(case: &Case<'_>) -> Verdict {
@@ -31,13 +31,12 @@ pub(super) fn at_most_one_owner_controls(case: &Case<'_>) -> Verdict {
     Verdict::at_store(controllers <= 1, || format!("{after} has {controllers} controllers"))
 }
 
-/// "A ReplicaSet identifies new Pods to acquire by using its selector. If there is a Pod that has no OwnerReference or the
-/// OwnerReference is not a Controller and it matches a ReplicaSet's selector, it will be immediately acquired by said
-/// ReplicaSet." (ReplicaSet)
+/// "If there is a Pod that has no OwnerReference or the OwnerReference is not a Controller and it matches a
+/// ReplicaSet's selector, it will be immediately acquired by said ReplicaSet." (website: ReplicaSet)
 ///
 /// Asked when one of the controllers makes itself the controller of an object: the object had none, matches and is not
-/// terminating; the owner is there and is not terminating. Judged against the store; staleness excuses what was so at some time
-/// by what was shown.
+/// terminating; the owner is there and is not terminating. Judged against the store; staleness excuses what was so at
+/// some time by what was shown.
 pub(super) fn adoption_is_of_matching_orphans_by_living_owners(case: &Case<'_>) -> Verdict {
     let Some((before, after)) = case.updated().filter(|_| case.by(&CLAIMERS)) else { return Verdict::NotMine };
     let Some(owner) = after.controller().filter(|owner| !before.is_controlled_by(&owner.uid)) else {
@@ -76,11 +75,11 @@ pub(super) fn adoption_is_of_matching_orphans_by_living_owners(case: &Case<'_>) 
     })
 }
 
-/// "[If the labels of a pod change so that it] no longer matches the selector, the ReplicaSet removes its owner reference" and no
-/// other pod's. (ReplicaSet, isolating pods)
+/// "You can remove Pods from a ReplicaSet by changing their labels." (website: ReplicaSet) Only what the selector no
+/// longer matches is released: follows `controller_ref_manager.go` of Kubernetes 1.37.
 ///
-/// Asked when one of the controllers takes its reference off an object: it does not match the selector. Judged against the store;
-/// staleness excuses labels and selectors that did not match at some time by what was shown.
+/// Asked when one of the controllers takes its reference off an object: it does not match the selector. Judged against
+/// the store; staleness excuses labels and selectors that did not match at some time by what was shown.
 pub(super) fn what_matches_is_not_released(case: &Case<'_>) -> Verdict {
     let Some((before, after)) = case.updated().filter(|_| case.by(&CLAIMERS)) else { return Verdict::NotMine };
     let Some(owner) = before.controller().filter(|owner| !after.is_controlled_by(&owner.uid)) else {
@@ -103,11 +102,11 @@ pub(super) fn what_matches_is_not_released(case: &Case<'_>) -> Verdict {
     })
 }
 
-/// "A ReplicaSet is linked to its Pods via the Pods' metadata.ownerReferences field [...] All Pods acquired by a ReplicaSet have
-/// their owning ReplicaSet's identifying information within their ownerReferences field." (ReplicaSet)
+/// "All Pods acquired by a ReplicaSet have their owning ReplicaSet's identifying information within their
+/// ownerReferences field." (website: ReplicaSet)
 ///
-/// Asked when one of the controllers creates a pod or a ReplicaSet: an owner controls it that is there, and that selects it.
-/// Judged against the store; staleness excuses an owner that was there at some time by what was shown.
+/// Asked when one of the controllers creates a pod or a ReplicaSet: an owner controls it that is there, and that
+/// selects it. Judged against the store; staleness excuses an owner that was there at some time by what was shown.
 pub(super) fn what_is_created_belongs_to_its_creator(case: &Case<'_>) -> Verdict {
     let Some(made) = case.created().filter(|_| case.by(&CLAIMERS)) else { return Verdict::NotMine };
     if !case.is("pods") && !case.is("replicasets.apps") {
@@ -140,8 +139,8 @@ fn claims<'a>(rest: &Rest<'a>) -> Vec<(&'static str, &'a Arc<Object>)> {
     rows.flat_map(|(_, owners, claimed)| rest.world.all(owners).map(move |owner| (claimed, owner))).collect()
 }
 
-/// "If there is a Pod that has no OwnerReference or the OwnerReference is not a Controller and it matches a ReplicaSet's selector, it
-/// will be immediately acquired by said ReplicaSet." (ReplicaSet)
+/// "If there is a Pod that has no OwnerReference or the OwnerReference is not a Controller and it matches a
+/// ReplicaSet's selector, it will be immediately acquired by said ReplicaSet." (website: ReplicaSet)
 ///
 /// At rest: no active pod and no ReplicaSet that matches an owner in its namespace is nobody's.
 pub(super) fn orphans_that_match_are_adopted(rest: &Rest<'_>, found: &mut Findings) {
@@ -158,8 +157,7 @@ pub(super) fn orphans_that_match_are_adopted(rest: &Rest<'_>, found: &mut Findin
     }
 }
 
-/// "You can remove Pods from a ReplicaSet by changing their labels. [...] Pods that are removed in this way will be replaced
-/// automatically." (ReplicaSet, isolating pods)
+/// "You can remove Pods from a ReplicaSet by changing their labels." (website: ReplicaSet)
 ///
 /// At rest: no active pod, and no ReplicaSet, is controlled by an owner that does not select it.
 pub(super) fn what_does_not_match_is_released(rest: &Rest<'_>, found: &mut Findings) {

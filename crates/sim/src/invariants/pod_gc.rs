@@ -5,12 +5,12 @@ use steersman_base::ObjectKey;
 use super::{Case, Findings, POD_GC, Rest, Verdict};
 use crate::world::{Object, Phase};
 
-/// "PodGC cleans up any Pods which satisfy any of: are orphan Pods, bound to a node which no longer exists; are unscheduled
-/// terminating Pods; are terminating Pods, bound to a non-ready node tainted with node.kubernetes.io/out-of-service."
-/// (Pod lifecycle, garbage collection of Pods)
+/// "Additionally, PodGC cleans up any Pods which satisfy any of the following conditions: are orphan Pods - bound to a
+/// node which no longer exists, are unscheduled terminating Pods, are terminating Pods, bound to a non-ready node
+/// tainted with `node.kubernetes.io/out-of-service`." (website: Pod Lifecycle)
 ///
-/// Asked when the pod garbage collector ends or deletes a pod that has not ended: one of the three holds. Judged against the
-/// store; staleness excuses a node that was gone or out of service at some time by what was shown.
+/// Asked when the pod garbage collector ends or deletes a pod that has not ended: one of the three holds. Judged
+/// against the store; staleness excuses a node that was gone or out of service at some time by what was shown.
 pub(super) fn running_pods_on_living_nodes_are_left_alone(case: &Case<'_>) -> Verdict {
     if !case.is("pods") || !case.by(&[POD_GC]) {
         return Verdict::NotMine;
@@ -40,11 +40,11 @@ pub(super) fn running_pods_on_living_nodes_are_left_alone(case: &Case<'_>) -> Ve
     })
 }
 
-/// "terminated-pod-gc-threshold: number of terminated pods that can exist before the terminated pod garbage collector starts
-/// deleting terminated pods." (kube-controller-manager)
+/// "Number of terminated pods that can exist before the terminated pod garbage collector starts deleting terminated
+/// pods." (kube-controller-manager, --terminated-pod-gc-threshold)
 ///
-/// Asked when the pod garbage collector deletes a pod that has ended, is not terminating, and whose node is there: there were
-/// more than the threshold. Judged against the store alone; within a pass, as many as were too many go.
+/// Asked when the pod garbage collector deletes a pod that has ended, is not terminating, and whose node is there:
+/// there were more than the threshold. Judged against the store alone; within a pass, as many as were too many go.
 pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdict {
     let Some(before) = case.deleted().filter(|_| case.is("pods") && case.by(&[POD_GC])) else {
         return Verdict::NotMine;
@@ -62,7 +62,7 @@ pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdic
     })
 }
 
-/// "PodGC cleans up [...] orphan Pods, bound to a node which no longer exists." (Pod lifecycle)
+/// PodGC cleans up Pods that "are orphan Pods - bound to a node which no longer exists". (website: Pod Lifecycle)
 ///
 /// At rest. What only a finalizer keeps is left out.
 pub(super) fn no_pod_waits_for_a_node_that_is_gone(rest: &Rest<'_>, found: &mut Findings) {

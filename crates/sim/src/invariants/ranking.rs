@@ -12,14 +12,15 @@ use crate::world::{Object, Pod};
 /// How many moments of a window are looked at. More than this is more than anybody can judge.
 const MOMENTS_MAX: usize = 256;
 
-/// "If scaling down, the ReplicaSet controller chooses which pods to delete by sorting the available pods: pending (and
-/// unschedulable) pods are scaled down first; a lower pod-deletion-cost comes first; pods on nodes with more replicas come
-/// before pods on nodes with fewer; pods created (and ready) more recently come first." (ReplicaSet, scaling)
+/// "When scaling down, the ReplicaSet controller chooses which pods to delete by sorting the available pods to
+/// prioritize scaling down pods based on the following general algorithm". (website: ReplicaSet) The order follows
+/// `ActivePodsWithRanks` in `controller_utils.go` of Kubernetes 1.37: without a node, pending, not ready, of lower
+/// deletion cost, with more neighbours, ready for a shorter time, with more restarts, younger.
 ///
-/// Asked when the ReplicaSet or ReplicationController controller deletes an active pod. If there are `n` too many, fewer than `n`
-/// may rank before it. Ages count by their order of magnitude, and two of neighbouring ones are not told apart: the clock
-/// ticks between the choice and the write. Judged against the store; staleness excuses what was right at any moment by what
-/// was shown.
+/// Asked when the ReplicaSet or ReplicationController controller deletes an active pod. If there are `n` too many,
+/// fewer than `n` may rank before it. Ages count by their order of magnitude, and two of neighbouring ones are not told
+/// apart: the clock ticks between the choice and the write. Judged against the store; staleness excuses what was right
+/// at any moment by what was shown.
 pub(super) fn pods_that_are_missed_least_go_first(case: &Case<'_>) -> Verdict {
     if !case.is("pods") || !case.by(&[REPLICA_SET, REPLICATION]) {
         return Verdict::NotMine;
@@ -62,8 +63,8 @@ pub(super) fn pods_that_are_missed_least_go_first(case: &Case<'_>) -> Verdict {
     ))
 }
 
-/// How many active pods of the same Deployment are on each node: at least, and at most, by what may have been seen. Empty if
-/// there is no Deployment.
+/// How many active pods of the same Deployment are on each node: at least, and at most, by what may have been seen.
+/// Empty if there is no Deployment.
 fn neighbours(case: &Case<'_>, set: &Uid) -> Neighbours {
     let mut on_node = Neighbours::new();
     let Some(deployment) = case.world.by_uid(set).and_then(|set| set.controller()) else { return on_node };

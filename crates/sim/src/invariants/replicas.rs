@@ -26,10 +26,11 @@ fn stays(rest: &Rest<'_>, object: &Object) -> bool {
     namespace.is_none_or(|namespace| !namespace.is_terminating())
 }
 
-/// "A ReplicaSet's purpose is to maintain a stable set of replica Pods running at any given time." (ReplicaSet)
+/// "A ReplicaSet's purpose is to maintain a stable set of replica Pods running at any given time." (website:
+/// ReplicaSet)
 ///
-/// At rest: each has exactly as many active pods as it asks for. Excused are those that say `ReplicaFailure` (a quota, a webhook),
-/// and those in namespaces that go.
+/// At rest: each has exactly as many active pods as it asks for. Excused are those that say `ReplicaFailure` (a quota,
+/// a webhook), and those in namespaces that go.
 pub(super) fn every_set_has_its_replicas(rest: &Rest<'_>, found: &mut Findings) {
     for (object, set) in sets(rest) {
         let have = count(rest.world.controlled("pods", &object.uid).filter(|pod| pod.is_active_pod()).count());
@@ -42,9 +43,9 @@ pub(super) fn every_set_has_its_replicas(rest: &Rest<'_>, found: &mut Findings) 
     }
 }
 
-/// "replicas, readyReplicas, availableReplicas, observedGeneration" (ReplicaSetStatus): as the pods are.
+/// "Replicas is the most recently observed number of non-terminating pods." (ReplicaSetStatus, replicas)
 ///
-/// At rest.
+/// At rest: the counts are those of the pods, and the present generation was observed.
 pub(super) fn statuses_of_sets_are_true_at_rest(rest: &Rest<'_>, found: &mut Findings) {
     let now = rest.world.now();
     for (object, set) in sets(rest).filter(|(object, _)| stays(rest, object)) {
@@ -68,11 +69,11 @@ pub(super) fn statuses_of_sets_are_true_at_rest(rest: &Rest<'_>, found: &mut Fin
     }
 }
 
-/// "A Deployment provides declarative updates for Pods and ReplicaSets: you describe a desired state, and the Deployment Controller
-/// changes the actual state to the desired state at a controlled rate." (Deployment)
+/// "Eventually, the new ReplicaSet is scaled to `.spec.replicas` and all old ReplicaSets is scaled to 0." (website:
+/// Deployments, Rollover)
 ///
-/// At rest: the ReplicaSet of the present template asks for all replicas, and the others for none. A paused Deployment is not
-/// rolled out. Where a pod is not available, or cannot be made, the roll-out may have to wait.
+/// At rest: the ReplicaSet of the present template asks for all replicas, and the others for none. A paused Deployment
+/// is not rolled out. Where a pod is not available, or cannot be made, the roll-out may have to wait.
 pub(super) fn deployments_are_rolled_out(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(DEPLOYMENT) {
         return;
@@ -107,9 +108,10 @@ fn can_go_on(rest: &Rest<'_>, deployment: &Object, min_ready: i64) -> bool {
     })
 }
 
-/// "replicas, updatedReplicas, readyReplicas, availableReplicas, observedGeneration" (DeploymentStatus): as the pods are.
+/// "Total number of non-terminating pods targeted by this deployment (their labels match the selector)."
+/// (DeploymentStatus, replicas)
 ///
-/// At rest.
+/// At rest: the counts are those of the pods, and the present generation was observed.
 pub(super) fn statuses_of_deployments_are_true_at_rest(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(DEPLOYMENT) {
         return;

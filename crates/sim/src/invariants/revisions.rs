@@ -5,10 +5,11 @@ use steersman_base::ObjectKey;
 use super::{Case, DEPLOYMENT, Findings, Rest, Verdict};
 use crate::world::{Object, World};
 
-/// "deployment.kubernetes.io/revision: the revision annotation of a deployment's replica sets, which records its rollout sequence"
-/// (Well-known annotations): it only grows.
+/// "Each time the Deployment's Pod template (`.spec.template`) is changed, the revision number is incremented."
+/// (website: Well-Known Labels, Annotations and Taints, deployment.kubernetes.io/revision)
 ///
-/// Asked when the Deployment controller changes a ReplicaSet. Judged against the object alone.
+/// Asked when the Deployment controller changes a ReplicaSet: its revision never gets lower. Judged against the object
+/// alone.
 pub(super) fn revisions_only_grow(case: &Case<'_>) -> Verdict {
     let Some((before, after)) = case.updated().filter(|_| case.by(&[DEPLOYMENT])) else { return Verdict::NotMine };
     let Some((was, is)) = before.set().zip(after.set()) else { return Verdict::NotMine };
@@ -18,11 +19,11 @@ pub(super) fn revisions_only_grow(case: &Case<'_>) -> Verdict {
     })
 }
 
-/// "revisionHistoryLimit: the number of old ReplicaSets to retain to allow rollback." (DeploymentSpec) Old ones: "those that do not
-/// have replicas".
+/// "More specifically, setting this field to zero means that all old ReplicaSets with 0 replicas will be cleaned up."
+/// (website: Deployments, Revision History Limit)
 ///
-/// Asked when the Deployment controller deletes a ReplicaSet: it asks for no pods and has none, and its template is not the
-/// present one. Judged against the store; staleness excuses what was so at some time by what was shown.
+/// Asked when the Deployment controller deletes a ReplicaSet: it asks for no pods and has none, and its template is not
+/// the present one. Judged against the store; staleness excuses what was so at some time by what was shown.
 pub(super) fn no_needed_replica_set_is_forgotten(case: &Case<'_>) -> Verdict {
     let Some(set) = case.deleted().filter(|_| case.by(&[DEPLOYMENT])) else { return Verdict::NotMine };
     let Some(spec) = set.set() else { return Verdict::NotMine };
@@ -58,7 +59,7 @@ pub(super) fn split<'a>(world: &'a World, deployment: &Object) -> (Option<&'a Ob
     (new, sets)
 }
 
-/// "revisionHistoryLimit: the number of old ReplicaSets to retain to allow rollback. [...] Defaults to 10." (DeploymentSpec)
+/// "The number of old ReplicaSets to retain to allow rollback." (DeploymentSpec, revisionHistoryLimit)
 ///
 /// At rest, for Deployments whose roll-out is through.
 pub(super) fn history_is_kept_to_its_limit(rest: &Rest<'_>, found: &mut Findings) {
@@ -80,11 +81,11 @@ pub(super) fn history_is_kept_to_its_limit(rest: &Rest<'_>, found: &mut Findings
     }
 }
 
-/// "The new ReplicaSet has the highest revision." (Deployment: kubectl rollout history numbers ReplicaSets in the order in which
-/// their templates were rolled out)
+/// The ReplicaSet of the present template gets a higher revision than every old one, and the Deployment gets the same.
+/// Follows `getNewReplicaSet` in `sync.go` of Kubernetes 1.37.
 ///
-/// At rest, for Deployments that are not paused: the ReplicaSet of the present template has the highest revision, and the Deployment
-/// has the same one.
+/// At rest, for Deployments that are not paused: the ReplicaSet of the present template has the highest revision, and
+/// the Deployment has the same one.
 pub(super) fn the_new_replica_set_has_the_highest_revision(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(DEPLOYMENT) {
         return;

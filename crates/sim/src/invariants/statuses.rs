@@ -9,8 +9,8 @@ use crate::world::{Object, Phase, Set};
 /// How many moments of a window are looked at. More than this is more than anybody can judge.
 const MOMENTS_MAX: usize = 256;
 
-/// "observedGeneration: the generation observed by the controller." (status of Deployments, ReplicaSets and
-/// ReplicationControllers)
+/// "The generation observed by the deployment controller." (DeploymentStatus, observedGeneration; those of ReplicaSets
+/// and ReplicationControllers mean the same)
 ///
 /// Asked after every write to one of them, whoever asked for it. Judged against the object alone.
 pub(super) fn observed_generation_is_never_ahead_and_never_goes_back(case: &Case<'_>) -> Verdict {
@@ -27,8 +27,8 @@ pub(super) fn observed_generation_is_never_ahead_and_never_goes_back(case: &Case
     })
 }
 
-/// What a ReplicaSet counts: active pods, those that have all labels of the template, the ready ones, and those on their way
-/// out.
+/// What a ReplicaSet counts: active pods, those that have all labels of the template, the ready ones, and those on
+/// their way out.
 type Counts = (i32, i32, i32, i32);
 
 fn counts<'a>(set: &Object, spec: &Set, pods: impl Iterator<Item = &'a Arc<Object>>) -> Counts {
@@ -50,13 +50,13 @@ fn counts<'a>(set: &Object, spec: &Set, pods: impl Iterator<Item = &'a Arc<Objec
     counts
 }
 
-/// "replicas: the most recently observed number of non-terminating pods. readyReplicas: the number of non-terminating pods
-/// targeted by this ReplicaSet with a Ready condition. availableReplicas: the number of available non-terminating pods (ready
-/// for at least minReadySeconds)." (ReplicaSetStatus)
+/// "Replicas is the most recently observed number of non-terminating pods." "The number of non-terminating pods
+/// targeted by this ReplicaSet with a Ready Condition." "The number of available non-terminating pods (ready for at
+/// least minReadySeconds) for this replica set." (ReplicaSetStatus: replicas, readyReplicas, availableReplicas)
 ///
-/// Asked when the controller writes other counts: they must be those of the pods. Judged against the store; staleness excuses
-/// counts that were right at a moment by what was shown. How many are available hangs on the time, so that is only held to
-/// be no more than are ready, and all that are ready where `minReadySeconds` is zero.
+/// Asked when the controller writes other counts: they must be those of the pods. Judged against the store; staleness
+/// excuses counts that were right at a moment by what was shown. How many are available hangs on the time, so that is
+/// only held to be no more than are ready, and all that are ready where `minReadySeconds` is zero.
 pub(super) fn a_replica_set_counts_its_pods(case: &Case<'_>) -> Verdict {
     let Some((before, after)) = case.updated().filter(|_| case.by(&[REPLICA_SET, REPLICATION])) else {
         return Verdict::NotMine;
@@ -97,11 +97,11 @@ pub(super) fn a_replica_set_counts_its_pods(case: &Case<'_>) -> Verdict {
     })
 }
 
-/// "replicas: total number of non-terminating pods targeted by this deployment (their labels match the selector).
-/// updatedReplicas: [...] that have the desired template spec. readyReplicas, availableReplicas: [...]" (DeploymentStatus)
+/// "Total number of non-terminating pods targeted by this deployment (their labels match the selector)."
+/// (DeploymentStatus, replicas) The sums follow `calculateStatus` in `sync.go` of Kubernetes 1.37.
 ///
-/// Asked when the Deployment controller writes other counts: they must be the sums over its ReplicaSets' statuses. Judged
-/// against the store; staleness excuses sums that were right at a moment by what was shown.
+/// Asked when the Deployment controller writes other counts: they must be the sums over its ReplicaSets' statuses.
+/// Judged against the store; staleness excuses sums that were right at a moment by what was shown.
 pub(super) fn a_deployment_adds_up_its_replica_sets(case: &Case<'_>) -> Verdict {
     let Some((before, after)) = case.updated().filter(|_| case.by(&[DEPLOYMENT])) else { return Verdict::NotMine };
     let Some((was, is)) = before.deployment().zip(after.deployment()) else { return Verdict::NotMine };

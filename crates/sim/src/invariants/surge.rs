@@ -4,12 +4,12 @@ use super::availability::count;
 use super::{Case, DEPLOYMENT, REPLICA_SET, REPLICATION, Verdict};
 use crate::world::{Deployment, Object};
 
-/// "maxSurge: the maximum number of pods that can be scheduled above the desired number of pods." (Deployment, rolling update)
+/// "The maximum number of pods that can be scheduled above the desired number of pods." (Deployment, maxSurge)
 ///
-/// Asked when the Deployment controller makes a ReplicaSet, or asks one for more pods: what all its ReplicaSets ask for must
-/// be at most `replicas + maxSurge`. Judged against the store; staleness excuses what was right for the Deployment and the
-/// other ReplicaSets as shown, but for what the controller wrote itself. While a user's change of scale is spread over several
-/// ReplicaSets, one may grow before another shrinks.
+/// Asked when the Deployment controller makes a ReplicaSet, or asks one for more pods: what all its ReplicaSets ask for
+/// must be at most `replicas + maxSurge`. Judged against the store; staleness excuses what was right for the Deployment
+/// and the other ReplicaSets as shown, but for what the controller wrote itself. While a user's change of scale is
+/// spread over several ReplicaSets, one may grow before another shrinks.
 pub(super) fn replica_sets_ask_for_no_more_than_the_surge(case: &Case<'_>) -> Verdict {
     if !case.is("replicasets.apps") || !case.by(&[DEPLOYMENT]) {
         return Verdict::NotMine;
@@ -60,11 +60,11 @@ pub(super) fn replica_sets_ask_for_no_more_than_the_surge(case: &Case<'_>) -> Ve
     })
 }
 
-/// "replicas: the number of desired pods." (ReplicaSet)
+/// "Replicas is the number of desired pods." (ReplicaSetSpec, replicas)
 ///
 /// Asked when the ReplicaSet or ReplicationController controller creates a pod: there must be no more active ones than
-/// `spec.replicas` with it. Judged against the store; staleness excuses what was right for the number and the pods as shown, but
-/// for pods that it created itself.
+/// `spec.replicas` with it. Judged against the store; staleness excuses what was right for the number and the pods as
+/// shown, but for pods that it created itself.
 pub(super) fn no_more_pods_than_wanted_are_created(case: &Case<'_>) -> Verdict {
     let Some((pod, owner)) = created_pod(case) else { return Verdict::NotMine };
     let set = case.world.by_uid(&owner.uid).and_then(|set| set.set().filter(|_| !set.is_terminating()));
@@ -92,8 +92,8 @@ pub(super) fn created_pod<'a>(case: &Case<'a>) -> Option<(&'a std::sync::Arc<Obj
     Some((pod, pod.controller()?))
 }
 
-/// Whether the pod that was created is needed by what was shown: with it there are no more than were ever wanted in the window.
-/// Pods count that were there all the time, and those that the controller created itself.
+/// Whether the pod that was created is needed by what was shown: with it there are no more than were ever wanted in the
+/// window. Pods count that were there all the time, and those that the controller created itself.
 pub(super) fn is_needed_as_shown(case: &Case<'_>) -> bool {
     let Some((pod, owner)) = created_pod(case) else { return false };
     let window = case.window();
