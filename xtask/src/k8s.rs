@@ -5,6 +5,7 @@
 //! kernel to end a child with its parent; [`supervisor`] replaces this process by it.
 
 mod cache;
+mod chaos;
 mod install;
 mod supervisor;
 mod targets;
@@ -23,6 +24,7 @@ usage: cargo xtask k8s install
        cargo xtask k8s down
        cargo xtask k8s run [OPTIONS] -- CMD ARGS...
        cargo xtask k8s test [FILTER]
+       cargo xtask k8s chaos [--minutes N] [--seed S] [--ours-only] [--short]
        cargo xtask k8s path
 
 `cargo xtask k8s up --help` lists the options of `up` and `run`.";
@@ -43,6 +45,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         ("test", [filter]) if !filter.starts_with('-') => test(Some(filter)),
         // What `test` runs inside a rig; not for typing.
         (tier::INSIDE, [package, filter @ ..]) => tier::inside(package, filter.first().map(String::as_str)),
+        ("chaos", options) => chaos::run(&installed()?, options),
         ("path", []) => path(),
         ("install" | "up" | "down" | "test" | "path", _) => {
             Err(Failure::usage(&format!("unexpected arguments of `{command}`: {}", rest.join(" ")), USAGE))

@@ -193,7 +193,7 @@ fn one(args: &Args) -> bool {
     false
 }
 
-fn told(violation: &Violation) -> String {
+pub(crate) fn told(violation: &Violation) -> String {
     format!("VIOLATED at r{}: {}: {}", violation.revision, violation.invariant.replace('_', " "), violation.text)
 }
 

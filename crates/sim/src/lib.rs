@@ -6,6 +6,8 @@
 //! 3. What is written is seen at the store by a recorder ([`server`]), which knows who asked for it ([`line`]).
 //! 4. A failing plan is made small ([`shrink`]), and is then a scripted test.
 
+#[cfg(feature = "chaos")]
+pub mod chaos;
 pub mod cli;
 pub mod engine;
 pub mod exhaustive;

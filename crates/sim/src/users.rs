@@ -1,6 +1,8 @@
 //! The users of a world: they ask the server directly, and take no for an answer.
 
 mod objects;
+#[cfg(feature = "chaos")]
+mod real;
 
 use std::collections::BTreeMap;
 
@@ -23,10 +25,17 @@ use objects::{HOLD, LOST, definition_of_cakes, path_of, pods_in};
 
 /// Those who use the cluster.
 pub(crate) struct Users {
-    server: ApiServer,
-    recorder: Recorder,
-    faults: Faults,
+    door: Door,
     counts: Mutex<BTreeMap<&'static str, u64>>,
+}
+
+/// Which server they ask.
+enum Door {
+    /// That of a simulated world.
+    Simulated { server: ApiServer, recorder: Recorder, faults: Faults },
+    /// A real one, which may be away for a while.
+    #[cfg(feature = "chaos")]
+    Real(kube::Client),
 }
 
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -37,7 +46,14 @@ const JSON: &str = "application/json";
 
 impl Users {
     pub(crate) fn new(server: &ApiServer, recorder: &Recorder, faults: &Faults) -> Self {
-        Self { server: server.clone(), recorder: recorder.clone(), faults: faults.clone(), counts: Mutex::default() }
+        let (server, recorder, faults) = (server.clone(), recorder.clone(), faults.clone());
+        Self { door: Door::Simulated { server, recorder, faults }, counts: Mutex::default() }
+    }
+
+    /// The users of a real cluster.
+    #[cfg(feature = "chaos")]
+    pub(crate) fn of(client: kube::Client) -> Self {
+        Self { door: Door::Real(client), counts: Mutex::default() }
     }
 
     /// How often each operation was done: those that the server accepted.
@@ -57,7 +73,9 @@ impl Users {
     /// Does something.
     pub(crate) async fn perform(&self, operation: &Operation, nodes: &Nodes) {
         let is_done = self.attempt(operation, nodes).await;
-        self.recorder.note(format_args!("{} {operation:?}", if is_done { "done:" } else { "refused:" }));
+        if let Door::Simulated { recorder, .. } = &self.door {
+            recorder.note(format_args!("{} {operation:?}", if is_done { "done:" } else { "refused:" }));
+        }
         if is_done {
             *self.counts.lock().entry(operation.name()).or_default() += 1;
         }
@@ -306,30 +324,36 @@ impl Users {
     /// Asks the server. None if it refuses.
     async fn ask(&self, method: Method, path: &str, content_type: &str, body: &Value) -> Option<Value> {
         let bytes = if body.is_null() { Vec::new() } else { body.to_string().into_bytes() };
-        let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, content_type);
-        let request = request.body(Body::from(bytes)).ok()?;
-        let (verb, resource) = about(request.method(), request.uri());
-        if self.is_refused(verb, resource) {
-            return None;
+        match &self.door {
+            Door::Simulated { server, faults, .. } => {
+                let request = Request::builder().method(method).uri(path).header(header::CONTENT_TYPE, content_type);
+                let request = request.body(Body::from(bytes)).ok()?;
+                let (verb, resource) = about(request.method(), request.uri());
+                if is_refused(faults, verb, resource) {
+                    return None;
+                }
+                let mut server = server.clone();
+                let answer = ASKED_BY.scope((Actor::User, None), async move { server.call(request).await }).await;
+                let Ok(answer) = answer;
+                let is_success = answer.status().is_success();
+                let Ok(bytes) = answer.into_body().collect().await;
+                is_success.then(|| serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default())
+            }
+            #[cfg(feature = "chaos")]
+            Door::Real(client) => real::ask(client, &method, path, content_type, &bytes).await,
         }
-        let mut server = self.server.clone();
-        let answer = ASKED_BY.scope((Actor::User, None), async move { server.call(request).await }).await;
-        let Ok(answer) = answer;
-        let is_success = answer.status().is_success();
-        let Ok(bytes) = answer.into_body().collect().await;
-        is_success.then(|| serde_json::from_slice(&bytes.to_bytes()).unwrap_or_default())
     }
+}
 
-    /// Quotas and webhooks refuse users, too.
-    fn is_refused(&self, verb: Verb, resource: String) -> bool {
-        let about = About { manager: None, controller: None, verb, resource };
-        self.faults.open(&about).any(|window| match window.fault {
-            Fault::QuotaRefuses => verb == Verb::Create && about.resource == "pods",
-            // By the time, because users have no chance of their own.
-            Fault::WebhookRefuses(count) => verb.writes() && self.faults.now() % u64::from(count.max(1)) == 0,
-            _ => false,
-        })
-    }
+/// Quotas and webhooks refuse users, too.
+fn is_refused(faults: &Faults, verb: Verb, resource: String) -> bool {
+    let about = About { manager: None, controller: None, verb, resource };
+    faults.open(&about).any(|window| match window.fault {
+        Fault::QuotaRefuses => verb == Verb::Create && about.resource == "pods",
+        // By the time, because users have no chance of their own.
+        Fault::WebhookRefuses(count) => verb.writes() && faults.now() % u64::from(count.max(1)) == 0,
+        _ => false,
+    })
 }
 
 fn with_node(nodes: &Nodes, node: usize, act: impl FnOnce(&Nodes, &str) -> bool) -> bool {

@@ -23,6 +23,7 @@ const NODES: &str = "steersman-nodes";
 const APISERVER: &str = "steersman-apiserver";
 const TESTING: &str = "steersman-testing";
 const SIM: &str = "steersman-sim";
+const STEERSMAN: &str = "steersman";
 
 const ROWS: [Row; 12] = [
     row(BASE, &[], &[]),
@@ -36,9 +37,9 @@ const ROWS: [Row; 12] = [
     row(NODES, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
     // Takes controllers as descriptors and knows none by name.
     row(TESTING, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, APISERVER, NODES], &[]),
-    // Puts whole clusters together, so it may use any of them.
-    row(SIM, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING], &[]),
-    row("steersman", &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING], &[]),
+    // Puts whole clusters together, so it may use any of them; on a real API server, also the program itself.
+    row(SIM, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING, STEERSMAN], &[]),
+    row(STEERSMAN, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING], &[]),
     row("xtask", &[], &[]),
 ];
 

@@ -1,0 +1,180 @@
+//! What happens in a real cluster, and when: made from a seed, for a time that people wait for.
+
+use fastrand::Rng;
+
+use crate::plan::{Edit, FULL, Fault, Millis, Operation, Step, Target, Verb, Window, generate};
+
+/// Everything that happens, on a clock that begins with the storm.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What users do.
+    pub operations: Vec<Step>,
+    /// What happens to processes, one after the other.
+    pub blows: Vec<(Millis, Blow)>,
+    /// What happens on the way between managers and the API server.
+    pub windows: Vec<Window>,
+    /// When the storm is over.
+    pub ends: Millis,
+}
+
+/// What a process suffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Blow {
+    /// The leading manager is killed; another process is started.
+    LeaderKilled,
+    /// The leading manager stands still until another one has taken its lease, and a while longer.
+    LeaderFrozen,
+    /// The API server is killed and started again.
+    ServerRestarted,
+    /// The store stands still for this time.
+    StoreStopped(Millis),
+}
+
+/// How many operations there are per minute.
+const OPERATIONS_PER_MINUTE: u64 = 90;
+/// Longer ones would only be waited for.
+const READY_DELAY_MAX: u32 = 5;
+const MIN_READY_MAX: u32 = 3;
+/// A blow is followed by a time without one.
+const BLOW_EVERY: Millis = 14_000;
+/// The first owners are there, and at work.
+const CALM: Millis = 5_000;
+/// Between the middle of a fault of the way and the beginning of the next: managers must get something done, too.
+const PAUSE: Millis = 1_500;
+const STORE_STOPPED: Millis = 8_000;
+
+// === impl Blow ===
+
+impl Blow {
+    /// The name under which it is counted.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LeaderKilled => "leader killed",
+            Self::LeaderFrozen => "leader frozen past its lease",
+            Self::ServerRestarted => "API server restarted",
+            Self::StoreStopped(_) => "etcd stopped",
+        }
+    }
+}
+
+/// The plan of a seed, for a storm of so many milliseconds.
+#[must_use]
+pub fn plan(seed: u64, ends: Millis) -> Plan {
+    let mut random = Rng::with_seed(seed ^ 0x5eed_c4a0);
+    let blows = blows(&mut random, ends);
+    Plan { operations: operations(seed, ends), windows: windows(&mut random, ends), blows, ends }
+}
+
+/// The operations of the simulator's world with this seed, as many as there is time for.
+fn operations(seed: u64, ends: Millis) -> Vec<Step> {
+    let world = generate(seed, FULL);
+    let count = usize::try_from(OPERATIONS_PER_MINUTE * ends / 60_000).unwrap_or(usize::MAX);
+    let mut steps = world.operations;
+    // More time than one world fills is filled by the next ones.
+    let mut more = seed;
+    while steps.len() < count {
+        more = more.wrapping_add(1);
+        let shift = steps.last().map_or(0, |step| step.at);
+        steps.extend(generate(more, FULL).operations.into_iter().map(|step| Step { at: step.at + shift, ..step }));
+    }
+    steps.truncate(count);
+    let last = steps.last().map_or(1, |step| step.at).max(1);
+    for step in &mut steps {
+        step.at = step.at * ends / (last + 1);
+        shorten(&mut step.operation);
+    }
+    steps
+}
+
+fn shorten(operation: &mut Operation) {
+    let (Operation::Create { changes, .. } | Operation::Edit { changes, .. } | Operation::Recreate { changes, .. }) =
+        operation
+    else {
+        return;
+    };
+    for change in changes {
+        match change {
+            Edit::ReadyDelay(seconds) => *seconds = (*seconds).min(READY_DELAY_MAX),
+            Edit::MinReady(seconds) => *seconds = (*seconds).min(MIN_READY_MAX),
+            _ => {}
+        }
+    }
+}
+
+/// The leader first, in both ways; then all blows, again and again, in an order of chance.
+fn blows(random: &mut Rng, ends: Millis) -> Vec<(Millis, Blow)> {
+    let mut blows = Vec::new();
+    let mut at = CALM;
+    let mut left = vec![Blow::LeaderFrozen, Blow::LeaderKilled];
+    while at + BLOW_EVERY <= ends {
+        if left.is_empty() {
+            left =
+                vec![Blow::LeaderKilled, Blow::LeaderFrozen, Blow::ServerRestarted, Blow::StoreStopped(STORE_STOPPED)];
+            random.shuffle(&mut left);
+        }
+        blows.extend(left.pop().map(|blow| (at, blow)));
+        at += BLOW_EVERY;
+    }
+    blows
+}
+
+/// Faults of the way, in an order of chance: each kind as soon as there is time for it.
+fn windows(random: &mut Rng, ends: Millis) -> Vec<Window> {
+    let on = |resource: &str| Target { resource: Some(resource.to_owned()), ..Target::default() };
+    let creates = || Target { verb: Some(Verb::Create), ..on("pods") };
+    let mut windows = Vec::new();
+    let mut at = CALM;
+    let mut left: Vec<(Millis, Target, Fault)> = Vec::new();
+    loop {
+        if left.is_empty() {
+            let some = ["pods", "replicasets.apps", "deployments.apps", "endpointslices.discovery.k8s.io", "services"];
+            let some = some[random.usize(..some.len())];
+            left = vec![
+                (8_000, on("pods"), Fault::WatchLate(random.u64(500..4_000))),
+                (8_000, on(some), Fault::WatchLate(random.u64(500..4_000))),
+                (random.u64(8_000..45_000), on("pods"), Fault::WatchStill),
+                (random.u64(8_000..20_000), on(some), Fault::WatchStill),
+                (1_000, Target::default(), Fault::WatchCut),
+                (10_000, creates(), Fault::DoneThen([500, 502, 503, 504][random.usize(..4)], 2)),
+                (8_000, Target::default(), Fault::DoneThen([500, 503][random.usize(..2)], 4)),
+                (10_000, creates(), Fault::RepliesLost(2)),
+                (8_000, Target::default(), Fault::RepliesLost(4)),
+                (random.u64(3_000..9_000), Target::default(), Fault::ServerSilent),
+                (2_000, Target::default(), Fault::ServerAway),
+            ];
+            random.shuffle(&mut left);
+        }
+        let Some((length, on, fault)) = left.pop() else { break };
+        if at >= ends {
+            break;
+        }
+        windows.push(Window { from: at, to: (at + length).min(ends), on, fault });
+        // They overlap: half of each is over when the next begins.
+        at += length / 2 + PAUSE;
+    }
+    windows
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_one_plan_within_its_time_with_every_blow_and_fault_in_two_minutes() {
+        let ends = 120_000;
+        let (one, same, other) = (plan(7, ends), plan(7, ends), plan(8, ends));
+        assert_eq!((&one.operations, &one.windows, &one.blows), (&same.operations, &same.windows, &same.blows));
+        assert_ne!(one.operations, other.operations);
+        assert_eq!(one.operations.len(), 180);
+        assert!(one.operations.iter().all(|step| step.at < ends));
+        assert!(one.operations.is_sorted_by_key(|step| step.at));
+        assert!(one.windows.iter().all(|window| window.from < window.to && window.to <= ends));
+        let blows: BTreeSet<_> = one.blows.iter().map(|(_, blow)| blow.name()).collect();
+        assert_eq!(blows.len(), 4);
+        let faults: BTreeSet<_> = one.windows.iter().map(|window| window.fault.name()).collect();
+        assert_eq!(faults.len(), 7, "{faults:?}");
+    }
+}
