@@ -28,7 +28,7 @@ use super::query::strings;
 use super::write::new_state;
 use super::{Registry, Row, Subresource, Verb, Verbs, traits};
 use crate::field::{FieldError, Path};
-use crate::store::{Change, Expect, Object};
+use crate::store::{Change, Expect, Object, Shelf};
 
 /// How long names are accepted before a definition is established. Upstream waits too, so that all servers know it.
 const ESTABLISH_AFTER: Duration = Duration::from_millis(5);
@@ -217,7 +217,7 @@ impl Registry {
             names: definition["status"]["acceptedNames"].clone(),
             withdrawn: CancellationToken::new(),
         };
-        let shelf = traits::custom().shelf(group, plural);
+        let shelf = shelf_of(group, plural);
         let mut served = self.served.lock();
         if served.get(&shelf.name).is_some_and(|held| held.spec == as_now.spec && held.names == as_now.names) {
             return;
@@ -244,7 +244,7 @@ impl Registry {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
         let plural = definition["spec"]["names"]["plural"].as_str().unwrap_or_default();
         self.custom.write().retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
-        let shelf = traits::custom().shelf(group, plural);
+        let shelf = shelf_of(group, plural);
         if let Some(served) = self.served.lock().remove(&shelf.name) {
             served.withdrawn.cancel();
             self.later(move |registry| async move {
@@ -391,8 +391,7 @@ fn rows_of(definition: &Value) -> Vec<Row> {
             verbs: Verbs::EVERY,
             subresources,
             storage_hash: storage_hash(&group, &storage_version, &kind).into(),
-            // No group and no plural has a slash, and no two definitions have one name.
-            shelf: traits::custom().shelf("", &format!("custom/{plural}.{group}")),
+            shelf: shelf_of(&group, &plural),
             traits: traits::custom(),
             custom: Some(Custom {
                 schema: version["schema"]["openAPIV3Schema"].clone(),
@@ -405,6 +404,11 @@ fn rows_of(definition: &Value) -> Vec<Row> {
         }
     };
     served.map(of_version).collect()
+}
+
+/// Where the objects of a definition are kept: no group and no plural has a slash, and no two definitions have one name.
+fn shelf_of(group: &str, plural: &str) -> Shelf {
+    traits::custom().shelf("", &format!("custom/{plural}.{group}"))
 }
 
 fn subresources_of(kind: &str, declared: &Value) -> (Vec<Subresource>, Option<ScalePaths>) {
