@@ -89,7 +89,6 @@ impl<T> Sender<T> {
     }
 
     /// The value.
-    #[must_use]
     pub fn borrow(&self) -> Ref<'_, T> {
         self.0.value.read()
     }
@@ -132,7 +131,6 @@ impl<T: fmt::Debug> fmt::Debug for Sender<T> {
 
 impl<T> Receiver<T> {
     /// The value. It counts as seen only with [`borrow_and_update`](Self::borrow_and_update).
-    #[must_use]
     pub fn borrow(&self) -> Ref<'_, T> {
         self.shared.value.read()
     }
@@ -143,6 +141,17 @@ impl<T> Receiver<T> {
         // Changes are counted under the lock or behind it, so this is at most one too few: then it is looked at once more.
         self.seen = self.shared.changes.load(Ordering::Acquire);
         value
+    }
+
+    /// Whether the value has changed since it was last seen.
+    ///
+    /// # Errors
+    /// Nobody is left who could change it.
+    pub fn has_changed(&self) -> Result<bool, Closed> {
+        if self.shared.senders.load(Ordering::Acquire) == 0 {
+            return Err(Closed);
+        }
+        Ok(self.shared.changes.load(Ordering::Acquire) != self.seen)
     }
 
     /// The value as it is counts as seen.

@@ -230,7 +230,7 @@ impl<V: View> SharedInformer<V> {
     /// Waits until the first list is in the store.
     pub async fn synced(&self) {
         // The sender lives as long as `self`, so an error cannot come.
-        let _ = self.0.synced.subscribe().wait_for(|synced| *synced).await;
+        drop(self.0.synced.subscribe().wait_for(|synced| *synced).await);
     }
 
     /// Calls `handler` for every change, in a task of its own; who comes late gets the state first.

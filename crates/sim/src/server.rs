@@ -118,7 +118,7 @@ impl Recorder {
     pub async fn failed(&self) {
         let mut failed = self.0.state.lock().failed.subscribe();
         // The sender lives as long as the recorder.
-        let _ = failed.wait_for(|failed| *failed).await;
+        drop(failed.wait_for(|failed| *failed).await);
     }
 
     /// Judges a world that should have healed.

@@ -87,9 +87,9 @@ impl Users {
             let _ = nodes.resume(&name);
             self.cordon(&name, false).await;
         }
-        for owner in 0..OWNERS.len() {
+        for (owner, of) in OWNERS.iter().enumerate() {
             self.release(owner).await;
-            if OWNERS[owner].kind == OwnerKind::Deployment {
+            if of.kind == OwnerKind::Deployment {
                 self.edit(owner, &[Edit::NeverReady(false)]).await;
             }
         }

@@ -71,7 +71,7 @@ impl Subscription {
         let mut progress = self.progress.clone();
         async move {
             // An error means that the task is gone, which is an end too.
-            let _ = progress.wait_for(|progress| *progress >= Progress::Synced).await;
+            drop(progress.wait_for(|progress| *progress >= Progress::Synced).await);
         }
     }
 
@@ -85,7 +85,7 @@ impl Subscription {
     /// Ends the subscription, and waits until the handler does not run any more.
     pub async fn close(mut self) {
         drop(self.end.take());
-        let _ = self.progress.wait_for(|progress| *progress == Progress::Ended).await;
+        drop(self.progress.wait_for(|progress| *progress == Progress::Ended).await);
     }
 }
 
@@ -148,7 +148,7 @@ impl<V: View> Subscriber<V> {
 
     pub(super) async fn ended(&self) {
         // The sender lives as long as `self`, so an error cannot come.
-        let _ = self.progress.subscribe().wait_for(|progress| *progress == Progress::Ended).await;
+        drop(self.progress.subscribe().wait_for(|progress| *progress == Progress::Ended).await);
     }
 
     pub(super) fn state(&self) -> SubscriberState {

@@ -173,7 +173,7 @@ impl Leadership {
         let Kind::Leased(shared) = &self.0 else { return };
         let decided = |state: &State| state.term != Term::Ahead || state.holder.is_some();
         // `shared` holds the sender, so this ends with a decision.
-        let _ = shared.state.subscribe().wait_for(decided).await;
+        drop(shared.state.subscribe().wait_for(decided).await);
     }
 
     /// Waits until this process has led and leads no more, be it for a deadline that nobody else noticed.

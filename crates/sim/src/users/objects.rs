@@ -81,9 +81,9 @@ pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
     for change in changes {
         let part = match change {
             Edit::Replicas(count) if has_pods => json!({"spec": {"replicas": count}}),
-            Edit::Image(number) if has_pods => container(json!({"name": "main", "image": format!("image:{number}")})),
+            Edit::Image(number) if has_pods => container(&json!({"name": "main", "image": format!("image:{number}")})),
             Edit::Env(number) if has_pods => {
-                container(json!({"name": "main", "env": [{"name": "NUMBER", "value": number.to_string()}]}))
+                container(&json!({"name": "main", "env": [{"name": "NUMBER", "value": number.to_string()}]}))
             }
             Edit::NodeSelector(selector) if has_pods => {
                 let selector = match selector {
@@ -121,7 +121,7 @@ pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
     patch
 }
 
-fn container(container: Value) -> Value {
+fn container(container: &Value) -> Value {
     json!({"spec": {"template": {"spec": {"containers": [container]}}}})
 }
 
