@@ -351,7 +351,7 @@ fn is_refused(faults: &Faults, verb: Verb, resource: String) -> bool {
     faults.open(&about).any(|window| match window.fault {
         Fault::QuotaRefuses => verb == Verb::Create && about.resource == "pods",
         // By the time, because users have no chance of their own.
-        Fault::WebhookRefuses(count) => verb.writes() && faults.now() % u64::from(count.max(1)) == 0,
+        Fault::WebhookRefuses(count) => verb.writes() && faults.now().is_multiple_of(u64::from(count.max(1))),
         _ => false,
     })
 }

@@ -8,6 +8,7 @@
 //! 3. A stored object is read in the same form ([`Checked::stored`]) before it is compared with a new one: a zero value that
 //!    Go writes (`divisor: "0"`) and one that nobody has written are the same.
 
+use std::borrow::Cow;
 use std::ops::Deref;
 
 use serde_json::Value;
@@ -80,13 +81,13 @@ impl Checked {
     }
 
     /// A stored object in the form in which new ones are compared with it.
-    pub(super) fn stored(row: &Row, stored: &Value) -> Value {
+    pub(super) fn stored<'a>(row: &Row, stored: &'a Value) -> Cow<'a, Value> {
         if row.custom.is_some() {
-            return stored.clone();
+            return Cow::Borrowed(stored);
         }
         let shown = convert::to_version(row, stored.clone());
         // What is stored was checked when it came. If an older server took what this one does not, it is compared as it is.
-        Self::composed(row, shown).map_or_else(|_| stored.clone(), |checked| checked.0)
+        Self::composed(row, shown).map_or(Cow::Borrowed(stored), |checked| Cow::Owned(checked.0))
     }
 
     /// Says for which object of which version it is meant.

@@ -249,18 +249,19 @@ impl Registry {
     ) -> Result<Finished<'_>, Status> {
         let row = &*call.row;
         let before = old.map(|old| Checked::stored(row, old));
+        let before = before.as_deref();
         let mut object = checked.into_value();
-        let claimed = self.prepare(call, &mut object, before.as_ref(), part)?;
+        let claimed = self.prepare(call, &mut object, before, part)?;
         if let Some(old) = old {
             let is_next = matches!(part, Part::Whole | Part::Spec) && is_next_generation(row, &object, old);
             life::carry_over(&mut object, old, is_next);
         }
         life::tidy(&mut object);
-        let errors = errors(call, &object, before.as_ref(), part);
+        let errors = errors(call, &object, before, part);
         if !errors.is_empty() {
             return Err(Status::invalid(row.kind(), meta_text(&object, "name"), &errors));
         }
-        admission::may_sign(self, call, &object, before.as_ref())?;
+        admission::may_sign(self, call, &object, before)?;
         convert::to_storage(row, &mut object);
         if row.custom.is_none() {
             let (group, version, kind) = convert::storage_kind(row);

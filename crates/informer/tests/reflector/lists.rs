@@ -222,7 +222,7 @@ async fn a_stopped_reflector_says_so_and_asks_nothing_more() {
     let mut scene = play(Http::Two, [Answer::json(streamed(10, &[("a", 3)])).hang()]);
     pass(seconds(1)).await;
     scene.stop();
-    scene.state.wait_for(|state| state.phase == Phase::Stopped).await.unwrap();
+    drop(scene.state.wait_for(|state| state.phase == Phase::Stopped).await.unwrap());
     pass(seconds(3600)).await;
     assert_eq!(scene.asked(), ["stream"]);
 }

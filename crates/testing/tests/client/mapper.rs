@@ -89,12 +89,12 @@ async fn a_change_of_definitions_is_seen_without_being_asked_for() -> Result<(),
     let mut known = mapper.subscribe();
     let began = tokio::time::Instant::now();
     define(&cluster, "v1").await?;
-    known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_some())).await?;
+    drop(known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_some())).await?);
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     client
         .delete::<CustomResourceDefinition>(&ObjectKey::cluster("cakes.example.com"), &DeleteParams::default())
         .await?;
-    known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_none())).await?;
+    drop(known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_none())).await?);
     drop(subscriptions);
     cluster.stop().await
 }

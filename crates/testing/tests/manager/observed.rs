@@ -198,7 +198,7 @@ async fn discovery_is_asked_only_by_who_uses_it_and_then_follows_the_server() ->
     let request = Request::post(path).header("content-type", "application/json").body(definition.to_string().into())?;
     let _: Value = kube::Client::new(server, "default").request(request).await?;
     let follows = known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_some()));
-    tokio::time::timeout(Duration::from_secs(31), follows).await??;
+    drop(tokio::time::timeout(Duration::from_secs(31), follows).await??);
     running.stop().await
 }
 
