@@ -100,6 +100,12 @@ impl<R: Reconciler> DynReconciler for R {
 // === impl Context ===
 
 impl Context {
+    /// A context whose caches have caught up, for who calls a reconciler without a controller.
+    #[must_use]
+    pub fn new(writer: Writer, clock: Clock, events: Recorder) -> Self {
+        Self { writer, clock, freshness: Freshness::CaughtUp, events, live_reads: LiveReads::default() }
+    }
+
     /// The objects of a kind as the server has them now, in one consistent list: for a pass that is to
     /// [read live](Freshness::ReadLive). All such reads of a manager take turns, so that a watch that stands still does not
     /// become a flood of lists.

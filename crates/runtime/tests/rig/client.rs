@@ -22,7 +22,7 @@ use steersman_runtime::events::Recorder;
 use steersman_runtime::finalizer::{Event, finalizer};
 use steersman_runtime::mapper::RestMapper;
 use steersman_runtime::wait::{conditions, wait_until};
-use steersman_runtime::{Action, Context, Freshness, Writer};
+use steersman_runtime::{Action, Context, Writer};
 
 use super::{Outcome, PATIENCE, Place};
 
@@ -181,8 +181,7 @@ async fn a_finalizer_holds_an_object_on_a_real_server() -> Outcome {
     let book = Book::new(client.informers());
     let writer = Writer::new(place.client.clone(), book);
     let writer = writer.bound_to("test", resource_of::<ConfigMap>(), Recorder::nowhere());
-    let (clock, events) = (Clock::system(), Recorder::nowhere());
-    let cx = &Context { writer, clock, freshness: Freshness::CaughtUp, events };
+    let cx = &Context::new(writer, Clock::system(), Recorder::nowhere());
     let seen = async |config: Arc<Typed<ConfigMap>>| {
         let mut events = Vec::new();
         let noted = &mut events;
