@@ -7,7 +7,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_apiserver::store::memory::Memory;
 use steersman_apiserver::store::{
-    Change as StoreChange, Events, Expect, Object, Page, Range, Shelf, Storage, Unavailable, WriteConflict,
+    Change as StoreChange, Events, Expect, Object, Page, Range, Shelf, Storage, Unavailable, Wanted,
+    WriteConflict,
 };
 use steersman_apiserver::{ApiServer, Options};
 use steersman_base::watch;
@@ -228,7 +229,7 @@ impl Storage for Recorder {
         self.0.inner.get(shelf, key)
     }
 
-    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: &dyn Fn(&Object) -> bool) -> Result<Page, Unavailable> {
+    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: Option<&Wanted<'_>>) -> Result<Page, Unavailable> {
         self.0.inner.list(shelf, range, wanted)
     }
 
@@ -267,6 +268,10 @@ impl Storage for Recorder {
 
     fn compact(&self, revision: u64) {
         self.0.inner.compact(revision);
+    }
+
+    fn forget(&self, shelf: &Shelf) {
+        self.0.inner.forget(shelf);
     }
 }
 
