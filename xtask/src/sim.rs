@@ -64,7 +64,8 @@ fn mutants(args: &[String]) -> Result<()> {
 /// Writes the table to the document.
 fn save(table: &str) -> Result<()> {
     let document = workspace::read(DOCUMENT)?;
-    let missing = || Failure::error(format!("{DOCUMENT} has no place for the mutants: `{}` … `{}`", MARKERS.0, MARKERS.1));
+    let missing =
+        || Failure::error(format!("{DOCUMENT} has no place for the mutants: `{}` … `{}`", MARKERS.0, MARKERS.1));
     let (before, rest) = document.split_once(MARKERS.0).ok_or_else(missing)?;
     let (_, after) = rest.split_once(MARKERS.1).ok_or_else(missing)?;
     let path = workspace::root().join(DOCUMENT);

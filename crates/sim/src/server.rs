@@ -7,8 +7,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_apiserver::store::memory::Memory;
 use steersman_apiserver::store::{
-    Change as StoreChange, Events, Expect, Object, Page, Range, Shelf, Storage, Unavailable, Wanted,
-    WriteConflict,
+    Change as StoreChange, Events, Expect, Object, Page, Range, Shelf, Storage, Unavailable, Wanted, WriteConflict,
 };
 use steersman_apiserver::{ApiServer, Options};
 use steersman_base::watch;

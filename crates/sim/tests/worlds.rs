@@ -70,7 +70,10 @@ fn run_all(plans: &[(String, Plan)]) -> Report {
                     let outcome = engine::run(plan, 0);
                     report.lock().add(&outcome);
                     if let Some(violation) = outcome.violations.first() {
-                        let text = format!("{}: {}\n  again with: cargo xtask sim {name}", violation.invariant, violation.text);
+                        let text = format!(
+                            "{}: {}\n  again with: cargo xtask sim {name}",
+                            violation.invariant, violation.text
+                        );
                         failures.lock().push(text);
                     }
                 }

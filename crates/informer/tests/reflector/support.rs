@@ -12,10 +12,10 @@ pub mod server;
 use std::time::Duration;
 
 use steersman_base::Resource;
+use steersman_base::watch;
 use steersman_informer::Target;
 use steersman_informer::reflector::{Reflector, ReflectorOptions, ReflectorState};
 use steersman_model::{PodView, View};
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use recorder::Recorder;
