@@ -6,7 +6,8 @@
 //! 2. **Resume.** A watch that ends or breaks goes on from the last version that was handed to the sink, be it an
 //!    event's or a bookmark's. Only what is lost is listed again: 410, in a status or as an ERROR event.
 //! 3. **Never back in time.** A server that does not know our version yet (*too large resource version*) is given time,
-//!    and then asked for a consistent list. An event older than what is known of its object is dropped.
+//!    and then asked for a consistent list. A list older than what was shown is refused for a minute, after which the server
+//!    counts as restored from a backup. An event older than what is known of its object is dropped.
 //! 4. **Whole or not at all.** Something truncated, malformed, of the wrong kind or too large restarts the watch where it
 //!    was; coming again, it leads to a list. The sink never sees a part of it.
 //! 5. **Patience.** Failures wait: 0.8 s doubling to 30 s, with jitter, and no less than `Retry-After`. A watch that ends

@@ -205,7 +205,7 @@ fn read(path: &Path) -> Result<Plan, String> {
 /// Makes a failing plan small, and says how to run it.
 fn tell_smaller(plan: &Plan, violation: &Violation) {
     let began = now();
-    let shrunk = shrink(plan, violation.invariant, || began.elapsed() > shrink::PATIENCE);
+    let shrunk = shrink(plan, violation, || began.elapsed() > shrink::PATIENCE);
     let path = Path::new(PLANS).join(format!("seed-{}.json", plan.seed));
     let text = serde_json::to_string_pretty(&shrunk.plan).unwrap_or_default();
     println!(

@@ -16,7 +16,7 @@ use crate::faults::Faults;
 use crate::invariants::{self, Count, Violation};
 use crate::line::Line;
 use crate::managers::{EPOCH, Setting};
-use crate::plan::{Options, Plan};
+use crate::plan::{Millis, Options, Plan, Window};
 use crate::server::Recorder;
 use crate::trace::Trace;
 use crate::users::Users;
@@ -36,6 +36,8 @@ pub struct Outcome {
     pub operations: BTreeMap<&'static str, u64>,
     /// How many writes were checked.
     pub writes: u64,
+    /// When it ended: with the first violation, or when all was quiet.
+    pub ended: Millis,
 }
 
 thread_local! {
@@ -85,6 +87,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
             signer,
             clock: clock.clone(),
         };
+        world.spawn(tell_of_faults(plan.faults.clone(), faults.clone(), recorder.clone()));
         for number in 0..options.managers {
             world.spawn(setting.clone().keep_alive(number));
         }
@@ -110,6 +113,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
         () = recorder.failed() => {}
         () = storm => {}
     }
+    let ended = faults.now();
     world.shutdown().await;
     for panic in PANICS.take().unwrap_or_default() {
         recorder.fail("nothing panics", panic);
@@ -122,6 +126,17 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
         faults: faults.counts(),
         operations: users.counts(),
         writes: recorded.writes,
+        ended,
+    }
+}
+
+/// Tells in the trace when each fault begins.
+async fn tell_of_faults(mut windows: Vec<Window>, faults: Faults, recorder: Recorder) {
+    windows.sort_by_key(|window| window.from);
+    for window in windows {
+        tokio::time::sleep_until(faults.instant(window.from)).await;
+        let text = serde_json::to_string(&window).unwrap_or_default();
+        recorder.aside(format_args!("! {text}"));
     }
 }
 

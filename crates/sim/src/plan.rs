@@ -493,6 +493,33 @@ impl Operation {
     }
 }
 
+impl Operation {
+    /// The number of the owner that it is about, if it is about one.
+    #[must_use]
+    pub const fn owner(&self) -> Option<usize> {
+        match self {
+            Self::Create { owner, .. }
+            | Self::Edit { owner, .. }
+            | Self::Undo { owner }
+            | Self::Delete { owner, .. }
+            | Self::Recreate { owner, .. }
+            | Self::Relabel { owner, .. }
+            | Self::Adopt { owner, .. }
+            | Self::DeletePod { owner, .. }
+            | Self::Hold { owner }
+            | Self::Release { owner } => Some(*owner),
+            Self::DeleteNamespace { .. }
+            | Self::CreateNamespace { .. }
+            | Self::DeleteKept { .. }
+            | Self::RemoveNode { .. }
+            | Self::SilenceNode { .. }
+            | Self::ResumeNode { .. }
+            | Self::Drain { .. }
+            | Self::Uncordon { .. } => None,
+        }
+    }
+}
+
 // === impl Edit ===
 
 impl Edit {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::engine::{self, Outcome};
-use crate::plan::Plan;
+use crate::invariants::Violation;
+use crate::plan::{Millis, OWNERS, Plan};
 
 /// What is left of a plan, and how it fails.
 #[derive(Debug)]
@@ -14,15 +15,23 @@ pub struct Shrunk {
     pub invariant: &'static str,
     /// How many worlds it took.
     pub worlds: u64,
+    /// When it fails.
+    ended: Millis,
 }
 
 /// Shrinks a plan that breaks an invariant, until nothing more can be taken out or `is_over` says so.
 ///
 /// Halves are tried before quarters, and so on, as in delta debugging: first all faults of a half, then its operations.
-pub fn shrink(plan: &Plan, invariant: &'static str, mut is_over: impl FnMut() -> bool) -> Shrunk {
-    let mut shrunk = Shrunk { plan: plan.clone(), invariant, worlds: 0 };
+pub fn shrink(plan: &Plan, violation: &Violation, mut is_over: impl FnMut() -> bool) -> Shrunk {
+    let mut shrunk = Shrunk { plan: plan.clone(), invariant: violation.invariant, worlds: 0, ended: Millis::MAX };
+    let again = shrunk.plan.clone();
+    if !shrunk.adopt(again) {
+        return shrunk;
+    }
+    shrunk.guess(&violation.text);
     loop {
         let before = size(&shrunk.plan);
+        shrunk.forget_the_future();
         shrunk.thin(&mut is_over, |plan| &mut plan.faults);
         shrunk.thin(&mut is_over, |plan| &mut plan.operations);
         shrunk.simplify(&mut is_over);
@@ -63,6 +72,25 @@ impl Shrunk {
         }
     }
 
+    /// Tries with those alone who are named, and with their nodes and namespaces: most of the time it is between them.
+    fn guess(&mut self, text: &str) {
+        let is_named = |owner: &usize| text.contains(OWNERS[*owner].name);
+        let mut smaller = self.plan.clone();
+        smaller.operations.retain(|step| step.operation.owner().is_none_or(|owner| is_named(&owner)));
+        if smaller != self.plan {
+            self.adopt(smaller);
+        }
+    }
+
+    /// What comes after the failure has no part in it.
+    fn forget_the_future(&mut self) {
+        let ended = self.ended;
+        if ended < self.plan.options.ends {
+            self.plan.operations.retain(|step| step.at <= ended);
+            self.plan.faults.retain(|window| window.from <= ended);
+        }
+    }
+
     /// Fewer managers, no skew, an earlier end.
     fn simplify(&mut self, is_over: &mut impl FnMut() -> bool) {
         let tries: [fn(&mut Plan); 3] = [
@@ -85,10 +113,11 @@ impl Shrunk {
     /// Takes the plan if it still fails in the same way.
     fn adopt(&mut self, plan: Plan) -> bool {
         self.worlds += 1;
-        let Outcome { violations, .. } = engine::run(&plan, 0);
+        let Outcome { violations, ended, .. } = engine::run(&plan, 0);
         let still_fails = violations.iter().any(|violation| violation.invariant == self.invariant);
         if still_fails {
             self.plan = plan;
+            self.ended = ended;
         }
         still_fails
     }

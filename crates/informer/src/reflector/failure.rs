@@ -31,6 +31,8 @@ pub(super) fn classify(error: &WireError) -> Failure {
         WireError::Connection(_) | WireError::Silent(_) | WireError::Truncated { .. } => {
             Failure::Broken { retry_after: None }
         }
+        // As one that does not know our version yet: it is given time.
+        WireError::Past { .. } => Failure::VersionTooLarge { retry_after: None },
         WireError::TooLarge { .. }
         | WireError::Malformed { .. }
         | WireError::WrongKind { .. }

@@ -46,6 +46,8 @@ pub(super) struct Run<'a, V, S> {
     /// Whether a list was completed before, so that the sink knows objects.
     listed: bool,
     departed: Departed,
+    /// Since when lists are older than what was shown, if they are.
+    past_since: Option<Instant>,
     /// What cannot be read, and was skipped.
     unreadable: Unreadable,
     /// The watch that a streaming list has become.
@@ -65,6 +67,8 @@ struct OpenWatch {
 /// How long a streaming list may be without a byte, or go on after the first change that is none of it: its server may know
 /// no such lists, and pages are as good. As long as client-go waits before it warns.
 const STREAM_PATIENCE: Duration = Duration::from_secs(10);
+/// How long lists from the past are refused. API servers of one cluster are behind each other by seconds.
+const PAST_FOR: Duration = Duration::from_secs(60);
 /// How long after its timeout a watch may still be open: time for the server's clock and for the last bytes.
 const TIMEOUT_SLACK: Duration = Duration::from_secs(30);
 
@@ -89,6 +93,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             version: ResourceVersion::default(),
             listed: false,
             departed: Departed::default(),
+            past_since: None,
             unreadable: Unreadable::default(),
             open: None,
             view: std::marker::PhantomData,
@@ -255,6 +260,23 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         }
     }
 
+    /// Refuses a list from the past, for a while: who decides by one makes again what is there. A server whose store was
+    /// restored from a backup never comes back to where it was, and is believed then.
+    fn check_not_past(&mut self, version: &ResourceVersion) -> Result<(), WireError> {
+        if !self.listed || !self.version.is_newer_than(version) {
+            self.past_since = None;
+            return Ok(());
+        }
+        let since = *self.past_since.get_or_insert_with(Instant::now);
+        if since.elapsed() < PAST_FOR {
+            let (listed, reached) = (version.to_string(), self.version.to_string());
+            return Err(WireError::Past { listed, reached });
+        }
+        warn!(resource = %self.target, %version, before = %self.version, "the server went back in time; its list counts");
+        self.past_since = None;
+        Ok(())
+    }
+
     /// Hands a whole list to the sink.
     fn complete(
         &mut self,
@@ -267,6 +289,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             let problem = "it has no resourceVersion, so no watch can follow it".to_owned();
             return Err(WireError::Malformed { what: "a list", problem, offset: 0 });
         }
+        self.check_not_past(&version)?;
         let objects = staging.into_objects();
         debug!(resource = %self.target, items = objects.len(), %version, ?kind, "listed");
         self.options.metrics.listed(kind, objects.len(), begun.elapsed());

@@ -57,6 +57,14 @@ pub enum WireError {
         /// The kind that came.
         found: String,
     },
+    /// A list that is older than what the server has shown before.
+    #[error("the list is of version {listed}, and version {reached} was shown before: the server lags behind")]
+    Past {
+        /// The version of the list.
+        listed: String,
+        /// The version that was shown before.
+        reached: String,
+    },
     /// One object that the view cannot read. What follows it can be read.
     #[error("{0}")]
     Object(Box<UnreadableObject>),

@@ -279,3 +279,32 @@ async fn an_ordinary_watch_with_many_changes_is_not_taken_for_a_streaming_list()
         }
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_list_from_the_past_is_refused_until_the_server_has_caught_up() {
+    let scene = play(
+        Http::One,
+        [
+            Answer::json(streamed(20, &[("a", 3), ("b", 15)])),
+            Answer::status(410, "Expired"),
+            Answer::json(streamed(12, &[("a", 3)])).hang(),
+            Answer::json(streamed(25, &[("a", 3), ("b", 15)])).hang(),
+        ],
+    );
+    pass(seconds(20)).await;
+    assert_eq!(scene.told(), ["list 20: a@3 b@15", "list 25: a@3 b@15"], "b was never gone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_was_restored_from_a_backup_is_believed_after_a_minute() {
+    let scene = play(
+        Http::One,
+        [Answer::json(streamed(20, &[("a", 3), ("b", 15)])), Answer::status(410, "Expired")]
+            .into_iter()
+            .chain((0..30).map(|_| Answer::json(streamed(12, &[("a", 3)])).hang())),
+    );
+    pass(seconds(55)).await;
+    assert_eq!(scene.told(), ["list 20: a@3 b@15"]);
+    pass(seconds(60)).await;
+    assert_eq!(scene.told(), ["list 20: a@3 b@15", "list 12: a@3"]);
+}

@@ -76,7 +76,9 @@ fn neighbours(case: &Case<'_>, set: &Uid) -> Neighbours {
             for node in nodes {
                 let counts = |pod: &Object| pod.is_active_pod() && pod.pod().is_some_and(|pod| pod.node == *node);
                 let (least, most) = on_node.entry(node.clone()).or_default();
-                *least += usize::from(versions.always(counts));
+                // One that somebody took away from the set is on its node, and is nobody's neighbour.
+                let is_held = |pod: &Object| counts(pod) && pod.is_controlled_by(&sibling.uid);
+                *least += usize::from(versions.always(is_held));
                 *most += usize::from(versions.ever(counts));
             }
         }

@@ -332,7 +332,12 @@ fn fault(random: &mut Rng, options: &Options) -> (Millis, Target, Fault) {
         24..28 => (seconds(1), some_watch(random), Fault::WatchCut),
         28..33 => (random.u64(minutes(1)..minutes(5)), some_watch(random), Fault::WatchRepeats),
         33..41 => (random.u64(seconds(5)..minutes(4)), some_watch(random), Fault::WatchHides),
-        41..46 => (short, some_watch(random), Fault::ListsFromThePast(random.u64(seconds(1)..minutes(5)))),
+        // API servers are behind each other by seconds; for longer, it would be a store that was restored.
+        41..46 => (
+            random.u64(seconds(5)..seconds(45)),
+            some_watch(random),
+            Fault::ListsFromThePast(random.u64(seconds(1)..minutes(5))),
+        ),
         46..52 => (short, some_write(random), Fault::RepliesLost(one_in)),
         52..56 => (short, some_write(random), Fault::RequestsLost(one_in)),
         56..62 => (short, some_write(random), Fault::DoneThen([500, 502, 503, 504][random.usize(..4)], one_in)),
