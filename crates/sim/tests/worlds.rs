@@ -10,7 +10,7 @@ use steersman_sim::report::Report;
 use steersman_sim::trace::LINES_MAX;
 
 /// Chosen so that together they have every operation and every fault.
-const SEEDS: [u64; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
+const SEEDS: [u64; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 /// A world with faults.
 const REPEATED: u64 = 2;
 
