@@ -68,7 +68,7 @@ const SUITES: [Suite; 4] = [
     },
     Suite {
         name: "runtime",
-        package: "steersman",
+        package: "steersman-cli",
         target: "runtime",
         peer: Some(Peer::ControllerRuntime { program: "bench-runtime" }),
         goals: &[
@@ -141,7 +141,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// The real binary, as users get it.
 fn build_for_users() -> Result<()> {
-    process::run(&mut process::cargo(["build", "--release", "--package", "steersman"]))
+    process::run(&mut process::cargo(["build", "--release", "--package", "steersman-cli"]))
 }
 
 /// The measurements in a program's output.

@@ -149,7 +149,7 @@ impl Driver {
     /// Compiles the load, and then the binary as users get it: nothing may be compiled while something is measured.
     fn build(quick: bool) -> Result<Self> {
         let program = load(quick)?;
-        process::run(process::cargo(["build", "--package", "steersman"]).args(release(quick)))?;
+        process::run(process::cargo(["build", "--package", "steersman-cli"]).args(release(quick)))?;
         Ok(Self { program, quick })
     }
 

@@ -24,8 +24,9 @@ const APISERVER: &str = "steersman-apiserver";
 const TESTING: &str = "steersman-testing";
 const SIM: &str = "steersman-sim";
 const STEERSMAN: &str = "steersman";
+const CLI: &str = "steersman-cli";
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     row(BASE, &[], &[]),
     row(MODEL, &[BASE], &[]),
     row(WORKQUEUE, &[BASE], &[]),
@@ -38,8 +39,10 @@ const ROWS: [Row; 12] = [
     // Takes controllers as descriptors and knows none by name.
     row(TESTING, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, APISERVER, NODES], &[]),
     // Puts whole clusters together, so it may use any of them; on a real API server, also the program itself.
-    row(SIM, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING, STEERSMAN], &[]),
+    row(SIM, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING, CLI], &[]),
+    // Names the others, and has no code of its own.
     row(STEERSMAN, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING], &[]),
+    row(CLI, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER], &[TESTING]),
     row("xtask", &[], &[]),
 ];
 

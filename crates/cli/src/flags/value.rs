@@ -12,7 +12,7 @@ use super::go::{self, Float};
 
 /// The value of a flag. It prints as Go prints it.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::cli) enum Value {
+pub(crate) enum Value {
     Bool(bool),
     Int(i64),
     Float32(f32),
@@ -32,10 +32,10 @@ pub(in crate::cli) enum Value {
 
 /// A certificate for some host names: `cert,key[:name,…]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) struct CertKey {
-    pub(in crate::cli) cert: String,
-    pub(in crate::cli) key: String,
-    pub(in crate::cli) names: Vec<String>,
+pub(crate) struct CertKey {
+    pub(crate) cert: String,
+    pub(crate) key: String,
+    pub(crate) names: Vec<String>,
 }
 
 // === impl Value ===
@@ -104,7 +104,7 @@ impl Value {
     }
 
     /// Whether the flag says something: true, not zero, not empty.
-    pub(in crate::cli) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         match self {
             Self::Bool(on) => *on,
             Self::Int(number) => *number != 0,
@@ -122,7 +122,7 @@ impl Value {
     }
 
     /// A duration; none below zero.
-    pub(in crate::cli) fn as_duration(&self) -> Option<Duration> {
+    pub(crate) fn as_duration(&self) -> Option<Duration> {
         match self {
             Self::Duration(nanos) => Some(Duration::from_nanos(u64::try_from(*nanos).unwrap_or(0))),
             _ => None,

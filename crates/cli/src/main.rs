@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    steersman::cli::main(std::env::args_os())
+    steersman_cli::main(std::env::args_os())
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::{Flag, Kind, Value, table};
 
 /// What `--help` prints.
-pub(in crate::cli) fn help(program: &str, controllers: &str, gates: &str) -> String {
+pub(crate) fn help(program: &str, controllers: &str, gates: &str) -> String {
     let mut text = format!(
         "The Kubernetes controller manager: the control loops that ship with Kubernetes 1.37, each of which watches the\n\
          cluster through its API server and moves what is towards what is wanted.\n\n\

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use kube::api::{ListParams, PostParams};
 use kube::{Api, Client};
 use serde_json::json;
-use steersman::runtime::connection;
+use steersman_runtime::connection;
 
 use crate::process::{Process, STEERSMAN, Up, temporary};
 use crate::{Side, millis, report};

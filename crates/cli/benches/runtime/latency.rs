@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kube::Client;
 use serde_json::Value;
-use steersman::runtime::connection;
+use steersman_runtime::connection;
 use steersman_apiserver::{ApiServer, Options};
 use tokio_util::sync::CancellationToken;
 

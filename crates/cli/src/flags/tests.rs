@@ -1,7 +1,7 @@
 //! The table against the recorded facts, and the syntax against Go's.
 
 use super::*;
-use crate::cli::gates::Gates;
+use crate::gates::Gates;
 
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(ToOwned::to_owned).collect()
@@ -13,7 +13,7 @@ fn taken(line: &str) -> Parsed {
 
 #[test]
 fn every_flag_has_the_section_type_and_default_that_were_recorded() {
-    let recorded: Vec<Vec<&str>> = include_str!("../../../tests/data/kube-controller-manager-flags.tsv")
+    let recorded: Vec<Vec<&str>> = include_str!("../../tests/data/kube-controller-manager-flags.tsv")
         .lines()
         .skip(1)
         .map(|row| row.split('\t').collect())

@@ -75,7 +75,7 @@ pub(super) enum Effect {
 }
 
 static TABLE: LazyLock<Vec<Flag>> = LazyLock::new(|| {
-    let rows = include_str!("../../data/flags.tsv").lines().skip(1);
+    let rows = include_str!("../data/flags.tsv").lines().skip(1);
     rows.map(Flag::from_row).collect()
 });
 

@@ -32,7 +32,7 @@ pub(super) fn of(flags: &Parsed) -> Value {
 
 /// Fields with dots between names, and what they are.
 fn table() -> impl Iterator<Item = (&'static str, &'static str)> {
-    include_str!("../../../data/config.tsv").lines().skip(1).filter_map(|row| row.split_once('\t'))
+    include_str!("../../data/config.tsv").lines().skip(1).filter_map(|row| row.split_once('\t'))
 }
 
 fn set(config: &mut Value, field: &str, value: Value) {

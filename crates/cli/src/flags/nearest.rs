@@ -1,7 +1,7 @@
 //! Pure: what somebody may have meant.
 
 /// The candidate that is nearest to what was written, if one is near.
-pub(in crate::cli) fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let near = candidates.into_iter().map(|name| (distance(written, name), name)).min_by_key(|&(distance, _)| distance);
     // More than a third of the letters wrong is another word.
     let bound = written.chars().count() / 3;
@@ -9,7 +9,7 @@ pub(in crate::cli) fn nearest<'a>(written: &str, candidates: impl IntoIterator<I
 }
 
 /// `; did you mean …?`, or nothing.
-pub(in crate::cli) fn did_you_mean(near: Option<&str>) -> String {
+pub(crate) fn did_you_mean(near: Option<&str>) -> String {
     near.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 

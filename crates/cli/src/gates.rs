@@ -52,7 +52,7 @@ const OBEYED: [&str; 10] = [
 ];
 
 static TABLE: LazyLock<Vec<Gate>> = LazyLock::new(|| {
-    let rows = include_str!("../../data/gates.tsv").lines().skip(1);
+    let rows = include_str!("../data/gates.tsv").lines().skip(1);
     rows.map(Gate::from_row).collect()
 });
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_table_is_what_was_recorded() {
-        let recorded: Vec<_> = include_str!("../../tests/data/feature-gates.tsv").lines().skip(1).collect();
+        let recorded: Vec<_> = include_str!("../tests/data/feature-gates.tsv").lines().skip(1).collect();
         let ours: Vec<_> = table()
             .iter()
             .filter(|gate| matches!(gate.stage, "ALPHA" | "BETA"))

@@ -9,9 +9,9 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use parking_lot::Mutex;
 use prometheus::Registry;
 use serde_json::{Value, json};
-use steersman::base::{Istr, ObjectKey};
-use steersman::informer::{Lister, Typed};
-use steersman::runtime::{Action, Context, Error, Manager, ManagerOptions, Reconciler, connection};
+use steersman_base::{Istr, ObjectKey};
+use steersman_informer::{Lister, Typed};
+use steersman_runtime::{Action, Context, Error, Manager, ManagerOptions, Reconciler, connection};
 use tokio_util::sync::CancellationToken;
 
 /// The argument that makes this program be the controller.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
-use steersman::base::ObjectKey;
-use steersman::runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerOptions, Reconciler};
+use steersman_base::ObjectKey;
+use steersman_runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerOptions, Reconciler};
 use steersman_apiserver::{ApiServer, Options};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;

@@ -15,11 +15,11 @@ use http_body_util::{BodyExt, StreamBody};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
-use steersman::informer::Scope;
-use steersman::model::corpus::protobuf::{envelope, put_bytes};
-use steersman::model::corpus::{Corpus, to_protobuf};
-use steersman::model::{Kind, PodView};
-use steersman::runtime::{Build, Manager, ManagerOptions};
+use steersman_informer::Scope;
+use steersman_model::corpus::protobuf::{envelope, put_bytes};
+use steersman_model::corpus::{Corpus, to_protobuf};
+use steersman_model::{Kind, PodView};
+use steersman_runtime::{Build, Manager, ManagerOptions};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -13,7 +13,7 @@ use super::{Flag, Value};
 
 /// The flags and what they are set to.
 #[derive(Debug)]
-pub(in crate::cli) struct Parsed {
+pub(crate) struct Parsed {
     values: BTreeMap<&'static str, Value>,
     /// Those that were given, in the order of their first use.
     given: Vec<&'static Flag>,
@@ -21,7 +21,7 @@ pub(in crate::cli) struct Parsed {
 
 /// Why a command line cannot be taken.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::cli) enum FlagError {
+pub(crate) enum FlagError {
     #[error("there is no flag {written}{}", did_you_mean(.nearest.as_deref()))]
     Unknown { written: String, nearest: Option<String> },
     #[error("{written:?} is not a flag: it has no name")]
@@ -35,7 +35,7 @@ pub(in crate::cli) enum FlagError {
 }
 
 /// Reads a command line.
-pub(in crate::cli) fn parse(
+pub(crate) fn parse(
     table: &'static [Flag],
     words: impl IntoIterator<Item = String>,
 ) -> Result<Parsed, FlagError> {
@@ -135,36 +135,36 @@ impl Parsed {
     }
 
     /// Those that were given, in the order of their first use.
-    pub(in crate::cli) fn given(&self) -> &[&'static Flag] {
+    pub(crate) fn given(&self) -> &[&'static Flag] {
         &self.given
     }
 
-    pub(in crate::cli) fn is_given(&self, name: &str) -> bool {
+    pub(crate) fn is_given(&self, name: &str) -> bool {
         self.given.iter().any(|flag| flag.name == name)
     }
 
     /// Every flag with its value, by name.
-    pub(in crate::cli) fn all(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &Value)> {
         self.values.iter().map(|(&name, value)| (name, value))
     }
 
-    pub(in crate::cli) fn value(&self, name: &str) -> &Value {
+    pub(crate) fn value(&self, name: &str) -> &Value {
         // The names are written in this program; a test reads all of them.
         self.values.get(name).unwrap_or_else(|| unreachable!("there is no flag --{name} in the table"))
     }
 
-    pub(in crate::cli) fn is_on(&self, name: &str) -> bool {
+    pub(crate) fn is_on(&self, name: &str) -> bool {
         self.value(name).is_set()
     }
 
-    pub(in crate::cli) fn int(&self, name: &str) -> i64 {
+    pub(crate) fn int(&self, name: &str) -> i64 {
         match self.value(name) {
             Value::Int(number) => *number,
             other => unreachable!("--{name} is not a whole number: {other:?}"),
         }
     }
 
-    pub(in crate::cli) fn float(&self, name: &str) -> f64 {
+    pub(crate) fn float(&self, name: &str) -> f64 {
         match self.value(name) {
             Value::Float32(number) => f64::from(*number),
             Value::Float(number) => *number,
@@ -173,11 +173,11 @@ impl Parsed {
     }
 
     /// None is shorter than zero.
-    pub(in crate::cli) fn duration(&self, name: &str) -> Duration {
+    pub(crate) fn duration(&self, name: &str) -> Duration {
         self.value(name).as_duration().unwrap_or_else(|| unreachable!("--{name} is not a duration"))
     }
 
-    pub(in crate::cli) fn text(&self, name: &str) -> &str {
+    pub(crate) fn text(&self, name: &str) -> &str {
         match self.value(name) {
             Value::Text(text) => text,
             other => unreachable!("--{name} is not a text: {other:?}"),
@@ -185,11 +185,11 @@ impl Parsed {
     }
 
     /// A text, if it is not empty.
-    pub(in crate::cli) fn some_text(&self, name: &str) -> Option<&str> {
+    pub(crate) fn some_text(&self, name: &str) -> Option<&str> {
         Some(self.text(name)).filter(|text| !text.is_empty())
     }
 
-    pub(in crate::cli) fn texts(&self, name: &str) -> &[String] {
+    pub(crate) fn texts(&self, name: &str) -> &[String] {
         match self.value(name) {
             Value::Texts(list) | Value::Plain(list) => list,
             other => unreachable!("--{name} is not a list: {other:?}"),

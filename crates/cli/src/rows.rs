@@ -34,7 +34,7 @@ pub(super) enum Default {
 }
 
 static TABLE: LazyLock<Vec<Row>> = LazyLock::new(|| {
-    let rows = include_str!("../../data/controllers.tsv").lines().skip(1);
+    let rows = include_str!("../data/controllers.tsv").lines().skip(1);
     rows.map(Row::from_row).collect()
 });
 
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     fn recorded() -> Vec<Vec<&'static str>> {
-        let rows = include_str!("../../tests/data/controllers.tsv").lines().skip(1);
+        let rows = include_str!("../tests/data/controllers.tsv").lines().skip(1);
         rows.map(|row| row.split('\t').collect()).collect()
     }
 

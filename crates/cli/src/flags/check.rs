@@ -7,7 +7,7 @@
 use super::nearest::{did_you_mean, nearest};
 use super::parse::Parsed;
 use super::{Kind, Value, table};
-use crate::cli::gates::Gates;
+use crate::gates::Gates;
 
 /// Flags whose values have bounds, both included.
 const RANGES: &[(&str, i64, i64)] = &[
@@ -36,7 +36,7 @@ const EMULATED: std::ops::RangeInclusive<u32> = 34..=37;
 const RETRY_JITTER: f64 = 1.2;
 
 /// Everything that is wrong, each a sentence that names the flag.
-pub(in crate::cli) fn check(flags: &Parsed, gates: &Gates) -> Vec<String> {
+pub(crate) fn check(flags: &Parsed, gates: &Gates) -> Vec<String> {
     let mut wrong = Vec::new();
     ranges(flags, &mut wrong);
     words(flags, &mut wrong);
