@@ -7,7 +7,6 @@ mod bench;
 mod clock;
 mod failure;
 mod k8s;
-mod order;
 mod process;
 mod sim;
 mod test;
@@ -24,7 +23,6 @@ usage: cargo xtask COMMAND
   test                                the whole suite; with Go installed, the rig tier too
   tidy                                repository checks: crate edges, sizes, pure files, headings
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
-  order                               record in which order a manager calls its functions, for the linker (needs Go)
   sim [OPTIONS]                       simulated worlds under faults; --help lists the options
   k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
   k8s up [OPTIONS]                    etcd and kube-apiserver until Ctrl-C; --help lists the options
@@ -49,7 +47,6 @@ fn dispatch(args: &[String]) -> Result<()> {
         "test" => test::run(rest),
         "tidy" => tidy::run(rest),
         "bench" => bench::run(rest),
-        "order" => order::run(rest),
         "sim" => sim::run(rest),
         "k8s" => k8s::run(rest),
         "help" | "--help" | "-h" => {
