@@ -168,13 +168,15 @@ pub(super) fn finalizers_of_the_collector_are_taken_off(rest: &Rest<'_>, found: 
     if !rest.options.runs(GARBAGE) {
         return;
     }
-    for object in rest.world.everything().filter(|object| object.is_terminating()) {
+    for object in rest.world.everything().filter(|object| !is_event(object)) {
         let blocks = |dependent: &Object| {
             dependent.uid != object.uid && dependent.owners.iter().any(|owner| owner.uid == object.uid && owner.blocks)
         };
         let is_blocked = rest.world.dependents(&object.uid).any(|dependent| blocks(dependent));
         let waits_in_vain = object.has_finalizer(ORPHAN) || (object.has_finalizer(FOREGROUND_DELETION) && !is_blocked);
-        found.expect(!waits_in_vain, || format!("{object} is terminating and waits for the garbage collector"));
+        found.expect(!(object.is_terminating() && waits_in_vain), || {
+            format!("{object} is terminating and waits for the garbage collector")
+        });
     }
 }
 
