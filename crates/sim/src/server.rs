@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_apiserver::store::memory::Memory;
 use steersman_apiserver::store::{
-    Change as StoreChange, Events, Expect, Object, Page, Range, Collection, Storage, Unavailable, Wanted, WriteConflict,
+    Change as StoreChange, Collection, Events, Expect, Object, Page, Range, Storage, Unavailable, Wanted, WriteConflict,
 };
 use steersman_apiserver::{ApiServer, Options};
 use steersman_base::watch;
@@ -158,7 +158,13 @@ impl Recorder {
         }
     }
 
-    fn record(&self, collection: &Collection, key: &ObjectKey, before: Option<&Arc<Object>>, stages: &[(u64, Option<&Object>)]) {
+    fn record(
+        &self,
+        collection: &Collection,
+        key: &ObjectKey,
+        before: Option<&Arc<Object>>,
+        stages: &[(u64, Option<&Object>)],
+    ) {
         let (by, shown) = ASKED_BY.try_with(Clone::clone).unwrap_or((Actor::Server, None));
         let (at, micros) = (self.0.clock.now(), self.0.start.elapsed().as_micros());
         let mut state = self.0.state.lock();
@@ -228,7 +234,12 @@ impl Storage for Recorder {
         self.0.inner.get(collection, key)
     }
 
-    fn list(&self, collection: &Collection, range: &Range<'_>, wanted: Option<&Wanted<'_>>) -> Result<Page, Unavailable> {
+    fn list(
+        &self,
+        collection: &Collection,
+        range: &Range<'_>,
+        wanted: Option<&Wanted<'_>>,
+    ) -> Result<Page, Unavailable> {
         self.0.inner.list(collection, range, wanted)
     }
 

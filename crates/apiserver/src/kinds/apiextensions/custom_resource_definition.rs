@@ -12,6 +12,7 @@ use crate::kinds::shared::json::{
     copy, default_to, default_zero_to, each, flag, is_empty, is_set, items, object_mut, set, text, with,
 };
 use crate::kinds::{NameRule, Rules};
+use crate::registry::Registry;
 use crate::registry::crd::{claims_built_in, set_condition};
 use crate::registry::delete::{DeleteOptions, Deletion};
 use crate::registry::object_meta::metadata;
@@ -52,7 +53,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             registry.definition_changed(definition, stored.revision);
         }
     })
-    .after_delete(|registry, definition| registry.withdraw(definition))
+    .after_delete(Registry::withdraw)
     .printed(&[
         Cell::Name,
         Cell::Text("/spec/scope"),
