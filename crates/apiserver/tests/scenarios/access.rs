@@ -30,7 +30,7 @@ async fn ask_as(server: &ApiServer, token: &str, method: &str, path: &str, body:
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = body.map(|body| body.to_string()).unwrap_or_default();
-    send(&server.for_strangers(), method, path, &headers, body.into_bytes()).await
+    send(&server.requiring_authentication(), method, path, &headers, body.into_bytes()).await
 }
 
 async fn review(server: &ApiServer, spec: Value) -> Value {
@@ -151,6 +151,55 @@ async fn with_rbac_a_service_account_may_what_its_roles_say() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn with_rbac_a_role_that_is_put_together_from_others_grants_what_they_do() {
+    let server = strict();
+    ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
+    let token = token(&server, "robot", json!({})).await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let binding = |role: &str| {
+        json!({
+            "metadata": {"name": role},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+        })
+    };
+    let bindings = format!("{rbac}/namespaces/default/rolebindings");
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let roles = format!("{rbac}/namespaces/default/roles");
+    // Those who view see no secrets, those who edit do, and administrators see roles, too.
+    for (role, sees_secrets, sees_roles) in [("view", 403, 403), ("edit", 200, 403), ("admin", 200, 200)] {
+        ask(&server, "POST", &bindings, Some(binding(role))).await.expect(201);
+        ask_as(&server, &token, "GET", "/api/v1/namespaces/default/pods", None).await.expect(200);
+        ask_as(&server, &token, "GET", secrets, None).await.expect(sees_secrets);
+        ask_as(&server, &token, "GET", &roles, None).await.expect(sees_roles);
+        ask_as(&server, &token, "GET", "/api/v1/namespaces/kube-system/pods", None).await.expect(403);
+        ask(&server, "DELETE", &format!("{bindings}/{role}"), None).await.expect(200);
+    }
+    // What a chart adds to those who view is there at once. Roles that choose each other end nothing.
+    let label = |name: &str| json!({"name": name, "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}});
+    let choosing =
+        json!({"clusterRoleSelectors": [label("x")["labels"].as_object().map(|it| json!({"matchLabels": it}))]});
+    let circle = json!({"metadata": label("circle"), "aggregationRule": choosing, "rules": []});
+    let rule = json!({"apiGroups": ["example.dev"], "resources": ["sites"], "verbs": ["list"]});
+    let sites = json!({"metadata": label("sites"), "rules": [rule]});
+    for role in [circle, sites] {
+        ask(&server, "POST", &format!("{rbac}/clusterroles"), Some(role)).await.expect(201);
+    }
+    let may = |group: &str| {
+        let asked = json!({"verb": "list", "group": group, "resource": "sites", "namespace": "default"});
+        json!({"spec": {"user": "system:serviceaccount:default:robot", "resourceAttributes": asked}})
+    };
+    for role in ["view", "circle"] {
+        ask(&server, "POST", &bindings, Some(binding(role))).await.expect(201);
+        for (group, want) in [("example.dev", true), ("example.org", false)] {
+            let answer = ask(&server, "POST", ACCESS, Some(may(group))).await.expect(201);
+            assert_eq!(answer["status"]["allowed"], want, "{role}: {answer}");
+        }
+        ask(&server, "DELETE", &format!("{bindings}/{role}"), None).await.expect(200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_rbac_everybody_may_everything_and_reviews_say_so() {
     let server = server();
     let spec = json!({"user": "jane", "resourceAttributes": {"verb": "delete", "resource": "nodes"}});
@@ -166,7 +215,8 @@ async fn only_who_may_impersonate_does() {
     ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
     let bearer = format!("Bearer {}", token(&server, "robot", json!({})).await);
     let headers = [("authorization", bearer.as_str()), ("impersonate-user", "admin")];
-    let refused = send(&server.for_strangers(), "GET", "/api/v1/nodes", &headers, Vec::new()).await.expect(403);
+    let refused =
+        send(&server.requiring_authentication(), "GET", "/api/v1/nodes", &headers, Vec::new()).await.expect(403);
     let message = refused["message"].as_str().unwrap();
     assert!(message.contains("cannot impersonate resource \"users\""), "{message}");
 }
@@ -314,7 +364,8 @@ async fn with_rbac_certificates_are_approved_by_who_may_for_their_signer() {
         let bearer = format!("Bearer {}", robot_who_may_anywhere(&server, name, json!([part, signer(name)])).await);
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json-patch+json")];
         let path = format!("{requests}/r/approval");
-        let got = send(&server.for_strangers(), "PATCH", &path, &headers, approval.to_string().into_bytes()).await;
+        let got =
+            send(&server.requiring_authentication(), "PATCH", &path, &headers, approval.to_string().into_bytes()).await;
         assert_eq!(got.code, code, "{name}: {}", got.body);
         let want = "user not permitted to approve requests with signerName \"example.com/signer\"";
         assert_eq!(got.body["message"].as_str().is_some_and(|message| message.ends_with(want)), code == 403);
