@@ -234,7 +234,7 @@ const AT_REST: &[(&str, Judged, AtRest)] = rows![
 
 /// What is asked of the managers themselves, once the world is quiet: each write that the store saw of a manager that lives
 /// is in its decision log, with a reason. ("Every write has a reason": the design's own principle 4.)
-const REASONS: &str = "every_write_has_a_reason_in_the_decision_log";
+pub(crate) const REASONS: &str = "every_write_has_a_reason_in_the_decision_log";
 
 /// The name of every invariant, and against what it is judged.
 pub fn catalogue() -> impl Iterator<Item = (&'static str, Judged)> {

@@ -364,3 +364,32 @@ fn is_telling(resource: &str) -> bool {
 fn is_heartbeat(resource: &str, by: &Actor) -> bool {
     resource == "leases.coordination.k8s.io" || *by == Actor::Node
 }
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, header};
+    use kube::client::Body;
+    use steersman_base::Time;
+    use tower::Service as _;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_write_that_is_not_in_the_decision_log_is_found() {
+        let clock = Clock::starting_at(Time::from_unix(0));
+        let (mut server, recorder) = Recorder::server(&clock, invariants::Options::default(), 0);
+        let request = Request::post("/api/v1/namespaces").header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(Body::from(br#"{"metadata":{"name":"made"}}"#.to_vec())).unwrap();
+        let by = Actor::Controller { manager: 0, name: "bakery".into() };
+        let answer = ASKED_BY.scope((by, None), async move { server.call(request).await }).await;
+        assert!(answer.unwrap().status().is_success());
+        recorder.check_reasons(&BTreeMap::from([(1, Log::new(clock.clone()))]));
+        let told = |recorded: Recorded| {
+            let violations = recorded.violations.into_iter();
+            violations.filter(|violation| violation.invariant == invariants::REASONS).count()
+        };
+        assert_eq!(told(recorder.finish()), 0, "that manager wrote nothing");
+        recorder.check_reasons(&BTreeMap::from([(0, Log::new(clock))]));
+        assert_eq!(told(recorder.finish()), 1);
+    }
+}
