@@ -103,7 +103,7 @@ fn key<K: Named<DynamicType = ()>>(object: &K) -> ObjectKey {
 }
 
 fn value<K: Serialize>(object: &K) -> Result<Value, WriteError> {
-    serde_json::to_value(object).map_err(|error| WriteError::Unreachable(format!("it cannot be encoded: {error}")))
+    serde_json::to_value(object).map_err(|error| WriteError::Invalid(format!("the object cannot be encoded: {error}")))
 }
 
 /// The merge patch that makes `existing` hold everything that `wanted` says; none if it does.
