@@ -13,7 +13,7 @@
 //! | [`children`], [`found`] | objects by their controller or by a key of one's own, from the cache or, if that lags, from the server |
 //! | [`live`] | reads that go round the caches |
 //! | [`reconcile`] | the contract between a controller and the worker loop |
-//! | [`webhook`] | admission and conversion webhooks |
+//! | `webhook` (a feature) | admission and conversion webhooks |
 //! | [`writer`] | the one way to write: with a reason, on behalf of an owner |
 //! | [`serving`] | a small HTTP and HTTPS server |
 //! | [`reason`] | why a controller writes |
@@ -48,6 +48,7 @@ pub mod retry;
 pub mod serving;
 pub mod source;
 pub mod wait;
+#[cfg(feature = "webhook")]
 pub mod webhook;
 pub mod writer;
 
