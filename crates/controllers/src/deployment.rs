@@ -3,9 +3,9 @@
 //! Follows `pkg/controller/deployment` of Kubernetes 1.37.1.
 
 use steersman_base::Selector;
+use steersman_model::Kind;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
-use steersman_model::Kind;
 use steersman_runtime::Descriptor;
 use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Flags};
 
@@ -51,7 +51,9 @@ const FAILED_CREATE: &str = "ReplicaSetCreateError";
 // === impl Options ===
 
 impl Options {
-    fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { terminating_replicas: flags.gate("DeploymentReplicaSetTerminatingReplicas", true) }
     }
 }

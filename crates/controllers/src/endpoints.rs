@@ -46,7 +46,9 @@ const KEEPER: &str = "endpoint-controller";
 // === impl Options ===
 
 impl Options {
-    fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { updates_batch_period: flags.duration("endpoint-updates-batch-period", Duration::ZERO) }
     }
 }

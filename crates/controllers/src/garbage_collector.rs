@@ -57,8 +57,9 @@ pub struct Options {
 // === impl Options ===
 
 impl Options {
-    /// Events are many, are deleted by themselves and own nothing.
-    fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags set. Events are ignored: they are many, are deleted by themselves and own nothing.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         let events = |group: &str| (group.to_owned(), "events".to_owned());
         let enabled = flags.is_on("enable-garbage-collector", true);
         Self { enabled, ignored: vec![events(""), events("events.k8s.io")] }

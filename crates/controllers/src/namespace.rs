@@ -56,7 +56,9 @@ const SYNC_PERIOD: Duration = Duration::from_secs(300);
 // === impl Options ===
 
 impl Options {
-    fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self {
             first_pass_after: match flags.api_servers() {
                 ApiServers::One => Duration::ZERO,

@@ -58,7 +58,9 @@ pub const GATHERED_FOR: Duration = Duration::from_millis(50);
 // === impl Options ===
 
 impl Options {
-    pub(crate) fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self {
             pod_deletion_cost: flags.gate("PodDeletionCost", true),
             terminating_replicas: flags.gate("DeploymentReplicaSetTerminatingReplicas", true),

@@ -4,6 +4,9 @@
 //! 2. In a pass whose caches lag behind what was written, they are read from the server instead: a reconciler neither asks
 //!    nor chooses, and so cannot forget it.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 
 use steersman_base::{Istr, Meta, Uid};
@@ -57,12 +60,7 @@ impl<V: Kind> Children<V> {
     ///
     /// # Errors
     /// See [`WireError`]; only in a pass that reads from the server.
-    pub async fn of_any(
-        &self,
-        cx: &Context,
-        namespace: &str,
-        owners: &[&Meta],
-    ) -> Result<Vec<Arc<V>>, WireError> {
+    pub async fn of_any(&self, cx: &Context, namespace: &str, owners: &[&Meta]) -> Result<Vec<Arc<V>>, WireError> {
         if cx.freshness == Freshness::CaughtUp {
             return Ok(owners.iter().flat_map(|owner| self.cached(owner)).collect());
         }

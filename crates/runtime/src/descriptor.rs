@@ -44,6 +44,8 @@
 
 mod flags;
 mod row;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 

@@ -47,14 +47,16 @@ pub mod reconcile;
 pub mod retry;
 pub mod serving;
 pub mod source;
+#[cfg(test)]
+mod test_server;
 pub mod wait;
 #[cfg(feature = "webhook")]
 pub mod webhook;
 pub mod writer;
 
+pub use children::Children;
 pub use client::{CacheMiss, CachedClient, ClientError, ClientOptions};
 pub use controller::{BuildContext, Controller};
-pub use children::Children;
 pub use descriptor::{Build, Descriptor, Stage};
 pub use lease::{Elector, Leadership, LeaseOptions, NotLeader};
 pub use manager::{Group, Inspection, Manager, ManagerError, ManagerOptions, Runnable};

@@ -19,6 +19,8 @@
 //! ```
 
 mod standby;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

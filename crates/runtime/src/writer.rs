@@ -39,6 +39,8 @@ mod send;
 mod slow_start;
 mod status;
 mod terminating;
+#[cfg(test)]
+mod tests;
 mod typed;
 
 pub use behalf::Behalf;

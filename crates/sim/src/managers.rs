@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Time};
-use steersman_controllers::{ALL, root_ca, service_account_token};
+use steersman_controllers::{ALL, root_ca_certificate_publisher, serviceaccount_token};
 use steersman_runtime::lease::LeaseOptions;
 use steersman_runtime::{Build, Manager, ManagerError, ManagerOptions};
 use tokio::task::JoinHandle;
@@ -26,7 +26,7 @@ pub(crate) struct Setting {
     pub(crate) options: Options,
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
-    pub(crate) signer: service_account_token::Signer,
+    pub(crate) signer: serviceaccount_token::Signer,
 }
 
 /// One life of a manager.
@@ -84,8 +84,8 @@ impl Setting {
             }
         };
         let root_ca: Option<Arc<str>> = Some(ROOT_CA.into());
-        manager.set_options(root_ca::Options { root_ca: root_ca.clone() });
-        manager.set_options(service_account_token::Options { signer: Some(self.signer.clone()), root_ca });
+        manager.set_options(root_ca_certificate_publisher::Options { root_ca: root_ca.clone() });
+        manager.set_options(serviceaccount_token::Options { signer: Some(self.signer.clone()), root_ca });
         let wanted = &self.options.controllers;
         for descriptor in ALL.iter().filter(|row| wanted.is_empty() || wanted.iter().any(|name| row.is_called(name))) {
             let context = manager.context().with_client(line.client(Some(descriptor.name)));

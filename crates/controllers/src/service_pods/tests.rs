@@ -294,7 +294,7 @@ fn the_trigger_time_is_the_earliest_news_since_the_last_pass() {
 
 #[test]
 fn what_is_said_once_is_not_said_again() {
-    let once = super::once::Once::default();
+    let once = super::memory::Once::default();
     let uid = |number: usize| steersman_base::Uid::new(&format!("uid-{number}"));
     assert!(once.is_first(&uid(0)));
     assert!(!once.is_first(&uid(0)));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use prometheus::Registry;
-use steersman_controllers::pod_gc;
+use steersman_controllers::pod_garbage_collector;
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
 use crate::crash::{Scene, crash_after_each_write};
@@ -23,8 +23,8 @@ async fn a_pod_that_only_a_finalizer_keeps_is_left_alone_and_counted_once() -> R
         .start()
         .await?;
     cluster.create(held("orphan", Some("gone"))).await?;
-    cluster.expect_quiet(pod_gc::QUARANTINE).await?;
-    cluster.advance(LONG_ENOUGH - pod_gc::QUARANTINE).await;
+    cluster.expect_quiet(pod_garbage_collector::QUARANTINE).await?;
+    cluster.advance(LONG_ENOUGH - pod_garbage_collector::QUARANTINE).await;
     until_phase(&cluster, "orphan", "Failed").await?;
     cluster.settle().await?;
     cluster.expect_quiet(Duration::from_secs(600)).await?;

@@ -6,7 +6,7 @@ use http::Method;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
-use steersman_controllers::{ALL, root_ca, service_account_token};
+use steersman_controllers::{ALL, root_ca_certificate_publisher, serviceaccount_token};
 use steersman_runtime::Descriptor;
 use steersman_testing::{Failure, TestCluster, objects};
 
@@ -26,8 +26,8 @@ const READS_MAX: usize = 300;
 /// All controllers, those that need a key or a certificate with one.
 fn all() -> Vec<Descriptor> {
     let with_options = |descriptor: &Descriptor| match descriptor.name {
-        name if name == root_ca::DESCRIPTOR.name => setup::ROOT_CA_PUBLISHER,
-        name if name == service_account_token::DESCRIPTOR.name => setup::TOKENS,
+        name if name == root_ca_certificate_publisher::DESCRIPTOR.name => setup::ROOT_CA_PUBLISHER,
+        name if name == serviceaccount_token::DESCRIPTOR.name => setup::TOKENS,
         _ => *descriptor,
     };
     ALL.iter().map(with_options).collect()

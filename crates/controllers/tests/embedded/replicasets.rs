@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use steersman_controllers::replicaset::{DESCRIPTOR, GATHERED_FOR};
-use steersman_controllers::replication_controller;
+use steersman_controllers::replicationcontroller;
 use steersman_runtime::Descriptor;
 use steersman_runtime::decisions::{Fate, Filter};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
@@ -368,7 +368,7 @@ async fn a_crash_after_any_write_of_a_replication_controller_changes_nothing() -
         let pods = cluster.pods_of(&web).list().await?.len();
         Ok(vec![format!("{pods} pods"), format!("{:?}", web.status)])
     };
-    let controllers = &[replication_controller::DESCRIPTOR];
+    let controllers = &[replicationcontroller::DESCRIPTOR];
     crash_after_each_write(TestCluster::builder, controllers, story, world).await?;
     Ok(())
 }

@@ -7,7 +7,7 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use prometheus::Registry;
 use serde_json::json;
-use steersman_controllers::{endpoint_slice, endpoints};
+use steersman_controllers::{endpoints, endpointslice};
 use steersman_runtime::decisions::Filter;
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
@@ -132,7 +132,7 @@ async fn changes_are_gathered_for_the_batch_period() -> Result<(), Failure> {
     let period = Duration::from_secs(3);
     let cluster = TestCluster::builder()
         .with(move |manager| {
-            let slices = endpoint_slice::Options { updates_batch_period: period, ..endpoint_slice::Options::default() };
+            let slices = endpointslice::Options { updates_batch_period: period, ..endpointslice::Options::default() };
             manager.set_options(slices);
             manager.set_options(endpoints::Options { updates_batch_period: period });
             for descriptor in CONTROLLERS {
@@ -166,9 +166,9 @@ async fn slices_are_as_large_as_the_flag_says_and_are_counted() -> Result<(), Fa
     let cluster = TestCluster::builder()
         .manager_options(move |options| options.metrics = Some(counted.clone()))
         .with(|manager| {
-            let options = endpoint_slice::Options { endpoints_per_slice_max: 3, ..endpoint_slice::Options::default() };
+            let options = endpointslice::Options { endpoints_per_slice_max: 3, ..endpointslice::Options::default() };
             manager.set_options(options);
-            let _ = manager.build(&endpoint_slice::DESCRIPTOR, None);
+            let _ = manager.build(&endpointslice::DESCRIPTOR, None);
         })
         .start()
         .await?;
@@ -238,7 +238,7 @@ async fn the_decision_log_tells_why_a_slice_was_written() -> Result<(), Failure>
     cluster.settle().await?;
     run_pod(&cluster, "one", &node, "10.1.0.1").await?;
     cluster.settle().await?;
-    let filter = Filter { controller: Some(endpoint_slice::DESCRIPTOR.name.to_owned()), ..Filter::default() };
+    let filter = Filter { controller: Some(endpointslice::DESCRIPTOR.name.to_owned()), ..Filter::default() };
     let entries = cluster.manager().decisions().entries(&filter);
     let told: Vec<_> = entries.iter().flat_map(|entry| &entry.decisions).map(|decision| decision.rule).collect();
     expect(told == ["NeedsSlice", "Changed"], "the empty slice, and the endpoint in it", &told)?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{DeleteParams, ListParams};
-use steersman_controllers::{endpoint_slice, endpoints, garbage_collector, replicaset};
+use steersman_controllers::{endpoints, endpointslice, garbage_collector, replicaset};
 use steersman_runtime::{Descriptor, LeaseOptions, Manager, ManagerOptions};
 use steersman_testing::{Failure, TestCluster, objects};
 
@@ -14,7 +14,7 @@ use crate::garbage_collector::{config_map, delete, expect, held, owner, until_go
 use crate::services::service;
 
 const CONTROLLERS: &[Descriptor] =
-    &[replicaset::DESCRIPTOR, garbage_collector::DESCRIPTOR, endpoints::DESCRIPTOR, endpoint_slice::DESCRIPTOR];
+    &[replicaset::DESCRIPTOR, garbage_collector::DESCRIPTOR, endpoints::DESCRIPTOR, endpointslice::DESCRIPTOR];
 /// The churn of a day, an hour of it in two minutes: what a standby would gather does not depend on how long it takes.
 const ROUNDS: usize = 24;
 const ROUND: Duration = Duration::from_secs(120);

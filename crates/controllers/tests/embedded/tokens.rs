@@ -8,7 +8,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use prometheus::Registry;
 use serde_json::{Value, json};
-use steersman_controllers::{root_ca, service_account, service_account_token};
+use steersman_controllers::{root_ca_certificate_publisher, serviceaccount, serviceaccount_token};
 use steersman_runtime::{Build, Descriptor};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
@@ -19,7 +19,7 @@ use crate::line::{Line, Trouble};
 use crate::namespace::{HOLD, delete};
 use crate::setup;
 
-const EVERY_NAMESPACE: &[Descriptor] = &[service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER];
+const EVERY_NAMESPACE: &[Descriptor] = &[serviceaccount::DESCRIPTOR, setup::ROOT_CA_PUBLISHER];
 const TOKENS: &[Descriptor] = &[setup::TOKENS];
 
 fn account(name: &str) -> ServiceAccount {
@@ -96,7 +96,7 @@ async fn passes_are_counted_by_code() -> Result<(), Failure> {
 #[tokio::test(start_paused = true)]
 async fn without_a_key_or_a_certificate_controllers_say_that_they_do_not_run() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
-    for descriptor in [root_ca::DESCRIPTOR, service_account_token::DESCRIPTOR] {
+    for descriptor in [root_ca_certificate_publisher::DESCRIPTOR, serviceaccount_token::DESCRIPTOR] {
         let Build::Disabled(why) = cluster.manager().build(&descriptor, None) else { panic!("{}", descriptor.name) };
         assert!(why.contains("--"), "it says which flag: {why}");
     }
@@ -286,7 +286,7 @@ async fn a_crash_after_any_write_of_accounts_certificates_and_tokens_changes_not
         }
         Ok(seen)
     };
-    let controllers = [service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER, setup::TOKENS];
+    let controllers = [serviceaccount::DESCRIPTOR, setup::ROOT_CA_PUBLISHER, setup::TOKENS];
     crash_after_each_write(TestCluster::builder, &controllers, story, world).await?;
     Ok(())
 }

@@ -8,7 +8,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use steersman_controllers::{ALL, root_ca, service_account_token};
+use steersman_controllers::{ALL, root_ca_certificate_publisher, serviceaccount_token};
 use steersman_runtime::{Manager, ManagerOptions};
 use steersman_testing::{Failure, TestCluster, objects};
 
@@ -80,10 +80,10 @@ fn start_ours(rig: &OwnRig, cluster: &TestCluster) -> Result<Beside, Failure> {
     let (certificate, key) = rig.certificate_and_key()?;
     let options = ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() };
     let manager = Manager::new(cluster.client(), options)?;
-    manager.set_options(root_ca::Options { root_ca: Some(certificate.as_str().into()) });
-    let signer = service_account_token::Signer::from_pem(&key).map_err(|error| Failure::new(error.to_string()))?;
+    manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(certificate.as_str().into()) });
+    let signer = serviceaccount_token::Signer::from_pem(&key).map_err(|error| Failure::new(error.to_string()))?;
     let root_ca = Some(certificate.as_str().into());
-    manager.set_options(service_account_token::Options { signer: Some(signer), root_ca });
+    manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
     Ok(Beside::run(manager, ALL))
 }
 

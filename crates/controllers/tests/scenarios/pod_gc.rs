@@ -6,14 +6,14 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Pod,
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use steersman_controllers::pod_gc;
+use steersman_controllers::pod_garbage_collector;
 use steersman_runtime::{Descriptor, Manager};
 use steersman_testing::{Builder, Failure, TestCluster, objects};
 
 use crate::namespace::HOLD;
 pub(crate) use crate::namespace::release;
 
-pub(crate) const CONTROLLERS: &[Descriptor] = &[pod_gc::DESCRIPTOR];
+pub(crate) const CONTROLLERS: &[Descriptor] = &[pod_garbage_collector::DESCRIPTOR];
 
 pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(CONTROLLERS)
@@ -22,8 +22,8 @@ pub(crate) fn cluster() -> Builder {
 /// Of the pods that have ended, two are kept.
 pub(crate) fn keeping_two() -> Builder {
     TestCluster::builder().with(|manager: &Manager| {
-        manager.set_options(pod_gc::Options { terminated_pod_threshold: 2 });
-        let _ = manager.build(&pod_gc::DESCRIPTOR, None);
+        manager.set_options(pod_garbage_collector::Options { terminated_pod_threshold: 2 });
+        let _ = manager.build(&pod_garbage_collector::DESCRIPTOR, None);
     })
 }
 
@@ -71,7 +71,7 @@ pub(crate) async fn a_pod_on_a_node_that_is_gone_fails_and_goes(cluster: &TestCl
     cluster.create(held("orphan", Some("gone"))).await?;
     cluster.create(on_node("well", &here)).await?;
     cluster.create(on_node("early", &late)).await?;
-    cluster.expect_quiet(pod_gc::QUARANTINE - Duration::from_secs(1)).await?;
+    cluster.expect_quiet(pod_garbage_collector::QUARANTINE - Duration::from_secs(1)).await?;
     create_node(cluster, &late, "True", false).await?;
     let orphan = until_phase(cluster, "orphan", "Failed").await?;
     let conditions = orphan.status.and_then(|status| status.conditions).unwrap_or_default();

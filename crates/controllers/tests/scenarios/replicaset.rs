@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::{replicaset, replication_controller};
+use steersman_controllers::{replicaset, replicationcontroller};
 use steersman_testing::{Builder, Failure, TestCluster, objects};
 
 use crate::beside::Beside;
@@ -192,7 +192,7 @@ pub(crate) async fn in_a_terminating_namespace_pods_that_go_are_not_missed(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
     let line = Line::to(cluster.faulty_client(), Trouble::None);
-    let both = [replicaset::DESCRIPTOR, replication_controller::DESCRIPTOR];
+    let both = [replicaset::DESCRIPTOR, replicationcontroller::DESCRIPTOR];
     let manager = Beside::start_within(cluster, line.client(), &both)?;
     let (set, other) = (objects::replica_set("set", 3), controller("other", 3)?);
     let (set, other) = (cluster.create(set).await?, cluster.create(other).await?);

@@ -3,11 +3,11 @@
 use k8s_openapi::api::core::v1::{Event, Pod, ReplicationController};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::replication_controller;
+use steersman_controllers::replicationcontroller;
 use steersman_testing::{Builder, Failure, TestCluster, objects};
 
 pub(crate) fn cluster() -> Builder {
-    TestCluster::builder().controllers(&[replication_controller::DESCRIPTOR])
+    TestCluster::builder().controllers(&[replicationcontroller::DESCRIPTOR])
 }
 
 /// One that wants so many pods labelled `app=<name>`.

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::{endpoint_slice, endpoints};
+use steersman_controllers::{endpoints, endpointslice};
 use steersman_runtime::Descriptor;
 use steersman_testing::{Builder, Failure, TestCluster, objects};
 
@@ -18,7 +18,7 @@ pub(crate) use kit::*;
 /// How many requests of a test are under way at once.
 pub(crate) const AT_ONCE: usize = 16;
 
-pub(crate) const CONTROLLERS: &[Descriptor] = &[endpoints::DESCRIPTOR, endpoint_slice::DESCRIPTOR];
+pub(crate) const CONTROLLERS: &[Descriptor] = &[endpoints::DESCRIPTOR, endpointslice::DESCRIPTOR];
 
 pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(CONTROLLERS)

@@ -1,33 +1,25 @@
 //! Controllers with the options that scenarios expect.
 
-use steersman_controllers::{root_ca, service_account, service_account_token};
+use steersman_controllers::{root_ca_certificate_publisher, serviceaccount, serviceaccount_token};
 use steersman_runtime::Descriptor;
 use steersman_testing::{Builder, TestCluster};
 
 use crate::accounts::ROOT_CA;
 
 /// The publisher, with a certificate.
-pub(crate) const ROOT_CA_PUBLISHER: Descriptor = Descriptor {
-    build: |cx, workers| {
-        cx.manager().set_options(root_ca::Options { root_ca: Some(ROOT_CA.into()) });
-        (root_ca::DESCRIPTOR.build)(cx, workers)
-    },
-    ..root_ca::DESCRIPTOR
-};
+pub(crate) const ROOT_CA_PUBLISHER: Descriptor = root_ca_certificate_publisher::DESCRIPTOR.prepared_by(|manager| {
+    manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(ROOT_CA.into()) });
+});
 
 /// The tokens controller, with a certificate, and the rig's key or one of its own.
-pub(crate) const TOKENS: Descriptor = Descriptor {
-    build: |cx, workers| {
-        let signer = service_account_token::Signer::from_pem(&key()).expect("it is a key");
-        let root_ca = Some(ROOT_CA.into());
-        cx.manager().set_options(service_account_token::Options { signer: Some(signer), root_ca });
-        (service_account_token::DESCRIPTOR.build)(cx, workers)
-    },
-    ..service_account_token::DESCRIPTOR
-};
+pub(crate) const TOKENS: Descriptor = serviceaccount_token::DESCRIPTOR.prepared_by(|manager| {
+    let signer = serviceaccount_token::Signer::from_pem(&key()).expect("it is a key");
+    let root_ca = Some(ROOT_CA.into());
+    manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
+});
 
 pub(crate) fn accounts() -> Builder {
-    TestCluster::builder().controllers(&[service_account::DESCRIPTOR])
+    TestCluster::builder().controllers(&[serviceaccount::DESCRIPTOR])
 }
 
 pub(crate) fn certificates() -> Builder {

@@ -130,7 +130,7 @@ mod tests {
 
     fn value(registry: &Registry, name: &str) -> f64 {
         let families = registry.gather();
-        let family = families.iter().find(|family| family.get_name() == name);
+        let family = families.iter().find(|family| family.name() == name);
         family.map_or(-1.0, |family| family.get_metric()[0].get_counter().get_value())
     }
 

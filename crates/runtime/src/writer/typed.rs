@@ -138,6 +138,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_object_without_a_json_form_is_invalid() {
+        // The keys of a JSON object are strings.
+        let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 2)]);
+        let outcome = value(&keyed_by_lists);
+        assert!(matches!(outcome, Err(WriteError::Invalid(_))), "{outcome:?}");
+    }
+
+    #[test]
     fn a_patch_says_what_is_otherwise_and_nothing_else() {
         let check = |name: &str, existing: Value, wanted: Value, want: Option<Value>| {
             assert_eq!(difference(&existing, &wanted), want, "{name}");

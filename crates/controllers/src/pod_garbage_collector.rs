@@ -48,7 +48,9 @@ const PASS: &str = "all-pods";
 // === impl Options ===
 
 impl Options {
-    fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         let threshold = flags.int("terminated-pod-gc-threshold", 12_500);
         // The command line reads it as an int32.
         Self { terminated_pod_threshold: i32::try_from(threshold).unwrap_or_default() }

@@ -43,7 +43,9 @@ pub const NAME: &str = "kube-root-ca.crt";
 // === impl Options ===
 
 impl Options {
-    fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { root_ca: root_ca_of(flags) }
     }
 }

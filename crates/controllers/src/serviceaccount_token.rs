@@ -10,7 +10,7 @@ use steersman_model::core::{ServiceAccountView, TokenSecretView};
 use steersman_runtime::Descriptor;
 use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
 
-use crate::{root_ca, table};
+use crate::{root_ca_certificate_publisher, table};
 
 mod der;
 mod map;
@@ -50,11 +50,13 @@ const DEPARTURES: &str = "serviceaccount-token-departures";
 // === impl Options ===
 
 impl Options {
-    fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         let signer = flags.file("service-account-private-key-file", |FlagFile { path, text }| {
             Signer::from_pem(text.as_bytes()).map_err(|error| format!("cannot use {path}: {error}"))
         });
-        Self { signer, root_ca: root_ca::root_ca_of(flags) }
+        Self { signer, root_ca: root_ca_certificate_publisher::root_ca_of(flags) }
     }
 }
 

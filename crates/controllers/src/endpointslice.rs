@@ -59,7 +59,9 @@ const SLICES_BATCH_MIN: Duration = Duration::from_secs(1);
 // === impl Options ===
 
 impl Options {
-    fn from_flags(flags: &Flags<'_>) -> Self {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self {
             // The command line lets 1 to 1000 through.
             endpoints_per_slice_max: usize::try_from(flags.int("max-endpoints-per-slice", 100)).unwrap_or(1),
