@@ -72,7 +72,7 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
     let recreated = map::Recreated { deployments: deployments.lister(), sets: sets.lister() };
     cx.controller(&deployments)
         .watch(&sets, move |change| owners.of(change))
-        .watch(&pods, move |change| recreated.by(change).into_iter().collect())
+        .watch(&pods, move |change| recreated.by(change))
         .reads_live()
         .reconcile(sync::Deployments {
             deployments: deployments.lister(),

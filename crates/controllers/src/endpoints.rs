@@ -4,13 +4,11 @@
 
 use std::time::Duration;
 
+use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::core::{EndpointsView, PodView, ServiceView};
 use steersman_runtime::Descriptor;
 use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Flags};
-use steersman_runtime::event::Event;
-use steersman_runtime::handler::Keys;
-use steersman_runtime::source::Watch;
 
 use crate::service_pods::ServicePods;
 use crate::table;
@@ -64,13 +62,11 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
     let pods = cx.informer::<PodView>();
     let endpoints = cx.informer::<EndpointsView>();
     let lister = services.lister();
-    let of_endpoints = Watch::new(&endpoints, move |event: Event<'_, EndpointsView>, keys: &mut Keys| {
-        keys.extend(map::service_of(event, |key| lister.get(key).is_some()));
-    });
+    let service_of = move |change: &Change<EndpointsView>| map::service_of(change, |key| lister.get(key).is_some());
     let service_pods = ServicePods::new(&services, &pods);
     cx.controller(&services)
-        .source(service_pods.watch(&pods, options.updates_batch_period))
-        .source(of_endpoints)
+        .watch(&pods, service_pods.services_of_pod(options.updates_batch_period))
+        .watch(&endpoints, service_of)
         .reads_live()
         .reconcile(sync::Endpoints {
             services: services.lister(),

@@ -6,14 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::names;
+use steersman_informer::Change;
 use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, Kind, View};
 use steersman_runtime::Descriptor;
 use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
-use steersman_runtime::event::Event;
 use steersman_runtime::found::Found;
 use steersman_runtime::handler::Keys;
-use steersman_runtime::source::Watch;
 
 use self::memory::Memory;
 use self::metrics::Metrics;
@@ -84,19 +83,18 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let memory = Arc::new(Memory::new(nodes.lister()));
     let batch = options.updates_batch_period;
 
-    let of_slices = Watch::new(&slices, {
-        let memory = Arc::clone(&memory);
-        move |event: Event<'_, EndpointSliceView>, keys: &mut Keys| {
-            let concerned = map::services_of(event, &memory.tracker);
-            concerned.into_iter().for_each(|key| keys.add_after(key, batch.max(SLICES_BATCH_MIN)));
-        }
-    });
-    let of_nodes = Watch::new(&nodes, {
-        let memory = Arc::clone(&memory);
-        move |event: Event<'_, NodeView>, keys: &mut Keys| keys.extend(memory.services_of_node(event))
-    });
+    let of_slices = Arc::clone(&memory);
+    let services_of_slice = move |change: &Change<EndpointSliceView>| {
+        Keys::after(map::services_of(change, &of_slices.tracker), batch.max(SLICES_BATCH_MIN))
+    };
+    let of_nodes = Arc::clone(&memory);
+    let services_of_node = move |change: &Change<NodeView>| of_nodes.services_of_node(change);
     let service_pods = ServicePods::new(&services, &pods);
-    let builder = cx.controller(&services).source(service_pods.watch(&pods, batch)).source(of_slices).source(of_nodes);
+    let builder = cx
+        .controller(&services)
+        .watch(&pods, service_pods.services_of_pod(batch))
+        .watch(&slices, services_of_slice)
+        .watch(&nodes, services_of_node);
     Ok(builder.reads_live().reconcile(sync::EndpointSlices {
         services: services.lister(),
         nodes: nodes.lister(),

@@ -6,13 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::ObjectKey;
-use steersman_informer::{MetaSource, Scope, SharedInformer};
+use steersman_informer::{Change, MetaSource, Scope, SharedInformer};
 use steersman_model::Kind;
 use steersman_model::core::{NamespaceView, PodView};
 use steersman_runtime::descriptor::{ApiServers, Built, BuiltIn, ControllerContext, Flags};
-use steersman_runtime::event::Event;
 use steersman_runtime::handler::Keys;
-use steersman_runtime::source::{self, Source, Watch};
+use steersman_runtime::source::{self, Source};
 use steersman_runtime::{BuildContext, Descriptor};
 use steersman_workqueue::Priority;
 
@@ -79,14 +78,10 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
     let namespaces = informer(cx);
     let last_pods = Arc::new(LastPods::default());
     let wait = options.first_pass_after;
-    let deleted = Watch::new(&namespaces, move |event: Event<'_, NamespaceView>, keys: &mut Keys| {
-        if let Some(key) = map::terminating(event) {
-            keys.add_after(key, wait);
-        }
-    });
+    let terminating = move |change: &Change<NamespaceView>| Keys::after(map::terminating(change), wait);
     cx.controller(&namespaces)
-        .without_main_watch()
-        .source(deleted.resync(options.sync_period))
+        .watch_main(terminating)
+        .resync(options.sync_period)
         .source(tell_of_last_pods(cx, &last_pods))
         .reconcile(sync::Namespaces {
             mapper: cx.manager().mapper().clone(),

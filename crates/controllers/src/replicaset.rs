@@ -6,14 +6,13 @@
 
 use std::time::Duration;
 
+use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
 use steersman_runtime::Descriptor;
 use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
-use steersman_runtime::event::Event;
 use steersman_runtime::handler::Keys;
-use steersman_runtime::source::Watch;
 
 use crate::claim::map::Owners;
 use crate::table;
@@ -79,12 +78,11 @@ pub(crate) fn build<V: Replicated>(cx: &ControllerContext, options: Options) -> 
     let sets = cx.informer::<V>();
     let pods = cx.informer::<PodView>();
     let owners = Owners::new(&sets);
-    let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
-        let Some(change) = event.change() else { return };
-        let wait = if status::is_all_that_changes(&change) { GATHERED_FOR } else { Duration::ZERO };
-        owners.of(&change).into_iter().for_each(|key| keys.add_after(key, wait));
-    });
-    Ok(cx.controller(&sets).source(of_pods).reads_live().reconcile(sync::Sets {
+    let sets_of_pod = move |change: &Change<PodView>| {
+        let delay = if status::is_all_that_changes(change) { GATHERED_FOR } else { Duration::ZERO };
+        Keys::after(owners.of(change), delay)
+    };
+    Ok(cx.controller(&sets).watch(&pods, sets_of_pod).reads_live().reconcile(sync::Sets {
         sets: sets.lister(),
         siblings: cx.children(&sets),
         pods: cx.children(&pods),

@@ -15,12 +15,10 @@ use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
-use steersman_informer::{Index, SharedInformer};
+use steersman_informer::{Change, Index, SharedInformer};
 use steersman_model::View;
 use steersman_model::core::{PodView, ServiceView};
-use steersman_runtime::event::Event;
-use steersman_runtime::handler::Keys;
-use steersman_runtime::source::Watch;
+use steersman_runtime::handler::{Handler, Keys};
 
 use crate::pod;
 
@@ -72,18 +70,15 @@ impl ServicePods {
     /// Finds pods by their labels and services by their selectors; the indexes are the same for everybody who asks.
     pub(crate) fn new(services: &SharedInformer<ServiceView>, pods: &SharedInformer<PodView>) -> Self {
         Self {
-            by_label: pods.index_named("namespace and label", |pod: &PodView| label_hashes(pod.meta())),
-            by_selector: services.index_named("selector", selector_hashes),
+            by_label: pods.shared_index(|pod: &PodView| label_hashes(pod.meta())),
+            by_selector: services.shared_index(selector_hashes),
         }
     }
 
-    /// Enqueues the services that a change of a pod concerns, after so long.
-    pub(crate) fn watch(&self, pods: &SharedInformer<PodView>, gathered_for: Duration) -> Watch<PodView> {
+    /// A handler for the services that a change of a pod concerns, after this delay.
+    pub(crate) fn services_of_pod(&self, delay: Duration) -> impl Handler<PodView> + use<> {
         let by_selector = self.by_selector.clone();
-        Watch::new(pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
-            let concerned = services_of(event, |hash| by_selector.get(hash));
-            concerned.into_iter().for_each(|key| keys.add_after(key, gathered_for));
-        })
+        move |change: &Change<PodView>| Keys::after(services_of(change, |hash| by_selector.get(hash)), delay)
     }
 
     /// The pods that the service selects, by name.
@@ -151,7 +146,7 @@ pub(crate) fn hostname<'a>(pod: &'a PodView, service: &ServiceView) -> Option<&'
 
 /// The services that what happened to a pod concerns. `services_under` finds those that insist on a label.
 pub(crate) fn services_of(
-    event: Event<'_, PodView>,
+    change: &Change<PodView>,
     services_under: impl Fn(&LabelHash) -> Vec<Arc<ServiceView>>,
 ) -> Vec<ObjectKey> {
     let services = |pod: &PodView| -> Vec<ObjectKey> {
@@ -162,16 +157,11 @@ pub(crate) fn services_of(
         };
         found.filter(ours).map(|service| service.meta().key()).collect()
     };
-    match event {
-        Event::Created { initial: true, .. } => Vec::new(),
-        Event::Created { new: pod, .. } | Event::Deleted { last: pod, .. } | Event::Generic { object: pod } => {
-            if is_published(pod, true) {
-                services(pod)
-            } else {
-                Vec::new()
-            }
-        }
-        Event::Updated { old, new } => {
+    match change {
+        Change::Added { initial: true, .. } => Vec::new(),
+        Change::Added { new: pod, .. } | Change::Deleted { last: pod, .. } if is_published(pod, true) => services(pod),
+        Change::Added { .. } | Change::Deleted { .. } => Vec::new(),
+        Change::Updated { old, new } => {
             let changed = is_published_otherwise(old, new);
             let relabelled = old.meta().labels != new.meta().labels;
             match (changed, relabelled) {

@@ -29,16 +29,13 @@ enum ControllerKey {
     OrphanIn(Istr),
 }
 
-/// The name of the index, which all controllers share.
-const INDEX: &str = "controller";
-
 // === impl Children ===
 
 impl<V: Kind> Children<V> {
     /// The objects that an informer sees, by their controller.
     #[must_use]
     pub fn new(informer: &SharedInformer<V>) -> Self {
-        Self { by_controller: informer.index_named(INDEX, |object: &V| [key(object)]) }
+        Self { by_controller: informer.shared_index(key::<V>) }
     }
 
     /// The objects that `owner` controls, and the orphans in its namespace, which it may adopt.
@@ -82,12 +79,13 @@ impl<V: Kind> Children<V> {
     }
 }
 
-fn key<V: View>(object: &V) -> ControllerKey {
+/// The index function: all controllers share the index.
+fn key<V: View>(object: &V) -> [ControllerKey; 1] {
     let meta = object.meta();
-    match meta.controller() {
+    [match meta.controller() {
         Some(owner) => ControllerKey::Controller(owner.uid.clone()),
         None => ControllerKey::OrphanIn(meta.namespace.clone()),
-    }
+    }]
 }
 
 impl<V> Clone for Children<V> {

@@ -1,4 +1,4 @@
-//! Pure: whom an object's event concerns, and how both are indexed.
+//! Pure: which owners a change of an object concerns, and how both are indexed.
 
 use std::sync::Arc;
 
@@ -7,9 +7,6 @@ use steersman_informer::{Change, Index, Lister, SharedInformer};
 use steersman_model::View;
 
 use super::Selecting;
-
-/// The name of the index by [`selector_key`].
-const BY_SELECTOR: &str = "selector";
 
 /// Owners of kind `O`, as events of their objects find them.
 pub(crate) struct Owners<O> {
@@ -37,7 +34,7 @@ pub(crate) enum SelectorKey {
 impl<O: Selecting> Owners<O> {
     /// The owners that an informer sees.
     pub(crate) fn new(informer: &SharedInformer<O>) -> Self {
-        Self { lister: informer.lister(), by_selector: informer.index_named(BY_SELECTOR, selector_key) }
+        Self { lister: informer.lister(), by_selector: informer.shared_index(selector_key::<O>) }
     }
 
     /// The owners that a change of an object concerns.

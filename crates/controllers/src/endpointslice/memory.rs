@@ -6,10 +6,9 @@ mod topology;
 mod tracker;
 
 use steersman_base::ObjectKey;
-use steersman_informer::Lister;
+use steersman_informer::{Change, Lister};
 use steersman_model::View;
 use steersman_model::core::NodeView;
-use steersman_runtime::event::Event;
 
 pub(super) use nodeless::Nodeless;
 pub(super) use topology::Topology;
@@ -40,13 +39,13 @@ impl Memory {
         }
     }
 
-    /// The services that an event of a node concerns.
-    pub(super) fn services_of_node(&self, event: Event<'_, NodeView>) -> Vec<ObjectKey> {
+    /// The services that a change of a node concerns.
+    pub(super) fn services_of_node(&self, change: &Change<NodeView>) -> Vec<ObjectKey> {
         let mut services = Vec::new();
-        if map::changes_zones(event) {
+        if map::changes_zones(change) {
             services.extend(self.topology.nodes_changed());
         }
-        if let Event::Created { new, .. } = event {
+        if let Change::Added { new, .. } = change {
             services.extend(self.nodeless.waiting_for(&new.meta().name));
         }
         services

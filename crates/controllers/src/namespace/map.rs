@@ -1,17 +1,17 @@
 //! Pure: which changes of a namespace are worth a look.
 
 use steersman_base::ObjectKey;
+use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::NamespaceView;
-use steersman_runtime::event::Event;
 
-/// The namespace of an event, if it is to be reconciled.
-pub(super) fn terminating(event: Event<'_, NamespaceView>) -> Option<ObjectKey> {
-    if let Event::Deleted { .. } = event {
-        return None;
+/// The namespace, if it is terminating and there may be something to do.
+pub(super) fn terminating(change: &Change<NamespaceView>) -> Option<ObjectKey> {
+    match change {
+        Change::Deleted { .. } => None,
+        Change::Added { new, .. } => is_news(None, new).then(|| new.meta().key()),
+        Change::Updated { old, new } => is_news(Some(old), new).then(|| new.meta().key()),
     }
-    let now = event.object();
-    is_news(event.before().map(|before| &**before), now).then(|| now.meta().key())
 }
 
 /// Whether there may be something to do: the namespace is being deleted, and it is not only its status that changed,

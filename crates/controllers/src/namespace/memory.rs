@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use parking_lot::Mutex;
 use steersman_base::Istr;
-use steersman_informer::MetaChange;
+use steersman_informer::Change;
+use steersman_model::HasMeta;
 
 /// Which namespaces wait for the last of their pods, and how many pods each namespace has.
 #[derive(Debug, Default)]
@@ -30,22 +31,23 @@ impl LastPods {
     }
 
     /// Takes a change of a pod in; the namespace, if that was its last one and somebody waits for it.
-    pub(super) fn note(&self, change: MetaChange<'_>) -> Option<Istr> {
+    pub(super) fn note(&self, change: &Change<dyn HasMeta>) -> Option<Istr> {
         let State { waiting, counts } = &mut *self.0.lock();
         match change {
-            MetaChange::Added { new, .. } => {
-                *counts.entry(new.namespace.clone()).or_default() += 1;
+            Change::Added { new, .. } => {
+                *counts.entry(new.meta().namespace.clone()).or_default() += 1;
                 None
             }
-            MetaChange::Updated { .. } => None,
-            MetaChange::Deleted { last, .. } => {
-                let count = counts.get_mut(&last.namespace)?;
+            Change::Updated { .. } => None,
+            Change::Deleted { last, .. } => {
+                let namespace = &last.meta().namespace;
+                let count = counts.get_mut(namespace)?;
                 *count -= 1;
                 if *count > 0 {
                     return None;
                 }
-                counts.remove(&last.namespace);
-                waiting.take(&last.namespace)
+                counts.remove(namespace);
+                waiting.take(namespace)
             }
         }
     }

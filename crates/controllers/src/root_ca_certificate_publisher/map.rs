@@ -7,11 +7,11 @@ use steersman_model::core::ConfigMapView;
 
 /// The namespace of a ConfigMap that was changed or deleted. One that is new is as we made it, or is looked at with its
 /// namespace.
-pub(super) fn namespace_of(change: &Change<ConfigMapView>) -> Vec<ObjectKey> {
+pub(super) fn namespace_of(change: &Change<ConfigMapView>) -> Option<ObjectKey> {
     match change {
-        Change::Added { .. } => Vec::new(),
+        Change::Added { .. } => None,
         Change::Updated { new: map, .. } | Change::Deleted { last: map, .. } => {
-            vec![ObjectKey::cluster(&map.meta().namespace)]
+            Some(ObjectKey::cluster(&map.meta().namespace))
         }
     }
 }

@@ -8,11 +8,9 @@ use steersman_model::core::ServiceAccountView;
 use super::DEFAULT;
 
 /// The namespace whose account `default` was deleted.
-pub(super) fn namespace_of(change: &Change<ServiceAccountView>) -> Vec<ObjectKey> {
+pub(super) fn namespace_of(change: &Change<ServiceAccountView>) -> Option<ObjectKey> {
     match change {
-        Change::Deleted { last, .. } if last.meta().name == DEFAULT => {
-            vec![ObjectKey::cluster(&last.meta().namespace)]
-        }
-        _ => Vec::new(),
+        Change::Deleted { last, .. } if last.meta().name == DEFAULT => Some(ObjectKey::cluster(&last.meta().namespace)),
+        _ => None,
     }
 }

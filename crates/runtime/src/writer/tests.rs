@@ -40,7 +40,7 @@ async fn an_owner_in_a_terminating_namespace_asks_once() {
     let writer = writer(&server);
     let refused = owner("refused");
     let write = writer.on_behalf_of(&refused);
-    let create = || write.create(&PODS, b"{}".to_vec(), &Why::Test);
+    let create = async || write.create(&PODS, b"{}".to_vec(), &Why::Test).await;
     assert!(matches!(create().await, Err(WriteError::NamespaceTerminating)));
     assert_eq!(server.requests().len(), 1);
     // Even if the server would say otherwise by now.
@@ -64,7 +64,7 @@ async fn a_refusal_for_another_reason_is_not_remembered() {
     let server = TestServer::answering(403, json!({ "reason": "Forbidden", "message": "exceeded quota" }));
     let writer = writer(&server);
     let refused = owner("refused");
-    let create = || writer.on_behalf_of(&refused).create(&PODS, b"{}".to_vec(), &Why::Test);
+    let create = async || writer.on_behalf_of(&refused).create(&PODS, b"{}".to_vec(), &Why::Test).await;
     assert!(matches!(create().await, Err(WriteError::Rejected(_))));
     server.answer(503, json!({}));
     assert!(matches!(create().await, Err(WriteError::Unknown(_))));
@@ -96,10 +96,8 @@ async fn a_status_is_written_if_it_differs() {
     let meta = Meta { name: "shop".into(), uid: "u".into(), ..Meta::default() };
     let write = writer.on_behalf_of(&meta);
     let held = json!({ "phase": "Active" });
-    let put = |wanted: Value| {
-        let held = held.clone();
-        async move { write.put_status_if_changed::<NamespaceView, _>(&meta_of("shop"), &held, &wanted, &Why::Test).await }
-    };
+    let put =
+        async |wanted: Value| write.put_status_if_changed::<NamespaceView, _>(&meta, &held, &wanted, &Why::Test).await;
     assert_eq!(put(held.clone()).await.unwrap(), None);
     assert_eq!(server.requests(), [""; 0]);
     assert!(put(json!({ "phase": "Terminating" })).await.unwrap().is_some());
@@ -111,8 +109,4 @@ async fn a_status_is_written_if_it_differs() {
     server.answer(500, json!({}));
     let unknown = put(json!({})).await.ok_if_gone().ok_if_replaced();
     assert!(matches!(unknown, Err(WriteError::Unknown(_))), "an unknown outcome is never fine: {unknown:?}");
-}
-
-fn meta_of(name: &str) -> Meta {
-    Meta { name: name.into(), uid: "u".into(), ..Meta::default() }
 }
