@@ -24,7 +24,6 @@ mod nodes;
 mod options;
 mod rows;
 mod selection;
-mod signals;
 mod up;
 mod version;
 

@@ -15,6 +15,9 @@
 //! | [`webhook`] | admission and conversion webhooks |
 //! | [`writer`] | the one way to write: with a reason, on behalf of an owner |
 //! | [`serving`] | a small HTTP and HTTPS server |
+//! | [`signals`] | Ctrl-C and SIGTERM, which end a program in order |
+//! | [`definition`] | installing CustomResourceDefinitions |
+//! | [`conditions`] | conditions of a status |
 //! | [`reason`] | why a controller writes |
 //! | [`events`] | what `kubectl describe` shows below an object |
 //! | [`decisions`] | what controllers did, what they refused, and why |
@@ -23,9 +26,11 @@
 
 pub mod admin;
 pub mod client;
+pub mod conditions;
 pub mod connection;
 pub mod controller;
 pub mod decisions;
+pub mod definition;
 pub mod descriptor;
 pub mod event;
 pub mod events;
@@ -43,6 +48,7 @@ pub mod reason;
 pub mod reconcile;
 pub mod retry;
 pub mod serving;
+pub mod signals;
 pub mod source;
 pub mod wait;
 pub mod webhook;

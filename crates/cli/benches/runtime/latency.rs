@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use kube::Client;
 use serde_json::Value;
-use steersman_runtime::connection;
 use steersman_apiserver::{ApiServer, Options};
+use steersman_runtime::connection;
 use tokio_util::sync::CancellationToken;
 
 use crate::load::{Load, OBJECTS};

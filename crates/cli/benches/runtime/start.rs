@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
+use steersman_apiserver::{ApiServer, Options};
 use steersman_base::ObjectKey;
 use steersman_runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerOptions, Reconciler};
-use steersman_apiserver::{ApiServer, Options};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 

@@ -35,10 +35,7 @@ pub(crate) enum FlagError {
 }
 
 /// Reads a command line.
-pub(crate) fn parse(
-    table: &'static [Flag],
-    words: impl IntoIterator<Item = String>,
-) -> Result<Parsed, FlagError> {
+pub(crate) fn parse(table: &'static [Flag], words: impl IntoIterator<Item = String>) -> Result<Parsed, FlagError> {
     let mut parsed =
         Parsed { values: table.iter().map(|flag| (flag.name, flag.default_value())).collect(), given: Vec::new() };
     let mut words = words.into_iter();
