@@ -9,7 +9,6 @@ mod report;
 mod rig;
 mod table;
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -95,11 +94,6 @@ struct Measurement {
     unit: String,
     /// A program that runs both says of whom a figure is.
     of_peer: bool,
-}
-
-/// The program that makes whole managers work, as users would get it.
-pub(crate) fn load() -> Result<PathBuf> {
-    controllers::load(false)
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {

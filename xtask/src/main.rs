@@ -5,6 +5,7 @@
 
 mod bench;
 mod clock;
+mod crates;
 mod failure;
 mod k8s;
 mod process;
@@ -22,6 +23,7 @@ usage: cargo xtask COMMAND
 
   test                                the whole suite; with Go installed, the rig tier too
   tidy                                repository checks: crate edges, sizes, pure files, headings
+  crates                              packages, features alone, and a program outside with the oldest Kubernetes version
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
   sim [OPTIONS]                       simulated worlds under faults; --help lists the options
   k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
@@ -46,6 +48,7 @@ fn dispatch(args: &[String]) -> Result<()> {
     match command.as_str() {
         "test" => test::run(rest),
         "tidy" => tidy::run(rest),
+        "crates" => crates::run(rest),
         "bench" => bench::run(rest),
         "sim" => sim::run(rest),
         "k8s" => k8s::run(rest),

@@ -1,19 +1,4 @@
-//! Steersman: a framework for Kubernetes controllers, and the parts of a cluster to test them on.
-//!
-//! This crate names the crates underneath; features choose which. No feature chooses a version of Kubernetes: a program does that, with
-//! a feature of its own dependency on `k8s-openapi`, such as `v1_37`.
-//!
-//! | name here | feature | what it is |
-//! |---|---|---|
-//! | [`base`] | | keys, metadata, selectors, quantities, time |
-//! | `model` | `informer` | what caches hold of the built-in kinds |
-//! | `informer` | `informer` | caches that follow the API server |
-//! | `workqueue` | `workqueue` | the queue every controller works from |
-//! | `runtime` | `runtime` (default) | connection, manager, reconcilers, writer |
-//! | `controllers` | `controllers` | the built-in controllers |
-//! | `apiserver` | `apiserver` | the embedded API server |
-//! | `nodes` | `nodes` | simulated nodes |
-//! | `testing` | `testing` | clusters for tests |
+#![doc = include_str!("../README.md")]
 
 #[cfg(feature = "informer")]
 pub use k8s_openapi;
@@ -34,5 +19,8 @@ pub use steersman_nodes as nodes;
 pub use steersman_runtime as runtime;
 #[cfg(feature = "testing")]
 pub use steersman_testing as testing;
-#[cfg(any(feature = "runtime", feature = "workqueue"))]
+#[cfg(feature = "workqueue")]
 pub use steersman_workqueue as workqueue;
+
+#[cfg(feature = "runtime")]
+pub mod prelude;

@@ -14,7 +14,7 @@ pub const APP: &str = "app";
 pub fn replica_set(name: &str, replicas: i32) -> ReplicaSet {
     ReplicaSet {
         metadata: ObjectMeta { name: Some(name.into()), ..ObjectMeta::default() },
-        spec: ReplicaSetSpec {
+        spec: in_any_version(ReplicaSetSpec {
             replicas: Some(replicas),
             selector: LabelSelector { match_labels: Some(labels(name)), ..LabelSelector::default() },
             template: Some(PodTemplateSpec {
@@ -22,7 +22,7 @@ pub fn replica_set(name: &str, replicas: i32) -> ReplicaSet {
                 spec: Some(one_container()),
             }),
             ..ReplicaSetSpec::default()
-        },
+        }),
         ..ReplicaSet::default()
     }
 }
@@ -35,6 +35,11 @@ pub fn pod(name: &str, app: &str) -> Pod {
         spec: Some(one_container()),
         ..Pod::default()
     }
+}
+
+/// A field that is optional in some versions of k8s-openapi and required in others.
+fn in_any_version<T, Field: From<T>>(value: T) -> Field {
+    value.into()
 }
 
 fn labels(app: &str) -> BTreeMap<String, String> {

@@ -133,7 +133,7 @@ fn measure(driver: &Driver) -> Result<Figures> {
 }
 
 /// The program of the load, compiled.
-pub(super) fn load(quick: bool) -> Result<PathBuf> {
+fn load(quick: bool) -> Result<PathBuf> {
     let (package, bench) = ("steersman-controllers", "manager");
     let mut build = process::cargo(["build", "--package", package, "--bench", bench]);
     rig::built(build.args(release(quick)), package, bench)

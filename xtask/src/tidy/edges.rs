@@ -75,6 +75,16 @@ pub(super) fn check(package: &Package, all: &[Package], manifest: &str) -> Vec<F
         .collect()
 }
 
+/// Whether a crate that can be published has what its page in a registry shows.
+pub(super) fn check_page(package: &Package) -> Vec<Finding> {
+    let mut lacks = package.page_lacks.clone();
+    if package.metadata["docs"]["rs"].is_null() {
+        lacks.push("metadata.docs.rs");
+    }
+    let missing = |field: &str| Finding::error(1, format!("can be published and has no `{field}`"));
+    if package.published { lacks.into_iter().map(missing).collect() } else { Vec::new() }
+}
+
 fn refusal(row: &Row, name: &str, dev: bool) -> String {
     let kind = if dev { "even in tests " } else { "" };
     format!("{} may not use {name} {kind}(edges: xtask/src/tidy/edges.rs, why: ARCHITECTURE.md)", row.name)
@@ -119,6 +129,18 @@ mod tests {
         assert_eq!(lines(&package(CONTROLLERS, &[(TESTING, true)]), ""), NONE);
         assert_eq!(lines(&package(CONTROLLERS, &[(TESTING, false)]), ""), [1]);
         assert_eq!(lines(&package(WORKQUEUE, &[(TESTING, true)]), ""), [1]);
+    }
+
+    #[test]
+    fn a_crate_that_can_be_published_has_a_page() {
+        let mut crate_ = package("steersman-model", &[]);
+        crate_.page_lacks = vec!["readme"];
+        assert_eq!(super::check_page(&crate_).len(), 0);
+        crate_.published = true;
+        assert_eq!(super::check_page(&crate_).len(), 2);
+        crate_.page_lacks.clear();
+        crate_.metadata = serde_json::json!({"docs": {"rs": {}}});
+        assert_eq!(super::check_page(&crate_).len(), 0);
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn round(script: Script, count: usize) -> Duration {
         let go = Arc::clone(&script.go);
         let manager = Manager::new(script.client(), ManagerOptions::default()).expect("a manager");
         let descriptor =
-            steersman::controllers::ALL.iter().find(|descriptor| descriptor.name == "replicaset-controller");
+            steersman_controllers::ALL.iter().find(|descriptor| descriptor.name == "replicaset-controller");
         let built = manager.build(descriptor.expect("there is a ReplicaSet controller"), None);
         assert_eq!(built, Build::Enabled);
         let stop = CancellationToken::new();

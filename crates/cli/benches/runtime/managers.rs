@@ -104,7 +104,7 @@ impl<'a> Managers<'a> {
                 Command::new(Path::new(&bin).join("kube-controller-manager"))
             }
         };
-        let controllers: Vec<_> = steersman::controllers::ALL.iter().map(|descriptor| descriptor.name).collect();
+        let controllers: Vec<_> = steersman_controllers::ALL.iter().map(|descriptor| descriptor.name).collect();
         let certificates = temporary("-certificates");
         command
             .arg(format!("--kubeconfig={}", self.kubeconfig.display()))

@@ -49,7 +49,7 @@ pub(crate) fn once() {
         let client = Client::new(ApiServer::new(Options::default()), "default");
         let lease = Some(LeaseOptions::new("kube-system", "kube-controller-manager"));
         let manager = Manager::new(client, ManagerOptions { lease, ..ManagerOptions::default() }).expect("a manager");
-        for descriptor in steersman::controllers::ALL {
+        for descriptor in steersman_controllers::ALL {
             let _without_some_if_so = manager.build(descriptor, None);
         }
         let reconciled = Arc::new(Notify::new());

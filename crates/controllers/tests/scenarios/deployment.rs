@@ -141,6 +141,8 @@ pub(crate) async fn going_back_in_the_middle_misses_nobody(cluster: &TestCluster
 /// Labels of node roles have no value: another role is another template.
 pub(crate) async fn a_node_selector_without_a_value_is_rolled_out(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(1, json!({ "progressDeadlineSeconds": NO_DEADLINE }))).await?;
+    // A template that is changed before the controller has looked at it never gets a ReplicaSet.
+    until_sets(cluster, 1).await?;
     for (round, roles) in [
         json!({ "node-role.kubernetes.io/worker": "" }),
         json!({ "node-role.kubernetes.io/worker": null, "node-role.kubernetes.io/control-plane": "" }),
@@ -149,12 +151,7 @@ pub(crate) async fn a_node_selector_without_a_value_is_rolled_out(cluster: &Test
     .enumerate()
     {
         patch(cluster, json!({ "spec": { "template": { "spec": { "nodeSelector": roles } } } })).await?;
-        cluster
-            .until("a ReplicaSet of its own", || async {
-                let count = sets(cluster).await?.len();
-                Ok(if count == round + 2 { Ok(()) } else { Err(format!("{count} ReplicaSets, round {round}")) })
-            })
-            .await?;
+        until_sets(cluster, round + 2).await?;
     }
     Ok(())
 }
@@ -367,6 +364,17 @@ fn annotation(set: &ReplicaSet, name: &str) -> String {
 /// What each image's ReplicaSet wants.
 async fn sizes(cluster: &TestCluster) -> Result<BTreeMap<String, i32>, Failure> {
     Ok(sets(cluster).await?.iter().map(|set| (image_in(set), set.spec.replicas.unwrap_or(1))).collect())
+}
+
+/// Waits until there are so many ReplicaSets.
+async fn until_sets(cluster: &TestCluster, want: usize) -> Result<(), Failure> {
+    cluster
+        .until(&format!("{want} ReplicaSets"), || async {
+            let sets = sets(cluster).await?;
+            let selectors = || sets.iter().map(|set| set.spec.template.as_ref()?.spec.as_ref()?.node_selector.clone());
+            Ok(if sets.len() == want { Ok(()) } else { Err(format!("{:?}", selectors().collect::<Vec<_>>())) })
+        })
+        .await
 }
 
 pub(crate) async fn until_sizes<const N: usize>(cluster: &TestCluster, want: [(&str, i32); N]) -> Result<(), Failure> {
