@@ -15,7 +15,6 @@
 
 mod claim;
 pub mod deployment;
-mod doomed;
 pub mod endpoint_slice;
 pub mod endpoints;
 pub mod garbage_collector;
@@ -28,6 +27,7 @@ pub mod root_ca;
 pub mod service_account;
 pub mod service_account_token;
 mod service_pods;
+pub mod table;
 #[cfg(test)]
 mod test_objects;
 

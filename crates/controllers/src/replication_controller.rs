@@ -1,7 +1,4 @@
-//! The ReplicationController controller: the ReplicaSet controller for the kind that came before ReplicaSets.
-//!
-//! It is the same code (`replicaset`), with the same guarantees. What differs: the selector is a map of labels, status does
-//! not tell how many pods terminate, and events come from `replication-controller`.
+#![doc = include_str!("../docs/replicationcontroller-controller.md")]
 //!
 //! Follows `pkg/controller/replication` of Kubernetes 1.37.1, which wraps upstream's ReplicaSet controller in the same way.
 
@@ -10,32 +7,20 @@ use steersman_model::Kind;
 use steersman_model::apps::ReplicaSetStatus;
 use steersman_model::core::{PodView, ReplicationControllerView};
 use steersman_model::template::Template;
-use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
+use steersman_runtime::Descriptor;
+use steersman_runtime::descriptor::BuiltIn;
 
 use crate::claim::Selecting;
 use crate::replicaset::{self, Replicated};
+use crate::table;
 
-/// The controller's row.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "replicationcontroller-controller",
-    aliases: &["replicationcontroller"],
-    account: "replication-controller",
-    default: Enabled::Yes,
-    gates: &[],
-    needs: &[ReplicationControllerView::RESOURCE, PodView::RESOURCE],
-    workers: Workers::flag("concurrent-rc-syncs", 5),
-    stage: Stage::Normal,
-    build,
-};
-
-/// Whom upstream's events name as their source.
-const COMPONENT: &str = "replication-controller";
-
-fn build(cx: &BuildContext, workers: usize) -> Build {
-    let mut cx = cx.clone();
-    cx.events = cx.events.for_component(COMPONENT);
-    replicaset::build::<ReplicationControllerView>(&cx, DESCRIPTOR.name, "replicationmanager", workers)
-}
+    needs: const { &[ReplicationControllerView::RESOURCE, PodView::RESOURCE] },
+    options: replicaset::Options::from_flags,
+    build: replicaset::build::<ReplicationControllerView>,
+});
 
 // === impl ReplicationControllerView ===
 

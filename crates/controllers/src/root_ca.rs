@@ -1,22 +1,18 @@
-//! The publisher of the root certificate: every namespace has a ConfigMap `kube-root-ca.crt` with which pods know the API
-//! server.
-//!
-//! 1. Every namespace gets it, and gets it back if somebody deletes or changes it. What else is in its metadata stays.
-//! 2. Only ConfigMaps of this name are watched whole.
-//! 3. A namespace that is going away gets nothing.
+#![doc = include_str!("../docs/root-ca-certificate-publisher-controller.md")]
 //!
 //! Follows `pkg/controller/certificates/rootcacertpublisher` of Kubernetes 1.37.1.
 
 use std::sync::Arc;
 
-use steersman_base::ObjectKey;
-use steersman_informer::{Change, Scope};
+use steersman_informer::Scope;
+use steersman_model::Kind;
 use steersman_model::core::{ConfigMapView, NamespaceView};
-use steersman_model::{Kind, View};
-use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
+use steersman_runtime::Descriptor;
+use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
 
-use crate::namespace;
+use crate::{namespace, table};
 
+mod map;
 mod metrics;
 mod plan;
 mod sync;
@@ -25,20 +21,15 @@ mod tests;
 
 pub use sync::Why;
 
-/// The controller's row.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "root-ca-certificate-publisher-controller",
-    aliases: &["root-ca-cert-publisher"],
-    account: "root-ca-cert-publisher",
-    default: Enabled::Yes,
-    gates: &[],
-    needs: &[NamespaceView::RESOURCE, ConfigMapView::RESOURCE],
-    workers: Workers::fixed(1),
-    stage: Stage::Normal,
+    needs: const { &[NamespaceView::RESOURCE, ConfigMapView::RESOURCE] },
+    options: Options::from_flags,
     build,
-};
+});
 
-/// What flags say.
+/// The options, which flags set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The certificates that are published, as PEM (`--root-ca-file`, else the authority of the kubeconfig). Without any
@@ -49,29 +40,34 @@ pub struct Options {
 /// The ConfigMap's name.
 pub const NAME: &str = "kube-root-ca.crt";
 
-fn build(cx: &BuildContext, workers: usize) -> Build {
-    let Some(root_ca) = cx.options::<Options>().root_ca else {
-        return Build::Disabled("there is no root certificate to publish: see --root-ca-file".into());
+// === impl Options ===
+
+impl Options {
+    fn from_flags(flags: &Flags<'_>) -> Self {
+        Self { root_ca: root_ca_of(flags) }
+    }
+}
+
+/// The certificates of the authority that signs the API server's, as PEM.
+pub(crate) fn root_ca_of(flags: &Flags<'_>) -> Option<Arc<str>> {
+    flags.file("root-ca-file", |FlagFile { path, text }| {
+        let is_pem = text.contains("-----BEGIN CERTIFICATE-----");
+        if is_pem { Ok(Arc::from(text.as_str())) } else { Err(format!("there is no certificate in PEM in {path}")) }
+    })
+}
+
+fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
+    let Some(root_ca) = options.root_ca else {
+        return Err(Disabled::because("there is no root certificate to publish: see --root-ca-file"));
     };
     let namespaces = namespace::informer(cx);
-    let maps =
-        cx.informers.informer_in::<ConfigMapView>(Scope::everything().with_fields(&format!("metadata.name={NAME}")));
-    let namespace_of = |change: &Change<ConfigMapView>| match change {
-        Change::Added { .. } => Vec::new(),
-        Change::Updated { new: map, .. } | Change::Deleted { last: map, .. } => {
-            vec![ObjectKey::cluster(&map.meta().namespace)]
-        }
-    };
-    cx.controller_on(DESCRIPTOR.name, &namespaces)
-        .queue_name("root_ca_cert_publisher")
-        .watch(&maps, namespace_of)
-        .workers(workers)
-        .reconcile_with(sync::Publisher {
-            client: cx.manager().kube_client().clone(),
-            namespaces: namespaces.lister(),
-            maps: maps.lister(),
-            root_ca,
-            metrics: metrics::Metrics::new(cx.manager().metrics()),
-        });
-    Build::Enabled
+    let of_this_name = Scope::everything().with_fields(&format!("metadata.name={NAME}"));
+    let maps = cx.informers.informer_in::<ConfigMapView>(of_this_name);
+    Ok(cx.controller(&namespaces).watch(&maps, map::namespace_of).reconcile(sync::Publisher {
+        live: cx.live_as_manager(),
+        namespaces: namespaces.lister(),
+        maps: maps.lister(),
+        root_ca,
+        metrics: metrics::Metrics::new(cx.metrics())?,
+    }))
 }

@@ -1,51 +1,37 @@
-//! The service account controller: every namespace has an account called `default`.
-//!
-//! 1. An active namespace gets its account when it is made, and again when somebody deletes it.
-//! 2. A namespace that is going away gets nothing.
+#![doc = include_str!("../docs/serviceaccount-controller.md")]
 //!
 //! Follows `pkg/controller/serviceaccount/serviceaccounts_controller.go` of Kubernetes 1.37.1.
 
-use steersman_base::ObjectKey;
-use steersman_informer::Change;
+use steersman_model::Kind;
 use steersman_model::core::{NamespaceView, ServiceAccountView};
-use steersman_model::{Kind, View};
-use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
+use steersman_runtime::Descriptor;
+use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext};
 
-use crate::namespace;
+use crate::{namespace, table};
 
+mod map;
+mod plan;
 mod sync;
+#[cfg(test)]
+mod tests;
 
 pub use sync::Why;
 
-/// The controller's row.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "serviceaccount-controller",
-    aliases: &["serviceaccount"],
-    account: "service-account-controller",
-    default: Enabled::Yes,
-    gates: &[],
-    needs: &[NamespaceView::RESOURCE, ServiceAccountView::RESOURCE],
-    workers: Workers::fixed(1),
-    stage: Stage::Normal,
+    needs: const { &[NamespaceView::RESOURCE, ServiceAccountView::RESOURCE] },
+    options: |_| (),
     build,
-};
+});
 
 /// The account that pods have if they ask for none.
 const DEFAULT: &str = "default";
 
-fn build(cx: &BuildContext, workers: usize) -> Build {
+fn build(cx: &ControllerContext, (): ()) -> Built {
     let namespaces = namespace::informer(cx);
-    let accounts = cx.informers.informer::<ServiceAccountView>();
-    let namespace_of_deleted = |change: &Change<ServiceAccountView>| match change {
-        Change::Deleted { last, .. } if last.meta().name == DEFAULT => {
-            vec![ObjectKey::cluster(&last.meta().namespace)]
-        }
-        _ => Vec::new(),
-    };
-    cx.controller_on(DESCRIPTOR.name, &namespaces)
-        .queue_name("serviceaccount")
-        .watch(&accounts, namespace_of_deleted)
-        .workers(workers)
-        .reconcile_with(sync::ServiceAccounts { namespaces: namespaces.lister(), accounts: accounts.lister() });
-    Build::Enabled
+    let accounts = cx.informer::<ServiceAccountView>();
+    cx.controller(&namespaces)
+        .watch(&accounts, map::namespace_of)
+        .reconcile(sync::ServiceAccounts { namespaces: namespaces.lister(), accounts: accounts.lister() })
 }

@@ -11,6 +11,7 @@
 
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
@@ -18,15 +19,16 @@ use steersman_informer::{Index, SharedInformer};
 use steersman_model::View;
 use steersman_model::core::{PodView, ServiceView};
 use steersman_runtime::event::Event;
+use steersman_runtime::handler::Keys;
+use steersman_runtime::source::Watch;
 
 use crate::pod;
 
 pub(crate) mod address;
-pub(crate) mod once;
+pub(crate) mod memory;
 pub(crate) mod ports;
 #[cfg(test)]
 pub(crate) mod tests;
-pub(crate) mod trigger_time;
 
 /// Under what pods and services find each other: namespace, key and value of a label.
 ///
@@ -39,6 +41,7 @@ pub(crate) struct LabelHash(u64);
 #[derive(Clone, Debug)]
 pub(crate) struct ServicePods {
     by_label: Index<LabelHash, PodView>,
+    by_selector: Index<LabelHash, ServiceView>,
 }
 
 /// Users choose labels: the seed is another in each process, or labels could be made that all collide. Hashes are compared
@@ -66,9 +69,21 @@ impl LabelHash {
 // === impl ServicePods ===
 
 impl ServicePods {
-    /// Finds pods by their labels; the index is the same for everybody who asks.
-    pub(crate) fn new(pods: &SharedInformer<PodView>) -> Self {
-        Self { by_label: pods.index_named("namespace and label", |pod: &PodView| label_hashes(pod.meta())) }
+    /// Finds pods by their labels and services by their selectors; the indexes are the same for everybody who asks.
+    pub(crate) fn new(services: &SharedInformer<ServiceView>, pods: &SharedInformer<PodView>) -> Self {
+        Self {
+            by_label: pods.index_named("namespace and label", |pod: &PodView| label_hashes(pod.meta())),
+            by_selector: services.index_named("selector", selector_hashes),
+        }
+    }
+
+    /// Enqueues the services that a change of a pod concerns, after so long.
+    pub(crate) fn watch(&self, pods: &SharedInformer<PodView>, gathered_for: Duration) -> Watch<PodView> {
+        let by_selector = self.by_selector.clone();
+        Watch::new(pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
+            let concerned = services_of(event, |hash| by_selector.get(hash));
+            concerned.into_iter().for_each(|key| keys.add_after(key, gathered_for));
+        })
     }
 
     /// The pods that the service selects, by name.

@@ -10,6 +10,7 @@
 //! | [`client`] | the client of a manager: cached reads, live reads, writes |
 //! | [`mapper`] | which kinds a program and a server know |
 //! | [`owner`], [`finalizer`], [`retry`], [`wait`] | helpers around the client |
+//! | [`children`], [`found`] | objects by their controller or by a key of one's own, from the cache or, if that lags, from the server |
 //! | [`live`] | reads that go round the caches |
 //! | [`reconcile`] | the contract between a controller and the worker loop |
 //! | `webhook` (a feature) | admission and conversion webhooks |
@@ -22,9 +23,10 @@
 //! | [`events`] | what `kubectl describe` shows below an object |
 //! | [`decisions`] | what controllers did, what they refused, and why |
 //! | [`metrics`], [`health`], [`admin`] | what a manager counts, whether it is well, and what is served about it |
-//! | [`descriptor`] | a controller as a row of the table that the binary starts from |
+//! | [`descriptor`] | a controller before it is built: a row of facts, its options and its `build` function |
 
 pub mod admin;
+pub mod children;
 pub mod client;
 pub mod conditions;
 pub mod connection;
@@ -35,6 +37,7 @@ pub mod descriptor;
 pub mod event;
 pub mod events;
 pub mod finalizer;
+pub mod found;
 pub mod handler;
 pub mod health;
 pub mod lease;
@@ -57,7 +60,8 @@ pub mod writer;
 
 pub use client::{CacheMiss, CachedClient, ClientError, ClientOptions};
 pub use controller::{BuildContext, Controller};
-pub use descriptor::{Build, Descriptor, Enabled, Stage, Workers};
+pub use children::Children;
+pub use descriptor::{Build, Descriptor, Stage};
 pub use lease::{Elector, Leadership, LeaseOptions, NotLeader};
 pub use manager::{Group, Inspection, Manager, ManagerError, ManagerOptions, Runnable};
 pub use reason::Reason;

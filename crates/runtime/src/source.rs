@@ -54,6 +54,15 @@ pub struct Watch<V: View> {
     priority: Priority,
 }
 
+/// Enqueues keys at regular times: see [`ticker`].
+#[must_use]
+pub struct Ticker {
+    period: Duration,
+    /// The period, unless something else is said.
+    first_after: Option<Duration>,
+    keys: Box<dyn Fn() -> Vec<ObjectKey> + Send>,
+}
+
 /// The end of a [`channel`] into which events are put. Cheap to clone.
 pub struct Sender<V>(mpsc::Sender<Arc<V>>);
 
@@ -149,18 +158,11 @@ pub fn channel<V: View>(handler: impl Handler<V>) -> (Sender<V>, Source) {
     (Sender(sender), source)
 }
 
-/// A source that asks `keys` what to look at, once per `period`. The first time is one period after the start. A period is a
-/// millisecond at least: who looks all the time does nothing else.
+/// A source that asks `keys` which keys to enqueue, once per `period`. The first time is one period after the controller
+/// starts to work, or [at once](Ticker::immediately). The period is a millisecond at least, so that other keys have their turn.
 #[must_use]
-pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Source {
-    task(move |feed: Feed, stop: CancellationToken| async move {
-        let period = period.clamp(PERIOD_MIN, FOR_EVER);
-        let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-            feed.add_all(&keys(), Priority::Background);
-        }
-    })
+pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Ticker {
+    Ticker { period: period.clamp(PERIOD_MIN, FOR_EVER), first_after: None, keys: Box::new(keys) }
 }
 
 /// A future that adds keys as it likes, until it is told to stop. It begins when the controller starts to work: if that needs
@@ -259,6 +261,35 @@ impl<V: View> From<Watch<V>> for Source {
 impl<V: View> fmt::Debug for Watch<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").field("target", self.informer.target()).finish_non_exhaustive()
+    }
+}
+
+// === impl Ticker ===
+
+impl Ticker {
+    /// The first time is when the controller starts to work.
+    pub fn immediately(self) -> Self {
+        Self { first_after: Some(Duration::ZERO), ..self }
+    }
+}
+
+impl From<Ticker> for Source {
+    fn from(ticker: Ticker) -> Self {
+        let Ticker { period, first_after, keys } = ticker;
+        task(move |feed: Feed, stop: CancellationToken| async move {
+            let first = Instant::now() + first_after.unwrap_or(period);
+            let mut ticks = tokio::time::interval_at(first, period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+                feed.add_all(&keys(), Priority::Background);
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Ticker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticker").field("period", &self.period).finish_non_exhaustive()
     }
 }
 

@@ -13,7 +13,9 @@
 //! 6. Nothing leaves without [`Leadership`], which is asked right before the bytes go, and again while they do:
 //!    [`WriteError::NotLeader`].
 //! 7. The event that tells of a write, or of its failure, is sent by the writer, about the owner, as the reason says.
-//! 8. Every write, and every failed one, is in the decision log. In shadow mode that is all: nothing is sent, no event is
+//! 8. An owner whose create was refused because its namespace is terminating creates nothing more: the writer answers
+//!    [`WriteError::NamespaceTerminating`] without asking the server again, for no namespace comes back.
+//! 9. Every write, and every failed one, is in the decision log. In shadow mode that is all: nothing is sent, no event is
 //!    told, and the caller is answered as if it had been.
 
 use std::sync::Arc;
@@ -24,6 +26,7 @@ use steersman_informer::consistency::Book;
 use crate::decisions::Pass;
 use crate::events::Recorder;
 use crate::lease::Leadership;
+use terminating::Terminating;
 
 mod answer;
 mod behalf;
@@ -31,14 +34,18 @@ mod error;
 mod named;
 mod naming;
 mod options;
+mod outcome;
 mod send;
 mod slow_start;
+mod status;
+mod terminating;
 mod typed;
 
 pub use behalf::Behalf;
 pub use error::{Rejection, RejectionCause, RejectionDetails, WriteError};
 pub use naming::Naming;
 pub use options::{Delete, Patch, Propagation, Retries, Selected};
+pub use outcome::Outcome;
 pub use typed::Upserted;
 
 /// What the server says of the object it has now: its metadata. The rest of the answer is not asked for.
@@ -62,6 +69,8 @@ struct Shared {
     leadership: Leadership,
     retries: Retries,
     mode: Mode,
+    /// Shared by all writers of a manager.
+    terminating: Arc<Terminating>,
 }
 
 /// For which controller a writer writes.
@@ -84,8 +93,14 @@ impl Writer {
     /// A writer that sends through `client` and keeps `book`; it always leads, and speaks for no controller.
     #[must_use]
     pub fn new(client: kube::Client, book: Book) -> Self {
-        let (leadership, retries) = (Leadership::always(), Retries::default());
-        let shared = Shared { client, book, leadership, retries, mode: Mode::Live };
+        let shared = Shared {
+            client,
+            book,
+            leadership: Leadership::always(),
+            retries: Retries::default(),
+            mode: Mode::Live,
+            terminating: Arc::default(),
+        };
         Self { shared: Arc::new(shared), bound: None, pass: None }
     }
 
@@ -116,6 +131,11 @@ impl Writer {
     #[must_use]
     pub fn in_shadow(self) -> Self {
         self.with(|shared| shared.mode = Mode::Shadow)
+    }
+
+    /// The client through which writes are sent.
+    pub(crate) fn client(&self) -> &kube::Client {
+        &self.shared.client
     }
 
     /// Whether nothing is sent.

@@ -1,12 +1,13 @@
 //! Pure: which services an event of a slice or node concerns.
 
 use steersman_base::{Condition, ConditionStatus, Istr, Meta, ObjectKey, condition, names};
+use steersman_informer::Scope;
 use steersman_model::core::NodeView;
 use steersman_model::{EndpointSliceView, View};
 use steersman_runtime::event::Event;
 
 use super::MANAGER;
-use super::tracker::Tracker;
+use super::memory::Tracker;
 
 /// Whether the slice is ours to keep.
 fn is_ours(slice: &Meta) -> bool {
@@ -22,6 +23,13 @@ fn claimed(slice: &Meta) -> Option<ObjectKey> {
 /// Index function: the service of a slice that is ours.
 pub(super) fn service_of(slice: &Meta) -> Option<ObjectKey> {
     claimed(slice).filter(|_| is_ours(slice))
+}
+
+/// What to list for the slices of a service that are ours.
+pub(super) fn slices_of(service: &ObjectKey) -> Scope {
+    let name = names::labels::SERVICE_NAME;
+    let manager = names::labels::ENDPOINTSLICE_MANAGED_BY;
+    Scope::namespace(&service.namespace).with_labels(&format!("{name}={},{manager}={MANAGER}", service.name))
 }
 
 /// The services that what happened to a slice concerns: unless we did it ourselves.

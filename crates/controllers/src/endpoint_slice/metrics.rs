@@ -3,20 +3,17 @@
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
-use prometheus::core::Collector;
 use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry, exponential_buckets,
+    Histogram, HistogramOpts, HistogramVec, IntCounterVec, IntGauge, IntGaugeVec, Opts, exponential_buckets,
 };
 use steersman_base::{Istr, ObjectKey};
+use steersman_runtime::metrics::{Families, FamilyError};
 
 use super::plan::Group;
 use crate::service_pods::address::Family;
 
-/// The counters; none, where nobody looks.
-#[derive(Default)]
-pub(super) struct Metrics(Option<Counters>);
-
-struct Counters {
+/// The metric families, and what of each service is counted in the gauges.
+pub(super) struct Metrics {
     endpoints_added: Histogram,
     endpoints_removed: Histogram,
     endpoints_desired: IntGauge,
@@ -47,87 +44,16 @@ struct Totals {
 // === impl Metrics ===
 
 impl Metrics {
-    /// Counts in this registry, if there is one.
-    ///
     /// # Errors
-    /// The registry has such metrics already.
-    pub(super) fn of(registry: Option<&Registry>, endpoints_per_slice_max: usize) -> Result<Self, prometheus::Error> {
-        registry.map(|registry| Counters::register(registry, endpoints_per_slice_max.max(1))).transpose().map(Self)
-    }
-
-    /// What a pass found of one family.
-    pub(super) fn planned(&self, key: &ObjectKey, family: Family, groups: &[Group], added: usize, removed: usize) {
-        let Some(counters) = &self.0 else { return };
-        counters.endpoints_added.observe(added as f64);
-        counters.endpoints_removed.observe(removed as f64);
-        let totals = Totals::of(groups, counters.endpoints_per_slice_max);
-        let before = counters.known.lock().entry(key.clone()).or_default().families.insert(family, totals);
-        counters.shift(before.unwrap_or_default(), totals);
-    }
-
-    /// The service has no slices of a family any more.
-    pub(super) fn dropped(&self, key: &ObjectKey, family: Family) {
-        let Some(counters) = &self.0 else { return };
-        let before = counters.known.lock().get_mut(key).and_then(|known| known.families.remove(&family));
-        counters.shift(before.unwrap_or_default(), Totals::default());
-    }
-
-    /// The traffic distribution that the service has.
-    pub(super) fn distributed(&self, key: &ObjectKey, distribution: Option<&Istr>) {
-        let Some(counters) = &self.0 else { return };
-        let mut known = counters.known.lock();
-        let held = &mut known.entry(key.clone()).or_default().distribution;
-        if held.as_ref() == distribution {
-            return;
-        }
-        let before = std::mem::replace(held, distribution.cloned());
-        counters.distributed(before.as_ref(), distribution);
-    }
-
-    /// The service is gone.
-    pub(super) fn forget(&self, key: &ObjectKey) {
-        let Some(counters) = &self.0 else { return };
-        let Some(known) = counters.known.lock().remove(key) else { return };
-        for totals in known.families.into_values() {
-            counters.shift(totals, Totals::default());
-        }
-        counters.distributed(known.distribution.as_ref(), None);
-    }
-
-    /// A slice was written: `create`, `update` or `delete`.
-    pub(super) fn changed(&self, operation: &str) {
-        if let Some(counters) = &self.0 {
-            counters.changes.with_label_values(&[operation]).inc();
-        }
-    }
-
-    /// A pass wrote so many slices of one family.
-    pub(super) fn wrote(&self, topology: &str, distribution: &str, slices: usize) {
-        if let Some(counters) = &self.0 {
-            counters.changed_per_sync.with_label_values(&[topology, distribution]).observe(slices as f64);
-        }
-    }
-
-    /// A pass ended: with `success` or `error`.
-    pub(super) fn synced(&self, result: &str) {
-        if let Some(counters) = &self.0 {
-            counters.syncs.with_label_values(&[result]).inc();
-        }
-    }
-}
-
-// === impl Counters ===
-
-impl Counters {
-    fn register(registry: &Registry, endpoints_per_slice_max: usize) -> Result<Self, prometheus::Error> {
+    /// Somebody has such metrics, and they are other ones.
+    pub(super) fn new(families: &Families, endpoints_per_slice_max: usize) -> Result<Self, FamilyError> {
         let options = |name: &str, help: &str| Opts::new(name, help).subsystem("endpoint_slice_controller");
         let per_sync = |name: &str, help: &str| {
             let options = HistogramOpts::from(options(name, help)).buckets(exponential_buckets(2.0, 2.0, 15)?);
-            made(registry, Histogram::with_opts(options)?)
+            families.histogram(options)
         };
-        let gauge = |name: &str, help: &str| made(registry, IntGauge::with_opts(options(name, help))?);
-        let counter =
-            |name: &str, help: &str, label: &str| made(registry, IntCounterVec::new(options(name, help), &[label])?);
+        let gauge = |name: &str, help: &str| families.gauge(options(name, help));
+        let counter = |name: &str, help: &str, label: &str| families.counters(options(name, help), &[label]);
         let per_slice = HistogramOpts::from(options(
             "endpointslices_changed_per_sync",
             "Number of EndpointSlices changed on each Service sync",
@@ -151,12 +77,62 @@ impl Counters {
                 "Number of EndpointSlices that would exist with perfect endpoint allocation",
             )?,
             changes: counter("changes", "Number of EndpointSlice changes", "operation")?,
-            changed_per_sync: made(registry, HistogramVec::new(per_slice, &["topology", "traffic_distribution"])?)?,
+            changed_per_sync: families.histograms(per_slice, &["topology", "traffic_distribution"])?,
             syncs: counter("syncs", "Number of EndpointSlice syncs", "result")?,
-            services_by_distribution: made(registry, IntGaugeVec::new(by_distribution, &["traffic_distribution"])?)?,
-            endpoints_per_slice_max,
+            services_by_distribution: families.gauges(by_distribution, &["traffic_distribution"])?,
+            endpoints_per_slice_max: endpoints_per_slice_max.max(1),
             known: Mutex::default(),
         })
+    }
+
+    /// What a pass found of one family.
+    pub(super) fn planned(&self, key: &ObjectKey, family: Family, groups: &[Group], added: usize, removed: usize) {
+        self.endpoints_added.observe(added as f64);
+        self.endpoints_removed.observe(removed as f64);
+        let totals = Totals::of(groups, self.endpoints_per_slice_max);
+        let before = self.known.lock().entry(key.clone()).or_default().families.insert(family, totals);
+        self.shift(before.unwrap_or_default(), totals);
+    }
+
+    /// The service has no slices of a family any more.
+    pub(super) fn dropped(&self, key: &ObjectKey, family: Family) {
+        let before = self.known.lock().get_mut(key).and_then(|known| known.families.remove(&family));
+        self.shift(before.unwrap_or_default(), Totals::default());
+    }
+
+    /// The traffic distribution that the service has.
+    pub(super) fn distributed(&self, key: &ObjectKey, distribution: Option<&Istr>) {
+        let mut known = self.known.lock();
+        let held = &mut known.entry(key.clone()).or_default().distribution;
+        if held.as_ref() == distribution {
+            return;
+        }
+        let before = std::mem::replace(held, distribution.cloned());
+        self.count_distribution(before.as_ref(), distribution);
+    }
+
+    /// The service is gone.
+    pub(super) fn forget(&self, key: &ObjectKey) {
+        let Some(known) = self.known.lock().remove(key) else { return };
+        for totals in known.families.into_values() {
+            self.shift(totals, Totals::default());
+        }
+        self.count_distribution(known.distribution.as_ref(), None);
+    }
+
+    /// A slice was written: `create`, `update` or `delete`.
+    pub(super) fn changed(&self, operation: &str) {
+        self.changes.with_label_values(&[operation]).inc();
+    }
+
+    /// A pass wrote so many slices of one family.
+    pub(super) fn wrote(&self, topology: &str, distribution: &str, slices: usize) {
+        self.changed_per_sync.with_label_values(&[topology, distribution]).observe(slices as f64);
+    }
+
+    /// A pass ended: with `success` or `error`.
+    pub(super) fn synced(&self, result: &str) {
+        self.syncs.with_label_values(&[result]).inc();
     }
 
     fn shift(&self, before: Totals, now: Totals) {
@@ -165,18 +141,13 @@ impl Counters {
         self.slices_desired.add(now.slices_desired - before.slices_desired);
     }
 
-    fn distributed(&self, before: Option<&Istr>, now: Option<&Istr>) {
+    fn count_distribution(&self, before: Option<&Istr>, now: Option<&Istr>) {
         for (distribution, change) in [(before, -1), (now, 1)] {
             if let Some(distribution) = distribution {
                 self.services_by_distribution.with_label_values(&[distribution.as_str()]).add(change);
             }
         }
     }
-}
-
-fn made<M: Collector + Clone + 'static>(registry: &Registry, metric: M) -> Result<M, prometheus::Error> {
-    registry.register(Box::new(metric.clone()))?;
-    Ok(metric)
 }
 
 // === impl Totals ===

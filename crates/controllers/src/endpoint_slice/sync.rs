@@ -3,24 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use steersman_base::{Istr, Meta, ObjectKey, Resource, StringMap, Time, names};
-use steersman_informer::{Index, Lister, Scope};
+use steersman_base::{Istr, Meta, ObjectKey, Resource, StringMap, Time};
+use steersman_informer::Lister;
 use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, Kind, View, object_body};
 use steersman_runtime::events::About;
-use steersman_runtime::writer::Naming;
-use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, reasons};
+use steersman_runtime::found::Found;
+use steersman_runtime::writer::{Naming, Outcome};
+use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
+use super::memory::Memory;
 use super::metrics::Metrics;
-use super::nodeless::Nodeless;
 use super::packing::Packed;
 use super::plan::{NodeSeen, Observed, by_family, plan};
-use super::topology::Topology;
-use super::tracker::Tracker;
-use super::{MANAGER, asks_for_topology_hints, endpoint, hints, map, zones};
+use super::{asks_for_topology_hints, endpoint, hints, map, zones};
 use crate::service_pods::address::{self, Family};
-use crate::service_pods::once::Once;
-use crate::service_pods::trigger_time::TriggerTimes;
 use crate::service_pods::{self, ServicePods};
 
 const SLICES: &Resource = &EndpointSliceView::RESOURCE;
@@ -28,24 +25,13 @@ const SERVICES: &Resource = &ServiceView::RESOURCE;
 
 /// The controller's shell: what it reads from, and what it remembers.
 pub(super) struct EndpointSlices {
-    pub(super) client: kube::Client,
     pub(super) services: Lister<ServiceView>,
     pub(super) nodes: Lister<NodeView>,
-    pub(super) slices_of: Index<ObjectKey, EndpointSliceView>,
+    pub(super) slices: Found<ObjectKey, EndpointSliceView>,
     pub(super) pods: ServicePods,
     pub(super) endpoints_per_slice_max: usize,
-    pub(super) state: Arc<State>,
-}
-
-/// What it remembers. None of it is needed to do what is right: without it, more is looked at than need be.
-#[derive(Default)]
-pub(super) struct State {
-    pub(super) topology: Topology,
-    pub(super) tracker: Tracker,
     pub(super) metrics: Metrics,
-    pub(super) nodeless: Nodeless,
-    pub(super) times: TriggerTimes,
-    pub(super) told: Once,
+    pub(super) memory: Arc<Memory>,
 }
 
 reasons! {
@@ -98,7 +84,7 @@ fn aggregate(errors: &[impl ToString]) -> String {
 impl Reconciler for EndpointSlices {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let outcome = self.sync(cx, key).await;
-        self.state.metrics.synced(if outcome.is_ok() { "success" } else { "error" });
+        self.metrics.synced(if outcome.is_ok() { "success" } else { "error" });
         outcome.map(|()| Action::Done)
     }
 }
@@ -118,7 +104,7 @@ impl EndpointSlices {
         self.tell_of_invalid(&pods);
         let families = endpoint::families(&service);
         let (ours, others) = by_family(self.slices(cx, key).await?, &families);
-        let (time, seen) = self.state.times.look(&service, &pods);
+        let (time, seen) = self.memory.times.look(&service, &pods);
         let mut pass = Pass {
             shell: self,
             cx,
@@ -134,23 +120,17 @@ impl EndpointSlices {
             pass.family(family, slices).await;
         }
         pass.drop_others(others).await;
-        self.state.nodeless.set(key, std::mem::take(&mut pass.nodeless));
+        self.memory.nodeless.set(key, std::mem::take(&mut pass.nodeless));
         // A pod whose node is not known keeps no other endpoint from being written.
         if pass.errors.iter().all(|error| matches!(error, SyncError::Nodeless { .. })) {
-            self.state.times.keep(key, seen);
+            self.memory.times.keep(key, seen);
         }
         pass.end()
     }
 
-    /// The slices of the service that are ours, as far as they can be trusted. Those that are about to go are gone.
+    /// The slices of the service that are ours. Those that are terminating are gone.
     async fn slices(&self, cx: &Context, key: &ObjectKey) -> Result<Vec<Arc<EndpointSliceView>>, Error> {
-        let mut slices = if cx.freshness == Freshness::ReadLive {
-            let (name, manager) = (names::labels::SERVICE_NAME, names::labels::ENDPOINTSLICE_MANAGED_BY);
-            let labels = format!("{name}={},{manager}={MANAGER}", key.name);
-            cx.list_live(&self.client, Scope::namespace(&key.namespace).with_labels(&labels)).await?
-        } else {
-            self.slices_of.get(key)
-        };
+        let mut slices = self.slices.get(cx, key).await?;
         slices.retain(|slice| !slice.meta().is_terminating());
         Ok(slices)
     }
@@ -161,16 +141,13 @@ impl EndpointSlices {
     }
 
     fn forget(&self, key: &ObjectKey) {
-        let State { topology, metrics, nodeless, times, .. } = &*self.state;
-        topology.forget(key);
-        metrics.forget(key);
-        nodeless.set(key, BTreeSet::new());
-        times.forget(key);
+        self.memory.forget(key);
+        self.metrics.forget(key);
     }
 
     fn tell_of_invalid(&self, pods: &[Arc<PodView>]) {
         for pod in pods {
-            if let Some(address) = address::invalid(pod).filter(|_| self.state.told.is_first(&pod.meta().uid)) {
+            if let Some(address) = address::invalid(pod).filter(|_| self.memory.told.is_first(&pod.meta().uid)) {
                 tracing::warn!(pod = %pod.meta().key(), %address, "this is no IP address; it is left out of slices");
             }
         }
@@ -195,7 +172,7 @@ impl Pass<'_> {
             self.errors.push(SyncError::Nodeless { pod, service, node });
         }
         let mut packed = plan.packed;
-        self.shell.state.metrics.planned(self.key, family, &plan.groups, packed.added, packed.removed);
+        self.shell.metrics.planned(self.key, family, &plan.groups, packed.added, packed.removed);
         self.give_hints(&mut packed, family);
         packed.reuse(|slice| endpoint::is_owned(slice, self.service));
         let written = self.write(packed, family).await;
@@ -204,10 +181,10 @@ impl Pass<'_> {
 
     /// Decides who should use which endpoint, and tells if that works from now on, or does not.
     fn give_hints(&self, packed: &mut Packed, family: Family) {
-        let State { topology, metrics, .. } = &*self.shell.state;
+        let topology = &self.shell.memory.topology;
         let near = hints::near(self.service).filter(|_| !asks_for_topology_hints(self.service));
         let distribution = near.and(self.service.spec.traffic_distribution.as_ref());
-        metrics.distributed(self.key, distribution);
+        self.shell.metrics.distributed(self.key, distribution);
         if asks_for_topology_hints(self.service) {
             match zones::spread(packed, topology.shares().as_ref()) {
                 Ok(allotted) => {
@@ -255,7 +232,7 @@ impl Pass<'_> {
         for draft in creates {
             let why = Why::NeedsSlice { endpoints: draft.endpoints.len(), family: family.as_str() };
             match self.create(&slice(draft), &why).await {
-                // Every creation will fail until it is gone, and then there is nothing to create in.
+                // There is nothing to create in any more.
                 Err(WriteError::NamespaceTerminating) => return Ok(()),
                 created => created.map_err(|error| self.failed("create", error))?,
             }
@@ -274,12 +251,11 @@ impl Pass<'_> {
         let distribution = self.service.spec.traffic_distribution.as_ref();
         let distribution = distribution.filter(|_| topology == "Disabled" && hints::near(self.service).is_some());
         let distribution = distribution.map_or("", Istr::as_str);
-        self.shell.state.metrics.wrote(topology, distribution, count);
+        self.shell.metrics.wrote(topology, distribution, count);
         Ok(())
     }
 
     async fn create(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
-        let State { tracker, metrics, .. } = &*self.shell.state;
         // Slices of this pass are looked for by their endpoints; one that came late is seen by the next.
         let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|_| false };
         let body = |name: &str| {
@@ -288,43 +264,38 @@ impl Pass<'_> {
         };
         let write = self.cx.writer.on_behalf_of(self.service.meta());
         let created = write.create_named(SLICES, naming, body, why).await?;
-        tracker.wrote(&created);
-        metrics.changed("create");
+        self.shell.memory.tracker.wrote(&created);
+        self.shell.metrics.changed("create");
         Ok(())
     }
 
     async fn update(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
-        let State { tracker, metrics, .. } = &*self.shell.state;
         let write = self.cx.writer.on_behalf_of(self.service.meta());
         let updated = write.put(SLICES, &slice.meta().key(), object_body(slice), why).await?;
-        tracker.wrote(&updated);
-        metrics.changed("update");
+        self.shell.memory.tracker.wrote(&updated);
+        self.shell.metrics.changed("update");
         Ok(())
     }
 
     async fn delete(&self, slice: &EndpointSliceView) -> Result<(), SyncError> {
-        let State { tracker, metrics, .. } = &*self.shell.state;
         let why = Why::NotNeeded { endpoints: slice.endpoints.len() };
         let write = self.cx.writer.on_behalf_of(self.service.meta());
-        match write.delete(SLICES, slice.meta(), Propagation::Background, &why).await {
-            Ok(()) => {
-                tracker.deleted(&slice.meta().uid);
-                metrics.changed("delete");
-                Ok(())
-            }
-            // Gone, or another one of that name by now: what was wanted.
-            Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
-            Err(error) => Err(self.failed(&format!("delete {}", slice.meta().name), error)),
+        let deleted = write.delete(SLICES, slice.meta(), Propagation::Background, &why).await;
+        if deleted.is_ok() {
+            self.shell.memory.tracker.deleted(&slice.meta().uid);
+            self.shell.metrics.changed("delete");
         }
+        // Gone, or another one of that name by now: what was wanted.
+        let deleted = deleted.ok_if_gone().ok_if_replaced();
+        deleted.map_err(|error| self.failed(&format!("delete {}", slice.meta().name), error))
     }
 
     /// The service does not have these families any more.
     async fn drop_others(&mut self, slices: Vec<Arc<EndpointSliceView>>) {
-        let State { topology, metrics, .. } = &*self.shell.state;
         for slice in slices {
             if let Some(family) = Family::parse(&slice.address_type) {
-                topology.clear(self.key, family);
-                metrics.dropped(self.key, family);
+                self.shell.memory.topology.clear(self.key, family);
+                self.shell.metrics.dropped(self.key, family);
             }
             let deleted = self.delete(&slice).await;
             self.errors.extend(deleted.err());

@@ -9,7 +9,8 @@ use steersman_base::{Istr, ObjectKey, Resource, Time};
 use steersman_informer::{Index, Lister};
 use steersman_model::core::{NodeView, PodView};
 use steersman_model::{Kind, View};
-use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, live, reasons};
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
 
 use super::metrics::Metrics;
 use super::patch;
@@ -22,8 +23,7 @@ const NODES: &Resource = &NodeView::RESOURCE;
 const AT_ONCE: usize = 32;
 
 /// The controller's shell: what it reads from.
-pub(super) struct PodGc {
-    pub(super) client: kube::Client,
+pub(super) struct PodGarbageCollector {
     pub(super) ended: Index<(), PodView>,
     pub(super) terminating: Index<(), PodView>,
     pub(super) by_node: Index<Istr, PodView>,
@@ -47,25 +47,25 @@ reasons! {
     }
 }
 
-// === impl PodGc ===
+// === impl PodGarbageCollector ===
 
-impl Reconciler for PodGc {
+impl Reconciler for PodGarbageCollector {
     async fn reconcile(&self, cx: &Context, _key: &ObjectKey) -> Result<Action, Error> {
         let now = cx.clock.now();
-        let doomed = self.doomed(now).await;
-        let ends = stream::iter(doomed.into_values()).map(|(pod, cause)| self.end(cx, pod, cause, now));
+        let pods = self.to_delete(cx, now).await;
+        let ends = stream::iter(pods.into_values()).map(|(pod, cause)| self.end(cx, pod, cause, now));
         ends.buffer_unordered(AT_ONCE).collect::<()>().await;
         Ok(Action::Done)
     }
 }
 
-impl PodGc {
+impl PodGarbageCollector {
     /// The pods that have to go, each once, for the first cause that there is.
-    async fn doomed(&self, now: Time) -> BTreeMap<ObjectKey, (Arc<PodView>, Cause)> {
-        let mut doomed = BTreeMap::new();
+    async fn to_delete(&self, cx: &Context, now: Time) -> BTreeMap<ObjectKey, (Arc<PodView>, Cause)> {
+        let mut found = BTreeMap::new();
         let mut add = |pod: Arc<PodView>, cause| {
             if !is_asked_for(&pod) {
-                doomed.entry(pod.meta().key()).or_insert((pod, cause));
+                found.entry(pod.meta().key()).or_insert((pod, cause));
             }
         };
         if let Some(threshold) = self.threshold.filter(|&threshold| self.ended.count(&()) > threshold) {
@@ -77,21 +77,21 @@ impl PodGc {
                 add(pod, cause);
             }
         }
-        for node in self.gone_nodes(now).await {
+        for node in self.gone_nodes(cx, now).await {
             self.by_node.get(&node).into_iter().for_each(|pod| add(pod, Cause::Orphaned));
         }
-        doomed
+        found
     }
 
     /// The nodes that have pods, have been missing for long enough, and are gone for the server, too.
-    async fn gone_nodes(&self, now: Time) -> Vec<Istr> {
+    async fn gone_nodes(&self, cx: &Context, now: Time) -> Vec<Istr> {
         let key = |node: &Istr| ObjectKey { namespace: Istr::default(), name: node.clone() };
         let used = self.by_node.keys().into_iter();
         let missing = used.filter(|node| self.nodes.get(&key(node)).is_none()).collect();
         let due = self.quarantine.lock().pass(&missing, now);
         let mut gone = Vec::new();
         for node in due {
-            match live::get_meta(&self.client, NODES, &key(&node)).await {
+            match cx.live.get_meta(NODES, &key(&node)).await {
                 Ok(None) => gone.push(node),
                 Ok(Some(_)) => {}
                 Err(error) => tracing::warn!(%node, %error, "whether the node is gone could not be asked"),
@@ -102,11 +102,8 @@ impl PodGc {
 
     /// Makes a pod `Failed`, and deletes it. What fails is tried again by a later pass.
     async fn end(&self, cx: &Context, pod: Arc<PodView>, cause: Cause, now: Time) {
-        let outcome = match self.try_to_end(cx, &pod, cause, now).await {
-            // It is gone, or another one has its name: what was wanted.
-            Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
-            outcome => outcome,
-        };
+        // It is gone, or another one has its name: what was wanted.
+        let outcome = self.try_to_end(cx, &pod, cause, now).await.ok_if_gone().ok_if_replaced();
         self.metrics.count(&pod.meta().namespace, cause, outcome.is_err());
         if let Err(error) = outcome {
             tracing::warn!(pod = %pod.meta().key(), %error, cause = cause.label(), "the pod could not be deleted");

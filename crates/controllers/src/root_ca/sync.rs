@@ -6,10 +6,12 @@ use steersman_base::{Meta, ObjectKey, Resource};
 use steersman_informer::Lister;
 use steersman_model::core::{ConfigMapView, NamespaceView};
 use steersman_model::{Kind, View};
-use steersman_runtime::{Action, Context, Error, Reconciler, WriteError, live, reasons};
+use steersman_runtime::live::Live;
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Action, Context, Error, Reconciler, WriteError, reasons};
 use tokio::time::Instant;
 
-use super::metrics::{Metrics, code};
+use super::metrics::{Metrics, NO_ANSWER, code};
 use super::{NAME, plan};
 
 const MAPS: &Resource = &ConfigMapView::RESOURCE;
@@ -17,7 +19,7 @@ const MAPS: &Resource = &ConfigMapView::RESOURCE;
 /// The controller's shell: what it reads from.
 pub(super) struct Publisher {
     /// The manager's own: the publisher's account may create and update, and not read.
-    pub(super) client: kube::Client,
+    pub(super) live: Live,
     pub(super) namespaces: Lister<NamespaceView>,
     pub(super) maps: Lister<ConfigMapView>,
     pub(super) root_ca: Arc<str>,
@@ -42,10 +44,10 @@ impl Reconciler for Publisher {
         let began = Instant::now();
         let outcome = match self.maps.namespace(&key.name).get(NAME) {
             Some(map) if plan::is_as_wanted(&map, &self.root_ca) => Ok(()),
-            Some(map) => match live::get_json(&self.client, MAPS, &map.meta().key()).await {
+            Some(map) => match self.live.get_json(MAPS, &map.meta().key()).await {
                 Ok(live) => self.mend(cx, namespace.meta(), &map.meta().key(), live).await,
                 Err(error) => {
-                    self.metrics.note(code(Err(&WriteError::Unreachable(String::new()))), began.elapsed());
+                    self.metrics.note(NO_ANSWER, began.elapsed());
                     return Err(error.into());
                 }
             },
@@ -63,11 +65,9 @@ impl Publisher {
     async fn create(&self, cx: &Context, namespace: &Meta) -> Result<(), WriteError> {
         let body = plan::new(&namespace.name, &self.root_ca).to_string().into_bytes();
         let write = cx.writer.on_behalf_of(namespace);
-        match write.create_in(Some(&namespace.name), MAPS, body, &Why::Missing).await {
-            // There is nothing to create in any more.
-            Ok(_) | Err(WriteError::NotFound | WriteError::NamespaceTerminating) => Ok(()),
-            Err(error) => Err(error),
-        }
+        let created = write.create_in(Some(&namespace.name), MAPS, body, &Why::Missing).await;
+        // There is nothing to create in any more.
+        created.ok_if_gone().ok_if_terminating()
     }
 
     /// Changes what is wrong with the ConfigMap as the server has it, and leaves all else alone. If it is gone, its end is

@@ -1,13 +1,14 @@
-//! The shell: is it there? → create it.
+//! The shell: observe → plan → write.
 
-use serde_json::json;
 use steersman_base::{ObjectKey, Resource};
 use steersman_informer::Lister;
 use steersman_model::core::{NamespaceView, ServiceAccountView};
 use steersman_model::{Kind, View};
-use steersman_runtime::{Action, Context, Error, Reconciler, WriteError, reasons};
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Action, Context, Error, Reconciler, reasons};
 
 use super::DEFAULT;
+use super::plan::{Plan, plan};
 
 const ACCOUNTS: &Resource = &ServiceAccountView::RESOURCE;
 
@@ -30,22 +31,13 @@ reasons! {
 impl Reconciler for ServiceAccounts {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(namespace) = self.namespaces.get(key) else { return Ok(Action::Done) };
-        let is_there = self.accounts.namespace(&key.name).get(DEFAULT).is_some();
-        if namespace.status.phase != "Active" || is_there {
-            return Ok(Action::Done);
-        }
-        let body = json!({
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": { "name": DEFAULT, "namespace": key.name },
-        });
+        let account = self.accounts.namespace(&key.name).get(DEFAULT);
+        let Plan::Create(account) = plan(&namespace, account.as_deref()) else { return Ok(Action::Done) };
+        let body = account.to_string().into_bytes();
         let write = cx.writer.on_behalf_of(namespace.meta());
-        match write.create_in(Some(&key.name), ACCOUNTS, body.to_string().into_bytes(), &Why::Missing).await {
-            // Somebody was faster, or there is nothing to create in any more.
-            Ok(_) | Err(WriteError::AlreadyExists | WriteError::NamespaceTerminating | WriteError::NotFound) => {
-                Ok(Action::Done)
-            }
-            Err(error) => Err(error.into()),
-        }
+        let created = write.create_in(Some(&key.name), ACCOUNTS, body, &Why::Missing).await;
+        // Somebody was faster, or there is nothing to create in any more.
+        created.ok_if_exists().ok_if_gone().ok_if_terminating()?;
+        Ok(Action::Done)
     }
 }

@@ -2,9 +2,34 @@
 
 use steersman_base::names::annotations::{SERVICE_ACCOUNT_NAME, SERVICE_ACCOUNT_UID};
 use steersman_base::{Meta, ObjectKey, Uid};
-use steersman_informer::Change;
+use steersman_informer::{Change, Index};
 use steersman_model::View;
 use steersman_model::core::{ServiceAccountView, TokenSecretView};
+
+use super::reference::Reference;
+
+/// Secrets by the account that they name.
+#[derive(Clone)]
+pub(super) struct ByAccount(pub(super) Index<ObjectKey, TokenSecretView>);
+
+// === impl ByAccount ===
+
+impl ByAccount {
+    /// The tokens of an account that was deleted, as references to it.
+    pub(super) fn tokens_to_delete(&self, change: &Change<ServiceAccountView>) -> Vec<ObjectKey> {
+        let Some(account) = gone(change) else { return Vec::new() };
+        let secrets = self.0.get(&account.key()).into_iter();
+        let its = secrets.filter(|secret| is_token_of(secret, &account.uid));
+        its.map(|secret| Reference::to_gone(account, secret.meta()).to_key()).collect()
+    }
+
+    /// The other secrets that name an account that was deleted: who their account is now, is to be checked.
+    pub(super) fn secrets_to_check(&self, change: &Change<ServiceAccountView>) -> Vec<ObjectKey> {
+        let Some(account) = gone(change) else { return Vec::new() };
+        let secrets = self.0.get(&account.key()).into_iter();
+        secrets.filter(|secret| !is_token_of(secret, &account.uid)).map(|secret| secret.meta().key()).collect()
+    }
+}
 
 /// The account that a secret names; `None` if it names none.
 pub(super) fn account_of(secret: &TokenSecretView) -> Option<ObjectKey> {

@@ -24,6 +24,11 @@ pub(super) fn of_deleted(change: &Change<TokenSecretView>) -> Option<Reference> 
     Some(Reference { account: map::account_of(last)?, account_uid, secret: last.meta().name.to_string() })
 }
 
+/// As [`of_deleted`], as keys of a queue.
+pub(super) fn keys_of_deleted(change: &Change<TokenSecretView>) -> Vec<ObjectKey> {
+    of_deleted(change).iter().map(Reference::to_key).collect()
+}
+
 // === impl Reference ===
 
 impl Reference {

@@ -7,7 +7,8 @@ use steersman_base::{Istr, Meta, ObjectKey, Resource};
 use steersman_informer::Lister;
 use steersman_model::core::{ServiceAccountView, TokenSecretView};
 use steersman_model::{Kind, View};
-use steersman_runtime::{Action, Context, Delete, Error, Reconciler, WriteError, live, reasons};
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Action, Context, Delete, Error, Reconciler, WriteError, reasons};
 
 use super::map;
 use super::plan::Fill;
@@ -21,7 +22,6 @@ const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Fills secrets and deletes them.
 pub(super) struct Tokens {
-    pub(super) client: kube::Client,
     pub(super) accounts: Lister<ServiceAccountView>,
     pub(super) secrets: Lister<TokenSecretView>,
     pub(super) fill: Fill,
@@ -29,14 +29,12 @@ pub(super) struct Tokens {
 
 /// Takes deleted secrets off the lists of their accounts.
 pub(super) struct References {
-    pub(super) client: kube::Client,
     pub(super) accounts: Lister<ServiceAccountView>,
     pub(super) secrets: Lister<TokenSecretView>,
 }
 
 /// Deletes the secrets of accounts that are gone.
 pub(super) struct Departures {
-    pub(super) client: kube::Client,
     pub(super) secrets: Lister<TokenSecretView>,
 }
 
@@ -58,7 +56,7 @@ impl Reconciler for Tokens {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(secret) = self.secrets.get(key) else { return Ok(Action::Done) };
         let Some(account) = map::account_of(&secret) else { return Ok(Action::Done) };
-        let Some(account) = self.account(&account, secret.meta()).await? else {
+        let Some(account) = self.account(cx, &account, secret.meta()).await? else {
             return delete(cx, &secret, account.name, Delete::default()).await;
         };
         if !self.fill.lacks(&secret.data).is_nothing() {
@@ -71,7 +69,7 @@ impl Reconciler for Tokens {
 impl Tokens {
     /// The account that a secret is about: of the name that it says, and of the uid, if it says one. What the cache does
     /// not show, the server is asked for: a secret is not deleted because a cache is behind.
-    async fn account(&self, key: &ObjectKey, secret: &Meta) -> Result<Option<Meta>, Error> {
+    async fn account(&self, cx: &Context, key: &ObjectKey, secret: &Meta) -> Result<Option<Meta>, Error> {
         let uid = map::account_uid(secret);
         let is_meant = |account: &Meta| uid.as_ref().is_none_or(|uid| *uid == account.uid);
         if let Some(account) = self.accounts.get(key).filter(|account| is_meant(account.meta())) {
@@ -81,12 +79,12 @@ impl Tokens {
             // It has been deleted, and somebody's finalizer keeps it: there is nothing to ask for.
             return Ok(None);
         }
-        Ok(live::get_meta(&self.client, ACCOUNTS, key).await?.filter(is_meant))
+        Ok(cx.live.get_meta(ACCOUNTS, key).await?.filter(is_meant))
     }
 
     async fn fill(&self, cx: &Context, secret: &TokenSecretView, account: &Meta) -> Result<(), Error> {
         let key = secret.meta().key();
-        let Some(mut live) = live::get_json(&self.client, SECRETS, &key).await? else { return Ok(()) };
+        let Some(mut live) = cx.live.get_json(SECRETS, &key).await? else { return Ok(()) };
         let is_seen = live["metadata"]["resourceVersion"] == secret.meta().resource_version.as_str();
         // What we have not seen comes as an event, and is looked at then.
         if !is_seen || !self.fill.fill(&mut live, account).map_err(Error::terminal)? {
@@ -94,11 +92,9 @@ impl Tokens {
         }
         let why = Why::Lacking { account: account.name.clone() };
         let write = cx.writer.on_behalf_of(secret.meta());
-        match write.put(SECRETS, &key, live.to_string().into_bytes(), &why).await {
-            // Somebody changed or deleted it, which is an event.
-            Ok(_) | Err(WriteError::Conflict | WriteError::NotFound) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let filled = write.put(SECRETS, &key, live.to_string().into_bytes(), &why).await;
+        // Somebody changed or deleted it, which is an event.
+        Ok(filled.ok_if_replaced().ok_if_gone()?)
     }
 }
 
@@ -114,7 +110,7 @@ impl Reconciler for Departures {
         };
         let secret = self.secrets.namespace(&account.namespace).get(&secret).filter(is_its);
         let Some(secret) = secret else { return Ok(Action::Done) };
-        let live = live::get_meta(&self.client, ACCOUNTS, &account).await?;
+        let live = cx.live.get_meta(ACCOUNTS, &account).await?;
         if live.is_some_and(|live| live.uid == account_uid) {
             return Ok(Action::Done);
         }
@@ -132,7 +128,7 @@ impl Reconciler for References {
         let is_back = self.secrets.namespace(&gone.account.namespace).get(&gone.secret).is_some();
         let Some(account) = self.accounts.get(&gone.account).filter(|_| !is_back) else { return Ok(Action::Done) };
         for _ in 0..CONFLICTS_MAX {
-            let live = live::get_json(&self.client, ACCOUNTS, &gone.account).await?;
+            let live = cx.live.get_json(ACCOUNTS, &gone.account).await?;
             let Some(live) = live.and_then(|mut live| gone.take_off(&mut live).then_some(live)) else {
                 return Ok(Action::Done);
             };

@@ -12,7 +12,7 @@ use steersman_runtime::event::Event;
 use tokio_util::sync::CancellationToken;
 
 use super::address::{self, Family};
-use super::trigger_time::TriggerTimes;
+use super::memory::TriggerTimes;
 use super::{LABELS_INDEXED_MAX, LabelHash, ServicePods, hostname, is_published, ports, selector_hashes, services_of};
 pub(crate) use crate::test_objects::{NOW, decode, merged, terminating};
 
@@ -234,7 +234,8 @@ async fn a_pod_with_very_many_labels_is_found_by_its_namespace() {
         assert!(asked.get() <= LABELS_INDEXED_MAX, "{count} labels: {} look-ups", asked.get());
 
         let informer = SharedInformer::new(Target::all(PodView::RESOURCE), CancellationToken::new());
-        let found_by = ServicePods::new(&informer);
+        let none = SharedInformer::new(Target::all(ServiceView::RESOURCE), CancellationToken::new());
+        let found_by = ServicePods::new(&none, &informer);
         informer.sink().replace(vec![Arc::clone(&pod)], "5".into());
         let stop = CancellationToken::new();
         let filled = async {

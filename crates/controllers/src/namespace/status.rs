@@ -1,4 +1,4 @@
-//! Pure: what the conditions of a terminating namespace say.
+//! Pure: the conditions of a terminating namespace.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ use steersman_base::{Istr, ObjectKey, Time};
 use steersman_model::View;
 use steersman_model::core::{PodView, ServiceView};
 
-use super::is_published;
+use crate::service_pods::is_published;
 
 /// What the last passes have seen, by service.
 #[derive(Debug, Default)]

@@ -7,13 +7,12 @@ use steersman_base::ObjectKey;
 use steersman_informer::Lister;
 use steersman_model::core::NodeView;
 
-use super::zones::{self, Allotted, Shares};
+use crate::endpoint_slice::zones::{self, Allotted, Shares};
 use crate::service_pods::address::Family;
 
 /// The state. Nodes are counted when somebody asks, not with every event.
-#[derive(Default)]
-pub(super) struct Topology {
-    nodes: Option<Lister<NodeView>>,
+pub(in crate::endpoint_slice) struct Topology {
+    nodes: Lister<NodeView>,
     state: Mutex<State>,
 }
 
@@ -27,17 +26,17 @@ struct State {
 // === impl Topology ===
 
 impl Topology {
-    pub(super) fn new(nodes: Lister<NodeView>) -> Self {
-        Self { nodes: Some(nodes), state: Mutex::default() }
+    pub(in crate::endpoint_slice) fn new(nodes: Lister<NodeView>) -> Self {
+        Self { nodes, state: Mutex::default() }
     }
 
     /// The shares of the zones now.
-    pub(super) fn shares(&self) -> Option<Shares> {
+    pub(in crate::endpoint_slice) fn shares(&self) -> Option<Shares> {
         self.counted(&mut self.state.lock()).clone()
     }
 
     /// Nodes changed. Answers the services that have too few endpoints for a zone now.
-    pub(super) fn nodes_changed(&self) -> Vec<ObjectKey> {
+    pub(in crate::endpoint_slice) fn nodes_changed(&self) -> Vec<ObjectKey> {
         let mut state = self.state.lock();
         state.counted = None;
         if state.hinted.is_empty() {
@@ -52,12 +51,12 @@ impl Topology {
     }
 
     /// The service has these hints. Answers whether it had some before.
-    pub(super) fn set(&self, key: &ObjectKey, family: Family, allotted: Allotted) -> bool {
+    pub(in crate::endpoint_slice) fn set(&self, key: &ObjectKey, family: Family, allotted: Allotted) -> bool {
         self.state.lock().hinted.entry(key.clone()).or_default().insert(family, allotted).is_some()
     }
 
     /// The service has no hints by topology. Answers whether it had some before.
-    pub(super) fn clear(&self, key: &ObjectKey, family: Family) -> bool {
+    pub(in crate::endpoint_slice) fn clear(&self, key: &ObjectKey, family: Family) -> bool {
         let mut state = self.state.lock();
         let Some(families) = state.hinted.get_mut(key) else { return false };
         let had = families.remove(&family).is_some();
@@ -68,14 +67,13 @@ impl Topology {
     }
 
     /// The service is gone.
-    pub(super) fn forget(&self, key: &ObjectKey) {
+    pub(in crate::endpoint_slice) fn forget(&self, key: &ObjectKey) {
         self.state.lock().hinted.remove(key);
     }
 
     fn counted<'a>(&self, state: &'a mut State) -> &'a Option<Shares> {
         state.counted.get_or_insert_with(|| {
-            let nodes = self.nodes.as_ref().map(Lister::list).unwrap_or_default();
-            zones::shares(nodes.iter().map(|node| &**node))
+            zones::shares(self.nodes.list().iter().map(|node| &**node))
         })
     }
 }

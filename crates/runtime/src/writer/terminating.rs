@@ -1,7 +1,7 @@
-//! Owners in a namespace that is going away.
+//! Owners in namespaces that are terminating.
 //!
-//! 1. Nothing can be created there, and a namespace that is being deleted never comes back: whoever was refused once, for as
-//!    long as it exists itself, need not try again. Without this, every pod that goes with its namespace is missed, and
+//! 1. Nothing can be created there, and a namespace that is being deleted never comes back: an owner that was refused once
+//!    need not try again, for as long as it exists. Without this, every pod that is deleted with its namespace is missed, and
 //!    costs a request that is bound to fail.
 //! 2. It is the owner's uid that is remembered: one of the same name in a new namespace of that name is another one.
 
@@ -12,16 +12,16 @@ use steersman_base::Uid;
 
 /// Owners that nothing can be created for.
 #[derive(Debug, Default)]
-pub(crate) struct Doomed(Mutex<BTreeSet<Uid>>);
+pub(super) struct Terminating(Mutex<BTreeSet<Uid>>);
 
 /// So many owners are remembered, in a few hundred kilobytes; beyond that all are forgotten, and are refused once more.
 const REMEMBERED_MAX: usize = 16_384;
 
-// === impl Doomed ===
+// === impl Terminating ===
 
-impl Doomed {
+impl Terminating {
     /// The server said so.
-    pub(crate) fn add(&self, owner: &Uid) {
+    pub(super) fn add(&self, owner: &Uid) {
         let mut owners = self.0.lock();
         if owners.len() >= REMEMBERED_MAX {
             owners.clear();
@@ -29,7 +29,7 @@ impl Doomed {
         owners.insert(owner.clone());
     }
 
-    pub(crate) fn has(&self, owner: &Uid) -> bool {
+    pub(super) fn has(&self, owner: &Uid) -> bool {
         self.0.lock().contains(owner)
     }
 }
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn who_was_refused_is_remembered_and_there_is_an_end_to_that() {
-        let doomed = Doomed::default();
+        let terminating = Terminating::default();
         let uid = |number: usize| Uid::new(&format!("uid-{number}"));
-        (0..REMEMBERED_MAX).for_each(|number| doomed.add(&uid(number)));
-        assert!(doomed.has(&uid(0)));
-        assert!(!doomed.has(&uid(REMEMBERED_MAX)));
-        doomed.add(&uid(REMEMBERED_MAX));
-        assert!(doomed.has(&uid(REMEMBERED_MAX)));
-        assert_eq!(doomed.0.lock().len(), 1);
+        (0..REMEMBERED_MAX).for_each(|number| terminating.add(&uid(number)));
+        assert!(terminating.has(&uid(0)));
+        assert!(!terminating.has(&uid(REMEMBERED_MAX)));
+        terminating.add(&uid(REMEMBERED_MAX));
+        assert!(terminating.has(&uid(REMEMBERED_MAX)));
+        assert_eq!(terminating.0.lock().len(), 1);
     }
 }

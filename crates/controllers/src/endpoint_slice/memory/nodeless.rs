@@ -7,13 +7,13 @@ use steersman_base::{Istr, ObjectKey};
 
 /// The nodes that services wait for. There are entries for services in trouble only.
 #[derive(Debug, Default)]
-pub(super) struct Nodeless(Mutex<BTreeMap<ObjectKey, BTreeSet<Istr>>>);
+pub(in crate::endpoint_slice) struct Nodeless(Mutex<BTreeMap<ObjectKey, BTreeSet<Istr>>>);
 
 // === impl Nodeless ===
 
 impl Nodeless {
     /// A service waits for these nodes, and for no others.
-    pub(super) fn set(&self, key: &ObjectKey, nodes: BTreeSet<Istr>) {
+    pub(in crate::endpoint_slice) fn set(&self, key: &ObjectKey, nodes: BTreeSet<Istr>) {
         let mut waiting = self.0.lock();
         if nodes.is_empty() {
             waiting.remove(key);
@@ -23,7 +23,7 @@ impl Nodeless {
     }
 
     /// The services that wait for a node.
-    pub(super) fn waiting_for(&self, node: &Istr) -> Vec<ObjectKey> {
+    pub(in crate::endpoint_slice) fn waiting_for(&self, node: &Istr) -> Vec<ObjectKey> {
         let waiting = self.0.lock();
         waiting.iter().filter(|(_, nodes)| nodes.contains(node)).map(|(key, _)| key.clone()).collect()
     }

@@ -9,7 +9,7 @@ use steersman_base::{Meta, ResourceVersion, Uid};
 
 /// Slices by what we did to them last. An entry goes with its slice.
 #[derive(Debug, Default)]
-pub(super) struct Tracker(Mutex<HashMap<Uid, Did>>);
+pub(in crate::endpoint_slice) struct Tracker(Mutex<HashMap<Uid, Did>>);
 
 #[derive(Debug)]
 enum Did {
@@ -21,7 +21,7 @@ enum Did {
 
 impl Tracker {
     /// We wrote a slice, and the server says that this is it now.
-    pub(super) fn wrote(&self, slice: &Meta) {
+    pub(in crate::endpoint_slice) fn wrote(&self, slice: &Meta) {
         // Nothing was written in shadow mode.
         if !slice.uid.is_empty() {
             self.0.lock().insert(slice.uid.clone(), Did::Wrote(slice.resource_version.clone()));
@@ -29,12 +29,12 @@ impl Tracker {
     }
 
     /// We deleted a slice.
-    pub(super) fn deleted(&self, uid: &Uid) {
+    pub(in crate::endpoint_slice) fn deleted(&self, uid: &Uid) {
         self.0.lock().insert(uid.clone(), Did::Deleted);
     }
 
     /// Whether this state of a slice comes from somebody else: it is newer than what we wrote.
-    pub(super) fn is_news(&self, slice: &Meta) -> bool {
+    pub(in crate::endpoint_slice) fn is_news(&self, slice: &Meta) -> bool {
         match self.0.lock().get(&slice.uid) {
             Some(Did::Wrote(version)) => !version.has_reached(&slice.resource_version),
             // It goes as we wanted.
@@ -44,7 +44,7 @@ impl Tracker {
     }
 
     /// A slice is gone. Answers whether that was our doing.
-    pub(super) fn gone(&self, uid: &Uid) -> bool {
+    pub(in crate::endpoint_slice) fn gone(&self, uid: &Uid) -> bool {
         matches!(self.0.lock().remove(uid), Some(Did::Deleted))
     }
 }

@@ -1,0 +1,52 @@
+//! What the controller remembers between passes: which namespaces wait for the last of their pods.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parking_lot::Mutex;
+use steersman_base::Istr;
+use steersman_informer::MetaChange;
+
+/// Which namespaces wait for the last of their pods, and how many pods each namespace has.
+#[derive(Debug, Default)]
+pub(super) struct LastPods(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: BTreeSet<Istr>,
+    counts: BTreeMap<Istr, usize>,
+}
+
+// === impl LastPods ===
+
+impl LastPods {
+    /// A pass begins that will wait for the pods of a namespace, if there are any: from now on, their end is told.
+    pub(super) fn await_in(&self, namespace: &Istr) {
+        self.0.lock().waiting.insert(namespace.clone());
+    }
+
+    /// Nobody waits for pods of this namespace any more.
+    pub(super) fn forget(&self, namespace: &Istr) {
+        self.0.lock().waiting.remove(namespace);
+    }
+
+    /// Takes a change of a pod in; the namespace, if that was its last one and somebody waits for it.
+    pub(super) fn note(&self, change: MetaChange<'_>) -> Option<Istr> {
+        let State { waiting, counts } = &mut *self.0.lock();
+        match change {
+            MetaChange::Added { new, .. } => {
+                *counts.entry(new.namespace.clone()).or_default() += 1;
+                None
+            }
+            MetaChange::Updated { .. } => None,
+            MetaChange::Deleted { last, .. } => {
+                let count = counts.get_mut(&last.namespace)?;
+                *count -= 1;
+                if *count > 0 {
+                    return None;
+                }
+                counts.remove(&last.namespace);
+                waiting.take(&last.namespace)
+            }
+        }
+    }
+}
