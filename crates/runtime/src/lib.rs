@@ -67,3 +67,9 @@ pub use manager::{Group, Inspection, Manager, ManagerError, ManagerOptions, Runn
 pub use reason::Reason;
 pub use reconcile::{Action, Context, Error, Freshness, Reconciler};
 pub use writer::{Delete, Patch, Propagation, WriteError, Writer, Written};
+
+/// Reads objects of a kind from a manager's cache: types of `k8s-openapi`, and types that derive `kube::CustomResource`.
+///
+/// [`Manager::lister`] returns it. Objects come as `Arc<Typed<K>>`, which dereferences to `K`. Built-in controllers, and programs
+/// with hundreds of thousands of objects, use listers of views: [`steersman_informer::Lister`].
+pub type Lister<K> = steersman_informer::Lister<steersman_informer::Typed<K>>;

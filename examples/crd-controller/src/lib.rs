@@ -9,11 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::CustomResource;
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
-use steersman::base::ObjectKey;
-use steersman::informer::{Lister, Typed};
-use steersman::model::View;
-use steersman::runtime::owner::OwnedBy;
-use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, reasons};
+use steersman::prelude::*;
 
 /// What somebody wants to eat.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
@@ -33,8 +29,7 @@ reasons! {
 
 /// The controller: what it reads from.
 pub struct Bakery {
-    cakes: Lister<Typed<Cake>>,
-    recipes: Lister<Typed<ConfigMap>>,
+    cakes: Lister<Cake>,
 }
 
 impl Reconciler for Bakery {
@@ -47,16 +42,14 @@ impl Reconciler for Bakery {
         };
         let data = Some([("candles".to_owned(), cake.spec.candles.to_string())].into());
         let recipe = ConfigMap { metadata, data, ..ConfigMap::default() }.controlled_by(&*cake)?;
-        let existing = self.recipes.namespace(&key.namespace).get(&format!("{}-recipe", key.name));
-        let existing = existing.as_ref().map(|recipe| recipe.object());
-        let _ = cx.writer.on_behalf_of(cake.meta()).create_or_patch(&recipe, existing, &Why::CakeNeedsRecipe).await?;
+        cx.writer.on_behalf_of(&*cake).create_or_patch(&recipe, Why::CakeNeedsRecipe).await?;
         Ok(Action::After(Duration::from_secs(300)))
     }
 }
 
 /// Adds the controller to a manager.
 pub fn add_bakery(manager: &Manager) -> Controller {
-    let bakery = Bakery { cakes: manager.lister(), recipes: manager.lister() };
+    let bakery = Bakery { cakes: manager.lister() };
     manager.controller::<Cake>("bakery").owns::<ConfigMap>().workers(2).reconcile_with(bakery)
 }
 
