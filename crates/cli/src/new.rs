@@ -60,9 +60,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
-    let Some(("operator", matches)) = matches.subcommand() else {
-        unreachable!("clap asks for a subcommand it knows")
-    };
+    let Some(("operator", matches)) = matches.subcommand() else { unreachable!("clap asks for a subcommand it knows") };
     let text = |name: &str| matches.get_one::<String>(name).cloned();
     let name = text("name").unwrap_or_default();
     let directory = matches.get_one::<PathBuf>("directory").cloned().unwrap_or_else(|| PathBuf::from(&name));

@@ -3,9 +3,9 @@
 //! Follows `pkg/controller/deployment` of Kubernetes 1.37.1.
 
 use steersman_base::Selector;
+use steersman_model::Kind;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
-use steersman_model::Kind;
 use steersman_runtime::Descriptor;
 use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Flags};
 

@@ -22,7 +22,9 @@ use steersman_runtime::descriptor::{BuiltIn, Enabled, IntoBuilt, Limiter, Row, S
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let lines = include_str!("../data/controllers.tsv").lines().skip(1);
     // The table is part of the program, and a test reads all of it.
-    lines.map(|line| parse(line).unwrap_or_else(|| unreachable!("data/controllers.tsv has a wrong row: {line}"))).collect()
+    lines
+        .map(|line| parse(line).unwrap_or_else(|| unreachable!("data/controllers.tsv has a wrong row: {line}")))
+        .collect()
 });
 
 /// Every controller of upstream, in its order.
@@ -130,7 +132,8 @@ mod tests {
         assert_eq!(rows().len(), 49);
         assert_eq!(recorded().len(), 49);
         for (row, facts) in rows().iter().zip(recorded()) {
-            let [name, aliases, default, gates, special, workers, queues, limiter, retries, account, events] = facts[..]
+            let [name, aliases, default, gates, special, workers, queues, limiter, retries, account, events] =
+                facts[..]
             else {
                 panic!("{facts:?}")
             };

@@ -57,12 +57,7 @@ impl<V: Kind> Children<V> {
     ///
     /// # Errors
     /// See [`WireError`]; only in a pass that reads from the server.
-    pub async fn of_any(
-        &self,
-        cx: &Context,
-        namespace: &str,
-        owners: &[&Meta],
-    ) -> Result<Vec<Arc<V>>, WireError> {
+    pub async fn of_any(&self, cx: &Context, namespace: &str, owners: &[&Meta]) -> Result<Vec<Arc<V>>, WireError> {
         if cx.freshness == Freshness::CaughtUp {
             return Ok(owners.iter().flat_map(|owner| self.cached(owner)).collect());
         }

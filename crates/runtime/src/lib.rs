@@ -58,9 +58,9 @@ pub mod wait;
 pub mod webhook;
 pub mod writer;
 
+pub use children::Children;
 pub use client::{CacheMiss, CachedClient, ClientError, ClientOptions};
 pub use controller::{BuildContext, Controller};
-pub use children::Children;
 pub use descriptor::{Build, Descriptor, Stage};
 pub use lease::{Elector, Leadership, LeaseOptions, NotLeader};
 pub use manager::{Group, Inspection, Manager, ManagerError, ManagerOptions, Runnable};

@@ -179,9 +179,8 @@ impl Manager {
         let leadership = elector.as_ref().map_or_else(Leadership::always, Elector::leadership);
 
         let book = Book::new(&informers);
-        let mut writer = Writer::new(client.clone(), book.clone())
-            .led_by(leadership.clone())
-            .with_caches(informers.clone());
+        let mut writer =
+            Writer::new(client.clone(), book.clone()).led_by(leadership.clone()).with_caches(informers.clone());
         if options.shadow {
             writer = writer.in_shadow();
         }

@@ -3,6 +3,6 @@
 pub use steersman_base::ObjectKey;
 pub use steersman_runtime::owner::OwnedBy;
 pub use steersman_runtime::{
-    Action, Context, Controller, Error, LeaseOptions, Lister, Manager, ManagerOptions, Reconciler, conditions, connection,
-    definition, handler, predicate, reasons,
+    Action, Context, Controller, Error, LeaseOptions, Lister, Manager, ManagerOptions, Reconciler, conditions,
+    connection, definition, handler, predicate, reasons,
 };

@@ -113,9 +113,8 @@ impl<O: Kind> Claimer<'_, O> {
         let write = self.cx.writer.on_behalf_of(self.owner.meta());
         let released = write.patch(&V::RESOURCE, &object.key(), Patch::Strategic(&patch), &why).await;
         // It has no owners any more, or is another object of that name: released either way.
-        let is_released = |error: &WriteError| {
-            matches!(error, WriteError::Rejected(status) if status.reason == "Invalid")
-        };
+        let is_released =
+            |error: &WriteError| matches!(error, WriteError::Rejected(status) if status.reason == "Invalid");
         Ok(released.ok_if_gone().ok_if(is_released)?)
     }
 }

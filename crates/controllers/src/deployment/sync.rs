@@ -237,9 +237,7 @@ async fn tell_of_failure(cx: &Context, deployment: &DeploymentView, text: &str) 
     let status = DeploymentStatus { conditions: conditions.into(), ..deployment.status.clone() };
     let meta = deployment.meta();
     let write = cx.writer.on_behalf_of(meta);
-    write
-        .put_status_if_changed::<DeploymentView, _>(meta, &deployment.status, &status, &Why::CreateFailed)
-        .await?;
+    write.put_status_if_changed::<DeploymentView, _>(meta, &deployment.status, &status, &Why::CreateFailed).await?;
     Ok(())
 }
 

@@ -12,9 +12,9 @@ use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, View};
 use steersman_runtime::event::Event;
 
+use super::memory::Tracker;
 use super::packing::Packed;
 use super::plan::{NodeSeen, Observed, Plan};
-use super::memory::Tracker;
 use super::{asks_for_topology_hints, endpoint, map};
 use crate::service_pods::address::Family;
 use crate::service_pods::tests::{decode, merged, not_ready, pod, service, terminating, with_ips};

@@ -81,12 +81,7 @@ impl<V: Replicated> Sets<V> {
     }
 }
 
-async fn create<V: Replicated>(
-    cx: &Context,
-    set: &V,
-    active: &[Arc<PodView>],
-    count: usize,
-) -> Result<(), WriteError> {
+async fn create<V: Replicated>(cx: &Context, set: &V, active: &[Arc<PodView>], count: usize) -> Result<(), WriteError> {
     let write = cx.writer.on_behalf_of(set.meta());
     let prefix = pod::name_prefix(&set.meta().name);
     let template = set.template();

@@ -39,9 +39,8 @@ fn an_active_namespace_without_the_account_gets_it_and_no_other_does() {
 
 #[test]
 fn only_the_end_of_the_account_concerns_its_namespace() {
-    let namespaces = |change: &Change<ServiceAccountView>| {
-        namespace_of(change).iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
+    let namespaces =
+        |change: &Change<ServiceAccountView>| namespace_of(change).iter().map(ToString::to_string).collect::<Vec<_>>();
     let deleted = |name: &str| Change::Deleted { last: account(name), end: End::Observed };
     assert_eq!(namespaces(&deleted("default")), ["shop"]);
     assert_eq!(namespaces(&deleted("builder")), [""; 0]);

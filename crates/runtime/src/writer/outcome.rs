@@ -83,12 +83,8 @@ mod tests {
             || WriteError::Invalid("no name".into()),
             || WriteError::Unreachable("nobody there".into()),
         ];
-        let checks: [Check; 4] = [
-            Outcome::ok_if_gone,
-            Outcome::ok_if_replaced,
-            Outcome::ok_if_exists,
-            Outcome::ok_if_terminating,
-        ];
+        let checks: [Check; 4] =
+            [Outcome::ok_if_gone, Outcome::ok_if_replaced, Outcome::ok_if_exists, Outcome::ok_if_terminating];
         for (row, error) in errors.iter().enumerate() {
             for (column, check) in checks.iter().enumerate() {
                 assert_eq!(check(Err(error())).is_ok(), row == column, "{}", error());

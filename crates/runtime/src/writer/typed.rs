@@ -178,11 +178,9 @@ where
 fn unread(error: LiveReadError) -> WriteError {
     match error {
         LiveReadError::NoAnswer { .. } => WriteError::Unreachable(error.to_string()),
-        LiveReadError::Refused { code, ref message, .. } => WriteError::Rejected(Rejection {
-            code: code.as_u16(),
-            message: message.clone(),
-            ..Rejection::default()
-        }),
+        LiveReadError::Refused { code, ref message, .. } => {
+            WriteError::Rejected(Rejection { code: code.as_u16(), message: message.clone(), ..Rejection::default() })
+        }
         LiveReadError::Decode { .. } => WriteError::Invalid(error.to_string()),
     }
 }

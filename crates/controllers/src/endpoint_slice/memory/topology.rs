@@ -72,8 +72,6 @@ impl Topology {
     }
 
     fn counted<'a>(&self, state: &'a mut State) -> &'a Option<Shares> {
-        state.counted.get_or_insert_with(|| {
-            zones::shares(self.nodes.list().iter().map(|node| &**node))
-        })
+        state.counted.get_or_insert_with(|| zones::shares(self.nodes.list().iter().map(|node| &**node)))
     }
 }

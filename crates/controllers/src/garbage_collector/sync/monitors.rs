@@ -14,10 +14,10 @@ use prometheus::{IntCounter, Opts};
 use steersman_base::Resource;
 use steersman_informer::store::{Advance, Watcher};
 use steersman_informer::{InformerFactory, MetaChange, MetaSource, Subscription};
-use steersman_runtime::mapper::{Discovered, RestMapper};
-use steersman_runtime::metrics::FamilyError;
 use steersman_runtime::Error;
 use steersman_runtime::descriptor::ControllerContext;
+use steersman_runtime::mapper::{Discovered, RestMapper};
+use steersman_runtime::metrics::FamilyError;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 

@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_base::{Istr, Meta, ObjectKey, OwnerRef, Resource, Scope, Uid};
 use steersman_informer::{InformerFactory, MetaSource};
-use steersman_runtime::mapper::RestMapper;
 use steersman_runtime::descriptor::ControllerContext;
+use steersman_runtime::mapper::RestMapper;
 use steersman_runtime::{Context, Delete, Patch, Propagation, WriteError, Written};
 
 use super::{Collector, Trouble, Why};
