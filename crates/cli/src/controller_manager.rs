@@ -26,6 +26,7 @@ use steersman_base::Clock;
 use steersman_runtime::connection::{self, Connection, Limits, RestMetrics};
 use steersman_runtime::descriptor::Row;
 use steersman_runtime::manager::runnable;
+use steersman_runtime::signals;
 use steersman_runtime::{Build, Descriptor, Group, LeaseOptions, Manager, ManagerOptions, Stage};
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +36,7 @@ use super::log::{self, Format, Verbosity};
 use super::options::{self, Cluster, Given};
 use super::rows;
 use super::selection::{self, Selection, World};
-use super::{CommandError, Threads, signals, version};
+use super::{CommandError, Threads, version};
 use accounts::Accounts;
 use roster::Roster;
 

@@ -18,6 +18,7 @@ use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
 use steersman_nodes::{Nodes, NodesOptions, Stages};
 use steersman_runtime::descriptor::{ApiServers, FlagFile};
+use steersman_runtime::signals;
 use steersman_runtime::{Build, Manager, ManagerOptions};
 use tokio_util::sync::CancellationToken;
 
@@ -26,7 +27,7 @@ use super::gates::Gates;
 use super::log::{self, Format};
 use super::options::{Cluster, Given, ROOT_CA, TOKEN_KEY};
 use super::selection::{self, Selection, World};
-use super::{CommandError, Threads, flag, flags, nodes, rows, signals};
+use super::{CommandError, Threads, flag, flags, nodes, rows};
 use greeting::Greeting;
 use kubeconfig::Kubeconfig;
 use logs::NodeLogs;

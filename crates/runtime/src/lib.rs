@@ -16,6 +16,9 @@
 //! | `webhook` (a feature) | admission and conversion webhooks |
 //! | [`writer`] | the one way to write: with a reason, on behalf of an owner |
 //! | [`serving`] | a small HTTP and HTTPS server |
+//! | [`signals`] | Ctrl-C and SIGTERM, which end a program in order |
+//! | [`definition`] | installing CustomResourceDefinitions |
+//! | [`conditions`] | conditions of a status |
 //! | [`reason`] | why a controller writes |
 //! | [`events`] | what `kubectl describe` shows below an object |
 //! | [`decisions`] | what controllers did, what they refused, and why |
@@ -25,9 +28,11 @@
 pub mod admin;
 pub mod children;
 pub mod client;
+pub mod conditions;
 pub mod connection;
 pub mod controller;
 pub mod decisions;
+pub mod definition;
 pub mod descriptor;
 pub mod events;
 pub mod finalizer;
@@ -45,6 +50,7 @@ pub mod reason;
 pub mod reconcile;
 pub mod retry;
 pub mod serving;
+pub mod signals;
 pub mod source;
 #[cfg(test)]
 mod test_server;
@@ -63,3 +69,9 @@ pub use manager::{Group, Inspection, Manager, ManagerError, ManagerOptions, Runn
 pub use reason::Reason;
 pub use reconcile::{Action, Context, Error, Freshness, Reconciler};
 pub use writer::{Delete, Patch, Propagation, WriteError, Writer, Written};
+
+/// Reads objects of a kind from a manager's cache: types of `k8s-openapi`, and types that derive `kube::CustomResource`.
+///
+/// [`Manager::lister`] returns it. Objects come as `Arc<Typed<K>>`, which dereferences to `K`. Built-in controllers, and programs
+/// with hundreds of thousands of objects, use listers of views: [`steersman_informer::Lister`].
+pub type Lister<K> = steersman_informer::Lister<steersman_informer::Typed<K>>;

@@ -26,7 +26,7 @@ use prometheus::Registry;
 use serde::de::DeserializeOwned;
 use steersman_base::{Clock, Istr, Resource};
 use steersman_informer::consistency::Book;
-use steersman_informer::{FactoryOptions, InformerFactory, Lister, Metrics, Scope, Typed};
+use steersman_informer::{FactoryOptions, InformerFactory, Metrics, Scope, Typed};
 use steersman_workqueue::PrometheusMetrics;
 use tokio::sync::Notify;
 
@@ -35,6 +35,7 @@ pub use inspection::Inspection;
 pub use run::ManagerError;
 pub use runnable::{Group, Runnable, runnable};
 
+use crate::Lister;
 use crate::admin::Admin;
 use crate::client::{CachedClient, ClientOptions};
 use crate::controller::{Builder, Controller, ControllerContext, Engine, TypeMap};
@@ -178,7 +179,8 @@ impl Manager {
         let leadership = elector.as_ref().map_or_else(Leadership::always, Elector::leadership);
 
         let book = Book::new(&informers);
-        let mut writer = Writer::new(client.clone(), book.clone()).led_by(leadership.clone());
+        let mut writer =
+            Writer::new(client.clone(), book.clone()).led_by(leadership.clone()).with_caches(informers.clone());
         if options.shadow {
             writer = writer.in_shadow();
         }
@@ -229,7 +231,7 @@ impl Manager {
 
     /// Reads objects of a kind from the cache, which is filled when the manager runs.
     #[must_use]
-    pub fn lister<K>(&self) -> Lister<Typed<K>>
+    pub fn lister<K>(&self) -> Lister<K>
     where
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,

@@ -208,6 +208,12 @@ impl ServeOptions {
     }
 }
 
+impl From<SocketAddr> for ServeOptions {
+    fn from(address: SocketAddr) -> Self {
+        Self::at(address)
+    }
+}
+
 impl Default for ServeOptions {
     /// Plain HTTP on any free port of the loopback interface.
     fn default() -> Self {

@@ -21,7 +21,9 @@
 use std::sync::Arc;
 
 use steersman_base::{Meta, Resource};
+use steersman_informer::InformerFactory;
 use steersman_informer::consistency::Book;
+use steersman_model::View;
 
 use crate::decisions::Pass;
 use crate::events::Recorder;
@@ -71,6 +73,8 @@ struct Shared {
     leadership: Leadership,
     retries: Retries,
     mode: Mode,
+    /// Where [`Behalf::create_or_patch`] finds the existing object; without it, it asks the server.
+    caches: Option<InformerFactory>,
     /// Shared by all writers of a manager.
     terminating: Arc<Terminating>,
 }
@@ -101,6 +105,7 @@ impl Writer {
             leadership: Leadership::always(),
             retries: Retries::default(),
             mode: Mode::Live,
+            caches: None,
             terminating: Arc::default(),
         };
         Self { shared: Arc::new(shared), bound: None, pass: None }
@@ -135,6 +140,12 @@ impl Writer {
         self.with(|shared| shared.mode = Mode::Shadow)
     }
 
+    /// The same with the caches of a manager, in which existing objects are looked up.
+    #[must_use]
+    pub fn with_caches(self, caches: InformerFactory) -> Self {
+        self.with(|shared| shared.caches = Some(caches))
+    }
+
     /// The client through which writes are sent.
     pub(crate) fn client(&self) -> &kube::Client {
         &self.shared.client
@@ -167,10 +178,11 @@ impl Writer {
         self.pass.as_ref()
     }
 
-    /// Writes on behalf of an object: the consistency book is kept per owner, and events are about it.
+    /// Returns the handle that writes on behalf of an object: the consistency book is kept per owner, and events are about it.
+    /// The owner is what a lister returned (`&*cake`), or its metadata.
     #[must_use]
-    pub fn on_behalf_of<'a>(&'a self, owner: &'a Meta) -> Behalf<'a> {
-        Behalf::new(self, Some(owner))
+    pub fn on_behalf_of<'a>(&'a self, owner: &'a impl View) -> Behalf<'a> {
+        Behalf::new(self, Some(owner.meta()))
     }
 
     /// Writes that concern no cached owner, such as a heartbeat. Nobody waits until the caches show them, and they have no
