@@ -20,6 +20,16 @@ const ACCOUNTS: &Resource = &ServiceAccountView::RESOURCE;
 const CONFLICTS_MAX: usize = 10;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
+/// How soon a secret is looked at again whose account the cache does not show: if the account goes before the cache has
+/// seen it, nobody hears of its end.
+const UNSEEN_PAUSE: Duration = Duration::from_secs(30);
+
+/// Who knows of an account.
+enum Shown {
+    ByCache,
+    ByServer,
+}
+
 /// Fills secrets and deletes them.
 pub(super) struct Tokens {
     pub(super) accounts: Lister<ServiceAccountView>,
@@ -56,30 +66,39 @@ impl Reconciler for Tokens {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(secret) = self.secrets.get(key) else { return Ok(Action::Done) };
         let Some(account) = map::account_of(&secret) else { return Ok(Action::Done) };
-        let Some(account) = self.account(cx, &account, secret.meta()).await? else {
+        let Some((account, shown)) = self.account(cx, &account, secret.meta()).await? else {
             return delete(cx, &secret, account.name, Delete::default()).await;
         };
         if !self.fill.lacks(&secret.data).is_nothing() {
             self.fill(cx, &secret, &account).await?;
         }
-        Ok(Action::Done)
+        Ok(match shown {
+            Shown::ByCache => Action::Done,
+            Shown::ByServer => Action::After(UNSEEN_PAUSE),
+        })
     }
 }
 
 impl Tokens {
     /// The account that a secret is about: of the name that it says, and of the uid, if it says one. What the cache does
     /// not show, the server is asked for: a secret is not deleted because a cache is behind.
-    async fn account(&self, cx: &Context, key: &ObjectKey, secret: &Meta) -> Result<Option<Meta>, Error> {
+    async fn account(
+        &self,
+        cx: &Context,
+        key: &ObjectKey,
+        secret: &Meta,
+    ) -> Result<Option<(Meta, Shown)>, Error> {
         let uid = map::account_uid(secret);
         let is_meant = |account: &Meta| uid.as_ref().is_none_or(|uid| *uid == account.uid);
         if let Some(account) = self.accounts.get(key).filter(|account| is_meant(account.meta())) {
-            return Ok(Some(account.meta().clone()));
+            return Ok(Some((account.meta().clone(), Shown::ByCache)));
         }
         if secret.is_terminating() {
             // It has been deleted, and somebody's finalizer keeps it: there is nothing to ask for.
             return Ok(None);
         }
-        Ok(cx.live.get_meta(ACCOUNTS, key).await?.filter(is_meant))
+        let live = cx.live.get_meta(ACCOUNTS, key).await?.filter(is_meant);
+        Ok(live.map(|account| (account, Shown::ByServer)))
     }
 
     async fn fill(&self, cx: &Context, secret: &TokenSecretView, account: &Meta) -> Result<(), Error> {

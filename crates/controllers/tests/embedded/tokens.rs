@@ -118,6 +118,30 @@ async fn a_secret_is_not_deleted_because_a_cache_is_behind() -> Result<(), Failu
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_token_goes_with_an_account_that_the_cache_never_saw() -> Result<(), Failure> {
+    let faults = Faults::default();
+    let cluster = TestCluster::builder().faults(&faults).controllers(TOKENS).start().await?;
+    cluster.settle().await?;
+    // The watch breaks, and is not to be had before the account has come and gone.
+    faults.on(Verb::Watch, "serviceaccounts").refuse(StatusCode::GONE);
+    faults.on(Verb::List, "serviceaccounts").refuse(StatusCode::SERVICE_UNAVAILABLE);
+    faults.server_goes_away();
+    faults.server_is_back();
+    cluster.create(account("robot")).await?;
+    cluster.create(token_secret("robot-token", "robot", None)).await?;
+    until_filled(&cluster, "robot-token").await?;
+    cluster.delete::<ServiceAccount>("robot").await?;
+    faults.heal();
+    cluster
+        .until("the secret goes, too", async || {
+            let held = cluster.api::<Secret>().get_opt("robot-token").await?;
+            Ok(held.map_or(Ok(()), |held| Err(format!("{:?}", held.metadata))))
+        })
+        .await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_secret_of_another_account_of_that_name_goes() -> Result<(), Failure> {
     let cluster = TestCluster::builder().controllers(TOKENS).start().await?;
     cluster.create(account("robot")).await?;
