@@ -9,6 +9,8 @@ use crate::{process, workspace};
 const MUTANTS: &str = "crates/sim/mutants";
 /// A copy of the repository, for the patches.
 const COPY: &str = "target/mutants/tree";
+/// What is compiled of it.
+const BUILT: &str = "target/mutants/built";
 /// How many worlds a mutant gets, unless told otherwise: one that outlives them was not found.
 const WORLDS: &str = "200";
 
@@ -45,7 +47,8 @@ fn mutants(args: &[String]) -> Result<()> {
     for mutant in &mutants {
         git(&copy, &["checkout", "--quiet", "--force", "."])?;
         let patch = mutant.path.to_string_lossy().into_owned();
-        git(&copy, &["apply", &patch])?;
+        // Code around the lines may have moved or changed: one line of context is enough to find the place.
+        git(&copy, &["apply", "-C1", "--recount", &patch])?;
         let found = hunt(&copy, &args)?;
         println!("{}: {}", mutant.title, found.as_deref().unwrap_or("not found"));
         table.push_str(&format!("| {} | {} |\n", mutant.title, found.as_deref().unwrap_or("not found")));
@@ -104,7 +107,8 @@ fn git(folder: &Path, args: &[&str]) -> Result<()> {
 /// How many worlds it took to find the mutant, or how it was refused.
 fn hunt(copy: &Path, args: &[String]) -> Result<Option<String>> {
     let mut command = process::cargo(["run"].into_iter().chain(PROFILE));
-    command.current_dir(copy).env("CARGO_TARGET_DIR", workspace::root().join("target/mutants/built"));
+    // From mutant to mutant little changes, so most of what was compiled is of use again.
+    command.current_dir(copy).env("CARGO_TARGET_DIR", workspace::root().join(BUILT)).env("CARGO_INCREMENTAL", "1");
     command.args(["--until-failure", "--no-shrink", "--worlds", WORLDS]).args(args);
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| Failure::error(format!("cannot run cargo: {error}")))?;

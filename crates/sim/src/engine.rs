@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::faults::Faults;
 use crate::invariants::{self, Count, Violation};
 use crate::line::Line;
-use crate::managers::{EPOCH, Setting};
+use crate::managers::{ENDED_PODS_MAX, EPOCH, Logs, Setting};
 use crate::plan::{Millis, Options, Plan, Window};
 use crate::server::Recorder;
 use crate::trace::Trace;
@@ -71,7 +71,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
     let (server, recorder) = Recorder::server(&clock, judged_by(&plan.options), trace_lines_max);
     let faults = Faults::new(plan.faults.clone());
     let users = Users::new(&server, &recorder, &faults);
-    let options = &plan.options;
+    let (options, logs) = (&plan.options, Logs::default());
     let mut world = JoinSet::new();
     let signer = SIGNER.clone().expect("there is randomness");
     let storm = async {
@@ -86,6 +86,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
             seed: plan.seed,
             signer,
             clock: clock.clone(),
+            logs: logs.clone(),
         };
         world.spawn(tell_of_faults(plan.faults.clone(), faults.clone(), recorder.clone()));
         for number in 0..options.managers {
@@ -107,6 +108,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
         if !restless.is_empty() {
             recorder.fail("a healed world stays as it is", restless.join("; "));
         }
+        recorder.check_reasons(&logs.lock());
     };
     tokio::select! {
         biased;
@@ -145,6 +147,7 @@ fn judged_by(options: &Options) -> invariants::Options {
     let controllers = options.controllers.iter().map(|name| Istr::interned(name)).collect::<BTreeSet<_>>();
     invariants::Options {
         controllers: (!controllers.is_empty()).then_some(controllers),
+        ended_pods_max: usize::try_from(ENDED_PODS_MAX).unwrap_or(0),
         clock_skew_seconds: options.skew_seconds.iter().map(|skew| skew.abs()).max().unwrap_or(0),
         ..invariants::Options::default()
     }

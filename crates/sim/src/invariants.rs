@@ -203,7 +203,7 @@ const AT_WRITE: &[(&str, Judged, AtWrite)] = rows![
     Shown namespaces::nothing_is_published_into_a_namespace_that_goes,
     Shown accounts::tokens_go_only_with_their_account,
     Shown pod_gc::running_pods_on_living_nodes_are_left_alone,
-    Store pod_gc::ended_pods_are_kept_up_to_the_threshold,
+    Shown pod_gc::ended_pods_are_kept_up_to_the_threshold,
     Store revisions::revisions_only_grow,
     Shown revisions::no_needed_replica_set_is_forgotten,
 ];
@@ -232,10 +232,15 @@ const AT_REST: &[(&str, Judged, AtRest)] = rows![
     Rest pod_gc::no_pod_waits_for_a_node_that_is_gone,
 ];
 
+/// What is asked of the managers themselves, once the world is quiet: each write that the store saw of a manager that lives
+/// is in its decision log, with a reason. ("Every write has a reason": the design's own principle 4.)
+const REASONS: &str = "every_write_has_a_reason_in_the_decision_log";
+
 /// The name of every invariant, and against what it is judged.
 pub fn catalogue() -> impl Iterator<Item = (&'static str, Judged)> {
     let at_write = AT_WRITE.iter().map(|(name, judged, _)| (*name, *judged));
-    at_write.chain(AT_REST.iter().map(|(name, judged, _)| (*name, *judged)))
+    let at_rest = AT_REST.iter().map(|(name, judged, _)| (*name, *judged));
+    at_write.chain(at_rest).chain([(REASONS, Judged::Rest)])
 }
 
 // === impl Options ===
@@ -310,6 +315,16 @@ impl Suite {
             violations.extend(found.violations.into_iter().map(|text| Violation { invariant: name, text, revision }));
         }
         violations
+    }
+
+    /// Judges whether each write has a reason: so many have, in so many cases nobody can tell, and these have none.
+    pub fn reasons(&mut self, found: u64, excused: u64, missing: Vec<String>, revision: u64) -> Vec<Violation> {
+        let count = self.counts.entry(REASONS).or_default();
+        let violated = u64::try_from(missing.len()).unwrap_or(u64::MAX);
+        count.checked += found + excused + violated;
+        count.excused += excused;
+        count.violated += violated;
+        missing.into_iter().map(|text| Violation { invariant: REASONS, text, revision }).collect()
     }
 
     /// How often each invariant was checked, and what came of it; those that were never asked are there, too.

@@ -129,11 +129,15 @@ impl Line {
             None => Actor::Node,
         };
         shared.recorder.aside(format_args!("? {actor} {} {}", request.method(), request.uri()));
-        // What it knew when it asked, not what it knows when the server hears of it.
-        let seen = shared.manager.map(|_| shared.sight.lock().now());
+        // What it knew when it asked, not what it knows when the server hears of it. Who reads is not judged.
+        let judged = shared.manager.is_some() && verb.writes();
+        let seen = judged.then(|| shared.sight.lock().now(shared.clock.now()));
         self.alive().await;
-        self.thawed().await;
-        let seen = seen.map(|seen| Arc::new(Shown { sent: Some(shared.clock.now()), ..Shown::clone(&seen) }));
+        let frozen = self.thawed().await;
+        let seen = seen.map(|seen| match frozen {
+            true => Arc::new(Shown { sent: Some(shared.clock.now()), ..Shown::clone(&seen) }),
+            false => seen,
+        });
         self.travel().await;
         let fate = self.fate(&about).await?;
         if let Fate::Refused(answer) = fate {
@@ -185,7 +189,7 @@ impl Line {
             Some(stream) => Ok(answer.map(|inner| Carried::watch(&self, about, stream, is_initial, inner))),
             None if lists => {
                 let stream = shown::stream_of_list(&about);
-                Ok(answer.map(|inner| Carried::list(&self, stream, inner)))
+                Ok(answer.map(|inner| Carried::list(&self, about, stream, inner)))
             }
             None => Ok(self.unwatched(answer)),
         }
@@ -202,13 +206,16 @@ impl Line {
         }
     }
 
-    /// When the process is not frozen.
-    async fn thawed(&self) {
+    /// When the process is not frozen. Answers whether it was.
+    async fn thawed(&self) -> bool {
+        let mut frozen = false;
         while let Some(to) = self.0.faults.frozen_until(self.0.manager) {
             self.0.faults.acted(Fault::Frozen);
             tokio::time::sleep_until(self.0.faults.instant(to)).await;
+            frozen = true;
         }
         self.alive().await;
+        frozen
     }
 
     async fn travel(&self) {

@@ -1,11 +1,15 @@
 //! The managers of a world: each dies, loses its lease and comes back as the plan says.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
+
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Time};
-use steersman_controllers::{ALL, root_ca_certificate_publisher, serviceaccount_token};
+use steersman_controllers::{ALL, pod_garbage_collector, root_ca_certificate_publisher, serviceaccount_token};
+use steersman_runtime::decisions::Log;
 use steersman_runtime::lease::LeaseOptions;
 use steersman_runtime::{Build, Manager, ManagerError, ManagerOptions};
 use tokio::task::JoinHandle;
@@ -27,10 +31,16 @@ pub(crate) struct Setting {
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
     pub(crate) signer: serviceaccount_token::Signer,
+    pub(crate) logs: Logs,
 }
+
+/// The decision log of each manager that lives, by the number of its life.
+pub(crate) type Logs = Arc<Mutex<BTreeMap<usize, Log>>>;
 
 /// One life of a manager.
 struct Life {
+    /// The number that no other life has.
+    number: usize,
     manager: Manager,
     line: Line,
     task: JoinHandle<Result<(), ManagerError>>,
@@ -40,6 +50,10 @@ struct Life {
 pub(crate) const EPOCH: i64 = 1_794_744_000;
 /// How long somebody takes to start a manager again that has ended by itself.
 const STARTS_AGAIN_AFTER: Duration = Duration::from_secs(5);
+/// Enough for all that a manager decides in a world.
+const DECISIONS_BYTES: usize = 256 << 20;
+/// How many pods that have ended are kept.
+pub(crate) const ENDED_PODS_MAX: i32 = 3;
 /// The certificate that is published.
 const ROOT_CA: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 
@@ -75,7 +89,8 @@ impl Setting {
             identity: Some(format!("manager-{number}-{life}")),
             ..LeaseOptions::new("kube-system", "kube-controller-manager")
         };
-        let options = ManagerOptions { clock, lease: Some(lease), ..ManagerOptions::default() };
+        let decisions_bytes_max = DECISIONS_BYTES;
+        let options = ManagerOptions { clock, lease: Some(lease), decisions_bytes_max, ..ManagerOptions::default() };
         let manager = match Manager::new(line.client(None), options) {
             Ok(manager) => manager,
             Err(error) => {
@@ -85,6 +100,7 @@ impl Setting {
         };
         let root_ca: Option<Arc<str>> = Some(ROOT_CA.into());
         manager.set_options(root_ca_certificate_publisher::Options { root_ca: root_ca.clone() });
+        manager.set_options(pod_garbage_collector::Options { terminated_pod_threshold: ENDED_PODS_MAX });
         manager.set_options(serviceaccount_token::Options { signer: Some(self.signer.clone()), root_ca });
         let wanted = &self.options.controllers;
         for descriptor in ALL.iter().filter(|row| wanted.is_empty() || wanted.iter().any(|name| row.is_called(name))) {
@@ -93,9 +109,10 @@ impl Setting {
                 self.recorder.fail("all controllers run", format!("{} does not: {why}", descriptor.name));
             }
         }
+        self.logs.lock().insert(who.1, manager.decisions().clone());
         let running = manager.clone();
         let task = tokio::spawn(async move { running.run(CancellationToken::new()).await });
-        Some(Life { manager, line, task })
+        Some(Life { number: who.1, manager, line, task })
     }
 
     /// Until the end of one life, and the pause after it.
@@ -134,6 +151,7 @@ impl Setting {
             }
         };
         // Nothing of it reaches the server any more.
+        self.logs.lock().remove(&life.number);
         life.line.kill(0);
         life.manager.informers().stop().await;
         drop(life.manager);

@@ -158,6 +158,8 @@ pub enum Fault {
     StatusHeld,
     /// What kubelets write arrives late by this time.
     SlowKubelets(Millis),
+    /// One object cannot be read, as one that a newer server lets in: nobody relies on it, and it does not go away.
+    Unreadable,
 }
 
 /// What a user does.
@@ -248,6 +250,13 @@ pub enum Operation {
         namespace: usize,
         /// The account `default`, or else the root certificate.
         account: bool,
+    },
+    /// Makes pods of nobody that end by themselves.
+    RunPods {
+        /// Where.
+        namespace: usize,
+        /// What they are called.
+        pick: usize,
     },
     /// A node is taken away, with its object.
     RemoveNode {
@@ -370,7 +379,7 @@ impl Target {
 
 impl Fault {
     /// The names of all faults, as they are counted.
-    pub const NAMES: [&'static str; 21] = [
+    pub const NAMES: [&'static str; 22] = [
         "watch late",
         "watch still",
         "watch cut",
@@ -390,6 +399,7 @@ impl Fault {
         "webhook refuses",
         "status held",
         "slow kubelets",
+        "unreadable object",
         "two managers",
         "skewed clock",
     ];
@@ -417,6 +427,7 @@ impl Fault {
             Self::WebhookRefuses(_) => 16,
             Self::StatusHeld => 17,
             Self::SlowKubelets(_) => 18,
+            Self::Unreadable => 19,
         }]
     }
 }
@@ -425,7 +436,7 @@ impl Fault {
 
 impl Operation {
     /// The names of all operations, as they are counted.
-    pub const NAMES: [&'static str; 35] = [
+    pub const NAMES: [&'static str; 36] = [
         "create",
         "scale",
         "roll image",
@@ -457,6 +468,7 @@ impl Operation {
         "delete namespace",
         "create namespace",
         "delete kept",
+        "run pods",
         "remove node",
         "silence node",
         "drain node",
@@ -485,6 +497,7 @@ impl Operation {
             Self::DeleteNamespace { .. } => "delete namespace",
             Self::CreateNamespace { .. } => "create namespace",
             Self::DeleteKept { .. } => "delete kept",
+            Self::RunPods { .. } => "run pods",
             Self::RemoveNode { .. } => "remove node",
             Self::SilenceNode { .. } => "silence node",
             Self::Drain { .. } => "drain node",
@@ -511,6 +524,7 @@ impl Operation {
             Self::DeleteNamespace { .. }
             | Self::CreateNamespace { .. }
             | Self::DeleteKept { .. }
+            | Self::RunPods { .. }
             | Self::RemoveNode { .. }
             | Self::SilenceNode { .. }
             | Self::ResumeNode { .. }

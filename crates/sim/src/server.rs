@@ -1,6 +1,6 @@
 //! The API server of a world, and the recorder at its store: every write is seen when it is committed, with who asked for it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -12,6 +12,7 @@ use steersman_apiserver::store::{
 use steersman_apiserver::{ApiServer, Options};
 use steersman_base::watch;
 use steersman_base::{Clock, Istr, ObjectKey};
+use steersman_runtime::decisions::{Filter, Log};
 use tokio::time::Instant;
 
 use crate::invariants::{self, Count, Suite, Violation};
@@ -49,6 +50,8 @@ struct State {
     writes: u64,
     /// Writes that no heartbeat asks for, since the last look.
     restless: Vec<String>,
+    /// What controllers wrote, by the number of their manager's life.
+    written: BTreeMap<usize, BTreeSet<(Istr, Istr, ObjectKey)>>,
 }
 
 /// What a recorder saw.
@@ -89,6 +92,7 @@ impl Recorder {
                 revisions: VecDeque::new(),
                 writes: 0,
                 restless: Vec::new(),
+                written: BTreeMap::new(),
             }),
         }));
         let storage: Arc<dyn Storage> = Arc::new(recorder.clone());
@@ -127,6 +131,40 @@ impl Recorder {
         let state = &mut *state;
         let found = state.suite.healed(&state.world);
         state.violated(found);
+    }
+
+    /// Judges whether all that the managers wrote is in their decision logs, with a reason.
+    pub(crate) fn check_reasons(&self, logs: &BTreeMap<usize, Log>) {
+        let mut state = self.0.state.lock();
+        let state = &mut *state;
+        let (mut found, mut excused, mut missing) = (0, 0, Vec::new());
+        for (life, log) in logs {
+            let entries = log.entries(&Filter::default());
+            // By object: a controller with two queues has two names in the log.
+            let mut decided = BTreeSet::new();
+            let is_cut = log.dropped() > 0 || entries.iter().any(|entry| entry.more_decisions > 0);
+            for entry in &entries {
+                for decision in entry.decisions.iter().filter(|decision| !decision.why.is_empty()) {
+                    let Some(write) = &decision.write else { continue };
+                    let resource = write.resource.split('/').next().unwrap_or_default();
+                    decided.insert((resource, write.object.as_str()));
+                }
+            }
+            for (controller, resource, key) in state.written.get(life).into_iter().flatten() {
+                let (object, all) = (key.to_string(), format!("{}/*", key.namespace));
+                let resource = resource.strip_prefix("custom/").unwrap_or(resource);
+                let is_decided = |object: &str| decided.contains(&(resource, object));
+                if is_decided(&object) || is_decided(&all) {
+                    found += 1;
+                } else if is_cut {
+                    excused += 1;
+                } else {
+                    missing.push(format!("{life}/{controller} wrote {resource} {object}, and says nothing of it"));
+                }
+            }
+        }
+        let violations = state.suite.reasons(found, excused, missing, self.0.inner.revision());
+        state.violated(violations);
     }
 
     /// The writes since the last look that no heartbeat asked for.
@@ -187,6 +225,13 @@ impl Recorder {
             });
             state.trace.line(micros, format_args!("r{revision} {by} {verb} {} {key} {hash:016x}", collection.name));
             state.writes += 1;
+            if let Actor::Controller { manager, name } = &by
+                && !is_telling
+                && !is_heartbeat(&collection.name, &by)
+            {
+                let what = (name.clone(), collection.name.clone(), key.clone());
+                state.written.entry(*manager).or_default().insert(what);
+            }
             if !is_heartbeat(&collection.name, &by) && state.restless.len() < RESTLESS_MAX {
                 state.restless.push(format!("{by} {verb} {} {key}", collection.name));
             }

@@ -98,7 +98,7 @@ impl Shrunk {
             |plan| plan.options.skew_seconds.iter_mut().for_each(|skew| *skew = 0),
             |plan| {
                 let last = plan.operations.iter().map(|step| step.at).chain(plan.faults.iter().map(|fault| fault.to));
-                plan.options.ends = last.max().unwrap_or(0) + crate::plan::seconds(30);
+                plan.options.ends = plan.options.ends.min(last.max().unwrap_or(0) + crate::plan::seconds(30));
             },
         ];
         for change in tries {

@@ -41,6 +41,8 @@ enum Door {
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const JSON: &str = "application/json";
+/// More than are kept of those that have ended.
+const RUN_AT_ONCE: usize = 4;
 
 // === impl Users ===
 
@@ -67,6 +69,9 @@ impl Users {
         self.ask(Method::POST, path, JSON, &definition_of_cakes()).await;
         for namespace in 0..NAMESPACES.len() {
             self.create_namespace(namespace).await;
+        }
+        for (plural, object) in objects::bystanders() {
+            self.ask(Method::POST, &format!("/api/v1/namespaces/{}/{plural}", NAMESPACES[0]), JSON, &object).await;
         }
     }
 
@@ -138,6 +143,14 @@ impl Users {
                 let kept = if *account { "serviceaccounts/default" } else { "configmaps/kube-root-ca.crt" };
                 let path = format!("/api/v1/namespaces/{}/{kept}", NAMESPACES[*namespace]);
                 self.ask(Method::DELETE, &path, JSON, &json!({})).await.is_some()
+            }
+            Operation::RunPods { namespace, pick } => {
+                let mut is_done = false;
+                for number in 0..RUN_AT_ONCE {
+                    let pod = objects::ending_pod(*pick, number);
+                    is_done |= self.ask(Method::POST, &pods_in(*namespace), JSON, &pod).await.is_some();
+                }
+                is_done
             }
             Operation::RemoveNode { node } => with_node(nodes, *node, |nodes, name| nodes.remove(name).is_ok()),
             Operation::SilenceNode { node } => {

@@ -264,6 +264,11 @@ impl World {
         self.ended_pods
     }
 
+    /// The versions of all objects of a resource. It walks.
+    pub fn all_histories(&self, resource: &str) -> impl Iterator<Item = &History> {
+        self.objects.get(resource).into_iter().flat_map(BTreeMap::values).map(|entry| &entry.history)
+    }
+
     /// The versions of all objects of a resource that the owner with this uid controls or controlled.
     pub fn histories(&self, resource: &str, uid: &Uid) -> impl Iterator<Item = &History> {
         let addresses = self.controlled.get(uid).into_iter().flatten();
@@ -345,14 +350,14 @@ impl<'a> Window<'a> {
     /// The first revision of the window, for one resource.
     #[must_use]
     pub fn begin(&self, resource: &str) -> u64 {
-        let newest = match &self.change.shown {
-            Some(shown) => {
-                let revision = shown.revisions.get(resource).copied().unwrap_or(0);
-                self.world.newest_until(resource, revision).unwrap_or(self.change.at)
-            }
-            None => self.change.at.plus_seconds(-ASSUMED_LAG_SECONDS),
+        let Some(shown) = &self.change.shown else {
+            return self.world.revision_before(self.change.at.plus_seconds(-ASSUMED_LAG_SECONDS - PASS_SECONDS));
         };
-        self.world.revision_before(newest.plus_seconds(-PASS_SECONDS))
+        let revision = shown.revisions.get(resource).copied().unwrap_or(0);
+        let newest = self.world.newest_until(resource, revision).unwrap_or(self.change.at);
+        let begin = self.world.revision_before(newest.plus_seconds(-PASS_SECONDS));
+        // A cache may have made up for much within the pass.
+        shown.since.get(resource).map_or(begin, |since| begin.min(*since))
     }
 
     fn hidden(&self, resource: &str) -> Option<&'a BTreeSet<u64>> {

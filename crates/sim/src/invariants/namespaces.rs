@@ -92,7 +92,11 @@ pub(super) fn deleted_namespaces_are_gone(rest: &Rest<'_>, found: &mut Findings)
     if !rest.options.runs(NAMESPACE) {
         return;
     }
-    for object in rest.world.all("namespaces").filter(|object| object.is_terminating()) {
+    for object in rest.world.all("namespaces") {
+        if !object.is_terminating() {
+            found.expect(true, String::new);
+            continue;
+        }
         let mut content = rest.world.content(&object.key.name).filter(|object| !object.resource.starts_with("events"));
         let is_held =
             object.namespace().is_some_and(|namespace| namespace.finalizers.iter().any(|name| name != KUBERNETES));

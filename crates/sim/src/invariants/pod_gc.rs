@@ -44,7 +44,8 @@ pub(super) fn running_pods_on_living_nodes_are_left_alone(case: &Case<'_>) -> Ve
 /// pods." (kube-controller-manager, --terminated-pod-gc-threshold)
 ///
 /// Asked when the pod garbage collector deletes a pod that has ended, is not terminating, and whose node is there:
-/// there were more than the threshold. Judged against the store alone; within a pass, as many as were too many go.
+/// there were more than the threshold; within a pass, as many as were too many go. Judged against the store; staleness
+/// excuses pods that were there and had ended at some time by what was shown, but for those that it has deleted itself.
 pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdict {
     let Some(before) = case.deleted().filter(|_| case.is("pods") && case.by(&[POD_GC])) else {
         return Verdict::NotMine;
@@ -56,8 +57,15 @@ pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdic
         return Verdict::NotMine;
     }
     let (left, max) = (case.world.ended_pods(), case.options.ended_pods_max);
+    let window = case.window();
+    let has_ended = |pod: &Object| !pod.is_terminating() && pod.pod().is_some_and(|pod| pod.phase == Phase::Ended);
+    let as_shown = || {
+        let shown = case.world.all_histories("pods").filter(|history| window.of("pods", history).ever(has_ended));
+        // The deleted one is among them.
+        shown.count() > max
+    };
     // The deleted pod may be there still, held by a finalizer.
-    Verdict::at_store(left >= max, || {
+    Verdict::judge(left >= max, as_shown, || {
         format!("{before} has ended and is deleted, and {left} are left of {max} that may be kept")
     })
 }

@@ -26,7 +26,7 @@ pub(super) struct Carried {
 
 enum Kind {
     Whole,
-    List(Stream),
+    List(About, Stream),
     Watch(Box<Watch>),
 }
 
@@ -70,8 +70,8 @@ impl Carried {
         Self { line: line.clone(), inner, kind: Kind::Whole }
     }
 
-    pub(super) fn list(line: &Line, stream: Stream, inner: Answer) -> Self {
-        Self { line: line.clone(), inner, kind: Kind::List(stream) }
+    pub(super) fn list(line: &Line, about: About, stream: Stream, inner: Answer) -> Self {
+        Self { line: line.clone(), inner, kind: Kind::List(about, stream) }
     }
 
     pub(super) fn watch(line: &Line, about: About, stream: Stream, is_initial: bool, inner: Answer) -> Self {
@@ -108,8 +108,9 @@ impl http_body::Body for Carried {
         match kind {
             Kind::Watch(watch) => watch.poll(line, inner, cx),
             Kind::Whole => poll_inner(inner, cx).map(|frame| frame.map(Ok)),
-            Kind::List(stream) => {
+            Kind::List(about, stream) => {
                 let frame = std::task::ready!(poll_inner(inner, cx));
+                let frame = frame.map(|frame| frame.map_data(|bytes| spoiled(line, about, bytes)));
                 if let Some(revision) = frame.as_ref().and_then(|frame| revision_of(frame.data_ref()?)) {
                     line.0.sight.lock().listed(stream, revision);
                 }
@@ -190,6 +191,7 @@ impl Watch {
             self.hold(due, None);
             return;
         };
+        let bytes = spoiled(line, &self.about, bytes);
         if self.is_initial {
             self.is_initial = memchr::memmem::find(&bytes, b"k8s.io/initial-events-end").is_none();
             self.hold(due, Some(bytes));
@@ -256,6 +258,21 @@ impl Watch {
         let status = r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version, on purpose","reason":"Expired","code":410}}"#;
         Poll::Ready(Some(Ok(Frame::data(format!("{status}\n").into()))))
     }
+}
+
+/// What a line says, with the bystander as nobody can read it: its label is no text.
+fn spoiled(line: &Line, about: &About, bytes: Bytes) -> Bytes {
+    const LABEL: &[u8] = b"\"app\":\"bystander\"";
+    let faults = &line.0.faults;
+    if about.manager.is_none() || !faults.open(about).any(|window| window.fault == Fault::Unreadable) {
+        return bytes;
+    }
+    let Some(at) = memchr::memmem::find(&bytes, LABEL) else { return bytes };
+    faults.acted(Fault::Unreadable);
+    let mut spoiled = bytes[..at].to_vec();
+    spoiled.extend_from_slice(b"\"app\":[1]");
+    spoiled.extend_from_slice(&bytes[at + LABEL.len()..]);
+    spoiled.into()
 }
 
 fn poll_inner(inner: &mut Answer, cx: &mut Context<'_>) -> Poll<Option<Frame<Bytes>>> {

@@ -1,15 +1,18 @@
 //! What a process has been shown: per stream of events, up to which revision.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Request;
 use kube::client::Body;
-use steersman_base::Istr;
+use steersman_base::{Istr, Time};
+use tokio::time::Instant;
 
 use super::about;
 use crate::faults::About;
 use crate::record::Shown;
+use crate::world::PASS_SECONDS;
 
 /// What fills one cache: a path with its selectors, in one form.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,8 +27,14 @@ pub(super) struct Stream {
 #[derive(Debug, Default)]
 pub(super) struct Sight {
     streams: BTreeMap<Stream, u64>,
-    now: Arc<Shown>,
+    /// Up to which revision each resource has been shown.
+    revisions: BTreeMap<Istr, u64>,
+    /// The same, for as long as a pass may take: since when, oldest first.
+    past: BTreeMap<Istr, VecDeque<(Instant, u64)>>,
 }
+
+/// Changes of what was shown that are closer to each other count as one.
+const STEP: Duration = Duration::from_secs(1);
 
 // === impl Sight ===
 
@@ -47,15 +56,37 @@ impl Sight {
         // Those who see a part hear nothing of the rest, so they count only where nobody sees all of it.
         let reached = of_resource(false).map(|(_, revision)| *revision).min();
         let reached = reached.or_else(|| of_resource(true).map(|(_, revision)| *revision).max()).unwrap_or(revision);
-        if self.now.revisions.get(&stream.resource) == Some(&reached) {
+        let before = self.revisions.insert(stream.resource.clone(), reached);
+        if before == Some(reached) {
             return;
         }
-        Arc::make_mut(&mut self.now).revisions.insert(stream.resource.clone(), reached);
+        let past = self.past.entry(stream.resource.clone()).or_default();
+        let now = Instant::now();
+        match past.back_mut() {
+            // The lowest one counts.
+            Some((at, lowest)) if now < *at + STEP => *lowest = (*lowest).min(reached),
+            _ => past.push_back((now, reached)),
+        }
+        forget(past, now);
     }
 
-    /// What has been shown so far.
-    pub(super) fn now(&self) -> Arc<Shown> {
-        Arc::clone(&self.now)
+    /// What has been shown so far, to whoever sends a request at this time.
+    pub(super) fn now(&mut self, sent: Time) -> Arc<Shown> {
+        let now = Instant::now();
+        let since = self.past.iter_mut().filter_map(|(resource, past)| {
+            forget(past, now);
+            Some((resource.clone(), past.iter().map(|(_, revision)| *revision).min()?))
+        });
+        let since = since.collect();
+        Arc::new(Shown { revisions: self.revisions.clone(), since, hidden: BTreeMap::new(), sent: Some(sent) })
+    }
+}
+
+/// Forgets what was no longer the newest when a pass that ends now can have begun.
+fn forget(past: &mut VecDeque<(Instant, u64)>, now: Instant) {
+    let pass = Duration::from_secs(PASS_SECONDS.unsigned_abs()) + STEP;
+    while past.get(1).is_some_and(|(at, _)| *at + pass < now) {
+        past.pop_front();
     }
 }
 

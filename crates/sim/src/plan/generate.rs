@@ -97,6 +97,11 @@ const WRITTEN: [(&str, &str); 9] = [
     ("namespace-controller", "namespaces"),
 ];
 
+/// Resources of which one object may be unreadable.
+const UNREADABLE: [&str; 3] = ["pods", "services", "configmaps"];
+/// No world lasts so long.
+const FOR_EVER: Millis = minutes(1_000_000);
+
 /// How large a world is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
@@ -129,7 +134,13 @@ pub fn generate(seed: u64, size: Size) -> Plan {
     let skew_seconds = (0..managers).map(|_| if skewed { random.i64(-300..=300) } else { 0 }).collect();
     let options = Options { managers, nodes: random.usize(3..=5), skew_seconds, ends: size.ends, ..Options::default() };
     let operations = operations(&mut random, &options, size.operations);
-    let faults = faults(&mut random, &options, size.faults_max);
+    let mut faults = faults(&mut random, &options, size.faults_max);
+    // It stays when the storm is over.
+    if random.u8(..4) == 0 {
+        let resource = Some(UNREADABLE[random.usize(..UNREADABLE.len())].to_owned());
+        let on = Target { resource, ..Target::default() };
+        faults.push(Window { from: random.u64(..options.ends / 2), to: FOR_EVER, on, fault: Fault::Unreadable });
+    }
     Plan { seed, options, operations, faults }
 }
 
@@ -177,7 +188,8 @@ fn operation(random: &mut Rng, options: &Options) -> Operation {
         94..95 => Operation::SilenceNode { node },
         95..96 => Operation::Drain { node },
         96..98 => Operation::ResumeNode { node },
-        _ => Operation::Uncordon { node },
+        98..99 => Operation::Uncordon { node },
+        _ => Operation::RunPods { namespace, pick },
     }
 }
 

@@ -191,6 +191,32 @@ pub(super) fn bare_pod(owner: usize, number: usize) -> Value {
     })
 }
 
+/// A pod of nobody that ends by itself.
+pub(super) fn ending_pod(pick: usize, number: usize) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {
+            "name": format!("run-{pick}-{number}"), "labels": {"app": "run"},
+            "annotations": {"nodes.steersman.dev/run-time": format!("{}s", 5 + 10 * number)},
+        },
+        "spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "image:0"}]},
+    })
+}
+
+/// Objects that nobody relies on, and that may become unreadable; with their resources. The pod fits no node.
+pub(super) fn bystanders() -> [(&'static str, Value); 3] {
+    let metadata = json!({"name": "bystander", "labels": {"app": "bystander"}});
+    let spec = json!({
+        "nodeSelector": {"nowhere": "to-be-found"}, "containers": [{"name": "main", "image": "image:0"}],
+    });
+    let ports = json!({"ports": [{"name": "main", "port": 80}]});
+    [
+        ("pods", json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})),
+        ("services", json!({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": ports})),
+        ("configmaps", json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})),
+    ]
+}
+
 /// The custom kind of the world.
 pub(super) fn definition_of_cakes() -> Value {
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});

@@ -33,6 +33,7 @@ fn shown(revision: u64, hidden: &[u64]) -> Shown {
     Shown {
         revisions: [(pods.clone(), revision)].into(),
         hidden: [(pods, hidden.iter().copied().collect::<BTreeSet<_>>())].into(),
+        since: BTreeMap::new(),
         sent: None,
     }
 }

@@ -286,6 +286,15 @@ pub(super) const LEGAL: &[(&str, Stream)] = &[
         story.deletes(GARBAGE, "ReplicaSet", "web-a");
         expect_checked(story, "foreground_owners_go_after_what_blocks_them");
     }),
+    ("a dependent goes though its owner, deleted in the foreground, is held by another finalizer", |story| {
+        rolled_out(story, 1, &[("a", 1)]);
+        let going = patch("ReplicaSet", "web-a", &finalized(story, &json!(["foregroundDeletion", "example.com/hold"])));
+        story.user(going);
+        let held = patch("ReplicaSet", "web-a", &finalized(story, &json!(["example.com/hold"])));
+        story.user(held);
+        story.deletes(GARBAGE, "Pod", "web-a-0");
+        expect_checked(story, "nothing_with_a_living_owner_is_collected");
+    }),
     ("an owner goes after its dependents are orphans", |story| {
         rolled_out(story, 1, &[("a", 1)]);
         let going = patch("ReplicaSet", "web-a", &finalized(story, &json!(["orphan"])));
