@@ -1,8 +1,5 @@
 //! The seam between the reflector, which speaks to the server, and the delta FIFO, which feeds the store.
 
-// For both halves of this crate: `Target { resource, scope }` lives in `target.rs`; a reflector calls
-// `Sink::listing` right before each list it asks for (it has an empty default, so nothing breaks without).
-
 use std::sync::Arc;
 
 use steersman_base::{ObjectKey, ResourceVersion};

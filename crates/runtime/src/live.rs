@@ -8,7 +8,8 @@ use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use steersman_base::{Meta, ObjectKey, Resource};
-use steersman_informer::wire::{self, WireError};
+use steersman_informer::__internal::wire;
+use steersman_informer::WireError;
 use steersman_informer::{Scope, Target};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
@@ -16,6 +17,7 @@ use crate::connection::exchange::{JSON, JSON_METADATA};
 
 /// Why a live read failed. The caller retries by its own policy.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LiveReadError {
     /// The server gave no answer.
     #[error("cannot read {what}: {source}")]

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use steersman_base::{Clock, ObjectKey};
 use steersman_informer::Scope;
+use steersman_informer::WireError;
 use steersman_informer::consistency::LiveReads;
-use steersman_informer::wire::WireError;
 use steersman_model::Kind;
 
 use crate::events::Recorder;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use steersman_base::{ObjectKey, ResourceVersion};
-use steersman_informer::sink::{Sink, WatchEvent};
+use steersman_informer::__internal::sink::{Sink, WatchEvent};
 use steersman_model::View;
 
 pub struct Recorder<V>(Arc<Mutex<Inner<V>>>);
