@@ -10,7 +10,7 @@ mod tests;
 use std::sync::Arc;
 
 use steersman_base::{Istr, Meta, Uid};
-use steersman_informer::wire::WireError;
+use steersman_informer::WireError;
 use steersman_informer::{Index, Scope, SharedInformer};
 use steersman_model::{Kind, View};
 

@@ -3,7 +3,7 @@
 use std::hash::Hash;
 use std::sync::Arc;
 
-use steersman_informer::wire::WireError;
+use steersman_informer::WireError;
 use steersman_informer::{Index, Scope, SharedInformer};
 use steersman_model::Kind;
 

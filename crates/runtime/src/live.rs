@@ -10,8 +10,9 @@ use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use steersman_base::{Meta, ObjectKey, Resource};
+use steersman_informer::__internal::wire;
+use steersman_informer::WireError;
 use steersman_informer::consistency::{LiveReads, Turn};
-use steersman_informer::wire::{self, WireError};
 use steersman_informer::{Scope, Target};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
@@ -31,6 +32,7 @@ pub struct Live {
 
 /// Why a live read failed. The caller retries by its own policy.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LiveReadError {
     /// The server gave no answer.
     #[error("cannot read {what}: {source}")]

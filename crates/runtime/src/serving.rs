@@ -99,6 +99,7 @@ pub struct Serving {
 
 /// Why a server cannot serve: one sentence, causes included.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The address cannot be had.
     #[error("cannot listen on {address}: {reason}")]

@@ -71,6 +71,7 @@ pub struct Sender<V>(mpsc::Sender<Arc<V>>);
 
 /// An object could not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The channel is full: [`CHANNEL_MAX`] objects wait.
     #[error("the controller does not keep up: {CHANNEL_MAX} events wait already")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use steersman_base::{Istr, Meta, ObjectKey, Resource};
-use steersman_informer::wire::WireError;
+use steersman_informer::WireError;
 use steersman_informer::{Lister, Scope, Target};
 use steersman_model::core::NamespaceView;
 use steersman_model::{Kind, View};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey, Time};
-use steersman_informer::sink::Sink as _;
+use steersman_informer::__internal::sink::Sink as _;
 use steersman_informer::{Change, End, SharedInformer, Target};
 use steersman_model::core::{PodView, ServiceView};
 use steersman_model::{Kind as _, View};

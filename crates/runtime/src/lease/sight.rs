@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use steersman_base::watch;
 use steersman_base::{ObjectKey, ResourceVersion};
+use steersman_informer::__internal::sink::{Sink, Verdict, WatchEvent};
 use steersman_informer::reflector::{Phase, ProblemKind, Reflector, ReflectorOptions};
-use steersman_informer::sink::{Sink, Verdict, WatchEvent};
 use steersman_informer::{Scope, Target};
 use steersman_model::coordination::LeaseSpec;
 use steersman_model::{Kind, LeaseView};

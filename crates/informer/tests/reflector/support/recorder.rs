@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use steersman_base::{ObjectKey, ResourceVersion};
-use steersman_informer::delta_fifo::state::State;
-use steersman_informer::delta_fifo::{Known, ListInfo};
-use steersman_informer::sink::{Sink, Verdict, WatchEvent};
-use steersman_informer::wire::Peeked;
+use steersman_informer::__internal::delta_fifo::state::State;
+use steersman_informer::__internal::delta_fifo::{Known, ListInfo};
+use steersman_informer::__internal::sink::{Sink, Verdict, WatchEvent};
+use steersman_informer::__internal::wire::Peeked;
 use steersman_model::View;
 
 pub struct Recorder<V>(Arc<Mutex<Inner<V>>>);
