@@ -11,6 +11,7 @@ mod order;
 mod process;
 mod sim;
 mod test;
+mod tests_list;
 mod tidy;
 mod workspace;
 
@@ -22,6 +23,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test                                the whole suite; with Go installed, the rig tier too
+  tests-list [DIR]                    every test with its number of assertions, as TSV; to compare two commits
   tidy                                repository checks: crate edges, sizes, pure files, headings
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
   order                               record in which order a manager calls its functions, for the linker (needs Go)
@@ -47,6 +49,7 @@ fn dispatch(args: &[String]) -> Result<()> {
     };
     match command.as_str() {
         "test" => test::run(rest),
+        "tests-list" => tests_list::run(rest),
         "tidy" => tidy::run(rest),
         "bench" => bench::run(rest),
         "order" => order::run(rest),
