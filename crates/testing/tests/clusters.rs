@@ -11,7 +11,8 @@ use steersman_base::ObjectKey;
 use steersman_informer::{Lister, Typed};
 use steersman_model::View;
 use steersman_runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerOptions, Patch, Reconciler, reasons};
-use steersman_testing::{Failure, TestCluster, Verb, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _};
+use steersman_testing::{Failure, TestCluster, Verb};
 
 reasons! {
     enum Why {
@@ -36,7 +37,7 @@ impl Reconciler for Labels {
 async fn hundreds_of_clusters_live_in_one_process_and_know_nothing_of_each_other() -> Result<(), Failure> {
     let clusters = try_join_all((0..300).map(|number| async move {
         let cluster = TestCluster::builder().start().await?;
-        cluster.create(objects::pod(&format!("pod-{number}"), "web")).await?;
+        cluster.create(objects::pod(&format!("pod-{number}")).app("web")).await?;
         Ok::<_, Failure>(cluster)
     }))
     .await?;
@@ -54,7 +55,7 @@ async fn time_is_the_tests_own() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
     let (before, started) = (cluster.clock().now(), tokio::time::Instant::now());
     cluster.advance(Duration::from_secs(86_400)).await;
-    let pod = cluster.create(objects::pod("late", "web")).await?;
+    let pod = cluster.create(objects::pod("late").app("web")).await?;
     assert_eq!(cluster.clock().now().since(before), Duration::from_secs(86_400));
     assert_eq!(started.elapsed(), Duration::from_secs(86_400), "timers and the clock agree");
     let created = pod.metadata.creation_timestamp.map(|time| time.0.as_second());
@@ -66,14 +67,14 @@ async fn time_is_the_tests_own() -> Result<(), Failure> {
 async fn faults_never_happen_to_the_tests_own_requests() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
     cluster.faults().on(Verb::Create, "pods").refuse(StatusCode::INTERNAL_SERVER_ERROR);
-    cluster.create(objects::pod("web", "web")).await?;
+    cluster.create(objects::pod("web")).await?;
     cluster.stop().await
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failure_shows_the_world() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
-    cluster.create(objects::pod("lonely", "web")).await?;
+    cluster.create(objects::pod("lonely").app("web")).await?;
     let never = cluster.until("a miracle", || async { Ok(Err::<(), _>("nothing".to_owned())) }).await;
     let text = format!("{:?}", never.err().ok_or_else(|| Failure::new("there are no miracles"))?);
     assert!(text.contains("never happened: a miracle; seen last: nothing"), "{text}");
@@ -90,7 +91,7 @@ async fn a_failure_tells_codes_failed_passes_and_how_the_manager_ended() -> Resu
     let lease = |options: &mut ManagerOptions| options.lease = Some(LeaseOptions::new("default", "test"));
     let cluster = TestCluster::builder().with(writing).manager_options(lease).start().await?;
     cluster.faults().on(Verb::Patch, "pods").refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE);
-    cluster.create(objects::pod("web", "web")).await?;
+    cluster.create(objects::pod("web")).await?;
     cluster.settle().await?;
     assert_eq!(cluster.manager_ended(), None);
     // Longer than the lease can do without being renewed.

@@ -4,7 +4,8 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 use crate::{ALONE, Binary};
 
@@ -19,7 +20,7 @@ async fn pod_deletion_cost_decides_which_pod_goes() -> Result<(), Failure> {
         let cluster = TestCluster::builder().start_on_rig().await?;
         let flag = format!("--feature-gates={gate}");
         let binary = Binary::start(&[&MANAGER[..], &[&flag]].concat())?;
-        let set = cluster.create(objects::replica_set("web", 2)).await?;
+        let set = cluster.create(objects::replica_set("web").replicas(2)).await?;
         let pods = cluster.pods_of(&set).until_count(2).await?;
         let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
         let cost = json!({ "metadata": { "annotations": { "controller.kubernetes.io/pod-deletion-cost": "-5" } } });

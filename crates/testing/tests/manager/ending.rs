@@ -179,7 +179,7 @@ async fn what_is_watched_while_the_manager_ends_is_not_read_after_it() -> Result
     cluster.advance(SOON).await;
     running.stop().await?;
     // Whoever still reads would have it in its store.
-    cluster.create(objects::pod("later", "later")).await?;
+    cluster.create(objects::pod("later")).await?;
     cluster.advance(Duration::from_secs(60)).await;
     let held: usize = manager.inspection().informers().iter().map(|each| each.informer.objects).sum();
     assert_eq!(held, 0, "nobody reads any more");
@@ -204,7 +204,7 @@ async fn a_run_that_is_dropped_leaves_no_watch_and_no_source_behind() -> Result<
     running.task.abort();
     cluster.advance(SOON).await;
     diary.take();
-    cluster.create(objects::pod("later", "later")).await?;
+    cluster.create(objects::pod("later")).await?;
     cluster.advance(Duration::from_secs(60)).await;
     assert!(diary.take().is_empty(), "nobody ticks and nobody works");
     assert_eq!(sender.send(outside("a")).await, Err(SendError::Ended));
