@@ -1,5 +1,5 @@
 // Command bench-runtime is a controller of thirty lines on controller-runtime,
-// the twin of the one in crates/steersman/benches/runtime/controller.rs, so
+// the twin of the one in crates/cli/benches/runtime/controller.rs, so
 // that one run on one machine gives both sides of each ratio.
 // `cargo xtask bench runtime` builds and runs it.
 //

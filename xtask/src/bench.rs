@@ -9,7 +9,6 @@ mod report;
 mod rig;
 mod table;
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -68,7 +67,7 @@ const SUITES: [Suite; 4] = [
     },
     Suite {
         name: "runtime",
-        package: "steersman",
+        package: "steersman-cli",
         target: "runtime",
         peer: Some(Peer::ControllerRuntime { program: "bench-runtime" }),
         goals: &[
@@ -95,11 +94,6 @@ struct Measurement {
     unit: String,
     /// A program that runs both says of whom a figure is.
     of_peer: bool,
-}
-
-/// The program that makes whole managers work, as users would get it.
-pub(crate) fn load() -> Result<PathBuf> {
-    controllers::load(false)
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -141,7 +135,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// The real binary, as users get it.
 fn build_for_users() -> Result<()> {
-    process::run(&mut process::cargo(["build", "--release", "--package", "steersman"]))
+    process::run(&mut process::cargo(["build", "--release", "--package", "steersman-cli"]))
 }
 
 /// The measurements in a program's output.

@@ -5,9 +5,9 @@
 
 mod bench;
 mod clock;
+mod crates;
 mod failure;
 mod k8s;
-mod order;
 mod process;
 mod sim;
 mod test;
@@ -25,8 +25,8 @@ usage: cargo xtask COMMAND
   test                                the whole suite; with Go installed, the rig tier too
   tests-list [DIR]                    every test with its number of assertions, as TSV; to compare two commits
   tidy                                repository checks: crate edges, sizes, pure files, headings
+  crates                              packages, features alone, and a program outside with the oldest Kubernetes version
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
-  order                               record in which order a manager calls its functions, for the linker (needs Go)
   sim [OPTIONS]                       simulated worlds under faults; --help lists the options
   k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
   k8s up [OPTIONS]                    etcd and kube-apiserver until Ctrl-C; --help lists the options
@@ -51,8 +51,8 @@ fn dispatch(args: &[String]) -> Result<()> {
         "test" => test::run(rest),
         "tests-list" => tests_list::run(rest),
         "tidy" => tidy::run(rest),
+        "crates" => crates::run(rest),
         "bench" => bench::run(rest),
-        "order" => order::run(rest),
         "sim" => sim::run(rest),
         "k8s" => k8s::run(rest),
         "help" | "--help" | "-h" => {

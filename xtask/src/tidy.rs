@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: what reviewers should not have to look for.
 //!
 //! Every check is a function from text to [`Finding`]s; only this file reads files and prints.
-//! 1. [`edges`]: crates depend on each other in one direction.
+//! 1. [`edges`]: crates depend on each other in one direction; each has what its page in a registry shows.
 //! 2. [`size`]: files and functions stay readable.
 //! 3. [`pure`]: decisions do no I/O and read no clock.
 //! 4. [`docs`]: the code map and the decision records are complete.
@@ -48,6 +48,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     for package in &packages {
         let manifest = workspace::read(&package.manifest)?;
         report.add(&package.manifest, edges::check(package, &packages, &manifest));
+        report.add(&package.manifest, edges::check_page(package));
     }
     let files = files(&workspace::root())?;
     for file in &files {

@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::failure::{Failure, Result};
 use crate::process;
 
+/// What a registry shows of a crate.
+const PAGE: [&str; 7] = ["categories", "description", "documentation", "keywords", "license", "readme", "repository"];
+
 /// One package of the workspace, as `cargo metadata` sees it.
 #[derive(Debug, Default)]
 pub(crate) struct Package {
@@ -15,6 +18,10 @@ pub(crate) struct Package {
     pub(crate) manifest: PathBuf,
     pub(crate) features: Vec<String>,
     pub(crate) dependencies: Vec<Dependency>,
+    /// Whether a registry may have it.
+    pub(crate) published: bool,
+    /// What a page of the registry shows, and is missing.
+    pub(crate) page_lacks: Vec<&'static str>,
     /// `package.metadata` of the manifest.
     pub(crate) metadata: Value,
 }
@@ -62,8 +69,15 @@ fn from_metadata(package: &Value, root: &Path) -> Package {
                 dev: dependency["kind"] == "dev",
             })
             .collect(),
+        // `publish = false` is an empty list of registries; absent, any will do.
+        published: package["publish"].is_null(),
+        page_lacks: PAGE.into_iter().filter(|field| is_empty(&package[*field])).collect(),
         metadata: package["metadata"].clone(),
     }
+}
+
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {

@@ -12,7 +12,7 @@
 //! | [`owner`], [`finalizer`], [`retry`], [`wait`] | helpers around the client |
 //! | [`live`] | reads that go round the caches |
 //! | [`reconcile`] | the contract between a controller and the worker loop |
-//! | [`webhook`] | admission and conversion webhooks |
+//! | `webhook` (a feature) | admission and conversion webhooks |
 //! | [`writer`] | the one way to write: with a reason, on behalf of an owner |
 //! | [`serving`] | a small HTTP and HTTPS server |
 //! | [`reason`] | why a controller writes |
@@ -45,6 +45,7 @@ pub mod retry;
 pub mod serving;
 pub mod source;
 pub mod wait;
+#[cfg(feature = "webhook")]
 pub mod webhook;
 pub mod writer;
 

@@ -1,21 +1,26 @@
-//! Steersman: a Kubernetes controller manager, a controller framework and (soon) an embedded cluster.
-//!
-//! This crate is the door: it holds the binary, and names the crates underneath.
-//!
-//! | name here | what it is |
-//! |---|---|
-//! | [`base`] | keys, metadata, selectors, quantities, time |
-//! | [`model`] | what caches hold of the built-in kinds |
-//! | [`workqueue`] | the queue every controller works from |
-//! | [`informer`] | caches that follow the API server |
-//! | [`runtime`] | connection, manager, reconcilers, writer |
-//! | [`controllers`] | the built-in controllers |
+#![doc = include_str!("../README.md")]
 
+#[cfg(feature = "informer")]
+pub use k8s_openapi;
+#[cfg(feature = "informer")]
+pub use kube;
+#[cfg(feature = "apiserver")]
+pub use steersman_apiserver as apiserver;
 pub use steersman_base as base;
+#[cfg(feature = "controllers")]
 pub use steersman_controllers as controllers;
+#[cfg(feature = "informer")]
 pub use steersman_informer as informer;
+#[cfg(feature = "informer")]
 pub use steersman_model as model;
+#[cfg(feature = "nodes")]
+pub use steersman_nodes as nodes;
+#[cfg(feature = "runtime")]
 pub use steersman_runtime as runtime;
+#[cfg(feature = "testing")]
+pub use steersman_testing as testing;
+#[cfg(feature = "workqueue")]
 pub use steersman_workqueue as workqueue;
 
-pub mod cli;
+#[cfg(feature = "runtime")]
+pub mod prelude;

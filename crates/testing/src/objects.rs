@@ -15,12 +15,11 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, ReplicaSet, ReplicaSetSpec};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{
-    ConfigMap, Container, Namespace, Node, Pod, PodSpec, PodTemplateSpec, ReplicationController,
-    ReplicationControllerSpec, Secret, Service, ServiceAccount, ServicePort, ServiceSpec,
+    ConfigMap, Namespace, Node, Pod, ReplicationController, Secret, Service, ServiceAccount,
 };
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta, OwnerReference};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use kube::Resource;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -153,50 +152,52 @@ pub trait PodBuilder: Sized {
 }
 
 /// What can be said of an object that has pods made from a template.
-pub trait WorkloadBuilder: Sized {
+pub trait WorkloadBuilder: ObjectBuilder {
     /// With so many pods.
     #[must_use]
-    fn replicas(self, replicas: i32) -> Self;
+    fn replicas(self, replicas: i32) -> Self {
+        self.with(json!({ "spec": { "replicas": replicas } }))
+    }
 
-    /// With pods of an image.
+    /// With pods of one container of an image.
     #[must_use]
-    fn image(self, image: &str) -> Self;
+    fn image(self, image: &str) -> Self {
+        self.with(json!({ "spec": { "template": { "spec": { "containers": containers(image) } } } }))
+    }
 }
 
 /// Returns a pod of one container, labelled `app=<name>`, that nobody owns.
 #[must_use]
 pub fn pod(name: &str) -> Pod {
-    Pod { metadata: labelled(name), spec: Some(one_container()), ..Pod::default() }
+    Pod { metadata: ObjectMeta { labels: Some(app(name)), ..named(name) }, ..Pod::default() }
+        .with(json!({ "spec": { "containers": containers(IMAGE) } }))
 }
 
 /// Returns a ReplicaSet of one pod labelled `app=<name>`.
 #[must_use]
 pub fn replica_set(name: &str) -> ReplicaSet {
-    let spec = ReplicaSetSpec { selector: selector(name), template: Some(template(name)), ..ReplicaSetSpec::default() };
-    ReplicaSet { metadata: named(name), spec, ..ReplicaSet::default() }.replicas(1)
+    ReplicaSet { metadata: named(name), ..ReplicaSet::default() }.with(workload(name, selector(name)))
 }
 
 /// Returns a ReplicationController of one pod labelled `app=<name>`.
 #[must_use]
 pub fn replication_controller(name: &str) -> ReplicationController {
-    let selector = Some(app(name));
-    let spec = ReplicationControllerSpec { selector, template: Some(template(name)), ..Default::default() };
-    ReplicationController { metadata: named(name), spec: Some(spec), ..ReplicationController::default() }.replicas(1)
+    ReplicationController { metadata: named(name), ..ReplicationController::default() }
+        .with(workload(name, json!(app(name))))
 }
 
 /// Returns a Deployment of one pod labelled `app=<name>`.
 #[must_use]
 pub fn deployment(name: &str) -> Deployment {
-    let spec = DeploymentSpec { selector: selector(name), template: template(name), ..DeploymentSpec::default() };
-    Deployment { metadata: named(name), spec, ..Deployment::default() }.replicas(1)
+    Deployment { metadata: named(name), ..Deployment::default() }.with(workload(name, selector(name)))
 }
 
 /// Returns a service of the pods labelled `app=<name>`, with one port.
 #[must_use]
 pub fn service(name: &str) -> Service {
-    let port = ServicePort { name: Some("http".into()), port: 80, ..ServicePort::default() };
-    let spec = ServiceSpec { selector: Some(app(name)), ports: Some(vec![port]), ..ServiceSpec::default() };
-    Service { metadata: named(name), spec: Some(spec), ..Service::default() }
+    let port = json!({ "name": "http", "port": 80 });
+    Service { metadata: named(name), ..Service::default() }
+        .with(json!({ "spec": { "selector": app(name), "ports": [port] } }))
 }
 
 /// Returns a ConfigMap without data.
@@ -262,32 +263,22 @@ pub fn merged(mut base: Value, more: Value) -> Value {
     base
 }
 
-fn labelled(name: &str) -> ObjectMeta {
-    ObjectMeta { labels: Some(app(name)), ..named(name) }
-}
-
 fn app(app: &str) -> BTreeMap<String, String> {
     BTreeMap::from([(APP.to_owned(), app.to_owned())])
 }
 
-fn selector(name: &str) -> LabelSelector {
-    LabelSelector { match_labels: Some(app(name)), ..LabelSelector::default() }
+fn selector(name: &str) -> Value {
+    json!({ "matchLabels": app(name) })
 }
 
-fn template(name: &str) -> PodTemplateSpec {
-    let metadata = ObjectMeta { labels: Some(app(name)), ..ObjectMeta::default() };
-    PodTemplateSpec { metadata: Some(metadata), spec: Some(one_container()) }
+/// One pod from a template. As JSON, because some fields are optional in one version of `k8s-openapi` and not in another.
+fn workload(name: &str, selector: Value) -> Value {
+    let template = json!({ "metadata": { "labels": app(name) }, "spec": { "containers": containers(IMAGE) } });
+    json!({ "spec": { "replicas": 1, "selector": selector, "template": template } })
 }
 
-fn one_container() -> PodSpec {
-    let main = Container { name: "main".into(), image: Some(IMAGE.into()), ..Container::default() };
-    PodSpec { containers: vec![main], ..PodSpec::default() }
-}
-
-fn set_image(template: &mut PodTemplateSpec, image: &str) {
-    for container in template.spec.iter_mut().flat_map(|spec| &mut spec.containers) {
-        container.image = Some(image.into());
-    }
+fn containers(image: &str) -> Value {
+    json!([{ "name": "main", "image": image }])
 }
 
 fn readiness(status: &str, since: &str) -> Value {
@@ -328,38 +319,6 @@ impl PodBuilder for Pod {
 
 // === impl WorkloadBuilder ===
 
-impl WorkloadBuilder for ReplicaSet {
-    fn replicas(mut self, replicas: i32) -> Self {
-        self.spec.replicas = Some(replicas);
-        self
-    }
-
-    fn image(mut self, image: &str) -> Self {
-        set_image(self.spec.template.get_or_insert_default(), image);
-        self
-    }
-}
-
-impl WorkloadBuilder for ReplicationController {
-    fn replicas(mut self, replicas: i32) -> Self {
-        self.spec.get_or_insert_default().replicas = Some(replicas);
-        self
-    }
-
-    fn image(mut self, image: &str) -> Self {
-        set_image(self.spec.get_or_insert_default().template.get_or_insert_default(), image);
-        self
-    }
-}
-
-impl WorkloadBuilder for Deployment {
-    fn replicas(mut self, replicas: i32) -> Self {
-        self.spec.replicas = Some(replicas);
-        self
-    }
-
-    fn image(mut self, image: &str) -> Self {
-        set_image(&mut self.spec.template, image);
-        self
-    }
-}
+impl WorkloadBuilder for ReplicaSet {}
+impl WorkloadBuilder for ReplicationController {}
+impl WorkloadBuilder for Deployment {}

@@ -7,7 +7,7 @@ use example_cache_bypass::{NUMBERED, add_numbering, keep_secrets_out, number};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::ListParams;
 use serde_json::json;
-use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
+use steersman::testing::{Failure, Fault, Faults, TestCluster, Verb};
 
 #[tokio::test(start_paused = true)]
 async fn every_object_gets_a_number_of_its_own_though_the_cache_lags() -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use example_crd_controller::{Cake, CakeSpec, add_bakery, definition};
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{ListParams, Patch, PatchParams};
 use steersman::runtime::LeaseOptions;
-use steersman_testing::{Failure, TestCluster};
+use steersman::testing::{Failure, TestCluster};
 
 #[tokio::test(start_paused = true)]
 async fn every_cake_has_a_recipe_that_comes_back_when_it_is_deleted() -> Result<(), Failure> {

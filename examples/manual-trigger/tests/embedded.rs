@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use example_manual_trigger::{add_looker, respond};
 use http::Request;
-use steersman_testing::{Failure, TestCluster};
+use steersman::testing::{Failure, TestCluster};
 
 #[tokio::test(start_paused = true)]
 async fn a_request_makes_the_controller_look_now() -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use example_metadata_only::{TEAM, add_labeller};
 use k8s_openapi::api::core::v1::Secret;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman::testing::{Failure, TestCluster, objects};
 
 #[tokio::test(start_paused = true)]
 async fn every_secret_gets_a_team_once() -> Result<(), Failure> {

@@ -13,9 +13,9 @@ use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::Value;
+use steersman::apiserver::{self, ApiServer};
 use steersman::runtime::serving::{CertificateSource, ServeOptions, Tls};
 use steersman::runtime::{LeaseOptions, Manager, ManagerOptions, connection};
-use steersman_apiserver::ApiServer;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = if asks_webhooks {
         connection::connect(connection::Options::default()).await?
     } else {
-        Client::new(ApiServer::new(steersman_apiserver::Options::default()), "default")
+        Client::new(ApiServer::new(apiserver::Options::default()), "default")
     };
     apply(&client, "customresourcedefinitions", &definition()).await?;
     let sites = Api::<Site>::default_namespaced(client.clone());

@@ -10,7 +10,7 @@ use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 use steersman::runtime::LeaseOptions;
 use steersman::runtime::serving::{ServeOptions, Service};
-use steersman_testing::{Failure, TestCluster};
+use steersman::testing::{Failure, TestCluster};
 
 #[tokio::test(start_paused = true)]
 async fn a_site_becomes_a_deployment_that_follows_it() -> Result<(), Failure> {

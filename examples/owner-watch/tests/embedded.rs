@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use example_owner_watch::add_belongings;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Resource;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman::testing::{Failure, TestCluster, objects};
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_is_told_of_the_config_maps_that_it_owns() -> Result<(), Failure> {

@@ -33,7 +33,7 @@ pub async fn mark_empty_config_maps(client: Client, namespace: &str) -> kube::Re
 #[cfg(test)]
 mod tests {
     use super::*;
-    use steersman_testing::{Failure, TestCluster};
+    use steersman::testing::{Failure, TestCluster};
 
     fn config_map(name: &str, data: &[(&str, &str)]) -> ConfigMap {
         ConfigMap {

@@ -133,7 +133,7 @@ fn measure(driver: &Driver) -> Result<Figures> {
 }
 
 /// The program of the load, compiled.
-pub(super) fn load(quick: bool) -> Result<PathBuf> {
+fn load(quick: bool) -> Result<PathBuf> {
     let (package, bench) = ("steersman-controllers", "manager");
     let mut build = process::cargo(["build", "--package", package, "--bench", bench]);
     rig::built(build.args(release(quick)), package, bench)
@@ -149,7 +149,7 @@ impl Driver {
     /// Compiles the load, and then the binary as users get it: nothing may be compiled while something is measured.
     fn build(quick: bool) -> Result<Self> {
         let program = load(quick)?;
-        process::run(process::cargo(["build", "--package", "steersman"]).args(release(quick)))?;
+        process::run(process::cargo(["build", "--package", "steersman-cli"]).args(release(quick)))?;
         Ok(Self { program, quick })
     }
 

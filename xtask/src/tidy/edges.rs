@@ -24,8 +24,9 @@ const APISERVER: &str = "steersman-apiserver";
 const TESTING: &str = "steersman-testing";
 const SIM: &str = "steersman-sim";
 const STEERSMAN: &str = "steersman";
+const CLI: &str = "steersman-cli";
 
-const ROWS: [Row; 12] = [
+const ROWS: [Row; 13] = [
     row(BASE, &[], &[]),
     row(MODEL, &[BASE], &[]),
     row(WORKQUEUE, &[BASE], &[]),
@@ -38,8 +39,10 @@ const ROWS: [Row; 12] = [
     // Takes controllers as descriptors and knows none by name.
     row(TESTING, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, APISERVER, NODES], &[]),
     // Puts whole clusters together, so it may use any of them; on a real API server, also the program itself.
-    row(SIM, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING, STEERSMAN], &[]),
+    row(SIM, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING, CLI], &[]),
+    // Names the others, and has no code of its own.
     row(STEERSMAN, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER, TESTING], &[]),
+    row(CLI, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CONTROLLERS, NODES, APISERVER], &[TESTING]),
     row("xtask", &[], &[]),
 ];
 
@@ -70,6 +73,16 @@ pub(super) fn check(package: &Package, all: &[Package], manifest: &str) -> Vec<F
             (!allowed && !itself).then(|| Finding::error(line_of(manifest, name), refusal(row, name, dependency.dev)))
         })
         .collect()
+}
+
+/// Whether a crate that can be published has what its page in a registry shows.
+pub(super) fn check_page(package: &Package) -> Vec<Finding> {
+    let mut lacks = package.page_lacks.clone();
+    if package.metadata["docs"]["rs"].is_null() {
+        lacks.push("metadata.docs.rs");
+    }
+    let missing = |field: &str| Finding::error(1, format!("can be published and has no `{field}`"));
+    if package.published { lacks.into_iter().map(missing).collect() } else { Vec::new() }
 }
 
 fn refusal(row: &Row, name: &str, dev: bool) -> String {
@@ -116,6 +129,18 @@ mod tests {
         assert_eq!(lines(&package(CONTROLLERS, &[(TESTING, true)]), ""), NONE);
         assert_eq!(lines(&package(CONTROLLERS, &[(TESTING, false)]), ""), [1]);
         assert_eq!(lines(&package(WORKQUEUE, &[(TESTING, true)]), ""), [1]);
+    }
+
+    #[test]
+    fn a_crate_that_can_be_published_has_a_page() {
+        let mut crate_ = package("steersman-model", &[]);
+        crate_.page_lacks = vec!["readme"];
+        assert_eq!(super::check_page(&crate_).len(), 0);
+        crate_.published = true;
+        assert_eq!(super::check_page(&crate_).len(), 2);
+        crate_.page_lacks.clear();
+        crate_.metadata = serde_json::json!({"docs": {"rs": {}}});
+        assert_eq!(super::check_page(&crate_).len(), 0);
     }
 
     #[test]

@@ -52,7 +52,9 @@ impl Child {
             .spawn();
         let process = match process {
             Ok(process) => process,
-            Err(error) => panic!("{}: {error}; cargo build --release --package steersman makes it", binary.display()),
+            Err(error) => {
+                panic!("{}: {error}; cargo build --release --package steersman-cli makes it", binary.display())
+            }
         };
         // Ended from here on, whatever happens.
         let mut child = Self { process, kubeconfig };

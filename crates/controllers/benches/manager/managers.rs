@@ -121,7 +121,7 @@ impl Rig {
 pub(crate) fn steersman() -> PathBuf {
     let this = std::env::current_exe().expect("we know who we are");
     let binary = this.ancestors().nth(2).map(|dir| dir.join("steersman")).expect("we are in a target directory");
-    assert!(binary.exists(), "{}: `cargo build --package steersman` makes it", binary.display());
+    assert!(binary.exists(), "{}: `cargo build --package steersman-cli` makes it", binary.display());
     binary
 }
 

@@ -1,6 +1,6 @@
 //! What is often waited for: functions of an object alone.
 
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -44,11 +44,7 @@ pub fn is_deployment_available(object: Option<&Deployment>) -> Verdict {
         object.is_some(),
         "Available",
         conditions.map(|held| {
-            (
-                held.type_.as_deref().unwrap_or_default(),
-                held.status.as_deref().unwrap_or_default(),
-                held.message.as_deref(),
-            )
+            (text(in_any_version(&held.type_)), text(in_any_version(&held.status)), held.message.as_deref())
         }),
     )
 }
@@ -60,7 +56,8 @@ pub fn is_deployment_rolled_out(object: Option<&Deployment>) -> Verdict {
         return verdict;
     }
     let Some(deployment) = object else { return Verdict::NotYet(NOT_THERE.to_owned()) };
-    let wanted = deployment.spec.replicas.unwrap_or(1);
+    let spec: Option<&DeploymentSpec> = in_any_version(&deployment.spec);
+    let wanted = spec.and_then(|spec| spec.replicas).unwrap_or(1);
     let status = deployment.status.as_ref();
     let count = |count: Option<i32>| count.unwrap_or_default();
     let updated = count(status.and_then(|status| status.updated_replicas));
@@ -98,6 +95,15 @@ pub fn is_pod_ready(object: Option<&Pod>) -> Verdict {
         "Ready",
         conditions.map(|held| (&*held.type_, &*held.status, held.message.as_deref())),
     )
+}
+
+/// A field that is optional in some versions of k8s-openapi and required in others.
+fn in_any_version<'a, T>(field: impl Into<Option<&'a T>>) -> Option<&'a T> {
+    field.into()
+}
+
+fn text(field: Option<&String>) -> &str {
+    field.map(String::as_str).unwrap_or_default()
 }
 
 /// Whether the status is about an older specification.

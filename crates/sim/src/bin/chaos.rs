@@ -5,7 +5,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     if args.first().is_some_and(|command| command == "controller-manager") {
-        return steersman::cli::main(std::env::args_os());
+        return steersman_cli::main(std::env::args_os());
     }
     steersman_sim::chaos::cli::run(&args)
 }

@@ -1,0 +1,100 @@
+//! `cargo xtask crates`: whether somebody else can depend on what is here.
+//!
+//! 1. Every crate that can be published is packaged, so nothing that a registry would refuse gets in unseen.
+//! 2. Every library compiles without default features, and the facade with each feature alone.
+//! 3. A program outside of the workspace, with the oldest version of Kubernetes that k8s-openapi offers, is built and run. It has every
+//!    library underneath. The workspace itself is built with the newest.
+
+use std::process::Command;
+
+use crate::failure::{Failure, Result};
+use crate::process;
+use crate::workspace::{self, Package};
+
+/// The crate outside of the workspace.
+const OUTSIDE: &str = "rig/outside";
+
+/// Features for tests on the rig: nobody else switches them on.
+const NOT_FOR_USERS: [&str; 2] = ["default", "rig"];
+
+pub(crate) fn run(args: &[String]) -> Result<()> {
+    if !args.is_empty() {
+        return Err(Failure::usage("`crates` takes no arguments", "usage: cargo xtask crates"));
+    }
+    let packages = workspace::packages()?;
+    let published: Vec<_> = packages.iter().filter(|package| package.published).collect();
+    process::run(&mut package(&published))?;
+    for mut check in checks(&published) {
+        process::run(&mut check)?;
+    }
+    outside()
+}
+
+/// Packages all at once: cargo then takes what they need of each other from the workspace, not from the registry.
+fn package(published: &[&Package]) -> Command {
+    let mut command = process::cargo(["package", "--quiet", "--no-verify", "--allow-dirty"]);
+    chosen(&mut command, published);
+    command
+}
+
+/// One check for all without features, and one for each feature alone.
+fn checks(published: &[&Package]) -> Vec<Command> {
+    let mut all = process::cargo(["check", "--quiet", "--lib", "--no-default-features"]);
+    chosen(&mut all, published);
+    let alone = published.iter().flat_map(|package| {
+        let features = package.features.iter().filter(|feature| !NOT_FOR_USERS.contains(&feature.as_str()));
+        features.map(|feature| {
+            let package = package.name.as_str();
+            let check = ["check", "--quiet", "--lib", "--package", package, "--no-default-features", "--features"];
+            process::cargo(check.into_iter().chain([feature.as_str()]))
+        })
+    });
+    std::iter::once(all).chain(alone).collect()
+}
+
+fn chosen(command: &mut Command, packages: &[&Package]) {
+    for package in packages {
+        command.args(["--package", &package.name]);
+    }
+}
+
+/// Builds and runs the program outside, with the versions of our dependencies that are tested here.
+fn outside() -> Result<()> {
+    let root = workspace::root();
+    let lock = root.join(OUTSIDE).join("Cargo.lock");
+    std::fs::copy(root.join("Cargo.lock"), &lock).map_err(Failure::io("writing", &lock))?;
+    let mut command = process::cargo(["run", "--quiet", "--manifest-path"]);
+    command.arg(root.join(OUTSIDE).join("Cargo.toml"));
+    // What is compiled the same way is not compiled twice.
+    if std::env::var_os("CARGO_TARGET_DIR").is_none() {
+        command.env("CARGO_TARGET_DIR", root.join("target"));
+    }
+    // Elsewhere, `.cargo/config.toml` of this repository is not there to choose a version of Kubernetes.
+    command.env_remove("K8S_OPENAPI_ENABLED_VERSION").current_dir(std::env::temp_dir());
+    process::run(&mut command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::checks;
+    use crate::process::shown;
+    use crate::workspace::Package;
+
+    #[test]
+    fn each_feature_is_checked_alone_and_those_for_the_rig_are_not() {
+        let package = |name: &str, features: &[&str]| Package {
+            name: name.to_owned(),
+            features: features.iter().map(ToString::to_string).collect(),
+            published: true,
+            ..Package::default()
+        };
+        let packages = [package("a", &["default", "rig"]), package("b", &["default", "x", "y"])];
+        let seen: Vec<_> = checks(&packages.each_ref()).iter().map(|check| shown(check)).collect();
+        let alone =
+            |feature: &str| format!("check --quiet --lib --package b --no-default-features --features {feature}");
+        assert_eq!(seen.len(), 3);
+        assert!(seen[0].ends_with("check --quiet --lib --no-default-features --package a --package b"), "{}", seen[0]);
+        assert!(seen[1].ends_with(&alone("x")), "{}", seen[1]);
+        assert!(seen[2].ends_with(&alone("y")), "{}", seen[2]);
+    }
+}
