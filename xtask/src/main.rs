@@ -13,6 +13,7 @@ mod sim;
 mod test;
 mod tests_list;
 mod tidy;
+mod timings;
 mod workspace;
 
 use std::process::ExitCode;

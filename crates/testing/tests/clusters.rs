@@ -1,5 +1,6 @@
 //! What a `TestCluster` promises to tests.
 
+use std::future;
 use std::time::Duration;
 
 use futures::future::try_join_all;
@@ -10,8 +11,11 @@ use serde_json::json;
 use steersman_base::ObjectKey;
 use steersman_informer::{Lister, Typed};
 use steersman_model::View;
-use steersman_runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerOptions, Patch, Reconciler, reasons};
-use steersman_testing::objects::{self, ObjectBuilder as _};
+use steersman_model::core::PodView;
+use steersman_runtime::{
+    Action, Build, Context, Descriptor, Error, LeaseOptions, Manager, ManagerOptions, Patch, Reconciler, reasons,
+};
+use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _, WorkloadBuilder as _};
 use steersman_testing::{Failure, TestCluster, Verb};
 
 reasons! {
@@ -31,6 +35,41 @@ impl Reconciler for Labels {
         cx.writer.on_behalf_of(View::meta(&*pod)).patch(&resource, key, Patch::Merge(&label), &Why::NoLabel).await?;
         Ok(Action::Done)
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_disabled_controller_fails_the_cluster_at_once_with_its_reason() {
+    const PICKY: Descriptor = Descriptor::new("picky", |_, _| Build::Disabled("it has no certificate".to_owned()));
+    let failure = TestCluster::builder().controllers(&[PICKY]).start().await.err().expect("it is disabled");
+    assert_eq!(format!("{failure:?}"), "the controller picky is disabled: it has no certificate");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_returns_what_is_right_or_tells_what_was_seen_last() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().start().await?;
+    let mut looks = 0..;
+    cluster.until_eq("a third look", || future::ready(Ok(looks.next().unwrap_or(0))), 2).await?;
+    let seen = cluster.until_right("a fifth look", || future::ready(Ok(looks.next().unwrap_or(0))), |n| *n > 3).await?;
+    assert_eq!(seen, 4);
+    let never = cluster.until_eq("seven", async || Ok(6), 7).await.expect_err("it is six");
+    assert!(format!("{never:?}").starts_with("never happened: seven; seen last: 6"), "{never:?}");
+    cluster.create(objects::pod("web")).await?;
+    let stays = cluster.until_gone::<Pod>("web").await.expect_err("nobody deletes it");
+    assert!(format!("{stays:?}").starts_with("never happened: Pod web is gone"), "{stays:?}");
+    cluster.stop().await
+}
+
+#[test]
+fn objects_are_what_is_said_of_them() {
+    let web = objects::replica_set("web").replicas(3).image("web:2").uid("u-1");
+    let seen = serde_json::to_value(&web).expect("JSON");
+    assert_eq!(seen["spec"]["replicas"], 3);
+    assert_eq!(seen["spec"]["selector"]["matchLabels"], seen["spec"]["template"]["metadata"]["labels"]);
+    assert_eq!(seen["spec"]["template"]["spec"]["containers"][0]["image"], "web:2");
+    let pod = objects::pod("a").app("web").ready().owned_by(&web).finalizer("x").terminating(objects::LONG_AGO);
+    let view: PodView = pod.view();
+    assert!(view.is_ready() && view.meta().is_terminating());
+    assert_eq!(view.meta().controller().map(|owner| owner.uid.as_str()), Some("u-1"));
 }
 
 #[tokio::test(start_paused = true)]

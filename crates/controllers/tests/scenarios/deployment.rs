@@ -146,6 +146,8 @@ pub(crate) async fn going_back_in_the_middle_of_a_rollout_keeps_all_pods_ready(
 /// Labels of node roles have no value: another role is another template.
 pub(crate) async fn a_node_selector_without_a_value_is_rolled_out(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(1, json!({ "progressDeadlineSeconds": NO_DEADLINE }))).await?;
+    // A template that is changed before the controller has looked at it never gets a ReplicaSet.
+    until_sets(cluster, 1).await?;
     for (round, roles) in [
         json!({ "node-role.kubernetes.io/worker": "" }),
         json!({ "node-role.kubernetes.io/worker": null, "node-role.kubernetes.io/control-plane": "" }),
@@ -154,8 +156,7 @@ pub(crate) async fn a_node_selector_without_a_value_is_rolled_out(cluster: &Test
     .enumerate()
     {
         patch(cluster, json!({ "spec": { "template": { "spec": { "nodeSelector": roles } } } })).await?;
-        let count = async || Ok(sets(cluster).await?.len());
-        cluster.until_eq(&format!("a ReplicaSet of its own in round {round}"), count, round + 2).await?;
+        until_sets(cluster, round + 2).await?;
     }
     Ok(())
 }
@@ -353,6 +354,13 @@ fn annotation(set: &ReplicaSet, name: &str) -> String {
 /// What each image's ReplicaSet wants.
 async fn sizes(cluster: &TestCluster) -> Result<BTreeMap<String, i32>, Failure> {
     Ok(sets(cluster).await?.iter().map(|set| (image_in(set), set.spec.replicas.unwrap_or(1))).collect())
+}
+
+/// Waits until there are so many ReplicaSets.
+async fn until_sets(cluster: &TestCluster, want: usize) -> Result<(), Failure> {
+    let selector = |set: ReplicaSet| set.spec.template?.spec?.node_selector;
+    let selectors = async || Ok(sets(cluster).await?.into_iter().map(selector).collect::<Vec<_>>());
+    cluster.until_right(&format!("{want} ReplicaSets"), selectors, |sets| sets.len() == want).await.map(drop)
 }
 
 pub(crate) async fn until_sizes<const N: usize>(cluster: &TestCluster, want: [(&str, i32); N]) -> Result<(), Failure> {
