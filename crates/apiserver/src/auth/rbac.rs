@@ -4,9 +4,11 @@
 //!    cluster before those of the namespace.
 //! 2. Nothing forbids: what no rule allows is not allowed.
 //! 3. The reasons are upstream's, so that `kubectl auth can-i` and reviewers see why.
+//! 4. A ClusterRole that is put together from others (`admin`, `edit`, `view`) has their rules ([`aggregation`]).
 //!
 //! Follows `plugin/pkg/auth/authorizer/rbac` and `pkg/registry/rbac/validation` of Kubernetes 1.37.
 
+mod aggregation;
 #[cfg(test)]
 mod tests;
 
@@ -18,6 +20,7 @@ use crate::registry::life::meta_text;
 use crate::registry::list::everything;
 use crate::registry::query::strings;
 use crate::registry::{Registry, Row};
+use aggregation::rules_of;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 /// Who may do everything, whatever is bound.
@@ -56,7 +59,7 @@ pub(crate) fn decide(registry: &Registry, user: &User, wanted: &Attributes) -> D
             missing.push(format!("{}.{GROUP} {name:?} not found", kind.to_lowercase()));
             return None;
         };
-        let fits = role["rules"].as_array().into_iter().flatten().any(|rule| wanted.is_allowed_by(rule));
+        let fits = rules_of(registry, role).iter().any(|rule| wanted.is_allowed_by(rule));
         fits.then(|| allowed_by(&binding, &subject))
     });
     match found {
@@ -76,7 +79,7 @@ pub(crate) fn rules(registry: &Registry, user: &User, namespace: &str) -> (Vec<V
     }
     let mine = bindings(registry, namespace).filter(|binding| subject_of(binding, user).is_some());
     let roles = mine.filter_map(|binding| role_of(registry, &binding));
-    let rules = roles.flat_map(|role| role["rules"].as_array().cloned().unwrap_or_default());
+    let rules = roles.flat_map(|role| rules_of(registry, role));
     rules.partition(|rule| strings(&rule["nonResourceURLs"]).is_empty())
 }
 

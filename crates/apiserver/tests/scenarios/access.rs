@@ -151,6 +151,55 @@ async fn with_rbac_a_service_account_may_what_its_roles_say() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn with_rbac_a_role_that_is_put_together_from_others_grants_what_they_do() {
+    let server = strict();
+    ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
+    let token = token(&server, "robot", json!({})).await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1";
+    let binding = |role: &str| {
+        json!({
+            "metadata": {"name": role},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"kind": "ServiceAccount", "name": "robot", "namespace": "default"}],
+        })
+    };
+    let bindings = format!("{rbac}/namespaces/default/rolebindings");
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let roles = format!("{rbac}/namespaces/default/roles");
+    // Those who view see no secrets, those who edit do, and administrators see roles, too.
+    for (role, sees_secrets, sees_roles) in [("view", 403, 403), ("edit", 200, 403), ("admin", 200, 200)] {
+        ask(&server, "POST", &bindings, Some(binding(role))).await.expect(201);
+        ask_as(&server, &token, "GET", "/api/v1/namespaces/default/pods", None).await.expect(200);
+        ask_as(&server, &token, "GET", secrets, None).await.expect(sees_secrets);
+        ask_as(&server, &token, "GET", &roles, None).await.expect(sees_roles);
+        ask_as(&server, &token, "GET", "/api/v1/namespaces/kube-system/pods", None).await.expect(403);
+        ask(&server, "DELETE", &format!("{bindings}/{role}"), None).await.expect(200);
+    }
+    // What a chart adds to those who view is there at once. Roles that choose each other end nothing.
+    let label = |name: &str| json!({"name": name, "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}});
+    let choosing =
+        json!({"clusterRoleSelectors": [label("x")["labels"].as_object().map(|it| json!({"matchLabels": it}))]});
+    let circle = json!({"metadata": label("circle"), "aggregationRule": choosing, "rules": []});
+    let rule = json!({"apiGroups": ["example.dev"], "resources": ["sites"], "verbs": ["list"]});
+    let sites = json!({"metadata": label("sites"), "rules": [rule]});
+    for role in [circle, sites] {
+        ask(&server, "POST", &format!("{rbac}/clusterroles"), Some(role)).await.expect(201);
+    }
+    let may = |group: &str| {
+        let asked = json!({"verb": "list", "group": group, "resource": "sites", "namespace": "default"});
+        json!({"spec": {"user": "system:serviceaccount:default:robot", "resourceAttributes": asked}})
+    };
+    for role in ["view", "circle"] {
+        ask(&server, "POST", &bindings, Some(binding(role))).await.expect(201);
+        for (group, want) in [("example.dev", true), ("example.org", false)] {
+            let answer = ask(&server, "POST", ACCESS, Some(may(group))).await.expect(201);
+            assert_eq!(answer["status"]["allowed"], want, "{role}: {answer}");
+        }
+        ask(&server, "DELETE", &format!("{bindings}/{role}"), None).await.expect(200);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn without_rbac_everybody_may_everything_and_reviews_say_so() {
     let server = server();
     let spec = json!({"user": "jane", "resourceAttributes": {"verb": "delete", "resource": "nodes"}});

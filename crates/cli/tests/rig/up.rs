@@ -13,6 +13,8 @@ use tokio::process::{Child, ChildStdout, Command};
 pub(crate) struct Up {
     child: Child,
     pub(crate) kubeconfig: PathBuf,
+    /// What kubectl remembers of this cluster; in the user's own directory it would remember others that had the port.
+    cache: PathBuf,
     /// Kept open, so that the cluster can go on writing.
     _output: Lines<BufReader<ChildStdout>>,
 }
@@ -40,7 +42,10 @@ impl Up {
         let mut output = BufReader::new(stdout).lines();
         while let Some(line) = tokio::time::timeout(PATIENCE, output.next_line()).await?? {
             if let Some(path) = line.strip_prefix("kubeconfig:") {
-                return Ok(Self { child, kubeconfig: path.trim().into(), _output: output });
+                let kubeconfig = PathBuf::from(path.trim());
+                let name = kubeconfig.file_stem().unwrap_or_default();
+                let cache = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+                return Ok(Self { child, kubeconfig, cache, _output: output });
             }
         }
         Err(Failure::new("`steersman up` ended before it said where its kubeconfig is"))
@@ -61,6 +66,7 @@ impl Up {
         let kubectl = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?).join("kubectl");
         let mut command = Command::new(kubectl);
         command.args(args.split_whitespace()).env("KUBECONFIG", &self.kubeconfig).kill_on_drop(true);
+        command.env("KUBECACHEDIR", &self.cache);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }
@@ -157,6 +163,13 @@ impl Up {
     /// Asks it to end, and holds it to doing so in good order.
     pub(crate) async fn down(self) -> Result<(), Failure> {
         self.down_by("TERM").await
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // There is none if nothing was remembered.
+        let _ = std::fs::remove_dir_all(&self.cache);
     }
 }
 
