@@ -13,17 +13,18 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use steersman_base::ObjectKey;
 
-use crate::admission::NAMESPACES;
 use crate::auth::User;
 use crate::decode::ContentType;
 use crate::registry::checked::Checked;
-use crate::registry::life::{meta_text, metadata, new_uid};
+use crate::registry::object_meta::{meta_text, metadata, new_uid};
 use crate::registry::query::Query;
 use crate::registry::write::{Part, new_state};
 use crate::registry::{Call, Registry, Row, built_in};
 use crate::schema::{self, FieldValidation};
 use crate::store::{Change, Expect};
 
+/// The namespaces that every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 /// Roles, bindings and priority classes as kube-apiserver makes them, complete but for uid, version and time.
 const OBJECTS: &str = include_str!("../data/bootstrap.jsonl");
 /// The port that the Service leads to until the server listens somewhere.
@@ -160,13 +161,13 @@ fn change(
 fn store(registry: &Registry, row: &Row, mut object: Value) {
     begin(registry, &mut object);
     let key = ObjectKey::new(meta_text(&object, "namespace"), meta_text(&object, "name"));
-    let _ = registry.store.commit(&row.shelf, &key, Expect::Absent, Change::Put(new_state(row, &object)));
+    let _ = registry.store.commit(&row.collection, &key, Expect::Absent, Change::Put(new_state(row, &object)));
 }
 
 /// Stores an object in place of the one of this name.
 fn replace(registry: &Registry, row: &Row, mut object: Value) {
     let key = ObjectKey::new(meta_text(&object, "namespace"), meta_text(&object, "name"));
-    let held = registry.store.get(&row.shelf, &key);
+    let held = registry.store.get(&row.collection, &key);
     let expect = held.as_ref().map_or(Expect::Absent, |held| Expect::Revision(held.revision));
     begin(registry, &mut object);
     // It is still the same object.
@@ -178,7 +179,7 @@ fn replace(registry: &Registry, row: &Row, mut object: Value) {
     }
     schema::complete(&row.resource.group, &row.resource.version, &row.resource.kind, &mut object);
     // Whoever was faster has listened later, or is a client who knows better.
-    let _ = registry.store.commit(&row.shelf, &key, expect, Change::Put(new_state(row, &object)));
+    let _ = registry.store.commit(&row.collection, &key, expect, Change::Put(new_state(row, &object)));
 }
 
 fn begin(registry: &Registry, object: &mut Value) {

@@ -84,12 +84,12 @@ pub(crate) fn metrics(registry: &Registry) -> String {
         .chain(custom.values())
         .filter(|row| row.verbs.has(crate::registry::Verb::List))
     {
-        if counted.contains(&&row.shelf.name) {
+        if counted.contains(&&row.collection.name) {
             continue;
         }
-        counted.push(&row.shelf.name);
-        let count = crate::registry::list::everything(registry, row, "").len();
-        let _ = writeln!(text, "apiserver_storage_objects{{resource=\"{}\"}} {count}", row.shelf.name);
+        counted.push(&row.collection.name);
+        let count = crate::registry::list::list_all(registry, row, "").len();
+        let _ = writeln!(text, "apiserver_storage_objects{{resource=\"{}\"}} {count}", row.collection.name);
     }
     let _ = writeln!(
         text,

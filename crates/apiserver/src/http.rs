@@ -306,9 +306,9 @@ impl ApiServer {
         }
         let answer = match handle(registry, parts, &call, verb, body) {
             Ok(answer) => answer,
-            Err(status) => return Ok(responder.refused(&status, call.row.traits.warning)),
+            Err(status) => return Ok(responder.refused(&status, call.row.rules.strategy.warning)),
         };
-        let answer = answer.warning(call.row.traits.warning.into_iter().map(str::to_owned).collect());
+        let answer = answer.warning(call.row.rules.strategy.warning.into_iter().map(str::to_owned).collect());
         responder.answer(registry, &call.row, accepted, include, answer)
     }
 }
@@ -329,10 +329,10 @@ fn handle(registry: &Registry, parts: &Parts, call: &Call, verb: Verb, body: &By
             let options = call.query.list_options(false)?;
             registry.list(call, &options).map(|list| Answer::ok(Content::List(list)))
         }
-        (Verb::Create, Input::Object(body, kind)) if !call.row.verbs.has(Verb::List) => {
-            registry.review(call, body, kind)
-        }
-        (Verb::Create, Input::Object(body, kind)) => registry.create(call, body, kind),
+        (Verb::Create, Input::Object(body, kind)) => match call.row.rules.create {
+            Some(create) => create(registry, call, body, kind),
+            None => registry.create(call, body, kind),
+        },
         (Verb::Update, Input::Object(body, kind)) => registry.put(call, Part::Whole, body, kind),
         (Verb::Patch, Input::Patch(body, kind)) => registry.patch(call, Part::Whole, kind, body),
         (Verb::Delete | Verb::DeleteCollection, _) => {
@@ -363,7 +363,7 @@ fn watch(
             [options.field_selector, term].into_iter().filter(|term| !term.is_empty()).collect::<Vec<_>>().join(",");
     }
     let watch = Watch::begin(registry, call, &options, accepted, include)?;
-    Ok(responder.watch(call.row.traits.warning, watch.lines()))
+    Ok(responder.watch(call.row.rules.strategy.warning, watch.lines()))
 }
 
 fn verb_of(method: &Method, path: &ResourcePath, is_watch: bool) -> Option<Verb> {
@@ -389,7 +389,7 @@ fn attributes(row: &Row, path: &ResourcePath, verb: Verb, query: &Query) -> Attr
     Attributes {
         verb: verb.name().to_owned(),
         // Who may do something to a namespace may do it in the namespace.
-        namespace: if row.is("", "namespaces") { path.name.clone() } else { path.namespace.clone() },
+        namespace: if row.rules.strategy.is_namespace { path.name.clone() } else { path.namespace.clone() },
         group: row.resource.group.to_string(),
         resource: row.resource.plural.to_string(),
         subresource: path.subresource.clone(),

@@ -21,7 +21,6 @@
 //! | [`table`], [`openapi`] | what `kubectl get` and `kubectl explain` show |
 //! | [`status`], [`field`] | refusals, in upstream's words |
 
-mod admission;
 pub mod auth;
 mod bootstrap;
 pub mod decode;
@@ -30,7 +29,7 @@ pub mod field;
 mod findings;
 mod health;
 pub mod http;
-pub mod kinds;
+mod kinds;
 pub mod listener;
 pub mod logs;
 pub mod openapi;
@@ -42,7 +41,7 @@ pub mod schema;
 pub mod server;
 pub mod status;
 pub mod store;
-pub mod table;
+mod table;
 mod watch;
 
 pub use auth::{BadKey, TokenKey};

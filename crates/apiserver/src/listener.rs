@@ -136,7 +136,7 @@ impl Listening {
         bootstrap::publish(&server.registry, address, pki.authority_pem());
         let stop = CancellationToken::new();
         // Whoever listens has real clients, and their heavy requests must not keep others from the threads.
-        let server = ApiServer { heavy_work: HeavyWork::BlockingPool, ..server.for_strangers() };
+        let server = ApiServer { heavy_work: HeavyWork::BlockingPool, ..server.requiring_authentication() };
         let ListenOptions { patience, strangers, .. } = options;
         let door = Door { acceptor, server, patience, strangers, stop: stop.clone() };
         tokio::spawn(door.accept(socket));

@@ -8,9 +8,9 @@ use crate::auth::{Auth, NoRandom, TokenKey, User};
 use crate::bootstrap;
 use crate::http::Sender;
 use crate::http::limits::{HeavyWork, Limits, RequestLimits};
-use crate::kinds::service::Allocator;
+use crate::kinds::core::service::Allocator;
 use crate::logs::Logs;
-use crate::registry::Registry;
+use crate::registry::{Registry, RegistryOptions};
 use crate::store::Storage;
 use crate::store::memory::Memory;
 
@@ -46,10 +46,10 @@ pub struct Options {
 /// Who may do what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorization {
-    /// Whoever is somebody may do everything.
+    /// Any authenticated user may do anything.
     #[default]
     AlwaysAllow,
-    /// What the stored roles and bindings allow.
+    /// Users may do what stored roles and bindings allow.
     Rbac,
 }
 
@@ -75,16 +75,25 @@ impl ApiServer {
         let storage = storage.unwrap_or_else(|| Arc::new(Memory::new(clock.clone())));
         let auth = Arc::new(Auth::new(clock.clone(), admin_token, token_key));
         let services = if dual_stack { Allocator::dual_stack() } else { Allocator::default() };
-        let registry = Registry::new(storage, clock, auth, logs, authorization, services, unprotected_storage);
+        let registry = Registry::new(RegistryOptions {
+            store: storage,
+            clock,
+            auth,
+            logs,
+            authorization,
+            services,
+            unprotected_storage,
+        });
         registry.resume();
         bootstrap::seed(&registry);
-        let (sender, limits) = (Sender::Local(Arc::new(User::admin())), Arc::new(Limits::new(limits)));
+        let sender = Sender::Local(Arc::new(User::admin()));
+        let limits = Arc::new(Limits::new(limits));
         Self { registry, sender, limits, heavy_work }
     }
 
-    /// The same server for people outside the process: who does not say who they are gets 401.
+    /// Returns the same server for requests from outside the process: those that do not authenticate get 401.
     #[must_use]
-    pub fn for_strangers(&self) -> Self {
+    pub fn requiring_authentication(&self) -> Self {
         Self { sender: Sender::Remote, ..self.clone() }
     }
 

@@ -3,7 +3,7 @@
 //! 1. Every write gets the next revision; nobody sees a revision before everything written up to it.
 //! 2. A write happens only if the object is at the revision the writer saw ([`Expect`]), and happens whole or not at all.
 //! 3. A list shows one revision, however many pages it takes; one that is no longer known is [`Unavailable::Compacted`].
-//! 4. The history of a shelf is bounded by count and by bytes, and so is that of all shelves together; who asks for what
+//! 4. The history of a collection is bounded by count and by bytes, and so is that of all collections together; who asks for what
 //!    has gone hears so.
 //! 5. An object is encoded once: what is stored, listed and watched are the same bytes.
 //! 6. What is stored can be read: no object is nested deeper than [`DEPTH_MAX`].
@@ -25,7 +25,7 @@ pub use object::{Draft, EventKind, Object, is_too_deep};
 /// How many events of one resource are remembered.
 pub const HISTORY_EVENTS_MAX: usize = 8192;
 /// How many events are remembered of resources that change all the time and that nobody replays.
-pub const HISTORY_EVENTS_FLEETING: usize = 512;
+pub const HISTORY_EVENTS_SHORT: usize = 512;
 /// How many bytes the remembered events of one resource may hold, besides the objects that are there anyway.
 pub const HISTORY_BYTES_MAX: usize = 32 << 20;
 /// How many bytes the remembered events of all resources may hold; every definition brings a resource of its own.
@@ -36,7 +36,7 @@ pub const DEPTH_MAX: usize = 120;
 
 /// Where the objects of one resource are kept, whatever the version.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Shelf {
+pub struct Collection {
     /// Group and plural, as in etcd's keys: `pods`, `deployments.apps`.
     pub name: Istr,
     /// How many events are remembered.
@@ -155,13 +155,18 @@ pub trait Storage: Send + Sync + 'static {
     fn revision(&self) -> u64;
 
     /// One object.
-    fn get(&self, shelf: &Shelf, key: &ObjectKey) -> Option<Arc<Object>>;
+    fn get(&self, collection: &Collection, key: &ObjectKey) -> Option<Arc<Object>>;
 
     /// The objects in a range, or those among them that `wanted` accepts. Writers do not wait while it is asked.
     ///
     /// # Errors
     /// If the revision asked for is not known.
-    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: Option<&Wanted<'_>>) -> Result<Page, Unavailable>;
+    fn list(
+        &self,
+        collection: &Collection,
+        range: &Range<'_>,
+        wanted: Option<&Wanted<'_>>,
+    ) -> Result<Page, Unavailable>;
 
     /// Writes one object, and answers with the state that was written (or, for a deletion, the last state).
     ///
@@ -169,7 +174,7 @@ pub trait Storage: Send + Sync + 'static {
     /// If the object is not as expected; nothing is written then.
     fn commit(
         &self,
-        shelf: &Shelf,
+        collection: &Collection,
         key: &ObjectKey,
         expect: Expect,
         change: Change,
@@ -179,14 +184,14 @@ pub trait Storage: Send + Sync + 'static {
     ///
     /// # Errors
     /// If not everything behind that revision is known any more, or it has not been reached.
-    fn events(&self, shelf: &Shelf, after: u64, events_max: usize) -> Result<Events, Unavailable>;
+    fn events(&self, collection: &Collection, after: u64, events_max: usize) -> Result<Events, Unavailable>;
 
-    /// A signal that changes with every event of a shelf.
-    fn changes(&self, shelf: &Shelf) -> watch::Receiver<u64>;
+    /// A signal that changes with every event of a collection.
+    fn changes(&self, collection: &Collection) -> watch::Receiver<u64>;
 
     /// Forgets what happened up to a revision.
     fn compact(&self, revision: u64);
 
-    /// Forgets a shelf that has no objects, with its history: its resource is no longer served.
-    fn forget(&self, shelf: &Shelf);
+    /// Forgets a collection that has no objects, with its history: its resource is no longer served.
+    fn forget(&self, collection: &Collection);
 }

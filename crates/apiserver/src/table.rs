@@ -1,74 +1,76 @@
 //! Tables: what `kubectl get` prints.
 //!
-//! The columns of every resource are data (`data/table-columns.tsv`); what stands in them is a row of cells per
-//! resource, one small file per group of kinds. A resource without such a row shows its name and when it was created,
-//! a custom resource its name and age.
+//! The columns of every resource are data (`data/table-columns.tsv`); the cells of a kind are in its file, as the [`Printer`]
+//! of its rule set. A kind without cells shows its name and when it was created, a custom resource its name and age.
 //!
 //! Follows `pkg/printers/internalversion` of Kubernetes 1.37; wide columns are always there, clients hide them.
 
-mod cell;
-mod cluster;
+pub(crate) mod cell;
 mod columns;
-mod duration;
-mod labels;
-mod network;
-mod pod;
-mod policy;
-mod storage;
+pub(crate) mod duration;
+pub(crate) mod labels;
 #[cfg(test)]
 mod tests;
-mod workload;
 
 use serde_json::{Map, Value, json};
-use steersman_base::Time;
+use steersman_base::{Resource, Time};
 
-pub use duration::human as human_duration;
-
-use crate::table::cell::{Cell, Row};
+pub(crate) use cell::{Cell, TableRow};
 
 /// `includeObject` of a table request: what each row carries besides its cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum IncludeObject {
+pub(crate) enum IncludeObject {
     /// `None`
     None,
-    /// `Metadata`, what a request gets that does not say: a `PartialObjectMetadata`.
+    /// `Metadata`, the default: a `PartialObjectMetadata`.
     #[default]
     Metadata,
     /// `Object`
     Object,
 }
 
-/// The rows of cells of one group of kinds, by `group/resource`.
-type Kinds = &'static [(&'static str, &'static [Cell])];
+/// How objects of a kind are shown in tables.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Printer {
+    /// The cells of a row, one for each column.
+    pub(crate) cells: Option<&'static [Cell]>,
+    /// Returns the conditions of a row, by which clients hide it.
+    pub(crate) conditions: fn(&Value) -> Option<Value>,
+    /// An annotation that rows do not carry.
+    pub(crate) hidden_annotation: Option<&'static str>,
+}
 
-/// What all resources that have no row of their own show: with columns in the table, and as custom resources.
+/// The cells of kinds that have none of their own.
 const CREATED: &[Cell] = &[Cell::Name, Cell::Text("/metadata/creationTimestamp")];
+/// The cells of custom resources.
 const CUSTOM: &[Cell] = &[Cell::Name, Cell::Age];
 
-/// The table of these objects. `metadata` is that of the list, or of the object if it is a single one; what a table
-/// carries of it is taken over.
+/// Returns the table of these objects. `metadata` is that of the list, or of the object if it is a single one.
 #[must_use]
-pub fn render(
-    group: &str,
-    version: &str,
-    resource: &str,
+pub(crate) fn render(
+    resource: &Resource,
+    printer: &Printer,
     objects: &[&Value],
     metadata: &Value,
     include: IncludeObject,
     now: Time,
 ) -> Value {
-    let columns = columns::of(group, version, resource);
-    let cells = cells(group, resource).unwrap_or(if columns.is_some() { CREATED } else { CUSTOM });
+    let columns = columns::of(&resource.group, &resource.version, &resource.plural);
+    let cells = printer.cells.unwrap_or(if columns.is_some() { CREATED } else { CUSTOM });
     // The metadata of a list has no name.
     let list = if metadata.get("name").is_none() { objects } else { &[] };
     let rows = objects.iter().map(|object| {
-        let row = Row { object, list, now };
+        let row = TableRow { object, list, now };
         let mut rendered = Map::new();
         rendered.insert("cells".to_owned(), cells.iter().map(|cell| cell.render(&row)).collect());
-        if let Some(conditions) = pod::row_conditions(group, resource, object) {
+        if let Some(conditions) = (printer.conditions)(object) {
             rendered.insert("conditions".to_owned(), conditions);
         }
-        rendered.insert("object".to_owned(), included(object, include));
+        let mut included = included(object, include);
+        if let Some(annotation) = printer.hidden_annotation {
+            hide_annotation(&mut included, annotation);
+        }
+        rendered.insert("object".to_owned(), included);
         Value::Object(rendered)
     });
     let rows: Vec<Value> = rows.collect();
@@ -81,12 +83,7 @@ pub fn render(
     })
 }
 
-fn cells(group: &str, resource: &str) -> Option<&'static [Cell]> {
-    let kinds: &[Kinds] = &[pod::KINDS, workload::KINDS, network::KINDS, storage::KINDS, cluster::KINDS, policy::KINDS];
-    kinds.iter().copied().flatten().find(|(name, _)| name.split_once('/') == Some((group, resource))).map(|row| row.1)
-}
-
-/// What a row says about its object.
+/// Returns the object of a row.
 fn included(object: &Value, include: IncludeObject) -> Value {
     match include {
         IncludeObject::None => Value::Null,
@@ -99,7 +96,23 @@ fn included(object: &Value, include: IncludeObject) -> Value {
     }
 }
 
+fn hide_annotation(object: &mut Value, annotation: &str) {
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) else { return };
+    annotations.remove(annotation);
+    if annotations.is_empty() {
+        metadata.remove("annotations");
+    }
+}
+
 fn table_metadata(metadata: &Value) -> Value {
     let kept = ["resourceVersion", "continue", "remainingItemCount"];
     kept.iter().filter_map(|name| Some(((*name).to_owned(), metadata.get(name)?.clone()))).collect::<Map<_, _>>().into()
+}
+
+// === impl Printer ===
+
+impl Printer {
+    /// The printer of a kind about which nothing is special.
+    pub(crate) const DEFAULT: Self = Self { cells: None, conditions: |_| None, hidden_annotation: None };
 }

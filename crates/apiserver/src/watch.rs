@@ -93,7 +93,7 @@ impl Watch {
         let seconds = seconds.unwrap_or_else(|| TIMEOUT_SECONDS_MIN + fastrand::u64(..TIMEOUT_SECONDS_MIN));
         let now = Instant::now();
         let mut watch = Self {
-            signal: registry.store.changes(&row.shelf),
+            signal: registry.store.changes(&row.collection),
             withdrawn: registry.withdrawal_of(&row),
             row,
             store: Arc::clone(&registry.store),
@@ -143,7 +143,7 @@ impl Watch {
         let matches = |object: &Object| self.filter.matches(object);
         let wanted: Option<&Wanted<'_>> = if self.filter.is_everything() { None } else { Some(&matches) };
         let range = Range { namespace: self.filter.namespace(), ..Range::default() };
-        match self.store.list(&self.row.shelf, &range, wanted) {
+        match self.store.list(&self.row.collection, &range, wanted) {
             Ok(page) => {
                 self.reached = page.revision;
                 self.initial = page.objects.into_iter();
@@ -171,7 +171,7 @@ impl Watch {
                 return Some(match pending {
                     Pending::Line(line) => line,
                     Pending::State(kind, object) => self.line(kind, &object),
-                    Pending::Left(before, revision) => self.line(EventKind::Deleted, &before.buried(revision)),
+                    Pending::Left(before, revision) => self.line(EventKind::Deleted, &before.deleted_at(revision)),
                 });
             }
             if self.is_over {
@@ -211,7 +211,7 @@ impl Watch {
 
     /// Takes what has happened since from the history; answers whether there was anything.
     fn read(&mut self) -> bool {
-        match self.store.events(&self.row.shelf, self.reached, BATCH_EVENTS) {
+        match self.store.events(&self.row.collection, self.reached, BATCH_EVENTS) {
             Ok(events) => {
                 for event in &events.events {
                     self.tell(event);
@@ -268,11 +268,10 @@ impl Watch {
 
     /// A table of one row; only the first has columns.
     fn table(&mut self, object: &Value) -> Value {
-        let resource = &self.row.resource;
         let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
-        let (group, version, plural) = (&resource.group, &resource.version, &resource.plural);
+        let Row { resource, rules, .. } = &*self.row;
         let now = self.clock.now();
-        let mut table = table::render(group, version, plural, &[object], &metadata, self.include, now);
+        let mut table = table::render(resource, &rules.printer, &[object], &metadata, self.include, now);
         if std::mem::replace(&mut self.has_columns, true) {
             table["columnDefinitions"] = Value::Null;
         }

@@ -79,9 +79,9 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let sets = cx.informers.informer::<ReplicaSetView>();
     let pods = cx.informers.informer::<PodView>();
 
-    let by_selector = deployments.index_named(claims::BY_SELECTOR, claims::selector_key);
-    let sets_by_owner = sets.index_named(claims::BY_OWNER, claims::owner_key);
-    let pods_by_owner = pods.index_named(claims::BY_OWNER, claims::owner_key);
+    let by_selector = deployments.shared_index(claims::selector_key);
+    let sets_by_owner = sets.shared_index(claims::owner_key);
+    let pods_by_owner = pods.shared_index(claims::owner_key);
 
     let lister = deployments.lister();
     let deployments_of_set = move |change: &Change<ReplicaSetView>| {
@@ -90,7 +90,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     };
     let (deployment_lister, set_lister) = (deployments.lister(), sets.lister());
     let deployments_of_pod = move |change: &Change<PodView>| {
-        map::recreated_by(change, |key| set_lister.get(key), |key| deployment_lister.get(key)).into_iter().collect()
+        map::recreated_by(change, |key| set_lister.get(key), |key| deployment_lister.get(key))
     };
     cx.controller_on(DESCRIPTOR.name, &deployments)
         .queue_name("deployment")

@@ -16,11 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::names;
+use steersman_informer::Change;
 use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, Kind, View};
-use steersman_runtime::event::Event;
 use steersman_runtime::handler::Keys;
-use steersman_runtime::source::Watch;
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 use steersman_workqueue::limiter::{Bucket, Exponential, MaxOf};
 
@@ -104,34 +103,34 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         ..sync::State::default()
     });
 
-    let by_selector = services.index_named("selector", service_pods::selector_hashes);
+    let by_selector = services.shared_index(service_pods::selector_hashes);
     let batch = options.updates_batch_period;
-    let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
-        let concerned = service_pods::services_of(event, |hash| by_selector.get(hash));
-        concerned.into_iter().for_each(|key| keys.add_after(key, batch));
-    });
+    let services_of_pod = move |change: &Change<PodView>| {
+        Keys::after(service_pods::services_of(change, |hash| by_selector.get(hash)), batch)
+    };
     let shared = Arc::clone(&state);
-    let of_slices = Watch::new(&slices, move |event: Event<'_, EndpointSliceView>, keys: &mut Keys| {
-        let concerned = map::services_of(event, &shared.tracker);
-        concerned.into_iter().for_each(|key| keys.add_after(key, batch.max(SLICES_BATCH_MIN)));
-    });
+    let services_of_slice = move |change: &Change<EndpointSliceView>| {
+        Keys::after(map::services_of(change, &shared.tracker), batch.max(SLICES_BATCH_MIN))
+    };
     let shared = Arc::clone(&state);
-    let of_nodes = Watch::new(&nodes, move |event: Event<'_, NodeView>, keys: &mut Keys| {
-        if map::changes_zones(event) {
+    let services_of_node = move |change: &Change<NodeView>| {
+        let mut keys = Keys::default();
+        if map::changes_zones(change) {
             keys.extend(shared.topology.nodes_changed());
         }
-        if let Event::Created { new, .. } = event {
+        if let Change::Added { new, .. } = change {
             keys.extend(shared.nodeless.waiting_for(&new.meta().name));
         }
-    });
+        keys
+    };
 
     let mut cx = cx.clone();
     cx.events = cx.events.for_component(COMPONENT);
     cx.controller_on(DESCRIPTOR.name, &services)
         .queue_name("endpoint_slice")
-        .source(of_pods)
-        .source(of_slices)
-        .source(of_nodes)
+        .watch(&pods, services_of_pod)
+        .watch(&slices, services_of_slice)
+        .watch(&nodes, services_of_node)
         .limiter(MaxOf(Exponential::new(RETRY_AFTER_MIN, RETRY_AFTER_MAX), Bucket::default()))
         .give_up_after(RETRIES_MAX)
         .workers(workers)

@@ -15,11 +15,10 @@
 
 use std::time::Duration;
 
+use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::core::{EndpointsView, PodView, ServiceView};
-use steersman_runtime::event::Event;
 use steersman_runtime::handler::Keys;
-use steersman_runtime::source::Watch;
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 
 use crate::service_pods::{self, ServicePods};
@@ -65,23 +64,20 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let pods = cx.informers.informer::<PodView>();
     let endpoints = cx.informers.informer::<EndpointsView>();
 
-    let by_selector = services.index_named("selector", service_pods::selector_hashes);
+    let by_selector = services.shared_index(service_pods::selector_hashes);
     let batch = options.updates_batch_period;
-    let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
-        let concerned = service_pods::services_of(event, |hash| by_selector.get(hash));
-        concerned.into_iter().for_each(|key| keys.add_after(key, batch));
-    });
+    let services_of_pod = move |change: &Change<PodView>| {
+        Keys::after(service_pods::services_of(change, |hash| by_selector.get(hash)), batch)
+    };
     let lister = services.lister();
-    let of_endpoints = Watch::new(&endpoints, move |event: Event<'_, EndpointsView>, keys: &mut Keys| {
-        keys.extend(map::service_of(event, |key| lister.get(key).is_some()));
-    });
+    let service_of = move |change: &Change<EndpointsView>| map::service_of(change, |key| lister.get(key).is_some());
 
     let mut cx = cx.clone();
     cx.events = cx.events.for_component(COMPONENT);
     cx.controller_on(DESCRIPTOR.name, &services)
         .queue_name("endpoint")
-        .source(of_pods)
-        .source(of_endpoints)
+        .watch(&pods, services_of_pod)
+        .watch(&endpoints, service_of)
         .give_up_after(RETRIES_MAX)
         .workers(workers)
         .reads_live()

@@ -17,13 +17,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::ObjectKey;
-use steersman_informer::{MetaSource, Scope, SharedInformer};
+use steersman_informer::{Change, MetaSource, Scope, SharedInformer};
 use steersman_model::Kind;
-use steersman_model::View;
 use steersman_model::core::{NamespaceView, PodView};
-use steersman_runtime::event::Event;
 use steersman_runtime::handler::Keys;
-use steersman_runtime::source::{self, Source, Watch};
+use steersman_runtime::source::{self, Source};
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 use steersman_workqueue::Priority;
 use steersman_workqueue::limiter::{Bucket, Exponential, MaxOf};
@@ -76,19 +74,11 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let namespaces = informer(cx);
     let last_pods = Arc::new(LastPods::default());
     let wait = options.first_pass_after;
-    let deleted = Watch::new(&namespaces, move |event: Event<'_, NamespaceView>, keys: &mut Keys| {
-        let (now, before) = (event.object(), event.before());
-        match event {
-            Event::Deleted { .. } => {}
-            _ if !map::is_news(before.map(|before| &**before), now) => {}
-            _ if wait.is_zero() => keys.add(now.meta().key()),
-            _ => keys.add_after(now.meta().key(), wait),
-        }
-    });
+    let terminating = move |change: &Change<NamespaceView>| Keys::after(map::terminating(change), wait);
     cx.controller_on(DESCRIPTOR.name, &namespaces)
         .queue_name("namespace")
-        .without_main_watch()
-        .source(deleted.resync(options.sync_period))
+        .watch_main(terminating)
+        .resync(options.sync_period)
         .source(tell_of_last_pods(cx, &last_pods))
         .limiter(MaxOf(Exponential::new(BACK_OFF.0, BACK_OFF.1), Bucket::new(RETRIES.0, RETRIES.1)))
         .workers(workers)

@@ -18,12 +18,11 @@
 
 use std::time::Duration;
 
+use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
-use steersman_runtime::event::Event;
 use steersman_runtime::handler::Keys;
-use steersman_runtime::source::Watch;
 use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
 
 use crate::claim::map;
@@ -89,25 +88,23 @@ pub(crate) fn build<V: Replicated>(
     let sets = cx.informers.informer::<V>();
     let pods = cx.informers.informer::<PodView>();
 
-    let by_selector = sets.index_named(map::BY_SELECTOR, map::selector_key);
-    let sets_by_owner = sets.index_named(map::BY_OWNER, map::owner_key);
-    let pods_by_owner = pods.index_named(map::BY_OWNER, map::owner_key);
+    let by_selector = sets.shared_index(map::selector_key);
+    let sets_by_owner = sets.shared_index(map::owner_key);
+    let pods_by_owner = pods.shared_index(map::owner_key);
 
     let lister = sets.lister();
-    let of_pods = Watch::new(&pods, move |event: Event<'_, PodView>, keys: &mut Keys| {
+    let sets_of_pod = move |change: &Change<PodView>| {
         let uid_of = |key: &_| lister.get(key).map(|set| set.meta().uid.clone());
-        let Some(change) = event.change() else { return };
-        let wait = if status::is_all_that_changes(&change) { GATHERED_FOR } else { Duration::ZERO };
-        for key in map::owners_of(&change, uid_of, |key| by_selector.get(key)) {
-            keys.add_after(key, wait);
-        }
-    });
+        let delay = if status::is_all_that_changes(change) { GATHERED_FOR } else { Duration::ZERO };
+        Keys::after(map::owners_of(change, uid_of, |key| by_selector.get(key)), delay)
+    };
     let mut metrics = cx.options::<metrics::Metrics>();
     if let Some(registry) = cx.manager().metrics().filter(|_| !metrics.is_some()) {
         metrics = metrics::Metrics::new(registry);
         cx.manager().set_options(metrics.clone());
     }
-    let builder = cx.controller_on(name, &sets).queue_name(queue).source(of_pods).workers(workers).reads_live();
+    let builder =
+        cx.controller_on(name, &sets).queue_name(queue).watch(&pods, sets_of_pod).workers(workers).reads_live();
     builder.reconcile_with(sync::Sets {
         client: cx.client.clone(),
         sets: sets.lister(),

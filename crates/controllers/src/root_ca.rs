@@ -57,9 +57,9 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let maps =
         cx.informers.informer_in::<ConfigMapView>(Scope::everything().with_fields(&format!("metadata.name={NAME}")));
     let namespace_of = |change: &Change<ConfigMapView>| match change {
-        Change::Added { .. } => Vec::new(),
+        Change::Added { .. } => None,
         Change::Updated { new: map, .. } | Change::Deleted { last: map, .. } => {
-            vec![ObjectKey::cluster(&map.meta().namespace)]
+            Some(ObjectKey::cluster(&map.meta().namespace))
         }
     };
     cx.controller_on(DESCRIPTOR.name, &namespaces)

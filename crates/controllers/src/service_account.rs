@@ -37,10 +37,8 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
     let namespaces = namespace::informer(cx);
     let accounts = cx.informers.informer::<ServiceAccountView>();
     let namespace_of_deleted = |change: &Change<ServiceAccountView>| match change {
-        Change::Deleted { last, .. } if last.meta().name == DEFAULT => {
-            vec![ObjectKey::cluster(&last.meta().namespace)]
-        }
-        _ => Vec::new(),
+        Change::Deleted { last, .. } if last.meta().name == DEFAULT => Some(ObjectKey::cluster(&last.meta().namespace)),
+        _ => None,
     };
     cx.controller_on(DESCRIPTOR.name, &namespaces)
         .queue_name("serviceaccount")

@@ -110,7 +110,7 @@ fn build(cx: &BuildContext, workers: usize) -> Build {
         .queue_name(QUEUE)
         .without_main_watch()
         .watch(&accounts, |_| Vec::new())
-        .watch(&secrets, |change| reference::of_deleted(change).map(|gone| gone.to_key()).into_iter().collect())
+        .watch(&secrets, |change| reference::of_deleted(change).map(|gone| gone.to_key()))
         .workers(workers)
         .give_up_after(RETRIES_MAX)
         .reconcile_with(sync::References {

@@ -14,10 +14,10 @@ use std::sync::{Arc, LazyLock};
 
 use foldhash::fast::RandomState;
 use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
+use steersman_informer::Change;
 use steersman_informer::{Index, SharedInformer};
 use steersman_model::View;
 use steersman_model::core::{PodView, ServiceView};
-use steersman_runtime::event::Event;
 
 use crate::pod;
 
@@ -68,7 +68,7 @@ impl LabelHash {
 impl ServicePods {
     /// Finds pods by their labels; the index is the same for everybody who asks.
     pub(crate) fn new(pods: &SharedInformer<PodView>) -> Self {
-        Self { by_label: pods.index_named("namespace and label", |pod: &PodView| label_hashes(pod.meta())) }
+        Self { by_label: pods.shared_index(|pod: &PodView| label_hashes(pod.meta())) }
     }
 
     /// The pods that the service selects, by name.
@@ -136,7 +136,7 @@ pub(crate) fn hostname<'a>(pod: &'a PodView, service: &ServiceView) -> Option<&'
 
 /// The services that what happened to a pod concerns. `services_under` finds those that insist on a label.
 pub(crate) fn services_of(
-    event: Event<'_, PodView>,
+    change: &Change<PodView>,
     services_under: impl Fn(&LabelHash) -> Vec<Arc<ServiceView>>,
 ) -> Vec<ObjectKey> {
     let services = |pod: &PodView| -> Vec<ObjectKey> {
@@ -147,16 +147,11 @@ pub(crate) fn services_of(
         };
         found.filter(ours).map(|service| service.meta().key()).collect()
     };
-    match event {
-        Event::Created { initial: true, .. } => Vec::new(),
-        Event::Created { new: pod, .. } | Event::Deleted { last: pod, .. } | Event::Generic { object: pod } => {
-            if is_published(pod, true) {
-                services(pod)
-            } else {
-                Vec::new()
-            }
-        }
-        Event::Updated { old, new } => {
+    match change {
+        Change::Added { initial: true, .. } => Vec::new(),
+        Change::Added { new: pod, .. } | Change::Deleted { last: pod, .. } if is_published(pod, true) => services(pod),
+        Change::Added { .. } | Change::Deleted { .. } => Vec::new(),
+        Change::Updated { old, new } => {
             let changed = is_published_otherwise(old, new);
             let relabelled = old.meta().labels != new.meta().labels;
             match (changed, relabelled) {

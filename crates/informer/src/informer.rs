@@ -6,7 +6,7 @@
 //! 2. **Per object, a subscriber sees a subsequence of its states, in order, and always the last.** Coalescing never
 //!    crosses a uid: the end of one object comes before the beginning of the next. `old` is what *that* subscriber saw
 //!    last. An object that it never saw and that is gone is not shown to it.
-//! 3. **Gone while disconnected** = [`Change::Deleted`] with the last known state, marked [`End::Missed`].
+//! 3. **Gone while disconnected** = [`Change::Deleted`] with the last known state, marked [`End::Missed`](crate::End::Missed).
 //! 4. **A relist never doubles memory**: what did not change keeps its `Arc`.
 //! 5. **Slow subscribers never grow memory**: what waits for one is coalesced per object.
 //! 6. **The store knows the resourceVersion it has reached**; bookmarks advance it.
@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use steersman_base::watch;
-use steersman_base::{ObjectKey, ResourceVersion, Uid};
+use steersman_base::{ResourceVersion, Uid};
 use steersman_model::View;
 use tokio::runtime::Handle;
 use tokio::task::coop::consume_budget;
@@ -37,37 +37,12 @@ pub use self::sink::InformerSink;
 pub(crate) use self::subscriber::PendingSubscription;
 use self::subscriber::Subscriber;
 pub use self::subscriber::Subscription;
-use crate::delta_fifo::{DeltaFifo, End, ListInfo, Popped};
+use crate::change::Change;
+use crate::delta_fifo::{DeltaFifo, ListInfo, Popped};
 use crate::lister::Lister;
 use crate::metrics::InformerMetrics;
 use crate::store::{Applied, Index, Ledger, Store};
 use crate::target::Target;
-
-/// What a subscriber is told about one object.
-pub enum Change<V> {
-    /// This subscriber sees the object for the first time.
-    Added {
-        /// The object.
-        new: Arc<V>,
-        /// Whether it is part of the state the subscriber began with.
-        initial: bool,
-    },
-    /// The object is not what this subscriber saw last; or, when it is asked to look again
-    /// ([`is_resync`](Change::is_resync)), `old` and `new` are one.
-    Updated {
-        /// What this subscriber saw last.
-        old: Arc<V>,
-        /// What the object is now; of the same uid.
-        new: Arc<V>,
-    },
-    /// The object is gone.
-    Deleted {
-        /// The last known state.
-        last: Arc<V>,
-        /// How its end was learnt of.
-        end: End,
-    },
-}
 
 /// A watch, a store, and subscribers. Cheap to clone; clones are the same informer.
 pub struct SharedInformer<V>(Arc<Shared<V>>);
@@ -192,8 +167,8 @@ impl<V: View> SharedInformer<V> {
     }
 
     /// Finds objects by what `keys` reads off them: `None`, one key or several. Objects that are there already are
-    /// found too. Every call makes an index of its own: keep the handle, or share one by
-    /// [name](SharedInformer::index_named).
+    /// found too. Every call makes an index of its own: keep the handle, or use a
+    /// [shared](SharedInformer::shared_index) one.
     ///
     /// `keys` runs while readers wait, so it must be quick, give few keys and must not read the store itself. If it panics, the object
     /// is not in the index, and the panic is logged.
@@ -205,14 +180,17 @@ impl<V: View> SharedInformer<V> {
         self.0.store.index(keys)
     }
 
-    /// As [`index`](SharedInformer::index), made once for everybody who asks for this name with keys of this type: the
-    /// function of the first one counts.
-    pub fn index_named<K, I>(&self, name: &'static str, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
+    /// Returns the index of this function, which all callers with the same function share.
+    ///
+    /// The type of the function is its identity, so it must be a `fn` item or a closure that captures nothing; anything
+    /// else does not compile. Two functions never share an index.
+    pub fn shared_index<K, I, F>(&self, keys: F) -> Index<K, V>
     where
         K: std::hash::Hash + Ord + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
+        F: Fn(&V) -> I + Send + Sync + 'static,
     {
-        self.0.store.index_named(name, keys)
+        self.0.store.shared_index(keys)
     }
 
     /// The version the store shows, bookmarks included; `None` before the first list.
@@ -373,59 +351,3 @@ impl<V> fmt::Debug for SharedInformer<V> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this informer has a transform already")]
 pub struct TransformSet;
-
-// === impl Change ===
-
-impl<V: View> Change<V> {
-    /// The object as it is now, or as it last was.
-    #[must_use]
-    pub fn object(&self) -> &Arc<V> {
-        match self {
-            Self::Added { new, .. } | Self::Updated { new, .. } => new,
-            Self::Deleted { last, .. } => last,
-        }
-    }
-
-    /// Which object.
-    #[must_use]
-    pub fn key(&self) -> ObjectKey {
-        self.object().meta().key()
-    }
-
-    /// Whether nothing happened: the subscriber is asked to look again.
-    #[must_use]
-    pub fn is_resync(&self) -> bool {
-        matches!(self, Self::Updated { old, new } if Arc::ptr_eq(old, new))
-    }
-
-    /// Whether this is part of the state the subscriber began with.
-    #[must_use]
-    pub fn is_initial(&self) -> bool {
-        matches!(self, Self::Added { initial: true, .. })
-    }
-}
-
-impl<V> Clone for Change<V> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Added { new, initial } => Self::Added { new: Arc::clone(new), initial: *initial },
-            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
-            Self::Deleted { last, end } => Self::Deleted { last: Arc::clone(last), end: *end },
-        }
-    }
-}
-
-impl<V: View> fmt::Debug for Change<V> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let at = |object: &Arc<V>| object.meta().resource_version.clone();
-        let key = self.key();
-        match self {
-            Self::Added { new, initial: true } => write!(f, "Added(initial) {key}@{}", at(new)),
-            Self::Added { new, initial: false } => write!(f, "Added {key}@{}", at(new)),
-            Self::Updated { new, .. } if self.is_resync() => write!(f, "Resync {key}@{}", at(new)),
-            Self::Updated { old, new } => write!(f, "Updated {key}@{}->{}", at(old), at(new)),
-            Self::Deleted { last, end: End::Observed } => write!(f, "Deleted {key}@{}", at(last)),
-            Self::Deleted { last, end: End::Missed } => write!(f, "Deleted(missed) {key}@{}", at(last)),
-        }
-    }
-}

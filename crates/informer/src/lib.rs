@@ -23,7 +23,8 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`factory`] | [`InformerFactory`]: one informer for everybody who needs the same |
-//! | [`informer`] | [`SharedInformer`], [`Change`], [`Subscription`]: the guarantees for subscribers |
+//! | [`informer`] | [`SharedInformer`], [`Subscription`]: the guarantees for subscribers |
+//! | [`change`] | [`Change`]: what a subscriber is given |
 //! | [`store`] | objects by key, indexes, waiting for a version |
 //! | [`lister`] | reading a store by key, namespace, selector |
 //! | [`delta_fifo`] | what happened to each object since the store last looked |
@@ -36,6 +37,7 @@
 //! | [`sink`] | the seam between reflector and delta FIFO |
 //! | [`metrics`] | what is counted, under upstream's names |
 
+pub mod change;
 pub mod consistency;
 pub mod delta_fifo;
 pub mod factory;
@@ -54,11 +56,12 @@ mod test_objects;
 pub mod typed;
 pub mod wire;
 
+pub use change::Change;
 pub use delta_fifo::End;
 pub use factory::{FactoryOptions, InformerFactory, NotSynced};
-pub use informer::{Change, SharedInformer, SubscribeOptions, Subscription};
+pub use informer::{SharedInformer, SubscribeOptions, Subscription};
 pub use lister::Lister;
-pub use meta_source::{MetaChange, MetaSource};
+pub use meta_source::MetaSource;
 pub use metrics::Metrics;
 pub use reachability::Reachability;
 pub use store::Index;

@@ -39,16 +39,16 @@ use crate::keyed_queue::KeyRef;
 /// See the module. Written by one task only, read by any.
 pub struct Store<V> {
     inner: RwLock<Inner<V>>,
-    /// Held by whoever changes objects or adds an index, so that a list can be built beside what readers see. The
-    /// indexes that have a name, by type of key and place.
-    writer: Mutex<Vec<NamedIndex>>,
+    /// Held while objects change or an index is added, so that a list can be built beside what readers see. Holds the
+    /// shared indexes.
+    writer: Mutex<Vec<SharedIndex>>,
     /// Goes up with every batch: what waiters wait on.
     batches: watch::Sender<u64>,
     watchers: Mutex<Vec<std::sync::Weak<dyn Watcher>>>,
 }
 
-/// An index with a name: name and type of key, and its place.
-type NamedIndex = ((&'static str, TypeId), usize);
+/// A shared index: the type of its function, and its position among the indexes.
+type SharedIndex = (TypeId, usize);
 
 /// What readers see.
 pub(crate) struct Inner<V> {
@@ -131,23 +131,22 @@ impl<V: View> Store<V> {
         self.add_index(keys)
     }
 
-    /// See [`SharedInformer::index_named`](crate::SharedInformer::index_named).
-    pub fn index_named<K, I>(
-        self: &Arc<Self>,
-        name: &'static str,
-        keys: impl Fn(&V) -> I + Send + Sync + 'static,
-    ) -> Index<K, V>
+    /// See [`SharedInformer::shared_index`](crate::SharedInformer::shared_index).
+    pub fn shared_index<K, I, F>(self: &Arc<Self>, keys: F) -> Index<K, V>
     where
         K: std::hash::Hash + Ord + Send + Sync + 'static,
         I: IntoIterator<Item = K>,
+        F: Fn(&V) -> I + Send + Sync + 'static,
     {
-        let mut named = self.writer.lock();
-        let id = (name, TypeId::of::<K>());
-        if let Some((_, at)) = named.iter().find(|(other, _)| *other == id) {
+        // A function pointer or a closure with captured values is not identified by its type.
+        const { assert!(size_of::<F>() == 0, "a shared index is identified by its function, which must capture nothing") }
+        let mut shared = self.writer.lock();
+        let id = TypeId::of::<F>();
+        if let Some((_, at)) = shared.iter().find(|(other, _)| *other == id) {
             return Index::new(Arc::clone(self), *at);
         }
         let index = self.add_index(keys);
-        named.push((id, index.place()));
+        shared.push((id, index.place()));
         index
     }
 

@@ -86,7 +86,7 @@ pub use discovery::EndpointSliceView;
 pub use macros::private as __private;
 pub use shared::{Shared, SharedList};
 pub use template::{NewPodMeta, PodName, Template};
-pub use view::{DecodeError, Encoded, Kind, Projection, View};
+pub use view::{DecodeError, Encoded, HasMeta, Kind, Projection, View};
 
 pub use self::core::{
     EndpointsView, NamespaceView, NodeView, PodView, ReplicationControllerView, ServiceAccountView, ServiceView,

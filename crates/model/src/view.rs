@@ -19,6 +19,12 @@ pub trait View: Send + Sync + Sized + 'static {
     fn decode(body: Encoded<'_>) -> Result<Self, DecodeError>;
 }
 
+/// Metadata of an object, whatever its view: for readers that need no more, such as `Change<dyn HasMeta>`.
+pub trait HasMeta: Send + Sync {
+    /// Returns the object's metadata.
+    fn meta(&self) -> &Meta;
+}
+
 /// A view whose resource is known at compile time; [`Meta`] and custom kinds are told theirs at run time.
 pub trait Kind: View {
     /// The resource whose objects these are.
@@ -63,4 +69,12 @@ pub enum DecodeError {
         /// What was to be read.
         kind: &'static str,
     },
+}
+
+// === impl HasMeta ===
+
+impl<V: View> HasMeta for V {
+    fn meta(&self) -> &Meta {
+        View::meta(self)
+    }
 }

@@ -40,9 +40,9 @@ const WORKERS: usize = 16;
 pub(crate) fn build(cx: &BuildContext, options: &Arc<NodesOptions>, fleet: &Fleet) -> Controller {
     let builder = cx.controller::<NodeView>("simulated-nodes").workers(WORKERS);
     let (ours, wanted) = (fleet.clone(), Arc::clone(options));
-    let builder = builder.when(move |event| {
-        let node = event.object();
-        ours.get(&node.metadata.name).is_some() && object::is_news(event, &wanted)
+    let builder = builder.when(move |change| {
+        let node = change.object();
+        ours.get(&node.metadata.name).is_some() && object::is_news(change, &wanted)
     });
     let nodes = builder.main().lister();
     let heart = sync::Heart {

@@ -15,11 +15,9 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use steersman_base::{Istr, ObjectKey};
-use steersman_informer::SharedInformer;
+use steersman_informer::{Change, SharedInformer};
 use steersman_model::core::NodeView;
-use steersman_runtime::event::Event;
 use steersman_runtime::handler::Keys;
-use steersman_runtime::source::Watch;
 use steersman_runtime::{BuildContext, Controller};
 
 use self::ledger::Ledger;
@@ -62,54 +60,45 @@ pub(crate) fn build(
     let name = Istr::interned(&options.scheduler_name);
     let nodes = cx.informers.informer::<NodeView>();
     let (of_nodes, ours) = (Arc::clone(&ledger), options.own_nodes_only.then(|| fleet.clone()));
-    let nodes = Watch::new(&nodes, move |event: Event<'_, NodeView>, keys: &mut Keys| {
-        if ours.as_ref().is_none_or(|fleet| fleet.get(&event.object().metadata.name).is_some()) {
-            see_node(&mut of_nodes.lock(), event, keys);
-        }
-    });
+    let pods_of_node = move |change: &Change<NodeView>| {
+        let is_ours = ours.as_ref().is_none_or(|fleet| fleet.get(&change.object().metadata.name).is_some());
+        if is_ours { see_node(&mut of_nodes.lock(), change) } else { Keys::default() }
+    };
     let (of_pods, scheduler) = (Arc::clone(&ledger), name.clone());
-    let changes = Watch::new(pods, move |event: Event<'_, SimPodView>, keys: &mut Keys| {
-        see_pod(&mut of_pods.lock(), &scheduler, event, keys);
-    });
-    let builder = cx.controller_on(NAME, pods).queue_name("scheduler").workers(options.workers);
+    let pods_of_pod = move |change: &Change<SimPodView>| see_pod(&mut of_pods.lock(), &scheduler, change);
+    let builder = cx.controller_on(NAME, pods).queue_name("scheduler").workers(options.workers).without_main_watch();
+    let builder = builder.watch(&nodes, pods_of_node).watch(pods, pods_of_pod);
     let pods = pods.lister();
     let events = cx.events.for_component(name.clone());
-    builder.without_main_watch().source(nodes).source(changes).build_with(|queue| sync::Scheduler {
-        pods,
-        ledger,
-        name,
-        events,
-        queue: queue.clone(),
-    })
+    builder.build_with(|queue| sync::Scheduler { pods, ledger, name, events, queue: queue.clone() })
 }
 
 /// Keeps the ledger, and says who is to be looked at.
-fn see_node(ledger: &mut Ledger, event: Event<'_, NodeView>, keys: &mut Keys) {
-    let node = event.object();
-    let may_help = match event {
-        Event::Deleted { .. } => {
+fn see_node(ledger: &mut Ledger, change: &Change<NodeView>) -> Keys {
+    let node = change.object();
+    let may_help = match change {
+        Change::Deleted { .. } => {
             ledger.remove_node(&node.metadata.name);
             // What is said about those without a node counts the nodes.
             true
         }
         _ => ledger.put_node(Arc::clone(node)),
     };
-    if may_help && ledger.has_unschedulable() {
-        keys.add_after(try_again(), TRY_AGAIN_AFTER);
-    }
+    Keys::after((may_help && ledger.has_unschedulable()).then(try_again), TRY_AGAIN_AFTER)
 }
 
 /// Keeps the ledger, and says who is to be looked at.
-fn see_pod(ledger: &mut Ledger, scheduler: &str, event: Event<'_, SimPodView>, keys: &mut Keys) {
-    let pod = event.object();
+fn see_pod(ledger: &mut Ledger, scheduler: &str, change: &Change<SimPodView>) -> Keys {
+    let mut keys = Keys::default();
+    let pod = change.object();
     let key = pod.metadata.key();
-    let now = if matches!(event, Event::Deleted { .. }) { Part::Apart } else { part(pod, scheduler) };
+    let now = if matches!(change, Change::Deleted { .. }) { Part::Apart } else { part(pod, scheduler) };
     let mut frees = false;
     match now {
         Part::Waiting => {
             // A pod's own news, such as that there is no node, is no reason to look again.
-            let is_news = match event {
-                Event::Updated { old, new } => old.spec != new.spec || part(old, scheduler) != now,
+            let is_news = match change {
+                Change::Updated { old, new } => old.spec != new.spec || part(old, scheduler) != now,
                 _ => true,
             };
             if is_news {
@@ -129,4 +118,5 @@ fn see_pod(ledger: &mut Ledger, scheduler: &str, event: Event<'_, SimPodView>, k
     if frees && ledger.has_unschedulable() {
         keys.add_after(try_again(), TRY_AGAIN_AFTER);
     }
+    keys
 }

@@ -48,11 +48,11 @@ pub use context::BuildContext;
 pub(crate) use context::TypeMap;
 
 use crate::decisions::Log;
-use crate::event::Trigger;
 use crate::manager::Barriers;
 use crate::metrics::Activity;
 use crate::reconcile::DynReconciler;
 use crate::source::{Connected, Feed, Source, TaskSource, Watching};
+use crate::trigger::Trigger;
 use crate::{Context, lease::Leadership};
 
 /// A controller that was built: a handle to it. Cheap to clone.
@@ -141,7 +141,7 @@ impl Controller {
     }
 
     /// Adds a source; also while the controller runs.
-    pub fn watch(&self, source: impl Into<Source>) {
+    pub fn add_source(&self, source: impl Into<Source>) {
         let connected = source.into().connect(&self.0.feed);
         let mut sources = self.0.connected.lock();
         match (connected, sources.running.clone()) {

@@ -1,112 +1,137 @@
-//! Which keys an event puts into a controller's queue.
+//! Handlers: functions that turn a [`Change`] into the keys to enqueue.
+//!
+//! A handler is any function of a change that returns something that becomes [`Keys`]: one key, an option, a vector, an
+//! array, or `Keys` if some keys are to wait.
 //!
 //! | handler | keys | controller-runtime |
 //! |---|---|---|
 //! | [`object`] | the object itself | `EnqueueRequestForObject` |
 //! | [`owner`] | its owners of a kind | `EnqueueRequestForOwner` |
 //! | [`controller_owner`] | the owner that controls it, if of that kind | … with `OnlyControllerOwner` |
-//! | [`mapped`] | what a function says, of the object before and after | `EnqueueRequestsFromMapFunc` |
-//! | [`Handlers`] | a function each for create, update, delete, generic | `Funcs` |
-//! | a closure `Fn(Event<V>, &mut Keys)` | anything | `EventHandler` |
+//! | [`mapped`] | what a function returns for the object before and after | `EnqueueRequestsFromMapFunc` |
+//! | a closure with a `match` | depends on whether it was added, updated or deleted | `Funcs`, `EventHandler` |
+//!
+//! ```
+//! use steersman_base::{Meta, ObjectKey};
+//! use steersman_informer::Change;
+//! use steersman_runtime::handler::{Handler, Keys};
+//! # fn handler(handler: impl Handler<Meta>) {}
+//! # let second = std::time::Duration::from_secs(1);
+//! handler(|change| change.key());
+//! handler(move |change| match change {
+//!     Change::Deleted { last, .. } => Keys::after([last.key()], second),
+//!     Change::Added { .. } | Change::Updated { .. } => Keys::default(),
+//! });
+//! ```
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use steersman_base::{Meta, ObjectKey, Resource, Scope};
+use steersman_base::{Meta, ObjectKey, OwnerRef, Resource, Scope};
+use steersman_informer::Change;
 use steersman_model::View;
 
-use crate::event::Event;
-
-/// Turns an event into keys.
-pub trait Handler<V: View>: Send + Sync + 'static {
-    /// Adds the keys that the event concerns.
-    fn handle(&self, event: Event<'_, V>, keys: &mut Keys);
+/// A function from a change to the keys it concerns. Implemented for all functions of the right signature.
+pub trait Handler<V>: Fn(&Change<V>) -> Self::Found + Send + Sync + 'static {
+    /// What the function returns.
+    type Found: Into<Keys>;
 }
 
-/// The keys that an event concerns.
+/// The keys that a change concerns.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
     pub(crate) now: Vec<ObjectKey>,
     pub(crate) later: Vec<(ObjectKey, Duration)>,
 }
 
-/// The object itself; see [`object`].
-#[derive(Clone, Copy, Debug)]
-pub struct ItsObject;
-
-/// Owners of a kind; see [`owner`].
-#[derive(Clone, Debug)]
-pub struct ItsOwner {
-    kind: Resource,
-    controllers_only: bool,
-}
-
-/// What a function says; see [`mapped`].
-#[derive(Clone, Copy, Debug)]
-pub struct Mapped<F>(F);
-
-type One<V> = Box<dyn Fn(&Arc<V>, &mut Keys) + Send + Sync>;
-type Two<V> = Box<dyn Fn(&Arc<V>, &Arc<V>, &mut Keys) + Send + Sync>;
-
-/// A function for each kind of event; what has none is left alone.
-pub struct Handlers<V> {
-    created: Option<One<V>>,
-    updated: Option<Two<V>>,
-    deleted: Option<One<V>>,
-    generic: Option<One<V>>,
-}
-
-/// The key of the object itself.
+/// Returns a handler for the key of the object itself.
 #[must_use]
-pub fn object() -> ItsObject {
-    ItsObject
+pub fn object<V: View>() -> impl Handler<V> {
+    |change: &Change<V>| Keys::from(change.key())
 }
 
-/// The keys of the object's owners of a kind, whatever their version. When owners change, the old and the new ones.
+/// Returns a handler for the object's owners of a kind, in any version. If the owners change, the old and the new ones.
 #[must_use]
-pub fn owner(kind: Resource) -> ItsOwner {
-    ItsOwner { kind, controllers_only: false }
+pub fn owner<V: View>(kind: Resource) -> impl Handler<V> {
+    mapped(move |object: &V| owners_of(object.meta(), &kind, |_| true))
 }
 
-/// The key of the owner that controls the object, if it is of this kind.
+/// Returns a handler for the owner that controls the object, if it is of this kind.
 #[must_use]
-pub fn controller_owner(kind: Resource) -> ItsOwner {
-    ItsOwner { kind, controllers_only: true }
+pub fn controller_owner<V: View>(kind: Resource) -> impl Handler<V> {
+    mapped(move |object: &V| owners_of(object.meta(), &kind, |owner| owner.controller == Some(true)))
 }
 
-/// The keys that a function says; of the object as it was and as it is.
+/// Returns a handler for the keys that a function returns, for the object as it was and as it is.
 #[must_use]
-pub fn mapped<V, F, I>(keys: F) -> Mapped<F>
+pub fn mapped<V, F, I>(keys: F) -> impl Handler<V>
 where
+    V: View,
     F: Fn(&V) -> I + Send + Sync + 'static,
-    I: IntoIterator<Item = ObjectKey>,
+    I: IntoIterator<Item = ObjectKey> + 'static,
 {
-    Mapped(keys)
+    move |change: &Change<V>| {
+        let mut found = Keys::default();
+        for object in change.before().into_iter().chain([change.object()]) {
+            found.extend(keys(object));
+        }
+        found
+    }
+}
+
+fn owners_of(object: &Meta, kind: &Resource, is_meant: impl Fn(&OwnerRef) -> bool) -> Vec<ObjectKey> {
+    let is_of_kind = |owner: &&OwnerRef| owner.kind == *kind.kind && owner.group() == kind.group && is_meant(owner);
+    let namespace = if kind.scope == Scope::Namespaced { &*object.namespace } else { "" };
+    let owners = object.owner_references.iter().filter(is_of_kind);
+    owners.map(|owner| ObjectKey::new(namespace, &owner.name)).collect()
+}
+
+// === impl Handler ===
+
+impl<V, F, K> Handler<V> for F
+where
+    F: Fn(&Change<V>) -> K + Send + Sync + 'static,
+    K: Into<Keys>,
+{
+    type Found = K;
 }
 
 // === impl Keys ===
 
 impl Keys {
-    /// This key is to be looked at.
+    /// Returns keys that are enqueued after a delay, so that what happens until then is reconciled with them; at once, if
+    /// the delay is zero.
+    #[must_use]
+    pub fn after(keys: impl IntoIterator<Item = ObjectKey>, delay: Duration) -> Self {
+        let mut delayed = Self::default();
+        keys.into_iter().for_each(|key| delayed.add_after(key, delay));
+        delayed
+    }
+
+    /// Adds a key that is enqueued at once.
     pub fn add(&mut self, key: ObjectKey) {
         if !self.now.contains(&key) {
             self.now.push(key);
         }
     }
 
-    /// This key is to be looked at, in a while: what comes until then is looked at with it. At once, if it is zero.
-    pub fn add_after(&mut self, key: ObjectKey, wait: Duration) {
-        if wait.is_zero() {
+    /// Adds a key that is enqueued after a delay; at once, if the delay is zero.
+    pub fn add_after(&mut self, key: ObjectKey, delay: Duration) {
+        if delay.is_zero() {
             self.add(key);
         } else {
-            self.later.push((key, wait));
+            self.later.push((key, delay));
         }
     }
 
-    /// Whether nothing is to be looked at.
+    /// Whether there are no keys.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.now.is_empty() && self.later.is_empty()
+    }
+
+    /// Returns every key, those with a delay included.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.now.iter().chain(self.later.iter().map(|(key, _)| key))
     }
 }
 
@@ -118,107 +143,35 @@ impl Extend<ObjectKey> for Keys {
     }
 }
 
-// === impl Handler ===
-
-impl<V: View, F: Fn(Event<'_, V>, &mut Keys) + Send + Sync + 'static> Handler<V> for F {
-    fn handle(&self, event: Event<'_, V>, keys: &mut Keys) {
-        self(event, keys);
+impl FromIterator<ObjectKey> for Keys {
+    fn from_iter<I: IntoIterator<Item = ObjectKey>>(keys: I) -> Self {
+        let mut found = Self::default();
+        found.extend(keys);
+        found
     }
 }
 
-impl<V: View> Handler<V> for ItsObject {
-    fn handle(&self, event: Event<'_, V>, keys: &mut Keys) {
-        keys.add(event.object().meta().key());
+impl From<ObjectKey> for Keys {
+    fn from(key: ObjectKey) -> Self {
+        Self { now: vec![key], later: Vec::new() }
     }
 }
 
-impl<V: View> Handler<V> for ItsOwner {
-    fn handle(&self, event: Event<'_, V>, keys: &mut Keys) {
-        for object in event.before().into_iter().chain([event.object()]) {
-            keys.extend(self.owners_of(object.meta()));
-        }
+impl From<Option<ObjectKey>> for Keys {
+    fn from(key: Option<ObjectKey>) -> Self {
+        key.into_iter().collect()
     }
 }
 
-impl<V, F, I> Handler<V> for Mapped<F>
-where
-    V: View,
-    F: Fn(&V) -> I + Send + Sync + 'static,
-    I: IntoIterator<Item = ObjectKey>,
-{
-    fn handle(&self, event: Event<'_, V>, keys: &mut Keys) {
-        for object in event.before().into_iter().chain([event.object()]) {
-            keys.extend((self.0)(object));
-        }
+impl From<Vec<ObjectKey>> for Keys {
+    fn from(keys: Vec<ObjectKey>) -> Self {
+        keys.into_iter().collect()
     }
 }
 
-impl<V: View> Handler<V> for Handlers<V> {
-    fn handle(&self, event: Event<'_, V>, keys: &mut Keys) {
-        match event {
-            Event::Created { new, .. } => self.created.iter().for_each(|handle| handle(new, keys)),
-            Event::Updated { old, new } => self.updated.iter().for_each(|handle| handle(old, new, keys)),
-            Event::Deleted { last, .. } => self.deleted.iter().for_each(|handle| handle(last, keys)),
-            Event::Generic { object } => self.generic.iter().for_each(|handle| handle(object, keys)),
-        }
-    }
-}
-
-// === impl ItsOwner ===
-
-impl ItsOwner {
-    fn owners_of<'a>(&'a self, object: &'a Meta) -> impl Iterator<Item = ObjectKey> + 'a {
-        let ours = move |owner: &&steersman_base::OwnerRef| {
-            owner.kind == *self.kind.kind
-                && owner.group() == self.kind.group
-                && (!self.controllers_only || owner.controller == Some(true))
-        };
-        let namespace = if self.kind.scope == Scope::Namespaced { &*object.namespace } else { "" };
-        object.owner_references.iter().filter(ours).map(move |owner| ObjectKey::new(namespace, &owner.name))
-    }
-}
-
-// === impl Handlers ===
-
-impl<V> Default for Handlers<V> {
-    fn default() -> Self {
-        Self { created: None, updated: None, deleted: None, generic: None }
-    }
-}
-
-impl<V> Handlers<V> {
-    /// What is done when an object is first seen.
-    #[must_use]
-    pub fn created(mut self, handle: impl Fn(&Arc<V>, &mut Keys) + Send + Sync + 'static) -> Self {
-        self.created = Some(Box::new(handle));
-        self
-    }
-
-    /// What is done when an object changes: old, new.
-    #[must_use]
-    pub fn updated(mut self, handle: impl Fn(&Arc<V>, &Arc<V>, &mut Keys) + Send + Sync + 'static) -> Self {
-        self.updated = Some(Box::new(handle));
-        self
-    }
-
-    /// What is done when an object is gone.
-    #[must_use]
-    pub fn deleted(mut self, handle: impl Fn(&Arc<V>, &mut Keys) + Send + Sync + 'static) -> Self {
-        self.deleted = Some(Box::new(handle));
-        self
-    }
-
-    /// What is done when something outside of the cluster concerns an object.
-    #[must_use]
-    pub fn generic(mut self, handle: impl Fn(&Arc<V>, &mut Keys) + Send + Sync + 'static) -> Self {
-        self.generic = Some(Box::new(handle));
-        self
-    }
-}
-
-impl<V> std::fmt::Debug for Handlers<V> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Handlers").finish_non_exhaustive()
+impl<const N: usize> From<[ObjectKey; N]> for Keys {
+    fn from(keys: [ObjectKey; N]) -> Self {
+        keys.into_iter().collect()
     }
 }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`connection`] | how a client is made from a kubeconfig or from inside a cluster |
 //! | [`controller`] | what a controller watches, and the one worker loop |
-//! | [`source`], [`handler`], [`predicate`], [`event`] | where events come from, which keys they concern, which count |
+//! | [`source`], [`handler`], [`predicate`] | what is watched, which keys a change concerns, which changes count |
 //! | [`manager`] | what controllers of one process share, and the order in which they start |
 //! | [`lease`] | leader election: of several processes, one works |
 //! | [`client`] | the client of a manager: cached reads, live reads, writes |
@@ -27,7 +27,6 @@ pub mod connection;
 pub mod controller;
 pub mod decisions;
 pub mod descriptor;
-pub mod event;
 pub mod events;
 pub mod finalizer;
 pub mod handler;
@@ -44,6 +43,7 @@ pub mod reconcile;
 pub mod retry;
 pub mod serving;
 pub mod source;
+mod trigger;
 pub mod wait;
 #[cfg(feature = "webhook")]
 pub mod webhook;

@@ -28,7 +28,7 @@ use std::time::Duration;
 
 use steersman_base::Resource;
 use steersman_base::watch;
-use steersman_informer::{InformerFactory, MetaChange, MetaSource, Subscription};
+use steersman_informer::{InformerFactory, MetaSource, Subscription};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -203,7 +203,7 @@ impl RestMapper {
         let subscribe = |sign| {
             let mapper = self.clone();
             informers.meta(&sign).subscribe_meta(Box::new(move |change| {
-                if !matches!(change, MetaChange::Added { initial: true, .. }) {
+                if !change.is_initial() {
                     mapper.invalidate();
                 }
             }))

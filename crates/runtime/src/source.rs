@@ -1,19 +1,20 @@
-//! Where a controller's events come from.
+//! Sources: what puts keys into a controller's queue.
 //!
-//! | source | events | controller-runtime |
+//! | source | keys | controller-runtime |
 //! |---|---|---|
-//! | [`Watch`] | what an informer sees | `source.Kind` |
-//! | [`channel`] | generic events of one's own, from anywhere in the process | `source.Channel` |
-//! | [`ticker`] | keys at regular times | |
-//! | [`task`] | a future that adds keys as it likes | `source.Func` |
+//! | [`Builder::watch`](crate::controller::Builder::watch) | what a [handler](crate::handler) returns for a change that an informer sees | `source.Kind` |
+//! | [`Watch`] | the same, with a condition, a resync period or a priority | … with predicates |
+//! | [`channel`] | those of objects that are sent from anywhere in the process | `source.Channel` |
+//! | [`ticker`] | those that a function returns at regular times | |
+//! | [`task`] | any, from a future | `source.Func` |
 //!
 //! ```no_run
 //! # use steersman_runtime::source::{self, Watch};
 //! # use steersman_runtime::handler;
 //! # use steersman_base::Meta;
 //! # fn example(secrets: &steersman_informer::SharedInformer<Meta>, users: fn(&Meta) -> Vec<steersman_base::ObjectKey>) {
-//! let of_secrets = Watch::new(secrets, handler::mapped(users)).when(|event| !event.object().namespace.is_empty());
-//! let (sender, from_web) = source::channel::<Meta>(handler::object());
+//! let of_secrets = Watch::new(secrets, handler::mapped(users)).when(|change| !change.object().namespace.is_empty());
+//! let (sender, from_web) = source::channel(|sent: &Meta| sent.key());
 //! # drop((of_secrets, sender, from_web));
 //! # }
 //! ```
@@ -38,37 +39,37 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use self::standby::Standby;
-use crate::event::{Event, Trigger};
 use crate::handler::{Handler, Keys};
 use crate::predicate::Predicate;
+use crate::trigger::Trigger;
 
 /// Something that puts keys into a controller's queue.
 pub struct Source(Inner);
 
-/// What an informer sees, as a source.
+/// The changes that an informer sees, as a source.
 pub struct Watch<V: View> {
     informer: SharedInformer<V>,
-    handler: Box<dyn Handler<V>>,
+    handler: KeysOf<V>,
     conditions: Vec<Condition<V>>,
     resync: Option<Duration>,
     priority: Priority,
 }
 
-/// The end of a [`channel`] into which events are put. Cheap to clone.
+/// The sending end of a [`channel`]. Cheap to clone.
 pub struct Sender<V>(mpsc::Sender<Arc<V>>);
 
-/// The controller has ended, or did not keep up.
+/// An object could not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// There are as many events waiting as the channel holds.
+    /// The channel is full: [`CHANNEL_MAX`] objects wait.
     #[error("the controller does not keep up: {CHANNEL_MAX} events wait already")]
     Full,
-    /// Nobody listens any more.
+    /// The controller has stopped.
     #[error("the controller has ended")]
     Ended,
 }
 
-/// Puts keys into a controller's queue: what sources write to.
+/// The way into a controller's queue, as a [`task`] is given it. Cheap to clone.
 #[derive(Clone)]
 pub struct Feed {
     queue: Queue<ObjectKey>,
@@ -95,11 +96,11 @@ pub(crate) struct Watching {
 /// Tells a part of a state each time it is called, until it says that there is no more.
 pub(crate) type Telling = Box<dyn FnMut() -> bool + Send>;
 
-/// What happens to an event of one source.
-struct Taking<V: View> {
+/// A watch that is connected to a queue: every change goes through [`Intake::take`].
+struct Intake<V: View> {
     feed: Feed,
     resource: Resource,
-    handler: Box<dyn Handler<V>>,
+    handler: KeysOf<V>,
     conditions: Vec<Condition<V>>,
     priority: Priority,
 }
@@ -123,11 +124,12 @@ enum Inner {
     Task(TaskSource),
 }
 
-type Condition<V> = Box<dyn Fn(Event<'_, V>) -> bool + Send + Sync>;
+type KeysOf<V> = Box<dyn Fn(&Change<V>) -> Keys + Send + Sync>;
+type Condition<V> = Box<dyn Fn(&Change<V>) -> bool + Send + Sync>;
 pub(crate) type BoxFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) type TaskSource = Box<dyn FnOnce(Feed, CancellationToken) -> BoxFuture + Send>;
 
-/// So many events wait in a [`channel`] at most, as in controller-runtime.
+/// The capacity of a [`channel`], as in controller-runtime.
 pub const CHANNEL_MAX: usize = 1024;
 /// The least period of a [`ticker`]: what a timer can tell apart.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
@@ -136,21 +138,25 @@ const TRIGGERS_MAX: usize = 4096;
 /// So many objects of a state are told at once; then others get their turn.
 const TOLD_AT_ONCE: usize = 256;
 
-/// A source of generic events, and the end into which they are put.
+/// Returns a source for objects that something outside of the cluster concerns (a webhook of another system, a timer, a
+/// person), and the end through which they are sent. `keys` returns the keys to enqueue for an object.
 #[must_use]
-pub fn channel<V: View>(handler: impl Handler<V>) -> (Sender<V>, Source) {
+pub fn channel<V, K>(keys: impl Fn(&V) -> K + Send + 'static) -> (Sender<V>, Source)
+where
+    V: View,
+    K: Into<Keys>,
+{
     let (sender, mut receiver) = mpsc::channel::<Arc<V>>(CHANNEL_MAX);
     let source = task(move |feed: Feed, stop: CancellationToken| async move {
-        let outside = Resource::namespaced("", "", "", "event");
         while let Some(Some(object)) = stop.run_until_cancelled(receiver.recv()).await {
-            feed.take(&outside, Event::Generic { object: &object }, &handler, Priority::Live);
+            feed.add_sent(&*object, keys(&object).into());
         }
     });
     (Sender(sender), source)
 }
 
-/// A source that asks `keys` what to look at, once per `period`. The first time is one period after the start. A period is a
-/// millisecond at least: who looks all the time does nothing else.
+/// Returns a source that enqueues what `keys` returns, once per `period`, for the first time one period after the start. A
+/// period is a millisecond at least.
 #[must_use]
 pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Source {
     task(move |feed: Feed, stop: CancellationToken| async move {
@@ -163,8 +169,8 @@ pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'stat
     })
 }
 
-/// A future that adds keys as it likes, until it is told to stop. It begins when the controller starts to work: if that needs
-/// a lease, when it is won.
+/// Returns a source that is a future, which may enqueue any keys until the token is cancelled. It begins when the controller
+/// starts to work: if that needs a lease, when the lease is won.
 #[must_use]
 pub fn task<F>(run: impl FnOnce(Feed, CancellationToken) -> F + Send + 'static) -> Source
 where
@@ -176,45 +182,44 @@ where
 // === impl Watch ===
 
 impl<V: View> Watch<V> {
-    /// The changes that an informer sees, each turned into keys by `handler`.
+    /// Returns a source for the changes that an informer sees; `handler` turns each into keys.
     #[must_use]
     pub fn new(informer: &SharedInformer<V>, handler: impl Handler<V>) -> Self {
-        let (informer, handler, priority) = (informer.clone(), Box::new(handler), Priority::Live);
-        Self { informer, handler, conditions: Vec::new(), resync: None, priority }
+        Self {
+            informer: informer.clone(),
+            handler: Box::new(move |change| handler(change).into()),
+            conditions: Vec::new(),
+            resync: None,
+            priority: Priority::Live,
+        }
     }
 
-    /// The changes that an informer sees, each turned into keys by a function.
+    /// Ignores changes for which the condition is false.
     #[must_use]
-    pub fn changes(
-        informer: &SharedInformer<V>,
-        keys: impl Fn(&Change<V>) -> Vec<ObjectKey> + Send + Sync + 'static,
-    ) -> Self {
-        Self::new(informer, move |event: Event<'_, V>, found: &mut Keys| {
-            if let Some(change) = event.change() {
-                found.extend(keys(&change));
-            }
-        })
-    }
-
-    /// Only changes of which this is true.
-    #[must_use]
-    pub fn when(mut self, condition: impl Fn(Event<'_, V>) -> bool + Send + Sync + 'static) -> Self {
+    pub fn when(mut self, condition: impl Fn(&Change<V>) -> bool + Send + Sync + 'static) -> Self {
         self.conditions.push(Box::new(condition));
         self
     }
 
-    /// Looks at everything again, this often; never, if it is zero.
+    /// Delivers all objects again, this often; never, if it is zero.
     #[must_use]
     pub fn resync(mut self, every: Duration) -> Self {
         self.resync = Some(every);
         self
     }
 
-    /// How urgent its changes are. Without this, what happens now runs before what a cache is filled with and what is only
-    /// looked at again; in the [background](Priority::Background), all of it waits behind what other sources tell.
+    /// Sets the priority of the keys of live changes; by default they are [live](Priority::Live). Keys of the initial state
+    /// and of a resync are always in the [background](Priority::Background).
     #[must_use]
     pub fn priority(mut self, priority: Priority) -> Self {
         self.priority = priority;
+        self
+    }
+
+    /// Replaces the handler.
+    #[must_use]
+    pub(crate) fn handled_by(mut self, handler: impl Handler<V>) -> Self {
+        self.handler = Box::new(move |change| handler(change).into());
         self
     }
 
@@ -222,16 +227,18 @@ impl<V: View> Watch<V> {
         let Self { informer, handler, conditions, resync, priority } = self;
         let target = informer.target().clone();
         let options = SubscribeOptions { name: feed.queue.name().to_owned(), resync };
-        let (feed, resource) = (feed.clone(), target.resource.clone());
-        let taking = Arc::new(Taking { feed, resource, handler, conditions, priority });
-        let (shown, of_state) = (informer.lister(), Arc::clone(&taking));
-        let subscription = informer.subscribe_with(options, move |change: &Change<V>| taking.take(Event::from(change)));
+        let resource = target.resource.clone();
+        let intake = Arc::new(Intake { feed: feed.clone(), resource, handler, conditions, priority });
+        let of_state = Arc::clone(&intake);
+        let lister = informer.lister();
+        let subscription = informer.subscribe_with(options, move |change: &Change<V>| intake.take(change));
         let state = Box::new(move || {
-            let (mut objects, taking) = (shown.list().into_iter(), Arc::clone(&of_state));
+            let mut objects = lister.list().into_iter();
+            let intake = Arc::clone(&of_state);
             let tell = move || {
                 let mut told = 0;
-                for object in objects.by_ref().take(TOLD_AT_ONCE) {
-                    taking.take(Event::Created { new: &object, initial: true });
+                for new in objects.by_ref().take(TOLD_AT_ONCE) {
+                    intake.take(&Change::Added { new, initial: true });
                     told += 1;
                 }
                 told == TOLD_AT_ONCE
@@ -242,10 +249,17 @@ impl<V: View> Watch<V> {
     }
 }
 
-impl<V: View> Taking<V> {
-    fn take(&self, event: Event<'_, V>) {
-        if self.conditions.iter().all(|condition| condition(event)) {
-            self.feed.take(&self.resource, event, &*self.handler, self.priority);
+impl<V: View> Intake<V> {
+    fn take(&self, change: &Change<V>) {
+        let Self { feed, resource, handler, conditions, priority } = self;
+        if !conditions.iter().all(|condition| condition(change)) || !feed.admits(change) {
+            return;
+        }
+        let keys = handler(change);
+        if change.is_background() {
+            feed.enqueue(keys, Priority::Background, None);
+        } else {
+            feed.enqueue(keys, *priority, Some(&|| Trigger::change(resource, change)));
         }
     }
 }
@@ -313,10 +327,10 @@ impl<V: View> Cache for SharedInformer<V> {
 // === impl Sender ===
 
 impl<V> Sender<V> {
-    /// Tells the controller that something concerns an object. Waits if too many wait already.
+    /// Sends an object to the controller. Waits while the channel is full.
     ///
     /// # Errors
-    /// The controller has ended.
+    /// The controller has stopped.
     pub async fn send(&self, object: Arc<V>) -> Result<(), SendError> {
         self.0.send(object).await.map_err(|_| SendError::Ended)
     }
@@ -324,7 +338,7 @@ impl<V> Sender<V> {
     /// As [`send`](Self::send), without waiting.
     ///
     /// # Errors
-    /// The controller has ended, or does not keep up.
+    /// The controller has stopped, or the channel is full.
     pub fn try_send(&self, object: Arc<V>) -> Result<(), SendError> {
         self.0.try_send(object).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => SendError::Full,
@@ -361,23 +375,23 @@ impl Feed {
         was_closed
     }
 
-    /// These keys are to be looked at.
+    /// Enqueues keys.
     pub fn add_all(&self, keys: &[ObjectKey], priority: Priority) {
         self.queue.add_all(keys, priority);
     }
 
-    /// This key is to be looked at, in a while.
+    /// Enqueues a key after a delay.
     pub fn add_after(&self, key: ObjectKey, wait: Duration) {
         self.queue.add_after(key, wait);
     }
 
-    /// Somebody asks for this key to be looked at.
+    /// Enqueues a key at once, as [`Controller::trigger`](crate::Controller::trigger) does.
     pub fn trigger(&self, key: ObjectKey) {
         self.triggers.note(&key, || Trigger::Manual);
         self.queue.add(key, Priority::Live);
     }
 
-    /// The queue itself.
+    /// Returns the controller's queue.
     #[must_use]
     pub fn queue(&self) -> &Queue<ObjectKey> {
         &self.queue
@@ -388,36 +402,28 @@ impl Feed {
         self.triggers.0.lock().remove(key).unwrap_or_default()
     }
 
-    fn take<V: View>(
-        &self,
-        resource: &Resource,
-        event: Event<'_, V>,
-        handler: &(impl Handler<V> + ?Sized),
-        urgency: Priority,
-    ) {
-        if !self.filters.is_empty() {
-            let seen = event.meta();
-            if !self.filters.iter().all(|filter| filter.admits(&seen)) {
-                return;
-            }
+    /// Enqueues the keys of an object that was sent through a channel.
+    fn add_sent(&self, object: &impl View, keys: Keys) {
+        self.enqueue(keys, Priority::Live, Some(&|| Trigger::sent(object.meta().key())));
+    }
+
+    /// Whether the controller's predicates admit a change.
+    fn admits<V: View>(&self, change: &Change<V>) -> bool {
+        if self.filters.is_empty() {
+            return true;
         }
-        let mut keys = Keys::default();
-        handler.handle(event, &mut keys);
-        if keys.is_empty() {
+        let change = change.metadata();
+        self.filters.iter().all(|filter| filter.admits(&change))
+    }
+
+    /// Enqueues keys. Only what has a trigger happened just now: the rest is in the caches, and is enqueued from there when
+    /// a standby starts to work.
+    fn enqueue(&self, keys: Keys, priority: Priority, trigger: Option<&dyn Fn() -> Trigger>) {
+        if keys.is_empty() || self.standby.keeps(keys.iter().filter(|_| trigger.is_some())) {
             return;
         }
-        // The state is told again when the controller starts to work.
-        let named = keys.now.iter().chain(keys.later.iter().map(|(key, _)| key)).filter(|_| !event.is_background());
-        if self.standby.keeps(named) {
-            return;
-        }
-        // What a cache is filled with at the start, and what is only looked at again, waits behind what happens now.
-        let priority = if event.is_background() { Priority::Background } else { urgency };
-        if !event.is_background() {
-            let gathered = keys.later.iter().map(|(key, _)| key);
-            for key in keys.now.iter().chain(gathered) {
-                self.triggers.note(key, || event.trigger(resource));
-            }
+        if let Some(trigger) = trigger {
+            keys.iter().for_each(|key| self.triggers.note(key, trigger));
         }
         self.queue.add_all(&keys.now, priority);
         for (key, wait) in keys.later {

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_apiserver::store::memory::Memory;
 use steersman_apiserver::store::{
-    Change as StoreChange, Events, Expect, Object, Page, Range, Shelf, Storage, Unavailable, Wanted, WriteConflict,
+    Change as StoreChange, Collection, Events, Expect, Object, Page, Range, Storage, Unavailable, Wanted, WriteConflict,
 };
 use steersman_apiserver::{ApiServer, Options};
 use steersman_base::watch;
@@ -158,13 +158,19 @@ impl Recorder {
         }
     }
 
-    fn record(&self, shelf: &Shelf, key: &ObjectKey, before: Option<&Arc<Object>>, stages: &[(u64, Option<&Object>)]) {
+    fn record(
+        &self,
+        collection: &Collection,
+        key: &ObjectKey,
+        before: Option<&Arc<Object>>,
+        stages: &[(u64, Option<&Object>)],
+    ) {
         let (by, shown) = ASKED_BY.try_with(Clone::clone).unwrap_or((Actor::Server, None));
         let (at, micros) = (self.0.clock.now(), self.0.start.elapsed().as_micros());
         let mut state = self.0.state.lock();
         let state = &mut *state;
-        let place = (shelf.name.clone(), key.clone());
-        let is_telling = is_telling(&shelf.name);
+        let place = (collection.name.clone(), key.clone());
+        let is_telling = is_telling(&collection.name);
         let mut held = before.filter(|_| !is_telling).and_then(|object| state.tree(&place, object));
         let mut exists = before.is_some();
         for (revision, after) in stages {
@@ -175,14 +181,14 @@ impl Recorder {
             };
             exists = after.is_some();
             // What is signed with a random number differs from run to run.
-            let hash = after.map_or(0, |object| match &*shelf.name {
+            let hash = after.map_or(0, |object| match &*collection.name {
                 "secrets" => hash_of(&object.metadata()),
                 _ => hash_of(&object.bytes()),
             });
-            state.trace.line(micros, format_args!("r{revision} {by} {verb} {} {key} {hash:016x}", shelf.name));
+            state.trace.line(micros, format_args!("r{revision} {by} {verb} {} {key} {hash:016x}", collection.name));
             state.writes += 1;
-            if !is_heartbeat(&shelf.name, &by) && state.restless.len() < RESTLESS_MAX {
-                state.restless.push(format!("{by} {verb} {} {key}", shelf.name));
+            if !is_heartbeat(&collection.name, &by) && state.restless.len() < RESTLESS_MAX {
+                state.restless.push(format!("{by} {verb} {} {key}", collection.name));
             }
             if is_telling {
                 continue;
@@ -195,7 +201,7 @@ impl Recorder {
             let change = Change {
                 revision: *revision,
                 at,
-                resource: shelf.name.clone(),
+                resource: collection.name.clone(),
                 key: key.clone(),
                 before: std::mem::replace(&mut held, tree.clone()),
                 after: tree,
@@ -224,53 +230,58 @@ impl Storage for Recorder {
         self.0.inner.revision()
     }
 
-    fn get(&self, shelf: &Shelf, key: &ObjectKey) -> Option<Arc<Object>> {
-        self.0.inner.get(shelf, key)
+    fn get(&self, collection: &Collection, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.0.inner.get(collection, key)
     }
 
-    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: Option<&Wanted<'_>>) -> Result<Page, Unavailable> {
-        self.0.inner.list(shelf, range, wanted)
+    fn list(
+        &self,
+        collection: &Collection,
+        range: &Range<'_>,
+        wanted: Option<&Wanted<'_>>,
+    ) -> Result<Page, Unavailable> {
+        self.0.inner.list(collection, range, wanted)
     }
 
     fn commit(
         &self,
-        shelf: &Shelf,
+        collection: &Collection,
         key: &ObjectKey,
         expect: Expect,
         change: StoreChange,
     ) -> Result<Arc<Object>, WriteConflict> {
-        let before = self.0.inner.get(shelf, key);
+        let before = self.0.inner.get(collection, key);
         let (is_deletion, has_last_state) = match &change {
             StoreChange::Put(_) => (false, false),
             StoreChange::Delete(last) => (true, last.is_some()),
         };
-        let written = self.0.inner.commit(shelf, key, expect, change)?;
+        let written = self.0.inner.commit(collection, key, expect, change)?;
         let revision = written.revision;
         match (is_deletion, has_last_state) {
-            (false, _) => self.record(shelf, key, before.as_ref(), &[(revision, Some(&written))]),
-            (true, false) => self.record(shelf, key, before.as_ref(), &[(revision, None)]),
+            (false, _) => self.record(collection, key, before.as_ref(), &[(revision, Some(&written))]),
+            (true, false) => self.record(collection, key, before.as_ref(), &[(revision, None)]),
             // One last state, and then none.
             (true, true) => {
-                self.record(shelf, key, before.as_ref(), &[(revision - 1, Some(&written)), (revision, None)]);
+                self.record(collection, key, before.as_ref(), &[(revision - 1, Some(&written)), (revision, None)]);
             }
         }
         Ok(written)
     }
 
-    fn events(&self, shelf: &Shelf, after: u64, events_max: usize) -> Result<Events, Unavailable> {
-        self.0.inner.events(shelf, after, events_max)
+    fn events(&self, collection: &Collection, after: u64, events_max: usize) -> Result<Events, Unavailable> {
+        self.0.inner.events(collection, after, events_max)
     }
 
-    fn changes(&self, shelf: &Shelf) -> watch::Receiver<u64> {
-        self.0.inner.changes(shelf)
+    fn changes(&self, collection: &Collection) -> watch::Receiver<u64> {
+        self.0.inner.changes(collection)
     }
 
     fn compact(&self, revision: u64) {
         self.0.inner.compact(revision);
     }
 
-    fn forget(&self, shelf: &Shelf) {
-        self.0.inner.forget(shelf);
+    fn forget(&self, collection: &Collection) {
+        self.0.inner.forget(collection);
     }
 }
 

@@ -14,7 +14,7 @@ use steersman::base::{Meta, ObjectKey};
 use steersman::runtime::manager::{Group, runnable};
 use steersman::runtime::serving::{Request, Response, Serving};
 use steersman::runtime::source::{self, Sender};
-use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, Runnable, handler};
+use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, Runnable};
 
 /// The controller: tells whoever listens which key it looked at.
 pub struct Looker<F>(F);
@@ -31,7 +31,7 @@ pub fn add_looker(
     manager: &Manager,
     looked_at: impl Fn(&ObjectKey) + Send + Sync + 'static,
 ) -> (Controller, Sender<Meta>) {
-    let (sender, events) = source::channel::<Meta>(handler::object());
+    let (sender, events) = source::channel(|sent: &Meta| sent.key());
     let builder = manager.controller::<ConfigMap>("looker").source(events);
     (builder.reconcile_with(Looker(looked_at)), sender)
 }

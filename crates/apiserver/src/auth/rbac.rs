@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use steersman_base::ObjectKey;
 
 use super::User;
-use crate::registry::life::meta_text;
-use crate::registry::list::everything;
+use crate::registry::list::list_all;
+use crate::registry::object_meta::meta_text;
 use crate::registry::query::strings;
 use crate::registry::{Registry, Row};
 use aggregation::rules_of;
@@ -87,7 +87,7 @@ pub(crate) fn rules(registry: &Registry, user: &User, namespace: &str) -> (Vec<V
 fn bindings(registry: &Registry, namespace: &str) -> impl Iterator<Item = Value> {
     let of = |plural: &str, namespace: &str| {
         let row = registry.row(GROUP, "v1", plural);
-        row.map(|row| everything(registry, &row, namespace)).unwrap_or_default()
+        row.map(|row| list_all(registry, &row, namespace)).unwrap_or_default()
     };
     let local = if namespace.is_empty() { Vec::new() } else { of("rolebindings", namespace) };
     of("clusterrolebindings", "").into_iter().chain(local).filter_map(|binding| binding.parse().ok())

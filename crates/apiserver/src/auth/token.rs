@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use steersman_base::Time;
 
 use super::ISSUER;
-use crate::registry::life::new_uid;
+use crate::registry::object_meta::new_uid;
 
 /// The keys that sign and check.
 pub(crate) struct Keys {

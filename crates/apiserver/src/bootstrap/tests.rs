@@ -29,7 +29,8 @@ async fn what_is_stored_at_once_is_what_a_create_would_have_stored() {
         let (namespace, name) = (text("namespace"), text("name"));
         let row = built_in().iter().find(|row| *row.resource.kind == *object["kind"].as_str().expect("a kind"));
         let row = row.expect("a resource");
-        let stored = server.registry.store.get(&row.shelf, &ObjectKey::new(&namespace, &name)).expect("it is stored");
+        let stored =
+            server.registry.store.get(&row.collection, &ObjectKey::new(&namespace, &name)).expect("it is stored");
         let stored = stored.parse().expect("it is JSON");
         // Names with this prefix are the server's alone.
         if name.starts_with("system-") {

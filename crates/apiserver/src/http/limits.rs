@@ -132,7 +132,8 @@ pub(super) fn is_heavy(registry: &Registry, parts: &Parts, body: &[u8]) -> bool 
         Target::Resource(path) if parts.method != Method::GET => {
             let row = registry.row(&path.group, &path.version, &path.plural);
             let key = steersman_base::ObjectKey::new(&path.namespace, &path.name);
-            row.and_then(|row| registry.store.get(&row.shelf, &key)).is_some_and(|stored| stored.len() > HEAVY_BYTES)
+            row.and_then(|row| registry.store.get(&row.collection, &key))
+                .is_some_and(|stored| stored.len() > HEAVY_BYTES)
         }
         Target::Resource(_) | Target::Group(_) => false,
         Target::CoreVersions | Target::Groups | Target::Version(..) | Target::Other(_) => true,

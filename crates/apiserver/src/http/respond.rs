@@ -338,28 +338,8 @@ fn other_shape(row: &Row, asked: &str, is: &str) -> Status {
 }
 
 fn render(registry: &Registry, row: &Row, objects: &[Value], metadata: &Value, include: IncludeObject) -> Value {
-    let resource = &row.resource;
     let objects: Vec<&Value> = objects.iter().collect();
-    let now = registry.clock.now();
-    let mut table =
-        table::render(&resource.group, &resource.version, &resource.plural, &objects, metadata, include, now);
-    if row.is("apps", "daemonsets") {
-        table["rows"].as_array_mut().into_iter().flatten().for_each(drop_template_generation);
-    }
-    table
-}
-
-/// Upstream makes this annotation when it writes a DaemonSet, and its tables are made before.
-fn drop_template_generation(row: &mut Value) {
-    let metadata = &mut row["object"]["metadata"];
-    if let Some(annotations) = metadata["annotations"].as_object_mut() {
-        annotations.remove("deprecated.daemonset.template.generation");
-        if annotations.is_empty()
-            && let Some(metadata) = metadata.as_object_mut()
-        {
-            metadata.remove("annotations");
-        }
-    }
+    table::render(&row.resource, &row.rules.printer, &objects, metadata, include, registry.clock.now())
 }
 
 fn partial(object: &Value) -> Value {

@@ -1,11 +1,48 @@
 //! Every kind against what kube-apiserver answered to the same requests (`tests/data/answers.jsonl`).
 
+mod admission;
+
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::admission::{Lookup, admit};
-use super::service::Allocator;
+use super::core::service::{AllocateError, Allocator};
+use super::{Handler, Rules};
+use crate::field::Errors;
 use crate::recorded::{self, Recorded, kind_of};
+use crate::registry::admission::{Lookup, Refused};
+use crate::registry::built_in;
+
+fn rules(group: &str, kind: &str) -> &'static Rules {
+    super::rules(group, kind).unwrap_or(&Rules::DEFAULT)
+}
+
+fn default(group: &str, kind: &str, object: &mut Value) {
+    (rules(group, kind).default)(object);
+}
+
+fn admit(lookup: &dyn Lookup, group: &str, kind: &str, new: &mut Value, old: Option<&Value>) -> Result<(), Refused> {
+    (rules(group, kind).admission.mutate)(lookup, new, old)
+}
+
+fn prepare(group: &str, kind: &str, new: &mut Value, old: Option<&Value>) {
+    (rules(group, kind).prepare)(new, old);
+}
+
+fn validate(group: &str, kind: &str, new: &Value, old: Option<&Value>) -> Errors {
+    rules(group, kind).errors(new, old)
+}
+
+fn validate_status(group: &str, kind: &str, new: &Value, old: &Value) -> Errors {
+    rules(group, kind).status.errors(new, old)
+}
+
+#[test]
+fn every_built_in_resource_has_a_file_for_its_kind() {
+    for row in built_in() {
+        let resource = &row.resource;
+        assert!(super::rules(&resource.group, &resource.kind).is_some(), "{}/{}", resource.group, resource.kind);
+    }
+}
 
 /// A cluster that has nothing.
 struct Nothing;
@@ -53,20 +90,20 @@ fn decoded(recorded: &Recorded) -> (String, String, Value) {
 /// What becomes of a created object here.
 fn created(recorded: &Recorded) -> Value {
     let (group, kind, mut object) = decoded(recorded);
-    super::default(&group, &kind, &mut object);
+    default(&group, &kind, &mut object);
     let once = object.clone();
-    super::default(&group, &kind, &mut object);
+    default(&group, &kind, &mut object);
     assert_eq!(once, object, "{}: defaults are idempotent", recorded.id);
     for field in ["uid", "creationTimestamp", "namespace", "generation"] {
         object["metadata"][field] = recorded.answer["metadata"][field].clone();
     }
     admit(&Nothing, &group, &kind, &mut object, None).expect("it is admitted");
-    super::prepare(&group, &kind, &mut object, None);
+    prepare(&group, &kind, &mut object, None);
     if kind == "Service" {
         let allocator = Allocator::default();
         allocator.allocate(&mut object, None).expect("something is left").commit();
     }
-    let errors = super::validate(&group, &kind, &object, None);
+    let errors = validate(&group, &kind, &object, None);
     assert_eq!(*errors, [], "{}", recorded.id);
     let (group, version, kind) = kind_of(&recorded.answer);
     crate::schema::complete(&group, &version, &kind, &mut object);
@@ -123,11 +160,11 @@ fn an_invalid_object_is_refused_with_the_causes_of_kube_apiserver() {
         };
         recorded.answer = json!({"apiVersion": version, "kind": details["kind"]});
         let (group, kind, mut object) = decoded(&recorded);
-        super::default(&group, &kind, &mut object);
+        default(&group, &kind, &mut object);
         object["metadata"]["uid"] = "a".into();
         admit(&Nothing, &group, &kind, &mut object, None).expect("it is admitted");
-        super::prepare(&group, &kind, &mut object, None);
-        let got = causes(&super::validate(&group, &kind, &object, None));
+        prepare(&group, &kind, &mut object, None);
+        let got = causes(&validate(&group, &kind, &object, None));
         assert_eq!(got, want, "{}", recorded.id);
         count += 1;
     }
@@ -143,13 +180,13 @@ fn a_change_that_is_not_allowed_is_refused_with_the_causes_of_kube_apiserver() {
         let want = recorded.answer["details"]["causes"].clone();
         recorded.answer = json!({"apiVersion": old["apiVersion"], "kind": old["kind"]});
         let (group, kind, mut object) = decoded(&recorded);
-        super::default(&group, &kind, &mut object);
+        default(&group, &kind, &mut object);
         for field in ["namespace", "uid", "creationTimestamp", "generation"] {
             object["metadata"][field] = old["metadata"][field].clone();
         }
         admit(&Nothing, &group, &kind, &mut object, Some(&old)).expect("it is admitted");
-        super::prepare(&group, &kind, &mut object, Some(&old));
-        let got = causes(&super::validate(&group, &kind, &object, Some(&old)));
+        prepare(&group, &kind, &mut object, Some(&old));
+        let got = causes(&validate(&group, &kind, &object, Some(&old)));
         assert_eq!(got, want, "{id}");
     }
 }
@@ -161,7 +198,7 @@ fn no_new_finalizers_are_added_to_what_is_being_deleted() {
     let old = json!({"metadata": metadata});
     let mut new = old.clone();
     new["metadata"]["finalizers"] = json!(["example.com/f", "example.com/g"]);
-    assert_eq!(causes(&super::validate("", "ConfigMap", &new, Some(&old))), want);
+    assert_eq!(causes(&validate("", "ConfigMap", &new, Some(&old))), want);
 }
 
 #[test]
@@ -176,12 +213,12 @@ fn an_object_can_be_written_back_as_it_was_read() {
         }
         let old = recorded.answer.clone();
         let mut new = old.clone();
-        super::default(&group, &kind, &mut new);
+        default(&group, &kind, &mut new);
         admit(&Nothing, &group, &kind, &mut new, Some(&old)).expect("it is admitted");
-        super::prepare(&group, &kind, &mut new, Some(&old));
+        prepare(&group, &kind, &mut new, Some(&old));
         assert_eq!(bare(&new), bare(&old), "{}", recorded.id);
-        assert_eq!(*super::validate(&group, &kind, &new, Some(&old)), [], "{}", recorded.id);
-        assert_eq!(*super::validate_status(&group, &kind, &new, &old), [], "{}", recorded.id);
+        assert_eq!(*validate(&group, &kind, &new, Some(&old)), [], "{}", recorded.id);
+        assert_eq!(*validate_status(&group, &kind, &new, &old), [], "{}", recorded.id);
     }
 }
 
@@ -217,7 +254,7 @@ fn judged(mut object: Value) -> (Vec<crate::field::FieldError>, Value) {
     let (group, version, kind) = kind_of(&object);
     crate::schema::check(&group, &version, &kind, &mut object, crate::schema::FieldValidation::Ignore)
         .expect("the object fits its schema");
-    super::default(&group, &kind, &mut object);
+    default(&group, &kind, &mut object);
     if !object["metadata"].is_object() {
         object["metadata"] = json!({});
     }
@@ -225,13 +262,13 @@ fn judged(mut object: Value) -> (Vec<crate::field::FieldError>, Value) {
     object["metadata"]["namespace"] = namespaces.into();
     object["metadata"]["uid"] = "00000000-0000-0000-0000-000000000000".into();
     admit(&Nothing, &group, &kind, &mut object, None).expect("it is admitted");
-    super::prepare(&group, &kind, &mut object, None);
+    prepare(&group, &kind, &mut object, None);
     if kind == "Service"
-        && let Err(super::service::AllocateError::Invalid(errors)) = Allocator::default().allocate(&mut object, None)
+        && let Err(AllocateError::Invalid(errors)) = Allocator::default().allocate(&mut object, None)
     {
         return (errors, object);
     }
-    (super::validate(&group, &kind, &object, None).into_iter().collect(), object)
+    (validate(&group, &kind, &object, None).into_iter().collect(), object)
 }
 
 #[test]
@@ -354,20 +391,23 @@ fn spoil(object: &mut Value, turns: &[usize], with: Value) {
 /// All that is done to an object, whatever it is.
 fn run_all(group: &str, kind: &str, object: &Value, other: &Value) {
     let mut new = object.clone();
-    super::default(group, kind, &mut new);
+    default(group, kind, &mut new);
     for old in [None, Some(other), Some(object)] {
         let mut new = new.clone();
         let _ = admit(&Nothing, group, kind, &mut new, old);
-        super::prepare(group, kind, &mut new, old);
+        prepare(group, kind, &mut new, old);
         if kind == "Service" {
             let _ = Allocator::default().allocate(&mut new, old);
         }
-        for error in super::validate(group, kind, &new, old) {
+        for error in validate(group, kind, &new, old) {
             let _ = error.to_string();
         }
         if let Some(old) = old {
-            let _ = super::validate_status(group, kind, &new, old);
-            super::validate_ephemeral_containers(&new, old, &mut crate::field::Errors::default());
+            let _ = validate_status(group, kind, &new, old);
+            let _ = rules("", "Pod").handler("ephemeralcontainers").map(|handler| match handler {
+                Handler::Part(part) => part.errors(&new, old),
+                _ => Errors::default(),
+            });
         }
     }
 }

@@ -1,68 +1,40 @@
-//! Resources that are served in more than one shape: which shape is stored, and how one becomes the other.
+//! Conversion between the stored form of a kind and the form that a row serves.
 //!
-//! Events are stored as `v1`, and shown by `events.k8s.io/v1` under other names. Autoscalers are stored as
-//! `autoscaling/v2`; what their `v1` shows is a later issue, so for now it shows the same fields.
+//! Most kinds have one form. The others say so in their rules ([`StoredAs`](crate::kinds::StoredAs)): Events are stored as
+//! `v1` and served by `events.k8s.io/v1` under other names, autoscalers are stored as `autoscaling/v2`. All versions of a
+//! custom resource have one form, in which only `apiVersion` differs.
 
 use std::borrow::Cow;
 
-use serde_json::{Map, Value};
-use steersman_base::{ObjectKey, Resource};
+use serde_json::Value;
+use steersman_base::ObjectKey;
 
 use super::Row;
-use super::life::metadata;
+use super::object_meta::metadata;
 
-/// Names of an event's fields: in `v1`, and in `events.k8s.io/v1`.
-const EVENT_FIELDS: [(&str, &str); 6] = [
-    ("involvedObject", "regarding"),
-    ("message", "note"),
-    ("source", "deprecatedSource"),
-    ("firstTimestamp", "deprecatedFirstTimestamp"),
-    ("lastTimestamp", "deprecatedLastTimestamp"),
-    ("count", "deprecatedCount"),
-];
-const EVENT_CONTROLLER: (&str, &str) = ("reportingComponent", "reportingController");
-
-/// The group under which a resource's objects are kept.
-#[must_use]
-pub fn storage_group<'a>(group: &'a str, plural: &str) -> &'a str {
-    if group == "events.k8s.io" && plural == "events" { "" } else { group }
-}
-
-/// Group, version and kind of what is stored.
-#[must_use]
-pub fn storage_kind(row: &Row) -> (&str, &str, &str) {
+/// Returns the group, version and kind of the stored form.
+pub(crate) fn storage_kind(row: &Row) -> (&str, &str, &str) {
     let resource = &row.resource;
-    match (&*resource.group, &*resource.version, &*resource.kind) {
-        ("events.k8s.io", _, kind) => ("", "v1", kind),
-        ("autoscaling", _, kind @ "HorizontalPodAutoscaler") => ("autoscaling", "v2", kind),
-        other => other,
+    match &row.rules.stored_as {
+        Some(form) => (form.group, form.version, &resource.kind),
+        None => (&resource.group, &resource.version, &resource.kind),
     }
 }
 
-/// Where upstream's etcd has an object; some refusals say so.
-#[must_use]
-pub fn storage_key(row: &Row, key: &ObjectKey) -> String {
-    let Resource { group, plural, .. } = &row.resource;
-    let place = match (&**group, &**plural) {
-        ("", "replicationcontrollers") => "controllers",
-        ("", "nodes") => "minions",
-        ("", "services") => "services/specs",
-        ("", "endpoints") => "services/endpoints",
-        ("networking.k8s.io", "ingresses") => "ingress",
-        (_, plural) => plural,
-    };
-    let owner = match row.custom {
-        Some(_) => format!("{group}/"),
-        None if matches!(&**group, "apiextensions.k8s.io" | "apiregistration.k8s.io") => format!("{group}/"),
-        None => String::new(),
+/// Returns the key that upstream's etcd has for an object; some errors show it.
+pub(crate) fn storage_key(row: &Row, key: &ObjectKey) -> String {
+    let resource = &row.resource;
+    let prefix = match (row.rules.etcd_prefix, &row.custom) {
+        (Some(prefix), _) => Cow::Borrowed(prefix),
+        (None, Some(_)) => Cow::Owned(format!("{}/{}", resource.group, resource.plural)),
+        (None, None) => Cow::Borrowed(&*resource.plural),
     };
     let within = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
-    format!("/registry/{owner}{place}/{within}{}", key.name)
+    format!("/registry/{prefix}/{within}{}", key.name)
 }
 
-/// Whether objects are stored as this row shows them. All versions of a custom resource have one shape.
-#[must_use]
-pub fn is_storage_version(row: &Row) -> bool {
+/// Whether the row serves objects in their stored form.
+pub(crate) fn is_storage_version(row: &Row) -> bool {
     let (group, version, _) = storage_kind(row);
     match &row.custom {
         Some(custom) => custom.storage_version == row.resource.version,
@@ -70,8 +42,8 @@ pub fn is_storage_version(row: &Row) -> bool {
     }
 }
 
-/// An object as its row shows it, as it is to be stored.
-pub fn to_storage(row: &Row, object: &mut Value) {
+/// Changes an object to its stored form.
+pub(crate) fn to_storage(row: &Row, object: &mut Value) {
     if is_storage_version(row) {
         return;
     }
@@ -80,15 +52,14 @@ pub fn to_storage(row: &Row, object: &mut Value) {
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
     let Some(map) = object.as_object_mut() else { return };
     map.insert("apiVersion".into(), api_version.into());
-    if row.resource.group == "events.k8s.io" {
-        rename(map, EVENT_FIELDS.into_iter().map(|(stored, shown)| (shown, stored)));
-        rename(map, [(EVENT_CONTROLLER.1, EVENT_CONTROLLER.0)].into_iter());
+    if let Some(form) = &row.rules.stored_as {
+        (form.to_storage)(map);
     }
 }
 
-/// A stored object, as its row shows it.
+/// Returns a stored object in the form that the row serves.
 #[must_use]
-pub fn to_version(row: &Row, mut object: Value) -> Value {
+pub(crate) fn to_version(row: &Row, mut object: Value) -> Value {
     if is_storage_version(row) {
         return object;
     }
@@ -96,33 +67,16 @@ pub fn to_version(row: &Row, mut object: Value) -> Value {
     metadata(&mut object);
     let Some(map) = object.as_object_mut() else { return object };
     map.insert("apiVersion".into(), api_version.into());
-    if row.resource.group == "events.k8s.io" {
-        rename(map, EVENT_FIELDS.into_iter());
-        rename(map, [EVENT_CONTROLLER].into_iter());
+    if let Some(form) = &row.rules.stored_as {
+        (form.to_version)(map);
     }
     object
 }
 
-/// The name that a selectable field has in what is stored; none if the row does not know it by this name.
-#[must_use]
-pub fn stored_field<'a>(row: &Row, field: &'a str) -> Option<Cow<'a, str>> {
-    if row.resource.group != "events.k8s.io" {
-        return Some(Cow::Borrowed(field));
-    }
-    let (first, rest) = field.split_once('.').map_or((field, None), |(first, rest)| (first, Some(rest)));
-    let mut names = EVENT_FIELDS.into_iter().chain([EVENT_CONTROLLER]);
-    match (names.clone().find(|(_, shown)| *shown == first), rest) {
-        (Some((stored, _)), Some(rest)) => Some(Cow::Owned(format!("{stored}.{rest}"))),
-        (Some((stored, _)), None) => Some(Cow::Owned(stored.to_owned())),
-        (None, _) if names.any(|(stored, _)| stored == first) => None,
-        (None, _) => Some(Cow::Borrowed(field)),
-    }
-}
-
-fn rename(map: &mut Map<String, Value>, names: impl Iterator<Item = (&'static str, &'static str)>) {
-    for (from, to) in names {
-        if let Some(value) = map.remove(from) {
-            map.insert(to.to_owned(), value);
-        }
+/// Returns the name of a selectable field in the stored form; none if the row does not serve it under this name.
+pub(crate) fn stored_field<'a>(row: &Row, field: &'a str) -> Option<Cow<'a, str>> {
+    match &row.rules.stored_as {
+        Some(form) => (form.field)(field),
+        None => Some(Cow::Borrowed(field)),
     }
 }

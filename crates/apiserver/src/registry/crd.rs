@@ -4,7 +4,7 @@
 //!    names are served at once, and the definition is established a moment later.
 //! 2. A definition that is deleted takes its objects with it: it is gone when they are, whether or not it is served.
 //! 3. Watches of its objects end with it, and whenever it is served differently; its history is forgotten a minute later.
-//! 4. Objects of a definition are kept on a shelf of that definition alone, which no built-in resource has; a definition of
+//! 4. Objects of a definition are kept on a collection of that definition alone, which no built-in resource has; a definition of
 //!    what is built in is refused.
 //! 5. Definitions that the storage holds already when the server starts are served from the start.
 //!
@@ -22,13 +22,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::custom::{Custom, ScalePaths};
 use super::delete::DeleteOptions;
-use super::life::{meta_text, metadata};
-use super::list::everything;
+use super::list::list_all;
+use super::object_meta::{meta_text, metadata};
 use super::query::strings;
+use super::strategy::{Strategy, USER_METADATA};
 use super::write::new_state;
-use super::{Registry, Row, Subresource, Verb, Verbs, traits};
+use super::{Registry, Row, Subresource, Verb, Verbs, built_in};
 use crate::field::{FieldError, Path};
-use crate::store::{Change, Expect, Object, Shelf};
+use crate::kinds::Rules;
+use crate::store::{Change, Collection, Expect};
 
 /// How long names are accepted before a definition is established. Upstream waits too, so that all servers know it.
 const ESTABLISH_AFTER: Duration = Duration::from_millis(5);
@@ -37,9 +39,16 @@ const CLEAN_UP_AFTER: Duration = Duration::from_millis(5);
 /// How long the history of a deleted definition's objects is kept: as long as upstream lets requests finish.
 const FORGET_AFTER: Duration = Duration::from_secs(60);
 
+/// The rules of custom resources.
+static CUSTOM: Rules = Rules::DEFAULT.with_strategy(Strategy {
+    unconditional_update: false,
+    status_keeps_metadata: USER_METADATA,
+    ..Strategy::GENERATION
+});
+
 /// How a definition is served.
 #[derive(Debug)]
-pub struct Served {
+pub(crate) struct Served {
     spec: Value,
     names: Value,
     /// When it is no longer served so.
@@ -47,35 +56,18 @@ pub struct Served {
 }
 
 impl Registry {
-    /// What follows from a write.
-    pub(crate) fn after_write(&self, row: &Row, stored: &Arc<Object>) {
-        if row.is("apiextensions.k8s.io", "customresourcedefinitions")
-            && let Ok(definition) = stored.parse()
-        {
-            self.definition_changed(definition, stored.revision);
-        }
-    }
-
-    /// What follows from a deletion.
-    pub(crate) fn after_delete(&self, row: &Row, object: &Value) {
-        if row.is("apiextensions.k8s.io", "customresourcedefinitions") {
-            self.withdraw(object);
-        } else if row.is("", "services") {
-            self.services.release(object);
-        }
-    }
-
     /// Serves the definitions that are stored, and goes on with what they wait for.
     pub(super) fn resume_definitions(&self) {
         let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return };
-        for stored in everything(self, &row, "") {
+        for stored in list_all(self, &row, "") {
             if let Ok(definition) = stored.parse() {
                 self.definition_changed(definition, stored.revision);
             }
         }
     }
 
-    fn definition_changed(&self, mut definition: Value, revision: u64) {
+    /// Serves a definition that has been written, and continues what it waits for.
+    pub(crate) fn definition_changed(&self, mut definition: Value, revision: u64) {
         let name = meta_text(&definition, "name").to_owned();
         if is_true(&definition, "NamesAccepted") {
             self.serve(&definition);
@@ -109,16 +101,16 @@ impl Registry {
 
     fn definition(&self, name: &str) -> Option<(Value, u64)> {
         let row = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions")?;
-        let stored = self.store.get(&row.shelf, &ObjectKey::cluster(name))?;
+        let stored = self.store.get(&row.collection, &ObjectKey::cluster(name))?;
         Some((stored.parse().ok()?, stored.revision))
     }
 
     fn write_definition(&self, name: &str, definition: &Value, revision: u64) -> bool {
         let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return false };
         let change = Change::Put(new_state(&row, definition));
-        match self.store.commit(&row.shelf, &ObjectKey::cluster(name), Expect::Revision(revision), change) {
+        match self.store.commit(&row.collection, &ObjectKey::cluster(name), Expect::Revision(revision), change) {
             Ok(stored) => {
-                self.after_write(&row, &stored);
+                (row.rules.after_write)(self, &stored);
                 true
             }
             // Somebody has written it since, and that write has come here too.
@@ -161,7 +153,7 @@ impl Registry {
 
     fn name_conflict(&self, definition: &Value) -> Option<(&'static str, String)> {
         let row = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions")?;
-        let others = everything(self, &row, "").into_iter().filter_map(|stored| stored.parse().ok());
+        let others = list_all(self, &row, "").into_iter().filter_map(|stored| stored.parse().ok());
         let others: Vec<Value> = others
             .filter(|other: &Value| {
                 other["spec"]["group"] == definition["spec"]["group"]
@@ -217,12 +209,12 @@ impl Registry {
             names: definition["status"]["acceptedNames"].clone(),
             withdrawn: CancellationToken::new(),
         };
-        let shelf = shelf_of(group, plural);
+        let collection = collection_of(group, plural);
         let mut served = self.served.lock();
-        if served.get(&shelf.name).is_some_and(|held| held.spec == as_now.spec && held.names == as_now.names) {
+        if served.get(&collection.name).is_some_and(|held| held.spec == as_now.spec && held.names == as_now.names) {
             return;
         }
-        if let Some(before) = served.insert(shelf.name, as_now) {
+        if let Some(before) = served.insert(collection.name, as_now) {
             before.withdrawn.cancel();
         }
     }
@@ -232,7 +224,7 @@ impl Registry {
         if row.custom.is_none() {
             return CancellationToken::new();
         }
-        let served = self.served.lock().get(&row.shelf.name).map(|served| served.withdrawn.clone());
+        let served = self.served.lock().get(&row.collection.name).map(|served| served.withdrawn.clone());
         served.unwrap_or_else(|| {
             let gone = CancellationToken::new();
             gone.cancel();
@@ -240,17 +232,18 @@ impl Registry {
         })
     }
 
-    fn withdraw(&self, definition: &Value) {
+    /// Stops serving a definition.
+    pub(crate) fn withdraw(&self, definition: &Value) {
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
         let plural = definition["spec"]["names"]["plural"].as_str().unwrap_or_default();
         self.custom.write().retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
-        let shelf = shelf_of(group, plural);
-        if let Some(served) = self.served.lock().remove(&shelf.name) {
+        let collection = collection_of(group, plural);
+        if let Some(served) = self.served.lock().remove(&collection.name) {
             served.withdrawn.cancel();
             self.later(move |registry| async move {
                 tokio::time::sleep(FORGET_AFTER).await;
-                if !registry.served.lock().contains_key(&shelf.name) {
-                    registry.store.forget(&shelf);
+                if !registry.served.lock().contains_key(&collection.name) {
+                    registry.store.forget(&collection);
                 }
             });
         }
@@ -276,13 +269,13 @@ impl Registry {
             version["served"] = true.into();
         }
         if let Some(row) = rows_of(&definition).into_iter().next() {
-            let mut signal = self.store.changes(&row.shelf);
+            let mut signal = self.store.changes(&row.collection);
             loop {
                 signal.mark_unchanged();
-                for object in everything(self, &row, "") {
+                for object in list_all(self, &row, "") {
                     let _ = self.delete_object(&row, &object.key, &DeleteOptions::default(), false);
                 }
-                if everything(self, &row, "").is_empty() || self.definition(name).is_none() {
+                if list_all(self, &row, "").is_empty() || self.definition(name).is_none() {
                     break;
                 }
                 if signal.changed().await.is_err() {
@@ -302,7 +295,8 @@ impl Registry {
             let is_last = kept.is_empty();
             metadata(&mut definition).insert("finalizers".into(), kept.into());
             let change = if is_last { Change::Delete(None) } else { Change::Put(new_state(&row, &definition)) };
-            if self.store.commit(&row.shelf, &ObjectKey::cluster(name), Expect::Revision(revision), change).is_ok() {
+            if self.store.commit(&row.collection, &ObjectKey::cluster(name), Expect::Revision(revision), change).is_ok()
+            {
                 if is_last {
                     self.withdraw(&definition);
                 }
@@ -317,18 +311,19 @@ fn plural_of(definition: &Value) -> &str {
     definition["spec"]["names"]["plural"].as_str().unwrap_or_default()
 }
 
-/// Whether a resource is built in, in whatever version.
+/// Whether a resource is built in, in any version.
 fn is_built_in(group: &str, plural: &str) -> bool {
-    super::built_in().iter().any(|row| row.is(group, plural))
+    built_in().iter().any(|row| row.resource.group == group && row.resource.plural == plural)
 }
 
-/// What is wrong with a definition of what is built in. Upstream would take one, keep its objects apart from the built-in
-/// ones, and serve versions that are not built in; here nobody gets two resources of one name.
-pub(super) fn claims_built_in(row: &Row, definition: &Value) -> Option<FieldError> {
-    let (group, plural) = (definition["spec"]["group"].as_str().unwrap_or_default(), plural_of(definition));
-    let is_claim = row.is("apiextensions.k8s.io", "customresourcedefinitions") && is_built_in(group, plural);
+/// Returns the error of a definition whose group and plural are built in. Upstream would take one, keep its objects apart
+/// from the built-in ones, and serve versions that are not built in; here no two resources have one name.
+pub(crate) fn claims_built_in(definition: &Value) -> Option<FieldError> {
+    let group = definition["spec"]["group"].as_str().unwrap_or_default();
+    let plural = plural_of(definition);
     let path = Path::new("spec").child("names").child("plural");
-    is_claim.then(|| FieldError::invalid(&path, plural, format!("{plural}.{group} is built into the API server")))
+    is_built_in(group, plural)
+        .then(|| FieldError::invalid(&path, plural, format!("{plural}.{group} is built into the API server")))
 }
 
 fn is_true(definition: &Value, condition: &str) -> bool {
@@ -336,7 +331,8 @@ fn is_true(definition: &Value, condition: &str) -> bool {
     conditions.into_iter().any(|held| held["type"] == condition && held["status"] == "True")
 }
 
-pub(super) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: &str) {
+/// Sets a condition of a definition.
+pub(crate) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: &str) {
     if !definition["status"]["conditions"].is_array() {
         definition["status"]["conditions"] = json!([]);
     }
@@ -391,8 +387,8 @@ fn rows_of(definition: &Value) -> Vec<Row> {
             verbs: Verbs::EVERY,
             subresources,
             storage_hash: storage_hash(&group, &storage_version, &kind).into(),
-            shelf: shelf_of(&group, &plural),
-            traits: traits::custom(),
+            collection: collection_of(&group, &plural),
+            rules: &CUSTOM,
             custom: Some(Custom {
                 schema: version["schema"]["openAPIV3Schema"].clone(),
                 preserves_unknown: spec["preserveUnknownFields"] == Value::Bool(true),
@@ -407,8 +403,8 @@ fn rows_of(definition: &Value) -> Vec<Row> {
 }
 
 /// Where the objects of a definition are kept: no group and no plural has a slash, and no two definitions have one name.
-fn shelf_of(group: &str, plural: &str) -> Shelf {
-    traits::custom().shelf("", &format!("custom/{plural}.{group}"))
+fn collection_of(group: &str, plural: &str) -> Collection {
+    CUSTOM.strategy.collection("", &format!("custom/{plural}.{group}"))
 }
 
 fn subresources_of(kind: &str, declared: &Value) -> (Vec<Subresource>, Option<ScalePaths>) {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::field::Errors;
 use crate::findings::{FINDINGS_MAX, Findings, unknown_field};
-use crate::kinds;
+use crate::kinds::shared::meta;
 use crate::schema::FieldValidation;
 
 /// What a definition says about one version of its resource.
@@ -85,7 +85,9 @@ impl Custom {
 
     /// What is wrong with the object.
     pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Errors {
-        kinds::validate("", "", object, old)
+        let mut errors = Errors::default();
+        meta::validate_custom(object, old, &mut errors);
+        errors
     }
 }
 

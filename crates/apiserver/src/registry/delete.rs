@@ -1,36 +1,34 @@
-//! Deletion: at once, gracefully, or when the last finalizer is gone.
+//! Deletion: immediate, graceful, or when the last finalizer is removed.
 //!
 //! 1. Preconditions hold at the moment of the deletion, or nothing happens.
-//! 2. An object with finalizers, or with time left, is marked; whoever takes the last finalizer off deletes it.
+//! 2. An object with finalizers or with a grace period becomes terminating; the write that removes the last finalizer deletes
+//!    it.
 //! 3. A grace period can only be shortened.
-//! 4. A namespace goes when its `spec.finalizers` are gone.
 //!
 //! Follows `apiserver/pkg/registry/{rest/delete.go,generic/registry/store.go}` and the namespace and pod strategies of
 //! Kubernetes 1.37.
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use steersman_base::names::finalizers;
 use steersman_base::{ObjectKey, Time};
 
-use super::crd::set_condition;
-use super::life::{meta_text, metadata};
+use super::object_meta::{meta_text, metadata};
 use super::query::{Query, dry_run, invalid_options, strings};
-use super::traits::Dependents;
+use super::strategy::Dependents;
 use super::write::{content, new_state};
-use super::{Answer, Call, Content, ListAnswer, Registry, Row, convert};
-use crate::admission;
+use super::{Answer, Call, Content, ListAnswer, Registry, Row, admission, convert};
 use crate::decode::{self, ContentType};
 use crate::field::{FieldError, Path};
 use crate::schema::{self, FieldValidation};
 use crate::status::{self, GroupResource, Status};
 use crate::store::{Change, Expect, Object};
 
-/// The longest time a pod gets to end: ten years. Upstream takes any number of seconds, and times that no calendar has.
-const GRACE_SECONDS_MAX: i64 = 10 * 365 * 24 * 3600;
+/// The finalizers that stand for a propagation policy.
+const POLICY_FINALIZERS: [&str; 2] = [finalizers::ORPHAN, finalizers::FOREGROUND_DELETION];
 
-/// How a DELETE is meant.
+/// The options of a DELETE.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
     grace_period_seconds: Option<i64>,
@@ -41,7 +39,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
 }
 
-/// What becomes of dependents.
+/// A propagation policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Propagation {
     Foreground,
@@ -49,13 +47,37 @@ enum Propagation {
     Orphan,
 }
 
-/// What becomes of an object that is to be deleted.
+/// What happens to dependents, as finalizers say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// Whether dependents become orphans.
+    pub(crate) orphan: bool,
+    /// Whether dependents are deleted before the object.
+    pub(crate) foreground: bool,
+}
+
+/// How the deletion of an object begins: the answer of a [strategy](super::strategy::Strategy).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Deletion {
+    /// There is no grace period, or it is over: the object is deleted, unless it has finalizers.
+    Immediate,
+    /// The grace period that has been set is zero: the same, and watches see the mark.
+    NoGracePeriod,
+    /// A grace period has been set: the object is terminating.
+    Graceful,
+    /// The kind has marked the object as terminating in its own way.
+    Marked,
+    /// The object is terminating already, and this deletion changes nothing.
+    Pending,
+}
+
+/// What a deletion does to an object.
 enum Verdict {
-    /// It is marked so and waits.
+    /// The object is terminating.
     Mark(Value),
-    /// It goes, after it was seen in this last state.
-    Go(Option<Value>),
-    /// It is waiting already.
+    /// The object is deleted, after this last state if there is one.
+    Delete(Option<Value>),
+    /// Nothing.
     Nothing,
 }
 
@@ -63,22 +85,18 @@ impl Registry {
     /// DELETE of an object.
     pub(crate) fn delete(&self, call: &Call, options: &DeleteOptions) -> Result<Answer, Status> {
         let row = &*call.row;
-        admission::may_delete(call)?;
-        let mut warnings = Vec::new();
-        if row.is("batch", "jobs") && options.propagation.is_none() && options.orphan_dependents.is_none() {
-            let warning = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background \
-                           to remove them or set propagationPolicy=Orphan to suppress this warning";
-            warnings.push(warning.to_owned());
-        }
+        admission::delete(call)?;
+        let has_policy = options.propagation.is_some() || options.orphan_dependents.is_some();
+        let warning = row.rules.strategy.propagation_warning.filter(|_| !has_policy);
         let (content, is_gone) = self.delete_object(row, &call.key(), options, options.dry_run)?;
         let answer = match content {
-            Content::Stored(_) | Content::Value(_) if is_gone && !row.traits.returns_deleted => {
+            Content::Stored(_) | Content::Value(_) if is_gone && !row.rules.strategy.returns_deleted => {
                 let object = as_value(&content)?;
                 Answer::from(status::deleted(row.target(), &call.name, meta_text(&object, "uid")))
             }
             content => Answer::ok(content),
         };
-        Ok(answer.warning(warnings))
+        Ok(answer.warning(warning.into_iter().map(str::to_owned).collect()))
     }
 
     /// DELETE of a collection: every object in it, as if alone.
@@ -106,31 +124,26 @@ impl Registry {
     ) -> Result<(Content, bool), Status> {
         loop {
             let missing = || Status::not_found(row.target(), &key.name);
-            let stored = self.store.get(&row.shelf, key).ok_or_else(missing)?;
+            let stored = self.store.get(&row.collection, key).ok_or_else(missing)?;
             let object = stored.parse().map_err(Status::internal)?;
             options.check_preconditions(row, &object)?;
-            let now = self.clock.now();
-            let verdict = if row.is("", "namespaces") && needs_finalizing(&object) {
-                mark_namespace(object, options, now)
-            } else {
-                judge(row, object, options, now)
-            };
+            let verdict = judge(row, object, options, self.clock.now());
             let expect = Expect::Revision(stored.revision);
             let (change, is_gone) = match verdict {
                 Verdict::Nothing => return Ok((content(row, stored), false)),
                 Verdict::Mark(marked) if is_dry => return Ok((shown(row, marked), false)),
-                Verdict::Go(Some(last)) if is_dry => return Ok((shown(row, last), true)),
-                Verdict::Go(None) if is_dry => return Ok((content(row, stored), true)),
+                Verdict::Delete(Some(last)) if is_dry => return Ok((shown(row, last), true)),
+                Verdict::Delete(None) if is_dry => return Ok((content(row, stored), true)),
                 Verdict::Mark(marked) => {
                     let state = new_state(row, &marked);
-                    if state.draft.says_the_same_as(&stored) {
+                    if state.draft.is_unchanged_from(&stored) {
                         return Ok((content(row, stored), false));
                     }
                     (Change::Put(state), false)
                 }
-                Verdict::Go(last) => (Change::Delete(last.map(|last| new_state(row, &last))), true),
+                Verdict::Delete(last) => (Change::Delete(last.map(|last| new_state(row, &last))), true),
             };
-            match self.store.commit(&row.shelf, key, expect, change) {
+            match self.store.commit(&row.collection, key, expect, change) {
                 Ok(written) => {
                     self.settle_deletion(row, &written, is_gone);
                     return Ok((content(row, written), is_gone));
@@ -143,9 +156,9 @@ impl Registry {
 
     fn settle_deletion(&self, row: &Row, written: &Arc<Object>, is_gone: bool) {
         if !is_gone {
-            self.after_write(row, written);
+            (row.rules.after_write)(self, written);
         } else if let Ok(object) = written.parse() {
-            self.after_delete(row, &object);
+            (row.rules.after_delete)(self, &object);
         }
     }
 }
@@ -162,110 +175,28 @@ fn as_value(content: &Content) -> Result<Value, Status> {
     }
 }
 
-fn needs_finalizing(namespace: &Value) -> bool {
-    namespace["metadata"]["deletionTimestamp"].is_null() || !strings(&namespace["spec"]["finalizers"]).is_empty()
-}
-
-fn mark_namespace(mut namespace: Value, options: &DeleteOptions, now: Time) -> Verdict {
-    if !namespace["metadata"]["deletionTimestamp"].is_null() {
-        return Verdict::Nothing;
-    }
-    let held = strings(&namespace["metadata"]["finalizers"]);
-    let want = |policy: Propagation, by_orphan: bool, name: &str| match (options.orphan_dependents, options.propagation)
-    {
-        (Some(orphan), _) => orphan == by_orphan,
-        (None, Some(asked)) => asked == policy,
-        (None, None) => held.contains(&name),
-    };
-    let orphan = want(Propagation::Orphan, true, finalizers::ORPHAN);
-    let foreground = want(Propagation::Foreground, false, finalizers::FOREGROUND_DELETION);
-    let kept = with_policy_finalizers(&namespace, orphan, foreground);
-    set_finalizers(&mut namespace, kept);
-    metadata(&mut namespace).insert("deletionTimestamp".into(), now.to_string().into());
-    if !namespace["status"].is_object() {
-        namespace["status"] = json!({});
-    }
-    namespace["status"]["phase"] = "Terminating".into();
-    Verdict::Mark(namespace)
-}
-
-/// What becomes of an object, by its kind, its state and the options.
+/// Decides what a deletion does to an object, by its kind, its state and the options.
 fn judge(row: &Row, mut object: Value, options: &DeleteOptions, now: Time) -> Verdict {
     let is_first = object["metadata"]["deletionTimestamp"].is_null();
-    let graceful = if row.is("", "pods") {
-        match begin_graceful(&mut object, options, now) {
-            Some(graceful) => graceful,
-            None => return Verdict::Nothing,
-        }
-    } else if row.is("apiextensions.k8s.io", "customresourcedefinitions") && is_first {
-        return mark_definition(object, now);
-    } else {
-        Graceful::No
-    };
-    let (orphan, foreground) = policy(row, &object, options);
-    let kept = with_policy_finalizers(&object, orphan, foreground);
-    let is_held = !kept.is_empty();
-    if kept != strings(&object["metadata"]["finalizers"]) {
-        set_finalizers(&mut object, kept);
+    let deletion = (row.rules.strategy.begin_deletion)(&mut object, options, now);
+    match deletion {
+        Deletion::Pending => return Verdict::Nothing,
+        Deletion::Marked => return Verdict::Mark(object),
+        Deletion::Immediate | Deletion::NoGracePeriod | Deletion::Graceful => {}
     }
-    match graceful {
-        Graceful::Wait => Verdict::Mark(object),
-        Graceful::Now if is_held => Verdict::Mark(object),
-        Graceful::Now => Verdict::Go(Some(object)),
-        Graceful::No if is_held => {
+    let policy = policy(row, &object, options);
+    set_policy_finalizers(&mut object, policy);
+    let is_held = !strings(&object["metadata"]["finalizers"]).is_empty();
+    match deletion {
+        Deletion::Graceful => Verdict::Mark(object),
+        Deletion::NoGracePeriod if is_held => Verdict::Mark(object),
+        Deletion::NoGracePeriod => Verdict::Delete(Some(object)),
+        _ if is_held => {
             mark(&mut object, is_first, now);
             Verdict::Mark(object)
         }
-        Graceful::No => Verdict::Go(None),
+        _ => Verdict::Delete(None),
     }
-}
-
-/// Whether an object gets time to end.
-enum Graceful {
-    /// Its kind knows no such thing, or its time is over.
-    No,
-    /// It gets none.
-    Now,
-    /// It gets some.
-    Wait,
-}
-
-/// Sets the time a pod has to end. None: it is ending already, and this deletion asks for no less.
-fn begin_graceful(pod: &mut Value, options: &DeleteOptions, now: Time) -> Option<Graceful> {
-    let clamped = |seconds: i64| if seconds < 0 { 1 } else { seconds.min(GRACE_SECONDS_MAX) };
-    let asked = options.grace_period_seconds.map(clamped);
-    if let Ok(ends) = meta_text(pod, "deletionTimestamp").parse::<Time>() {
-        let held = pod["metadata"]["deletionGracePeriodSeconds"].as_i64().map_or(0, clamped);
-        if held == 0 {
-            return Some(Graceful::No);
-        }
-        let mut period = asked.filter(|period| *period < held)?;
-        let mut ends = ends.plus_seconds(period - held);
-        if ends < now {
-            ends = now;
-            period = period.min(1);
-        }
-        set_deletion(pod, ends, period);
-        return Some(if period == 0 { Graceful::Now } else { Graceful::Wait });
-    }
-    let is_unbound = pod["spec"]["nodeName"].as_str().is_none_or(str::is_empty);
-    let is_over = matches!(pod["status"]["phase"].as_str(), Some("Failed" | "Succeeded"));
-    let period = match asked.or_else(|| pod["spec"]["terminationGracePeriodSeconds"].as_i64().map(clamped)) {
-        _ if is_unbound || is_over => 0,
-        Some(seconds) => seconds,
-        None => 30,
-    };
-    if let Some(generation) = pod["metadata"]["generation"].as_i64() {
-        metadata(pod).insert("generation".into(), generation.saturating_add(1).into());
-    }
-    set_deletion(pod, now.plus_seconds(period), period);
-    Some(if period == 0 { Graceful::Now } else { Graceful::Wait })
-}
-
-fn set_deletion(object: &mut Value, at: Time, period: i64) {
-    let meta = metadata(object);
-    meta.insert("deletionTimestamp".into(), at.to_string().into());
-    meta.insert("deletionGracePeriodSeconds".into(), period.into());
 }
 
 /// Marks an object that waits for its finalizers.
@@ -281,56 +212,40 @@ fn mark(object: &mut Value, is_first: bool, now: Time) {
     }
 }
 
-/// Marks a definition: it waits until its objects are gone.
-fn mark_definition(mut definition: Value, now: Time) -> Verdict {
-    let now = now.to_string();
-    let mut names: Vec<String> =
-        strings(&definition["metadata"]["finalizers"]).into_iter().map(str::to_owned).collect();
-    if !names.iter().any(|name| name == finalizers::CUSTOM_RESOURCE_CLEANUP) {
-        names.push(finalizers::CUSTOM_RESOURCE_CLEANUP.to_owned());
-    }
-    set_finalizers(&mut definition, names);
-    metadata(&mut definition).insert("deletionTimestamp".into(), now.clone().into());
-    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
-    set_condition(&mut definition, "Terminating", "True", "InstanceDeletionPending", message, &now);
-    Verdict::Mark(definition)
-}
-
-/// Whether dependents become orphans, and whether they go first.
-fn policy(row: &Row, object: &Value, options: &DeleteOptions) -> (bool, bool) {
-    if row.traits.dependents == Dependents::Unsupported {
-        return (false, false);
+/// Returns what happens to dependents: what the options say, else what the object's finalizers say, else the default of
+/// the kind.
+fn policy(row: &Row, object: &Value, options: &DeleteOptions) -> Policy {
+    let dependents = row.rules.strategy.dependents;
+    if dependents == Dependents::Unsupported {
+        return Policy::default();
     }
     if let Some(orphan) = options.orphan_dependents {
-        return (orphan, false);
+        return Policy { orphan, foreground: false };
     }
-    if let Some(policy) = options.propagation {
-        return (policy == Propagation::Orphan, policy == Propagation::Foreground);
+    if let Some(asked) = options.propagation {
+        return Policy { orphan: asked == Propagation::Orphan, foreground: asked == Propagation::Foreground };
     }
-    let held = strings(&object["metadata"]["finalizers"]);
-    let first = held.iter().find(|name| [finalizers::ORPHAN, finalizers::FOREGROUND_DELETION].contains(name));
+    let finalizers = strings(&object["metadata"]["finalizers"]);
+    let first = finalizers.into_iter().find(|name| POLICY_FINALIZERS.contains(name));
     match first {
-        Some(&finalizers::ORPHAN) => (true, false),
-        Some(_) => (false, true),
-        None => (row.traits.dependents == Dependents::Orphan, false),
+        Some(finalizers::ORPHAN) => Policy { orphan: true, foreground: false },
+        Some(_) => Policy { orphan: false, foreground: true },
+        None => Policy { orphan: dependents == Dependents::Orphan, foreground: false },
     }
 }
 
-fn with_policy_finalizers(object: &Value, orphan: bool, foreground: bool) -> Vec<String> {
-    let held = strings(&object["metadata"]["finalizers"]);
-    let is_policy = |name: &&str| [finalizers::ORPHAN, finalizers::FOREGROUND_DELETION].contains(name);
-    let as_before =
-        held.contains(&finalizers::ORPHAN) == orphan && held.contains(&finalizers::FOREGROUND_DELETION) == foreground;
-    if as_before {
-        return held.into_iter().map(str::to_owned).collect();
+/// Sets the finalizers of a propagation policy, and removes those of others.
+pub(crate) fn set_policy_finalizers(object: &mut Value, policy: Policy) {
+    let stored = strings(&object["metadata"]["finalizers"]);
+    let is_unchanged = stored.contains(&finalizers::ORPHAN) == policy.orphan
+        && stored.contains(&finalizers::FOREGROUND_DELETION) == policy.foreground;
+    if is_unchanged {
+        return;
     }
-    let mut kept: Vec<_> = held.into_iter().filter(|name| !is_policy(name)).map(str::to_owned).collect();
-    kept.extend(orphan.then(|| finalizers::ORPHAN.to_owned()));
-    kept.extend(foreground.then(|| finalizers::FOREGROUND_DELETION.to_owned()));
-    kept
-}
-
-fn set_finalizers(object: &mut Value, names: Vec<String>) {
+    let others = stored.into_iter().filter(|name| !POLICY_FINALIZERS.contains(name));
+    let mut names: Vec<String> = others.map(str::to_owned).collect();
+    names.extend(policy.orphan.then(|| finalizers::ORPHAN.to_owned()));
+    names.extend(policy.foreground.then(|| finalizers::FOREGROUND_DELETION.to_owned()));
     let meta = metadata(object);
     if names.is_empty() {
         meta.remove("finalizers");
@@ -387,6 +302,26 @@ impl DeleteOptions {
         Ok((options, errors))
     }
 
+    /// Returns the grace period that was asked for.
+    pub(crate) fn grace_period_seconds(&self) -> Option<i64> {
+        self.grace_period_seconds
+    }
+
+    /// Returns what happens to the content of a namespace: what the options say, else what its finalizers say.
+    pub(crate) fn policy_of_namespace(&self, namespace: &Value) -> Policy {
+        let stored = strings(&namespace["metadata"]["finalizers"]);
+        let wants = |policy: Propagation, by_orphan: bool, name: &str| match (self.orphan_dependents, self.propagation)
+        {
+            (Some(orphan), _) => orphan == by_orphan,
+            (None, Some(asked)) => asked == policy,
+            (None, None) => stored.contains(&name),
+        };
+        Policy {
+            orphan: wants(Propagation::Orphan, true, finalizers::ORPHAN),
+            foreground: wants(Propagation::Foreground, false, finalizers::FOREGROUND_DELETION),
+        }
+    }
+
     fn set(&mut self, orphan: Option<bool>, policy: &str, dry: &[&str]) -> Vec<FieldError> {
         let path = Path::new("propagationPolicy");
         let mut errors = Vec::new();
@@ -414,14 +349,14 @@ impl DeleteOptions {
     }
 
     /// Whoever asked for a version has seen the change to this one, too: the server has made it for this very deletion.
-    pub(super) fn saw(&mut self, version: &str) {
+    pub(crate) fn saw(&mut self, version: &str) {
         if let Some(asked) = &mut self.resource_version {
             version.clone_into(asked);
         }
     }
 
     /// Whether an object is the one that is meant.
-    pub(super) fn check_preconditions(&self, row: &Row, object: &Value) -> Result<(), Status> {
+    pub(crate) fn check_preconditions(&self, row: &Row, object: &Value) -> Result<(), Status> {
         let target = GroupResource { group: &row.resource.group, resource: &row.resource.kind };
         let name = meta_text(object, "name");
         let (uid, version) = (meta_text(object, "uid"), meta_text(object, "resourceVersion"));

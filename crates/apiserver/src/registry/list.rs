@@ -46,7 +46,7 @@ impl Registry {
     /// GET of an object.
     pub(crate) fn get(&self, call: &Call) -> Result<Answer, Status> {
         let row = &*call.row;
-        let stored = self.store.get(&row.shelf, &call.key());
+        let stored = self.store.get(&row.collection, &call.key());
         let stored = stored.ok_or_else(|| Status::not_found(row.target(), &call.name))?;
         Ok(Answer::ok(content(row, stored)))
     }
@@ -70,7 +70,7 @@ impl Registry {
         let matches = |object: &Object| filter.matches(object);
         // What is left to say about all objects of a namespace is known without a look at each.
         let wanted: Option<&Wanted<'_>> = if filter.is_everything() { None } else { Some(&matches) };
-        let page = self.store.list(&row.shelf, &range, wanted).map_err(|unavailable| match unavailable {
+        let page = self.store.list(&row.collection, &range, wanted).map_err(|unavailable| match unavailable {
             Unavailable::Compacted { .. } if options.continue_token.is_empty() => {
                 Status::expired("The resourceVersion for the provided list is too old.")
             }
@@ -185,7 +185,9 @@ impl Filter {
         for term in selector.terms() {
             let field = match term.field.as_str() {
                 "metadata.name" => FieldOf::Name,
-                "metadata.namespace" if row.is_namespaced() || row.traits.fields.is_empty() => FieldOf::Namespace,
+                "metadata.namespace" if row.is_namespaced() || row.rules.strategy.selectable_fields.is_empty() => {
+                    FieldOf::Namespace
+                }
                 other => FieldOf::Row(field_of(row, other)?),
             };
             let is_equal = term.relation == steersman_base::field_selector::Relation::Equals;
@@ -222,14 +224,12 @@ impl Filter {
 }
 
 fn field_of(row: &Row, field: &str) -> Result<usize, Status> {
-    let field = match (&*row.resource.plural, field) {
-        ("pods", "spec.host") => "spec.nodeName",
-        (_, field) => field,
-    };
+    let strategy = &row.rules.strategy;
+    let field = strategy.field_aliases.iter().find(|(alias, _)| *alias == field).map_or(field, |(_, name)| name);
     let stored = convert::stored_field(row, field);
-    let found = stored.and_then(|field| row.traits.fields.iter().position(|(name, _)| *name == field));
+    let found = stored.and_then(|name| strategy.selectable_fields.iter().position(|field| field.name == name));
     found.ok_or_else(|| {
-        Status::bad_request(if row.traits.fields.is_empty() && row.custom.is_none() {
+        Status::bad_request(if strategy.selectable_fields.is_empty() && row.custom.is_none() {
             format!("{field:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\"")
         } else {
             format!("field label not supported: {field}")
@@ -243,7 +243,7 @@ fn label_problem(error: &steersman_base::selector::ParseSelectorError) -> Status
 }
 
 /// All objects of a resource, as they are.
-pub(crate) fn everything(registry: &Registry, row: &Row, namespace: &str) -> Vec<Arc<Object>> {
+pub(crate) fn list_all(registry: &Registry, row: &Row, namespace: &str) -> Vec<Arc<Object>> {
     let range = Range { namespace, ..Range::default() };
-    registry.store.list(&row.shelf, &range, None).map(|page| page.objects).unwrap_or_default()
+    registry.store.list(&row.collection, &range, None).map(|page| page.objects).unwrap_or_default()
 }

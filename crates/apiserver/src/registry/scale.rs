@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use steersman_base::LabelSelector;
 
 use super::checked::Checked;
-use super::fit::wrong_uid;
-use super::life::{meta_text, metadata};
+use super::object_meta::{meta_text, metadata};
+use super::request_match::uid_conflict;
 use super::write::{Part, Updated};
 use super::{Answer, Call, Content, Registry, Row, convert};
 use crate::decode::{self, ContentType, Decoded};
@@ -21,7 +21,7 @@ impl Registry {
     /// GET of a scale.
     pub(super) fn get_scale(&self, call: &Call) -> Result<Answer, Status> {
         let row = &*call.row;
-        let stored = self.store.get(&row.shelf, &call.key());
+        let stored = self.store.get(&row.collection, &call.key());
         let object = stored.ok_or_else(|| Status::not_found(row.target(), &call.name))?.parse();
         Ok(Answer::ok(Content::Value(scale_of(row, &object.map_err(Status::internal)?)?)))
     }
@@ -65,7 +65,7 @@ impl Registry {
             }
             let (uid, held) = (meta_text(&scale, "uid"), meta_text(old, "uid"));
             if !uid.is_empty() && uid != held {
-                return Err(wrong_uid(call, uid, held));
+                return Err(uid_conflict(call, uid, held));
             }
             // The schema has refused everything but an int32, or nothing, which is Go's zero.
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);

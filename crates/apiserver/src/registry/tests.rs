@@ -284,7 +284,7 @@ async fn metadata_and_scale_of_a_custom_resource_have_their_types_on_every_path(
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_two_rows_of_different_origin_share_a_shelf_whatever_definition_is_accepted() {
+async fn no_two_rows_of_different_origin_share_a_collection_whatever_definition_is_accepted() {
     let server = ApiServer::new(Options::default());
     let (example, widgets) = ("example.com", "widgets");
     // What is built in, a neighbour in its group, and its plural in another group.
@@ -310,9 +310,9 @@ async fn no_two_rows_of_different_origin_share_a_shelf_whatever_definition_is_ac
     }
     let custom: Vec<_> = server.registry.custom.read().values().cloned().collect();
     assert!(custom.len() == accepted && accepted > 80, "{accepted} definitions, {} rows", custom.len());
-    let shelves: BTreeSet<&str> = custom.iter().map(|row| row.shelf.name.as_str()).collect();
-    assert_eq!(shelves.len(), custom.len(), "each definition has one of its own");
+    let collections: BTreeSet<&str> = custom.iter().map(|row| row.collection.name.as_str()).collect();
+    assert_eq!(collections.len(), custom.len(), "each definition has one of its own");
     for row in built_in() {
-        assert!(!shelves.contains(row.shelf.name.as_str()), "{:?}", row.shelf);
+        assert!(!collections.contains(row.collection.name.as_str()), "{:?}", row.collection);
     }
 }

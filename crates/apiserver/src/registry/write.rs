@@ -1,56 +1,63 @@
-//! Creates, updates and patches.
+//! Creates, updates and patches: the order of a write.
 //!
-//! 1. An update is computed from the stored state and committed against it; if somebody was faster, it is computed again,
-//!    unless the client named the state it saw: then it is a conflict.
+//! Every object that a request stores takes these steps, whichever path the request has:
+//!
+//! 1. **decode**: the body, or the patched object, becomes a tree ([`Registry::decode`], [`Registry::patch`]);
+//! 2. **check** against the schema, and **default** ([`Checked`]);
+//! 3. [`Registry::process`]: **prepare** the part that is written, **admit** (mutating plug-ins), **validate**, **admit**
+//!    (validating plug-ins), and change to the stored form;
+//! 4. **store**, compared with the state from which the write was computed ([`Registry::create_once`], [`Registry::update`]).
+//!
+//! Guarantees:
+//!
+//! 1. An update is computed from the stored state and committed against it; if another write comes between, it is computed
+//!    again, unless the client named the state it saw: then it is a conflict.
 //! 2. An update that changes nothing writes nothing and keeps the resource version.
-//! 3. The update that takes the last finalizer off a terminating object deletes it.
+//! 3. The update that removes the last finalizer of a terminating object deletes it.
 //!
 //! Follows `apiserver/pkg/registry/generic/registry/store.go` of Kubernetes 1.37.
 
 use std::sync::Arc;
 
 use serde_json::Value;
-use steersman_base::{ObjectKey, StringMap};
+use steersman_base::{ObjectKey, Resource, StringMap};
 
-use super::checked::{Checked, Finished};
-use super::fit::{check_version, fit_name, wrong_uid};
-use super::life::{self, meta_text, metadata};
+use super::checked::{Checked, Processed};
+use super::object_meta::{self, meta_text, metadata};
 use super::query::strings;
-use super::traits::Generation;
-use super::{Answer, Call, Content, Registry, Row, convert};
+use super::request_match::{check_name, check_namespace, check_version, uid_conflict};
+use super::strategy::Generation;
+use super::{Answer, Call, Content, Registry, Row, admission, convert};
 use crate::auth::rbac::Attributes;
 use crate::decode::{self, ContentType, Decoded};
 use crate::field::Errors;
+use crate::kinds::PartRules;
+use crate::kinds::core::service::{AllocateError, Reservation};
 use crate::patch::{self, Patch, PatchType};
 use crate::schema::{self, FieldValidation};
 use crate::status::Status;
 use crate::store::{Change, DEPTH_MAX, Draft, Expect, NewState, Object, WriteConflict, is_too_deep};
-use crate::{admission, kinds};
 
-/// How often a generated name may be taken before we give up.
+/// How many generated names are tried.
 const GENERATED_NAMES_MAX: usize = 8;
-/// How often an update is computed again because somebody was faster. Nobody loses so often by chance.
+/// How often an update is computed because other writes come between; more does not happen by chance.
 const ATTEMPTS_MAX: usize = 64;
-/// How many bytes of objects an update may go through before [`ATTEMPTS_MIN`] attempts are enough.
+/// The bytes of objects after which [`ATTEMPTS_MIN`] attempts are enough.
 const ATTEMPTS_BYTES_MAX: usize = 16 << 20;
-/// How often even the largest update is computed: as often as upstream applies a patch.
+/// How often the largest updates are computed: as often as upstream applies a patch.
 const ATTEMPTS_MIN: usize = 5;
 
-/// Which part of an object a write is about: who sets which fields, and what is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The part of an object that a write changes: it decides which fields are kept, and what is checked.
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Part {
-    /// All but the status.
+    /// Everything but the status.
     Whole,
     /// The status.
     Status,
-    /// The conditions of a certificate request that say whether it is approved.
-    Approval,
-    /// The part of a pod's spec that its subresource is about.
-    Spec,
-    /// The finalizers in the spec of a namespace.
-    Finalizers,
-    /// Parts that only the server changes, on behalf of a subresource: nothing is kept from the stored state.
-    Server,
+    /// The part of a subresource.
+    Subresource(&'static PartRules),
+    /// Fields that only the server changes, on behalf of a subresource: nothing is kept from the stored object.
+    Composed,
 }
 
 /// The result of an update.
@@ -60,62 +67,64 @@ pub(crate) struct Updated {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What a write has taken of things there are few of; given back unless the write is done.
-#[must_use]
-pub(crate) struct Claimed<'a>(pub(crate) Option<kinds::service::Claim<'a>>);
-
-/// A change of one object, computed from what is stored.
+/// Computes the changed object, and the warnings about it, from the stored one.
 pub(crate) type Compute<'a> = dyn FnMut(Option<&Value>) -> Result<(Checked, Vec<String>), Status> + 'a;
 
 impl Registry {
-    /// POST of an object.
+    /// Answers the POST of an object.
     pub(crate) fn create(&self, call: &Call, body: &[u8], content_type: ContentType) -> Result<Answer, Status> {
         let (mut object, warnings) = self.decode(&call.row, body, content_type, call.field_validation)?;
-        self.fit_namespace(call, &mut object)?;
-        let content = self.create_value(call, object)?;
+        check_namespace(call, &mut object)?;
+        let content = self.create_object(call, object)?;
         Ok(Answer::created(content).warning(warnings))
     }
 
-    /// Makes an object that has been decoded.
-    pub(crate) fn create_value(&self, call: &Call, object: Checked) -> Result<Content, Status> {
-        admission::namespace_for_create(self, call, &object)?;
-        let prefix = meta_text(&object, "generateName").to_owned();
-        if prefix.is_empty() || !meta_text(&object, "name").is_empty() {
-            return self.create_once(call, object);
+    /// Creates an object that has been decoded.
+    pub(crate) fn create_object(&self, call: &Call, mut object: Checked) -> Result<Content, Status> {
+        admission::check_namespace(self, call, &object)?;
+        if meta_text(&object, "name").is_empty() && !meta_text(&object, "generateName").is_empty() {
+            let name = self.free_name(call, meta_text(&object, "generateName"));
+            object.set_metadata("name", &name);
         }
-        let mut attempts = 1;
-        loop {
-            let mut candidate = object.clone();
-            candidate.set_meta("name", &life::generate_name(&prefix));
-            match self.create_once(call, candidate) {
-                Err(status) if status.reason == "AlreadyExists" && attempts < GENERATED_NAMES_MAX => attempts += 1,
-                other => return other,
-            }
-        }
+        self.create_once(call, object)
     }
 
+    /// Returns a generated name that no object has.
+    fn free_name(&self, call: &Call, prefix: &str) -> String {
+        let mut name = object_meta::generate_name(prefix);
+        for _ in 1..GENERATED_NAMES_MAX {
+            let key = ObjectKey::new(&call.namespace, &name);
+            if self.store.get(&call.row.collection, &key).is_none() {
+                break;
+            }
+            name = object_meta::generate_name(prefix);
+        }
+        name
+    }
+
+    /// Processes and stores a new object.
     fn create_once(&self, call: &Call, object: Checked) -> Result<Content, Status> {
         let row = &*call.row;
         if !meta_text(&object, "resourceVersion").is_empty() {
             return Err(Status::plain("resourceVersion should not be set on objects to be created"));
         }
-        let finished = self.finish(call, object, None, Part::Whole)?;
-        let name = meta_text(&finished.object, "name").to_owned();
+        let processed = self.process(call, object, None, Part::Whole)?;
+        let name = meta_text(&processed.object, "name").to_owned();
         let key = ObjectKey::new(&call.namespace, &name);
         if call.dry_run {
-            return match self.store.get(&row.shelf, &key) {
+            return match self.store.get(&row.collection, &key) {
                 Some(_) => Err(Status::already_exists(row.target(), &name)),
-                None => Ok(Content::Value(convert::to_version(row, finished.object))),
+                None => Ok(Content::Value(convert::to_version(row, processed.object))),
             };
         }
-        let committed = self.store.commit(&row.shelf, &key, Expect::Absent, Change::Put(finished.state(row)));
+        let committed = self.store.commit(&row.collection, &key, Expect::Absent, Change::Put(processed.state(row)));
         let stored = committed.map_err(|_| Status::already_exists(row.target(), &name))?;
-        finished.claimed.keep();
-        self.after_write(row, &stored);
+        processed.keep_reservation();
+        (row.rules.after_write)(self, &stored);
         Ok(content(row, stored))
     }
 
-    /// PUT of an object or of its status.
+    /// Answers the PUT of an object or of a part of it.
     pub(crate) fn put(
         &self,
         call: &Call,
@@ -124,15 +133,15 @@ impl Registry {
         content_type: ContentType,
     ) -> Result<Answer, Status> {
         let (mut object, warnings) = self.decode(&call.row, body, content_type, call.field_validation)?;
-        fit_name(call, &object)?;
-        self.fit_namespace(call, &mut object)?;
+        check_name(call, &object)?;
+        check_namespace(call, &mut object)?;
         let uid = meta_text(&object, "uid").to_owned();
         let mut updated = self.update(call, part, &mut |old| {
             if let Some(old) = old
                 && !uid.is_empty()
                 && uid != meta_text(old, "uid")
             {
-                return Err(wrong_uid(call, &uid, meta_text(old, "uid")));
+                return Err(uid_conflict(call, &uid, meta_text(old, "uid")));
             }
             Ok((object.clone(), Vec::new()))
         })?;
@@ -140,15 +149,15 @@ impl Registry {
         Ok(updated.into())
     }
 
-    /// PATCH of an object or of its status.
+    /// Answers the PATCH of an object or of a part of it.
     pub(crate) fn patch(&self, call: &Call, part: Part, kind: PatchType, body: &[u8]) -> Result<Answer, Status> {
         let row = &*call.row;
-        let (group, version, of) = (&*row.resource.group, &*row.resource.version, &*row.resource.kind);
+        let Resource { group, version, kind: of, .. } = &row.resource;
         let mut read: Option<Patch> = None;
         let updated = self.update(call, part, &mut |old| {
             let Some(old) = old else { return Err(Status::not_found(row.target(), &call.name)) };
             patch::accepts(kind, group, version, of).map_err(Status::from)?;
-            // However often somebody else is faster, the patch is read once.
+            // The patch is read once, however often the update is computed again.
             let patch = match &mut read {
                 Some(patch) => patch,
                 None => read.insert(Patch::read(kind, body).map_err(Status::from)?),
@@ -157,18 +166,18 @@ impl Registry {
                 || patch.apply(group, version, of, convert::to_version(row, old.clone())).map_err(Status::from);
             let decoded = Decoded { value: patched()?, duplicates: patch.findings().to_vec() };
             let checked = Checked::body(row, decoded, call.field_validation);
-            // A refusal shows what came out of the patch; so few are refused that it is worked out again.
+            // An error shows the patched object; errors are so rare that it is computed again.
             let blamed = |problem: &str| patch.refused_result(&patched().unwrap_or_default(), problem);
-            let (mut object, mut warnings) = checked.map_err(|misfit| misfit.of_patch(blamed))?;
-            warnings.extend(object.fold_owners(true));
-            fit_name(call, &object)?;
-            self.fit_namespace(call, &mut object)?;
+            let (mut object, mut warnings) = checked.map_err(|error| error.of_patch(blamed))?;
+            warnings.extend(object.dedup_owners(true));
+            check_name(call, &object)?;
+            check_namespace(call, &mut object)?;
             Ok((object, warnings))
         })?;
         Ok(updated.into())
     }
 
-    /// Changes one object, with all that belongs to a change.
+    /// Changes one object: computes the change, processes it, and stores it if no other write has come between.
     pub(crate) fn update(&self, call: &Call, part: Part, compute: &mut Compute<'_>) -> Result<Updated, Status> {
         let row = &*call.row;
         let key = call.key();
@@ -177,135 +186,141 @@ impl Registry {
             if attempt >= ATTEMPTS_MIN && bytes > ATTEMPTS_BYTES_MAX {
                 break;
             }
-            let Some(stored) = self.store.get(&row.shelf, &key) else {
+            let Some(stored) = self.store.get(&row.collection, &key) else {
                 return self.create_by_update(call, compute);
             };
             let old = stored.parse().map_err(Status::internal)?;
             let (mut object, warnings) = compute(Some(&old))?;
             check_version(call, &mut object, &stored)?;
-            let finished = self.finish(call, object, Some(&old), part)?;
-            let is_over = is_released(row, &finished.object, &old);
+            let processed = self.process(call, object, Some(&old), part)?;
+            let updated = |content: Content| Ok(Updated { content, is_new: false, warnings });
+            let is_released = is_released(row, &processed.object, &old);
             if call.dry_run {
-                let content = Content::Value(convert::to_version(row, finished.object));
-                return Ok(Updated { content, is_new: false, warnings });
+                return updated(Content::Value(convert::to_version(row, processed.object)));
             }
-            if is_over {
-                match self.store.commit(&row.shelf, &key, Expect::Revision(stored.revision), Change::Delete(None)) {
-                    Ok(_) => {
-                        let mut object = finished.object;
-                        self.after_delete(row, &object);
-                        metadata(&mut object).insert("resourceVersion".into(), stored.revision.to_string().into());
-                        let content = Content::Value(convert::to_version(row, object));
-                        return Ok(Updated { content, is_new: false, warnings });
-                    }
-                    Err(_) => continue,
+            let expect = Expect::Revision(stored.revision);
+            if is_released {
+                if self.store.commit(&row.collection, &key, expect, Change::Delete(None)).is_err() {
+                    continue;
                 }
+                let mut object = processed.object;
+                (row.rules.after_delete)(self, &object);
+                metadata(&mut object).insert("resourceVersion".into(), stored.revision.to_string().into());
+                return updated(Content::Value(convert::to_version(row, object)));
             }
-            let state = finished.state(row);
+            let state = processed.state(row);
             bytes += stored.len() + state.draft.len();
-            if state.draft.says_the_same_as(&stored) {
-                return Ok(Updated { content: content(row, stored), is_new: false, warnings });
+            if state.draft.is_unchanged_from(&stored) {
+                return updated(content(row, stored));
             }
-            match self.store.commit(&row.shelf, &key, Expect::Revision(stored.revision), Change::Put(state)) {
+            match self.store.commit(&row.collection, &key, expect, Change::Put(state)) {
                 Ok(stored) => {
-                    finished.claimed.keep();
-                    self.after_write(row, &stored);
-                    return Ok(Updated { content: content(row, stored), is_new: false, warnings });
+                    processed.keep_reservation();
+                    (row.rules.after_write)(self, &stored);
+                    return updated(content(row, stored));
                 }
                 Err(WriteConflict::Gone) => return Err(Status::not_found(row.target(), &call.name)),
-                // Somebody was faster: once more from what there is now, which is a conflict if the client named what
-                // it saw.
+                // Another write came between: compute again from the new state, which is a conflict if the client named
+                // the one it saw.
                 Err(_) => {}
             }
         }
         Err(Status::modified(row.target(), &call.name))
     }
 
+    /// Creates the object of a PUT, if its strategy allows that.
     fn create_by_update(&self, call: &Call, compute: &mut Compute<'_>) -> Result<Updated, Status> {
         let row = &*call.row;
-        if !row.traits.create_on_update || !call.subresource.is_empty() {
+        if !row.rules.strategy.create_on_update || !call.subresource.is_empty() {
             return Err(Status::not_found(row.target(), &call.name));
         }
         let (mut object, warnings) = compute(None)?;
         if !meta_text(&object, "uid").is_empty() {
-            return Err(wrong_uid(call, meta_text(&object, "uid"), ""));
+            return Err(uid_conflict(call, meta_text(&object, "uid"), ""));
         }
-        // Who may change what is there may not therefore make what is not.
+        // Whoever may update objects may not therefore create them.
         self.authorize(&call.user, &Attributes::create(row, &call.namespace, &call.name))?;
-        object.unset_meta("resourceVersion");
-        admission::namespace_for_create(self, call, &object)?;
+        object.unset_metadata("resourceVersion");
+        admission::check_namespace(self, call, &object)?;
         let content = self.create_once(call, object)?;
         Ok(Updated { content, is_new: true, warnings })
     }
 
-    /// The one way of every object that a request stores: strategy (who sets which part), admission, validation, and the
-    /// form in which it is stored. It takes only what the schema has accepted.
-    pub(crate) fn finish(
+    /// Takes an object that has been decoded, checked and defaulted to the form in which it is stored.
+    pub(crate) fn process(
         &self,
         call: &Call,
         checked: Checked,
-        old: Option<&Value>,
+        stored: Option<&Value>,
         part: Part,
-    ) -> Result<Finished<'_>, Status> {
+    ) -> Result<Processed<'_>, Status> {
         let row = &*call.row;
-        let before = old.map(|old| Checked::stored(row, old));
-        let before = before.as_deref();
+        let old = stored.map(|stored| Checked::stored(row, stored));
+        let old = old.as_deref();
         let mut object = checked.into_value();
-        let claimed = self.prepare(call, &mut object, before, part)?;
-        if let Some(old) = old {
-            let is_next = matches!(part, Part::Whole | Part::Spec) && is_next_generation(row, &object, old);
-            life::carry_over(&mut object, old, is_next);
+
+        let reservation = self.prepare_and_mutate(call, &mut object, old, part)?;
+        if let Some(stored) = stored {
+            let is_next = part.raises_generation() && is_next_generation(row, &object, stored);
+            object_meta::keep_system_fields(&mut object, stored, is_next);
         }
-        life::tidy(&mut object);
-        let errors = errors(call, &object, before, part);
+        object_meta::normalize(&mut object);
+
+        let errors = errors(row, &object, old, part);
         if !errors.is_empty() {
             return Err(Status::invalid(row.kind(), meta_text(&object, "name"), &errors));
         }
-        admission::may_sign(self, call, &object, before)?;
-        convert::to_storage(row, &mut object);
-        if row.custom.is_none() {
-            let (group, version, kind) = convert::storage_kind(row);
-            schema::complete(group, version, kind, &mut object);
-        }
-        if is_too_deep(&object) {
-            let kind = &*row.resource.kind;
-            let message = format!("{kind} cannot be stored: it is nested more than {DEPTH_MAX} levels deep");
-            return Err(Status::bad_request(message));
-        }
-        Ok(Finished { object, claimed })
+        admission::validate(self, call, &object, old)?;
+
+        complete(row, &mut object)?;
+        Ok(Processed { object, reservation })
     }
 
-    /// Keeps and sets what is not the client's to say, and adds what admission adds.
-    fn prepare(&self, call: &Call, object: &mut Value, old: Option<&Value>, part: Part) -> Result<Claimed<'_>, Status> {
+    /// Prepares the part that is written: sets and keeps the fields that are not the client's. A write of the whole goes
+    /// through the mutating plug-ins, and reserves what the object needs.
+    fn prepare_and_mutate(
+        &self,
+        call: &Call,
+        object: &mut Value,
+        old: Option<&Value>,
+        part: Part,
+    ) -> Result<Option<Reservation<'_>>, Status> {
         let row = &*call.row;
-        let (group, kind) = row.rules();
         let now = || self.clock.now().to_string();
         match (part, old) {
             (Part::Whole, _) => {
                 match old {
-                    Some(old) => life::keep_status(row, object, old),
-                    None => life::begin(row, object, self.clock.now()),
+                    Some(old) => object_meta::keep_status(row, object, old),
+                    None => object_meta::initialize(row, object, self.clock.now()),
                 }
-                admission::admit(self, call, object, old)?;
-                kinds::prepare(group, kind, object, old);
-                if old.is_none() && row.is("certificates.k8s.io", "certificatesigningrequests") {
-                    kinds::set_requester(object, &call.user.to_json());
+                admission::mutate(self, call, object, old)?;
+                (row.rules.prepare)(object, old);
+                if old.is_none() {
+                    (row.rules.record_user)(object, &call.user);
                 }
-                return admission::claim(self, row, object, old);
+                return self.reserve(row, object, old);
             }
             (Part::Status, Some(old)) => {
-                *object = life::take_status(row, object, old);
-                kinds::prepare_status(group, kind, object, old, &now());
+                *object = object_meta::merge_status(row, object, old);
+                (row.rules.status.prepare)(object, old, &now());
             }
-            (Part::Approval, Some(old)) => kinds::prepare_approval(object, old, &now()),
-            (Part::Spec, Some(old)) => *object = life::take_spec(&call.subresource, object, old),
-            (Part::Finalizers, Some(old)) => *object = life::take_finalizers(object, old),
-            (Part::Server, _) | (_, None) => {}
+            (Part::Subresource(rules), Some(old)) => (rules.prepare)(object, old, &now()),
+            (Part::Composed, _) | (_, None) => {}
         }
-        Ok(Claimed(None))
+        Ok(None)
     }
 
-    /// Reads a body that must be an object of this resource.
+    /// Reserves what the object needs: addresses and node ports of Services.
+    fn reserve(&self, row: &Row, object: &mut Value, old: Option<&Value>) -> Result<Option<Reservation<'_>>, Status> {
+        let Some(allocate) = row.rules.allocate else { return Ok(None) };
+        match allocate(self, object, old) {
+            Ok(reservation) => Ok(Some(reservation)),
+            Err(AllocateError::Invalid(errors)) => Err(Status::invalid(row.kind(), meta_text(object, "name"), &errors)),
+            Err(AllocateError::Full(message)) => Err(Status::internal(message)),
+        }
+    }
+
+    /// Decodes a body that must be an object of this resource.
     pub(crate) fn decode(
         &self,
         row: &Row,
@@ -315,75 +330,71 @@ impl Registry {
     ) -> Result<(Checked, Vec<String>), Status> {
         let kind = &*row.resource.kind;
         let decoded = decode::object(body, content_type).map_err(|error| Status::bad_request(error.message(kind)))?;
-        let (mut object, mut warnings) =
-            Checked::body(row, decoded, validation).map_err(|misfit| misfit.of_body(row))?;
-        warnings.extend(object.fold_owners(false));
+        let (mut object, mut warnings) = Checked::body(row, decoded, validation).map_err(|error| error.of_body(row))?;
+        warnings.extend(object.dedup_owners(false));
         Ok((object, warnings))
     }
-
-    /// The object must be meant for the namespace of the request.
-    pub(crate) fn fit_namespace(&self, call: &Call, object: &mut Checked) -> Result<(), Status> {
-        let namespace = meta_text(object, "namespace");
-        if call.row.is_namespaced() && namespace.is_empty() {
-            object.set_meta("namespace", &call.namespace);
-        } else if namespace != call.namespace {
-            let message = "the namespace of the provided object does not match the namespace sent on the request";
-            return Err(Status::bad_request(message));
-        }
-        Ok(())
-    }
 }
 
-/// All that is wrong with an object, or with the change of the part that this write is about.
-fn errors(call: &Call, object: &Value, old: Option<&Value>, part: Part) -> Errors {
-    let row = &*call.row;
-    let (group, kind) = row.rules();
+/// Returns all that is wrong with an object, or with the change of the part that is written.
+fn errors(row: &Row, object: &Value, old: Option<&Value>, part: Part) -> Errors {
+    let rules = row.rules;
     match (part, &row.custom, old) {
         (_, Some(custom), _) => custom.validate(object, old),
-        (_, None, None) => {
-            let mut errors = kinds::validate(group, kind, object, None);
-            errors.extend(super::crd::claims_built_in(row, object));
-            errors
-        }
-        (Part::Whole, None, Some(_)) => kinds::validate(group, kind, object, old),
-        (Part::Status, None, Some(old)) => kinds::validate_status(group, kind, object, old),
-        (Part::Approval, None, Some(old)) => kinds::validate_approval(object, old),
-        (Part::Spec, None, Some(old)) => kinds::validate_pod_part(&call.subresource, object, old),
-        (Part::Finalizers | Part::Server, None, Some(old)) => kinds::validate_server(group, kind, object, old),
+        (Part::Whole, None, _) | (_, None, None) => rules.errors(object, old),
+        (Part::Status, None, Some(old)) => rules.status.errors(object, old),
+        (Part::Subresource(part), None, Some(old)) => part.errors(object, old),
+        (Part::Composed, None, Some(old)) => rules.composed_errors(object, old),
     }
 }
 
-/// Whether a change is a new generation. What is stored is complete, so what is new must be too to be compared with it.
+/// Changes an object to its stored form, in which all fields are present that Go writes.
+fn complete(row: &Row, object: &mut Value) -> Result<(), Status> {
+    convert::to_storage(row, object);
+    if row.custom.is_none() {
+        let (group, version, kind) = convert::storage_kind(row);
+        schema::complete(group, version, kind, object);
+    }
+    if is_too_deep(object) {
+        let kind = &*row.resource.kind;
+        let message = format!("{kind} cannot be stored: it is nested more than {DEPTH_MAX} levels deep");
+        return Err(Status::bad_request(message));
+    }
+    Ok(())
+}
+
+/// Whether a change increments the generation. Stored objects are complete, so the new one is completed before it is
+/// compared.
 fn is_next_generation(row: &Row, object: &Value, old: &Value) -> bool {
-    if row.custom.is_some() || row.traits.generation == Generation::None {
-        return life::is_next_generation(row.traits.generation, object, old);
+    let generation = row.rules.strategy.generation;
+    if row.custom.is_some() || generation == Generation::None {
+        return object_meta::is_next_generation(generation, object, old);
     }
     let mut complete = object.clone();
     convert::to_storage(row, &mut complete);
     let (group, version, kind) = convert::storage_kind(row);
     schema::complete(group, version, kind, &mut complete);
-    life::is_next_generation(row.traits.generation, &complete, old)
+    object_meta::is_next_generation(generation, &complete, old)
 }
 
-/// Whether nobody holds a terminating object any more, once it is changed so.
+/// Whether a change removes the last finalizer of a terminating object.
 fn is_released(row: &Row, object: &Value, old: &Value) -> bool {
     let before = &old["metadata"];
-    let holds_namespace = row.is("", "namespaces") && !strings(&object["spec"]["finalizers"]).is_empty();
     !before["deletionTimestamp"].is_null()
         && before["deletionGracePeriodSeconds"].as_i64().unwrap_or(0) == 0
         && strings(&object["metadata"]["finalizers"]).is_empty()
-        && !holds_namespace
+        && !(row.rules.strategy.has_other_finalizers)(object)
 }
 
-/// An object as the store takes it. For what the server changes on its own: marks of deletion, conditions of definitions, and
-/// what every cluster begins with. What a request stores is [`Finished`].
+/// Returns an object as the store takes it. For objects that the server changes on its own: terminating objects, conditions
+/// of definitions, and the objects that every cluster has. What a request stores is [`Processed`].
 pub(crate) fn new_state(row: &Row, object: &Value) -> NewState {
     let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
     let labels: StringMap = labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
-    NewState { draft: Draft::encode(object), labels, fields: row.traits.field_values(object) }
+    NewState { draft: Draft::encode(object), labels, fields: row.rules.strategy.field_values(object) }
 }
 
-/// A stored object as this version of its resource shows it.
+/// Returns a stored object in the form that the row serves.
 pub(crate) fn content(row: &Row, stored: Arc<Object>) -> Content {
     if convert::is_storage_version(row) {
         return Content::Stored(stored);
@@ -394,12 +405,15 @@ pub(crate) fn content(row: &Row, stored: Arc<Object>) -> Content {
     }
 }
 
-// === impl Claimed ===
+// === impl Part ===
 
-impl Claimed<'_> {
-    fn keep(self) {
-        if let Some(claim) = self.0 {
-            claim.commit();
+impl Part {
+    /// Whether a change of this part increments the generation.
+    fn raises_generation(self) -> bool {
+        match self {
+            Self::Whole => true,
+            Self::Subresource(rules) => rules.raises_generation,
+            Self::Status | Self::Composed => false,
         }
     }
 }

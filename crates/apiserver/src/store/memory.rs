@@ -16,8 +16,8 @@ use steersman_base::watch;
 use steersman_base::{Clock, Istr, ObjectKey};
 
 use super::{
-    Change, Event, EventKind, Events, Expect, HISTORY_BYTES_MAX, HISTORY_BYTES_TOTAL_MAX, Object, Page, Range, Shelf,
-    Storage, Unavailable, Wanted, WriteConflict,
+    Change, Collection, Event, EventKind, Events, Expect, HISTORY_BYTES_MAX, HISTORY_BYTES_TOTAL_MAX, Object, Page,
+    Range, Storage, Unavailable, Wanted, WriteConflict,
 };
 
 /// A [`Storage`] that is gone with the process.
@@ -30,10 +30,10 @@ pub struct Memory {
 #[derive(Debug, Default)]
 struct State {
     revision: u64,
-    shelves: BTreeMap<Istr, Contents>,
-    /// What the histories of all shelves hold.
+    collections: BTreeMap<Istr, Contents>,
+    /// What the histories of all collections hold.
     history_bytes: usize,
-    /// Up to here there may have been shelves that nobody knows any more.
+    /// Up to here there may have been collections that nobody knows any more.
     forgotten: u64,
 }
 
@@ -65,32 +65,32 @@ impl Memory {
         Self { clock, state: RwLock::new(State { revision: 1, ..State::default() }) }
     }
 
-    /// How many expiries are kept, how many bytes of history, and how many shelves.
+    /// How many expiries are kept, how many bytes of history, and how many collections.
     #[cfg(test)]
     pub(super) fn held(&self) -> (usize, usize, usize) {
         let state = self.state.read();
-        let expiries = state.shelves.values().map(|contents| contents.expiries.len()).sum();
-        (expiries, state.history_bytes, state.shelves.len())
+        let expiries = state.collections.values().map(|contents| contents.expiries.len()).sum();
+        (expiries, state.history_bytes, state.collections.len())
     }
 
     /// Lets objects go whose time is over.
-    fn expire(&self, shelf: &Shelf) {
-        if shelf.ttl_seconds.is_none() {
+    fn expire(&self, collection: &Collection) {
+        if collection.ttl_seconds.is_none() {
             return;
         }
         let now = self.clock.now().unix();
         let is_due = |contents: &Contents| contents.due(now).is_some();
-        if !self.state.read().shelves.get(&shelf.name).is_some_and(is_due) {
+        if !self.state.read().collections.get(&collection.name).is_some_and(is_due) {
             return;
         }
         let mut state = self.state.write();
-        while let Some(contents) = state.shelves.get_mut(&shelf.name)
+        while let Some(contents) = state.collections.get_mut(&collection.name)
             && let Some(key) = contents.due(now)
         {
             let held = contents.get(&key);
             contents.disarm(&key);
             if let Some(held) = held {
-                let _ = state.commit(shelf, &key, Expect::Revision(held.revision), Change::Delete(None), None);
+                let _ = state.commit(collection, &key, Expect::Revision(held.revision), Change::Delete(None), None);
             }
         }
     }
@@ -101,16 +101,21 @@ impl Storage for Memory {
         self.state.read().revision
     }
 
-    fn get(&self, shelf: &Shelf, key: &ObjectKey) -> Option<Arc<Object>> {
-        self.expire(shelf);
-        self.state.read().shelves.get(&shelf.name)?.get(key)
+    fn get(&self, collection: &Collection, key: &ObjectKey) -> Option<Arc<Object>> {
+        self.expire(collection);
+        self.state.read().collections.get(&collection.name)?.get(key)
     }
 
-    fn list(&self, shelf: &Shelf, range: &Range<'_>, wanted: Option<&Wanted<'_>>) -> Result<Page, Unavailable> {
-        self.expire(shelf);
+    fn list(
+        &self,
+        collection: &Collection,
+        range: &Range<'_>,
+        wanted: Option<&Wanted<'_>>,
+    ) -> Result<Page, Unavailable> {
+        self.expire(collection);
         // A filter is asked when writers can go on again, so its limit counts later.
         let limit = if wanted.is_some() { 0 } else { range.limit };
-        let mut page = self.state.read().page(shelf, range, limit)?;
+        let mut page = self.state.read().page(collection, range, limit)?;
         if let Some(wanted) = wanted {
             let limit = if range.limit == 0 { usize::MAX } else { range.limit };
             let mut matching = page.objects.into_iter().filter(|object| wanted(object));
@@ -122,24 +127,24 @@ impl Storage for Memory {
 
     fn commit(
         &self,
-        shelf: &Shelf,
+        collection: &Collection,
         key: &ObjectKey,
         expect: Expect,
         change: Change,
     ) -> Result<Arc<Object>, WriteConflict> {
-        self.expire(shelf);
+        self.expire(collection);
         let now = self.clock.now().unix();
-        let expiry = shelf.ttl_seconds.map(|seconds| now + seconds);
-        self.state.write().commit(shelf, key, expect, change, expiry)
+        let expiry = collection.ttl_seconds.map(|seconds| now + seconds);
+        self.state.write().commit(collection, key, expect, change, expiry)
     }
 
-    fn events(&self, shelf: &Shelf, after: u64, events_max: usize) -> Result<Events, Unavailable> {
-        self.expire(shelf);
+    fn events(&self, collection: &Collection, after: u64, events_max: usize) -> Result<Events, Unavailable> {
+        self.expire(collection);
         let state = self.state.read();
         if after > state.revision {
             return Err(Unavailable::Future { current: state.revision });
         }
-        let Some(contents) = state.shelves.get(&shelf.name) else {
+        let Some(contents) = state.collections.get(&collection.name) else {
             return if after < state.forgotten {
                 Err(Unavailable::Compacted { oldest: state.forgotten })
             } else {
@@ -159,25 +164,25 @@ impl Storage for Memory {
         Ok(Events { events, reached })
     }
 
-    fn changes(&self, shelf: &Shelf) -> watch::Receiver<u64> {
-        self.state.write().shelf(shelf).signal.subscribe()
+    fn changes(&self, collection: &Collection) -> watch::Receiver<u64> {
+        self.state.write().collection(collection).signal.subscribe()
     }
 
     fn compact(&self, revision: u64) {
         let mut state = self.state.write();
-        for contents in state.shelves.values_mut() {
+        for contents in state.collections.values_mut() {
             while contents.history.front().is_some_and(|event| event.revision <= revision) {
                 contents.forget_oldest();
             }
             contents.compacted = contents.compacted.max(revision);
         }
-        state.history_bytes = state.shelves.values().map(|contents| contents.history_bytes).sum();
+        state.history_bytes = state.collections.values().map(|contents| contents.history_bytes).sum();
     }
 
-    fn forget(&self, shelf: &Shelf) {
+    fn forget(&self, collection: &Collection) {
         let mut state = self.state.write();
-        if state.shelves.get(&shelf.name).is_some_and(|contents| contents.objects.is_empty())
-            && let Some(contents) = state.shelves.remove(&shelf.name)
+        if state.collections.get(&collection.name).is_some_and(|contents| contents.objects.is_empty())
+            && let Some(contents) = state.collections.remove(&collection.name)
         {
             state.history_bytes -= contents.history_bytes;
             // Whoever still watches it is told that there is no more.
@@ -190,19 +195,19 @@ impl Storage for Memory {
 // === impl State ===
 
 impl State {
-    fn shelf(&mut self, shelf: &Shelf) -> &mut Contents {
+    fn collection(&mut self, collection: &Collection) -> &mut Contents {
         let compacted = self.forgotten;
-        self.shelves.entry(shelf.name.clone()).or_insert_with(|| Contents::new(compacted))
+        self.collections.entry(collection.name.clone()).or_insert_with(|| Contents::new(compacted))
     }
 
     /// The objects of a range, at most `limit` unless that is 0, and how many are left.
-    fn page(&self, shelf: &Shelf, range: &Range<'_>, limit: usize) -> Result<Page, Unavailable> {
+    fn page(&self, collection: &Collection, range: &Range<'_>, limit: usize) -> Result<Page, Unavailable> {
         let at = range.at.unwrap_or(self.revision);
         if at > self.revision {
             return Err(Unavailable::Future { current: self.revision });
         }
         let mut page = Page { objects: Vec::new(), revision: at, remaining: 0 };
-        let Some(contents) = self.shelves.get(&shelf.name) else {
+        let Some(contents) = self.collections.get(&collection.name) else {
             let is_forgotten = at < self.forgotten;
             return if is_forgotten { Err(Unavailable::Compacted { oldest: self.forgotten }) } else { Ok(page) };
         };
@@ -230,14 +235,14 @@ impl State {
 
     fn commit(
         &mut self,
-        shelf: &Shelf,
+        collection: &Collection,
         key: &ObjectKey,
         expect: Expect,
         change: Change,
         expiry: Option<i64>,
     ) -> Result<Arc<Object>, WriteConflict> {
         let mut revision = self.revision;
-        let contents = self.shelf(shelf);
+        let contents = self.collection(collection);
         let history_bytes = contents.history_bytes;
         let mut before = contents.get(key);
         match (&before, expect) {
@@ -255,7 +260,8 @@ impl State {
             let kind = if before.is_some() { EventKind::Modified } else { EventKind::Added };
             let object = Arc::new(Object::seal(key.clone(), state, kind, revision));
             contents.put(&object);
-            contents.remember(Event { revision, before, object: Arc::clone(&object), kind }, shelf.history_events_max);
+            contents
+                .remember(Event { revision, before, object: Arc::clone(&object), kind }, collection.history_events_max);
             if let Some(at) = expiry {
                 contents.disarm(key);
                 contents.expiries.insert((at, key.clone()));
@@ -265,11 +271,11 @@ impl State {
         }
         if is_deletion && let Some(held) = &before {
             revision += 1;
-            let object = Arc::new(held.buried(revision));
+            let object = Arc::new(held.deleted_at(revision));
             contents.remove(key);
             let event =
                 Event { revision, before: before.clone(), object: Arc::clone(&object), kind: EventKind::Deleted };
-            contents.remember(event, shelf.history_events_max);
+            contents.remember(event, collection.history_events_max);
             before = Some(object);
         }
         contents.signal.send_replace(revision);
@@ -283,7 +289,9 @@ impl State {
     /// Forgets the oldest events of whoever has the longest history, until all together are short enough.
     fn forget_too_much(&mut self) {
         while self.history_bytes > HISTORY_BYTES_TOTAL_MAX {
-            let Some(longest) = self.shelves.values_mut().max_by_key(|contents| contents.history_bytes) else { return };
+            let Some(longest) = self.collections.values_mut().max_by_key(|contents| contents.history_bytes) else {
+                return;
+            };
             let before = longest.history_bytes;
             longest.forget_oldest();
             self.history_bytes -= before - longest.history_bytes;

@@ -134,7 +134,7 @@ impl Draft {
 
     /// Whether a stored state says the same: then there is nothing to write.
     #[must_use]
-    pub fn says_the_same_as(&self, stored: &Object) -> bool {
+    pub fn is_unchanged_from(&self, stored: &Object) -> bool {
         let bytes = stored.bytes();
         let (from, to) = (stored.version.0 as usize, stored.version.1 as usize);
         bytes.len() == self.text.len() + (to - from)
@@ -168,7 +168,7 @@ impl Object {
 
     /// This state as the last one, at the revision of the deletion.
     #[must_use]
-    pub fn buried(&self, revision: u64) -> Self {
+    pub fn deleted_at(&self, revision: u64) -> Self {
         let bytes = self.bytes();
         let (from, to) = (self.version.0 as usize, self.version.1 as usize);
         let (line, version_end) = assemble(EventKind::Deleted, &bytes[..from], revision, &bytes[to..]);

@@ -7,10 +7,10 @@ use serde_json::json;
 use steersman_base::{Clock, Istr, ObjectKey, StringMap};
 
 use super::memory::Memory;
-use super::{Change, Draft, EventKind, Expect, NewState, Range, Shelf, Storage, Unavailable, WriteConflict};
+use super::{Change, Collection, Draft, EventKind, Expect, NewState, Range, Storage, Unavailable, WriteConflict};
 
-fn shelf() -> Shelf {
-    Shelf { name: Istr::new("things"), history_events_max: 100, ttl_seconds: None }
+fn collection() -> Collection {
+    Collection { name: Istr::new("things"), history_events_max: 100, ttl_seconds: None }
 }
 
 fn state(key: &ObjectKey, value: i64) -> NewState {
@@ -26,19 +26,19 @@ fn key(name: &str) -> ObjectKey {
 }
 
 fn put(store: &Memory, name: &str, value: i64) -> Arc<super::Object> {
-    let expect = store.get(&shelf(), &key(name)).map_or(Expect::Absent, |held| Expect::Revision(held.revision));
-    store.commit(&shelf(), &key(name), expect, Change::Put(state(&key(name), value))).unwrap()
+    let expect = store.get(&collection(), &key(name)).map_or(Expect::Absent, |held| Expect::Revision(held.revision));
+    store.commit(&collection(), &key(name), expect, Change::Put(state(&key(name), value))).unwrap()
 }
 
 fn remove(store: &Memory, name: &str) {
-    let Some(held) = store.get(&shelf(), &key(name)) else { return };
-    store.commit(&shelf(), &key(name), Expect::Revision(held.revision), Change::Delete(None)).unwrap();
+    let Some(held) = store.get(&collection(), &key(name)) else { return };
+    store.commit(&collection(), &key(name), Expect::Revision(held.revision), Change::Delete(None)).unwrap();
 }
 
 #[test]
 fn an_object_is_written_only_as_it_was_seen() {
     let store = Memory::new(Clock::system());
-    let commit = |expect| store.commit(&shelf(), &key("a"), expect, Change::Put(state(&key("a"), 1)));
+    let commit = |expect| store.commit(&collection(), &key("a"), expect, Change::Put(state(&key("a"), 1)));
     assert_eq!(commit(Expect::Revision(7)).unwrap_err(), WriteConflict::Gone);
     let made = commit(Expect::Absent).unwrap();
     assert_eq!(commit(Expect::Absent).unwrap_err(), WriteConflict::Exists);
@@ -61,17 +61,17 @@ fn the_bytes_hold_the_revision_in_every_form() {
     let line: serde_json::Value = serde_json::from_slice(&made.line(EventKind::Added).unwrap()).unwrap();
     assert_eq!((&line["type"], &line["object"]), (&json!("ADDED"), &whole));
     assert!(made.line(EventKind::Modified).is_none());
-    let buried = made.buried(123_456_789);
-    assert_eq!(buried.parse().unwrap()["metadata"]["resourceVersion"], "123456789");
-    assert_eq!(serde_json::from_slice::<serde_json::Value>(&buried.metadata()).unwrap()["name"], "a");
+    let deleted_at = made.deleted_at(123_456_789);
+    assert_eq!(deleted_at.parse().unwrap()["metadata"]["resourceVersion"], "123456789");
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&deleted_at.metadata()).unwrap()["name"], "a");
 }
 
 #[test]
 fn a_state_that_says_the_same_is_recognised_whatever_its_revision() {
     let store = Memory::new(Clock::system());
     let made = put(&store, "a", 1);
-    assert!(state(&key("a"), 1).draft.says_the_same_as(&made));
-    assert!(!state(&key("a"), 2).draft.says_the_same_as(&made));
+    assert!(state(&key("a"), 1).draft.is_unchanged_from(&made));
+    assert!(!state(&key("a"), 2).draft.is_unchanged_from(&made));
 }
 
 #[test]
@@ -81,11 +81,11 @@ fn history_is_bounded_and_what_has_gone_is_said_to_be_gone() {
         put(&store, "a", value);
     }
     let current = store.revision();
-    assert!(matches!(store.events(&shelf(), 1, 1000), Err(Unavailable::Compacted { .. })));
-    assert_eq!(store.events(&shelf(), current - 100, 1000).unwrap().events.len(), 100);
-    assert!(matches!(store.events(&shelf(), current + 1, 1), Err(Unavailable::Future { .. })));
+    assert!(matches!(store.events(&collection(), 1, 1000), Err(Unavailable::Compacted { .. })));
+    assert_eq!(store.events(&collection(), current - 100, 1000).unwrap().events.len(), 100);
+    assert!(matches!(store.events(&collection(), current + 1, 1), Err(Unavailable::Future { .. })));
     let range = Range { at: Some(1), ..Range::default() };
-    assert!(matches!(store.list(&shelf(), &range, None), Err(Unavailable::Compacted { .. })));
+    assert!(matches!(store.list(&collection(), &range, None), Err(Unavailable::Compacted { .. })));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn events_come_in_batches_without_a_gap() {
     }
     let (mut after, mut seen) = (1, Vec::new());
     while after < store.revision() {
-        let batch = store.events(&shelf(), after, 7).unwrap();
+        let batch = store.events(&collection(), after, 7).unwrap();
         seen.extend(batch.events.iter().map(|event| event.revision));
         after = batch.reached;
     }
@@ -114,7 +114,7 @@ proptest! {
         let store = Memory::new(Clock::system());
         let list = |at: Option<u64>, limit: usize, from: Option<ObjectKey>| {
             let range = Range { at, limit, from, namespace: "n" };
-            let page = store.list(&shelf(), &range, None).unwrap();
+            let page = store.list(&collection(), &range, None).unwrap();
             (page.objects.iter().map(|object| (object.key.clone(), object.revision)).collect::<Vec<_>>(), page.remaining)
         };
         let mut then = vec![(store.revision(), list(None, 0, None).0)];
@@ -142,9 +142,9 @@ proptest! {
     }
 }
 
-/// A shelf whose objects go after an hour.
-fn fleeting() -> Shelf {
-    Shelf { ttl_seconds: Some(3600), ..shelf() }
+/// A collection whose objects go after an hour.
+fn fleeting() -> Collection {
+    Collection { ttl_seconds: Some(3600), ..collection() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -179,34 +179,34 @@ fn the_history_of_all_resources_together_is_bounded_and_counts_what_it_keeps() {
     let large = NewState { draft: Draft::encode(&object), labels: StringMap::default(), fields: Box::default() };
     for _ in 0..20 {
         for number in 0..SHELVES {
-            let shelf = Shelf { name: Istr::new(&format!("things{number}")), ..shelf() };
-            let held = store.get(&shelf, &key("a"));
+            let collection = Collection { name: Istr::new(&format!("things{number}")), ..collection() };
+            let held = store.get(&collection, &key("a"));
             let expect = held.map_or(Expect::Absent, |held| Expect::Revision(held.revision));
-            store.commit(&shelf, &key("a"), expect, Change::Put(large.clone())).unwrap();
+            store.commit(&collection, &key("a"), expect, Change::Put(large.clone())).unwrap();
         }
     }
     let (_, bytes, _) = store.held();
     assert!(bytes <= super::HISTORY_BYTES_TOTAL_MAX && bytes > super::HISTORY_BYTES_TOTAL_MAX / 2, "{bytes}");
-    let last = Shelf { name: Istr::new("things0"), ..shelf() };
+    let last = Collection { name: Istr::new("things0"), ..collection() };
     assert!(!store.events(&last, store.revision() - SHELVES as u64, 9).unwrap().events.is_empty(), "the newest stay");
     store.compact(store.revision());
     assert_eq!(store.held().1, 0, "what is there anyway costs no history");
 }
 
 #[test]
-fn a_shelf_that_is_forgotten_is_gone_and_who_asks_for_its_past_hears_so() {
+fn a_forgotten_collection_is_empty_and_its_history_is_compacted() {
     let store = Memory::new(Clock::system());
     put(&store, "a", 1);
-    store.forget(&shelf());
+    store.forget(&collection());
     assert_eq!(store.held().2, 1, "it has an object");
     let before = store.revision();
     remove(&store, "a");
-    store.forget(&shelf());
+    store.forget(&collection());
     assert_eq!((store.held().1, store.held().2), (0, 0));
-    assert!(matches!(store.events(&shelf(), before, 9), Err(Unavailable::Compacted { .. })));
+    assert!(matches!(store.events(&collection(), before, 9), Err(Unavailable::Compacted { .. })));
     put(&store, "b", 1);
-    assert!(matches!(store.events(&shelf(), before, 9), Err(Unavailable::Compacted { .. })));
-    assert_eq!(store.events(&shelf(), store.revision() - 1, 9).unwrap().events.len(), 1);
+    assert!(matches!(store.events(&collection(), before, 9), Err(Unavailable::Compacted { .. })));
+    assert_eq!(store.events(&collection(), store.revision() - 1, 9).unwrap().events.len(), 1);
 }
 
 #[test]
@@ -216,10 +216,10 @@ fn the_first_page_says_how_many_are_left_without_a_look_at_them() {
         put(&store, &format!("o{number:02}"), 1);
     }
     let elsewhere = ObjectKey::new("m", "x");
-    store.commit(&shelf(), &elsewhere, Expect::Absent, Change::Put(state(&elsewhere, 1))).unwrap();
+    store.commit(&collection(), &elsewhere, Expect::Absent, Change::Put(state(&elsewhere, 1))).unwrap();
     remove(&store, "o07");
     let page = |namespace: &'static str, limit, wanted: Option<&super::Wanted<'_>>| {
-        let page = store.list(&shelf(), &Range { namespace, limit, ..Range::default() }, wanted).unwrap();
+        let page = store.list(&collection(), &Range { namespace, limit, ..Range::default() }, wanted).unwrap();
         (page.objects.len(), page.remaining)
     };
     assert_eq!(page("", 1, None), (1, 49));

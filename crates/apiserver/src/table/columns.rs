@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 const FACTS: &str = include_str!("../../data/table-columns.tsv");
 
-/// The column definitions of a resource of the API server itself.
+/// Returns the column definitions of a built-in resource.
 pub(super) fn of(group: &str, version: &str, resource: &str) -> Option<Value> {
     let columns = FACTS.lines().find_map(|line| {
         let (key, columns) = line.split_once('\t')?;
@@ -16,7 +16,7 @@ pub(super) fn of(group: &str, version: &str, resource: &str) -> Option<Value> {
     serde_json::from_str(columns).ok()
 }
 
-/// The columns of a custom resource that declares none.
+/// Returns the columns of a custom resource that declares none.
 pub(super) fn custom() -> Value {
     json!([
         {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},

@@ -5,9 +5,9 @@ const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// A span of time in upstream's words (`apimachinery/pkg/util/duration.HumanDuration`).
+/// Returns a duration in upstream's words: `apimachinery/pkg/util/duration.HumanDuration`.
 #[must_use]
-pub fn human(seconds: i64) -> String {
+pub(crate) fn human(seconds: i64) -> String {
     match seconds {
         // Clocks of two machines may differ by a second.
         ..-1 => "<invalid>".to_owned(),
@@ -25,7 +25,8 @@ pub fn human(seconds: i64) -> String {
 }
 
 fn two(seconds: i64, (large, large_name): (i64, char), (small, small_name): (i64, char)) -> String {
-    let (large_count, small_count) = (seconds / large, seconds % large / small);
+    let large_count = seconds / large;
+    let small_count = seconds % large / small;
     if small_count == 0 {
         format!("{large_count}{large_name}")
     } else {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-/// What stands for no labels.
+/// The text for no labels.
 const NONE: &str = "<none>";
 
-/// `a=b,c=d`
-pub(super) fn labels(labels: Option<&Value>) -> String {
+/// Returns labels as `a=b,c=d`.
+pub(crate) fn labels(labels: Option<&Value>) -> String {
     let pairs: Vec<String> = labels
         .and_then(Value::as_object)
         .into_iter()
@@ -16,13 +16,13 @@ pub(super) fn labels(labels: Option<&Value>) -> String {
     or_none(pairs.join(","))
 }
 
-/// A declared selector: `a=b,c in (d,e),!f`, ordered by key.
-pub(super) fn selector(selector: Option<&Value>) -> String {
+/// Returns a label selector as `a=b,c in (d,e),!f`, ordered by key.
+pub(crate) fn selector(selector: Option<&Value>) -> String {
     or_none(raw_selector(selector))
 }
 
-/// The same, with nothing for a selector that selects nothing or everything.
-pub(super) fn raw_selector(selector: Option<&Value>) -> String {
+/// Returns a label selector like [`selector`], and an empty text for one without requirements.
+pub(crate) fn raw_selector(selector: Option<&Value>) -> String {
     let Some(selector) = selector else { return String::new() };
     let equal = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
     let equal = equal.map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())));

@@ -1,10 +1,37 @@
 //! The recorded tables, and what they do not show.
 
 use serde_json::{Value, json};
-use steersman_base::Time;
+use steersman_base::{Resource, Scope, Time};
 
-use super::{IncludeObject, human_duration, render};
+use super::IncludeObject;
+use super::duration::human as human_duration;
 use crate::recorded::{self, kind_of};
+use crate::registry::built_in;
+
+/// Renders objects of a built-in resource, or of a custom one.
+fn render(
+    group: &str,
+    version: &str,
+    plural: &str,
+    objects: &[&Value],
+    metadata: &Value,
+    include: IncludeObject,
+    now: Time,
+) -> Value {
+    let is_it =
+        |resource: &Resource| (&*resource.group, &*resource.version, &*resource.plural) == (group, version, plural);
+    let custom = Resource {
+        group: group.to_owned().into(),
+        version: version.to_owned().into(),
+        plural: plural.to_owned().into(),
+        kind: "Custom".into(),
+        scope: Scope::Namespaced,
+    };
+    match built_in().iter().find(|row| is_it(&row.resource)) {
+        Some(row) => super::render(&row.resource, &row.rules.printer, objects, metadata, include, now),
+        None => super::render(&custom, &super::Printer::DEFAULT, objects, metadata, include, now),
+    }
+}
 
 /// Group, version and resource of a path.
 fn resource_of(path: &str) -> (String, String, String) {

@@ -30,7 +30,7 @@ async fn ask_as(server: &ApiServer, token: &str, method: &str, path: &str, body:
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
     let body = body.map(|body| body.to_string()).unwrap_or_default();
-    send(&server.for_strangers(), method, path, &headers, body.into_bytes()).await
+    send(&server.requiring_authentication(), method, path, &headers, body.into_bytes()).await
 }
 
 async fn review(server: &ApiServer, spec: Value) -> Value {
@@ -215,7 +215,8 @@ async fn only_who_may_impersonate_does() {
     ask(&server, "POST", ACCOUNTS, Some(json!({"metadata": {"name": "robot"}}))).await.expect(201);
     let bearer = format!("Bearer {}", token(&server, "robot", json!({})).await);
     let headers = [("authorization", bearer.as_str()), ("impersonate-user", "admin")];
-    let refused = send(&server.for_strangers(), "GET", "/api/v1/nodes", &headers, Vec::new()).await.expect(403);
+    let refused =
+        send(&server.requiring_authentication(), "GET", "/api/v1/nodes", &headers, Vec::new()).await.expect(403);
     let message = refused["message"].as_str().unwrap();
     assert!(message.contains("cannot impersonate resource \"users\""), "{message}");
 }
@@ -363,7 +364,8 @@ async fn with_rbac_certificates_are_approved_by_who_may_for_their_signer() {
         let bearer = format!("Bearer {}", robot_who_may_anywhere(&server, name, json!([part, signer(name)])).await);
         let headers = [("authorization", bearer.as_str()), ("content-type", "application/json-patch+json")];
         let path = format!("{requests}/r/approval");
-        let got = send(&server.for_strangers(), "PATCH", &path, &headers, approval.to_string().into_bytes()).await;
+        let got =
+            send(&server.requiring_authentication(), "PATCH", &path, &headers, approval.to_string().into_bytes()).await;
         assert_eq!(got.code, code, "{name}: {}", got.body);
         let want = "user not permitted to approve requests with signerName \"example.com/signer\"";
         assert_eq!(got.body["message"].as_str().is_some_and(|message| message.ends_with(want)), code == 403);

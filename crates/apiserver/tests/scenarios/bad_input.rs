@@ -73,7 +73,7 @@ async fn a_request_is_somebodys_or_it_is_refused() {
     let server = server();
     let token = server.admin_token().unwrap().to_owned();
     let bearer = format!("Bearer {token}");
-    let strangers = server.for_strangers();
+    let strangers = server.requiring_authentication();
     let get =
         async |headers: &[(&str, &str)], path: &str| send(&strangers, "GET", path, headers, Vec::new()).await.code;
     assert_eq!(get(&[], CONFIG_MAPS).await, 401);
@@ -97,7 +97,7 @@ async fn a_service_account_token_is_good_until_it_expires_or_its_account_is_gone
     };
     let good = token(json!({"expirationSeconds": 600})).await;
     let foreign = token(json!({"audiences": ["elsewhere"]})).await;
-    let strangers = server.for_strangers();
+    let strangers = server.requiring_authentication();
     let get = async |token: &str| {
         send(&strangers, "GET", CONFIG_MAPS, &[("authorization", &format!("Bearer {token}"))], Vec::new()).await.code
     };

@@ -171,7 +171,7 @@ async fn a_body_that_does_not_end_is_given_up() {
 async fn one_request_too_many_hears_429_and_others_do_not_count() {
     let server = limited(RequestLimits { reads_max: 2, writes_max: 1, ..RequestLimits::default() }, HeavyWork::Inline);
     let bearer = format!("Bearer {}", server.admin_token().unwrap());
-    let strangers = server.for_strangers();
+    let strangers = server.requiring_authentication();
     let get =
         async |path: &str| -> Got { send(&strangers, "GET", path, &[("authorization", &bearer)], Vec::new()).await };
     let slow = |method: &str| {

@@ -112,9 +112,9 @@ async fn tokens_outlive_a_server_whose_key_is_kept() {
     drop(first);
 
     let headers = [("authorization", bearer.as_str())];
-    let again = on(&storage, Some(TokenKey::from_pem(&pem).unwrap())).for_strangers();
+    let again = on(&storage, Some(TokenKey::from_pem(&pem).unwrap())).requiring_authentication();
     send(&again, "GET", accounts, &headers, Vec::new()).await.expect(200);
-    let other = on(&storage, None).for_strangers();
+    let other = on(&storage, None).requiring_authentication();
     send(&other, "GET", accounts, &headers, Vec::new()).await.expect(401);
     assert!(TokenKey::from_pem("no key").is_err());
 }

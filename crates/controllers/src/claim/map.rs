@@ -1,4 +1,4 @@
-//! Pure: whom an object's event concerns, and how both are indexed.
+//! Pure: which owners a change of an object concerns, and how both are indexed.
 
 use std::sync::Arc;
 
@@ -7,11 +7,6 @@ use steersman_informer::Change;
 use steersman_model::View;
 
 use super::Selecting;
-
-/// The name of the index by [`owner_key`], which all controllers share.
-pub(crate) const BY_OWNER: &str = "controller";
-/// The name of the index by [`selector_key`].
-pub(crate) const BY_SELECTOR: &str = "selector";
 
 /// Under what an object is found: its controller, or the namespace it is an orphan of.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,9 +1,9 @@
-//! Pure: which services an event of a slice or node concerns.
+//! Pure: which services a change of a slice or node concerns.
 
 use steersman_base::{Condition, ConditionStatus, Istr, Meta, ObjectKey, condition, names};
+use steersman_informer::Change;
 use steersman_model::core::NodeView;
 use steersman_model::{EndpointSliceView, View};
-use steersman_runtime::event::Event;
 
 use super::MANAGER;
 use super::tracker::Tracker;
@@ -25,22 +25,21 @@ pub(super) fn service_of(slice: &Meta) -> Option<ObjectKey> {
 }
 
 /// The services that what happened to a slice concerns: unless we did it ourselves.
-pub(super) fn services_of(event: Event<'_, EndpointSliceView>, tracker: &Tracker) -> Vec<ObjectKey> {
-    let key = match event {
+pub(super) fn services_of(change: &Change<EndpointSliceView>, tracker: &Tracker) -> Vec<ObjectKey> {
+    let key = match change {
         // Every service is looked at once at the start anyway.
-        Event::Created { initial: true, .. } => None,
-        Event::Created { new: slice, .. } | Event::Generic { object: slice } => {
-            service_of(slice.meta()).filter(|_| tracker.is_news(slice.meta()))
-        }
-        Event::Updated { old, new } => {
-            let (before, now) = (service_of(old.meta()), service_of(new.meta()));
+        Change::Added { initial: true, .. } => None,
+        Change::Added { new: slice, .. } => service_of(slice.meta()).filter(|_| tracker.is_news(slice.meta())),
+        Change::Updated { old, new } => {
+            let before = service_of(old.meta());
+            let now = service_of(new.meta());
             if before != now {
                 // It was given to another service, or to another manager, or to us.
                 return before.into_iter().chain(now).collect();
             }
             now.filter(|_| tracker.is_news(new.meta()))
         }
-        Event::Deleted { last, .. } => {
+        Change::Deleted { last, .. } => {
             let expected = tracker.gone(&last.meta().uid);
             service_of(last.meta()).filter(|_| !expected)
         }
@@ -49,10 +48,10 @@ pub(super) fn services_of(event: Event<'_, EndpointSliceView>, tracker: &Tracker
 }
 
 /// Whether what happened to a node may change how much of the cluster is in which zone.
-pub(super) fn changes_zones(event: Event<'_, NodeView>) -> bool {
-    match event {
-        Event::Updated { old, new } => is_ready(old) != is_ready(new) || zone(old) != zone(new),
-        Event::Created { .. } | Event::Deleted { .. } | Event::Generic { .. } => true,
+pub(super) fn changes_zones(change: &Change<NodeView>) -> bool {
+    match change {
+        Change::Updated { old, new } => is_ready(old) != is_ready(new) || zone(old) != zone(new),
+        Change::Added { .. } | Change::Deleted { .. } => true,
     }
 }
 

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey};
-use steersman_informer::End;
+use steersman_informer::{Change, End};
 use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, View};
-use steersman_runtime::event::Event;
 
 use super::packing::Packed;
 use super::plan::{NodeSeen, Observed, Plan};
@@ -140,14 +139,14 @@ fn a_pod_whose_node_nobody_knows_is_left_out_unless_all_are_published() {
 }
 
 #[test]
-fn a_slices_event_concerns_its_service_unless_we_made_it() {
+fn a_slices_change_concerns_its_service_unless_we_made_it() {
     let labels = |service: &str, manager: &str| json!({ "kubernetes.io/service-name": service, "endpointslice.kubernetes.io/managed-by": manager });
     let slice = |version: &str, labels: Value| {
         let metadata = json!({ "name": "web-1", "namespace": "default", "uid": "slice", "resourceVersion": version, "labels": labels });
         Arc::new(decode::<EndpointSliceView>(json!({ "metadata": metadata, "addressType": "IPv4" })))
     };
     let ours = |version: &str| slice(version, labels("web", super::MANAGER));
-    let check = |name: &str, did: Option<&str>, event: Event<'_, EndpointSliceView>, want: &[&str]| {
+    let check = |name: &str, did: Option<&str>, change: Change<EndpointSliceView>, want: &[&str]| {
         let tracker = Tracker::default();
         match did {
             Some("deleted") => tracker.deleted(&ours("1").meta().uid),
@@ -155,31 +154,31 @@ fn a_slices_event_concerns_its_service_unless_we_made_it() {
             None => {}
         }
         let want: Vec<_> = want.iter().map(|name| ObjectKey::new("default", name)).collect();
-        assert_eq!(map::services_of(event, &tracker), want, "{name}");
+        assert_eq!(map::services_of(&change, &tracker), want, "{name}");
     };
     let (five, six) = (ours("5"), ours("6"));
     let others = slice("6", labels("web", "somebody"));
-    check("the state it began with", None, Event::Created { new: &five, initial: true }, &[]);
-    check("unknown", None, Event::Created { new: &five, initial: false }, &["web"]);
-    check("we made it", Some("5"), Event::Created { new: &five, initial: false }, &[]);
-    check("somebody else's", None, Event::Created { new: &others, initial: false }, &[]);
-    check("we wrote it", Some("6"), Event::Updated { old: &five, new: &six }, &[]);
-    check("we wrote it again since", Some("7"), Event::Updated { old: &five, new: &six }, &[]);
-    check("somebody wrote it", Some("5"), Event::Updated { old: &five, new: &six }, &["web"]);
-    check("it is not ours any more", Some("5"), Event::Updated { old: &five, new: &others }, &["web"]);
+    check("the state it began with", None, Change::Added { new: five.clone(), initial: true }, &[]);
+    check("unknown", None, Change::Added { new: five.clone(), initial: false }, &["web"]);
+    check("we made it", Some("5"), Change::Added { new: five.clone(), initial: false }, &[]);
+    check("somebody else's", None, Change::Added { new: others.clone(), initial: false }, &[]);
+    check("we wrote it", Some("6"), Change::Updated { old: five.clone(), new: six.clone() }, &[]);
+    check("we wrote it again since", Some("7"), Change::Updated { old: five.clone(), new: six.clone() }, &[]);
+    check("somebody wrote it", Some("5"), Change::Updated { old: five.clone(), new: six.clone() }, &["web"]);
+    check("it is not ours any more", Some("5"), Change::Updated { old: five.clone(), new: others.clone() }, &["web"]);
     let moved = slice("6", labels("api", super::MANAGER));
-    check("another service's", Some("6"), Event::Updated { old: &five, new: &moved }, &["web", "api"]);
-    check("we deleted it", Some("deleted"), Event::Deleted { last: &five, end: End::Observed }, &[]);
-    check("it goes as we wanted", Some("deleted"), Event::Updated { old: &five, new: &six }, &[]);
-    check("somebody deleted it", Some("5"), Event::Deleted { last: &five, end: End::Observed }, &["web"]);
-    check("it was there before us", None, Event::Deleted { last: &five, end: End::Missed }, &["web"]);
+    check("another service's", Some("6"), Change::Updated { old: five.clone(), new: moved.clone() }, &["web", "api"]);
+    check("we deleted it", Some("deleted"), Change::Deleted { last: five.clone(), end: End::Observed }, &[]);
+    check("it goes as we wanted", Some("deleted"), Change::Updated { old: five.clone(), new: six.clone() }, &[]);
+    check("somebody deleted it", Some("5"), Change::Deleted { last: five.clone(), end: End::Observed }, &["web"]);
+    check("it was there before us", None, Change::Deleted { last: five.clone(), end: End::Missed }, &["web"]);
 }
 
 #[test]
-fn a_nodes_event_matters_if_its_zone_or_readiness_changed() {
+fn a_nodes_change_matters_if_its_zone_or_readiness_changed() {
     let check = |name: &str, new: Value, want: bool| {
-        let event = Event::Updated { old: &node("a", json!({})), new: &node("a", new) };
-        assert_eq!(map::changes_zones(event), want, "{name}");
+        let change = Change::Updated { old: node("a", json!({})), new: node("a", new) };
+        assert_eq!(map::changes_zones(&change), want, "{name}");
     };
     check("a heartbeat", json!({ "metadata": { "resourceVersion": "2" } }), false);
     check("another zone", json!({ "metadata": { "labels": { "topology.kubernetes.io/zone": "zone-b" } } }), true);

@@ -1,9 +1,9 @@
-//! Pure: which service an event of an Endpoints object concerns.
+//! Pure: which service a change of an Endpoints object concerns.
 
 use steersman_base::{Meta, ObjectKey, names};
+use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::EndpointsView;
-use steersman_runtime::event::Event;
 
 /// Whether this controller keeps the object.
 pub(super) fn is_ours(endpoints: &Meta) -> bool {
@@ -18,16 +18,16 @@ pub(super) fn is_lock(endpoints: &Meta) -> bool {
 /// The service of the same name, if it has to be looked at: because its Endpoints are gone; because they were there before
 /// us and nobody may want them; because they come from us, and the service went away meanwhile.
 pub(super) fn service_of(
-    event: Event<'_, EndpointsView>,
+    change: &Change<EndpointsView>,
     service_exists: impl Fn(&ObjectKey) -> bool,
 ) -> Option<ObjectKey> {
-    let meta = event.object().meta();
-    let concerns = |key: &ObjectKey| match event {
+    let meta = change.object().meta();
+    let concerns = |key: &ObjectKey| match change {
         // Services that exist are looked at by themselves.
-        Event::Created { initial: true, .. } => !is_lock(meta) && !service_exists(key),
-        Event::Created { .. } => is_ours(meta) && !service_exists(key),
-        Event::Deleted { .. } => true,
-        Event::Updated { .. } | Event::Generic { .. } => false,
+        Change::Added { initial: true, .. } => !is_lock(meta) && !service_exists(key),
+        Change::Added { .. } => is_ours(meta) && !service_exists(key),
+        Change::Deleted { .. } => true,
+        Change::Updated { .. } => false,
     };
     Some(meta.key()).filter(concerns)
 }

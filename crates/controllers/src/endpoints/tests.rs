@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey, Time};
-use steersman_informer::End;
+use steersman_informer::{Change, End};
 use steersman_model::View;
 use steersman_model::core::{EndpointSubset, EndpointsView, PodView, ServiceView};
-use steersman_runtime::event::Event;
 
 use super::ADDRESSES_MAX;
 use super::map;
@@ -229,25 +228,25 @@ fn endpoints_that_are_cut_stay_as_they_are_while_nothing_changes() {
 }
 
 #[test]
-fn an_event_of_endpoints_concerns_the_service_they_miss() {
+fn a_change_of_endpoints_concerns_the_service_they_miss() {
     let object = |more: Value| {
         let base = json!({ "metadata": { "name": "web", "namespace": "default" } });
         Arc::new(decode::<EndpointsView>(merged(base, more)))
     };
-    let check = |name: &str, event: Event<'_, EndpointsView>, service_exists: bool, want: bool| {
-        let key = map::service_of(event, |_| service_exists);
+    let check = |name: &str, change: Change<EndpointsView>, service_exists: bool, want: bool| {
+        let key = map::service_of(&change, |_| service_exists);
         assert_eq!(key, want.then(|| ObjectKey::new("default", "web")), "{name}");
     };
     let plain = object(json!({}));
     let ours =
         object(json!({ "metadata": { "labels": { "endpoints.kubernetes.io/managed-by": "endpoint-controller" } } }));
     let lock = object(json!({ "metadata": { "annotations": { "control-plane.alpha.kubernetes.io/leader": "{}" } } }));
-    check("left behind", Event::Created { new: &plain, initial: true }, false, true);
-    check("a lock", Event::Created { new: &lock, initial: true }, false, false);
-    check("its service is looked at anyway", Event::Created { new: &plain, initial: true }, true, false);
-    check("somebody made them", Event::Created { new: &plain, initial: false }, false, false);
-    check("we made them too late", Event::Created { new: &ours, initial: false }, false, true);
-    check("we made them", Event::Created { new: &ours, initial: false }, true, false);
-    check("changed", Event::Updated { old: &plain, new: &ours }, true, false);
-    check("gone", Event::Deleted { last: &plain, end: End::Observed }, true, true);
+    check("left behind", Change::Added { new: plain.clone(), initial: true }, false, true);
+    check("a lock", Change::Added { new: lock.clone(), initial: true }, false, false);
+    check("its service is looked at anyway", Change::Added { new: plain.clone(), initial: true }, true, false);
+    check("somebody made them", Change::Added { new: plain.clone(), initial: false }, false, false);
+    check("we made them too late", Change::Added { new: ours.clone(), initial: false }, false, true);
+    check("we made them", Change::Added { new: ours.clone(), initial: false }, true, false);
+    check("changed", Change::Updated { old: plain.clone(), new: ours.clone() }, true, false);
+    check("gone", Change::Deleted { last: plain.clone(), end: End::Observed }, true, true);
 }

@@ -12,7 +12,8 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use steersman_base::watch;
 use steersman_base::{Istr, Meta, ObjectKey, Resource, Uid};
-use steersman_informer::MetaChange;
+use steersman_informer::Change;
+use steersman_model::HasMeta;
 use steersman_runtime::events::{About, Recorder};
 use steersman_runtime::live::LiveReadError;
 use steersman_runtime::mapper::MapperError;
@@ -144,19 +145,21 @@ impl Collector {
     }
 
     /// Takes a change into the graph.
-    fn take_in(&self, resource: &Resource, kind: &Kind, change: MetaChange<'_>) {
+    fn take_in(&self, resource: &Resource, kind: &Kind, change: &Change<dyn HasMeta>) {
         let mut work = Work::default();
         let mut priority = Priority::Live;
         match change {
-            MetaChange::Updated { old, new } if says_the_same(old, new) => return,
-            MetaChange::Updated { old, new } => self.graph(|graph| graph.observed(kind, new, Some(old), &mut work)),
-            MetaChange::Added { new, initial } => {
-                if initial {
+            Change::Updated { old, new } if says_the_same(old.meta(), new.meta()) => return,
+            Change::Updated { old, new } => {
+                self.graph(|graph| graph.observed(kind, new.meta(), Some(old.meta()), &mut work));
+            }
+            Change::Added { new, initial } => {
+                if *initial {
                     priority = Priority::Background;
                 }
-                self.graph(|graph| graph.observed(kind, new, None, &mut work));
+                self.graph(|graph| graph.observed(kind, new.meta(), None, &mut work));
             }
-            MetaChange::Deleted { last, end } => self.graph(|graph| graph.deleted(kind, last, end, &mut work)),
+            Change::Deleted { last, end } => self.graph(|graph| graph.deleted(kind, last.meta(), *end, &mut work)),
         }
         if work != Work::default() {
             tracing::trace!(%resource, ?work, "the graph changed");

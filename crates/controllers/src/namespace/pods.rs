@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use steersman_base::{Istr, Meta};
-use steersman_informer::MetaChange;
-use steersman_model::view;
+use steersman_informer::Change;
+use steersman_model::{HasMeta, view};
 
 view! {
     /// What tells how long a pod may take to end.
@@ -70,22 +70,23 @@ impl LastPods {
     }
 
     /// Takes a change of a pod in; the namespace, if that was its last one and somebody waits for it.
-    pub(super) fn note(&self, change: MetaChange<'_>) -> Option<Istr> {
+    pub(super) fn note(&self, change: &Change<dyn HasMeta>) -> Option<Istr> {
         let State { waiting, counts } = &mut *self.0.lock();
         match change {
-            MetaChange::Added { new, .. } => {
-                *counts.entry(new.namespace.clone()).or_default() += 1;
+            Change::Added { new, .. } => {
+                *counts.entry(new.meta().namespace.clone()).or_default() += 1;
                 None
             }
-            MetaChange::Updated { .. } => None,
-            MetaChange::Deleted { last, .. } => {
-                let count = counts.get_mut(&last.namespace)?;
+            Change::Updated { .. } => None,
+            Change::Deleted { last, .. } => {
+                let namespace = &last.meta().namespace;
+                let count = counts.get_mut(namespace)?;
                 *count -= 1;
                 if *count > 0 {
                     return None;
                 }
-                counts.remove(&last.namespace);
-                waiting.take(&last.namespace)
+                counts.remove(namespace);
+                waiting.take(namespace)
             }
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use steersman_base::names::finalizers::{FOREGROUND_DELETION, ORPHAN};
 use steersman_base::{Condition, ConditionStatus, Istr, Meta, Resource, Time};
-use steersman_informer::{End, MetaChange};
+use steersman_informer::{Change, End};
 use steersman_model::core::NamespaceView;
 use steersman_model::{Encoded, View};
 use steersman_runtime::mapper::Failure;
@@ -77,13 +77,14 @@ fn the_longest_grace_period_of_those_that_run_is_waited_for_once() {
 #[test]
 fn the_last_pod_of_a_namespace_is_told_to_who_waits_for_it() {
     let pods = LastPods::default();
-    let of = |namespace: &str| Meta { namespace: namespace.into(), ..Meta::default() };
-    let (a, b) = (of("a"), of("b"));
-    let added = |meta| pods.note(MetaChange::Added { new: meta, initial: true });
-    let deleted = |meta| pods.note(MetaChange::Deleted { last: meta, end: End::Observed });
+    let of = |namespace: &str| Arc::new(Meta { namespace: namespace.into(), ..Meta::default() });
+    let a = of("a");
+    let b = of("b");
+    let added = |meta: &Arc<Meta>| pods.note(&Change::Added { new: meta.clone(), initial: true });
+    let deleted = |meta: &Arc<Meta>| pods.note(&Change::Deleted { last: meta.clone(), end: End::Observed });
     assert_eq!([added(&a), added(&a), added(&b)], [None, None, None]);
     pods.await_in(&a.namespace);
-    assert_eq!(pods.note(MetaChange::Updated { old: &a, new: &a }), None);
+    assert_eq!(pods.note(&Change::Updated { old: a.clone(), new: a.clone() }), None);
     assert_eq!(deleted(&b), None, "nobody waits there");
     assert_eq!(deleted(&a), None, "one is left");
     assert_eq!(deleted(&a).as_deref(), Some("a"));

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey, Time};
 use steersman_informer::sink::Sink as _;
-use steersman_informer::{End, SharedInformer, Target};
+use steersman_informer::{Change, End, SharedInformer, Target};
 use steersman_model::core::{PodView, ServiceView};
 use steersman_model::{Kind as _, View};
-use steersman_runtime::event::Event;
 use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
 use tokio_util::sync::CancellationToken;
 
@@ -143,7 +142,7 @@ fn a_host_name_counts_in_the_domain_of_its_service() {
 }
 
 #[test]
-fn a_pods_event_concerns_the_services_whose_endpoints_it_changes() {
+fn a_pods_change_concerns_the_services_whose_endpoints_it_changes() {
     let named = |name: &str, selector: Value| {
         Arc::new(service(json!({ "metadata": { "name": name }, "spec": { "selector": selector } })))
     };
@@ -157,8 +156,8 @@ fn a_pods_event_concerns_the_services_whose_endpoints_it_changes() {
     ];
     let under =
         |hash: &LabelHash| services.iter().filter(|service| selector_hashes(service).contains(hash)).cloned().collect();
-    let check = |name: &str, event: Event<'_, PodView>, want: &[&str]| {
-        let mut got: Vec<_> = services_of(event, under).iter().map(|key: &ObjectKey| key.name.to_string()).collect();
+    let check = |name: &str, change: Change<PodView>, want: &[&str]| {
+        let mut got: Vec<_> = services_of(&change, under).iter().map(|key: &ObjectKey| key.name.to_string()).collect();
         got.sort();
         assert_eq!(got, texts(want), "{name}");
     };
@@ -167,15 +166,15 @@ fn a_pods_event_concerns_the_services_whose_endpoints_it_changes() {
     let front = pod(1, labelled(json!({ "app": "web", "tier": "front" })));
     let api = pod(1, labelled(json!({ "app": "api" })));
 
-    check("the state it began with", Event::Created { new: &plain, initial: true }, &[]);
-    check("new", Event::Created { new: &plain, initial: false }, &["web"]);
-    check("new, found by two", Event::Created { new: &front, initial: false }, &["front", "web"]);
-    check("new, without address", Event::Created { new: &bare, initial: false }, &[]);
-    check("gone", Event::Deleted { last: &front, end: End::Observed }, &["front", "web"]);
-    check("gone, never published", Event::Deleted { last: &bare, end: End::Missed }, &[]);
+    check("the state it began with", Change::Added { new: plain.clone(), initial: true }, &[]);
+    check("new", Change::Added { new: plain.clone(), initial: false }, &["web"]);
+    check("new, found by two", Change::Added { new: front.clone(), initial: false }, &["front", "web"]);
+    check("new, without address", Change::Added { new: bare.clone(), initial: false }, &[]);
+    check("gone", Change::Deleted { last: front.clone(), end: End::Observed }, &["front", "web"]);
+    check("gone, never published", Change::Deleted { last: bare.clone(), end: End::Missed }, &[]);
 
     let update = |name: &str, old: &Arc<PodView>, new: Value, want: &[&str]| {
-        check(name, Event::Updated { old, new: &pod(1, new) }, want);
+        check(name, Change::Updated { old: old.clone(), new: pod(1, new) }, want);
     };
     update("nothing", &plain, json!({}), &[]);
     update("what is not published", &plain, json!({ "metadata": { "annotations": { "a": "b" } } }), &[]);
@@ -217,7 +216,7 @@ async fn a_pod_with_very_many_labels_is_found_by_its_namespace() {
         let hashes = super::label_hashes(pod.meta());
         assert_eq!(hashes.len(), if count > LABELS_INDEXED_MAX { 1 } else { count });
         let asked = std::cell::Cell::new(0);
-        let concerned = services_of(Event::Created { new: &pod, initial: false }, |hash| {
+        let concerned = services_of(&Change::Added { new: pod.clone(), initial: false }, |hash| {
             asked.set(asked.get() + 1);
             under(hash)
         });

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use steersman_model::View;
 
-use super::Change;
+use crate::change::Change;
 use crate::delta_fifo::End;
 use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
 use crate::store::Applied;

@@ -12,7 +12,8 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::delivery::{Backlog, Pending};
-use super::{Change, SharedInformer, SubscribeOptions, SubscriberState};
+use super::{SharedInformer, SubscribeOptions, SubscriberState};
+use crate::change::Change;
 use crate::store::Applied;
 
 /// How many objects are handed to a handler before the backlog is looked at again: enough that its lock costs nothing

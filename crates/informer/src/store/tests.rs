@@ -203,13 +203,19 @@ fn an_index_may_have_several_keys_per_object_and_the_same_twice() {
 }
 
 #[test]
-fn an_index_with_a_name_is_made_once() {
+fn callers_with_the_same_function_share_an_index_and_no_others() {
+    fn name(object: &Meta) -> Option<String> {
+        Some(object.name.to_string())
+    }
     let fed = Fed::with(objects(&["a@1"]), "1");
-    let one = fed.store.index_named("name", |object| Some(object.name.to_string()));
-    let two = fed.store.index_named("name", |_| None::<String>);
-    let other = fed.store.index_named("name", |object| Some(object.name.clone()));
+    let one = fed.store.shared_index(name);
+    let two = fed.store.shared_index(name);
+    let other = fed.store.shared_index(|object| Some(object.name.clone()));
     assert_eq!((one.count("a"), two.count("a"), other.count("a")), (1, 1, 1));
     assert_eq!(fed.store.read().indexes.len(), 2, "keys of another type are another index");
+    let empty = fed.store.shared_index(|_| None::<String>);
+    assert_eq!((one.count("a"), empty.count("a")), (1, 0), "another function with keys of the same type, too");
+    assert_eq!(fed.store.read().indexes.len(), 3);
 }
 
 #[test]

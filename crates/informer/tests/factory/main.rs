@@ -13,7 +13,7 @@ use server::Server;
 use steersman_base::{Meta, ObjectKey, Resource};
 use steersman_informer::consistency::{Book, Verdict};
 use steersman_informer::factory::{FactoryOptions, InformerFactory};
-use steersman_informer::meta_source::{MetaChange, MetaSource};
+use steersman_informer::meta_source::{MetaHandler, MetaSource};
 use steersman_informer::reflector::Phase;
 use steersman_informer::{Change, Metrics, Scope, SharedInformer, Typed};
 use steersman_model::Projection;
@@ -111,13 +111,13 @@ async fn a_forbidden_or_vanished_resource_never_stalls_the_others_and_is_named()
 }
 
 /// What a consumer of metadata was told.
-fn note(into: &Arc<Mutex<Vec<String>>>) -> Box<dyn Fn(MetaChange<'_>) + Send + Sync> {
+fn note(into: &Arc<Mutex<Vec<String>>>) -> MetaHandler {
     let into = Arc::clone(into);
     Box::new(move |change| {
         into.lock().push(match change {
-            MetaChange::Added { new, .. } => format!("added {}", new.name),
-            MetaChange::Updated { new, .. } => format!("updated {}", new.name),
-            MetaChange::Deleted { last, .. } => format!("deleted {}", last.name),
+            Change::Added { new, .. } => format!("added {}", new.meta().name),
+            Change::Updated { new, .. } => format!("updated {}", new.meta().name),
+            Change::Deleted { last, .. } => format!("deleted {}", last.meta().name),
         });
     })
 }

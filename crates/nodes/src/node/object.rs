@@ -5,8 +5,8 @@ use core::net::Ipv4Addr;
 use ipnet::Ipv4Net;
 use serde_json::{Map, Value, json};
 use steersman_base::{Meta, Quantity, Time, condition};
+use steersman_informer::Change;
 use steersman_model::core::{NodeView, Taint};
-use steersman_runtime::event::Event;
 
 use crate::options::NodesOptions;
 use crate::view::PREFIX;
@@ -113,9 +113,9 @@ pub(super) fn is_wrong(node: &NodeView, options: &NodesOptions) -> bool {
 }
 
 /// Whether there is more to a change of a node than a heartbeat.
-pub(super) fn is_news(event: Event<'_, NodeView>, options: &NodesOptions) -> bool {
-    match event {
-        Event::Updated { old, new } => {
+pub(super) fn is_news(change: &Change<NodeView>, options: &NodesOptions) -> bool {
+    match change {
+        Change::Updated { old, new } => {
             let is_cordoned = old.spec.unschedulable != new.spec.unschedulable;
             is_cordoned || is_wrong(new, options) || kept_taints(new).is_some()
         }

@@ -71,7 +71,7 @@ impl<V: View> Builder<V> {
         self.source(Watch::new(informer, handler::controller_owner(main)))
     }
 
-    /// Objects of this kind concern the main objects that `handler` says.
+    /// Watches objects of another kind; `handler` returns the keys of the main objects that a change concerns.
     pub fn watches<K>(self, handler: impl Handler<Typed<K>>) -> Self
     where
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
@@ -81,35 +81,37 @@ impl<V: View> Builder<V> {
         self.source(Watch::new(&informer, handler))
     }
 
-    /// Changes that an informer sees concern the main objects that `keys` says.
-    pub fn watch<W: View>(
-        self,
-        informer: &SharedInformer<W>,
-        keys: impl Fn(&Change<W>) -> Vec<ObjectKey> + Send + Sync + 'static,
-    ) -> Self {
-        self.source(Watch::changes(informer, keys))
+    /// Watches what an informer sees; `handler` returns the keys of the main objects that a change concerns, some of them
+    /// [after a delay](crate::handler::Keys::after) if it likes.
+    pub fn watch<W: View>(self, informer: &SharedInformer<W>, handler: impl Handler<W>) -> Self {
+        self.source(Watch::new(informer, handler))
     }
 
-    /// Another source of events.
+    /// Replaces the handler of changes of main objects, which enqueues the object's own key.
+    pub fn watch_main(mut self, handler: impl Handler<V>) -> Self {
+        self.main_watch = self.main_watch.map(|watch| watch.handled_by(handler));
+        self
+    }
+
+    /// Adds a source: a [`Watch`] with options, a channel, a ticker, a task.
     pub fn source(mut self, source: impl Into<Source>) -> Self {
         self.sources.push(source.into());
         self
     }
 
-    /// Only events that this predicate lets through are looked at, whatever they come from. Several: all must let it
-    /// through.
+    /// Ignores changes that a predicate does not admit, of all watched kinds. If there are several, all must admit it.
     pub fn filter(mut self, predicate: impl Predicate) -> Self {
         self.filters.push(Box::new(predicate));
         self
     }
 
-    /// Only events of main objects of which this is true are looked at.
-    pub fn when(mut self, condition: impl Fn(crate::event::Event<'_, V>) -> bool + Send + Sync + 'static) -> Self {
+    /// Ignores changes of main objects for which the condition is false.
+    pub fn when(mut self, condition: impl Fn(&Change<V>) -> bool + Send + Sync + 'static) -> Self {
         self.main_watch = self.main_watch.map(|watch| watch.when(condition));
         self
     }
 
-    /// Changes of main objects are not looked at by themselves; other sources say what is.
+    /// Enqueues nothing for changes of main objects; other sources do.
     pub fn without_main_watch(mut self) -> Self {
         self.main_watch = None;
         self

@@ -1,5 +1,8 @@
+use std::sync::Arc;
+
 use steersman_base::meta::Owners;
-use steersman_base::{Istr, OwnerRef, Uid};
+use steersman_base::{Istr, Uid};
+use steersman_informer::End;
 
 use super::*;
 
@@ -19,18 +22,17 @@ fn owned_by(owners: &[(&str, &str, &str, bool)]) -> Arc<Meta> {
     Arc::new(Meta { namespace: "ns".into(), name: "child".into(), owner_references: owners, ..Meta::default() })
 }
 
-fn keys(handler: &impl Handler<Meta>, event: Event<'_, Meta>) -> Vec<String> {
-    let mut keys = Keys::default();
-    handler.handle(event, &mut keys);
+fn keys(handler: &impl Handler<Meta>, change: &Change<Meta>) -> Vec<String> {
+    let keys: Keys = handler(change).into();
     keys.now.iter().map(ToString::to_string).collect()
+}
+
+fn updated(old: &Arc<Meta>, new: &Arc<Meta>) -> Change<Meta> {
+    Change::Updated { old: Arc::clone(old), new: Arc::clone(new) }
 }
 
 #[test]
 fn an_owner_is_found_by_group_and_kind_whatever_its_version() {
-    let check = |name: &str, handler: &ItsOwner, owners: &[(&str, &str, &str, bool)], want: &[&str]| {
-        let object = owned_by(owners);
-        assert_eq!(keys(handler, Event::Created { new: &object, initial: false }), want, "{name}");
-    };
     let all = [
         ("bakery.dev/v1beta1", "Cake", "old", false),
         ("bakery.dev/v1", "Cake", "boss", true),
@@ -38,33 +40,35 @@ fn an_owner_is_found_by_group_and_kind_whatever_its_version() {
         ("bakery.dev/v1", "Pie", "pie", true),
         ("v1", "Node", "n1", false),
     ];
-    check("no owner", &owner(CAKES), &[], &[]);
-    check("all of a kind", &owner(CAKES), &all, &["ns/old", "ns/boss"]);
-    check("the controlling one", &controller_owner(CAKES), &all, &["ns/boss"]);
-    check("a cluster-wide owner has no namespace", &owner(NODES), &all, &["n1"]);
+    let added = |owners: &[_]| Change::Added { new: owned_by(owners), initial: false };
+    let none: [&str; 0] = [];
+    assert_eq!(keys(&owner(CAKES), &added(&[])), none, "no owner");
+    assert_eq!(keys(&owner(CAKES), &added(&all)), ["ns/old", "ns/boss"], "all of a kind");
+    assert_eq!(keys(&controller_owner(CAKES), &added(&all)), ["ns/boss"], "the controlling one");
+    assert_eq!(keys(&owner(NODES), &added(&all)), ["n1"], "a cluster-wide owner has no namespace");
 }
 
 #[test]
 fn a_changed_owner_concerns_the_old_and_the_new_one() {
     let old = owned_by(&[("bakery.dev/v1", "Cake", "a", true)]);
     let new = owned_by(&[("bakery.dev/v1", "Cake", "b", true)]);
-    assert_eq!(keys(&owner(CAKES), Event::Updated { old: &old, new: &new }), ["ns/a", "ns/b"]);
-    assert_eq!(keys(&owner(CAKES), Event::Updated { old: &old, new: &old }), ["ns/a"], "each key once");
+    assert_eq!(keys(&owner(CAKES), &updated(&old, &new)), ["ns/a", "ns/b"]);
+    assert_eq!(keys(&owner(CAKES), &updated(&old, &old)), ["ns/a"], "each key once");
 }
 
 #[test]
-fn each_kind_of_event_has_its_function() {
-    let handlers = Handlers::<Meta>::default()
-        .created(|_, keys| keys.add(ObjectKey::cluster("created")))
-        .updated(|_, _, keys| keys.add(ObjectKey::cluster("updated")))
-        .generic(|_, keys| keys.add(ObjectKey::cluster("generic")));
+fn a_handler_may_match_on_what_happened() {
+    let handler = |change: &Change<Meta>| match change {
+        Change::Added { .. } => Some(ObjectKey::cluster("created")),
+        Change::Updated { .. } => Some(ObjectKey::cluster("updated")),
+        Change::Deleted { .. } => None,
+    };
     let object = owned_by(&[]);
-    assert_eq!(keys(&handlers, Event::Created { new: &object, initial: true }), ["created"]);
-    assert_eq!(keys(&handlers, Event::Updated { old: &object, new: &object }), ["updated"]);
-    assert_eq!(keys(&handlers, Event::Generic { object: &object }), ["generic"]);
-    let gone = Event::Deleted { last: &object, end: steersman_informer::End::Observed };
-    assert!(keys(&handlers, gone).is_empty(), "what has no function is left alone");
-    assert_eq!(keys(&ItsObject, gone), ["ns/child"]);
+    assert_eq!(keys(&handler, &Change::Added { new: Arc::clone(&object), initial: true }), ["created"]);
+    assert_eq!(keys(&handler, &updated(&object, &object)), ["updated"]);
+    let deleted = Change::Deleted { last: object, end: End::Observed };
+    assert!(keys(&handler, &deleted).is_empty());
+    assert_eq!(keys(&super::object(), &deleted), ["ns/child"]);
 }
 
 #[test]
@@ -72,5 +76,15 @@ fn a_mapping_sees_both_sides_of_a_change() {
     let old = owned_by(&[("bakery.dev/v1", "Cake", "a", true)]);
     let new = owned_by(&[]);
     let owner_count = mapped(|object: &Meta| [ObjectKey::cluster(&object.owner_references.len().to_string())]);
-    assert_eq!(keys(&owner_count, Event::Updated { old: &old, new: &new }), ["1", "0"]);
+    assert_eq!(keys(&owner_count, &updated(&old, &new)), ["1", "0"]);
+}
+
+#[test]
+fn keys_without_a_delay_are_enqueued_at_once() {
+    let keys = || [ObjectKey::cluster("a")];
+    assert_eq!(Keys::after(keys(), Duration::ZERO).now, keys());
+    let delayed = Keys::after(keys(), Duration::from_secs(1));
+    assert!(delayed.now.is_empty());
+    assert_eq!(delayed.later, keys().map(|key| (key, Duration::from_secs(1))));
+    assert_eq!(Keys::from([keys(), keys()].concat()).now, keys(), "each key once");
 }

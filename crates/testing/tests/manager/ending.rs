@@ -7,6 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ResourceQuota};
 use steersman_base::ObjectKey;
 use steersman_informer::{Scope, Typed};
+use steersman_model::View;
 use steersman_runtime::manager::{Group, runnable};
 use steersman_runtime::source::{self, SendError, Watch};
 use steersman_runtime::{Action, Context, Error, ManagerError, ManagerOptions, Reconciler, handler};
@@ -14,6 +15,10 @@ use steersman_testing::{Failure, TestCluster, objects};
 use tokio_util::sync::CancellationToken;
 
 use crate::support::*;
+
+fn key_of(quota: &Typed<ResourceQuota>) -> ObjectKey {
+    View::meta(quota).key()
+}
 
 fn outside(name: &str) -> Arc<Typed<ResourceQuota>> {
     let meta = steersman_base::Meta { name: name.into(), ..steersman_base::Meta::default() };
@@ -24,7 +29,7 @@ fn outside(name: &str) -> Arc<Typed<ResourceQuota>> {
 async fn what_is_added_or_told_after_the_end_does_nothing_and_waits_for_nobody() -> Result<(), Failure> {
     let (manager, _) = embedded(ManagerOptions::default())?;
     let diary = Diary::default();
-    let (early, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    let (early, events) = source::channel(key_of);
     let builder = manager.controller::<ResourceQuota>("ended").source(events);
     let controller = builder.reconcile_with(Noting(diary.clone()));
     let running = Running::start(manager.clone());
@@ -34,9 +39,9 @@ async fn what_is_added_or_told_after_the_end_does_nothing_and_waits_for_nobody()
     controller.trigger(ObjectKey::cluster("a"));
     controller.trigger_all(&[ObjectKey::cluster("b")]);
     assert_eq!(early.send(outside("c")).await, Err(SendError::Ended));
-    let (late, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
-    controller.watch(events);
-    controller.watch(Watch::new(&manager.informers().typed::<Pod>(Scope::everything()), handler::object()));
+    let (late, events) = source::channel(key_of);
+    controller.add_source(events);
+    controller.add_source(Watch::new(&manager.informers().typed::<Pod>(Scope::everything()), handler::object()));
     manager.controller::<ConfigMap>("late").reconcile_with(Noting(diary.clone()));
     let noted = diary.clone();
     manager.add(runnable("late", Group::Others, move |_| async move {
@@ -56,7 +61,7 @@ async fn what_is_added_or_told_after_the_end_does_nothing_and_waits_for_nobody()
 #[tokio::test(start_paused = true)]
 async fn a_manager_that_is_stopped_before_it_starts_tells_who_feeds_it() -> Result<(), Failure> {
     let (manager, _) = embedded(ManagerOptions::default())?;
-    let (sender, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    let (sender, events) = source::channel(key_of);
     let controller =
         manager.controller::<ResourceQuota>("never").source(events).reconcile_with(Noting(Diary::default()));
     let stop = CancellationToken::new();
@@ -66,8 +71,8 @@ async fn a_manager_that_is_stopped_before_it_starts_tells_who_feeds_it() -> Resu
     for _ in 0..source::CHANNEL_MAX + 1 {
         assert_eq!(sender.send(outside("a")).await, Err(SendError::Ended));
     }
-    let (late, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
-    controller.watch(events);
+    let (late, events) = source::channel(key_of);
+    controller.add_source(events);
     tokio::time::sleep(SOON).await;
     assert_eq!(late.send(outside("b")).await, Err(SendError::Ended));
     Ok(())
@@ -179,7 +184,7 @@ async fn what_is_watched_while_the_manager_ends_is_not_read_after_it() -> Result
     cluster.advance(SOON).await;
     running.stop.cancel();
     cluster.advance(SOON).await;
-    controller.watch(Watch::new(&manager.informers().typed::<Pod>(Scope::everything()), handler::object()));
+    controller.add_source(Watch::new(&manager.informers().typed::<Pod>(Scope::everything()), handler::object()));
     cluster.advance(SOON).await;
     running.stop().await?;
     // Whoever still reads would have it in its store.
@@ -194,7 +199,7 @@ async fn what_is_watched_while_the_manager_ends_is_not_read_after_it() -> Result
 async fn a_run_that_is_dropped_leaves_no_watch_and_no_source_behind() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
     let manager = steersman_runtime::Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
-    let (sender, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
+    let (sender, events) = source::channel(key_of);
     let diary = Diary::default();
     let noted = diary.clone();
     let ticks = source::ticker(SOON, move || {

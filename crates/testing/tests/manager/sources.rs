@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::{Pod, ResourceQuota, Secret};
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use steersman_base::ObjectKey;
-use steersman_informer::{Lister, Scope, Typed};
-use steersman_runtime::event::Event;
+use steersman_informer::{Change, Lister, Scope, Typed};
+use steersman_model::View;
 use steersman_runtime::handler::{self, Keys};
 use steersman_runtime::health::Probe;
 use steersman_runtime::predicate::labels_changed;
@@ -28,12 +28,12 @@ async fn sources_handlers_and_predicates_choose_what_is_looked_at() -> Result<()
     let cluster = TestCluster::builder()
         .with(move |manager| {
             let secrets = manager.informers().typed::<Secret>(Scope::everything());
-            let named = |event: Event<'_, Typed<Secret>>, keys: &mut Keys| {
-                let meta = &event.object().metadata;
+            let named = |change: &Change<Typed<Secret>>| {
+                let meta = &change.object().metadata;
                 let of = meta.annotations.as_ref().and_then(|notes| notes.get("of")).cloned().unwrap_or_default();
-                keys.add(ObjectKey::new(meta.namespace.as_deref().unwrap_or_default(), &of));
+                ObjectKey::new(meta.namespace.as_deref().unwrap_or_default(), &of)
             };
-            let typed = |event: Event<'_, Typed<Secret>>| event.object().type_.as_deref() != Some("ignored/type");
+            let typed = |change: &Change<Typed<Secret>>| change.object().type_.as_deref() != Some("ignored/type");
             manager
                 .controller::<ResourceQuota>("chooser")
                 .filter(labels_changed())
@@ -92,8 +92,8 @@ async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["by-hand"]);
 
-    let (sender, events) = source::channel::<Typed<ResourceQuota>>(handler::object());
-    controller.watch(events);
+    let (sender, sent) = source::channel(|quota: &Typed<ResourceQuota>| View::meta(quota).key());
+    controller.add_source(sent);
     let meta = steersman_base::Meta { name: "from-outside".into(), ..steersman_base::Meta::default() };
     sender.send(Arc::new(Typed::new(meta, quota("from-outside")))).await?;
     cluster.advance(SOON).await;
@@ -101,7 +101,7 @@ async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result
 
     cluster.create(objects::pod("early")).await?;
     let pods = cluster.manager().informers().typed::<Pod>(Scope::everything());
-    controller.watch(Watch::new(&pods, handler::object()));
+    controller.add_source(Watch::new(&pods, handler::object()));
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["early"], "who comes late gets the state first");
     cluster.create(objects::pod("later")).await?;
@@ -135,8 +135,9 @@ async fn the_first_pass_comes_after_all_caches_are_filled_and_told() -> Result<(
     let manager = Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
     let (diary, told) = (Diary::default(), Arc::new(AtomicUsize::new(0)));
     let count = told.clone();
-    let counted = move |_: Event<'_, Typed<Pod>>, _: &mut Keys| {
+    let counted = move |_: &Change<Typed<Pod>>| {
         count.fetch_add(1, Ordering::Relaxed);
+        Keys::default()
     };
     let counting = Counting(diary.clone(), manager.lister(), told);
     manager.controller::<ResourceQuota>("counting").watches::<Pod>(counted).reconcile_with(counting);

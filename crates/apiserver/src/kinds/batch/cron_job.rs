@@ -1,15 +1,21 @@
 //! CronJobs. Follows `pkg/apis/batch/v1/defaults.go` and `pkg/apis/batch/validation/validation.go`.
 
+mod schedule;
+
 use serde_json::Value;
 
-use super::{job, schedule};
-use crate::field::{FieldError, Path};
-use crate::kinds::check::{self, Errors};
-use crate::kinds::json::{default_to, default_zero_to, flag, is_set, text, with};
+use super::job;
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::shared::check;
+use crate::kinds::shared::json::{default_to, default_zero_to, flag, is_set, text, with};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::strategy::Strategy;
+use crate::table::{Cell, TableRow, labels};
 
-pub(super) static CRON_JOB: Rules =
-    Rules::named(NameRule::Subdomain).defaulted(default).validated(|new, old, errors| {
+/// The rules of CronJobs.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(default)
+    .validated(|new, old, errors| {
         /// A job is named after its cron job with `-` and ten digits, and must fit into a label.
         const NAME_LENGTH_MAX: usize = 52;
         spec(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors);
@@ -18,7 +24,20 @@ pub(super) static CRON_JOB: Rules =
             let path = Path::new("metadata").child("name");
             errors.push(FieldError::invalid(&path, name, "must be no more than 52 characters"));
         }
-    });
+    })
+    .with_strategy(Strategy::GENERATION)
+    .printed(&[
+        Cell::Name,
+        Cell::Text("/spec/schedule"),
+        Cell::TextOr("/spec/timeZone", "<none>"),
+        Cell::Made(suspended),
+        Cell::Count("/status/active"),
+        Cell::Made(last_schedule),
+        Cell::Age,
+        Cell::Joined("/spec/jobTemplate/spec/template/spec/containers", "name"),
+        Cell::Joined("/spec/jobTemplate/spec/template/spec/containers", "image"),
+        Cell::Made(|row| labels::selector(row.at("/spec/jobTemplate/spec/selector"))),
+    ]);
 
 fn default(object: &mut Value) {
     with(object, "spec", |spec| {
@@ -152,4 +171,18 @@ fn time_zone(value: &Value, path: &Path, errors: &mut Errors) {
     } else if !zone.split('/').all(good) || !AREAS.contains(&area) {
         errors.push(FieldError::invalid(path, zone, format!("unknown time zone {zone}")));
     }
+}
+
+fn suspended(row: &TableRow<'_>) -> String {
+    match row.at("/spec/suspend").and_then(Value::as_bool) {
+        Some(true) => "True",
+        Some(false) => "False",
+        None => "<unset>",
+    }
+    .to_owned()
+}
+
+fn last_schedule(row: &TableRow<'_>) -> String {
+    let path = "/status/lastScheduleTime";
+    if row.at(path).is_some() { row.since(path) } else { "<none>".to_owned() }
 }

@@ -1,25 +1,29 @@
 //! Jobs. Follows `pkg/apis/batch/v1/defaults.go`, `pkg/registry/batch/job/strategy.go` and
 //! `pkg/apis/batch/validation/validation.go`.
 
+mod index;
+mod status;
+mod table;
+
 use serde_json::{Value, json};
 use steersman_base::Selector;
 use steersman_base::validation::{dns1123_label, qualified_name};
 
-use super::index;
-use crate::field::{FieldError, Path, Shown};
-use crate::kinds::check::{self, Errors, problems};
-use crate::kinds::json::{
-    copy, default_to, default_zero_to, each, each_mut, flag, is_empty, is_set, items, number, object_mut, same, text,
-    with,
+use crate::field::{Errors, FieldError, Path, Shown};
+use crate::kinds::core::pod;
+use crate::kinds::shared::check::{self, problems};
+use crate::kinds::shared::go;
+use crate::kinds::shared::json::{
+    copy, default_to, default_zero_to, each, each_mut, flag, is_empty, is_set, items, number, object_mut, same, set,
+    text, with,
 };
-use crate::kinds::{NameRule, Rules, go, pod};
+use crate::kinds::shared::workload::{CONTAINERS, IMAGES, SELECTOR};
+use crate::kinds::{NameRule, Rules};
+use crate::registry::strategy::{Dependents, SelectableField, Strategy};
+use crate::table::Cell;
 
-const LABEL_UID: &str = "batch.kubernetes.io/controller-uid";
-const LABEL_NAME: &str = "batch.kubernetes.io/job-name";
-const LABEL_UID_OLD: &str = "controller-uid";
-const LABEL_NAME_OLD: &str = "job-name";
-
-pub(super) static JOB: Rules =
+/// The rules of Jobs.
+pub(crate) static RULES: Rules =
     Rules::named(NameRule::Subdomain).defaulted(default).prepared(prepare).validated(|new, old, errors| {
         let path = Path::new("spec");
         if old.is_none() {
@@ -33,7 +37,39 @@ pub(super) static JOB: Rules =
         // Upstream copies the generated labels after it has validated.
         let (labels, name) = (Path::new("metadata").child("labels"), Shown::from(text(&new["metadata"]["name"])));
         errors.retain(|error| error.path != labels || error.value.as_ref() != Some(&name));
-    });
+    })
+    .status_prepared(|new, old, _| {
+        let labels = old["spec"]["template"]["metadata"]["labels"].clone();
+        with(new, "metadata", |metadata| default_zero_to(metadata, "labels", labels));
+    })
+    .status_validated(status::validate)
+    .with_strategy(Strategy {
+        dependents: Dependents::Orphan,
+        propagation_warning: Some(
+            "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or \
+             set propagationPolicy=Orphan to suppress this warning",
+        ),
+        selectable_fields: &[SelectableField::at("status.successful").or("0")],
+        ..Strategy::GENERATION
+    })
+    .printed(&[
+        Cell::Name,
+        Cell::Made(table::status),
+        Cell::Made(table::completions),
+        Cell::Made(table::duration),
+        Cell::Age,
+        CONTAINERS,
+        IMAGES,
+        SELECTOR,
+    ]);
+
+const LABEL_UID: &str = "batch.kubernetes.io/controller-uid";
+
+const LABEL_NAME: &str = "batch.kubernetes.io/job-name";
+
+const LABEL_UID_OLD: &str = "controller-uid";
+
+const LABEL_NAME_OLD: &str = "job-name";
 
 fn default(job: &mut Value) {
     labels_from_template(job);
@@ -54,7 +90,7 @@ fn default(job: &mut Value) {
 }
 
 /// What is filled in of a job's spec wherever it stands.
-pub(super) fn template_defaults(spec: &mut Value) {
+pub(crate) fn template_defaults(spec: &mut Value) {
     pod::defaults::template(spec);
     if let Some(policy) = object_mut(spec, "podFailurePolicy") {
         each_mut(policy, "rules", |rule| {
@@ -138,7 +174,7 @@ fn spec_with_selector(job: &Value, path: &Path, errors: &mut Errors) {
 }
 
 /// The spec of a job or of a cron job's template: `validateJobSpec`.
-pub(super) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+pub(crate) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     const MANAGED_BY_LENGTH_MAX: usize = 63;
     for field in [
         "parallelism",
@@ -435,7 +471,7 @@ fn template_update(new: &Value, old_job: &Value, path: &Path, errors: &mut Error
                 copy(pod, &template["spec"], field);
             }
             let affinity = template["spec"]["affinity"]["nodeAffinity"].clone();
-            with(pod, "affinity", |value| crate::kinds::json::set(value, "nodeAffinity", affinity));
+            with(pod, "affinity", |value| set(value, "nodeAffinity", affinity));
         }
         if let Some(metadata) = old.get_mut("metadata") {
             for field in ["annotations", "labels"] {

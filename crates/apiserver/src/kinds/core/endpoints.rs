@@ -3,13 +3,16 @@
 use serde_json::Value;
 use steersman_base::validation::{dns1123_label, dns1123_subdomain, qualified_name};
 
-use crate::field::{FieldError, Path};
-use crate::kinds::check::{self, Errors, PROTOCOLS, one_of, problems};
-use crate::kinds::json::{default_zero_to, each, each_mut, is_empty, items, number, same, text};
-use crate::kinds::networking::endpoint_ip;
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::shared::check::{self, PROTOCOLS, one_of, problems};
+use crate::kinds::shared::endpoint_address::endpoint_ip;
+use crate::kinds::shared::json::{default_zero_to, each, each_mut, is_empty, items, number, same, text};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::strategy::Strategy;
+use crate::table::{Cell, TableRow, cell};
 
-pub(super) static ENDPOINTS: Rules = Rules::named(NameRule::Subdomain)
+/// The rules of Endpoints.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .rechecked()
     .defaulted(|object| {
         each_mut(object, "subsets", |subset| {
@@ -21,7 +24,17 @@ pub(super) static ENDPOINTS: Rules = Rules::named(NameRule::Subdomain)
         if old.is_none_or(|old| !same(&old["subsets"], &new["subsets"])) {
             each(&new["subsets"], &Path::new("subsets"), |subset, path| subset_of(subset, path, errors));
         }
-    });
+    })
+    .with_strategy(Strategy {
+        create_on_update: true,
+        warning: Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"),
+        ..Strategy::DEFAULT
+    })
+    .etcd_prefix("services/endpoints")
+    .printed(&[Cell::Name, Cell::Made(endpoints), Cell::Age]);
+
+/// The most addresses that a cell shows.
+const SHOWN_MAX: usize = 3;
 
 fn subset_of(subset: &Value, path: &Path, errors: &mut Errors) {
     if is_empty(&subset["addresses"]) && is_empty(&subset["notReadyAddresses"]) {
@@ -58,4 +71,27 @@ fn port(port: &Value, needs_name: bool, path: &Path, errors: &mut Errors) {
     if let Some(protocol) = port["appProtocol"].as_str() {
         problems(protocol, qualified_name(protocol), &path.child("appProtocol"), errors);
     }
+}
+
+fn endpoints(row: &TableRow<'_>) -> String {
+    let subsets = row.list_at("/subsets");
+    if subsets.is_empty() {
+        return "<none>".to_owned();
+    }
+    let elements =
+        |subset: &'_ Value, field: &str| subset.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut all = Vec::new();
+    for subset in subsets {
+        let (addresses, ports) = (elements(subset, "addresses"), elements(subset, "ports"));
+        let ips = || addresses.iter().map(|address| cell::text(address, "ip"));
+        if ports.is_empty() {
+            all.extend(ips().map(str::to_owned));
+        }
+        for port in ports.iter().map(|port| port.get("port").and_then(Value::as_i64).unwrap_or_default()) {
+            all.extend(
+                ips().map(|ip| if ip.contains(':') { format!("[{ip}]:{port}") } else { format!("{ip}:{port}") }),
+            );
+        }
+    }
+    cell::first_of(&all, SHOWN_MAX, ",")
 }

@@ -1,27 +1,53 @@
-//! Events of both groups: `pkg/apis/core/validation/events.go`.
+//! Events of the core group: `pkg/apis/core/validation/events.go`. Those of `events.k8s.io` are the same objects in another
+//! form, and share the strategy, the cells and the older part of validation.
+
+mod table;
 
 use serde_json::Value;
 use steersman_base::validation::qualified_name;
 
-use crate::field::{FieldError, Path};
-use crate::kinds::check::{Errors, IMMUTABLE, immutable, immutable_text, problems};
-use crate::kinds::json::{is_empty, is_set, same, text};
-use crate::kinds::{NameRule, Rules, go};
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::shared::check::problems;
+use crate::kinds::shared::json::{is_set, text};
+use crate::kinds::{NameRule, Rules};
+use crate::registry::strategy::{Dependents, SelectableField, Strategy};
+
+/// The rules of Events.
+pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
+    .validated(|new, _, errors| legacy(new, false, errors))
+    .with_strategy(STRATEGY)
+    .printed(CELLS);
+
+/// The strategy of Events of both groups. The fields are those of the stored form.
+pub(crate) const STRATEGY: Strategy = Strategy {
+    dependents: Dependents::Unsupported,
+    create_on_update: true,
+    selectable_fields: &[
+        SelectableField::at("involvedObject.kind"),
+        SelectableField::at("involvedObject.namespace"),
+        SelectableField::at("involvedObject.name"),
+        SelectableField::at("involvedObject.uid"),
+        SelectableField::at("involvedObject.apiVersion"),
+        SelectableField::at("involvedObject.resourceVersion"),
+        SelectableField::at("involvedObject.fieldPath"),
+        SelectableField::at("reason"),
+        SelectableField::at("reportingComponent"),
+        SelectableField::at("source.component").named("source"),
+        SelectableField::at("type"),
+    ],
+    ttl_seconds: Some(3600),
+    has_short_history: true,
+    ..Strategy::DEFAULT
+};
+
+pub(crate) use table::CELLS;
 
 const LENGTH_MAX: usize = 128;
+
 const NOTE_LENGTH_MAX: usize = 1024;
 
-/// Event of the core group.
-pub(super) static EVENT: Rules =
-    Rules::named(NameRule::PathSegment).validated(|new, _, errors| legacy(new, false, errors));
-
-/// Event of the group `events.k8s.io`.
-pub(super) static NEW_EVENT: Rules = Rules::named(NameRule::Subdomain).validated(|new, old, errors| {
-    legacy(new, true, errors);
-    strict(new, old, errors);
-});
-
-fn legacy(event: &Value, is_new_api: bool, errors: &mut Errors) {
+/// Checks what both groups check: `legacyValidateEvent`.
+pub(crate) fn legacy(event: &Value, is_new_api: bool, errors: &mut Errors) {
     let (object, reporter, note) = if is_new_api {
         (&event["regarding"], "reportingController", "note")
     } else {
@@ -62,53 +88,5 @@ fn legacy(event: &Value, is_new_api: bool, errors: &mut Errors) {
         if value.len() > length_max {
             errors.push(FieldError::invalid(&path, "", format!("can have at most {length_max} characters")));
         }
-    }
-}
-
-fn strict(new: &Value, old: Option<&Value>, errors: &mut Errors) {
-    if let Some(old) = old {
-        stays(new, old, errors);
-        return;
-    }
-    if !is_set(&new["eventTime"]) {
-        errors.push(FieldError::required(&Path::new("eventTime"), ""));
-    }
-    let kind = text(&new["type"]);
-    if !matches!(kind, "Normal" | "Warning") {
-        errors.push(FieldError::invalid(&Path::new("type"), "", format!("has invalid value: {kind}")));
-    }
-    for (field, name) in [
-        ("deprecatedFirstTimestamp", "firstTimestamp"),
-        ("deprecatedLastTimestamp", "lastTimestamp"),
-        ("deprecatedCount", "count"),
-        ("deprecatedSource", "source"),
-    ] {
-        if !is_empty(&new[field]) {
-            errors.push(FieldError::invalid(&Path::new(name), "", "needs to be unset"));
-        }
-    }
-}
-
-/// The old event is kept as one of the core group, and the errors name its fields.
-fn stays(new: &Value, old: &Value, errors: &mut Errors) {
-    let fields = [
-        ("reason", "reason", "reason"),
-        ("note", "message", "message"),
-        ("type", "type", "type"),
-        ("action", "action", "action"),
-        ("reportingController", "reportingComponent", "reportingController"),
-        ("reportingInstance", "reportingInstance", "reportingInstance"),
-    ];
-    let either = |now: &str, was: &str| if is_set(&old[now]) { old[now].clone() } else { old[was].clone() };
-    let object = either("regarding", "involvedObject");
-    if !same(&new["regarding"], &object) {
-        let shown = go::show("ObjectReference", &new["regarding"]);
-        errors.push(FieldError::invalid(&Path::new("involvedObject"), shown, IMMUTABLE));
-    }
-    for (now, was, name) in fields {
-        immutable_text(&new[now], &either(now, was), &Path::new(name), errors);
-    }
-    for field in ["eventTime", "related"] {
-        immutable(&new[field], &old[field], &Path::new(field), errors);
     }
 }

@@ -1,23 +1,58 @@
 //! Namespaces. Follows `pkg/registry/core/namespace/strategy.go` and `ValidateNamespace` of
 //! `pkg/apis/core/validation/validation.go`.
 
+mod deletion;
+
 use serde_json::{Value, json};
 use steersman_base::validation::qualified_name;
 
-use crate::field::{FieldError, Path};
-use crate::kinds::check::{Errors, problems};
-use crate::kinds::json::{copy, default_to, default_zero_to, each, items, object_mut, set, text, with};
-use crate::kinds::{NameRule, Rules};
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::shared::check::problems;
+use crate::kinds::shared::json::{copy, default_to, default_zero_to, each, items, object_mut, set, text, with};
+use crate::kinds::shared::meta::validate_meta_update;
+use crate::kinds::{Handler, NameRule, PartRules, Rules};
+use crate::registry::admission::Admission;
+use crate::registry::object_meta::metadata;
+use crate::registry::strategy::{SelectableField, Strategy};
+use crate::table::Cell;
 
-const FINALIZER: &str = "kubernetes";
-const LABEL_NAME: &str = "kubernetes.io/metadata.name";
-
-pub(super) static NAMESPACE: Rules =
-    Rules::named(NameRule::Label).defaulted(default).prepared(prepare).validated(|new, old, errors| {
+/// The rules of Namespaces.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Label)
+    .defaulted(default)
+    .prepared(prepare)
+    .validated(|new, old, errors| {
         if old.is_none() {
             finalizers(&new["spec"]["finalizers"], &Path::new("spec").child("finalizers"), errors);
         }
-    });
+    })
+    .validated_when_composed(validate_finalizers)
+    .admitted(Admission { delete: deletion::may_delete, ..Admission::NONE })
+    .with_strategy(Strategy {
+        selectable_fields: &[SelectableField::at(PHASE)],
+        begin_deletion: deletion::begin,
+        has_other_finalizers: |namespace| !items(&namespace["spec"]["finalizers"]).is_empty(),
+        is_namespace: true,
+        ..Strategy::RETURNS_DELETED
+    })
+    .with_subresources(&[("finalize", Handler::Part(&FINALIZE))])
+    .printed(&[Cell::Name, Cell::Text("/status/phase"), Cell::Age]);
+
+/// The selectable field that says whether a namespace is terminating.
+pub(crate) const PHASE: &str = "status.phase";
+
+/// The rules of a write of `finalize`.
+static FINALIZE: PartRules = PartRules {
+    prepare: |new, old, _| *new = with_finalizers_of(new, old),
+    validate: |new, old, errors| {
+        validate_meta_update(new, old, errors);
+        validate_finalizers(new, errors);
+    },
+    raises_generation: false,
+};
+
+const FINALIZER: &str = "kubernetes";
+
+const LABEL_NAME: &str = "kubernetes.io/metadata.name";
 
 fn default(object: &mut Value) {
     label_with_name(object);
@@ -53,7 +88,7 @@ fn prepare(new: &mut Value, old: Option<&Value>) {
 }
 
 /// What is wrong with the finalizers in the spec.
-pub(in crate::kinds) fn validate_finalizers(namespace: &Value, errors: &mut Errors) {
+pub(crate) fn validate_finalizers(namespace: &Value, errors: &mut Errors) {
     finalizers(&namespace["spec"]["finalizers"], &Path::new("spec").child("finalizers"), errors);
 }
 
@@ -66,4 +101,20 @@ fn finalizers(finalizers: &Value, path: &Path, errors: &mut Errors) {
             errors.push(FieldError::invalid(path, name, detail));
         }
     });
+}
+
+/// Returns the stored namespace with the finalizers of the spec and the metadata of the body.
+fn with_finalizers_of(body: &Value, old: &Value) -> Value {
+    let mut namespace = old.clone();
+    for field in ["annotations", "finalizers", "labels", "ownerReferences", "resourceVersion", "uid"] {
+        let sent = body["metadata"].get(field).cloned();
+        let meta = metadata(&mut namespace);
+        match sent {
+            Some(value) => meta.insert(field.to_owned(), value),
+            None if field == "uid" => None,
+            None => meta.remove(field),
+        };
+    }
+    with(&mut namespace, "spec", |spec| copy(spec, &body["spec"], "finalizers"));
+    namespace
 }

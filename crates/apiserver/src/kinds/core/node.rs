@@ -1,17 +1,27 @@
-//! Nodes. Follows `ValidateNode` of `pkg/apis/core/validation/validation.go` and the conversion of pod CIDRs.
+//! Nodes. Follows `ValidateNode` of `pkg/apis/core/validation/validation.go` and the conversion of pod CIDRs, and the plug-in
+//! TaintNodesByCondition.
+
+mod table;
 
 use serde_json::{Value, json};
 use steersman_base::validation::{label_value, qualified_name};
 
-use crate::field::{FieldError, Path};
-use crate::kinds::check::{self, Errors, problems};
-use crate::kinds::json::{copy, each, entries, is_empty, items, object_mut, set, text};
-use crate::kinds::pod::resources::amount_of;
-use crate::kinds::pod::validation::taint_effect;
-use crate::kinds::{NameRule, Rules, go};
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::core::pod::resources::amount_of;
+use crate::kinds::core::pod::validation::taint_effect;
+use crate::kinds::shared::check::{self, problems};
+use crate::kinds::shared::go;
+use crate::kinds::shared::json::{copy, each, entries, is_empty, items, object_mut, set, text, with};
+use crate::kinds::shared::meta::validate_meta_update;
+use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
+use crate::registry::strategy::{SelectableField, Strategy};
 
-pub(super) static NODE: Rules =
-    Rules::named(NameRule::Subdomain).defaulted(default).prepared(prepare).validated(|new, old, errors| {
+/// The rules of Nodes.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(default)
+    .prepared(prepare)
+    .validated(|new, old, errors| {
         let path = Path::new("metadata").child("taints");
         if let Some(old) = old {
             resources(new, errors);
@@ -23,7 +33,28 @@ pub(super) static NODE: Rules =
             resources(new, errors);
         }
         pod_cidrs(&new["spec"], &Path::new("spec").child("podCIDRs"), errors);
-    });
+    })
+    .status_validated(|new, old, errors| {
+        validate_meta_update(new, old, errors);
+        resources(new, errors);
+        addresses(new, errors);
+    })
+    .admitted(Admission {
+        mutate: |_, new, old| {
+            if old.is_none() {
+                not_ready_taint(new);
+            }
+            Ok(())
+        },
+        ..Admission::NONE
+    })
+    .with_strategy(Strategy {
+        status_on_create: true,
+        selectable_fields: &[SelectableField::at("spec.unschedulable").or("false")],
+        ..Strategy::DEFAULT
+    })
+    .etcd_prefix("minions")
+    .printed(table::CELLS);
 
 fn default(node: &mut Value) {
     if let Some(spec) = object_mut(node, "spec") {
@@ -71,12 +102,6 @@ fn taints(taints: &Value, path: &Path, errors: &mut Errors) {
     });
 }
 
-/// What is wrong with a node's status, wherever it is written.
-pub(in crate::kinds) fn status(node: &Value, errors: &mut Errors) {
-    resources(node, errors);
-    addresses(node, errors);
-}
-
 fn resources(node: &Value, errors: &mut Errors) {
     for list in ["capacity", "allocatable"] {
         for (name, amount) in entries(&node["status"][list]) {
@@ -116,5 +141,18 @@ fn addresses(new: &Value, errors: &mut Errors) {
             errors.push(FieldError::duplicate(path, go::show("NodeAddress", address)));
         }
         seen.push(address);
+    });
+}
+
+/// Keeps pods off a new node until its controller finds it ready.
+fn not_ready_taint(node: &mut Value) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    with(node, "spec", |spec| {
+        let mut taints = items(&spec["taints"]).to_vec();
+        let is_there = |it: &Value| it["key"] == taint["key"] && it["effect"] == taint["effect"];
+        if !taints.iter().any(is_there) {
+            taints.push(taint.clone());
+            set(spec, "taints", taints);
+        }
     });
 }

@@ -1,39 +1,60 @@
-//! Ingresses and IngressClasses: `pkg/apis/networking/v1/defaults.go` and `pkg/apis/networking/validation/validation.go`.
+//! Ingresses: `pkg/apis/networking/validation/validation.go`, and the plug-in DefaultIngressClass.
 
 use serde_json::Value;
 use steersman_base::validation::{dns1123_label, dns1123_subdomain, path_segment};
 
-use crate::field::{FieldError, Path};
-use crate::kinds::check::{self, Errors, problems, required};
-use crate::kinds::json::{default_to, each, is_empty, is_set, items, number, object_mut, text};
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::shared::check::{self, problems, required};
+use crate::kinds::shared::classes::default_class;
+use crate::kinds::shared::endpoint_address::{load_balancer, load_balancer_status};
+use crate::kinds::shared::json::{each, is_empty, is_set, items, number, set, text, with};
+use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::{Admission, Lookup};
+use crate::registry::strategy::Strategy;
+use crate::table::{Cell, TableRow, cell};
 
-pub(super) static INGRESS: Rules = Rules::named(NameRule::Subdomain).validated(|new, old, errors| {
-    const CLASS: &str = "kubernetes.io/ingress.class";
-    spec(&new["spec"], &Path::new("spec"), errors);
-    let class = new["metadata"]["annotations"][CLASS].as_str();
-    if let (None, Some(class), Some(name)) = (old, class, new["spec"]["ingressClassName"].as_str())
-        && class != name
-    {
-        let path = Path::new("annotations").child(CLASS);
-        let detail = "must match `ingressClassName` when both are specified";
-        errors.push(FieldError::invalid(&path, class, detail));
-    }
-});
-
-pub(super) static INGRESS_CLASS: Rules = Rules::named(NameRule::Subdomain)
-    .defaulted(|class| {
-        if let Some(parameters) = object_mut(class, "spec").and_then(|spec| object_mut(spec, "parameters")) {
-            default_to(parameters, "scope", "Cluster");
+/// The rules of Ingresses.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .validated(|new, old, errors| {
+        const CLASS: &str = "kubernetes.io/ingress.class";
+        spec(&new["spec"], &Path::new("spec"), errors);
+        let class = new["metadata"]["annotations"][CLASS].as_str();
+        if let (None, Some(class), Some(name)) = (old, class, new["spec"]["ingressClassName"].as_str())
+            && class != name
+        {
+            let path = Path::new("annotations").child(CLASS);
+            let detail = "must match `ingressClassName` when both are specified";
+            errors.push(FieldError::invalid(&path, class, detail));
         }
     })
-    .validated(|new, old, errors| {
-        class(&new["spec"], &Path::new("spec"), errors);
-        if let Some(old) = old {
-            let path = Path::new("spec").child("controller");
-            check::immutable_text(&new["spec"]["controller"], &old["spec"]["controller"], &path, errors);
-        }
-    });
+    .status_validated(|new, old, errors| {
+        validate_meta_update(new, old, errors);
+        let path = Path::new("status").child("loadBalancer").child("ingress");
+        load_balancer_status(&new["status"], &old["status"], &path, errors);
+    })
+    .admitted(Admission {
+        mutate: |lookup, new, old| {
+            if old.is_none() {
+                ingress_class(lookup, new);
+            }
+            Ok(())
+        },
+        ..Admission::NONE
+    })
+    .with_strategy(Strategy::GENERATION)
+    .etcd_prefix("ingress")
+    .printed(&[
+        Cell::Name,
+        Cell::TextOr("/spec/ingressClassName", "<none>"),
+        Cell::Made(ingress_hosts),
+        Cell::Made(load_balancer),
+        Cell::Made(|row| if row.count("/spec/tls") > 0 { "80, 443" } else { "80" }.to_owned()),
+        Cell::Age,
+    ]);
+
+/// The most hosts that a cell shows.
+const SHOWN_MAX: usize = 3;
 
 fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     if items(&spec["rules"]).is_empty() && !is_set(&spec["defaultBackend"]) {
@@ -73,7 +94,7 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 /// A reference to an object of any kind.
-fn reference(reference: &Value, path: &Path, errors: &mut Errors) {
+pub(super) fn reference(reference: &Value, path: &Path, errors: &mut Errors) {
     if let Some(group) = reference["apiGroup"].as_str() {
         problems(group, dns1123_subdomain(group), &path.child("apiGroup"), errors);
     }
@@ -81,35 +102,6 @@ fn reference(reference: &Value, path: &Path, errors: &mut Errors) {
         if required(&reference[field], &path.child(field), errors) {
             let value = text(&reference[field]);
             problems(value, path_segment(value), &path.child(field), errors);
-        }
-    }
-}
-
-fn class(spec: &Value, path: &Path, errors: &mut Errors) {
-    const LENGTH_MAX: usize = 250;
-    let (controller, at) = (text(&spec["controller"]), path.child("controller"));
-    if controller.len() > LENGTH_MAX {
-        errors.push(FieldError::too_long(&at, LENGTH_MAX));
-    }
-    check::domain_prefixed_path(controller, &at, errors);
-    let (parameters, path) = (&spec["parameters"], path.child("parameters"));
-    if !is_set(parameters) {
-        return;
-    }
-    reference(parameters, &path, errors);
-    let (namespace, at) = (parameters["namespace"].as_str(), path.child("namespace"));
-    match (parameters["scope"].as_str(), namespace) {
-        (None, _) => errors.push(FieldError::required(&path.child("scope"), "")),
-        (Some("Namespace"), None) => {
-            errors.push(FieldError::required(&at, "`parameters.scope` is set to 'Namespace'"));
-        }
-        (Some("Namespace"), Some(name)) => problems(name, dns1123_label(name), &at, errors),
-        (Some("Cluster"), Some(_)) => {
-            errors.push(FieldError::forbidden(&at, "`parameters.scope` is set to 'Cluster'"));
-        }
-        (Some("Cluster"), None) => {}
-        (Some(other), _) => {
-            errors.push(FieldError::not_supported(&path.child("scope"), other, &["Cluster", "Namespace"]));
         }
     }
 }
@@ -183,5 +175,30 @@ fn backend(backend: &Value, path: &Path, errors: &mut Errors) {
                 (true, true) => errors.push(FieldError::required(path, "port name or number is required")),
             }
         }
+    }
+}
+
+/// Sets the default class.
+fn ingress_class(lookup: &dyn Lookup, ingress: &mut Value) {
+    const LEGACY: &str = "kubernetes.io/ingress.class";
+    if is_set(&ingress["spec"]["ingressClassName"]) || is_set(&ingress["metadata"]["annotations"][LEGACY]) {
+        return;
+    }
+    let marks = ["ingressclass.kubernetes.io/is-default-class"];
+    if let Some(class) = default_class(lookup, "networking.k8s.io", "ingressclasses", &marks) {
+        with(ingress, "spec", |spec| set(spec, "ingressClassName", class));
+    }
+}
+
+/// Unlike the others, this counts all rules, whether they have a host or not.
+fn ingress_hosts(row: &TableRow<'_>) -> String {
+    let rules = row.list_at("/spec/rules");
+    let hosts: Vec<&str> = rules.iter().map(|rule| cell::text(rule, "host")).filter(|host| !host.is_empty()).collect();
+    let shown = hosts.iter().take(SHOWN_MAX).copied().collect::<Vec<_>>().join(",");
+    let last_shown = rules.iter().position(|rule| hosts.get(SHOWN_MAX - 1) == Some(&cell::text(rule, "host")));
+    match last_shown {
+        _ if hosts.is_empty() => "*".to_owned(),
+        Some(index) if index + 1 < rules.len() => format!("{shown} + {} more...", rules.len() - SHOWN_MAX),
+        _ => shown,
     }
 }

@@ -3,12 +3,15 @@
 use ipnet::IpNet;
 use serde_json::{Value, json};
 
-use crate::field::{FieldError, Path};
-use crate::kinds::check::{self, Errors, one_of_if_set, problems};
-use crate::kinds::json::{default_to, each, each_mut, is_empty, is_set, items, number, set, text, with};
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::shared::check::{self, one_of_if_set, problems};
+use crate::kinds::shared::json::{default_to, each, each_mut, is_empty, is_set, items, number, set, text, with};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::strategy::Strategy;
+use crate::table::{Cell, labels};
 
-pub(super) static NETWORK_POLICY: Rules = Rules::named(NameRule::Subdomain)
+/// The rules of NetworkPolicies.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(|policy| {
         with(policy, "spec", |spec| {
             for list in ["ingress", "egress"] {
@@ -20,7 +23,9 @@ pub(super) static NETWORK_POLICY: Rules = Rules::named(NameRule::Subdomain)
             }
         });
     })
-    .validated(|new, _, errors| spec(&new["spec"], &Path::new("spec"), errors));
+    .validated(|new, _, errors| spec(&new["spec"], &Path::new("spec"), errors))
+    .with_strategy(Strategy::GENERATION)
+    .printed(&[Cell::Name, Cell::Made(|row| labels::selector(row.at("/spec/podSelector"))), Cell::Age]);
 
 fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     check::label_selector(&spec["podSelector"], &path.child("podSelector"), errors);

@@ -13,7 +13,8 @@ use futures::future::join_all;
 use prometheus::IntCounter;
 use steersman_base::Resource;
 use steersman_informer::store::{Advance, Watcher};
-use steersman_informer::{InformerFactory, MetaChange, MetaSource, Subscription};
+use steersman_informer::{Change, InformerFactory, MetaSource, Subscription};
+use steersman_model::HasMeta;
 use steersman_runtime::mapper::{Discovered, RestMapper};
 use steersman_runtime::{BuildContext, Error};
 use tokio::task::JoinSet;
@@ -157,7 +158,7 @@ impl Monitors {
     fn watch(&self, resource: &Resource) -> Watched {
         let (collector, kind) = (self.collector.clone(), Kind::of(resource));
         let shown = resource.clone();
-        let handler = move |change: MetaChange<'_>| collector.take_in(&shown, &kind, change);
+        let handler = move |change: &Change<dyn HasMeta>| collector.take_in(&shown, &kind, change);
         let subscription = self.informers.meta(resource).subscribe_meta(Box::new(handler));
         Watched { subscription, hook: Arc::new(Hook(self.collector.clone())) }
     }

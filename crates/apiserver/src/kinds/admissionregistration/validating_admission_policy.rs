@@ -1,0 +1,13 @@
+//! ValidatingAdmissionPolicies. They are stored, and not enforced yet.
+
+use super::STRATEGY;
+use super::policy;
+use crate::kinds::{NameRule, Rules};
+use crate::registry::strategy::{Strategy, USER_METADATA};
+use crate::table::Cell;
+
+/// The rules of ValidatingAdmissionPolicies.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(policy::default)
+    .with_strategy(Strategy { status_keeps_metadata: USER_METADATA, ..STRATEGY })
+    .printed(&[Cell::Name, Cell::Count("/spec/validations"), Cell::Made(policy::param_kind), Cell::Age]);

@@ -1,0 +1,21 @@
+//! SelfSubjectRulesReviews: all that the sender may do in a namespace.
+
+use serde_json::json;
+
+use crate::auth::User;
+use crate::auth::rbac;
+use crate::kinds::Rules;
+use crate::kinds::shared::review;
+use crate::server::Authorization;
+
+/// The rules of SelfSubjectRulesReviews.
+pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| {
+    review::answer(call, body, kind, |review| {
+        let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
+        let (resources, paths) = match registry.authorization {
+            Authorization::AlwaysAllow => rbac::rules(registry, &User::admin(), namespace),
+            Authorization::Rbac => rbac::rules(registry, &call.user, namespace),
+        };
+        Ok(json!({"incomplete": false, "nonResourceRules": paths, "resourceRules": resources}))
+    })
+});

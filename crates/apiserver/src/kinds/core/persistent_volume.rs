@@ -1,0 +1,247 @@
+//! PersistentVolumes: the common part of `ValidatePersistentVolume` of `pkg/apis/core/validation/validation.go`.
+
+use serde_json::{Value, json};
+use steersman_base::validation::dns1123_subdomain;
+
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::core::pod::affinity;
+use crate::kinds::shared::check::{self, one_of_if_set, problems, required};
+use crate::kinds::shared::go;
+use crate::kinds::shared::json::{
+    copy, default_to, default_zero_to, each_mut, entries, is_empty, is_set, items, object_mut, same, set, text, unset,
+    with,
+};
+use crate::kinds::shared::volume::{self, PHASE, STORAGE_CLASS, VOLUME_ATTRIBUTES_CLASS, VOLUME_MODE};
+use crate::kinds::storage::driver_name;
+use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
+use crate::registry::strategy::Strategy;
+use crate::table::{Cell, TableRow};
+
+const PROTECTION: &str = "kubernetes.io/pv-protection";
+
+/// The rules of PersistentVolumes.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
+    .defaulted(default)
+    .prepared(|new, old| match old {
+        Some(old) => copy(new, old, "status"),
+        None => {
+            let now = new["metadata"]["creationTimestamp"].clone();
+            set(new, "status", json!({"phase": "Pending", "lastPhaseTransitionTime": now}));
+        }
+    })
+    .validated(|new, old, errors| {
+        spec(&new["spec"], &Path::new("spec"), errors);
+        if let Some(old) = old {
+            update(&new["spec"], &old["spec"], errors);
+        }
+    })
+    .status_prepared(set_transition_time)
+    .admitted(Admission {
+        mutate: |lookup, new, old| {
+            if old.is_none() && lookup.protects_storage() {
+                volume::add_finalizer(new, PROTECTION);
+            }
+            Ok(())
+        },
+        ..Admission::NONE
+    })
+    .with_strategy(Strategy::RETURNS_DELETED)
+    .printed(&[
+        Cell::Name,
+        Cell::Made(|row| volume::quantity(row, "/spec/capacity/storage")),
+        Cell::Made(|row| volume::access_modes(row, "/spec/accessModes")),
+        Cell::Text("/spec/persistentVolumeReclaimPolicy"),
+        PHASE,
+        Cell::Made(claim),
+        STORAGE_CLASS,
+        VOLUME_ATTRIBUTES_CLASS,
+        Cell::Text("/status/reason"),
+        Cell::Age,
+        VOLUME_MODE,
+    ]);
+
+/// Sets the time at which the phase changed, unless the writer has set it.
+fn set_transition_time(new: &mut Value, old: &Value, now: &str) {
+    const TIME: &str = "lastPhaseTransitionTime";
+    let before = &old["status"];
+    let Some(status) = object_mut(new, "status") else { return };
+    let kept = is_empty(&status[TIME]) || status[TIME] == before[TIME];
+    if status["phase"] == before["phase"] && is_empty(&status[TIME]) {
+        copy(status, before, TIME);
+    } else if status["phase"] != before["phase"] && kept {
+        set(status, TIME, now);
+    }
+}
+
+/// Where a volume is: one of these.
+const SOURCES: &[&str] = &[
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "csi",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "glusterfs",
+    "hostPath",
+    "iscsi",
+    "local",
+    "nfs",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "storageos",
+    "vsphereVolume",
+];
+
+fn default(volume: &mut Value) {
+    with(volume, "status", |status| default_zero_to(status, "phase", "Pending"));
+    with(volume, "spec", |spec| {
+        default_zero_to(spec, "persistentVolumeReclaimPolicy", "Retain");
+        default_to(spec, "volumeMode", "Filesystem");
+        if let Some(path) = object_mut(spec, "hostPath") {
+            default_to(path, "type", "");
+        }
+    });
+}
+
+/// Access modes of a volume or claim.
+pub(crate) fn access_modes(spec: &Value, path: &Path, errors: &mut Errors) {
+    const MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+    let path = path.child("accessModes");
+    let modes: Vec<_> = items(&spec["accessModes"]).iter().map(text).collect();
+    for mode in modes.iter().filter(|mode| !MODES.contains(mode)) {
+        errors.push(FieldError::not_supported(&path, *mode, MODES));
+    }
+    let others = modes.iter().any(|mode| *mode != "ReadWriteOncePod" && MODES.contains(mode));
+    if modes.contains(&"ReadWriteOncePod") && others {
+        errors.push(FieldError::forbidden(&path, "may not use ReadWriteOncePod with other access modes"));
+    }
+}
+
+fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+    if items(&spec["accessModes"]).is_empty() {
+        errors.push(FieldError::required(&path.child("accessModes"), ""));
+    }
+    access_modes(spec, path, errors);
+    let (capacity, at) = (&spec["capacity"], path.child("capacity"));
+    if is_empty(capacity) {
+        errors.push(FieldError::required(&at, ""));
+    }
+    if capacity["storage"].is_null() || entries(capacity).len() > 1 {
+        errors.push(FieldError::not_supported(&at, capacity.clone(), &["storage"]));
+    }
+    for (name, amount) in entries(capacity) {
+        let Some(quantity) = check::quantity(amount) else { continue };
+        if quantity.value() < 0 {
+            errors.push(FieldError::invalid(&at.key(name), quantity.value(), "must be a valid resource quantity"));
+        }
+        if quantity.milli_value() <= 0 {
+            errors.push(FieldError::invalid(&at.key(name), quantity.to_string(), "must be greater than zero"));
+        }
+    }
+    one_of_if_set(
+        &spec["persistentVolumeReclaimPolicy"],
+        &["Delete", "Recycle", "Retain"],
+        &path.child("persistentVolumeReclaimPolicy"),
+        errors,
+    );
+    let affinity_path = path.child("nodeAffinity").child("required");
+    if is_set(&spec["nodeAffinity"]) {
+        if is_set(&spec["nodeAffinity"]["required"]) {
+            affinity::node_selector(&spec["nodeAffinity"]["required"], &affinity_path, errors);
+        } else {
+            errors.push(FieldError::required(&affinity_path, "must specify required node constraints"));
+        }
+    }
+    source(spec, path, errors);
+    let class = text(&spec["storageClassName"]);
+    if !class.is_empty() {
+        problems(class, dns1123_subdomain(class), &path.child("storageClassName"), errors);
+    }
+    one_of_if_set(&spec["volumeMode"], &["Block", "Filesystem"], &path.child("volumeMode"), errors);
+}
+
+fn source(spec: &Value, path: &Path, errors: &mut Errors) {
+    let there: Vec<_> = SOURCES.iter().filter(|name| is_set(&spec[**name])).collect();
+    for name in there.iter().skip(1) {
+        errors.push(FieldError::forbidden(&path.child(name), "may not specify more than 1 volume type"));
+    }
+    let Some(name) = there.first() else {
+        errors.push(FieldError::required(path, "must specify a volume type"));
+        return;
+    };
+    let (source, at) = (&spec[**name], path.child(name));
+    let mut need = |fields: &[&str]| {
+        for field in fields {
+            required(&source[*field], &at.child(field), errors);
+        }
+    };
+    match **name {
+        "hostPath" => {
+            need(&["path"]);
+            check::no_backsteps(text(&source["path"]), &at.child("path"), errors);
+        }
+        "local" => {
+            need(&["path"]);
+            if !is_set(&spec["nodeAffinity"]) {
+                let detail = "Local volume requires node affinity";
+                errors.push(FieldError::required(&path.child("nodeAffinity"), detail));
+            }
+        }
+        "nfs" => need(&["server", "path"]),
+        "csi" => {
+            driver_name(text(&source["driver"]), &at.child("driver"), errors);
+            required(&source["volumeHandle"], &at.child("volumeHandle"), errors);
+        }
+        _ => {}
+    }
+}
+
+fn update(new: &Value, old: &Value, errors: &mut Errors) {
+    let sources = |spec: &Value| {
+        let mut sources = json!({});
+        for name in SOURCES.iter().copied().filter(|name| is_set(&spec[*name])) {
+            set(&mut sources, name, spec[name].clone());
+        }
+        sources
+    };
+    let (now, was) = (sources(new), sources(old));
+    if !same(&now, &was) {
+        let difference = go::difference("PersistentVolumeSource", &was, &now);
+        let detail = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
+        errors.push(FieldError::forbidden(&Path::new("spec").child("persistentvolumesource"), detail));
+    }
+    check::immutable(&new["volumeMode"], &old["volumeMode"], &Path::new("volumeMode"), errors);
+    if is_set(&old["nodeAffinity"]) && !same(&without_keys(&new["nodeAffinity"]), &without_keys(&old["nodeAffinity"])) {
+        let shown = go::show("*VolumeNodeAffinity", &new["nodeAffinity"]);
+        let detail = "field is immutable, except for updating from beta label to GA";
+        errors.push(FieldError::invalid(&Path::new("nodeAffinity"), shown, detail));
+    }
+}
+
+/// Labels of nodes may be renamed in an affinity.
+fn without_keys(affinity: &Value) -> Value {
+    let mut affinity = affinity.clone();
+    if let Some(required) = object_mut(&mut affinity, "required") {
+        each_mut(required, "nodeSelectorTerms", |term| {
+            each_mut(term, "matchExpressions", |expression| {
+                unset(expression, "key");
+            });
+        });
+    }
+    affinity
+}
+
+fn claim(row: &TableRow<'_>) -> String {
+    row.at("/spec/claimRef").map_or_else(String::new, |_| {
+        format!("{}/{}", row.text("/spec/claimRef/namespace"), row.text("/spec/claimRef/name"))
+    })
+}

@@ -1,0 +1,226 @@
+//! PersistentVolumeClaims. Follows `pkg/apis/core/v1/defaults.go`, `pkg/registry/core/persistentvolumeclaim/strategy.go` and
+//! `ValidatePersistentVolumeClaim` of `pkg/apis/core/validation/validation.go`.
+
+use serde_json::{Value, json};
+use steersman_base::validation::dns1123_subdomain;
+
+use super::persistent_volume::access_modes;
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::core::pod::defaults::milli;
+use crate::kinds::core::pod::resources::amount_of;
+use crate::kinds::shared::check::{self, one_of_if_set, problems, required};
+use crate::kinds::shared::classes::default_class;
+use crate::kinds::shared::go;
+use crate::kinds::shared::json::{
+    copy, default_to, default_zero_to, entries, is_empty, is_set, items, object_mut, same, set, text, unset, with,
+};
+use crate::kinds::shared::meta::validate_meta_update;
+use crate::kinds::shared::volume::{self, PHASE, STORAGE_CLASS, VOLUME_ATTRIBUTES_CLASS, VOLUME_MODE};
+use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::{Admission, Lookup};
+use crate::registry::strategy::Strategy;
+use crate::table::{Cell, TableRow};
+
+const PROTECTION: &str = "kubernetes.io/pvc-protection";
+
+/// The rules of PersistentVolumeClaims.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
+    .defaulted(defaults)
+    .prepared(|new, old| {
+        match old {
+            Some(old) => copy(new, old, "status"),
+            None => set(new, "status", json!({"phase": "Pending"})),
+        }
+        drop_foreign_source(new, old);
+        normalise_sources(new);
+    })
+    .validated(|new, old, errors| {
+        spec(&new["spec"], &Path::new("spec"), errors);
+        if let Some(old) = old {
+            update(new, old, errors);
+        }
+    })
+    .status_validated(|new, old, errors| {
+        validate_meta_update(new, old, errors);
+        capacity(&new["status"]["capacity"], &Path::new("status").child("capacity"), errors);
+    })
+    .admitted(Admission {
+        mutate: |lookup, new, old| {
+            if old.is_none() {
+                storage_class(lookup, new);
+                if lookup.protects_storage() {
+                    volume::add_finalizer(new, PROTECTION);
+                }
+            }
+            Ok(())
+        },
+        ..Admission::NONE
+    })
+    .with_strategy(Strategy::RETURNS_DELETED)
+    .printed(&[
+        Cell::Name,
+        PHASE,
+        Cell::Text("/spec/volumeName"),
+        Cell::Made(|row| if is_bound(row) { volume::quantity(row, "/status/capacity/storage") } else { String::new() }),
+        Cell::Made(|row| if is_bound(row) { volume::access_modes(row, "/status/accessModes") } else { String::new() }),
+        STORAGE_CLASS,
+        VOLUME_ATTRIBUTES_CLASS,
+        Cell::Age,
+        VOLUME_MODE,
+    ]);
+
+/// A claim, alone or in the template of a StatefulSet.
+pub(crate) fn defaults(claim: &mut Value) {
+    with(claim, "status", |status| default_zero_to(status, "phase", "Pending"));
+    with(claim, "spec", spec_defaults);
+}
+
+/// What a claim's spec leaves open.
+pub(crate) fn spec_defaults(spec: &mut Value) {
+    default_to(spec, "volumeMode", "Filesystem");
+    if let Some(resources) = object_mut(spec, "resources") {
+        milli(resources, "limits");
+        milli(resources, "requests");
+    }
+}
+
+/// A source that is neither a claim nor a snapshot was always dropped in `dataSource`, and still is.
+fn drop_foreign_source(claim: &mut Value, old: Option<&Value>) {
+    let in_use = |spec: &Value| is_set(&spec["dataSource"]) || is_set(&spec["dataSourceRef"]);
+    if old.is_some_and(|old| in_use(&old["spec"])) {
+        return;
+    }
+    let Some(spec) = object_mut(claim, "spec") else { return };
+    let source = &spec["dataSource"];
+    let known = match text(&source["kind"]) {
+        "PersistentVolumeClaim" => text(&source["apiGroup"]).is_empty(),
+        "VolumeSnapshot" => text(&source["apiGroup"]) == "snapshot.storage.k8s.io",
+        _ => false,
+    };
+    if !known {
+        unset(spec, "dataSource");
+    }
+}
+
+/// `dataSource` and `dataSourceRef` say the same unless the reference names a namespace.
+fn normalise_sources(claim: &mut Value) {
+    let Some(spec) = object_mut(claim, "spec") else { return };
+    let (source, reference) = (spec["dataSource"].clone(), spec["dataSourceRef"].clone());
+    if is_set(&source) && !is_set(&reference) {
+        set(spec, "dataSourceRef", source);
+    } else if is_set(&reference) && !is_set(&source) && is_empty(&reference["namespace"]) {
+        set(spec, "dataSource", reference);
+    }
+}
+
+/// Whether a claim's spec can be.
+pub(crate) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+    if items(&spec["accessModes"]).is_empty() {
+        let detail = "at least 1 access mode is required";
+        errors.push(FieldError::required(&path.child("accessModes"), detail));
+    }
+    check::label_selector(&spec["selector"], &path.child("selector"), errors);
+    access_modes(spec, path, errors);
+    let (size, at) = (&spec["resources"]["requests"]["storage"], path.child("resources").key("storage"));
+    match check::quantity(size) {
+        None => errors.push(FieldError::required(&at, "")),
+        Some(quantity) if quantity.milli_value() <= 0 => {
+            errors.push(FieldError::invalid(&at, quantity.to_string(), "must be greater than zero"));
+        }
+        Some(_) => amount_of("storage", size, &at, errors),
+    }
+    for field in ["storageClassName", "volumeAttributesClassName"] {
+        let class = text(&spec[field]);
+        if field == "volumeAttributesClassName" {
+            one_of_if_set(&spec["volumeMode"], &["Block", "Filesystem"], &path.child("volumeMode"), errors);
+            sources(spec, path, errors);
+        }
+        if !class.is_empty() {
+            problems(class, dns1123_subdomain(class), &path.child(field), errors);
+        }
+    }
+}
+
+fn sources(spec: &Value, path: &Path, errors: &mut Errors) {
+    for field in ["dataSource", "dataSourceRef"] {
+        let (source, at) = (&spec[field], path.child(field));
+        if !is_set(source) {
+            continue;
+        }
+        required(&source["name"], &at.child("name"), errors);
+        required(&source["kind"], &at.child("kind"), errors);
+        let group = text(&source["apiGroup"]);
+        if group.is_empty() && text(&source["kind"]) != "PersistentVolumeClaim" {
+            let detail = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            errors.push(FieldError::invalid(&at, text(&source["kind"]), detail));
+        }
+    }
+}
+
+fn update(new: &Value, old: &Value, errors: &mut Errors) {
+    const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+    let path = Path::new("spec");
+    let (mut spec, mut before) = (new["spec"].clone(), old["spec"].clone());
+    if is_empty(&before["volumeName"]) {
+        copy(&mut before, &spec, "volumeName");
+    }
+    let annotation = |claim: &Value| text(&claim["metadata"]["annotations"][BETA_CLASS]).to_owned();
+    if annotation(new) != annotation(old) {
+        let path = Path::new("metadata").child("annotations").key(BETA_CLASS);
+        errors.push(FieldError::invalid(&path, annotation(new), check::IMMUTABLE));
+    }
+    // A class can be given to a claim that had none.
+    if !is_set(&before["storageClassName"]) && annotation(old).is_empty() && !is_empty(&spec["storageClassName"]) {
+        copy(&mut spec, &before.clone(), "storageClassName");
+    }
+    let is_bound = text(&new["status"]["phase"]) == "Bound";
+    if is_bound {
+        copy(&mut spec, &before, "volumeAttributesClassName");
+        if let Some(resources) = object_mut(&mut spec, "resources")
+            && let Some(requests) = object_mut(resources, "requests")
+        {
+            copy(requests, &before["resources"]["requests"], "storage");
+        }
+    }
+    if !same(&spec, &before) {
+        let difference = go::difference("PersistentVolumeClaimSpec", &before, &spec);
+        let detail = format!(
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound \
+             claims\n{difference}"
+        );
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    let amount = |value: &Value| check::quantity(value).unwrap_or_default();
+    let size = |claim: &Value| amount(&claim["spec"]["resources"]["requests"]["storage"]);
+    if size(new) < size(old) && size(new) <= amount(&old["status"]["capacity"]["storage"]) {
+        let at = path.child("resources").child("requests").child("storage");
+        errors.push(FieldError::forbidden(&at, "field can not be less than status.capacity"));
+    }
+    check::immutable(&new["spec"]["volumeMode"], &old["spec"]["volumeMode"], &Path::new("volumeMode"), errors);
+}
+
+fn capacity(amounts: &Value, path: &Path, errors: &mut Errors) {
+    for (name, amount) in entries(amounts) {
+        if let Some(quantity) = check::quantity(amount).filter(|quantity| quantity.value() < 0) {
+            let detail = "must be a valid resource quantity";
+            errors.push(FieldError::invalid(&path.key(name), quantity.value(), detail));
+        }
+    }
+}
+
+/// Sets the default storage class: the plug-in DefaultStorageClass.
+fn storage_class(lookup: &dyn Lookup, claim: &mut Value) {
+    const BETA: &str = "volume.beta.kubernetes.io/storage-class";
+    let marks = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
+    if is_set(&claim["spec"]["storageClassName"]) || is_set(&claim["metadata"]["annotations"][BETA]) {
+        return;
+    }
+    if let Some(class) = default_class(lookup, "storage.k8s.io", "storageclasses", &marks) {
+        with(claim, "spec", |spec| set(spec, "storageClassName", class));
+    }
+}
+
+fn is_bound(row: &TableRow<'_>) -> bool {
+    !row.text("/spec/volumeName").is_empty()
+}

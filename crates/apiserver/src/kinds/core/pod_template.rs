@@ -1,0 +1,19 @@
+//! PodTemplates.
+
+use super::pod::{defaults, validation};
+use crate::field::Path;
+use crate::kinds::{NameRule, Rules};
+use crate::registry::strategy::Strategy;
+use crate::table::{Cell, labels};
+
+/// The rules of PodTemplates.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .defaulted(defaults::template)
+    .validated(|new, _, errors| validation::template(&new["template"], &Path::new("template"), errors))
+    .with_strategy(Strategy { returns_deleted: true, ..Strategy::GENERATION })
+    .printed(&[
+        Cell::Name,
+        Cell::Joined("/template/spec/containers", "name"),
+        Cell::Joined("/template/spec/containers", "image"),
+        Cell::Made(|row| labels::labels(row.at("/template/metadata/labels"))),
+    ]);

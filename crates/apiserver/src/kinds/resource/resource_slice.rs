@@ -1,0 +1,20 @@
+//! ResourceSlices.
+
+use crate::kinds::{NameRule, Rules};
+use crate::registry::strategy::{SelectableField, Strategy};
+use crate::table::Cell;
+
+/// The rules of ResourceSlices.
+pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .with_strategy(Strategy {
+        returns_deleted: true,
+        selectable_fields: &[SelectableField::at("spec.nodeName"), SelectableField::at("spec.driver")],
+        ..Strategy::GENERATION
+    })
+    .printed(&[
+        Cell::Name,
+        Cell::Text("/spec/nodeName"),
+        Cell::Text("/spec/driver"),
+        Cell::Text("/spec/pool/name"),
+        Cell::Age,
+    ]);

@@ -1,0 +1,94 @@
+//! Admission: what stands between a well-formed write and the store.
+//!
+//! The plug-ins of a kind are part of its [rule set](crate::kinds::Rules); those of all kinds are here. [`mutate`] and
+//! [`validate`] are the two chains of a write, [`delete`] that of a deletion. [`write`](super::write) says when they run.
+//!
+//! Follows the plug-ins of `plugin/pkg/admission` that an embedded server needs: NamespaceLifecycle here, and Priority,
+//! DefaultTolerationSeconds, LimitRanger, TaintNodesByCondition, DefaultStorageClass, StorageObjectInUseProtection,
+//! DefaultIngressClass and CertificateApproval, -Signing and -SubjectRestriction in the files of their kinds.
+
+mod namespace_lifecycle;
+
+use serde_json::Value;
+use steersman_base::ObjectKey;
+
+use super::list::list_all;
+use super::object_meta::meta_text;
+use super::{Call, Registry};
+use crate::status::Status;
+
+pub(super) use namespace_lifecycle::check_namespace;
+
+/// The admission plug-ins of a kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Admission {
+    /// Changes a new object or an update, after defaults and before the strategy's `prepare`.
+    pub(crate) mutate: fn(&dyn Lookup, new: &mut Value, old: Option<&Value>) -> Result<(), Refused>,
+    /// Refuses a write, after validation.
+    pub(crate) validate: fn(&Registry, &Call, new: &Value, old: Option<&Value>) -> Result<(), Refused>,
+    /// Refuses a DELETE of one object.
+    pub(crate) delete: fn(&Call) -> Result<(), Refused>,
+}
+
+/// The objects that plug-ins read besides the one they are given.
+pub(crate) trait Lookup {
+    /// Returns the object with this name; the namespace is empty for cluster-wide objects.
+    fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Value>;
+    /// Returns all objects of a namespace, or of the cluster, ordered by name.
+    fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Value>;
+    /// Whether claims and volumes get the finalizers that protect them while they are in use.
+    fn protects_storage(&self) -> bool {
+        true
+    }
+}
+
+/// Why a plug-in refuses a request: 403 `Forbidden`, with this as the end of the message.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Refused(pub(crate) String);
+
+/// Runs the mutating plug-ins.
+pub(super) fn mutate(registry: &Registry, call: &Call, object: &mut Value, old: Option<&Value>) -> Result<(), Status> {
+    let admitted = (call.row.rules.admission.mutate)(registry, object, old);
+    admitted.map_err(|refused| forbidden(call, meta_text(object, "name"), &refused))
+}
+
+/// Runs the validating plug-ins.
+pub(super) fn validate(registry: &Registry, call: &Call, object: &Value, old: Option<&Value>) -> Result<(), Status> {
+    let admitted = (call.row.rules.admission.validate)(registry, call, object, old);
+    admitted.map_err(|refused| forbidden(call, meta_text(object, "name"), &refused))
+}
+
+/// Runs the plug-ins of a DELETE of one object.
+pub(super) fn delete(call: &Call) -> Result<(), Status> {
+    (call.row.rules.admission.delete)(call).map_err(|refused| forbidden(call, &call.name, &refused))
+}
+
+fn forbidden(call: &Call, name: &str, refused: &Refused) -> Status {
+    Status::forbidden(call.row.target(), name, &refused.0)
+}
+
+// === impl Admission ===
+
+impl Admission {
+    /// No plug-ins.
+    pub(crate) const NONE: Self = Self { mutate: |_, _, _| Ok(()), validate: |_, _, _, _| Ok(()), delete: |_| Ok(()) };
+}
+
+// === impl Lookup ===
+
+impl Lookup for Registry {
+    fn get(&self, group: &str, resource: &str, namespace: &str, name: &str) -> Option<Value> {
+        let row = self.any_version(group, resource)?;
+        self.store.get(&row.collection, &ObjectKey::new(namespace, name))?.parse().ok()
+    }
+
+    fn list(&self, group: &str, resource: &str, namespace: &str) -> Vec<Value> {
+        let Some(row) = self.any_version(group, resource) else { return Vec::new() };
+        list_all(self, &row, namespace).iter().filter_map(|stored| stored.parse().ok()).collect()
+    }
+
+    fn protects_storage(&self) -> bool {
+        !self.unprotected_storage
+    }
+}
