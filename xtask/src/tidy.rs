@@ -12,7 +12,7 @@ mod banned;
 mod controllers;
 mod docs;
 mod edges;
-mod lexer;
+pub(crate) mod lexer;
 mod pure;
 mod size;
 
@@ -99,7 +99,7 @@ fn check_file(path: &Path, report: &mut Report) -> Result<()> {
 }
 
 /// All files below the root, relative to it and in order; no build results, nothing of git.
-fn files(root: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     const HIDDEN_BUT_OURS: [&str; 3] = [".cargo", ".ci", ".github"];
     const NOT_OURS: [&str; 2] = ["target", "Cargo.lock"];
     let mut found = Vec::new();

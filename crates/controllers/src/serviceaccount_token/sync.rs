@@ -82,12 +82,7 @@ impl Reconciler for Tokens {
 impl Tokens {
     /// The account that a secret is about: of the name that it says, and of the uid, if it says one. What the cache does
     /// not show, the server is asked for: a secret is not deleted because a cache is behind.
-    async fn account(
-        &self,
-        cx: &Context,
-        key: &ObjectKey,
-        secret: &Meta,
-    ) -> Result<Option<(Meta, Shown)>, Error> {
+    async fn account(&self, cx: &Context, key: &ObjectKey, secret: &Meta) -> Result<Option<(Meta, Shown)>, Error> {
         let uid = map::account_uid(secret);
         let is_meant = |account: &Meta| uid.as_ref().is_none_or(|uid| *uid == account.uid);
         if let Some(account) = self.accounts.get(key).filter(|account| is_meant(account.meta())) {

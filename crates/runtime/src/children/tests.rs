@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_base::{Clock, Meta, ObjectKey};
-use steersman_informer::consistency::Book;
 use steersman_informer::__internal::sink::Sink as _;
+use steersman_informer::consistency::Book;
 use steersman_informer::{InformerFactory, SharedInformer, Target};
 use steersman_model::core::PodView;
 use steersman_model::{Encoded, Kind, View};

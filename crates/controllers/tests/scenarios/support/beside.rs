@@ -1,12 +1,13 @@
 //! A manager beside the cluster's own: one that starts later, has another way to the server, or dies.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use kube::Client;
 use steersman_base::Istr;
-use steersman_runtime::{Descriptor, Manager, ManagerError, ManagerOptions};
+use steersman_runtime::{Manager, ManagerError, ManagerOptions};
 use steersman_testing::{Failure, TestCluster};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+
+use super::controllers::Controller;
 
 /// A manager that runs.
 pub(crate) struct Beside {
@@ -19,7 +20,7 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// Starts a manager that sees the whole cluster.
-    pub(crate) fn start(cluster: &TestCluster, client: Client, controllers: &[Descriptor]) -> Result<Self, Failure> {
+    pub(crate) fn start(cluster: &TestCluster, client: Client, controllers: &[Controller]) -> Result<Self, Failure> {
         Self::start_with(client, controllers, ManagerOptions { clock: cluster.clock().clone(), ..Default::default() })
     }
 
@@ -27,26 +28,27 @@ impl Beside {
     pub(crate) fn start_within(
         cluster: &TestCluster,
         client: Client,
-        controllers: &[Descriptor],
+        controllers: &[Controller],
     ) -> Result<Self, Failure> {
         let namespace = Some(Istr::interned(cluster.namespace()));
         let options = ManagerOptions { clock: cluster.clock().clone(), namespace, ..ManagerOptions::default() };
         Self::start_with(client, controllers, options)
     }
 
-    fn start_with(client: Client, controllers: &[Descriptor], options: ManagerOptions) -> Result<Self, Failure> {
-        Ok(Self::run(Manager::new(client, options)?, controllers))
+    fn start_with(client: Client, controllers: &[Controller], options: ManagerOptions) -> Result<Self, Failure> {
+        Self::run(Manager::new(client, options)?, controllers)
     }
 
-    /// Runs a manager with these controllers.
-    pub(crate) fn run(manager: Manager, controllers: &[Descriptor]) -> Self {
-        for descriptor in controllers {
-            let _ = manager.build(descriptor, None);
-        }
-        let (running, stop) = (manager.clone(), CancellationToken::new());
-        let stopped = stop.clone();
-        let task = tokio::spawn(async move { running.run(stopped).await });
-        Self { manager, stop, task }
+    /// Runs a manager with these controllers; fails if one of them is disabled.
+    pub(crate) fn run(manager: Manager, controllers: &[Controller]) -> Result<Self, Failure> {
+        steersman_testing::build(&manager, controllers)?;
+        let stop = CancellationToken::new();
+        let task = tokio::spawn({
+            let manager = manager.clone();
+            let stop = stop.clone();
+            async move { manager.run(stop).await }
+        });
+        Ok(Self { manager, stop, task })
     }
 
     pub(crate) fn manager(&self) -> &Manager {

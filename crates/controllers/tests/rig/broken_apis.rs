@@ -1,4 +1,4 @@
-//! What needs a cluster for itself: APIs that are broken, on a real server.
+//! APIs that are broken, on a real server: each test has one for itself.
 
 use http::Request;
 use k8s_openapi::api::core::v1::Pod;
@@ -7,26 +7,12 @@ use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster};
+use steersman_testing::{Failure, TestCluster, expect_eq};
 
-use crate::garbage_collector::{CONTROLLERS, cake, cakes, definition_of_cakes};
-use crate::issues::{collects_what_is_not_broken, until_discovery_failure};
 use crate::own::OwnRig;
-use crate::{namespace, services, table};
-
-macro_rules! alone {
-    ($($module:ident :: $scenario:ident on $cluster:path),* $(,)?) => {$(
-        #[tokio::test]
-        async fn $scenario() -> Result<(), Failure> {
-            let rig = OwnRig::start(stringify!($scenario)).await?;
-            let cluster = $cluster().start_on(rig.kubeconfig()).await?;
-            $module::$scenario(&cluster).await?;
-            cluster.stop().await
-        }
-    )*};
-}
-
-table::scenarios_alone!(alone);
+use crate::scenarios::garbage_collector::{CONTROLLERS, cake, cakes, definition_of_cakes};
+use crate::scenarios::issues::{collects_what_is_not_broken, until_discovery_failure};
+use crate::scenarios::namespace;
 
 /// The usual cause of the issue: objects that are stored in another version than is read, and a webhook, which would have to
 /// convert them, that nobody answers.
@@ -79,20 +65,17 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
         },
     }))?;
     services.create(&PostParams::default(), &away).await?;
-    cluster
-        .until("discovery tells of the group", async || {
-            let list = Request::get("/apis").header("accept", "application/json").body(Vec::new());
-            let list = cluster.client().request::<serde_json::Value>(list.map_err(kube::Error::HttpError)?).await?;
-            Ok(if list.to_string().contains("metrics.k8s.io") { Ok(()) } else { Err(list.to_string()) })
-        })
-        .await?;
+    let groups = async || {
+        let list = Request::get("/apis").header("accept", "application/json").body(Vec::new());
+        let list = cluster.client().request::<serde_json::Value>(list.map_err(kube::Error::HttpError)?).await?;
+        Ok(list.to_string())
+    };
+    cluster.until_right("discovery tells of the group", groups, |list| list.contains("metrics.k8s.io")).await?;
     namespace::fill(&cluster, 2).await?;
     namespace::delete(&cluster).await?;
     until_discovery_failure(&cluster, "metrics.k8s.io/v1beta1").await?;
     let left = cluster.api::<Pod>().list(&ListParams::default()).await?.items.len();
-    if left > 0 {
-        return Err(Failure::new(format!("{left} pods are left, though nothing keeps them")));
-    }
+    expect_eq("pods that are left, though nothing keeps them", &left, &0)?;
     namespace::namespaces(&cluster).get(cluster.namespace()).await?;
     services.delete("v1beta1.metrics.k8s.io", &DeleteParams::default()).await?;
     namespace::until_gone(&cluster).await?;

@@ -2,7 +2,6 @@
 //! its own.
 //!
 //! It works in front of any server. What it cannot do, such as to refuse, `Faults` of the embedded server can.
-#![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use steersman_runtime::{Descriptor, Manager};
+use steersman_runtime::Manager;
 use steersman_testing::{Builder, Failure, TestCluster};
 use tokio::time::Instant;
 
-use crate::beside::Beside;
-use crate::line::{Line, Trouble};
+use super::beside::Beside;
+use super::controllers::Controller;
+use super::line::{Line, Trouble};
 
 /// A story that is being told, and who lives through it: a manager, and another one after its death.
 pub(crate) struct Scene<'a> {
@@ -25,7 +26,7 @@ pub(crate) struct Scene<'a> {
 /// The write that is a manager's last is done by the server, and nobody hears the answer. Events and leases do not count.
 pub(crate) async fn crash_after_each_write(
     builder: impl Fn() -> Builder,
-    controllers: &[Descriptor],
+    controllers: &[Controller],
     story: impl AsyncFn(&Scene<'_>) -> Result<(), Failure>,
     world: impl AsyncFn(&TestCluster) -> Result<Vec<String>, Failure>,
 ) -> Result<u64, Failure> {
@@ -59,7 +60,7 @@ const RESTS_WITHIN: Duration = Duration::from_secs(300);
 
 async fn tell(
     builder: Builder,
-    controllers: &[Descriptor],
+    controllers: &[Controller],
     dies_after: u64,
     story: &impl AsyncFn(&Scene<'_>) -> Result<(), Failure>,
     world: &impl AsyncFn(&TestCluster) -> Result<Vec<String>, Failure>,
@@ -118,7 +119,7 @@ impl Scene<'_> {
     }
 
     /// Puts another one in the place of a manager that dies. Ends only if it cannot.
-    async fn succession(&self, controllers: &[Descriptor]) -> Failure {
+    async fn succession(&self, controllers: &[Controller]) -> Failure {
         self.line.dead().cancelled().await;
         let first = self.first.lock().take();
         if let Some(first) = first {
