@@ -91,7 +91,6 @@ pub struct Snapshot {
 /// The read that was to tell what became of a write failed; it is made again.
 #[derive(Debug, thiserror::Error)]
 #[error("{resource} {place} could not be read: {cause}")]
-#[non_exhaustive]
 pub struct ReadFailed {
     /// What was to be read.
     pub resource: Resource,

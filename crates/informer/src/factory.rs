@@ -75,7 +75,6 @@ pub struct RunningInformer {
 
 /// Caches that are not filled, and why.
 #[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
 pub struct NotSynced {
     /// Each of them.
     pub missing: Vec<RunningInformer>,

@@ -1,4 +1,4 @@
-//! Pure: when, and how, a watch is restarted that does not show what was written.
+//! When, and how, a watch is restarted that does not show what was written.
 
 use std::time::{Duration, Instant};
 

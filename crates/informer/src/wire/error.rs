@@ -76,7 +76,6 @@ pub enum WireError {
 /// An object that the view cannot read.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {kind} {}: {source}", shown(.identity.as_ref()))]
-#[non_exhaustive]
 pub struct UnreadableObject {
     /// What it should be.
     pub kind: String,
