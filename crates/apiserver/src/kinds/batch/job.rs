@@ -8,14 +8,14 @@ mod table;
 
 use serde_json::{Value, json};
 use steersman_base::Selector;
-use steersman_base::validation::{dns1123_label, qualified_name};
+use steersman_base::validation::dns1123_label;
 
 use crate::field::{Errors, FieldError, Path, Shown};
 use crate::kinds::core::pod;
-use crate::kinds::shared::check::{self, problems};
+use crate::kinds::shared::check;
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
-    copy, default_to, default_zero_to, each, each_mut, flag, is_empty, is_set, items, number, object_mut, same, set,
+    copy, default_to, default_zero_to, each_mut, flag, is_empty, is_set, items, number, object_mut, same, set,
     text, with,
 };
 use crate::kinds::shared::workload::{CONTAINERS, IMAGES, SELECTOR};
