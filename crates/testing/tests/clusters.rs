@@ -12,8 +12,10 @@ use steersman_base::ObjectKey;
 use steersman_informer::{Lister, Typed};
 use steersman_model::View;
 use steersman_model::core::PodView;
+use steersman_runtime::controller::Built;
+use steersman_runtime::descriptor::{BuiltIn, Disabled, Row};
 use steersman_runtime::{
-    Action, Build, Context, Descriptor, Error, LeaseOptions, Manager, ManagerOptions, Patch, Reconciler, reasons,
+    Action, Context, Descriptor, Error, LeaseOptions, Manager, ManagerOptions, Patch, Reconciler, reasons,
 };
 use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _, WorkloadBuilder as _};
 use steersman_testing::{Failure, TestCluster, Verb};
@@ -39,7 +41,15 @@ impl Reconciler for Labels {
 
 #[tokio::test(start_paused = true)]
 async fn a_disabled_controller_fails_the_cluster_at_once_with_its_reason() {
-    const PICKY: Descriptor = Descriptor::new("picky", |_, _| Build::Disabled("it has no certificate".to_owned()));
+    const PICKY: Descriptor = Descriptor::built_in(
+        Row::new,
+        &BuiltIn {
+            name: "picky",
+            needs: &[],
+            options: |_| (),
+            build: |_, ()| Err::<Built, _>(Disabled("it has no certificate".to_owned())),
+        },
+    );
     let failure = TestCluster::builder().controllers(&[PICKY]).start().await.err().expect("it is disabled");
     assert_eq!(format!("{failure:?}"), "the controller picky is disabled: it has no certificate");
 }
@@ -69,7 +79,7 @@ fn objects_are_what_is_said_of_them() {
     let pod = objects::pod("a").app("web").ready().owned_by(&web).finalizer("x").terminating(objects::LONG_AGO);
     let view: PodView = pod.view();
     assert!(view.is_ready() && view.meta().is_terminating());
-    assert_eq!(view.meta().controller().map(|owner| owner.uid.as_str()), Some("u-1"));
+    assert_eq!(view.meta().controller().map(|owner| owner.uid.to_string()), Some("u-1".to_owned()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,8 +15,8 @@ use crate::kinds::core::pod;
 use crate::kinds::shared::check;
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
-    copy, default_to, default_zero_to, each_mut, flag, is_empty, is_set, items, number, object_mut, same, set,
-    text, with,
+    copy, default_to, default_zero_to, each_mut, flag, is_empty, is_set, items, number, object_mut, same, set, text,
+    with,
 };
 use crate::kinds::shared::workload::{CONTAINERS, IMAGES, SELECTOR};
 use crate::kinds::{NameRule, Rules};
