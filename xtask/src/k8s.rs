@@ -14,6 +14,7 @@ mod tier;
 use std::path::PathBuf;
 
 use crate::failure::{Failure, Result};
+use crate::timings::Timings;
 
 pub(crate) use install::{Go, binary};
 pub(crate) use targets::{pinned, versions};
@@ -41,8 +42,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             Some(at) if at + 1 < options.len() => supervisor::run(&installed()?, &options[..at], &options[at + 1..]),
             _ => Err(Failure::usage("`run` needs `--` and a command", USAGE)),
         },
-        ("test", []) => test(None),
-        ("test", [filter]) if !filter.starts_with('-') => test(Some(filter)),
+        ("test", []) => timed_test(None),
+        ("test", [filter]) if !filter.starts_with('-') => timed_test(Some(filter)),
         // What `test` runs inside a rig; not for typing.
         (tier::INSIDE, [package, filter @ ..]) => tier::inside(package, filter.first().map(String::as_str)),
         ("chaos", options) => chaos::run(&installed()?, options),
@@ -55,11 +56,18 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 /// Runs the rig tier, or says in one line why not.
-pub(crate) fn test(filter: Option<&str>) -> Result<()> {
+pub(crate) fn test(filter: Option<&str>, timings: &mut Timings) -> Result<()> {
     match install_or_skip()? {
-        Some(bin) => tier::run(&bin, filter),
+        Some(bin) => tier::run(&bin, filter, timings),
         None => Ok(()),
     }
+}
+
+fn timed_test(filter: Option<&str>) -> Result<()> {
+    let mut timings = Timings::default();
+    let outcome = test(filter, &mut timings);
+    timings.print();
+    outcome
 }
 
 /// The directory of the binaries; `None` after the one visible line that says why the rig is skipped.

@@ -11,7 +11,9 @@ mod k8s;
 mod process;
 mod sim;
 mod test;
+mod tests_list;
 mod tidy;
+mod timings;
 mod workspace;
 
 use std::process::ExitCode;
@@ -22,6 +24,7 @@ const USAGE: &str = "\
 usage: cargo xtask COMMAND
 
   test                                the whole suite; with Go installed, the rig tier too
+  tests-list [DIR]                    every test with its number of assertions, as TSV; to compare two commits
   tidy                                repository checks: crate edges, sizes, pure files, headings
   crates                              packages, features alone, and a program outside with the oldest Kubernetes version
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
@@ -47,6 +50,7 @@ fn dispatch(args: &[String]) -> Result<()> {
     };
     match command.as_str() {
         "test" => test::run(rest),
+        "tests-list" => tests_list::run(rest),
         "tidy" => tidy::run(rest),
         "crates" => crates::run(rest),
         "bench" => bench::run(rest),

@@ -6,11 +6,13 @@
 //! 3. [`pure`]: decisions do no I/O and read no clock.
 //! 4. [`docs`]: the code map and the decision records are complete.
 //! 5. [`banned`]: what must not be committed.
+//! 6. [`controllers`]: controllers, their rows, modules and pages go by one name.
 
 mod banned;
+mod controllers;
 mod docs;
 mod edges;
-mod lexer;
+pub(crate) mod lexer;
 mod pure;
 mod size;
 
@@ -62,7 +64,22 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     for (path, finding) in docs::check_records(&names_in(&files, Path::new("docs/adr"))) {
         report.add(&path, vec![finding]);
     }
+    check_controllers(&files, &mut report)?;
     report.print()
+}
+
+fn check_controllers(files: &[PathBuf], report: &mut Report) -> Result<()> {
+    let table = workspace::read(Path::new("crates/controllers/data/controllers.tsv"))?;
+    let pages = names_in(files, Path::new("crates/controllers/docs"));
+    let is_source = |file: &&PathBuf| file.starts_with("crates/controllers/src");
+    let mut sources = Vec::new();
+    for file in files.iter().filter(is_source) {
+        sources.push((file.clone(), workspace::read(file)?));
+    }
+    for (path, finding) in controllers::check(&table, &pages, &sources) {
+        report.add(&path, vec![finding]);
+    }
+    Ok(())
 }
 
 fn check_file(path: &Path, report: &mut Report) -> Result<()> {
@@ -82,7 +99,7 @@ fn check_file(path: &Path, report: &mut Report) -> Result<()> {
 }
 
 /// All files below the root, relative to it and in order; no build results, nothing of git.
-fn files(root: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>> {
     const HIDDEN_BUT_OURS: [&str; 3] = [".cargo", ".ci", ".github"];
     const NOT_OURS: [&str; 2] = ["target", "Cargo.lock"];
     let mut found = Vec::new();

@@ -179,7 +179,8 @@ fn is_past(object: &Value, now: Time) -> bool {
 fn of_secret(registry: &Registry, token: &str, claims: &Value) -> Option<User> {
     let claim = |name: &str| claims[format!("kubernetes.io/serviceaccount/{name}")].as_str();
     let namespace = claim("namespace")?;
-    let (account, uid) = (claim("service-account.name")?, claim("service-account.uid")?);
+    let account = claim("service-account.name")?;
+    let uid = claim("service-account.uid")?;
     let stored = |plural: &str, name: &str| registry.stored("", "v1", plural, &ObjectKey::new(namespace, name));
     let secret = stored("secrets", claim("secret.name")?)?;
     let kept = STANDARD.decode(secret["data"]["token"].as_str()?).ok()?;

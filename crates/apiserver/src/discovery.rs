@@ -104,7 +104,8 @@ fn by_group(registry: &Registry) -> Vec<(String, Versions)> {
         (row.resource.group.to_string(), version_rank(&row.resource.version), row.resource.plural.to_string())
     });
     for row in built_in().iter().chain(customs) {
-        let (group, version) = (&*row.resource.group, &*row.resource.version);
+        let group = &*row.resource.group;
+        let version = &*row.resource.version;
         let at = groups.iter().position(|(held, _)| held == group).unwrap_or_else(|| {
             groups.push((group.to_owned(), Vec::new()));
             groups.len() - 1

@@ -166,7 +166,9 @@ impl ApiServer {
             return self.routed(parts, query, user, &body);
         }
         let heavy = self.limits.heavy().await;
-        let (server, parts, span) = (self.clone(), Arc::clone(parts), tracing::Span::current());
+        let server = self.clone();
+        let parts = Arc::clone(parts);
+        let span = tracing::Span::current();
         let work = move || {
             // The places are taken until the work is done, whether or not somebody still waits for it.
             let response = span.in_scope(|| server.routed(&parts, query, user, &body));
@@ -219,7 +221,8 @@ impl ApiServer {
         let aggregated = negotiate::wants_aggregated(&parts.headers);
         let target = path::parse(parts.uri.path());
         if !matches!(target, Target::Resource(_)) {
-            let (verb, path) = (parts.method.as_str().to_ascii_lowercase(), Some(parts.uri.path().to_owned()));
+            let verb = parts.method.as_str().to_ascii_lowercase();
+            let path = Some(parts.uri.path().to_owned());
             registry.authorize(&user, &Attributes { verb, path, ..Attributes::default() })?;
         }
         match target {

@@ -114,7 +114,8 @@ impl Default for ListenOptions {
     /// Any free port of the loopback interface.
     fn default() -> Self {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-        let (patience, strangers) = (Duration::from_secs(PATIENCE_SECONDS), Duration::from_secs(STRANGER_SECONDS));
+        let patience = Duration::from_secs(PATIENCE_SECONDS);
+        let strangers = Duration::from_secs(STRANGER_SECONDS);
         Self { address, names: Vec::new(), patience, authority_key_pem: None, strangers }
     }
 }
@@ -243,7 +244,8 @@ impl Door {
             if let Some(certificate) = &certificate {
                 request.extensions_mut().insert(certificate.clone());
             }
-            let (answer, is_known) = (server.clone().call(request), Arc::clone(&is_known));
+            let answer = server.clone().call(request);
+            let is_known = Arc::clone(&is_known);
             async move {
                 let answer = answer.await?;
                 if answer.extensions().get::<Known>().is_some() {

@@ -100,7 +100,9 @@ impl LogOptions {
                 .map(Some)
                 .map_err(|_| Status::bad_request(format!("strconv.ParseInt: parsing {text:?}: invalid syntax"))),
         };
-        let (tail, limit, seconds) = (number("tailLines")?, number("limitBytes")?, number("sinceSeconds")?);
+        let tail = number("tailLines")?;
+        let limit = number("limitBytes")?;
+        let seconds = number("sinceSeconds")?;
         let since = match query.get("sinceTime") {
             "" => None,
             text => Some(text.parse::<Time>().map_err(|error| Status::bad_request(error.to_string()))?),
@@ -201,7 +203,8 @@ fn has_begun(pod: &Value, name: &str, container: &str, previous: bool) -> Result
     let Some(status) = statuses.find(|status| status["name"] == container) else {
         return Err(format!("container {container:?} in pod {name:?} is not available"));
     };
-    let (state, last) = (&status["state"], &status["lastState"]["terminated"]);
+    let state = &status["state"];
+    let last = &status["lastState"]["terminated"];
     let has_id = |run: &Value| run["containerID"].as_str().is_some_and(|id| !id.is_empty());
     if previous {
         let missing = || format!("previous terminated container {container:?} in pod {name:?} not found");

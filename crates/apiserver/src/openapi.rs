@@ -72,7 +72,8 @@ pub fn v2() -> Value {
 
 /// Which document describes a resource.
 fn document_of(row: &Row) -> String {
-    let (group, version) = (&row.resource.group, &row.resource.version);
+    let group = &row.resource.group;
+    let version = &row.resource.version;
     if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") }
 }
 

@@ -30,7 +30,7 @@ pub struct Options {
     pub token_key: Option<TokenKey>,
     /// Who has the logs of containers; without one, they are empty.
     pub logs: Option<Arc<dyn Logs>>,
-    /// Who may do what.
+    /// How requests are authorized.
     pub authorization: Authorization,
     /// Whether Services can have addresses of IPv6, too.
     pub dual_stack: bool,
@@ -43,7 +43,7 @@ pub struct Options {
     pub heavy_work: HeavyWork,
 }
 
-/// Who may do what.
+/// How requests are authorized.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Authorization {
     /// Any authenticated user may do anything.
@@ -67,7 +67,7 @@ pub struct ApiServer {
 // === impl ApiServer ===
 
 impl ApiServer {
-    /// A server with what every cluster has: namespaces, roles, priority classes, its own Service.
+    /// Returns a server with the objects that every cluster has: namespaces, roles, priority classes, its own Service.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let Options { clock, admin_token, storage, token_key, logs, authorization, dual_stack, .. } = options;
@@ -97,7 +97,7 @@ impl ApiServer {
         Self { sender: Sender::Remote, ..self.clone() }
     }
 
-    /// The administrator's token.
+    /// Returns the administrator's token.
     ///
     /// # Errors
     /// If it must be made up and there are no secure random numbers.
@@ -105,20 +105,20 @@ impl ApiServer {
         self.registry.auth.admin_token()
     }
 
-    /// The private key that signs tokens of service accounts, as PEM, for the controller that puts tokens into secrets;
+    /// Returns the private key that signs tokens of service accounts, as PEM, for the controller that puts tokens into secrets;
     /// `None` if there are no secure random numbers.
     #[must_use]
     pub fn token_key_pem(&self) -> Option<&str> {
         self.registry.auth.key_pem()
     }
 
-    /// The newest revision: what a list would say.
+    /// Returns the current revision.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.registry.store.revision()
     }
 
-    /// Forgets what happened up to a revision: watches and lists from before get 410.
+    /// Drops the history up to a revision: watches and lists from before get 410.
     pub fn compact(&self, revision: u64) {
         self.registry.store.compact(revision);
     }

@@ -1,10 +1,10 @@
-//! Where objects are kept: one revision for the whole store, compare-and-swap, history.
+//! The storage of objects: one revision for the whole store, compare-and-swap, history.
 //!
-//! 1. Every write gets the next revision; nobody sees a revision before everything written up to it.
+//! 1. Every write gets the next revision; no reader sees a revision before all writes up to it.
 //! 2. A write happens only if the object is at the revision the writer saw ([`Expect`]), and happens whole or not at all.
 //! 3. A list shows one revision, however many pages it takes; one that is no longer known is [`Unavailable::Compacted`].
-//! 4. The history of a collection is bounded by count and by bytes, and so is that of all collections together; who asks for what
-//!    has gone hears so.
+//! 4. The history of a collection is bounded by count and by bytes, and so is that of all collections together; a reader of
+//!    dropped history gets [`Unavailable::Compacted`].
 //! 5. An object is encoded once: what is stored, listed and watched are the same bytes.
 //! 6. What is stored can be read: no object is nested deeper than [`DEPTH_MAX`].
 //!
@@ -22,64 +22,64 @@ use steersman_base::{Istr, ObjectKey, StringMap};
 
 pub use object::{Draft, EventKind, Object, is_too_deep};
 
-/// How many events of one resource are remembered.
+/// The number of events of one resource that are kept.
 pub const HISTORY_EVENTS_MAX: usize = 8192;
-/// How many events are remembered of resources that change all the time and that nobody replays.
+/// The number of events that are kept of resources that change all the time and are not replayed.
 pub const HISTORY_EVENTS_SHORT: usize = 512;
-/// How many bytes the remembered events of one resource may hold, besides the objects that are there anyway.
+/// The bytes that the kept events of one resource may hold, besides the present objects.
 pub const HISTORY_BYTES_MAX: usize = 32 << 20;
-/// How many bytes the remembered events of all resources may hold; every definition brings a resource of its own.
+/// The bytes that the kept events of all resources may hold; every definition adds a resource.
 pub const HISTORY_BYTES_TOTAL_MAX: usize = 128 << 20;
-/// How deep an object may be nested. Parsers that recurse, ours among them, stop at 127; lists, tables and watches put an
+/// The deepest nesting of an object. Parsers that recurse, ours among them, stop at 127; lists, tables and watches put an
 /// object into others.
 pub const DEPTH_MAX: usize = 120;
 
-/// Where the objects of one resource are kept, whatever the version.
+/// The stored objects of one resource, in all its versions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Collection {
-    /// Group and plural, as in etcd's keys: `pods`, `deployments.apps`.
+    /// The plural and the group: `pods`, `deployments.apps`.
     pub name: Istr,
-    /// How many events are remembered.
+    /// The number of events that are kept.
     pub history_events_max: usize,
-    /// After how many seconds an object goes by itself.
+    /// The seconds after which an object expires.
     pub ttl_seconds: Option<i64>,
 }
 
-/// What a writer saw, and what must still be so.
+/// The state that a write expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expect {
-    /// There is no such object.
+    /// No object of this key.
     Absent,
     /// The object is at this revision.
     Revision(u64),
 }
 
-/// A new state of an object, encoded but for its revision, with what selectors look at.
+/// A new state of an object: encoded except for its revision, with the values that selectors compare.
 #[derive(Clone, Debug)]
 pub struct NewState {
     /// The object.
     pub draft: Draft,
-    /// Its labels.
+    /// The labels.
     pub labels: StringMap,
-    /// The values of its resource's selectable fields.
+    /// The values of the selectable fields.
     pub fields: Box<[Istr]>,
 }
 
 /// A change to one object.
 #[derive(Debug)]
 pub enum Change {
-    /// The object is now so.
+    /// Stores this state.
     Put(NewState),
-    /// The object is gone, after one last state if there is one to be seen.
+    /// Deletes the object, after one last state if watches are to see one.
     Delete(Option<NewState>),
 }
 
-/// Why nothing was written.
+/// Why a write was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteConflict {
-    /// There is an object already.
+    /// The object exists.
     Exists,
-    /// There is no such object.
+    /// The object does not exist.
     Gone,
     /// The object is at another revision.
     Moved,
@@ -88,52 +88,52 @@ pub enum WriteConflict {
 /// Why a revision cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unavailable {
-    /// It is no longer known.
+    /// The revision is no longer known.
     Compacted {
-        /// The oldest revision from which on everything is known.
+        /// The oldest revision since which all events are known.
         oldest: u64,
     },
-    /// It has not been reached.
+    /// The revision has not been reached.
     Future {
-        /// The revision that has been reached.
+        /// The current revision.
         current: u64,
     },
 }
 
-/// Which objects a list is about.
+/// The objects of a list.
 #[derive(Clone, Debug, Default)]
 pub struct Range<'a> {
-    /// Objects in this namespace; empty: in all of them.
+    /// The namespace; empty for all.
     pub namespace: &'a str,
-    /// Objects behind this key, or at it if it were there.
+    /// The key from which on objects are listed.
     pub from: Option<ObjectKey>,
-    /// At which revision; unset: now.
+    /// The revision; the current one if unset.
     pub at: Option<u64>,
-    /// At most so many; 0: all.
+    /// The most objects; 0 for all.
     pub limit: usize,
 }
 
 /// A page of a list.
 #[derive(Debug)]
 pub struct Page {
-    /// The objects, by key.
+    /// The objects, ordered by key.
     pub objects: Vec<Arc<Object>>,
-    /// The revision at which they were so.
+    /// The revision of the list.
     pub revision: u64,
-    /// How many objects are left behind the page; of a list with a filter: 1 if there are any.
+    /// The number of objects behind the page; with a filter, 1 if there are any.
     pub remaining: usize,
 }
 
-/// Something that happened to an object.
+/// A change of an object.
 #[derive(Debug)]
 pub struct Event {
-    /// When.
+    /// The revision of the change.
     pub revision: u64,
-    /// The state before; none if there was no object.
+    /// The state before; none for a new object.
     pub before: Option<Arc<Object>>,
-    /// The state after; of a deletion: the last state, at the revision of the deletion.
+    /// The state after; for a deletion, the last state at the revision of the deletion.
     pub object: Arc<Object>,
-    /// What.
+    /// The kind of change.
     pub kind: EventKind,
 }
 
@@ -142,22 +142,22 @@ pub struct Event {
 pub struct Events {
     /// The events.
     pub events: Vec<Arc<Event>>,
-    /// Up to here everything is among them (or before them).
+    /// The revision up to which there are no other events.
     pub reached: u64,
 }
 
-/// Which objects of a range a list is about.
+/// A filter of the objects of a list.
 pub type Wanted<'a> = dyn Fn(&Object) -> bool + 'a;
 
-/// An engine that keeps objects.
+/// A storage engine.
 pub trait Storage: Send + Sync + 'static {
-    /// The newest revision.
+    /// Returns the current revision.
     fn revision(&self) -> u64;
 
-    /// One object.
+    /// Returns one object.
     fn get(&self, collection: &Collection, key: &ObjectKey) -> Option<Arc<Object>>;
 
-    /// The objects in a range, or those among them that `wanted` accepts. Writers do not wait while it is asked.
+    /// Returns the objects in a range that `wanted` accepts. Writers do not wait while it runs.
     ///
     /// # Errors
     /// If the revision asked for is not known.
@@ -168,7 +168,7 @@ pub trait Storage: Send + Sync + 'static {
         wanted: Option<&Wanted<'_>>,
     ) -> Result<Page, Unavailable>;
 
-    /// Writes one object, and answers with the state that was written (or, for a deletion, the last state).
+    /// Writes one object, and returns the written state, or the last state for a deletion.
     ///
     /// # Errors
     /// If the object is not as expected; nothing is written then.
@@ -180,18 +180,18 @@ pub trait Storage: Send + Sync + 'static {
         change: Change,
     ) -> Result<Arc<Object>, WriteConflict>;
 
-    /// What happened behind a revision, at most so many events at a time.
+    /// Returns the events after a revision, at most `events_max`.
     ///
     /// # Errors
-    /// If not everything behind that revision is known any more, or it has not been reached.
+    /// If not all events after that revision are known any more, or it has not been reached.
     fn events(&self, collection: &Collection, after: u64, events_max: usize) -> Result<Events, Unavailable>;
 
-    /// A signal that changes with every event of a collection.
+    /// Returns a signal that changes with every event of a collection.
     fn changes(&self, collection: &Collection) -> watch::Receiver<u64>;
 
-    /// Forgets what happened up to a revision.
+    /// Drops the history up to a revision.
     fn compact(&self, revision: u64);
 
-    /// Forgets a collection that has no objects, with its history: its resource is no longer served.
+    /// Drops an empty collection with its history, because its resource is no longer served.
     fn forget(&self, collection: &Collection);
 }

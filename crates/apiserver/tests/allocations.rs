@@ -43,7 +43,9 @@ fn held() -> usize {
 
 /// Does something, and watches what it takes.
 fn measured<T>(work: impl FnOnce() -> T) -> (T, Cost) {
-    let (before, most, is_over) = (held(), AtomicUsize::new(0), AtomicBool::new(false));
+    let before = held();
+    let most = AtomicUsize::new(0);
+    let is_over = AtomicBool::new(false);
     let region = Region::new(ALLOCATOR);
     let done = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -311,7 +313,8 @@ fn a_request_costs_memory_and_work_in_proportion_to_its_bytes() {
             runtime.block_on(send(&server, method, &path, kind, first));
             runtime.block_on(send(&server, "DELETE", &format!("{path}/a"), JSON, String::new()));
             let (code, cost) = measured(|| runtime.block_on(send(&server, method, &path, kind, body)));
-            let (held, all) = (cost.held / sent, cost.allocated / sent);
+            let held = cost.held / sent;
+            let all = cost.allocated / sent;
             println!("{name}: {code}, {sent} bytes, {held} and {all} for each");
             assert!(code < 500, "{name}: {code}");
             let steps = if kind == STRATEGIC_PATCH { STEPS_OF_A_PATCH } else { 4 * EVERY_REQUEST };

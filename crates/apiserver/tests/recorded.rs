@@ -42,8 +42,10 @@ async fn compare(recorded: &str) {
     let server = ApiServer::new(Options { clock, authorization: Authorization::Rbac, ..Options::default() });
     let later: Vec<&str> = LATER.lines().collect();
     let pending: Vec<&str> = PENDING.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).collect();
-    let (mut equal, mut total) = (0, 0);
-    let (mut unexpected, mut surprises) = (Vec::new(), Vec::new());
+    let mut equal = 0;
+    let mut total = 0;
+    let mut unexpected = Vec::new();
+    let mut surprises = Vec::new();
     for line in recorded.lines() {
         let row: Value = serde_json::from_str(line).unwrap();
         let id = row["id"].as_str().unwrap().to_owned();

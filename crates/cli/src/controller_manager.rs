@@ -24,17 +24,19 @@ use std::path::PathBuf;
 use prometheus::Registry;
 use steersman_base::Clock;
 use steersman_runtime::connection::{self, Connection, Limits, RestMetrics};
+use steersman_runtime::descriptor::Row;
 use steersman_runtime::manager::runnable;
+use steersman_runtime::signals;
 use steersman_runtime::{Build, Descriptor, Group, LeaseOptions, Manager, ManagerOptions, Stage};
 use tokio_util::sync::CancellationToken;
 
 use super::flags::{self, Parsed};
 use super::gates::{self, Gates};
 use super::log::{self, Format, Verbosity};
-use super::options::{self, Cluster};
-use super::rows::{self, Row};
+use super::options::{self, Cluster, Given};
+use super::rows;
 use super::selection::{self, Selection, World};
-use super::{CommandError, Threads, signals, version};
+use super::{CommandError, Threads, version};
 use accounts::Accounts;
 use roster::Roster;
 
@@ -80,9 +82,10 @@ fn plan(flags: Parsed) -> Result<Plan, CommandError> {
         return Err(CommandError(wrong.join("; ")));
     }
     let world = World {
-        exists: &|row| row.descriptor().is_some(),
+        exists: &|row| rows::controller(row).is_some(),
         is_set: &|flag| flags.is_on(flag),
         gate: &|gate| gates.enabled(gate),
+        is_always_asked: &|row| row.stage == Stage::First,
     };
     let selection = selection::select(rows::table(), flags.texts("controllers"), &world)?;
     if !selection.missing.is_empty() && !flags.is_on("allow-missing") {
@@ -107,11 +110,12 @@ fn missing(rows: &[&Row]) -> CommandError {
 impl Plan {
     /// One line for each thing that was asked for and is not done.
     fn say_what_is_ignored(&self) {
-        let exists = |name: &str| rows::table().iter().any(|row| row.name == name && row.descriptor().is_some());
+        let exists = |name: &str| rows::table().iter().any(|row| row.name == name && rows::controller(row).is_some());
         for flag in self.flags.given().iter().filter(|flag| !flag.does_something(exists)) {
             tracing::warn!("--{} has no effect here", flag.name);
         }
-        let decides = |gate: &str| rows::table().iter().any(|row| row.gates.contains(&gate));
+        let decides =
+            |gate: &str| rows::table().iter().any(|row| row.gates.contains(&gate)) || options::is_asked_for(gate);
         for gate in self.gates.ignored(decides) {
             tracing::warn!("feature gate {gate} has no effect here");
         }
@@ -147,11 +151,6 @@ impl Plan {
             ..LeaseOptions::new(flags.text(&of("resource-namespace")), flags.text(&of("resource-name")))
         })
     }
-
-    /// How many workers a flag gives a controller.
-    fn workers(&self, descriptor: &Descriptor) -> Option<usize> {
-        descriptor.workers.flag.and_then(|flag| usize::try_from(self.flags.int(flag)).ok())
-    }
 }
 
 async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
@@ -169,7 +168,8 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
         ..connection::Options::default()
     };
     let connection = Connection::load(options).await.map_err(said)?;
-    let cluster = Cluster::read(flags, &connection)?;
+    let given = Given::new(flags, &plan.gates, Cluster::behind(&connection));
+    given.check()?;
     let root = connection.client().await.map_err(said)?;
     let options = ManagerOptions {
         clock: clock.clone(),
@@ -181,7 +181,7 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
         ..ManagerOptions::default()
     };
     let manager = Manager::new(root.clone(), options).map_err(said)?;
-    options::set(&manager, flags, &plan.gates, &cluster);
+    manager.set_flags(given);
     let port = match serving {
         None => None,
         Some(serving) => {
@@ -209,14 +209,14 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
 
 /// Builds all controllers before anything runs: first the one whose work the others need.
 async fn build(plan: &Plan, manager: &Manager, accounts: &Accounts) -> Result<(), CommandError> {
-    let mut chosen: Vec<&Descriptor> = plan.selection.run.iter().filter_map(|row| row.descriptor()).collect();
+    let mut chosen: Vec<&Descriptor> = plan.selection.run.iter().filter_map(|row| rows::controller(row)).collect();
     // Stable: the order of the table within a stage.
-    chosen.sort_by_key(|descriptor| descriptor.stage);
+    chosen.sort_by_key(|descriptor| descriptor.row().stage);
     let needs = chosen.iter().flat_map(|descriptor| descriptor.needs);
     let absent = server::absent(manager.kube_client(), needs).await;
     let mut roster = Roster::of(rows::table(), &plan.selection);
     for descriptor in chosen {
-        match build_one(plan, manager, accounts, descriptor, &absent)? {
+        match build_one(manager, accounts, descriptor, &absent)? {
             Build::Enabled => tracing::info!(controller = descriptor.name, "controller is built"),
             Build::Disabled(why) => {
                 tracing::warn!(controller = descriptor.name, why, "controller is disabled");
@@ -228,7 +228,6 @@ async fn build(plan: &Plan, manager: &Manager, accounts: &Accounts) -> Result<()
 }
 
 fn build_one(
-    plan: &Plan,
     manager: &Manager,
     accounts: &Accounts,
     descriptor: &Descriptor,
@@ -238,11 +237,12 @@ fn build_one(
     if !missing.is_empty() {
         return Ok(Build::Disabled(format!("the API server does not serve {}", missing.join(", "))));
     }
-    let context = match descriptor.stage {
+    let row = descriptor.row();
+    let context = match row.stage {
         Stage::First => manager.context(),
-        Stage::Normal => manager.context().with_client(accounts.client(descriptor.account).map_err(said)?),
+        Stage::Normal => manager.context().with_client(accounts.client(row.account).map_err(said)?),
     };
-    Ok(manager.build_as(descriptor, plan.workers(descriptor), &context))
+    Ok(manager.build_as(descriptor, None, &context))
 }
 
 fn said(error: impl std::fmt::Display) -> CommandError {

@@ -5,7 +5,7 @@
 //! 2. `AllAlpha` and `AllBeta` are for gates that are not named themselves, in whichever order.
 //! 3. A locked gate can be set to what it is and to nothing else; a gate that is on needs those it builds on.
 //! 4. A gate that upstream's controllers read changes ours too: it reaches them as an option ([`options`](super::options)),
-//!    read once. What a gate is for is told by [`OBEYED`] and by the table of controllers; any other that is given has no
+//!    read once. What a gate is for is told by [`OBEYED`], by controllers and by their table; any other that is given has no
 //!    effect here, and one line at the start says so.
 
 use std::collections::BTreeMap;
@@ -32,8 +32,8 @@ pub(super) struct Gates {
     all_beta: Option<bool>,
 }
 
-/// Gates that change something here, beside those that decide whether a controller runs.
-const OBEYED: [&str; 10] = [
+/// Gates that change something here, beside those that controllers ask for or that decide whether one runs.
+const OBEYED: [&str; 8] = [
     // Gates of gates.
     "AllAlpha",
     "AllBeta",
@@ -41,14 +41,10 @@ const OBEYED: [&str; 10] = [
     "CBORServingAndStorage",
     "ComponentFlagz",
     "ComponentStatusz",
-    // Status of Deployments and ReplicaSets.
-    "DeploymentReplicaSetTerminatingReplicas",
     // Which flags may be given.
     "LoggingAlphaOptions",
     "LoggingBetaOptions",
     "RemoteRequestHeaderUID",
-    // Which pods of a ReplicaSet go first.
-    "PodDeletionCost",
 ];
 
 static TABLE: LazyLock<Vec<Gate>> = LazyLock::new(|| {
@@ -156,7 +152,7 @@ impl Gates {
         self.named.get(gate.name).copied().or(all).unwrap_or(gate.default)
     }
 
-    /// Gates that were given and have no effect here. `decides` tells whether one decides about a controller.
+    /// Gates that were given and have no effect here. `decides` tells whether one concerns a controller.
     pub(super) fn ignored(&self, decides: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
         self.named.keys().copied().filter(move |name| !OBEYED.contains(name) && !decides(name))
     }

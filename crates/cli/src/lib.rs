@@ -20,11 +20,11 @@ mod controller_manager;
 mod flags;
 mod gates;
 mod log;
+mod new;
 mod nodes;
 mod options;
 mod rows;
 mod selection;
-mod signals;
 mod up;
 mod version;
 
@@ -63,6 +63,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match matches.subcommand() {
         Some(("up", matches)) => up::run(matches),
         Some(("nodes", matches)) => nodes::run(matches),
+        Some(("new", matches)) => new::run(matches),
         Some(("version", _)) => {
             println!("{}", version::all());
             Ok(())
@@ -105,6 +106,7 @@ fn command() -> Command {
         ))
         .subcommand(up::command())
         .subcommand(nodes::command())
+        .subcommand(new::command())
         .subcommand(Command::new("version").about("Says what this program is"))
         .subcommand(Command::new("completion").about("Prints a script that completes command lines").arg(shell))
 }

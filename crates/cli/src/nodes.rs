@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_nodes::{Nodes, NodesOptions, Stages};
+use steersman_runtime::signals;
 use steersman_runtime::{Manager, ManagerOptions, connection};
 use tokio_util::sync::CancellationToken;
 
-use super::{CommandError, Threads, flag, signals};
+use super::{CommandError, Threads, flag};
 
 pub(super) fn command() -> Command {
     Command::new("nodes")

@@ -1,145 +1,217 @@
-//! What flags, feature gates and the cluster itself tell controllers beside their numbers of workers: one line per option.
+//! What flags, feature gates and the cluster itself say, for controllers to ask.
 //!
-//! `--enable-garbage-collector` decides also whether the controller is there at all ([`selection`](super::selection)).
+//! Each controller reads its own options ([`Flags`]); nothing here knows a controller by name.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::BTreeMap;
 
-use steersman_controllers::service_account_token::Signer;
-use steersman_controllers::{
-    deployment, endpoint_slice, endpoints, garbage_collector, namespace, pod_gc, replicaset, root_ca,
-    service_account_token,
-};
-use steersman_runtime::Manager;
+use steersman_controllers::ALL;
 use steersman_runtime::connection::Connection;
+use steersman_runtime::descriptor::{ApiServers, FlagFile, FlagSource, FlagValue, Flags};
 
 use super::CommandError;
-use super::flags::Parsed;
-use super::gates::Gates;
+use super::flags::{Parsed, Value};
+use super::gates::{self, Gates};
 
-/// What controllers need to know of the cluster.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Cluster {
-    /// The certificates of the authority that signs the API server's, as PEM.
-    pub(super) root_ca: Option<Arc<str>>,
-    /// What signs the tokens that are kept in secrets.
-    pub(super) signer: Option<Signer>,
-    /// How long a deleted namespace is left alone, so that all API servers know of it.
-    pub(super) first_pass_after: Duration,
+/// What was given, and what the cluster has where nothing was.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    flags: BTreeMap<&'static str, FlagValue>,
+    gates: BTreeMap<&'static str, bool>,
+    cluster: Cluster,
 }
 
-/// Sets what controllers ask for when they are built.
-pub(super) fn set(manager: &Manager, flags: &Parsed, gates: &Gates, cluster: &Cluster) {
-    let Cluster { root_ca, signer, first_pass_after } = cluster.clone();
-    manager.set_options(service_account_token::Options { signer, root_ca: root_ca.clone() });
-    manager.set_options(root_ca::Options { root_ca });
-    manager.set_options(endpoints::Options { updates_batch_period: flags.duration("endpoint-updates-batch-period") });
-    manager.set_options(endpoint_slice::Options {
-        // Checked to be from 1 to 1000.
-        endpoints_per_slice_max: usize::try_from(flags.int("max-endpoints-per-slice")).unwrap_or(1),
-        updates_batch_period: flags.duration("endpointslice-updates-batch-period"),
-    });
-    manager.set_options(pod_gc::Options {
-        // Read as an int32.
-        terminated_pod_threshold: i32::try_from(flags.int("terminated-pod-gc-threshold")).unwrap_or_default(),
-    });
-    let sync_period = flags.duration("namespace-sync-period");
-    manager.set_options(namespace::Options { first_pass_after, sync_period });
-    let enabled = flags.is_on("enable-garbage-collector");
-    manager.set_options(garbage_collector::Options { enabled, ..garbage_collector::Options::default() });
-    let terminating_replicas = gates.enabled("DeploymentReplicaSetTerminatingReplicas");
-    manager.set_options(deployment::Options { terminating_replicas });
-    let pod_deletion_cost = gates.enabled("PodDeletionCost");
-    manager.set_options(replicaset::Options { pod_deletion_cost, terminating_replicas });
+/// What the cluster itself says.
+#[derive(Clone, Debug)]
+pub(super) struct Cluster {
+    /// What stands in for files that no flag names.
+    pub(super) files: BTreeMap<&'static str, FlagFile>,
+    /// How many API servers there may be.
+    pub(super) api_servers: ApiServers,
+}
+
+/// The flag that names the certificates of the authority that signs the API server's.
+pub(super) const ROOT_CA: &str = "root-ca-file";
+/// The flag that names the key that signs the tokens of service accounts.
+pub(super) const TOKEN_KEY: &str = "service-account-private-key-file";
+
+// === impl Given ===
+
+impl Given {
+    pub(super) fn new(flags: &Parsed, gates: &Gates, cluster: Cluster) -> Self {
+        Self {
+            flags: flags.all().filter_map(|(name, value)| Some((name, flag_value(value)?))).collect(),
+            gates: gates::table().iter().map(|gate| (gate.name, gates.enabled(gate.name))).collect(),
+            cluster,
+        }
+    }
+
+    /// Has every controller read its options, whether it runs or not.
+    ///
+    /// # Errors
+    /// A file that is not there, or is not what it should be.
+    pub(super) fn check(&self) -> Result<(), CommandError> {
+        let mut problems = Vec::new();
+        for descriptor in ALL {
+            let flags = Flags::of(self);
+            descriptor.ask(&flags);
+            problems.extend(flags.problems());
+        }
+        problems.sort();
+        problems.dedup();
+        if problems.is_empty() { Ok(()) } else { Err(CommandError(problems.join("; "))) }
+    }
+}
+
+impl FlagSource for Given {
+    fn flag(&self, name: &str) -> Option<FlagValue> {
+        self.flags.get(name).cloned()
+    }
+
+    fn gate(&self, name: &str) -> Option<bool> {
+        self.gates.get(name).copied()
+    }
+
+    fn file(&self, name: &str) -> Result<Option<FlagFile>, String> {
+        match self.flags.get(name) {
+            Some(FlagValue::Text(path)) if !path.is_empty() => {
+                let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+                Ok(Some(FlagFile { path: path.clone(), text }))
+            }
+            Some(FlagValue::Text(_)) => Ok(self.cluster.files.get(name).cloned()),
+            _ => Err("there is no such flag, or it names no file".to_owned()),
+        }
+    }
+
+    fn api_servers(&self) -> ApiServers {
+        self.cluster.api_servers
+    }
+}
+
+/// The value of a flag as controllers ask for it; `None` for a kind that none asks for.
+fn flag_value(value: &Value) -> Option<FlagValue> {
+    match value {
+        Value::Bool(on) => Some(FlagValue::Bool(*on)),
+        Value::Int(number) => Some(FlagValue::Int(*number)),
+        Value::Duration(_) => value.as_duration().map(FlagValue::Duration),
+        Value::Text(text) => Some(FlagValue::Text(text.clone())),
+        _ => None,
+    }
 }
 
 // === impl Cluster ===
 
 impl Cluster {
-    /// The cluster that flags and a kubeconfig describe. Reads the files that the flags name.
-    ///
-    /// # Errors
-    /// A file that is not there, or is not what it should be.
-    pub(super) fn read(flags: &Parsed, connection: &Connection) -> Result<Self, CommandError> {
-        let root_ca = match read(flags, "root-ca-file")? {
-            Some((file, text)) if !text.contains("-----BEGIN CERTIFICATE-----") => {
-                return Err(CommandError(format!("--root-ca-file: there is no certificate in PEM in {file}")));
-            }
-            Some((_, text)) => Some(text),
-            None => connection.root_ca_pem(),
-        };
-        let key = read(flags, "service-account-private-key-file")?;
-        let signer = key.map(|(file, pem)| {
-            let unusable = |error| format!("--service-account-private-key-file: cannot use {file}: {error}");
-            Signer::from_pem(pem.as_bytes()).map_err(|error| CommandError(unusable(error)))
-        });
-        Ok(Self {
-            root_ca: root_ca.map(Arc::from),
-            signer: signer.transpose()?,
-            first_pass_after: namespace::FIRST_PASS_AFTER,
-        })
+    /// A cluster that is somewhere else: its authority is in the kubeconfig, and it may have several API servers.
+    pub(super) fn behind(connection: &Connection) -> Self {
+        let root_ca = connection.root_ca_pem().map(|text| (ROOT_CA, FlagFile { path: "the kubeconfig".into(), text }));
+        Self { files: root_ca.into_iter().collect(), api_servers: ApiServers::Several }
     }
 }
 
-/// The file that a flag names, and what is in it.
-fn read(flags: &Parsed, flag: &str) -> Result<Option<(String, String)>, CommandError> {
-    let Some(file) = flags.some_text(flag) else { return Ok(None) };
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| CommandError(format!("--{flag}: cannot read {file}: {error}")))?;
-    Ok(Some((file.to_owned(), text)))
+/// Whether a controller that exists here asks for a feature gate.
+pub(super) fn is_asked_for(gate: &str) -> bool {
+    let flags = Flags::defaults();
+    ALL.iter().for_each(|descriptor| descriptor.ask(&flags));
+    flags.asked().iter().any(|asked| asked.name == gate)
 }
 
 #[cfg(test)]
 mod tests {
     use std::fmt::Debug;
+    use std::time::Duration;
 
-    use steersman_apiserver::{ApiServer, Options};
-    use steersman_runtime::ManagerOptions;
+    use steersman_controllers::{
+        deployment, endpoints, endpointslice, garbage_collector, namespace, pod_garbage_collector, replicaset,
+        root_ca_certificate_publisher, serviceaccount_token,
+    };
+    use steersman_runtime::descriptor::{AskedFor, Enabled};
 
-    use super::super::flags;
+    use super::super::{flags, rows};
     use super::*;
 
-    /// A manager as a command line sets it up, and the server behind it.
-    fn manager(words: &[&str], cluster: impl FnOnce(&ApiServer) -> Cluster) -> Manager {
+    const PEM: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
+
+    /// A cluster that says nothing.
+    fn silent() -> Cluster {
+        Cluster { files: BTreeMap::new(), api_servers: ApiServers::One }
+    }
+
+    /// What a command line gives.
+    fn given(words: &[&str], cluster: Cluster) -> Given {
         let flags = flags::parse(flags::table(), words.iter().map(ToString::to_string)).unwrap();
         let gates = Gates::parse(flags.texts("feature-gates")).unwrap();
-        let server = ApiServer::new(Options::default());
-        let cluster = cluster(&server);
-        let manager = Manager::new(kube::Client::new(server, "default"), ManagerOptions::default()).unwrap();
-        set(&manager, &flags, &gates, &cluster);
-        manager
+        Given::new(&flags, &gates, cluster)
     }
 
-    fn options<T: Clone + Default + Debug + Send + Sync + 'static>(manager: &Manager) -> String {
-        format!("{:?}", manager.context().options::<T>())
-    }
-
-    #[tokio::test]
-    async fn without_flags_options_are_the_controllers_own_defaults() {
-        let manager = manager(&[], |_| Cluster::default());
-        fn check<T: Clone + Default + Debug + Send + Sync + 'static>(manager: &Manager) {
-            assert_eq!(options::<T>(manager), format!("{:?}", T::default()));
+    #[test]
+    fn without_flags_options_are_the_controllers_own_defaults() {
+        let given = given(&[], silent());
+        let flags = Flags::of(&given);
+        fn check<T: Default + Debug>(options: &T) {
+            assert_eq!(format!("{options:?}"), format!("{:?}", T::default()));
         }
-        check::<deployment::Options>(&manager);
-        check::<replicaset::Options>(&manager);
-        check::<endpoints::Options>(&manager);
-        check::<endpoint_slice::Options>(&manager);
-        check::<pod_gc::Options>(&manager);
-        check::<namespace::Options>(&manager);
-        check::<garbage_collector::Options>(&manager);
-        check::<root_ca::Options>(&manager);
-        check::<service_account_token::Options>(&manager);
+        check(&deployment::Options::from_flags(&flags));
+        check(&replicaset::Options::from_flags(&flags));
+        check(&endpoints::Options::from_flags(&flags));
+        check(&endpointslice::Options::from_flags(&flags));
+        check(&pod_garbage_collector::Options::from_flags(&flags));
+        check(&namespace::Options::from_flags(&flags));
+        check(&garbage_collector::Options::from_flags(&flags));
+        check(&root_ca_certificate_publisher::Options::from_flags(&flags));
+        check(&serviceaccount_token::Options::from_flags(&flags));
+        assert_eq!(flags.problems(), [""; 0]);
     }
 
-    #[tokio::test]
-    async fn every_gate_reaches_its_controllers() {
+    #[test]
+    fn every_question_of_a_controller_is_about_a_flag_or_gate_of_its_own_with_the_same_default() {
+        for descriptor in ALL {
+            let flags = Flags::defaults();
+            descriptor.ask(&flags);
+            for asked in flags.asked() {
+                let place = format!("{}: {}", descriptor.name, asked.name);
+                if let AskedFor::Gate(default) = asked.what {
+                    let gate = gates::table().iter().find(|gate| gate.name == asked.name);
+                    assert_eq!(gate.map(|gate| gate.default), Some(default), "{place}");
+                    continue;
+                }
+                let flag = flags::table().iter().find(|flag| flag.name == asked.name);
+                let flag = flag.unwrap_or_else(|| panic!("{place}: there is no such flag"));
+                assert!(flag.does_something(|name| name == descriptor.name), "{place}");
+                let default = flag_value(&flag.default_value());
+                match asked.what {
+                    AskedFor::Flag(value) => assert_eq!(default, Some(value), "{place}"),
+                    _ => assert_eq!(default, Some(FlagValue::Text(String::new())), "{place}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_flag_of_a_controller_that_exists_is_asked_for() {
+        for flag in flags::table() {
+            let flags::Effect::Of(controllers) = &flag.effect else { continue };
+            for descriptor in ALL.iter().filter(|descriptor| controllers.contains(&descriptor.name)) {
+                let flags = Flags::defaults();
+                descriptor.ask(&flags);
+                let row = descriptor.row();
+                let decides = matches!(&row.default, Enabled::WithFlags(with) if with.contains(&flag.name));
+                let is_asked = flags.asked().iter().any(|asked| asked.name == flag.name);
+                let is_workers = row.workers.flag == Some(flag.name);
+                assert!(is_asked || is_workers || decides, "{} does not ask for --{}", row.name, flag.name);
+            }
+        }
+        assert_eq!(rows::table().len(), 49);
+    }
+
+    #[test]
+    fn every_gate_reaches_its_controllers() {
         let check = |gates: &str, cost: bool, terminating: bool| {
-            let manager = manager(&[&format!("--feature-gates={gates}")], |_| Cluster::default());
-            let cx = manager.context();
+            let given = given(&[&format!("--feature-gates={gates}")], silent());
+            let flags = Flags::of(&given);
             let want = replicaset::Options { pod_deletion_cost: cost, terminating_replicas: terminating };
-            assert_eq!(cx.options::<replicaset::Options>(), want, "{gates}");
+            assert_eq!(replicaset::Options::from_flags(&flags), want, "{gates}");
             let want = deployment::Options { terminating_replicas: terminating };
-            assert_eq!(cx.options::<deployment::Options>(), want, "{gates}");
+            assert_eq!(deployment::Options::from_flags(&flags), want, "{gates}");
         };
         check("PodDeletionCost=true", true, true);
         check("PodDeletionCost=false", false, true);
@@ -148,8 +220,8 @@ mod tests {
         check("AllBeta=false,PodDeletionCost=true", true, false);
     }
 
-    #[tokio::test]
-    async fn every_flag_reaches_its_controller() {
+    #[test]
+    fn every_flag_reaches_its_controller() {
         let words = [
             "--endpoint-updates-batch-period=3s",
             "--endpointslice-updates-batch-period=4s",
@@ -158,24 +230,39 @@ mod tests {
             "--namespace-sync-period=7m",
             "--enable-garbage-collector=false",
         ];
-        let manager = manager(&words, |server| Cluster {
-            root_ca: Some("the authority".into()),
-            signer: server.token_key_pem().map(|pem| Signer::from_pem(pem.as_bytes()).unwrap()),
-            first_pass_after: Duration::from_secs(5),
-        });
-        let cx = manager.context();
-        assert_eq!(cx.options::<endpoints::Options>().updates_batch_period, Duration::from_secs(3));
-        let slices = cx.options::<endpoint_slice::Options>();
+        let server = steersman_apiserver::ApiServer::new(steersman_apiserver::Options::default());
+        let key = server.token_key_pem().unwrap().to_string();
+        let file = |text: &str| FlagFile { path: "the cluster".into(), text: text.to_owned() };
+        let files = BTreeMap::from([(ROOT_CA, file(PEM)), (TOKEN_KEY, file(&key))]);
+        let given = given(&words, Cluster { files, api_servers: ApiServers::Several });
+        let flags = Flags::of(&given);
+        assert_eq!(endpoints::Options::from_flags(&flags).updates_batch_period, Duration::from_secs(3));
+        let slices = endpointslice::Options::from_flags(&flags);
         assert_eq!((slices.endpoints_per_slice_max, slices.updates_batch_period), (50, Duration::from_secs(4)));
-        assert_eq!(cx.options::<pod_gc::Options>().terminated_pod_threshold, -1);
-        let namespaces = cx.options::<namespace::Options>();
+        assert_eq!(pod_garbage_collector::Options::from_flags(&flags).terminated_pod_threshold, -1);
+        let namespaces = namespace::Options::from_flags(&flags);
         assert_eq!(
             (namespaces.first_pass_after, namespaces.sync_period),
             (Duration::from_secs(5), Duration::from_secs(420))
         );
-        assert!(!cx.options::<garbage_collector::Options>().enabled);
-        assert_eq!(cx.options::<root_ca::Options>().root_ca.as_deref(), Some("the authority"));
-        let tokens = cx.options::<service_account_token::Options>();
-        assert!(tokens.signer.is_some() && tokens.root_ca.as_deref() == Some("the authority"));
+        assert!(!garbage_collector::Options::from_flags(&flags).enabled);
+        assert_eq!(root_ca_certificate_publisher::Options::from_flags(&flags).root_ca.as_deref(), Some(PEM));
+        let tokens = serviceaccount_token::Options::from_flags(&flags);
+        assert!(tokens.signer.is_some() && tokens.root_ca.as_deref() == Some(PEM));
+        given.check().unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_no_use_is_told_once_whoever_asks_for_it() {
+        let check = |word: &str, want: &str| {
+            let error = given(&[word], silent()).check().unwrap_err().to_string();
+            assert!(error.starts_with(want) && !error.contains("; "), "{error}");
+        };
+        check("--root-ca-file=does/not/exist", "--root-ca-file: cannot read does/not/exist: ");
+        check("--root-ca-file=Cargo.toml", "--root-ca-file: there is no certificate in PEM in Cargo.toml");
+        check(
+            "--service-account-private-key-file=Cargo.toml",
+            "--service-account-private-key-file: cannot use Cargo.toml: ",
+        );
     }
 }

@@ -3,12 +3,14 @@
 //! 1. `*` is all that are on by default, `foo` turns one on, `-foo` turns one off; aliases count. The first item that
 //!    names a controller decides, as upstream; a name that nobody has is an error.
 //! 2. A controller whose feature gate or flag is missing does not run, even if it is named.
-//! 3. The controller of token secrets does not listen to the list: it runs whenever there is a key to sign with.
+//! 3. A controller that is built first, that of token secrets, does not follow the list: it runs whenever there is a key to
+//!    sign with. In a cluster that has its own key, it does.
 //! 4. One that is asked for and does not exist here is *missing*; naming it is an error.
+
+use steersman_runtime::descriptor::{Enabled, Row};
 
 use super::CommandError;
 use super::flags::{did_you_mean, nearest};
-use super::rows::{Default, Row, TOKENS};
 
 /// What a list of controllers comes to, in the order of the table.
 #[derive(Debug, Default)]
@@ -29,6 +31,8 @@ pub(super) struct World<'a> {
     pub(super) is_set: &'a dyn Fn(&str) -> bool,
     /// Whether a feature is on.
     pub(super) gate: &'a dyn Fn(&str) -> bool,
+    /// Whether a controller is asked for whatever the list says.
+    pub(super) is_always_asked: &'a dyn Fn(&Row) -> bool,
 }
 
 /// The controllers that a list such as `*,-replicaset` asks for.
@@ -37,10 +41,10 @@ pub(super) fn select<'a>(table: &'a [Row], asked: &[String], world: &World<'_>) 
         check_name(table, name, world)?;
     }
     let mut selection = Selection::default();
-    for row in table.iter().filter(|row| is_asked(row, asked)) {
+    for row in table.iter().filter(|row| (world.is_always_asked)(row) || is_asked(row, asked)) {
         let off = row.gates.iter().find(|gate| !(world.gate)(gate));
         let unmet = match &row.default {
-            Default::With(flags) if !flags.iter().any(|flag| (world.is_set)(flag)) => flags.first(),
+            Enabled::WithFlags(flags) if !flags.iter().any(|flag| (world.is_set)(flag)) => flags.first(),
             _ => None,
         };
         match (off, unmet) {
@@ -76,23 +80,28 @@ fn check_name(table: &[Row], name: &str, world: &World<'_>) -> Result<(), Comman
 }
 
 fn is_asked(row: &Row, asked: &[String]) -> bool {
-    if row.name == TOKENS {
-        return true;
-    }
     let named = asked.iter().find(|name| row.is_called(name.strip_prefix('-').unwrap_or(name)));
     match named {
         Some(name) => !name.starts_with('-'),
-        None => row.default != Default::Named && asked.iter().any(|name| name == "*"),
+        None => row.default != Enabled::WhenNamed && asked.iter().any(|name| name == "*"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use steersman_runtime::Stage;
+
     use super::super::rows;
     use super::*;
 
-    fn row(name: &'static str, alias: &'static str, default: Default, gates: &[&'static str]) -> Row {
-        Row { name, aliases: vec![alias], default, gates: gates.to_vec(), workers: (None, 1), account: name }
+    const TOKENS: &str = "tokens-controller";
+
+    fn row(name: &'static str, alias: &'static str, default: Enabled, gates: &[&'static str]) -> Row {
+        let mut row = Row::new(name);
+        row.aliases = vec![alias];
+        row.default = default;
+        row.gates = gates.to_vec();
+        row
     }
 
     fn names(rows: &[&Row]) -> Vec<&'static str> {
@@ -100,18 +109,23 @@ mod tests {
     }
 
     fn world() -> World<'static> {
-        World { exists: &|row| row.name != "planned", is_set: &|flag| flag == "given", gate: &|gate| gate == "On" }
+        World {
+            exists: &|row| row.name != "planned",
+            is_set: &|flag| flag == "given",
+            gate: &|gate| gate == "On",
+            is_always_asked: &|row| row.name == TOKENS,
+        }
     }
 
     fn table() -> Vec<Row> {
         vec![
-            row(TOKENS, "serviceaccount-token", Default::With(vec!["given"]), &[]),
-            row("a-controller", "a", Default::On, &["On"]),
-            row("b-controller", "b", Default::On, &[]),
-            row("off", "o", Default::Named, &[]),
-            row("gated", "g", Default::On, &["On", "Off"]),
-            row("flagged", "f", Default::With(vec!["not-given"]), &[]),
-            row("planned", "p", Default::On, &[]),
+            row(TOKENS, "serviceaccount-token", Enabled::WithFlags(vec!["given"]), &[]),
+            row("a-controller", "a", Enabled::ByDefault, &["On"]),
+            row("b-controller", "b", Enabled::ByDefault, &[]),
+            row("off", "o", Enabled::WhenNamed, &[]),
+            row("gated", "g", Enabled::ByDefault, &["On", "Off"]),
+            row("flagged", "f", Enabled::WithFlags(vec!["not-given"]), &[]),
+            row("planned", "p", Enabled::ByDefault, &[]),
         ]
     }
 
@@ -168,6 +182,7 @@ mod tests {
             exists: &|_| true,
             is_set: &|flag| flag == "enable-garbage-collector",
             gate: &|gate| gates.enabled(gate),
+            is_always_asked: &|row| row.stage == Stage::First,
         };
         let got = select(rows::table(), &["*".into()], &world).unwrap();
         let held: Vec<_> = got.held.iter().map(|held| held.0.name).collect();

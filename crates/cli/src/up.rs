@@ -7,26 +7,27 @@
 //! 4. Roles count, unless they are switched off: whoever shows a token of a service account may do what its roles say. The
 //!    kubeconfig is the administrator's, and so are the controllers and the nodes of this process.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
-use steersman_controllers::service_account_token::Signer;
 use steersman_nodes::{Nodes, NodesOptions, Stages};
+use steersman_runtime::descriptor::{ApiServers, FlagFile};
+use steersman_runtime::signals;
 use steersman_runtime::{Build, Manager, ManagerOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::flags::Parsed;
 use super::gates::Gates;
 use super::log::{self, Format};
-use super::options::{self, Cluster};
+use super::options::{Cluster, Given, ROOT_CA, TOKEN_KEY};
 use super::selection::{self, Selection, World};
-use super::{CommandError, Threads, flag, flags, nodes, rows, signals};
+use super::{CommandError, Threads, flag, flags, nodes, rows};
 use greeting::Greeting;
 use kubeconfig::Kubeconfig;
 use logs::NodeLogs;
@@ -152,12 +153,12 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     let path = options.kubeconfig.clone().unwrap_or_else(|| kubeconfig::default_path(listening.address().port()));
     let kubeconfig = Kubeconfig::write(&listening, path)?;
 
-    let cluster = cluster(&server, &listening)?;
+    let given = Given::new(&options.flags, &Gates::default(), cluster(&server, &listening));
     let client = kube::Client::new(server, "default");
     let manager = Manager::new(client.clone(), ManagerOptions::default()).map_err(said)?;
-    options::set(&manager, &options.flags, &Gates::default(), &cluster);
+    manager.set_flags(given);
     let (mut names, mut disabled) = (Vec::new(), Vec::new());
-    for descriptor in options.selection.run.iter().filter_map(|row| row.descriptor()) {
+    for descriptor in options.selection.run.iter().filter_map(|row| rows::controller(row)) {
         match manager.build(descriptor, None) {
             Build::Enabled => names.push(descriptor.name),
             Build::Disabled(why) => disabled.push((descriptor.name, why)),
@@ -224,14 +225,12 @@ async fn listen(server: &ApiServer, port: u16) -> Result<Listening, CommandError
     listening.map_err(|error| CommandError(format!("{error}{hint}")))
 }
 
-/// What controllers need to know of this cluster: there is one API server, and it is here.
-fn cluster(server: &ApiServer, listening: &Listening) -> Result<Cluster, CommandError> {
-    let signer = server.token_key_pem().map(|pem| Signer::from_pem(pem.as_bytes()));
-    Ok(Cluster {
-        root_ca: Some(listening.authority_pem().into()),
-        signer: signer.transpose().map_err(said)?,
-        first_pass_after: Duration::ZERO,
-    })
+/// What this cluster says of itself: it has its own authority and key, and one API server.
+fn cluster(server: &ApiServer, listening: &Listening) -> Cluster {
+    let own = |text: &str| FlagFile { path: "the cluster".to_owned(), text: text.to_owned() };
+    let mut files = BTreeMap::from([(ROOT_CA, own(listening.authority_pem()))]);
+    files.extend(server.token_key_pem().map(|key| (TOKEN_KEY, own(&key))));
+    Cluster { files, api_servers: ApiServers::One }
 }
 
 fn said(error: impl std::fmt::Display) -> CommandError {
@@ -244,14 +243,12 @@ fn select(asked: &[String], flags: &Parsed) -> Result<Selection<'static>, Comman
         return Ok(Selection::default());
     }
     let gates = Gates::default();
-    // The controller of token secrets listens to the list here: the key is ours, not somebody's who gave it on purpose.
-    let of_tokens = |name: &str| rows::table().iter().any(|row| row.name == rows::TOKENS && row.is_called(name));
-    let tokens = asked.iter().any(|name| name == "*" || of_tokens(name))
-        && !asked.iter().any(|name| name.strip_prefix('-').is_some_and(of_tokens));
     let world = World {
-        exists: &|row| row.descriptor().is_some(),
-        is_set: &|flag| flags.is_on(flag) || (tokens && flag == "service-account-private-key-file"),
+        exists: &|row| rows::controller(row).is_some(),
+        // The key is the cluster's own.
+        is_set: &|flag| flags.is_on(flag) || flag == TOKEN_KEY,
         gate: &|gate| gates.enabled(gate),
+        is_always_asked: &|_| false,
     };
     selection::select(rows::table(), asked, &world)
 }

@@ -18,7 +18,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use sync::Claimer;
+pub(crate) use sync::claimed;
 
 /// An object that takes others by their labels.
 pub(crate) trait Selecting: Kind {

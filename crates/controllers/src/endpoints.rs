@@ -1,15 +1,4 @@
-//! The endpoints controller: for each service with a selector, one Endpoints object with the addresses of its pods.
-//!
-//! 1. An address is there as soon as its pod has one, among the ready ones or the others; a service that publishes
-//!    addresses that are not ready has all among the ready ones, those of pods that are about to go included.
-//! 2. The object is in a canonical form, and what is the same in another order is left as it is: taking over from another
-//!    controller manager writes nothing.
-//! 3. Beyond [`ADDRESSES_MAX`] addresses it is cut, ready ones first and each subset in proportion, and says so in the
-//!    annotation `endpoints.kubernetes.io/over-capacity`.
-//! 4. Services without selector and those of type `ExternalName` are left to others; their Endpoints are not touched.
-//! 5. When a service is gone, so are its Endpoints; those that a stopped manager left behind go at the next start.
-//! 6. Nothing is decided from a cache that does not show what was written before: however fast pods flap, the last state is
-//!    the one that stays.
+#![doc = include_str!("../docs/endpoints-controller.md")]
 //!
 //! Follows `pkg/controller/endpoint` of Kubernetes 1.37.1.
 
@@ -18,10 +7,11 @@ use std::time::Duration;
 use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::core::{EndpointsView, PodView, ServiceView};
-use steersman_runtime::handler::Keys;
-use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
+use steersman_runtime::Descriptor;
+use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Flags};
 
-use crate::service_pods::{self, ServicePods};
+use crate::service_pods::ServicePods;
+use crate::table;
 
 mod map;
 mod plan;
@@ -33,61 +23,56 @@ mod tests;
 pub use subsets::ADDRESSES_MAX;
 pub use sync::Why;
 
-/// The controller's row.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "endpoints-controller",
-    aliases: &["endpoint"],
-    account: "endpoint-controller",
-    default: Enabled::Yes,
-    gates: &[],
-    needs: &[ServiceView::RESOURCE, PodView::RESOURCE, EndpointsView::RESOURCE],
-    workers: Workers::flag("concurrent-endpoint-syncs", 5),
-    stage: Stage::Normal,
+    needs: const { &[ServiceView::RESOURCE, PodView::RESOURCE, EndpointsView::RESOURCE] },
+    options: Options::from_flags,
     build,
-};
+});
 
-/// What flags set.
-#[derive(Clone, Debug, Default)]
+/// The options, which flags set.
+#[derive(Clone, Debug)]
 pub struct Options {
-    /// How long changes of pods are gathered before a service is looked at: `--endpoint-updates-batch-period`.
+    /// How long changes of pods are gathered before a service is reconciled: `--endpoint-updates-batch-period`.
     pub updates_batch_period: Duration,
 }
 
-/// Upstream's figure: with its limiter, retries go on for some minutes.
-const RETRIES_MAX: u32 = 15;
-/// The source of its events.
-const COMPONENT: &str = "endpoint-controller";
+/// Who keeps Endpoints of ours, as their label says.
+const KEEPER: &str = "endpoint-controller";
 
-fn build(cx: &BuildContext, workers: usize) -> Build {
-    let options = cx.options::<Options>();
-    let services = cx.informers.informer::<ServiceView>();
-    let pods = cx.informers.informer::<PodView>();
-    let endpoints = cx.informers.informer::<EndpointsView>();
+// === impl Options ===
 
-    let by_selector = services.shared_index(service_pods::selector_hashes);
-    let batch = options.updates_batch_period;
-    let services_of_pod = move |change: &Change<PodView>| {
-        Keys::after(service_pods::services_of(change, |hash| by_selector.get(hash)), batch)
-    };
+impl Options {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
+        Self { updates_batch_period: flags.duration("endpoint-updates-batch-period", Duration::ZERO) }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::from_flags(&Flags::defaults())
+    }
+}
+
+fn build(cx: &ControllerContext, options: Options) -> Built {
+    let services = cx.informer::<ServiceView>();
+    let pods = cx.informer::<PodView>();
+    let endpoints = cx.informer::<EndpointsView>();
     let lister = services.lister();
     let service_of = move |change: &Change<EndpointsView>| map::service_of(change, |key| lister.get(key).is_some());
-
-    let mut cx = cx.clone();
-    cx.events = cx.events.for_component(COMPONENT);
-    cx.controller_on(DESCRIPTOR.name, &services)
-        .queue_name("endpoint")
-        .watch(&pods, services_of_pod)
+    let service_pods = ServicePods::new(&services, &pods);
+    cx.controller(&services)
+        .watch(&pods, service_pods.services_of_pod(options.updates_batch_period))
         .watch(&endpoints, service_of)
-        .give_up_after(RETRIES_MAX)
-        .workers(workers)
         .reads_live()
-        .reconcile_with(sync::Endpoints {
-            client: cx.client.clone(),
+        .reconcile(sync::Endpoints {
             services: services.lister(),
             endpoints: endpoints.lister(),
-            pods: ServicePods::new(&pods),
+            pods: service_pods,
             times: Default::default(),
             told: Default::default(),
-        });
-    Build::Enabled
+        })
 }

@@ -1,19 +1,4 @@
-//! The garbage collector: what belongs to something that is gone, goes too.
-//!
-//! 1. An object goes when it has owners and all of them are gone. It stays while one of them is there; references to the
-//!    others are taken out of it.
-//! 2. Nothing goes on hearsay: the deletion is on condition that the object is the same, in the version that was decided on.
-//!    That its owners are gone was watched or read; if that is not known, or the version has changed, the object and its
-//!    owners are read from the server first.
-//! 3. An owner that is deleted in the foreground goes after the dependents that block it. Cycles are opened, so that they
-//!    go as well; an object that owns itself goes at once.
-//! 4. An owner that is deleted with `--cascade=orphan` goes after all its dependents have lost their reference.
-//! 5. An object is deleted in the way that its own finalizers ask for.
-//! 6. Every resource that can be deleted, listed and watched is followed, custom ones as soon as they are served. One that
-//!    cannot be read is left out, and stops nothing, also right after a restart.
-//! 7. An object is looked at when something happened that concerns it, and once. What cannot be decided yet (an owner of an
-//!    unknown kind, a reference that others contradict) is looked at again less and less often.
-//! 8. An owner in another namespace is none: it counts as gone, and an event says so.
+#![doc = include_str!("../docs/garbage-collector-controller.md")]
 //!
 //! ```text
 //! informers ── metadata ──▶ graph ──▶ queue "look at" ──▶ live reads ──▶ patch, conditional delete
@@ -21,14 +6,17 @@
 //!                             └──────── "the server says it is not there" ◀──┘
 //! ```
 //!
-//! Follows `pkg/controller/garbagecollector` of Kubernetes 1.37.1. See `docs/controllers/garbage-collector-controller.md`.
+//! Follows `pkg/controller/garbagecollector` of Kubernetes 1.37.1.
 
 use std::sync::Arc;
 
 use steersman_base::Resource;
+use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
 use steersman_runtime::manager::runnable;
 use steersman_runtime::source::{self, Source};
-use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Group, Stage, Workers};
+use steersman_runtime::{Descriptor, Group};
+
+use crate::table;
 
 mod absent;
 mod classify;
@@ -46,18 +34,13 @@ pub use sample::{SampleGraph, sample_graph};
 pub use sync::Why;
 use sync::{Collector, Looks, Monitors, Of, Orphans, Server};
 
-/// The controller's row.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "garbage-collector-controller",
-    aliases: &["garbagecollector"],
-    account: "generic-garbage-collector",
-    default: Enabled::Yes,
-    gates: &[],
     needs: &[],
-    workers: Workers::flag("concurrent-gc-syncs", 20),
-    stage: Stage::Normal,
+    options: Options::from_flags,
     build,
-};
+});
 
 /// The other one of its two queues, with as many workers.
 pub const ORPHAN_CONTROLLER: &str = "garbage-collector-orphan-controller";
@@ -74,50 +57,51 @@ pub struct Options {
 // === impl Options ===
 
 impl Options {
+    /// The options that flags set. Events are ignored: they are many, are deleted by themselves and own nothing.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
+        let events = |group: &str| (group.to_owned(), "events".to_owned());
+        let enabled = flags.is_on("enable-garbage-collector", true);
+        Self { enabled, ignored: vec![events(""), events("events.k8s.io")] }
+    }
+
     fn ignores(&self, resource: &Resource) -> bool {
         self.ignored.iter().any(|(group, plural)| *group == resource.group && *plural == resource.plural)
     }
 }
 
 impl Default for Options {
-    /// Events are many, go by themselves and own nothing.
     fn default() -> Self {
-        let events = |group: &str| (group.to_owned(), "events".to_owned());
-        Self { enabled: true, ignored: vec![events(""), events("events.k8s.io")] }
+        Self::from_flags(&Flags::defaults())
     }
 }
 
-fn build(cx: &BuildContext, workers: usize) -> Build {
-    let options = cx.options::<Options>();
+fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     if !options.enabled {
-        return Build::Disabled("--enable-garbage-collector=false".to_owned());
+        return Err(Disabled::because("--enable-garbage-collector=false"));
     }
-    let collector = Collector::new(cx.events.for_component(DESCRIPTOR.name));
+    let collector = Collector::new(cx.events.clone());
     let server = Arc::new(Server::new(cx, &collector));
+    let monitors = Monitors::new(cx, &collector, options)?;
     let looks = cx
-        .controller_of_keys(DESCRIPTOR.name)
-        .queue_name("garbage_collector_attempt_to_delete")
+        .controller_of_keys()
         .source(work_of(&collector, Of::Looks))
-        .workers(workers)
-        .reconcile_with(Looks { collector: collector.clone(), server: Arc::clone(&server) });
+        .reconcile(Looks { collector: collector.clone(), server: Arc::clone(&server) });
     let orphans = cx
-        .controller_of_keys(ORPHAN_CONTROLLER)
-        .queue_name("garbage_collector_attempt_to_orphan")
+        .another_of_keys(ORPHAN_CONTROLLER)
+        .queue(1)
         .source(work_of(&collector, Of::Orphans))
-        .workers(workers)
-        .reconcile_with(Orphans { collector: collector.clone(), server });
-    collector.connect(looks.queue().clone(), orphans.queue().clone());
+        .reconcile(Orphans { collector: collector.clone(), server });
     sync::serve(cx.manager().admin(), DESCRIPTOR.name, &collector);
-    let monitors = Monitors::new(cx, &collector, options);
     cx.add(runnable("garbage-collector-monitors", Group::Caches, move |stop| monitors.run(stop)));
-    Build::Enabled
+    Ok(looks.and(orphans))
 }
 
 /// What the graph has to do when workers begin; and whoever waits for the graph is told when they are to end.
 fn work_of(collector: &Collector, of: Of) -> Source {
     let collector = collector.clone();
-    source::task(move |_, stop| async move {
-        collector.begin(of);
+    source::task(move |feed, stop| async move {
+        collector.begin(of, feed.queue());
         stop.cancelled().await;
         collector.stop();
     })

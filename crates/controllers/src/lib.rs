@@ -1,33 +1,38 @@
 //! The built-in controllers of Kubernetes, one module each, all of one anatomy.
 //!
 //! ```text
-//! replicaset.rs        the door: what it guarantees, and its row in the table of controllers
+//! replicaset.rs        the door: its page, its descriptor (name, needs, options, build)
 //! replicaset/
 //!     map.rs           pure: which keys an event concerns; index functions
 //!     plan.rs          pure: what is seen -> what is to be done
 //!     status.rs        pure: status and conditions
 //!     <topic>.rs       pure: one decision per file
 //!     sync.rs          the shell: observe -> plan -> write -> status
+//!     memory.rs        what is remembered between passes, if anything
+//!     metrics.rs       what is counted, if anything
 //!     tests.rs         tables for the pure parts
 //! ```
+//!
+//! The facts of each (aliases, account, gates, queue, workers, limiter, retries, …) are in its row of the [`table`]. A module
+//! is named after its row, without `-controller`.
 //!
 //! Scenarios, which need a cluster, live in `tests/`.
 
 mod claim;
 pub mod deployment;
-mod doomed;
-pub mod endpoint_slice;
 pub mod endpoints;
+pub mod endpointslice;
 pub mod garbage_collector;
 pub mod namespace;
 pub mod pod;
-pub mod pod_gc;
+pub mod pod_garbage_collector;
 pub mod replicaset;
-pub mod replication_controller;
-pub mod root_ca;
-pub mod service_account;
-pub mod service_account_token;
+pub mod replicationcontroller;
+pub mod root_ca_certificate_publisher;
 mod service_pods;
+pub mod serviceaccount;
+pub mod serviceaccount_token;
+pub mod table;
 #[cfg(test)]
 mod test_objects;
 
@@ -35,15 +40,15 @@ use steersman_runtime::Descriptor;
 
 /// Every controller there is, in upstream's order.
 pub static ALL: &[Descriptor] = &[
-    service_account_token::DESCRIPTOR,
+    serviceaccount_token::DESCRIPTOR,
     endpoints::DESCRIPTOR,
-    endpoint_slice::DESCRIPTOR,
-    replication_controller::DESCRIPTOR,
-    pod_gc::DESCRIPTOR,
+    endpointslice::DESCRIPTOR,
+    replicationcontroller::DESCRIPTOR,
+    pod_garbage_collector::DESCRIPTOR,
     namespace::DESCRIPTOR,
-    service_account::DESCRIPTOR,
+    serviceaccount::DESCRIPTOR,
     garbage_collector::DESCRIPTOR,
     deployment::DESCRIPTOR,
     replicaset::DESCRIPTOR,
-    root_ca::DESCRIPTOR,
+    root_ca_certificate_publisher::DESCRIPTOR,
 ];

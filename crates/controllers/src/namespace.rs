@@ -1,15 +1,4 @@
-//! The namespace controller: what is in a deleted namespace goes, and then the namespace does.
-//!
-//! 1. Everything that lives in namespaces and can be deleted is deleted, of every kind that the server knows at that
-//!    moment: the pods first, and the rest when no pod is left, so that nothing runs without what it relies on.
-//! 2. What cannot be asked does not stop what can: a kind whose API is broken leaves all others to be deleted. The
-//!    namespace waits, and its conditions say for what.
-//! 3. Five conditions tell what stands in the way, with counts per resource and per finalizer.
-//! 4. Nothing is decided from a cache: the namespace and its content are read from the server, and what was deleted is
-//!    looked at again before the namespace is let go.
-//! 5. While others have something to finish, nothing is asked of them twice.
-//! 6. The namespace is looked at again after half of what the pods were given to end, and a second; as soon as its last
-//!    pod is gone; and, after a failure, at least once a minute.
+#![doc = include_str!("../docs/namespace-controller.md")]
 //!
 //! Follows `pkg/controller/namespace` of Kubernetes 1.37.1.
 
@@ -20,75 +9,85 @@ use steersman_base::ObjectKey;
 use steersman_informer::{Change, MetaSource, Scope, SharedInformer};
 use steersman_model::Kind;
 use steersman_model::core::{NamespaceView, PodView};
+use steersman_runtime::descriptor::{ApiServers, Built, BuiltIn, ControllerContext, Flags};
 use steersman_runtime::handler::Keys;
 use steersman_runtime::source::{self, Source};
-use steersman_runtime::{Build, BuildContext, Descriptor, Enabled, Stage, Workers};
+use steersman_runtime::{BuildContext, Descriptor};
 use steersman_workqueue::Priority;
-use steersman_workqueue::limiter::{Bucket, Exponential, MaxOf};
 
-mod conditions;
+use crate::table;
+
 mod content;
 mod map;
+mod memory;
+mod plan;
 mod pods;
+mod status;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod work;
 
-use pods::LastPods;
+use memory::LastPods;
 pub use sync::Why;
 
-/// The controller's row.
-pub const DESCRIPTOR: Descriptor = Descriptor {
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "namespace-controller",
-    aliases: &["namespace"],
-    account: "namespace-controller",
-    default: Enabled::Yes,
-    gates: &[],
-    needs: &[NamespaceView::RESOURCE],
-    workers: Workers::flag("concurrent-namespace-syncs", 10),
-    stage: Stage::Normal,
+    needs: const { &[NamespaceView::RESOURCE] },
+    options: Options::from_flags,
     build,
-};
+});
 
-/// What flags say.
+/// The options, which flags set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How long a deleted namespace is left alone first. Upstream waits for 5 s ([`FIRST_PASS_AFTER`]), so that all of
     /// several API servers know of the deletion and let nothing more be created; a single one knows at once.
     pub first_pass_after: Duration,
-    /// How often every terminating namespace is looked at anyway (`--namespace-sync-period`).
+    /// How often every terminating namespace is reconciled anyway (`--namespace-sync-period`).
     pub sync_period: Duration,
 }
 
 /// How long upstream leaves a deleted namespace alone: for clusters with several API servers.
 pub const FIRST_PASS_AFTER: Duration = Duration::from_secs(5);
 const SYNC_PERIOD: Duration = Duration::from_secs(300);
-/// Upstream's: a namespace that could not be emptied is tried again within a minute, whatever happens.
-const BACK_OFF: (Duration, Duration) = (Duration::from_millis(5), Duration::from_secs(60));
-/// Upstream's: how many retries there are per second, over all namespaces, and in a burst.
-const RETRIES: (f64, u32) = (10.0, 100);
 
-fn build(cx: &BuildContext, workers: usize) -> Build {
-    let options = cx.options::<Options>();
+// === impl Options ===
+
+impl Options {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
+        Self {
+            first_pass_after: match flags.api_servers() {
+                ApiServers::One => Duration::ZERO,
+                ApiServers::Several => FIRST_PASS_AFTER,
+            },
+            sync_period: flags.duration("namespace-sync-period", SYNC_PERIOD),
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::from_flags(&Flags::defaults())
+    }
+}
+
+fn build(cx: &ControllerContext, options: Options) -> Built {
     let namespaces = informer(cx);
     let last_pods = Arc::new(LastPods::default());
     let wait = options.first_pass_after;
     let terminating = move |change: &Change<NamespaceView>| Keys::after(map::terminating(change), wait);
-    cx.controller_on(DESCRIPTOR.name, &namespaces)
-        .queue_name("namespace")
+    cx.controller(&namespaces)
         .watch_main(terminating)
         .resync(options.sync_period)
         .source(tell_of_last_pods(cx, &last_pods))
-        .limiter(MaxOf(Exponential::new(BACK_OFF.0, BACK_OFF.1), Bucket::new(RETRIES.0, RETRIES.1)))
-        .workers(workers)
-        .reconcile_with(sync::Namespaces {
-            client: cx.client.clone(),
+        .reconcile(sync::Namespaces {
             mapper: cx.manager().mapper().clone(),
             namespaces: namespaces.lister(),
             last_pods,
-        });
-    Build::Enabled
+        })
 }
 
 /// The informer of namespaces: of all, or of the one that the manager works in.
@@ -110,12 +109,4 @@ fn tell_of_last_pods(cx: &BuildContext, last_pods: &Arc<LastPods>) -> Source {
         }));
         stop.cancelled().await;
     })
-}
-
-// === impl Options ===
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { first_pass_after: Duration::ZERO, sync_period: SYNC_PERIOD }
-    }
 }

@@ -11,22 +11,22 @@
 
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
+use std::time::Duration;
 
 use foldhash::fast::RandomState;
 use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
-use steersman_informer::Change;
-use steersman_informer::{Index, SharedInformer};
+use steersman_informer::{Change, Index, SharedInformer};
 use steersman_model::View;
 use steersman_model::core::{PodView, ServiceView};
+use steersman_runtime::handler::{Handler, Keys};
 
 use crate::pod;
 
 pub(crate) mod address;
-pub(crate) mod once;
+pub(crate) mod memory;
 pub(crate) mod ports;
 #[cfg(test)]
 pub(crate) mod tests;
-pub(crate) mod trigger_time;
 
 /// Under what pods and services find each other: namespace, key and value of a label.
 ///
@@ -39,6 +39,7 @@ pub(crate) struct LabelHash(u64);
 #[derive(Clone, Debug)]
 pub(crate) struct ServicePods {
     by_label: Index<LabelHash, PodView>,
+    by_selector: Index<LabelHash, ServiceView>,
 }
 
 /// Users choose labels: the seed is another in each process, or labels could be made that all collide. Hashes are compared
@@ -66,9 +67,18 @@ impl LabelHash {
 // === impl ServicePods ===
 
 impl ServicePods {
-    /// Finds pods by their labels; the index is the same for everybody who asks.
-    pub(crate) fn new(pods: &SharedInformer<PodView>) -> Self {
-        Self { by_label: pods.shared_index(|pod: &PodView| label_hashes(pod.meta())) }
+    /// Finds pods by their labels and services by their selectors; the indexes are the same for everybody who asks.
+    pub(crate) fn new(services: &SharedInformer<ServiceView>, pods: &SharedInformer<PodView>) -> Self {
+        Self {
+            by_label: pods.shared_index(|pod: &PodView| label_hashes(pod.meta())),
+            by_selector: services.shared_index(selector_hashes),
+        }
+    }
+
+    /// A handler for the services that a change of a pod concerns, after this delay.
+    pub(crate) fn services_of_pod(&self, delay: Duration) -> impl Handler<PodView> + use<> {
+        let by_selector = self.by_selector.clone();
+        move |change: &Change<PodView>| Keys::after(services_of(change, |hash| by_selector.get(hash)), delay)
     }
 
     /// The pods that the service selects, by name.

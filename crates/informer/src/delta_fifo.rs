@@ -11,13 +11,15 @@
 //! 4. **Resync** = Sync for what the store knows, where nothing is pending.
 //! 5. **Pop waits**, and holds the queue while it hands over: nothing is in neither queue nor store when a list looks
 //!    for what has gone. What a failed `process` leaves goes back to the end of the queue.
-//! 6. **Stale events are dropped**: older than what is known, of a uid that is known to be gone, or equal to it.
+//! 6. **Stale events are dropped**, by one rule (`staleness`): older than what is known, of a uid that is known to be
+//!    deleted, or equal to what is known.
 //! 7. **The version** a pop hands over is one that the store has reached once it has applied what was handed over:
 //!    none is given while something is still queued.
 //! 8. [`has_synced`](DeltaFifo::has_synced) once the first list is popped.
 //!
 //! [`state`] is the machine; [`DeltaFifo`] adds the lock and the waiting.
 
+mod staleness;
 pub mod state;
 #[cfg(test)]
 mod tests;
@@ -31,7 +33,7 @@ use steersman_model::View;
 use tokio::sync::Notify;
 
 pub use self::state::{Delta, Deltas, End, Known, ListInfo, Popped};
-use crate::sink::WatchEvent;
+use crate::sink::{Verdict, WatchEvent};
 
 /// See the module.
 pub struct DeltaFifo<V> {
@@ -60,11 +62,11 @@ impl<V: View> DeltaFifo<V> {
         self.pending.notify_one();
     }
 
-    /// A watch event; the answer is `false` if it was stale.
-    pub fn apply(&self, event: WatchEvent<V>, store: &impl Known<V>) -> bool {
-        let news = self.state.lock().apply(event, store);
+    /// Queues what a watch event means, unless it is stale.
+    pub fn apply(&self, event: WatchEvent<V>, store: &impl Known<V>) -> Verdict {
+        let verdict = self.state.lock().apply(event, store);
         self.pending.notify_one();
-        news
+        verdict
     }
 
     /// A bookmark: nothing else happened up to this version.

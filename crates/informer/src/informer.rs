@@ -16,7 +16,6 @@
 //! and the handler goes on with the next change.
 
 mod delivery;
-mod sink;
 mod subscriber;
 #[cfg(test)]
 mod tests;
@@ -33,7 +32,6 @@ use tokio::runtime::Handle;
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
-pub use self::sink::InformerSink;
 pub(crate) use self::subscriber::PendingSubscription;
 use self::subscriber::Subscriber;
 pub use self::subscriber::Subscription;
@@ -41,7 +39,8 @@ use crate::change::Change;
 use crate::delta_fifo::{DeltaFifo, ListInfo, Popped};
 use crate::lister::Lister;
 use crate::metrics::InformerMetrics;
-use crate::store::{Applied, Index, Ledger, Store};
+use crate::sink::InformerSink;
+use crate::store::{Index, Ledger, Store, ended};
 use crate::target::Target;
 
 /// A watch, a store, and subscribers. Cheap to clone; clones are the same informer.
@@ -87,7 +86,7 @@ pub struct SubscriberState {
     pub panics: u64,
 }
 
-type Transform<V> = Box<dyn Fn(&mut V) + Send + Sync>;
+pub(crate) type Transform<V> = Box<dyn Fn(&mut V) + Send + Sync>;
 
 struct Shared<V> {
     target: Target,
@@ -296,6 +295,21 @@ impl<V: View> SharedInformer<V> {
         }
     }
 
+    pub(crate) fn fifo(&self) -> &DeltaFifo<V> {
+        &self.0.fifo
+    }
+
+    pub(crate) fn transform_function(&self) -> Option<&Transform<V>> {
+        self.0.transform.get()
+    }
+
+    /// Updates the metric of queued keys.
+    pub(crate) fn count_queued(&self) {
+        if let Some(metrics) = &self.0.metrics {
+            metrics.set_queued(self.0.fifo.len());
+        }
+    }
+
     pub(crate) fn runtime(&self) -> &Handle {
         &self.0.runtime
     }
@@ -306,9 +320,9 @@ impl<V: View> SharedInformer<V> {
         let timer = shared.metrics.as_ref().map(InformerMetrics::processing);
         let subscribers = shared.subscribers.lock();
         let is_watched = shared.store.is_watched();
-        let (applied, went_back) = shared.store.apply(popped, is_watched || !subscribers.is_empty());
+        let (changes, went_back) = shared.store.apply(popped, is_watched || !subscribers.is_empty());
         for subscriber in &*subscribers {
-            subscriber.tell(&applied, popped.first_list);
+            subscriber.tell(&changes, popped.first_list);
         }
         if popped.list.is_some() {
             shared.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
@@ -318,7 +332,7 @@ impl<V: View> SharedInformer<V> {
         if let Some(metrics) = &shared.metrics {
             metrics.took_in(popped.reached.as_ref());
         }
-        let ended = is_watched.then(|| applied.iter().filter_map(Applied::ended).cloned().collect());
+        let ended = is_watched.then(|| changes.iter().filter_map(ended).cloned().collect());
         Told { list: popped.list.take(), went_back, ended }
     }
 

@@ -27,19 +27,16 @@
 //! | [`change`] | [`Change`]: what a subscriber is given |
 //! | [`store`] | objects by key, indexes, waiting for a version |
 //! | [`lister`] | reading a store by key, namespace, selector |
-//! | [`delta_fifo`] | what happened to each object since the store last looked |
 //! | [`consistency`] | read your own writes |
 //! | [`meta_source`] | any informer read as metadata |
 //! | [`typed`] | whole typed objects as views |
 //! | [`reachability`] | whether the server can be reached, and who hears when it is back |
 //! | [`reflector`] | list, watch, resume, back off |
-//! | [`wire`] | lists and watches as bytes |
-//! | [`sink`] | the seam between reflector and delta FIFO |
 //! | [`metrics`] | what is counted, under upstream's names |
 
 pub mod change;
 pub mod consistency;
-pub mod delta_fifo;
+mod delta_fifo;
 pub mod factory;
 pub mod informer;
 mod keyed_queue;
@@ -48,13 +45,13 @@ pub mod meta_source;
 pub mod metrics;
 pub mod reachability;
 pub mod reflector;
-pub mod sink;
+mod sink;
 pub mod store;
 pub mod target;
 #[cfg(test)]
 mod test_objects;
 pub mod typed;
-pub mod wire;
+mod wire;
 
 pub use change::Change;
 pub use delta_fifo::End;
@@ -67,3 +64,18 @@ pub use reachability::Reachability;
 pub use store::Index;
 pub use target::{Scope, Target};
 pub use typed::Typed;
+pub use wire::{ApiStatus, WireError};
+
+/// What the crates of this project use of each other. Not for others: it changes without notice.
+#[doc(hidden)]
+pub mod __internal {
+    pub mod delta_fifo {
+        pub use crate::delta_fifo::*;
+    }
+    pub mod sink {
+        pub use crate::sink::*;
+    }
+    pub mod wire {
+        pub use crate::wire::*;
+    }
+}

@@ -35,7 +35,6 @@
 mod backoff;
 mod failure;
 mod metrics;
-mod order;
 mod run;
 mod staging;
 mod state;

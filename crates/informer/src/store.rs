@@ -33,6 +33,7 @@ use self::index::{AnyIndex, IndexTable};
 use self::slots::Slots;
 pub use self::slots::Snapshot;
 pub use self::wait::{Advance, Alive, Ledger, Waited, Watcher};
+use crate::change::Change;
 use crate::delta_fifo::{Delta, Deltas, End, Known, ListInfo, Popped};
 use crate::keyed_queue::KeyRef;
 
@@ -62,14 +63,6 @@ pub(crate) struct Inner<V> {
     restored: u64,
     /// When the last list that is in it was begun.
     listed_since: Option<Instant>,
-}
-
-/// What a batch did to one object, as subscribers must learn it.
-pub(crate) enum Applied<V> {
-    Added(Arc<V>),
-    Updated { old: Arc<V>, new: Arc<V> },
-    Deleted { last: Arc<V>, end: End },
-    Synced(Arc<V>),
 }
 
 // === impl Store ===
@@ -170,9 +163,9 @@ impl<V: View> Store<V> {
 
     /// Applies a batch in one step and tells what it did to the objects, if `tell` says that somebody wants to know, and
     /// whether a list in it went back to an older version.
-    pub(crate) fn apply(&self, popped: &mut Popped<V>, tell: bool) -> (Vec<Applied<V>>, bool) {
+    pub(crate) fn apply(&self, popped: &mut Popped<V>, tell: bool) -> (Vec<Change<V>>, bool) {
         let _writer = self.writer.lock();
-        let mut applied = Applying { applied: Vec::new(), tell };
+        let mut changes = Changes { changes: Vec::new(), tell };
         let went_back = if self.is_empty() {
             // The first list is long: build it beside what readers see, and exchange the two.
             let current = self.inner.read();
@@ -181,7 +174,7 @@ impl<V: View> Store<V> {
             inner.restored = current.restored;
             inner.listed_since = current.listed_since;
             drop(current);
-            inner.apply(popped.drain(), &mut applied);
+            inner.apply(popped.drain(), &mut changes);
             let went_back = inner.finish(popped.reached.as_ref(), popped.list.as_ref());
             *self.inner.write() = inner;
             went_back
@@ -192,11 +185,11 @@ impl<V: View> Store<V> {
                 popped.drain().filter(|deltas| !inner.shows(deltas)).collect()
             };
             let mut inner = self.inner.write();
-            inner.apply(news.into_iter(), &mut applied);
+            inner.apply(news.into_iter(), &mut changes);
             inner.finish(popped.reached.as_ref(), popped.list.as_ref())
         };
         self.batches.send_modify(|batches| *batches += 1);
-        (applied.applied, went_back)
+        (changes.changes, went_back)
     }
 }
 
@@ -256,27 +249,27 @@ impl<V: View> Inner<V> {
         self.find(new.meta().into()).and_then(|slot| self.slots.get(slot)).is_some_and(|held| same_state(held, new))
     }
 
-    fn apply(&mut self, news: impl Iterator<Item = Deltas<V>>, applied: &mut Applying<V>) {
+    fn apply(&mut self, news: impl Iterator<Item = Deltas<V>>, changes: &mut Changes<V>) {
         for delta in news.flatten() {
             match delta {
-                Delta::Added(new) | Delta::Updated(new) | Delta::Replaced(new) => self.put(new, applied),
-                Delta::Deleted { last, end } => self.remove(last, end, applied),
+                Delta::Added(new) | Delta::Updated(new) | Delta::Replaced(new) => self.put(new, changes),
+                Delta::Deleted { last, end } => self.remove(last, end, changes),
                 Delta::Sync(object) => {
                     if let Some(held) = self.find(object.meta().into()).and_then(|slot| self.slots.get(slot)) {
-                        applied.push(|| Applied::Synced(Arc::clone(held)));
+                        changes.push(|| Change::Updated { old: Arc::clone(held), new: Arc::clone(held) });
                     }
                 }
             }
         }
     }
 
-    fn put(&mut self, new: Arc<V>, applied: &mut Applying<V>) {
+    fn put(&mut self, new: Arc<V>, changes: &mut Changes<V>) {
         let Some(slot) = self.find(new.meta().into()) else {
             let slot = self.slots.insert(Arc::clone(&new));
             let Self { slots, table, indexes, .. } = self;
             table.insert_unique(KeyRef::from(new.meta()).hash(), slot, |&slot| hash_of(slots, slot));
             indexes.iter_mut().for_each(|index| index.put(slot, None, &new));
-            return applied.push(|| Applied::Added(new));
+            return changes.push(|| Change::Added { new, initial: false });
         };
         let Some(held) = self.slots.get(slot) else { return };
         if same_state(held, &new) {
@@ -287,17 +280,17 @@ impl<V: View> Inner<V> {
             index.put(slot, old.as_deref(), &new);
         }
         match old {
-            Some(old) if old.meta().uid == new.meta().uid => applied.push(|| Applied::Updated { old, new }),
+            Some(old) if old.meta().uid == new.meta().uid => changes.push(|| Change::Updated { old, new }),
             Some(last) => {
                 // Another object took the name, and nobody told us of the end of the first.
-                applied.push(|| Applied::Deleted { last, end: End::Missed });
-                applied.push(|| Applied::Added(new));
+                changes.push(|| Change::Deleted { last, end: End::Missed });
+                changes.push(|| Change::Added { new, initial: false });
             }
-            None => applied.push(|| Applied::Added(new)),
+            None => changes.push(|| Change::Added { new, initial: false }),
         }
     }
 
-    fn remove(&mut self, last: Arc<V>, end: End, applied: &mut Applying<V>) {
+    fn remove(&mut self, last: Arc<V>, end: End, changes: &mut Changes<V>) {
         let key = KeyRef::from(last.meta());
         let Some(slot) = self.find(key) else { return };
         let is_same = self.slots.get(slot).is_some_and(|held| held.meta().uid == last.meta().uid);
@@ -310,7 +303,7 @@ impl<V: View> Inner<V> {
         if let Some(old) = self.slots.remove(slot) {
             self.indexes.iter_mut().for_each(|index| index.remove(slot, &old));
         }
-        applied.push(|| Applied::Deleted { last, end });
+        changes.push(|| Change::Deleted { last, end });
     }
 
     /// Notes the version of a batch; the answer is whether a list in it went back to an older one.
@@ -339,50 +332,24 @@ fn same_state<V: View>(held: &Arc<V>, new: &Arc<V>) -> bool {
             && !new_meta.resource_version.is_empty())
 }
 
-// === impl Applying ===
+// === impl Changes ===
 
 /// Collects what a batch did, if somebody wants to know.
-struct Applying<V> {
-    applied: Vec<Applied<V>>,
+struct Changes<V> {
+    changes: Vec<Change<V>>,
     tell: bool,
 }
 
-impl<V> Applying<V> {
-    fn push(&mut self, what: impl FnOnce() -> Applied<V>) {
+impl<V> Changes<V> {
+    fn push(&mut self, what: impl FnOnce() -> Change<V>) {
         if self.tell {
-            self.applied.push(what());
+            self.changes.push(what());
         }
     }
 }
 
-// === impl Applied ===
-
-impl<V> Clone for Applied<V> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Added(new) => Self::Added(Arc::clone(new)),
-            Self::Updated { old, new } => Self::Updated { old: Arc::clone(old), new: Arc::clone(new) },
-            Self::Deleted { last, end } => Self::Deleted { last: Arc::clone(last), end: *end },
-            Self::Synced(object) => Self::Synced(Arc::clone(object)),
-        }
-    }
-}
-
-impl<V: View> Applied<V> {
-    pub(crate) fn object(&self) -> &Arc<V> {
-        match self {
-            Self::Added(object) | Self::Updated { new: object, .. } | Self::Deleted { last: object, .. } => object,
-            Self::Synced(object) => object,
-        }
-    }
-
-    /// The uid that this shows to be gone or terminating.
-    pub(crate) fn ended(&self) -> Option<&Uid> {
-        match self {
-            Self::Deleted { last, .. } => Some(&last.meta().uid),
-            Self::Added(new) | Self::Updated { new, .. } | Self::Synced(new) => {
-                new.meta().is_terminating().then(|| &new.meta().uid)
-            }
-        }
-    }
+/// The uid that a change shows to be deleted or terminating.
+pub(crate) fn ended<V: View>(change: &Change<V>) -> Option<&Uid> {
+    let meta = change.object().meta();
+    (matches!(change, Change::Deleted { .. }) || meta.is_terminating()).then_some(&meta.uid)
 }

@@ -8,7 +8,8 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{DeleteParams, ListParams, PostParams};
 use steersman_nodes::NodesOptions;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 use tokio::time::Instant;
 
 /// Pods are created so many at once.
@@ -31,7 +32,7 @@ async fn main() -> Result<(), Failure> {
     let api = cluster.api::<Pod>();
     let creates = (0..pods).map(|number| {
         let api = api.clone();
-        async move { api.create(&PostParams::default(), &objects::pod(&format!("web-{number}"), "web")).await }
+        async move { api.create(&PostParams::default(), &objects::pod(&format!("web-{number}")).app("web")).await }
     });
     let mut created = futures::stream::iter(creates).buffer_unordered(CREATES_AT_ONCE);
     while let Some(outcome) = created.next().await {

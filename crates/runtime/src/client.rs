@@ -36,7 +36,7 @@
 mod diff;
 mod ensure;
 mod error;
-mod object;
+pub(crate) mod object;
 mod query;
 mod read;
 mod request;

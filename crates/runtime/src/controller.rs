@@ -23,7 +23,9 @@
 //! | a panic, or nothing in [time](Builder::timeout) | as an error |
 
 mod builder;
+mod built;
 mod context;
+mod of_row;
 mod process;
 
 use std::collections::BTreeSet;
@@ -44,8 +46,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use builder::Builder;
+pub use built::Built;
 pub use context::BuildContext;
 pub(crate) use context::TypeMap;
+pub use of_row::ControllerContext;
 
 use crate::decisions::Log;
 use crate::manager::Barriers;

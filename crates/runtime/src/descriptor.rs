@@ -1,58 +1,92 @@
-//! A controller as a row of the table that the binary starts from.
+//! A controller as a program knows it before it is built: a row of facts and three functions.
+//!
+//! ```
+//! use steersman_model::Kind;
+//! use steersman_model::core::NamespaceView;
+//! use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Flags, Row};
+//! use steersman_runtime::{Action, Context, Descriptor, Error, Reconciler};
+//! use steersman_base::ObjectKey;
+//!
+//! const GREETER: Descriptor = Descriptor::built_in(
+//!     Row::new,
+//!     &BuiltIn {
+//!         name: "greeter-controller",
+//!         needs: const { &[NamespaceView::RESOURCE] }, // absent from the server: disabled, with the reason
+//!         options: Options::from_flags,       // typed, read once
+//!         build,                              // declares informers and indexes; nothing runs yet
+//!     },
+//! );
+//!
+//! struct Options { greet: bool }
+//!
+//! impl Options {
+//!     fn from_flags(flags: &Flags<'_>) -> Self {
+//!         Self { greet: flags.is_on("greet", true) }
+//!     }
+//! }
+//!
+//! fn build(cx: &ControllerContext, options: Options) -> Built {
+//!     cx.controller(&cx.informer::<NamespaceView>()).reconcile(Greeter(options))
+//! }
+//!
+//! struct Greeter(Options);
+//!
+//! impl Reconciler for Greeter {
+//!     async fn reconcile(&self, _cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+//!         if self.0.greet {
+//!             println!("hello {key}");
+//!         }
+//!         Ok(Action::Done)
+//!     }
+//! }
+//! # assert_eq!(GREETER.row().component, "greeter-controller");
+//! ```
+
+mod flags;
+mod row;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
 
 use steersman_base::Resource;
 
-use crate::BuildContext;
+pub use crate::controller::{Built, ControllerContext};
+pub use flags::{ApiServers, Asked, AskedFor, FlagFile, FlagSource, FlagValue, Flags};
+pub use row::{Enabled, Limiter, Row, Stage, Workers};
 
-/// What the binary knows of a controller before it is built.
-#[derive(Clone, Copy, Debug)]
+use crate::Manager;
+
+/// A controller as a program knows it before it is built.
+#[derive(Clone, Copy)]
 pub struct Descriptor {
-    /// Name, as in `--controllers` and in upstream's documentation.
+    /// The name, as in `--controllers` and in upstream's documentation.
     pub name: &'static str,
-    /// Older names that `--controllers` takes too.
-    pub aliases: &'static [&'static str],
-    /// Its service account in `kube-system`, and the end of its user agent.
-    pub account: &'static str,
-    /// Whether it runs unless told otherwise.
-    pub default: Enabled,
-    /// Feature gates without which it does not run.
-    pub gates: &'static [&'static str],
-    /// What it cannot work without; where an API server does not serve one of these, the controller is disabled.
+    /// What it cannot work without: where an API server does not serve one of these, the controller is disabled.
     pub needs: &'static [Resource],
-    /// How many keys are worked on at once.
-    pub workers: Workers,
-    /// When it is built.
-    pub stage: Stage,
-    /// Declares informers, indexes and handlers; nothing runs yet. The number is that of workers.
-    pub build: fn(&BuildContext, workers: usize) -> Build,
+    row: fn(&'static str) -> Row,
+    controller: &'static dyn AnyBuiltIn,
+    prepare: Option<fn(&Manager)>,
 }
 
-/// Whether a controller runs unless told otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Enabled {
-    /// It does, with `*`.
-    Yes,
-    /// It is named, or it does not run.
-    No,
+/// The functions of a controller, with its own type of options.
+///
+/// The facts are in the [`Row`] of the same name.
+pub struct BuiltIn<O, B = Built> {
+    /// The name, which is that of its row.
+    pub name: &'static str,
+    /// What it cannot work without. It is written `const { &[…] }`, because a [`Resource`] has a destructor.
+    pub needs: &'static [Resource],
+    /// Reads the options from flags and feature gates.
+    pub options: fn(&Flags<'_>) -> O,
+    /// Declares informers, indexes and handlers, and answers the controller: [`Built`], or `Result<Built, Disabled>`
+    /// if there may be nothing to do. Nothing runs yet.
+    pub build: fn(&ControllerContext, O) -> B,
 }
 
-/// How many keys are worked on at once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Workers {
-    /// The flag that says so, if there is one, without dashes.
-    pub flag: Option<&'static str>,
-    /// How many, if nobody says.
-    pub default: usize,
-}
-
-/// When a controller is built.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// Before all others and with the manager's own account: it makes the accounts of the others work.
-    First,
-    /// With all others.
-    Normal,
-}
+/// Why a controller has nothing to do here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disabled(pub String);
 
 /// What came of building a controller.
 #[must_use]
@@ -64,44 +98,122 @@ pub enum Build {
     Disabled(String),
 }
 
+/// What a `build` function may answer.
+pub trait IntoBuilt {
+    /// The controller, or why there is none.
+    ///
+    /// # Errors
+    /// The controller has nothing to do here.
+    fn into_built(self) -> Result<Built, Disabled>;
+}
+
+/// A [`BuiltIn`] of any type of options.
+pub(crate) trait AnyBuiltIn: Send + Sync {
+    /// Reads the options, for the problems that this has.
+    fn ask(&self, flags: &Flags<'_>);
+
+    fn build(&self, cx: &ControllerContext) -> Result<Built, Disabled>;
+}
+
 // === impl Descriptor ===
 
 impl Descriptor {
-    /// The row of a controller of one's own: it runs by default, with one worker, and needs nothing special.
+    /// A controller whose facts `row` knows by name.
     #[must_use]
-    pub const fn new(name: &'static str, build: fn(&BuildContext, workers: usize) -> Build) -> Self {
-        Self {
-            name,
-            aliases: &[],
-            account: name,
-            default: Enabled::Yes,
-            gates: &[],
-            needs: &[],
-            workers: Workers::fixed(1),
-            stage: Stage::Normal,
-            build,
-        }
+    pub const fn built_in<O, B>(row: fn(&'static str) -> Row, controller: &'static BuiltIn<O, B>) -> Self
+    where
+        O: Clone + Send + Sync + 'static,
+        B: IntoBuilt + 'static,
+    {
+        Self { name: controller.name, needs: controller.needs, row, controller, prepare: None }
+    }
+
+    /// The same, with something to be done to the manager before it is built, such as
+    /// [setting options](Manager::set_options) in a test.
+    #[must_use]
+    pub const fn prepared_by(self, prepare: fn(&Manager)) -> Self {
+        Self { prepare: Some(prepare), ..self }
+    }
+
+    /// The facts.
+    #[must_use]
+    pub fn row(&self) -> Row {
+        (self.row)(self.name)
     }
 
     /// Whether the controller goes by this name.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
-        self.name == name || self.aliases.contains(&name)
+        self.row().is_called(name)
+    }
+
+    /// Reads the options from flags without building anything: `flags` then tells what was asked for, and what is wrong.
+    pub fn ask(&self, flags: &Flags<'_>) {
+        self.controller.ask(flags);
+    }
+
+    pub(crate) fn build(&self, cx: &ControllerContext) -> Result<Built, Disabled> {
+        self.controller.build(cx)
+    }
+
+    pub(crate) fn prepare(&self, manager: &Manager) {
+        if let Some(prepare) = self.prepare {
+            prepare(manager);
+        }
     }
 }
 
-// === impl Workers ===
+impl fmt::Debug for Descriptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Descriptor").field("name", &self.name).finish_non_exhaustive()
+    }
+}
 
-impl Workers {
-    /// A number that a flag sets.
-    #[must_use]
-    pub const fn flag(flag: &'static str, default: usize) -> Self {
-        Self { flag: Some(flag), default }
+// === impl BuiltIn ===
+
+impl<O: Clone + Send + Sync + 'static, B: IntoBuilt + 'static> AnyBuiltIn for BuiltIn<O, B> {
+    fn ask(&self, flags: &Flags<'_>) {
+        drop((self.options)(flags));
     }
 
-    /// A number that no flag sets.
+    fn build(&self, cx: &ControllerContext) -> Result<Built, Disabled> {
+        let options = cx.read_options(self.options)?;
+        (self.build)(cx, options).into_built()
+    }
+}
+
+impl<O, B> fmt::Debug for BuiltIn<O, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BuiltIn").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+// === impl IntoBuilt ===
+
+impl IntoBuilt for Built {
+    fn into_built(self) -> Result<Built, Disabled> {
+        Ok(self)
+    }
+}
+
+impl IntoBuilt for Result<Built, Disabled> {
+    fn into_built(self) -> Self {
+        self
+    }
+}
+
+// === impl Disabled ===
+
+impl Disabled {
+    /// There is nothing to do, for this reason.
     #[must_use]
-    pub const fn fixed(workers: usize) -> Self {
-        Self { flag: None, default: workers }
+    pub fn because(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+impl From<crate::metrics::FamilyError> for Disabled {
+    fn from(error: crate::metrics::FamilyError) -> Self {
+        Self(error.to_string())
     }
 }

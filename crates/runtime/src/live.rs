@@ -1,4 +1,6 @@
 //! Reads that go round the caches, for what must not be decided from the past.
+//!
+//! A reconcile has them as [`Context::live`](crate::Context), with its controller's account.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,14 +10,29 @@ use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use steersman_base::{Meta, ObjectKey, Resource};
-use steersman_informer::wire::{self, WireError};
+use steersman_informer::__internal::wire;
+use steersman_informer::WireError;
+use steersman_informer::consistency::{LiveReads, Turn};
 use steersman_informer::{Scope, Target};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
 use crate::connection::exchange::{JSON, JSON_METADATA};
+use crate::reconcile::Freshness;
+
+/// Reads from the server, with one account. Cheap to clone.
+///
+/// In a pass whose caches lag behind what was written, all reads of a manager take turns, so that a watch that stands
+/// still does not become a flood of lists.
+#[derive(Clone)]
+pub struct Live {
+    client: kube::Client,
+    turns: Option<LiveReads>,
+    is_in_turn: bool,
+}
 
 /// Why a live read failed. The caller retries by its own policy.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum LiveReadError {
     /// The server gave no answer.
     #[error("cannot read {what}: {source}")]
@@ -51,6 +68,87 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 const REFUSAL_SHOWN_MAX: usize = 200;
 /// How long a list may stand still; the caller retries.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+// === impl Live ===
+
+impl Live {
+    /// Reads with this client.
+    #[must_use]
+    pub fn new(client: kube::Client) -> Self {
+        Self { client, turns: None, is_in_turn: false }
+    }
+
+    /// The same, of a manager whose live passes take turns.
+    pub(crate) fn in_turn(client: kube::Client, turns: LiveReads) -> Self {
+        Self { client, turns: Some(turns), is_in_turn: false }
+    }
+
+    pub(crate) fn of_pass(&self, freshness: Freshness) -> Self {
+        Self { is_in_turn: freshness == Freshness::ReadLive, ..self.clone() }
+    }
+
+    /// An object as the server has it now; `None` if there is no such object.
+    ///
+    /// # Errors
+    /// See [`LiveReadError`].
+    pub async fn get<V: Kind>(&self, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
+        let _turn = self.turn().await;
+        get(&self.client, key).await
+    }
+
+    /// The metadata of an object as the server has it now; `None` if there is no such object.
+    ///
+    /// # Errors
+    /// See [`LiveReadError`].
+    pub async fn get_meta(&self, resource: &Resource, key: &ObjectKey) -> Result<Option<Meta>, LiveReadError> {
+        let _turn = self.turn().await;
+        get_meta(&self.client, resource, key).await
+    }
+
+    /// An object as the server has it now, with every field, known or not. `None` if there is no such object.
+    ///
+    /// # Errors
+    /// See [`LiveReadError`].
+    pub async fn get_json(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+    ) -> Result<Option<serde_json::Value>, LiveReadError> {
+        let _turn = self.turn().await;
+        get_json(&self.client, resource, key).await
+    }
+
+    /// The objects of a kind as the server has them now, in one consistent list ([`list`]).
+    ///
+    /// # Errors
+    /// See [`WireError`].
+    pub async fn list<V: Kind>(&self, scope: Scope) -> Result<Vec<Arc<V>>, WireError> {
+        let _turn = self.turn().await;
+        list(&self.client, scope).await
+    }
+
+    /// As [`list`](Self::list), of a resource that is known at run time.
+    ///
+    /// # Errors
+    /// See [`WireError`].
+    pub async fn list_of<V: View>(&self, target: &Target) -> Result<Vec<Arc<V>>, WireError> {
+        let _turn = self.turn().await;
+        list_of(&self.client, target).await
+    }
+
+    async fn turn(&self) -> Option<Turn> {
+        match self.turns.as_ref().filter(|_| self.is_in_turn) {
+            Some(turns) => Some(turns.turn().await),
+            None => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Live {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Live").finish_non_exhaustive()
+    }
+}
 
 /// The metadata of an object as the server has it now; `None` if there is no such object.
 ///

@@ -26,7 +26,7 @@ use prometheus::Registry;
 use serde::de::DeserializeOwned;
 use steersman_base::{Clock, Istr, Resource};
 use steersman_informer::consistency::Book;
-use steersman_informer::{FactoryOptions, InformerFactory, Lister, Metrics, Scope, Typed};
+use steersman_informer::{FactoryOptions, InformerFactory, Metrics, Scope, Typed};
 use steersman_workqueue::PrometheusMetrics;
 use tokio::sync::Notify;
 
@@ -35,16 +35,17 @@ pub use inspection::Inspection;
 pub use run::ManagerError;
 pub use runnable::{Group, Runnable, runnable};
 
+use crate::Lister;
 use crate::admin::Admin;
 use crate::client::{CachedClient, ClientOptions};
-use crate::controller::{Builder, Controller, Engine, TypeMap};
+use crate::controller::{Builder, Controller, ControllerContext, Engine, TypeMap};
 use crate::decisions::Log;
-use crate::descriptor::Build;
+use crate::descriptor::{Build, Disabled, FlagSource, FlagValue, Row};
 use crate::events::{About, Broadcaster, EventOptions, Recorder};
 use crate::health::Health;
 use crate::lease::{Elector, Leadership, LeaseMetrics, LeaseOptions, LeaseOptionsError, Transition};
 use crate::mapper::{RestMapper, Scheme};
-use crate::metrics::{Exposition, ReflectorCounters};
+use crate::metrics::{Exposition, Families, ReflectorCounters};
 use crate::{BuildContext, Descriptor, Writer};
 use observe::Observed;
 use runnable::Part;
@@ -66,6 +67,7 @@ struct Shared {
     decisions: Log,
     leadership: Leadership,
     metrics: Option<Registry>,
+    families: Families,
     queue_metrics: Option<PrometheusMetrics>,
     observed: Observed,
     options: TypeMap,
@@ -84,6 +86,8 @@ struct State {
     machinery: Option<Machinery>,
     /// What is added from now on does not start.
     ending: bool,
+    /// What flags and feature gates say; nothing without a command line.
+    flags: Option<Arc<dyn FlagSource>>,
 }
 
 /// What runs beside the parts.
@@ -175,7 +179,8 @@ impl Manager {
         let leadership = elector.as_ref().map_or_else(Leadership::always, Elector::leadership);
 
         let book = Book::new(&informers);
-        let mut writer = Writer::new(client.clone(), book.clone()).led_by(leadership.clone());
+        let mut writer =
+            Writer::new(client.clone(), book.clone()).led_by(leadership.clone()).with_caches(informers.clone());
         if options.shadow {
             writer = writer.in_shadow();
         }
@@ -200,6 +205,7 @@ impl Manager {
             events,
             decisions,
             leadership,
+            families: Families::of(registry.as_ref()),
             metrics: registry,
             queue_metrics,
             options: TypeMap::default(),
@@ -225,7 +231,7 @@ impl Manager {
 
     /// Reads objects of a kind from the cache, which is filled when the manager runs.
     #[must_use]
-    pub fn lister<K>(&self) -> Lister<Typed<K>>
+    pub fn lister<K>(&self) -> Lister<K>
     where
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
@@ -240,7 +246,34 @@ impl Manager {
 
     /// As [`build`](Self::build), with a context of its own, such as [another account's](BuildContext::with_client).
     pub fn build_as(&self, descriptor: &Descriptor, workers: Option<usize>, context: &BuildContext) -> Build {
-        (descriptor.build)(context, workers.unwrap_or(descriptor.workers.default))
+        descriptor.prepare(self);
+        let row = descriptor.row();
+        let workers = workers.or_else(|| self.workers_of(&row)).unwrap_or(row.workers.default);
+        match descriptor.build(&ControllerContext::new(context.clone(), row, workers)) {
+            Ok(built) => {
+                // The manager has a handle of each.
+                drop(built.start());
+                Build::Enabled
+            }
+            Err(Disabled(why)) => Build::Disabled(why),
+        }
+    }
+
+    /// Sets where controllers find what flags and feature gates say: before they are built.
+    pub fn set_flags(&self, flags: impl FlagSource + 'static) {
+        self.0.state.lock().flags = Some(Arc::new(flags));
+    }
+
+    pub(crate) fn flags(&self) -> Option<Arc<dyn FlagSource>> {
+        self.0.state.lock().flags.clone()
+    }
+
+    /// How many workers a flag gives a controller.
+    fn workers_of(&self, row: &Row) -> Option<usize> {
+        match self.flags()?.flag(row.workers.flag?)? {
+            FlagValue::Int(workers) => usize::try_from(workers).ok(),
+            _ => None,
+        }
     }
 
     /// Adds something that runs when the manager does, or at once if that runs already.
@@ -249,7 +282,8 @@ impl Manager {
         self.add_part(Part::of(runnable));
     }
 
-    /// Sets what controllers ask for with [`BuildContext::options`].
+    /// Sets options of controllers that are built later, whatever the flags say: those of a built-in controller, or what
+    /// others ask for with [`BuildContext::options`].
     pub fn set_options<T: Clone + Send + Sync + 'static>(&self, options: T) {
         self.0.options.set(options);
     }
@@ -349,6 +383,12 @@ impl Manager {
     #[must_use]
     pub fn metrics(&self) -> Option<&Registry> {
         self.0.metrics.as_ref()
+    }
+
+    /// The metrics that controllers of this manager share.
+    #[must_use]
+    pub fn families(&self) -> &Families {
+        &self.0.families
     }
 
     /// A look at what the manager is doing, also while it runs.

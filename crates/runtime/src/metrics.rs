@@ -16,6 +16,7 @@
 
 mod activity;
 mod build;
+mod families;
 mod process;
 mod reconcile;
 mod reflector;
@@ -36,6 +37,7 @@ use prometheus::proto::{Metric, MetricFamily};
 
 pub use activity::{Activity, Pass};
 pub use build::{BuildInfo, register_build_info, register_features, register_version_info};
+pub use families::{Families, FamilyError};
 pub(crate) use process::process_cpu;
 pub use process::{ProcessMetrics, process_start};
 pub use reconcile::{ControllerMetrics, Outcome, ReconcileMetrics};

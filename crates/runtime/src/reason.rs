@@ -8,7 +8,8 @@ use std::fmt;
 
 /// The reason of a write: a sentence for people, a code for machines, and the events that `kubectl describe` shows.
 ///
-/// Declare a controller's reasons with [`reasons!`](crate::reasons).
+/// A text is a reason without an event: `"the cake has no recipe"`. Reasons with events are declared with
+/// [`reasons!`](crate::reasons).
 pub trait Reason: fmt::Display + fmt::Debug + Send + Sync {
     /// A stable name for this reason.
     fn code(&self) -> &'static str;
@@ -32,6 +33,35 @@ pub trait Reason: fmt::Display + fmt::Debug + Send + Sync {
     /// What that warning says. `error` is what the server said.
     fn failure_note(&self, error: &str) -> String {
         error.to_owned()
+    }
+}
+
+/// A text as a reason: all texts have one code, and no event is sent.
+impl Reason for str {
+    fn code(&self) -> &'static str {
+        "Text"
+    }
+}
+
+impl<R: Reason + ?Sized> Reason for &R {
+    fn code(&self) -> &'static str {
+        (**self).code()
+    }
+
+    fn event(&self) -> Option<&'static str> {
+        (**self).event()
+    }
+
+    fn note(&self, object: &str) -> String {
+        (**self).note(object)
+    }
+
+    fn failure_event(&self) -> Option<&'static str> {
+        (**self).failure_event()
+    }
+
+    fn failure_note(&self, error: &str) -> String {
+        (**self).failure_note(error)
     }
 }
 

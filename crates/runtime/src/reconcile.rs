@@ -17,13 +17,11 @@ use std::time::Duration;
 use std::sync::Arc;
 
 use steersman_base::{Clock, ObjectKey};
-use steersman_informer::Scope;
-use steersman_informer::consistency::LiveReads;
-use steersman_informer::wire::WireError;
+use steersman_informer::Lister;
 use steersman_model::Kind;
 
 use crate::events::Recorder;
-use crate::live::{self, LiveReadError};
+use crate::live::{Live, LiveReadError};
 use crate::{ClientError, WriteError, Writer};
 
 /// Brings the world closer to what one object asks for.
@@ -42,11 +40,11 @@ pub struct Context {
     pub writer: Writer,
     /// The only way to know the time.
     pub clock: Clock,
-    /// How far the caches can be trusted.
-    pub freshness: Freshness,
     /// Tells people what happened, as Kubernetes events. What a write tells is declared with its reason.
     pub events: Recorder,
-    pub(crate) live_reads: LiveReads,
+    /// Reads from the server, with the controller's own account.
+    pub live: Live,
+    pub(crate) freshness: Freshness,
 }
 
 /// How far the caches can be trusted in this reconcile.
@@ -54,9 +52,10 @@ pub struct Context {
 pub enum Freshness {
     /// They show all that this controller wrote for this object before.
     CaughtUp,
-    /// They did not catch up in time, and have not yet: what is to be decided is read from the server, in turn with others
-    /// ([`Context::list_live`]). Only controllers that say that they can ([`Builder::reads_live`](crate::controller::Builder::reads_live))
-    /// are called so; for the others, the key waits.
+    /// They did not catch up in time, and have not yet: what is to be decided is read from the server, in turn with others.
+    /// [`Context::main`], [`Context::get`], [`Children`](crate::children::Children) and [`Found`](crate::found::Found) do so
+    /// by themselves. Only controllers that say that they can
+    /// ([`Builder::reads_live`](crate::controller::Builder::reads_live)) are called so; for the others, the key waits.
     ReadLive,
 }
 
@@ -103,27 +102,46 @@ impl Context {
     /// A context whose caches have caught up, for who calls a reconciler without a controller.
     #[must_use]
     pub fn new(writer: Writer, clock: Clock, events: Recorder) -> Self {
-        Self { writer, clock, freshness: Freshness::CaughtUp, events, live_reads: LiveReads::default() }
+        let live = Live::new(writer.client().clone());
+        Self { writer, clock, freshness: Freshness::CaughtUp, events, live }
     }
 
-    /// The objects of a kind as the server has them now, in one consistent list: for a pass that is to
-    /// [read live](Freshness::ReadLive). All such reads of a manager take turns, so that a watch that stands still does not
-    /// become a flood of lists.
+    /// The main object with a key, as it can be trusted: from the cache, or from the server if the cache lags behind what
+    /// this controller wrote. `None` if it is gone, or another one has its name by now: that comes with an event of its own.
     ///
     /// # Errors
-    /// As [`live::list`].
-    pub async fn list_live<V: Kind>(&self, client: &kube::Client, scope: Scope) -> Result<Vec<Arc<V>>, WireError> {
-        let _turn = self.live_reads.turn().await;
-        live::list(client, scope).await
+    /// See [`LiveReadError`].
+    pub async fn main<V: Kind>(&self, cached: &Lister<V>, key: &ObjectKey) -> Result<Option<Arc<V>>, LiveReadError> {
+        let Some(seen) = cached.get(key) else { return Ok(None) };
+        if self.freshness == Freshness::CaughtUp {
+            return Ok(Some(seen));
+        }
+        let now = self.live.get::<V>(key).await?;
+        Ok(now.filter(|now| now.meta().uid == seen.meta().uid).map(Arc::new))
     }
 
-    /// As [`list_live`](Self::list_live), one object; `None` if there is none.
+    /// An object as it can be trusted: from the cache, or from the server if the cache lags behind what this controller
+    /// wrote.
     ///
     /// # Errors
-    /// As [`live::get`].
-    pub async fn get_live<V: Kind>(&self, client: &kube::Client, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
-        let _turn = self.live_reads.turn().await;
-        live::get(client, key).await
+    /// See [`LiveReadError`].
+    pub async fn get<V: Kind>(&self, cached: &Lister<V>, key: &ObjectKey) -> Result<Option<Arc<V>>, LiveReadError> {
+        match self.freshness {
+            Freshness::CaughtUp => Ok(cached.get(key)),
+            Freshness::ReadLive => Ok(self.live.get::<V>(key).await?.map(Arc::new)),
+        }
+    }
+
+    /// How far the caches can be trusted in this reconcile.
+    #[must_use]
+    pub fn freshness(&self) -> Freshness {
+        self.freshness
+    }
+
+    /// The same for one pass.
+    pub(crate) fn of_pass(&self, freshness: Freshness, writer: Writer) -> Self {
+        let live = self.live.of_pass(freshness);
+        Self { writer, clock: self.clock.clone(), events: self.events.clone(), live, freshness }
     }
 }
 
@@ -140,10 +158,15 @@ impl Error {
         Self { source: text.to_string().into(), terminal: false }
     }
 
-    /// Whether trying again cannot mend it.
+    /// Whether trying again cannot mend it: it was said to be [terminal](Self::terminal), or a write is
+    /// [invalid](WriteError::Invalid) in itself.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        self.terminal
+        let invalid = |error: &(dyn std::error::Error + 'static)| match error.downcast_ref()? {
+            WriteError::Invalid(_) => Some(()),
+            _ => None,
+        };
+        self.terminal || self.find(invalid).is_some()
     }
 
     /// Whether the server could not be reached, so that its return is worth another look.

@@ -99,6 +99,7 @@ pub struct Serving {
 
 /// Why a server cannot serve: one sentence, causes included.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ServeError {
     /// The address cannot be had.
     #[error("cannot listen on {address}: {reason}")]
@@ -205,6 +206,12 @@ impl ServeOptions {
     /// The same with TLS.
     pub fn with_tls(self, tls: Tls) -> Self {
         Self { tls: Some(tls), ..self }
+    }
+}
+
+impl From<SocketAddr> for ServeOptions {
+    fn from(address: SocketAddr) -> Self {
+        Self::at(address)
     }
 }
 

@@ -20,6 +20,8 @@
 //! ```
 
 mod standby;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -55,11 +57,21 @@ pub struct Watch<V: View> {
     priority: Priority,
 }
 
+/// Enqueues keys at regular times: see [`ticker`].
+#[must_use]
+pub struct Ticker {
+    period: Duration,
+    /// The period, unless something else is said.
+    first_after: Option<Duration>,
+    keys: Box<dyn Fn() -> Vec<ObjectKey> + Send>,
+}
+
 /// The sending end of a [`channel`]. Cheap to clone.
 pub struct Sender<V>(mpsc::Sender<Arc<V>>);
 
 /// An object could not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SendError {
     /// The channel is full: [`CHANNEL_MAX`] objects wait.
     #[error("the controller does not keep up: {CHANNEL_MAX} events wait already")]
@@ -155,18 +167,11 @@ where
     (Sender(sender), source)
 }
 
-/// Returns a source that enqueues what `keys` returns, once per `period`, for the first time one period after the start. A
-/// period is a millisecond at least.
+/// Returns a source that enqueues what `keys` returns, once per `period`, for the first time one period after the controller
+/// starts to work, or [at once](Ticker::immediately). A period is a millisecond at least.
 #[must_use]
-pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Source {
-    task(move |feed: Feed, stop: CancellationToken| async move {
-        let period = period.clamp(PERIOD_MIN, FOR_EVER);
-        let mut ticks = tokio::time::interval_at(Instant::now() + period, period);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while stop.run_until_cancelled(ticks.tick()).await.is_some() {
-            feed.add_all(&keys(), Priority::Background);
-        }
-    })
+pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Ticker {
+    Ticker { period: period.clamp(PERIOD_MIN, FOR_EVER), first_after: None, keys: Box::new(keys) }
 }
 
 /// Returns a source that is a future, which may enqueue any keys until the token is cancelled. It begins when the controller
@@ -273,6 +278,35 @@ impl<V: View> From<Watch<V>> for Source {
 impl<V: View> fmt::Debug for Watch<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch").field("target", self.informer.target()).finish_non_exhaustive()
+    }
+}
+
+// === impl Ticker ===
+
+impl Ticker {
+    /// The first time is when the controller starts to work.
+    pub fn immediately(self) -> Self {
+        Self { first_after: Some(Duration::ZERO), ..self }
+    }
+}
+
+impl From<Ticker> for Source {
+    fn from(ticker: Ticker) -> Self {
+        let Ticker { period, first_after, keys } = ticker;
+        task(move |feed: Feed, stop: CancellationToken| async move {
+            let first = Instant::now() + first_after.unwrap_or(period);
+            let mut ticks = tokio::time::interval_at(first, period);
+            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+                feed.add_all(&keys(), Priority::Background);
+            }
+        })
+    }
+}
+
+impl fmt::Debug for Ticker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ticker").field("period", &self.period).finish_non_exhaustive()
     }
 }
 

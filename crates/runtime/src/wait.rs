@@ -40,6 +40,7 @@ pub enum Verdict {
 
 /// Why a wait ended without what was waited for.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WaitError {
     /// The time is over.
     #[error("{what} is not as wanted after {waited:?}; seen last: {seen}")]

@@ -90,6 +90,7 @@ pub struct Started(Arc<Mutex<Option<SocketAddr>>>);
 
 /// Why nobody can reach a webhook server.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotStarted {
     /// It does not run.
     #[error("the webhook server does not run")]

@@ -13,17 +13,22 @@
 //! 6. Nothing leaves without [`Leadership`], which is asked right before the bytes go, and again while they do:
 //!    [`WriteError::NotLeader`].
 //! 7. The event that tells of a write, or of its failure, is sent by the writer, about the owner, as the reason says.
-//! 8. Every write, and every failed one, is in the decision log. In shadow mode that is all: nothing is sent, no event is
+//! 8. An owner whose create was refused because its namespace is terminating creates nothing more: the writer answers
+//!    [`WriteError::NamespaceTerminating`] without asking the server again, for no namespace comes back.
+//! 9. Every write, and every failed one, is in the decision log. In shadow mode that is all: nothing is sent, no event is
 //!    told, and the caller is answered as if it had been.
 
 use std::sync::Arc;
 
 use steersman_base::{Meta, Resource};
+use steersman_informer::InformerFactory;
 use steersman_informer::consistency::Book;
+use steersman_model::View;
 
 use crate::decisions::Pass;
 use crate::events::Recorder;
 use crate::lease::Leadership;
+use terminating::Terminating;
 
 mod answer;
 mod behalf;
@@ -31,14 +36,20 @@ mod error;
 mod named;
 mod naming;
 mod options;
+mod outcome;
 mod send;
 mod slow_start;
+mod status;
+mod terminating;
+#[cfg(test)]
+mod tests;
 mod typed;
 
 pub use behalf::Behalf;
 pub use error::{Rejection, RejectionCause, RejectionDetails, WriteError};
 pub use naming::Naming;
 pub use options::{Delete, Patch, Propagation, Retries, Selected};
+pub use outcome::Outcome;
 pub use typed::Upserted;
 
 /// What the server says of the object it has now: its metadata. The rest of the answer is not asked for.
@@ -62,6 +73,10 @@ struct Shared {
     leadership: Leadership,
     retries: Retries,
     mode: Mode,
+    /// Where [`Behalf::create_or_patch`] finds the existing object; without it, it asks the server.
+    caches: Option<InformerFactory>,
+    /// Shared by all writers of a manager.
+    terminating: Arc<Terminating>,
 }
 
 /// For which controller a writer writes.
@@ -84,8 +99,15 @@ impl Writer {
     /// A writer that sends through `client` and keeps `book`; it always leads, and speaks for no controller.
     #[must_use]
     pub fn new(client: kube::Client, book: Book) -> Self {
-        let (leadership, retries) = (Leadership::always(), Retries::default());
-        let shared = Shared { client, book, leadership, retries, mode: Mode::Live };
+        let shared = Shared {
+            client,
+            book,
+            leadership: Leadership::always(),
+            retries: Retries::default(),
+            mode: Mode::Live,
+            caches: None,
+            terminating: Arc::default(),
+        };
         Self { shared: Arc::new(shared), bound: None, pass: None }
     }
 
@@ -118,6 +140,17 @@ impl Writer {
         self.with(|shared| shared.mode = Mode::Shadow)
     }
 
+    /// The same with the caches of a manager, in which existing objects are looked up.
+    #[must_use]
+    pub fn with_caches(self, caches: InformerFactory) -> Self {
+        self.with(|shared| shared.caches = Some(caches))
+    }
+
+    /// The client through which writes are sent.
+    pub(crate) fn client(&self) -> &kube::Client {
+        &self.shared.client
+    }
+
     /// Whether nothing is sent.
     #[must_use]
     pub fn is_shadow(&self) -> bool {
@@ -145,10 +178,11 @@ impl Writer {
         self.pass.as_ref()
     }
 
-    /// Writes on behalf of an object: the consistency book is kept per owner, and events are about it.
+    /// Returns the handle that writes on behalf of an object: the consistency book is kept per owner, and events are about it.
+    /// The owner is what a lister returned (`&*cake`), or its metadata.
     #[must_use]
-    pub fn on_behalf_of<'a>(&'a self, owner: &'a Meta) -> Behalf<'a> {
-        Behalf::new(self, Some(owner))
+    pub fn on_behalf_of<'a>(&'a self, owner: &'a impl View) -> Behalf<'a> {
+        Behalf::new(self, Some(owner.meta()))
     }
 
     /// Writes that concern no cached owner, such as a heartbeat. Nobody waits until the caches show them, and they have no

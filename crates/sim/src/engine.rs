@@ -6,7 +6,7 @@ use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
 use steersman_base::{Clock, Istr, Time};
-use steersman_controllers::service_account_token::Signer;
+use steersman_controllers::serviceaccount_token::Signer;
 use steersman_nodes::{Nodes, NodesOptions};
 use steersman_runtime::{Manager, ManagerOptions};
 use tokio::task::JoinSet;

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Time};
-use steersman_controllers::{ALL, pod_gc, root_ca, service_account_token};
+use steersman_controllers::{ALL, pod_garbage_collector, root_ca_certificate_publisher, serviceaccount_token};
 use steersman_runtime::decisions::Log;
 use steersman_runtime::lease::LeaseOptions;
 use steersman_runtime::{Build, Manager, ManagerError, ManagerOptions};
@@ -30,7 +30,7 @@ pub(crate) struct Setting {
     pub(crate) options: Options,
     pub(crate) seed: u64,
     pub(crate) clock: Clock,
-    pub(crate) signer: service_account_token::Signer,
+    pub(crate) signer: serviceaccount_token::Signer,
     pub(crate) logs: Logs,
 }
 
@@ -99,9 +99,9 @@ impl Setting {
             }
         };
         let root_ca: Option<Arc<str>> = Some(ROOT_CA.into());
-        manager.set_options(root_ca::Options { root_ca: root_ca.clone() });
-        manager.set_options(pod_gc::Options { terminated_pod_threshold: ENDED_PODS_MAX });
-        manager.set_options(service_account_token::Options { signer: Some(self.signer.clone()), root_ca });
+        manager.set_options(root_ca_certificate_publisher::Options { root_ca: root_ca.clone() });
+        manager.set_options(pod_garbage_collector::Options { terminated_pod_threshold: ENDED_PODS_MAX });
+        manager.set_options(serviceaccount_token::Options { signer: Some(self.signer.clone()), root_ca });
         let wanted = &self.options.controllers;
         for descriptor in ALL.iter().filter(|row| wanted.is_empty() || wanted.iter().any(|name| row.is_called(name))) {
             let context = manager.context().with_client(line.client(Some(descriptor.name)));

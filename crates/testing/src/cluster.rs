@@ -1,16 +1,17 @@
 //! A cluster with controllers of one's choice.
 
+mod server;
+mod until;
+
 use std::fmt;
-use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use k8s_openapi::NamespaceResourceScope;
-use k8s_openapi::api::core::v1::{Namespace, Node, Pod};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
-use kube::discovery::{ApiGroup, Discovery, Scope, verbs};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use kube::{Api, Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +19,7 @@ use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Istr, Time};
 use steersman_nodes::{Nodes, NodesOptions};
 use steersman_runtime::decisions::Filter;
-use steersman_runtime::{Descriptor, Inspection, Manager, ManagerError, ManagerOptions, connection};
+use steersman_runtime::{Build, Descriptor, Inspection, Manager, ManagerError, ManagerOptions, connection};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -27,6 +28,8 @@ use crate::faults::{Faults, Line};
 use crate::journal::{About, Verb, Write};
 use crate::{Failure, PodsOf};
 
+use server::{define, delete_namespace, remove_namespace, unregister};
+
 /// How a cluster is made.
 #[derive(Clone, Default)]
 #[must_use]
@@ -34,6 +37,7 @@ pub struct Builder {
     controllers: Vec<Descriptor>,
     faults: Faults,
     options: Vec<Change<ManagerOptions>>,
+    controller_options: Vec<Setup>,
     setup: Vec<Setup>,
     definitions: Vec<serde_json::Value>,
     nodes: Option<NodesOptions>,
@@ -82,6 +86,12 @@ impl Builder {
         self
     }
 
+    /// With options for its controllers: what they ask for with [`BuildContext::options`](steersman_runtime::BuildContext).
+    pub fn options<T: Clone + Send + Sync + 'static>(mut self, options: T) -> Self {
+        self.controller_options.push(Arc::new(move |manager| manager.set_options(options.clone())));
+        self
+    }
+
     /// With controllers of one's own: `setup` adds them to the manager before it runs.
     pub fn with(mut self, setup: impl Fn(&Manager) + Send + Sync + 'static) -> Self {
         self.setup.push(Arc::new(setup));
@@ -126,7 +136,7 @@ impl Builder {
     /// Starts it in this process. Its clock is tokio's, paused or not.
     ///
     /// # Errors
-    /// The server does not answer.
+    /// The server does not answer, or a controller is disabled: the failure says why.
     pub async fn start(self) -> Result<TestCluster, Failure> {
         let clock = Clock::starting_at(EPOCH);
         let (clock_of_server, dual_stack) = (clock.clone(), self.dual_stack);
@@ -179,9 +189,10 @@ impl Builder {
             change(&mut options);
         }
         let manager = Manager::new(controllers, options)?;
-        for descriptor in &self.controllers {
-            let _ = manager.build(descriptor, None);
+        for set in &self.controller_options {
+            set(&manager);
         }
+        build(&manager, &self.controllers)?;
         for setup in &self.setup {
             setup(&manager);
         }
@@ -336,39 +347,6 @@ impl TestCluster {
         tokio::time::sleep(time).await;
     }
 
-    /// Looks at the world until `look` answers a value; `look` says what it sees while it does not.
-    ///
-    /// # Errors
-    /// The world never came to look that way; the failure tells what was seen last.
-    pub async fn until<T, F>(&self, what: &str, mut look: impl FnMut() -> F) -> Result<T, Failure>
-    where
-        F: Future<Output = Result<Result<T, String>, Failure>>,
-    {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            match look().await? {
-                Ok(value) => return Ok(value),
-                Err(seen) if Instant::now() > deadline => {
-                    return Err(self.failure(&format!("never happened: {what}; seen last: {seen}")).await);
-                }
-                Err(_) => tokio::time::sleep(LOOK_EVERY).await,
-            }
-        }
-    }
-
-    /// Waits until there is an object of this name in the test's namespace.
-    ///
-    /// # Errors
-    /// It never comes.
-    pub async fn until_exists<K>(&self, name: &str) -> Result<K, Failure>
-    where
-        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug,
-    {
-        let what = format!("{} {name} exists", K::kind(&()));
-        self.until(&what, async || Ok(self.api::<K>().get_opt(name).await?.ok_or_else(|| "it does not".to_owned())))
-            .await
-    }
-
     /// Waits until the controllers have nothing left to do: no key waits or is held, and nobody wrote for a while.
     ///
     /// # Errors
@@ -454,80 +432,14 @@ impl TestCluster {
     }
 }
 
-/// Makes a custom kind known, and waits until it is served.
-async fn define(client: &Client, definition: &serde_json::Value) -> Result<(), Failure> {
-    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let spec = &definition["spec"];
-    let (group, version) = (text(&spec["group"]), text(&spec["versions"][0]["name"]));
-    let made: Result<serde_json::Value, _> = client
-        .request(
-            http::Request::post(DEFINITIONS)
-                .body(definition.to_string().into_bytes())
-                .map_err(kube::Error::HttpError)?,
-        )
-        .await;
-    match made {
-        // Another test of the rig was first.
-        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {}
-        made => drop(made?),
-    }
-    let deadline = Instant::now() + PATIENCE;
-    let list = format!("/apis/{group}/{version}/{}?limit=1", text(&spec["names"]["plural"]));
-    loop {
-        let request = http::Request::get(&list).body(Vec::new()).map_err(kube::Error::HttpError)?;
-        match client.request::<serde_json::Value>(request).await {
-            Err(kube::Error::Api(status)) if status.code == 404 && Instant::now() < deadline => {
-                tokio::time::sleep(LOOK_EVERY).await;
-            }
-            served => {
-                served?;
-                return Ok(());
-            }
-        }
-    }
-}
-
-async fn delete_namespace(client: &Client, name: &str) -> Result<(), Failure> {
-    match Api::<Namespace>::all(client.clone()).delete(name, &DeleteParams::default()).await {
-        // The test deleted it.
-        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
-        outcome => outcome.map(drop).map_err(Failure::from),
-    }
-}
-
-/// Removes a test's namespace and all that is in it, as the namespace controller would: on the rig nobody runs one for all
-/// tests, and what one test leaves behind slows down or disturbs those after it.
-async fn remove_namespace(client: &Client, name: &str) -> Result<(), Failure> {
-    delete_namespace(client, name).await?;
-    let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
-    let discovered = Discovery::new(client.clone()).run_aggregated().await?;
-    for (resource, can) in discovered.groups().flat_map(ApiGroup::recommended_resources) {
-        if can.scope == Scope::Namespaced && can.supports_operation(verbs::DELETE_COLLECTION) {
-            let api = Api::<DynamicObject>::namespaced_with(client.clone(), name, &resource);
-            // One kind that cannot be deleted, such as that of a broken webhook, must not keep the others.
-            let _ = api.delete_collection(&at_once, &ListParams::default()).await;
-        }
-    }
-    let namespaces = Api::<Namespace>::all(client.clone());
-    let Some(mut namespace) = namespaces.get_opt(name).await? else { return Ok(()) };
-    namespace.spec.get_or_insert_default().finalizers = None;
-    let body = serde_json::to_vec(&namespace)?;
-    let request = http::Request::put(format!("/api/v1/namespaces/{name}/finalize")).body(body);
-    match client.request::<serde_json::Value>(request.map_err(kube::Error::HttpError)?).await {
-        // A namespace controller was first.
-        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
-        outcome => outcome.map(drop).map_err(Failure::from),
-    }
-}
-
-/// Takes the nodes of a test out of a cluster that others use, too. Some may be gone already.
-async fn unregister(client: &Client, nodes: &Nodes) -> Result<(), Failure> {
-    let all = Api::<Node>::all(client.clone());
-    for name in nodes.names() {
-        match all.delete(&name, &DeleteParams::default()).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            outcome => drop(outcome?),
+/// Builds controllers for a manager of a test.
+///
+/// # Errors
+/// One of them is disabled. A test that names a controller counts on it, so it fails at once, with the reason.
+pub fn build(manager: &Manager, controllers: &[Descriptor]) -> Result<(), Failure> {
+    for controller in controllers {
+        if let Build::Disabled(why) = manager.build(controller, None) {
+            return Err(Failure::new(format!("the controller {} is disabled: {why}", controller.name)));
         }
     }
     Ok(())

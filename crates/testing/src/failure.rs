@@ -5,6 +5,22 @@ use std::fmt;
 /// Why a scenario did not hold, in words that show the world.
 pub struct Failure(String);
 
+/// Fails with what is seen, unless `is_so`.
+///
+/// # Errors
+/// It is not so.
+pub fn expect(is_so: bool, what: &str, seen: &impl fmt::Debug) -> Result<(), Failure> {
+    if is_so { Ok(()) } else { Err(Failure::new(format!("not so: {what}; seen: {seen:?}"))) }
+}
+
+/// Fails with both values, unless they are equal.
+///
+/// # Errors
+/// They are not.
+pub fn expect_eq<T: PartialEq + fmt::Debug>(what: &str, got: &T, want: &T) -> Result<(), Failure> {
+    if got == want { Ok(()) } else { Err(Failure::new(format!("{what}: {got:?} instead of {want:?}"))) }
+}
+
 // === impl Failure ===
 
 impl Failure {

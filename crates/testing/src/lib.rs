@@ -1,12 +1,13 @@
 //! Clusters for tests: ours, and yours.
 //!
 //! ```
-//! use steersman_testing::{Failure, TestCluster, objects};
+//! use steersman_testing::objects::{PodBuilder as _, pod};
+//! use steersman_testing::{Failure, TestCluster};
 //!
 //! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), Failure> {
 //!     let cluster = TestCluster::builder().start().await?;
-//!     let pod = cluster.create(objects::pod("web", "web")).await?;
+//!     let pod = cluster.create(pod("web").on_node("node-1")).await?;
 //!     assert_eq!(pod.spec.and_then(|spec| spec.restart_policy).as_deref(), Some("Always"));
 //!     cluster.stop().await
 //! }
@@ -31,9 +32,11 @@ mod faults;
 mod journal;
 pub mod objects;
 mod pods;
+mod process;
 
-pub use cluster::{Builder, TestCluster};
-pub use failure::Failure;
+pub use cluster::{Builder, TestCluster, build};
+pub use failure::{Failure, expect, expect_eq};
 pub use faults::{Fault, Faults, Rule};
 pub use journal::{Verb, Write};
 pub use pods::PodsOf;
+pub use process::ends_with_us;

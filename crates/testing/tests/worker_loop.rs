@@ -6,8 +6,10 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use steersman_base::ObjectKey;
 use steersman_model::ReplicaSetView;
-use steersman_runtime::{Action, Build, Context, Descriptor, Error, Reconciler};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_runtime::descriptor::{BuiltIn, Row};
+use steersman_runtime::{Action, Context, Descriptor, Error, Reconciler};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 /// How often each object was reconciled. One test, one table.
 static SEEN: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
@@ -35,17 +37,22 @@ impl Reconciler for Obedient {
     }
 }
 
-const OBEDIENT: Descriptor = Descriptor::new("obedient-controller", |cx, workers| {
-    cx.controller::<ReplicaSetView>("obedient").workers(workers).give_up_after(5).reconcile_with(Obedient);
-    Build::Enabled
-});
+const OBEDIENT: Descriptor = Descriptor::built_in(
+    Row::new,
+    &BuiltIn {
+        name: "obedient-controller",
+        needs: &[],
+        options: |_| (),
+        build: |cx, ()| cx.controller(&cx.informer::<ReplicaSetView>()).give_up_after(5).reconcile(Obedient),
+    },
+);
 
 #[tokio::test(start_paused = true)]
 async fn each_outcome_has_its_consequence_and_one_worker_serves_them_all() -> Result<(), Failure> {
     let cluster = TestCluster::builder().controllers(&[OBEDIENT]).start().await?;
     let names = ["panics", "fails", "hopeless", "always-fails", "again", "hourly", "done"];
     for name in names {
-        cluster.create(objects::replica_set(name, 0)).await?;
+        cluster.create(objects::replica_set(name).replicas(0)).await?;
     }
     cluster.advance(Duration::from_secs(3 * 3600 + 60)).await;
     let seen = SEEN.lock().clone();

@@ -25,11 +25,11 @@ async fn every_object_gets_a_number_of_its_own_though_the_cache_lags() -> Result
         let config = json!({"metadata": {"name": name, "labels": {"numbered": "true"}}});
         cluster.create(serde_json::from_value::<ConfigMap>(config)?).await?;
     }
-    let numbers = cluster.until("five numbers", || async {
+    let numbers = async || {
         let configs = cluster.api::<ConfigMap>().list(&ListParams::default().labels(NUMBERED)).await?;
-        let numbers: BTreeSet<_> = configs.iter().filter_map(number).collect();
-        Ok(if numbers.len() == 5 { Ok(numbers) } else { Err(format!("{numbers:?}")) })
-    });
+        Ok(configs.iter().filter_map(number).collect::<BTreeSet<_>>())
+    };
+    let numbers = cluster.until_right("five numbers", numbers, |numbers| numbers.len() == 5);
     assert_eq!(numbers.await?, BTreeSet::from([1, 2, 3, 4, 5]));
     let secrets =
         |running: &steersman::informer::factory::RunningInformer| running.informer.target.resource.plural == "secrets";

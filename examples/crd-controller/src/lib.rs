@@ -1,7 +1,8 @@
 //! A controller of one's own kind, in thirty lines: every `Cake` has a `ConfigMap` with its recipe.
 //!
-//! `cargo run -p example-crd-controller` runs it against the cluster of your kubeconfig, with leader election; the test
-//! beside it runs it in a test cluster.
+//! `cargo run -p example-crd-controller --bin bakery` runs it against the cluster of your kubeconfig, with leader election, until
+//! Ctrl-C. Without `--bin bakery`, the program orders a cake, waits for its recipe, and ends. The test beside it runs the
+//! controller in a test cluster.
 
 use std::time::Duration;
 
@@ -9,11 +10,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::CustomResource;
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Serialize};
-use steersman::base::ObjectKey;
-use steersman::informer::{Lister, Typed};
-use steersman::model::View;
-use steersman::runtime::owner::OwnedBy;
-use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, reasons};
+use steersman::prelude::*;
 
 /// What somebody wants to eat.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
@@ -33,31 +30,43 @@ reasons! {
 
 /// The controller: what it reads from.
 pub struct Bakery {
-    cakes: Lister<Typed<Cake>>,
-    recipes: Lister<Typed<ConfigMap>>,
+    cakes: Lister<Cake>,
+}
+
+impl Bakery {
+    /// A controller that reads from the manager's caches.
+    #[must_use]
+    pub fn new(manager: &Manager) -> Self {
+        Self { cakes: manager.lister() }
+    }
 }
 
 impl Reconciler for Bakery {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(cake) = self.cakes.get(key) else { return Ok(Action::Done) };
-        let metadata = ObjectMeta {
-            name: Some(format!("{}-recipe", key.name)),
-            namespace: Some(key.namespace.to_string()),
-            ..ObjectMeta::default()
-        };
-        let data = Some([("candles".to_owned(), cake.spec.candles.to_string())].into());
-        let recipe = ConfigMap { metadata, data, ..ConfigMap::default() }.controlled_by(&*cake)?;
-        let existing = self.recipes.namespace(&key.namespace).get(&format!("{}-recipe", key.name));
-        let existing = existing.as_ref().map(|recipe| recipe.object());
-        let _ = cx.writer.on_behalf_of(cake.meta()).create_or_patch(&recipe, existing, &Why::CakeNeedsRecipe).await?;
+        let recipe = recipe_for(&cake).controlled_by(&*cake)?;
+        cx.writer.on_behalf_of(&*cake).create_or_patch(&recipe, Why::CakeNeedsRecipe).await?;
         Ok(Action::After(Duration::from_secs(300)))
+    }
+}
+
+/// The recipe of a cake: what its `ConfigMap` should be.
+#[must_use]
+pub fn recipe_for(cake: &Cake) -> ConfigMap {
+    ConfigMap {
+        metadata: ObjectMeta {
+            name: cake.metadata.name.as_ref().map(|name| format!("{name}-recipe")),
+            namespace: cake.metadata.namespace.clone(),
+            ..ObjectMeta::default()
+        },
+        data: Some([("candles".to_owned(), cake.spec.candles.to_string())].into()),
+        ..ConfigMap::default()
     }
 }
 
 /// Adds the controller to a manager.
 pub fn add_bakery(manager: &Manager) -> Controller {
-    let bakery = Bakery { cakes: manager.lister(), recipes: manager.lister() };
-    manager.controller::<Cake>("bakery").owns::<ConfigMap>().workers(2).reconcile_with(bakery)
+    manager.controller::<Cake>("bakery").owns::<ConfigMap>().workers(2).reconcile_with(Bakery::new(manager))
 }
 
 /// The definition of the kind, as `kubectl apply` takes it.
@@ -86,3 +95,13 @@ pub fn definition() -> serde_json::Value {
         }
     })
 }
+
+/// The code of the README must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
+/// The code of the guide must compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/framework.md")]
+struct Guide;

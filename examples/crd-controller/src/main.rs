@@ -3,25 +3,25 @@
 use std::error::Error;
 use std::time::Duration;
 
-use example_crd_controller::{Cake, CakeSpec, add_bakery, definition};
+use example_crd_controller::{Cake, CakeSpec, add_bakery, definition as cake_definition};
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, PostParams};
-use kube::core::ApiResource;
-use kube::{Api, Client};
-use steersman::runtime::{LeaseOptions, Manager, ManagerOptions, connection};
+use kube::Api;
+use kube::api::{DeleteParams, PostParams};
+use steersman::prelude::*;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let client = connection::connect(connection::Options::default()).await?;
-    define(&client).await?;
+    definition::install_value(&client, &cake_definition()).await?;
 
     let lease = LeaseOptions { release_on_exit: true, ..LeaseOptions::new("default", "bakery") };
     let manager = Manager::new(client.clone(), ManagerOptions { lease: Some(lease), ..ManagerOptions::default() })?;
     add_bakery(&manager);
     let stop = CancellationToken::new();
     let running = tokio::spawn({
-        let (manager, stop) = (manager.clone(), stop.clone());
+        let manager = manager.clone();
+        let stop = stop.clone();
         async move { manager.run(stop).await }
     });
 
@@ -44,29 +44,4 @@ async fn main() -> Result<(), Box<dyn Error>> {
     running.await??;
     println!("the lease is given back");
     Ok(())
-}
-
-/// Makes the kind known to the cluster.
-async fn define(client: &Client) -> Result<(), Box<dyn Error>> {
-    let definitions = ApiResource {
-        group: "apiextensions.k8s.io".into(),
-        version: "v1".into(),
-        api_version: "apiextensions.k8s.io/v1".into(),
-        kind: "CustomResourceDefinition".into(),
-        plural: "customresourcedefinitions".into(),
-    };
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &definitions);
-    let apply = PatchParams::apply("bakery").force();
-    api.patch("cakes.bakery.example.dev", &apply, &Patch::Apply(definition())).await?;
-    loop {
-        let served = Api::<Cake>::default_namespaced(client.clone()).list(&kube::api::ListParams::default()).await;
-        match served {
-            Ok(_) => return Ok(()),
-            // Not known yet, or known and being set up.
-            Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429) => {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
 }

@@ -24,13 +24,11 @@ async fn every_cake_has_a_recipe_that_comes_back_when_it_is_deleted() -> Result<
 
     let eight = serde_json::json!({ "spec": { "candles": 8 } });
     cluster.api::<Cake>().patch("sponge", &PatchParams::default(), &Patch::Merge(eight)).await?;
-    cluster
-        .until("the recipe follows", async || {
-            let recipe = cluster.api::<ConfigMap>().get("sponge-recipe").await?;
-            let candles = recipe.data.unwrap_or_default()["candles"].clone();
-            Ok(if candles == "8" { Ok(()) } else { Err(candles) })
-        })
-        .await?;
+    let candles = async || {
+        let recipe = cluster.api::<ConfigMap>().get("sponge-recipe").await?;
+        Ok(recipe.data.unwrap_or_default()["candles"].clone())
+    };
+    cluster.until_eq("the recipe follows", candles, "8").await?;
 
     cluster.settle().await?;
     let events = cluster.api::<Event>().list(&ListParams::default()).await?;

@@ -36,7 +36,7 @@ impl Reconciler for Labeller {
         }
         // The uid makes sure that a new Secret of the same name is never meant.
         let patch = json!({ "metadata": { "uid": secret.uid, "labels": { TEAM: "nobody" } } });
-        cx.writer.on_behalf_of(&secret).patch(&SECRETS, key, Patch::Merge(&patch), &Why::NoTeam).await?;
+        cx.writer.on_behalf_of(&*secret).patch(&SECRETS, key, Patch::Merge(&patch), &Why::NoTeam).await?;
         Ok(Action::Done)
     }
 }

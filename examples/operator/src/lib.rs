@@ -12,13 +12,9 @@ use k8s_openapi::api::apps::v1::Deployment;
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use steersman::base::ObjectKey;
-use steersman::informer::{Lister, Typed};
-use steersman::model::View;
-use steersman::runtime::owner::OwnedBy;
+use steersman::prelude::*;
 use steersman::runtime::serving::ServeOptions;
 use steersman::runtime::webhook::{Admission, Denial, Mutated, Verdict, WebhookServer};
-use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, reasons};
 
 /// A web site.
 #[derive(CustomResource, Clone, Debug, Serialize, Deserialize)]
@@ -70,8 +66,7 @@ pub fn webhooks(options: ServeOptions) -> WebhookServer {
 
 /// The controller: what it reads from.
 struct Operator {
-    sites: Lister<Typed<Site>>,
-    deployments: Lister<Typed<Deployment>>,
+    sites: Lister<Site>,
 }
 
 impl Reconciler for Operator {
@@ -91,16 +86,14 @@ impl Reconciler for Operator {
             },
         }))?;
         let wanted = wanted.controlled_by(&*site)?;
-        let existing = self.deployments.get(key);
-        let existing = existing.as_ref().map(|deployment| deployment.object());
-        let _ = cx.writer.on_behalf_of(site.meta()).create_or_patch(&wanted, existing, &Why::SiteNeedsServers).await?;
+        cx.writer.on_behalf_of(&*site).create_or_patch(&wanted, Why::SiteNeedsServers).await?;
         Ok(Action::Done)
     }
 }
 
 /// Adds the controller to a manager. It works while this process leads.
 pub fn add_operator(manager: &Manager) -> Controller {
-    let operator = Operator { sites: manager.lister(), deployments: manager.lister() };
+    let operator = Operator { sites: manager.lister() };
     manager.controller::<Site>("site").owns::<Deployment>().reconcile_with(operator)
 }
 

@@ -28,12 +28,8 @@ async fn a_site_becomes_a_deployment_that_follows_it() -> Result<(), Failure> {
 
     let three = json!({ "spec": { "replicas": 3 } });
     cluster.api::<Site>().patch("shop", &PatchParams::default(), &Patch::Merge(three)).await?;
-    cluster
-        .until("the deployment follows", async || {
-            let replicas = cluster.api::<Deployment>().get("shop").await?.spec.replicas;
-            Ok(if replicas == Some(3) { Ok(()) } else { Err(format!("{replicas:?} replicas")) })
-        })
-        .await?;
+    let replicas = async || Ok(cluster.api::<Deployment>().get("shop").await?.spec.replicas);
+    cluster.until_eq("the deployment follows", replicas, Some(3)).await?;
     cluster.settle().await?;
     cluster.stop().await
 }

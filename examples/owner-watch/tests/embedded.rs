@@ -26,7 +26,7 @@ async fn a_pod_is_told_of_the_config_maps_that_it_owns() -> Result<(), Failure> 
         assert_eq!(seen.lock().unwrap()["web"], want);
         Ok::<(), Failure>(())
     };
-    let pod = cluster.create(objects::pod("web", "web")).await?;
+    let pod = cluster.create(objects::pod("web")).await?;
     expect(&[]).await?;
 
     let mut mine = objects::named("mine");

@@ -5,7 +5,8 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use steersman::controllers::replicaset;
 use steersman::kube::api::ListParams;
 use steersman::prelude::*;
-use steersman::testing::{Failure, TestCluster, objects};
+use steersman::testing::objects::{self, WorkloadBuilder as _};
+use steersman::testing::{Failure, TestCluster};
 
 reasons! {
     /// Why the controller writes.
@@ -50,7 +51,7 @@ async fn main() -> Result<(), Failure> {
         .nodes(1)
         .start()
         .await?;
-    cluster.create(objects::replica_set("web", 3)).await?;
+    cluster.create(objects::replica_set("web").replicas(3)).await?;
     let note = cluster.until_exists::<ConfigMap>("web").await?;
     assert_eq!(note.data.unwrap_or_default()["replicas"], "3");
     cluster.settle().await?;

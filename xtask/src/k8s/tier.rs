@@ -18,6 +18,7 @@ use super::supervisor;
 use crate::clock::{Stopwatch, pause};
 use crate::failure::{Failure, Result};
 use crate::process;
+use crate::timings::Timings;
 use crate::workspace::{self, Package};
 
 /// The hidden command that runs between the rig's start and its end.
@@ -34,7 +35,7 @@ enum Task {
 }
 
 /// Compiles, then runs every package in a rig of its own, also after a failure, and then says which failed.
-pub(crate) fn run(bin: &Path, filter: Option<&str>) -> Result<()> {
+pub(crate) fn run(bin: &Path, filter: Option<&str>, timings: &mut Timings) -> Result<()> {
     let tasks = tasks(&workspace::packages()?);
     // xtask's own tests are about the rig itself: alone they prove nothing about Steersman.
     if !tasks.iter().any(|task| matches!(task, Task::Tests { package } if package != "xtask")) {
@@ -45,15 +46,15 @@ pub(crate) fn run(bin: &Path, filter: Option<&str>) -> Result<()> {
     }
     // Before compiling: xtask's own rig tests put another binary in our place, and then we are "(deleted)".
     let this = std::env::current_exe().map_err(|error| Failure::error(format!("who am I: {error}")))?;
-    for task in &tasks {
-        process::run(&mut task.compile())?;
-    }
+    timings.time("rig: compiling", || tasks.iter().try_for_each(|task| process::run(&mut task.compile())))?;
     let mut failed = Vec::new();
     for task in tasks.iter().filter(|task| task.is_wanted(filter)) {
         let mut command: Vec<OsString> = vec![this.clone().into(), "k8s".into(), INSIDE.into(), task.package().into()];
         command.extend(filter.map(Into::into));
-        let status = supervisor::with_own_rig(bin, &command)?.status();
-        let status = status.map_err(|error| Failure::error(format!("cannot start a rig: {error}")))?;
+        let status = timings.time(&format!("rig: {}", task.package()), || {
+            let status = supervisor::with_own_rig(bin, &command)?.status();
+            status.map_err(|error| Failure::error(format!("cannot start a rig: {error}")))
+        })?;
         if !status.success() {
             failed.push(task.package().to_owned());
         }

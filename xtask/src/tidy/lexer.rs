@@ -6,20 +6,20 @@
 use std::ops::Range;
 
 /// A Rust file.
-pub(super) struct Source<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Source<'a> {
+    pub(crate) text: &'a str,
     /// As long as `text` in characters per line, without what is not code.
-    pub(super) code: String,
+    pub(crate) code: String,
     /// Lines (from 1) of modules under `#[cfg(test)]`.
-    pub(super) test_lines: Vec<Range<usize>>,
+    pub(crate) test_lines: Vec<Range<usize>>,
 }
 
 /// A function with a body.
 #[derive(Debug, PartialEq)]
-pub(super) struct Function {
-    pub(super) name: String,
+pub(crate) struct Function {
+    pub(crate) name: String,
     /// From the line of `fn` to the line of the closing brace.
-    pub(super) lines: Range<usize>,
+    pub(crate) lines: Range<usize>,
 }
 
 /// Replaces by spaces what is not code.
@@ -107,12 +107,12 @@ fn raw(chars: &[char], start: usize) -> usize {
     (body..chars.len()).find(|end| closes(*end)).map_or(chars.len(), |end| end + hashes + 1)
 }
 
-pub(super) fn is_word(char: char) -> bool {
+pub(crate) fn is_word(char: char) -> bool {
     char.is_alphanumeric() || char == '_'
 }
 
 /// Where `word` stands in `line` as a word of its own, if it does.
-pub(super) fn find_word(line: &str, word: &str) -> Option<usize> {
+pub(crate) fn find_word(line: &str, word: &str) -> Option<usize> {
     // Only an end of `word` that is a letter can grow into a longer word.
     let bounded = |at: usize| {
         let grows_left = word.starts_with(is_word) && line[..at].ends_with(is_word);
@@ -125,23 +125,23 @@ pub(super) fn find_word(line: &str, word: &str) -> Option<usize> {
 // === impl Source ===
 
 impl<'a> Source<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         let mut source = Self { text, code: blank(text), test_lines: Vec::new() };
         source.test_lines = source.test_modules();
         source
     }
 
     /// Lines of code with their numbers, tests included.
-    pub(super) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.code.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
-    pub(super) fn is_test_line(&self, line: usize) -> bool {
+    pub(crate) fn is_test_line(&self, line: usize) -> bool {
         self.test_lines.iter().any(|lines| lines.contains(&line))
     }
 
     /// Every function with a body, those in other functions too.
-    pub(super) fn functions(&self) -> Vec<Function> {
+    pub(crate) fn functions(&self) -> Vec<Function> {
         let words = self.words("fn");
         words.into_iter().filter_map(|at| self.function(at)).collect()
     }

@@ -1,7 +1,8 @@
 //! Pure files decide and do nothing else: what is in them can be tested as a table.
 //!
 //! Pure are, in `crates/controllers` and `crates/nodes`, every file of a controller's folder except `sync.rs` (the
-//! shell) and tests; elsewhere, files that say so: a line `//! Pure: …` at the top.
+//! shell), `memory.rs` (what is remembered between passes), `metrics.rs` and tests; elsewhere, files that say so: a line
+//! `//! Pure: …` at the top.
 
 use std::path::Path;
 
@@ -9,7 +10,7 @@ use super::Finding;
 use super::lexer::{Source, find_word};
 
 /// What a pure file must not contain, and what it would be.
-const IMPURE: [(&str, &str); 19] = [
+const IMPURE: [(&str, &str); 24] = [
     ("async", "async code"),
     (".await", "async code"),
     ("tokio::", "async code"),
@@ -29,7 +30,15 @@ const IMPURE: [(&str, &str); 19] = [
     ("std::env", "environment"),
     ("std::fs", "files"),
     ("std::net", "network"),
+    ("Mutex", "state that others change"),
+    ("RwLock", "state that others change"),
+    ("OnceLock", "state that others change"),
+    ("sync::atomic", "state that others change"),
+    ("prometheus", "metrics"),
 ];
+
+/// What a controller's folder holds beside decisions, as files or folders.
+const NOT_DECISIONS: [&str; 4] = ["sync", "memory", "metrics", "tests"];
 
 /// The marker counts in the first lines only, where a reader sees it.
 const MARKER_LINES: usize = 10;
@@ -44,7 +53,7 @@ fn is_decision(path: &Path) -> bool {
     let parts: Vec<_> = path.iter().filter_map(|part| part.to_str()).collect();
     match parts.as_slice() {
         ["crates", "controllers" | "nodes", "src", _folder, rest @ ..] if !rest.is_empty() => {
-            !rest.iter().any(|part| matches!(*part, "sync.rs" | "sync" | "tests.rs" | "tests"))
+            !rest.iter().any(|part| NOT_DECISIONS.contains(&part.strip_suffix(".rs").unwrap_or(part)))
         }
         _ => false,
     }
@@ -75,6 +84,10 @@ mod tests {
             ("crates/controllers/src/replicaset/sync.rs", "", false),
             ("crates/controllers/src/replicaset/sync/batch.rs", "", false),
             ("crates/controllers/src/replicaset/tests.rs", "", false),
+            ("crates/controllers/src/replicaset/metrics.rs", "", false),
+            ("crates/controllers/src/endpointslice/memory.rs", "", false),
+            ("crates/controllers/src/endpointslice/memory/tracker.rs", "", false),
+            ("crates/controllers/src/endpointslice/metrics.rs", "//! Pure: what is counted.\n", true),
             ("crates/controllers/src/replicaset.rs", "", false),
             ("crates/runtime/src/manager/status.rs", "", false),
             ("crates/workqueue/src/state.rs", "//! The queue.\n//!\n//! Pure: it is told the time.\n", true),
@@ -99,6 +112,9 @@ mod tests {
             "SystemTime::UNIX_EPOCH",
             "fastrand::u8(..)",
             "tracing::info!()",
+            "struct Tracker(Mutex<u8>);",
+            "use std::sync::atomic::AtomicBool;",
+            "use prometheus::Histogram;",
         ] {
             assert_eq!(check(&format!("fn before() {{}}\n{effect}\n")), [2], "{effect}");
         }

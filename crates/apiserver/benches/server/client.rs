@@ -45,7 +45,8 @@ impl Target {
     pub(crate) fn read(kubeconfig: &Path) -> Self {
         let text = std::fs::read_to_string(kubeconfig).expect("the kubeconfig can be read");
         let config: Value = serde_saphyr::from_str(&text).expect("the kubeconfig is YAML");
-        let (cluster, user) = (&config["clusters"][0]["cluster"], &config["users"][0]["user"]);
+        let cluster = &config["clusters"][0]["cluster"];
+        let user = &config["users"][0]["user"];
         let url = cluster["server"].as_str().expect("the kubeconfig has a server");
         let address = url.strip_prefix("https://").expect("the server is behind TLS").trim_end_matches('/').to_owned();
         let host = address.rsplit_once(':').expect("the server has a port").0.to_owned();

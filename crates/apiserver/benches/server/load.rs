@@ -87,11 +87,13 @@ impl Load {
         clients: usize,
         limit: Duration,
     ) -> (usize, Duration) {
-        let (bodies, next) = (Arc::new(bodies), Arc::new(AtomicUsize::new(0)));
+        let bodies = Arc::new(bodies);
+        let next = Arc::new(AtomicUsize::new(0));
         let started = Instant::now();
         let clients = (0..clients).map(|client| {
             let mut connection = self.connections[client % self.connections.len()].clone();
-            let (bodies, next) = (Arc::clone(&bodies), Arc::clone(&next));
+            let bodies = Arc::clone(&bodies);
+            let next = Arc::clone(&next);
             tokio::spawn(async move {
                 let mut count = 0;
                 while started.elapsed() < limit {

@@ -33,7 +33,9 @@ pub(crate) fn impersonate(registry: &Registry, sender: User, headers: &HeaderMap
         headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     };
     let first = |name: &str| all(name).into_iter().next().unwrap_or_default();
-    let (name, uid, groups) = (first(USER), first(UID), all(GROUP));
+    let name = first(USER);
+    let uid = first(UID);
+    let groups = all(GROUP);
     let extra = headers.keys().filter_map(|key| Some((decode(key.as_str().strip_prefix(EXTRA)?), all(key.as_str()))));
     let extra: Vec<(String, Vec<String>)> = extra.collect();
     if name.is_empty() {

@@ -110,7 +110,8 @@ fn subject_of(binding: &Value, user: &User) -> Option<String> {
     let subjects = binding["subjects"].as_array().into_iter().flatten();
     subjects.into_iter().find_map(|subject| {
         let text = |field: &str| subject[field].as_str().unwrap_or_default();
-        let (kind, name) = (text("kind"), text("name"));
+        let kind = text("kind");
+        let name = text("name");
         match kind {
             "User" if user.name == name => Some(format!("User {name:?}")),
             "Group" if user.groups.iter().any(|group| group == name) => Some(format!("Group {name:?}")),
@@ -127,7 +128,8 @@ fn subject_of(binding: &Value, user: &User) -> Option<String> {
 
 fn allowed_by(binding: &Value, subject: &str) -> String {
     let (kind, role) = reference(binding);
-    let (namespace, name) = (meta_text(binding, "namespace"), meta_text(binding, "name"));
+    let namespace = meta_text(binding, "namespace");
+    let name = meta_text(binding, "name");
     let binding = match namespace {
         "" => format!("ClusterRoleBinding {name:?}"),
         _ => format!("RoleBinding \"{name}/{namespace}\""),
@@ -160,7 +162,8 @@ impl Attributes {
 
     /// What a review asks about.
     pub(crate) fn of_review(spec: &Value) -> Self {
-        let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
+        let resource = &spec["resourceAttributes"];
+        let path = &spec["nonResourceAttributes"];
         let text = |of: &Value, field: &str| of[field].as_str().unwrap_or_default().to_owned();
         if path.is_object() {
             return Self { verb: text(path, "verb"), path: Some(text(path, "path")), ..Self::default() };

@@ -88,7 +88,8 @@ impl Keys {
         let point = pair.public_key_raw();
         let coordinates = point.strip_prefix(&[4]).filter(|rest| rest.len() == 2 * COORDINATE_BYTES);
         let (x, y) = coordinates.ok_or(BadKey::Size)?.split_at(COORDINATE_BYTES);
-        let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
+        let x = URL_SAFE_NO_PAD.encode(x);
+        let y = URL_SAFE_NO_PAD.encode(y);
         Ok(Self {
             signing: EncodingKey::from_ec_der(pair.serialized_der()),
             checking: DecodingKey::from_ec_components(&x, &y)?,

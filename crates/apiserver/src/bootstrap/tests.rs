@@ -26,7 +26,8 @@ async fn what_is_stored_at_once_is_what_a_create_would_have_stored() {
     for line in OBJECTS.lines() {
         let object: Value = serde_json::from_str(line).expect("a line is JSON");
         let text = |field: &str| object["metadata"][field].as_str().unwrap_or_default().to_owned();
-        let (namespace, name) = (text("namespace"), text("name"));
+        let namespace = text("namespace");
+        let name = text("name");
         let row = built_in().iter().find(|row| *row.resource.kind == *object["kind"].as_str().expect("a kind"));
         let row = row.expect("a resource");
         let stored =

@@ -169,7 +169,8 @@ fn read_field(field: &Field, wire: Wire<'_>, held: &mut Value, depth: usize) -> 
 }
 
 fn read_entry(field: &Field, entry: &[u8], depth: usize) -> Result<(String, Value), String> {
-    let (mut key, mut value) = (String::new(), None);
+    let mut key = String::new();
+    let mut value = None;
     let mut reader = Reader(entry);
     while let Some((number, wire)) = reader.field(field.name)? {
         match (number, wire) {
@@ -236,7 +237,8 @@ fn written(time: impl std::fmt::Display, is_writable: bool) -> Result<Value, Str
 /// Seconds and nanoseconds of a `Timestamp`.
 #[allow(clippy::cast_possible_wrap, reason = "protobuf sends signed numbers as 64 bits")]
 fn timestamp(bytes: &[u8]) -> Result<(i64, i64), String> {
-    let (mut seconds, mut nanos) = (0, 0);
+    let mut seconds = 0;
+    let mut nanos = 0;
     let mut reader = Reader(bytes);
     while let Some((number, wire)) = reader.field("Timestamp")? {
         match (number, wire) {
@@ -250,7 +252,9 @@ fn timestamp(bytes: &[u8]) -> Result<(i64, i64), String> {
 
 #[allow(clippy::cast_possible_wrap, reason = "protobuf sends signed numbers as 64 bits")]
 fn int_or_string(bytes: &[u8]) -> Result<Value, String> {
-    let (mut is_text, mut number, mut text) = (false, 0, Cow::Borrowed(""));
+    let mut is_text = false;
+    let mut number = 0;
+    let mut text = Cow::Borrowed("");
     let mut reader = Reader(bytes);
     while let Some((field, wire)) = reader.field("IntOrString")? {
         match (field, wire) {
@@ -312,7 +316,8 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         let tag = self.varint()?;
-        let (number, kind) = (tag >> 3, tag & 7);
+        let number = tag >> 3;
+        let kind = tag & 7;
         if number == 0 {
             return Err(format!("proto: {message}: illegal tag {number} (wire type {tag})"));
         }

@@ -72,7 +72,8 @@ fn clause(clause: &str) -> Option<Accepted> {
     let encoding = encoding_of(clause)?;
     let parts = clause.split(';').skip(1).map(str::trim);
     let mut shape = Shape::Full;
-    let (mut group, mut version) = ("meta.k8s.io", "v1");
+    let mut group = "meta.k8s.io";
+    let mut version = "v1";
     for (name, value) in parts.filter_map(|part| part.split_once('=')) {
         match (name, value) {
             ("as", "Table") => shape = Shape::Table,

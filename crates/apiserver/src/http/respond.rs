@@ -96,7 +96,7 @@ impl<'a> Responder<'a> {
         response
     }
 
-    /// A status, and no word about it.
+    /// Returns an empty response with this status code.
     pub(super) fn nothing(&self, code: u16) -> Response<Body> {
         let mut response = Response::new(Body::default());
         *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -269,7 +269,8 @@ impl ListHead {
     }
 
     fn opening(&self) -> String {
-        let (kind, version) = (Value::from(self.kind.as_str()), Value::from(self.api_version.as_str()));
+        let kind = Value::from(self.kind.as_str());
+        let version = Value::from(self.api_version.as_str());
         format!("{{\"kind\":{kind},\"apiVersion\":{version},\"metadata\":{},\"items\":[", self.metadata)
     }
 }

@@ -78,7 +78,9 @@ pub(super) fn of(rows: &[&Row]) -> Map<String, Value> {
 
 fn add(paths: &mut Map<String, Value>, row: &Row) {
     let resource = &row.resource;
-    let (group, version, plural) = (&*resource.group, &*resource.version, &*resource.plural);
+    let group = &*resource.group;
+    let version = &*resource.version;
+    let plural = &*resource.plural;
     let root = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
     let kind = Kind { group, version, name: &resource.kind };
     let collection = match resource.scope {

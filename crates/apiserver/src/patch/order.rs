@@ -77,7 +77,8 @@ fn sort(elements: &mut [Placed], place: impl Fn(&Placed) -> Option<usize>) {
 /// Merges two sorted lists: an element of `left` comes first only if both are in the server's order, and in that order.
 fn interleave(left: Vec<Placed>, right: Vec<Placed>) -> Vec<Value> {
     let mut all = Vec::with_capacity(left.len() + right.len());
-    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
+    let mut left = left.into_iter().peekable();
+    let mut right = right.into_iter().peekable();
     while let (Some(from_left), Some(from_right)) = (left.peek(), right.peek()) {
         let is_left_first = matches!(
             (from_left.by_server, from_right.by_server),

@@ -151,8 +151,8 @@ fn merge_ordered_lists(
         let key = field.key().or(has_objects.then_some(""));
         [&merged, &order, &in_original].into_iter().try_for_each(|list| check_keys(list, key))?;
         let identity = Identity(field.key());
-        let (patch_order, server_order) =
-            (Places::of(&order, identity, work)?, Places::of(&in_original, identity, work)?);
+        let patch_order = Places::of(&order, identity, work)?;
+        let server_order = Places::of(&in_original, identity, work)?;
         let arranged = arrange(merged, &patch_order, &server_order, in_original.len());
         original.insert(name.to_owned(), Value::Array(arranged));
     }
@@ -349,7 +349,8 @@ fn no_list(found: Option<&Value>) -> PatchError {
 }
 
 fn unknown_directive(directive: &Value, object: &Object) -> PatchError {
-    let (directive, object) = (go_format::value(directive), go_format::value(&Value::Object(object.clone())));
+    let directive = go_format::value(directive);
+    let object = go_format::value(&Value::Object(object.clone()));
     PatchError::internal(format!("unknown patch type: {directive} in map: {object}"))
 }
 

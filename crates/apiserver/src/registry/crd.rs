@@ -368,7 +368,9 @@ fn rows_of(definition: &Value) -> Vec<Row> {
     let versions: Vec<_> = spec["versions"].as_array().into_iter().flatten().collect();
     let storage = versions.iter().find(|version| version["storage"] == Value::Bool(true));
     let storage_version = storage.map(|version| text(&version["name"])).unwrap_or_default();
-    let (group, plural, kind) = (text(&spec["group"]), plural_of(definition).to_owned(), text(&names["kind"]));
+    let group = text(&spec["group"]);
+    let plural = plural_of(definition).to_owned();
+    let kind = text(&names["kind"]);
     let served = versions.iter().filter(|version| version["served"] == Value::Bool(true));
     let of_version = |version: &&Value| {
         let (subresources, scale) = subresources_of(&kind, &version["subresources"]);

@@ -134,7 +134,8 @@ impl Pruner {
                 }
             }
             Value::Array(items) => {
-                let (length, of_items) = (self.path.len(), &schema["items"]);
+                let length = self.path.len();
+                let of_items = &schema["items"];
                 for (at, item) in items.iter_mut().enumerate() {
                     // Writing to a string does not fail.
                     let _ = write!(self.path, "[{at}]");

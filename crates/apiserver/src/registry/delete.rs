@@ -359,7 +359,8 @@ impl DeleteOptions {
     pub(crate) fn check_preconditions(&self, row: &Row, object: &Value) -> Result<(), Status> {
         let target = GroupResource { group: &row.resource.group, resource: &row.resource.kind };
         let name = meta_text(object, "name");
-        let (uid, version) = (meta_text(object, "uid"), meta_text(object, "resourceVersion"));
+        let uid = meta_text(object, "uid");
+        let version = meta_text(object, "resourceVersion");
         if let Some(asked) = self.uid.as_deref().filter(|asked| *asked != uid) {
             let why = format!(
                 "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The object might have \

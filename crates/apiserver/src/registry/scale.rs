@@ -63,7 +63,8 @@ impl Registry {
                     format!("the name of the object ({name}) does not match the name on the URL ({})", call.name);
                 return Err(Status::bad_request(message));
             }
-            let (uid, held) = (meta_text(&scale, "uid"), meta_text(old, "uid"));
+            let uid = meta_text(&scale, "uid");
+            let held = meta_text(old, "uid");
             if !uid.is_empty() && uid != held {
                 return Err(uid_conflict(call, uid, held));
             }

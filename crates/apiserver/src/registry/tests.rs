@@ -133,7 +133,8 @@ impl Subject<'_> {
             ill.path[0] != "metadata" || matches!(*ill.path.last().expect("a name"), "metadata" | "key" | "uid")
         });
         for ill in &all {
-            let (mut alone, field_validation) = (ill.patch(), FieldValidation::Ignore);
+            let mut alone = ill.patch();
+            let field_validation = FieldValidation::Ignore;
             let found = schema::check(group, version, kind, &mut alone, field_validation);
             assert!(found.is_err(), "{kind} {:?}: {}", ill.path, ill.value);
             if has(Verb::Update) {
@@ -173,7 +174,8 @@ fn collection(row: &Row) -> String {
 
 /// An object of a resource that the server takes.
 fn example(row: &Row) -> Value {
-    let (version, kind) = (row.resource.api_version(), &*row.resource.kind);
+    let version = row.resource.api_version();
+    let kind = &*row.resource.kind;
     let bases = BASES.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let mut found = bases.into_iter().find(|base| base["apiVersion"] == *version && base["kind"] == *kind);
     let mut example =
@@ -207,13 +209,17 @@ async fn what_has_a_wrong_type_is_refused_on_every_path_of_every_resource_and_ne
     let server = ApiServer::new(Options::default());
     let home = json!({"metadata": {"name": "t"}});
     assert_eq!(send(&server, "POST", "/api/v1/namespaces", "application/json", &home).await.0, 201);
-    let (mut rows, mut parts, mut refused) = (0, BTreeSet::new(), 0);
+    let mut rows = 0;
+    let mut parts = BTreeSet::new();
+    let mut refused = 0;
     for row in built_in().iter().filter(|row| row.verbs.has(Verb::Update)) {
         let example = example(row);
         let (code, made) = send(&server, "POST", &collection(row), "application/json", &example).await;
         assert_eq!(code, 201, "{example}: {made}");
         let resource = &row.resource;
-        let (group, version, kind) = (&*resource.group, &*resource.version, &*resource.kind);
+        let group = &*resource.group;
+        let version = &*resource.version;
+        let kind = &*resource.kind;
         let mut subject = Subject {
             server: &server,
             path: format!("{}/{}", collection(row), made["metadata"]["name"].as_str().expect("a name")),
@@ -286,7 +292,8 @@ async fn metadata_and_scale_of_a_custom_resource_have_their_types_on_every_path(
 #[tokio::test(start_paused = true)]
 async fn no_two_rows_of_different_origin_share_a_collection_whatever_definition_is_accepted() {
     let server = ApiServer::new(Options::default());
-    let (example, widgets) = ("example.com", "widgets");
+    let example = "example.com";
+    let widgets = "widgets";
     // What is built in, a neighbour in its group, and its plural in another group.
     let resources = built_in().iter().map(|row| (&*row.resource.group, &*row.resource.plural));
     let names: BTreeSet<(&str, &str)> =

@@ -235,7 +235,8 @@ impl Checker {
         if self.go_struct.is_empty() && self.go_path.is_empty() {
             return format!("json: cannot unmarshal {found} into Go value of type {type_name}");
         }
-        let (go_struct, go_path) = (self.go_struct, &self.go_path);
+        let go_struct = self.go_struct;
+        let go_path = &self.go_path;
         format!("json: cannot unmarshal {found} into Go struct field {go_struct}.{go_path} of type {type_name}")
     }
 

@@ -149,7 +149,10 @@ impl Table {
         for line in FACTS.lines() {
             let mut columns = line.split('\t');
             let mut column = || columns.next().unwrap_or_default();
-            let (name, kinds, openapi, fields) = (column(), column(), column(), column());
+            let name = column();
+            let kinds = column();
+            let openapi = column();
+            let fields = column();
             let id = Id(u16::try_from(table.lines.len()).unwrap_or(u16::MAX));
             table.by_name.insert(name, id);
             table.by_kind.extend(kinds.split(' ').filter(|kind| !kind.is_empty()).map(|kind| (kind, id)));
@@ -204,7 +207,9 @@ impl Field {
     fn parse(name: &'static str, fact: &'static str, property: &Value) -> Self {
         let mut parts = fact.split(';');
         let mut part = || parts.next().unwrap_or_default();
-        let (holds, go, embedded) = (part(), part(), part());
+        let holds = part();
+        let go = part();
+        let embedded = part();
         let text = |key: &str| property.get(key).and_then(Value::as_str);
         let strategies = text("x-kubernetes-patch-strategy").unwrap_or_default();
         Self {

@@ -174,7 +174,9 @@ fn what_was_written_is_what_kube_apiserver_says() {
     for (name, kind, given, want) in rows {
         let mut parts = kind.split('/');
         let mut part = || parts.next().expect("group/version/kind");
-        let (group, version, kind) = (part(), part(), part());
+        let group = part();
+        let version = part();
+        let kind = part();
         let mut object = given.clone();
         let got = check(group, version, kind, &mut object, FieldValidation::Strict);
         match want {

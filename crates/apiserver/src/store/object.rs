@@ -42,9 +42,9 @@ pub struct Object {
     pub key: ObjectKey,
     /// The revision that wrote this state.
     pub revision: u64,
-    /// Labels.
+    /// The labels.
     pub labels: StringMap,
-    /// Values of the selectable fields, in the order of the resource's table.
+    /// The values of the selectable fields, in the order of the strategy.
     pub fields: Box<[Istr]>,
     line: Bytes,
     start: u32,
@@ -58,7 +58,7 @@ const LINE_END: &[u8] = b"}\n";
 // === impl EventKind ===
 
 impl EventKind {
-    /// What comes before the object in a line of a watch.
+    /// Returns the text before the object in a watch event.
     #[must_use]
     pub const fn opening(self) -> &'static str {
         match self {
@@ -120,23 +120,24 @@ impl Draft {
         let _ = serde_json::to_writer(&mut self.text, value);
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether it has none, which never happens.
+    /// Whether there are no bytes, which never happens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Whether a stored state says the same: then there is nothing to write.
+    /// Whether a stored state has the same content: then there is nothing to write.
     #[must_use]
     pub fn is_unchanged_from(&self, stored: &Object) -> bool {
         let bytes = stored.bytes();
-        let (from, to) = (stored.version.0 as usize, stored.version.1 as usize);
+        let from = stored.version.0 as usize;
+        let to = stored.version.1 as usize;
         bytes.len() == self.text.len() + (to - from)
             && bytes[..from] == self.text[..self.version_at]
             && bytes[to..] == self.text[self.version_at..]
@@ -146,7 +147,7 @@ impl Draft {
 // === impl Object ===
 
 impl Object {
-    /// The state with its revision in it.
+    /// Returns the state with its revision.
     #[must_use]
     pub fn seal(key: ObjectKey, state: NewState, kind: EventKind, revision: u64) -> Self {
         let NewState { draft, labels, fields } = state;
@@ -166,11 +167,12 @@ impl Object {
         }
     }
 
-    /// This state as the last one, at the revision of the deletion.
+    /// Returns this state as the last one, at the revision of the deletion.
     #[must_use]
     pub fn deleted_at(&self, revision: u64) -> Self {
         let bytes = self.bytes();
-        let (from, to) = (self.version.0 as usize, self.version.1 as usize);
+        let from = self.version.0 as usize;
+        let to = self.version.1 as usize;
         let (line, version_end) = assemble(EventKind::Deleted, &bytes[..from], revision, &bytes[to..]);
         Self {
             key: self.key.clone(),
@@ -185,43 +187,43 @@ impl Object {
         }
     }
 
-    /// The whole object.
+    /// Returns the encoded object.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
         self.line.slice(self.start as usize..self.line.len() - LINE_END.len())
     }
 
-    /// The object as an item of a list: without `apiVersion` and `kind`, and without the opening brace.
+    /// Returns the object as an item of a list: without `apiVersion` and `kind`, and without the opening brace.
     #[must_use]
     pub fn item(&self) -> Bytes {
         self.line.slice((self.start + self.head) as usize..self.line.len() - LINE_END.len())
     }
 
-    /// The value of `metadata`.
+    /// Returns the encoded metadata.
     #[must_use]
     pub fn metadata(&self) -> Bytes {
         self.line.slice((self.start + self.meta.0) as usize..(self.start + self.meta.1) as usize)
     }
 
-    /// The line of a watch that tells of this state, if it was made for this kind of event.
+    /// Returns the watch event of this state, if it was encoded for this kind of event.
     #[must_use]
     pub fn line(&self, kind: EventKind) -> Option<Bytes> {
         self.line.starts_with(kind.opening().as_bytes()).then(|| self.line.clone())
     }
 
-    /// How many bytes it holds.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.line.len()
     }
 
-    /// Whether it holds nothing, which never happens.
+    /// Whether there are no bytes, which never happens.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.line.is_empty()
     }
 
-    /// The object as a tree.
+    /// Returns the object as a tree.
     ///
     /// # Errors
     /// Never, unless the engine lost bytes.
@@ -230,7 +232,7 @@ impl Object {
     }
 }
 
-/// Whether an object is nested deeper than [`DEPTH_MAX`]: it could be stored, and never be read again.
+/// Whether an object is nested deeper than [`DEPTH_MAX`]: it could be stored, and not be parsed again.
 #[must_use]
 pub fn is_too_deep(object: &Value) -> bool {
     fn exceeds(value: &Value, levels: usize) -> bool {

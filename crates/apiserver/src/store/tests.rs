@@ -94,7 +94,8 @@ fn events_come_in_batches_without_a_gap() {
     for value in 0..20 {
         put(&store, "a", value);
     }
-    let (mut after, mut seen) = (1, Vec::new());
+    let mut after = 1;
+    let mut seen = Vec::new();
     while after < store.revision() {
         let batch = store.events(&collection(), after, 7).unwrap();
         seen.extend(batch.events.iter().map(|event| event.revision));

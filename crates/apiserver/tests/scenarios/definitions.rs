@@ -31,7 +31,8 @@ async fn define(server: &ApiServer, group: &str, plural: &str, kind: &str) -> Go
 async fn a_definition_of_what_is_built_in_is_refused() {
     let server = server();
     for row in built_in() {
-        let (group, plural) = (&*row.resource.group, &*row.resource.plural);
+        let group = &*row.resource.group;
+        let plural = &*row.resource.plural;
         let refused = define(&server, group, plural, &row.resource.kind).await;
         assert_eq!(refused.code, 422, "{plural}.{group}: {}", refused.body);
     }

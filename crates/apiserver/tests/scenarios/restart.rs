@@ -125,7 +125,8 @@ async fn clients_trust_a_server_whose_authority_is_kept() {
     let options =
         || Options { storage: Some(storage.clone()), admin_token: Some("secret".to_owned()), ..Options::default() };
     let first = Listening::start(&ApiServer::new(options()), ListenOptions::default()).await.unwrap();
-    let (old, key) = (first.kubeconfig(), first.authority_key_pem());
+    let old = first.kubeconfig();
+    let key = first.authority_key_pem();
     let own_url = first.url();
     drop(first);
     for (key, is_trusted) in [(Some(key), true), (None, false)] {

@@ -188,7 +188,8 @@ async fn a_watch_ends_in_time_and_has_its_bookmarks_although_events_never_pause(
     ask(&server, "POST", CONFIG_MAPS, Some(config_map("a"))).await.expect(201);
     let query = format!("watch=true&allowWatchBookmarks=true&timeoutSeconds=150&resourceVersion={}", server.revision());
     let mut watching = watch(&server, &format!("{CONFIG_MAPS}?{query}")).await;
-    let (mut bookmarks, mut events) = (0, 0);
+    let mut bookmarks = 0;
+    let mut events = 0;
     loop {
         // There is always one more event when the client has read the last one.
         let body = json!({"data": {"a": events.to_string()}});

@@ -1,8 +1,8 @@
 //! Pure: `/debug/controllers`, which says of each of upstream's controllers whether it runs here, and why not.
 
 use serde_json::{Value, json};
+use steersman_runtime::descriptor::Row;
 
-use super::super::rows::Row;
 use super::super::selection::Selection;
 
 /// What became of each controller, in the order of the table.

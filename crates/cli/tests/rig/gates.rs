@@ -4,7 +4,8 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 use crate::{ALONE, Binary};
 
@@ -19,7 +20,7 @@ async fn pod_deletion_cost_decides_which_pod_goes() -> Result<(), Failure> {
         let cluster = TestCluster::builder().start_on_rig().await?;
         let flag = format!("--feature-gates={gate}");
         let binary = Binary::start(&[&MANAGER[..], &[&flag]].concat())?;
-        let set = cluster.create(objects::replica_set("web", 2)).await?;
+        let set = cluster.create(objects::replica_set("web").replicas(2)).await?;
         let pods = cluster.pods_of(&set).until_count(2).await?;
         let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
         let cost = json!({ "metadata": { "annotations": { "controller.kubernetes.io/pod-deletion-cost": "-5" } } });
@@ -30,12 +31,8 @@ async fn pod_deletion_cost_decides_which_pod_goes() -> Result<(), Failure> {
             let patch = Patch::Strategic(&status);
             cluster.api::<Pod>().patch_status(&name(pod), &PatchParams::default(), &patch).await?;
         }
-        cluster
-            .until("both are ready", || async {
-                let status = cluster.api::<ReplicaSet>().get("web").await?.status.unwrap_or_default();
-                Ok(if status.ready_replicas == Some(2) { Ok(()) } else { Err(format!("{status:?}")) })
-            })
-            .await?;
+        let status = async || Ok(cluster.api::<ReplicaSet>().get("web").await?.status.unwrap_or_default());
+        cluster.until_right("both are ready", status, |status| status.ready_replicas == Some(2)).await?;
         let scale = json!({ "spec": { "replicas": 1 } });
         cluster.api::<ReplicaSet>().patch("web", &PatchParams::default(), &Patch::Merge(scale)).await?;
         let left = name(&cluster.pods_of(&set).until_count(1).await?[0]);
@@ -66,15 +63,14 @@ async fn terminating_replicas_are_told_or_not() -> Result<(), Failure> {
             },
         }))?;
         cluster.create(web).await?;
-        cluster
-            .until("both say how many terminate, or nothing", || async {
-                let sets = cluster.api::<ReplicaSet>().list(&ListParams::default()).await?;
-                let set = sets.items.into_iter().next().and_then(|set| set.status).unwrap_or_default();
-                let web = cluster.api::<Deployment>().get("web").await?.status.unwrap_or_default();
-                let seen = (set.replicas, set.terminating_replicas, web.replicas, web.terminating_replicas);
-                Ok(if seen == (1, want, Some(1), want) { Ok(()) } else { Err(format!("{on}: {seen:?}")) })
-            })
-            .await?;
+        let seen = async || {
+            let sets = cluster.api::<ReplicaSet>().list(&ListParams::default()).await?;
+            let set = sets.items.into_iter().next().and_then(|set| set.status).unwrap_or_default();
+            let web = cluster.api::<Deployment>().get("web").await?.status.unwrap_or_default();
+            Ok((set.replicas, set.terminating_replicas, web.replicas, web.terminating_replicas))
+        };
+        let what = format!("with the gate {on}, both say how many terminate, or nothing");
+        cluster.until_eq(&what, seen, (1, want, Some(1), want)).await?;
         assert!(binary.terminate().await?);
         cluster.stop().await?;
     }

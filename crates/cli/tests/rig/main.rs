@@ -23,7 +23,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 /// A manager looks after all namespaces: two of them at once would be two cooks.
 static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
@@ -69,7 +70,7 @@ async fn the_binary_keeps_a_replica_set_and_ends_in_good_order() -> Result<(), F
     let binary =
         Binary::start(&["controller-manager", "--controllers=replicaset", "--leader-elect=false", "--secure-port=0"])?;
 
-    let set = cluster.create(objects::replica_set("web", 3)).await?;
+    let set = cluster.create(objects::replica_set("web").replicas(3)).await?;
     let pods = cluster.pods_of(&set).until_count(3).await?;
     cluster.delete::<Pod>(pods[0].metadata.name.as_deref().unwrap_or_default()).await?;
     let after = cluster.pods_of(&set).until_count(3).await?;

@@ -12,7 +12,8 @@ use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use kube::client::Body;
 use serde_json::json;
 use steersman_runtime::connection::{self, Options};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 use crate::ALONE;
 
@@ -175,7 +176,7 @@ async fn with_lease_secure_port_and_an_account_per_controller_it_does_the_job() 
     let manager = Manager::start(&["--use-service-account-credentials", "--profiling=false"])?;
 
     // Our own account may not create pods; that of the controller may.
-    let set = cluster.create(objects::replica_set("web", 3)).await?;
+    let set = cluster.create(objects::replica_set("web").replicas(3)).await?;
     cluster.pods_of(&set).until_count(3).await?;
     assert!(accounts.get_opt("replicaset-controller").await?.is_some(), "the account was made");
     assert!(!holder(&admin).await?.is_empty(), "it works because it leads");
@@ -246,7 +247,7 @@ async fn a_standby_takes_over_from_a_leader_that_ends() -> Result<(), Failure> {
         Ok(wanted(holder(&admin).await?, |holder| !holder.is_empty() && *holder != one))
     })
     .await?;
-    let set = cluster.create(objects::replica_set("web", 2)).await?;
+    let set = cluster.create(objects::replica_set("web").replicas(2)).await?;
     cluster.pods_of(&set).until_count(2).await?;
     second.signal("TERM")?;
     assert_eq!(second.end().await?.0, Some(0));

@@ -10,7 +10,8 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{Api, DeleteParams, ListParams};
 use serde_json::{Value, json};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 use crate::ALONE;
 use crate::manager::{Manager, ask, client_of, rig_file, until, wanted};
@@ -97,7 +98,7 @@ async fn pages(command: Command, name: &str) -> Result<Pages, Failure> {
     ];
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     let manager = Manager::run(command, &rig_file("controller-manager.kubeconfig")?, &flags)?;
-    cluster.create(objects::replica_set("web", 2)).await?;
+    cluster.create(objects::replica_set("web").replicas(2)).await?;
     let service: Service = serde_json::from_value(json!({
         "metadata": {"name": "web"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 80}]},
     }))?;

@@ -9,7 +9,8 @@ use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::{Pod, ServiceAccount};
 use kube::api::{Api, ObjectMeta, PostParams};
 use rcgen::{CertificateParams, DnType, ExtendedKeyUsagePurpose, Issuer, KeyPair, date_time_ymd};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 use crate::ALONE;
 use crate::manager::{Manager, ask, client_of, rig_file, scratch, shown, until, until_led, wanted};
@@ -146,7 +147,7 @@ async fn called_as_kube_controller_manager_it_is_that_program_and_keeps_its_limi
     let more = ["--use-service-account-credentials", "--kube-api-qps=2", "--kube-api-burst=1"];
     let manager = Manager::run(Command::new(&program), &rig_file("controller-manager.kubeconfig")?, &more)?;
     until_led(&admin).await?;
-    let set = cluster.create(objects::replica_set("web", 6)).await?;
+    let set = cluster.create(objects::replica_set("web").replicas(6)).await?;
     let pods = cluster.pods_of(&set).until_count(6).await?;
     // Six pods at two a second, and one ahead.
     let made = |pod: &Pod| pod.metadata.creation_timestamp.clone();
@@ -166,7 +167,7 @@ async fn without_rights_a_controller_says_what_it_may_not_do() -> Result<(), Fai
     let cluster = TestCluster::builder().start_on_rig().await?;
     let manager = Manager::start(&["--leader-elect=false"])?;
     let port = manager.secure_port().await?;
-    let set = cluster.create(objects::replica_set("web", 1)).await?;
+    let set = cluster.create(objects::replica_set("web").replicas(1)).await?;
     // It may read, but its own account may not create pods: the decision log says so.
     let refused = until("a refused write", || async {
         let answer = ask(&port, Method::GET, "/debug/decisions?controller=replicaset-controller", "").await;

@@ -15,7 +15,8 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
 use steersman_runtime::connection::{self, Options};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 /// The API that is not there.
 const ABSENT: &str = "/apis/discovery.k8s.io/v1";
@@ -118,7 +119,7 @@ pub(crate) async fn disables_who_needs_it(cluster: TestCluster) -> Result<(), Fa
     assert_eq!(of("deployment-controller")["state"], "off", "{roster}");
     assert_eq!(of("job-controller")["state"], "off", "{roster}");
 
-    let set = cluster.create(objects::replica_set("web", 2)).await?;
+    let set = cluster.create(objects::replica_set("web").replicas(2)).await?;
     cluster.pods_of(&set).until_count(2).await?;
     let ready = page(&secure_port, "/readyz?verbose").await?;
     assert!(ready.contains("[+]replicaset-controller ok") && !ready.contains("endpointslice"), "{ready}");

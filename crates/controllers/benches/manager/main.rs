@@ -20,8 +20,6 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a benchmark that meets trouble ends with it")]
 
 mod api;
-#[path = "../../tests/support/child.rs"]
-mod child;
 mod embedded;
 mod load;
 mod managers;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::child::ends_with_us;
+use steersman_testing::ends_with_us;
 
 /// Linux counts CPU in these for everybody, whatever the kernel ticks in (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);

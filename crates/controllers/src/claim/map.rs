@@ -3,19 +3,18 @@
 use std::sync::Arc;
 
 use steersman_base::{Istr, Meta, ObjectKey, Uid};
-use steersman_informer::Change;
+use steersman_informer::{Change, Index, Lister, SharedInformer};
 use steersman_model::View;
 
 use super::Selecting;
 
-/// Under what an object is found: its controller, or the namespace it is an orphan of.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum OwnerKey {
-    Controller(Uid),
-    OrphanIn(Istr),
+/// Owners of kind `O`, as events of their objects find them.
+pub(crate) struct Owners<O> {
+    lister: Lister<O>,
+    by_selector: Index<SelectorKey, O>,
 }
 
-/// Under what an owner is found by the labels of an orphan: one label it insists on, so that an orphan asks once per
+/// The key of an owner in the index by selector: one label that the selector requires, so that an orphan asks once per
 /// label and nobody walks the namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum SelectorKey {
@@ -30,13 +29,19 @@ pub(crate) enum SelectorKey {
     },
 }
 
-/// The index key of an object.
-pub(crate) fn owner_key<V: View>(object: &V) -> Option<OwnerKey> {
-    let meta = object.meta();
-    Some(match meta.controller() {
-        Some(owner) => OwnerKey::Controller(owner.uid.clone()),
-        None => OwnerKey::OrphanIn(meta.namespace.clone()),
-    })
+// === impl Owners ===
+
+impl<O: Selecting> Owners<O> {
+    /// The owners that an informer sees.
+    pub(crate) fn new(informer: &SharedInformer<O>) -> Self {
+        Self { lister: informer.lister(), by_selector: informer.shared_index(selector_key::<O>) }
+    }
+
+    /// The owners that a change of an object concerns.
+    pub(crate) fn of<V: View>(&self, change: &Change<V>) -> Vec<ObjectKey> {
+        let uid_of = |key: &ObjectKey| self.lister.get(key).map(|owner| owner.meta().uid.clone());
+        owners_of(change, uid_of, |key| self.by_selector.get(key))
+    }
 }
 
 /// The index key of an owner, by selector.

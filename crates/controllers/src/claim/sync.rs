@@ -1,24 +1,35 @@
-//! The shell: takes what is to be taken, and lets go what is to be let go.
+//! The shell: adopts what is to be adopted, and releases what is to be released.
+
+use std::sync::Arc;
 
 use serde_json::json;
 use steersman_base::{Istr, Meta, Selector};
 use steersman_model::Kind;
-use steersman_runtime::{Context, Error, Patch, WriteError, live, reasons};
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Children, Context, Error, Patch, WriteError, reasons};
 
 use super::{Claim, claim, owner_ref};
 
+/// What an owner has, after it has claimed what is its own.
+pub(crate) struct Claimed<V> {
+    /// The objects that count and are the owner's.
+    pub(crate) own: Vec<Arc<V>>,
+    /// The owner's objects that do not count.
+    pub(crate) others: Vec<Arc<V>>,
+    /// Whether one of them was just adopted.
+    pub(crate) has_adopted: bool,
+}
+
 /// Claims objects for one owner, in one pass.
-pub(crate) struct Claimer<'a, O> {
+struct Claimer<'a, O> {
     cx: &'a Context,
-    client: &'a kube::Client,
     owner: &'a O,
-    selector: &'a Selector,
     /// Whether the server was asked if the owner is still there: once a pass is enough.
     checked: bool,
 }
 
 reasons! {
-    /// Why an object changes hands.
+    /// Why an object gets another controller.
     pub(crate) enum Why {
         /// An object without owner matches the selector.
         Adopt { object: Istr } => "orphan {object} matches the selector",
@@ -27,35 +38,51 @@ reasons! {
     }
 }
 
-// === impl Claimer ===
-
-impl<'a, O: Kind> Claimer<'a, O> {
-    pub(crate) fn new(cx: &'a Context, client: &'a kube::Client, owner: &'a O, selector: &'a Selector) -> Self {
-        Self { cx, client, owner, selector, checked: false }
-    }
-
-    /// Whether the object is the owner's, after it was adopted or let go if it was to be.
-    pub(crate) async fn claim<V: Kind>(&mut self, object: &V) -> Result<bool, Error> {
-        let object = object.meta();
-        match claim(self.owner.meta(), self.selector, object) {
-            Claim::Ignore => Ok(false),
-            Claim::Keep => Ok(true),
-            Claim::Release => self.release::<V>(object).await.map(|()| false),
+/// The objects that are the owner's own: orphans that match and count are adopted, objects that do not match any more are
+/// released. An object that does not `count` is neither.
+pub(crate) async fn claimed<O: Kind, V: Kind>(
+    cx: &Context,
+    children: &Children<V>,
+    owner: &O,
+    selector: &Selector,
+    counts: impl Fn(&V) -> bool,
+) -> Result<Claimed<V>, Error> {
+    let mut claimed = Claimed { own: Vec::new(), others: Vec::new(), has_adopted: false };
+    let mut claimer = Claimer { cx, owner, checked: false };
+    for object in children.own_and_orphaned(cx, owner.meta()).await? {
+        let is_claimed = claim(owner.meta(), selector, object.meta());
+        match is_claimed {
+            _ if !counts(&object) => {
+                if is_claimed == Claim::Keep {
+                    claimed.others.push(object);
+                }
+            }
+            Claim::Ignore => {}
+            Claim::Keep => claimed.own.push(object),
+            Claim::Release => claimer.release::<V>(object.meta()).await?,
             Claim::Adopt => {
-                self.check_still_wanted().await?;
-                self.adopt::<V>(object).await
+                claimer.check_still_wanted().await?;
+                if claimer.adopt::<V>(object.meta()).await? {
+                    claimed.own.push(object);
+                    claimed.has_adopted = true;
+                }
             }
         }
     }
+    Ok(claimed)
+}
 
+// === impl Claimer ===
+
+impl<O: Kind> Claimer<'_, O> {
     /// The cache may show an owner that is gone, or another of its name: before the first adoption, the server is asked.
     async fn check_still_wanted(&mut self) -> Result<(), Error> {
         if self.checked {
             return Ok(());
         }
-        let (key, uid) = (self.owner.meta().key(), &self.owner.meta().uid);
-        let live = live::get_meta(self.client, &O::RESOURCE, &key).await?;
-        match live {
+        let key = self.owner.meta().key();
+        let uid = &self.owner.meta().uid;
+        match self.cx.live.get_meta(&O::RESOURCE, &key).await? {
             Some(live) if live.uid == *uid && !live.is_terminating() => {
                 self.checked = true;
                 Ok(())
@@ -67,6 +94,7 @@ impl<'a, O: Kind> Claimer<'a, O> {
         }
     }
 
+    /// Adopts an object; whether it is still there.
     async fn adopt<V: Kind>(&self, object: &Meta) -> Result<bool, Error> {
         let patch = json!({ "metadata": { "ownerReferences": [owner_ref(self.owner)], "uid": object.uid } });
         let why = Why::Adopt { object: object.name.clone() };
@@ -83,11 +111,10 @@ impl<'a, O: Kind> Claimer<'a, O> {
         let patch = json!({ "metadata": { "ownerReferences": [drop_us], "uid": object.uid } });
         let why = Why::Release { object: object.name.clone() };
         let write = self.cx.writer.on_behalf_of(self.owner.meta());
-        match write.patch(&V::RESOURCE, &object.key(), Patch::Strategic(&patch), &why).await {
-            Ok(_) | Err(WriteError::NotFound) => Ok(()),
-            // It has no owners any more, or is another object of that name: released either way.
-            Err(WriteError::Rejected(status)) if status.reason == "Invalid" => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let released = write.patch(&V::RESOURCE, &object.key(), Patch::Strategic(&patch), &why).await;
+        // It has no owners any more, or is another object of that name: released either way.
+        let is_released =
+            |error: &WriteError| matches!(error, WriteError::Rejected(status) if status.reason == "Invalid");
+        Ok(released.ok_if_gone().ok_if(is_released)?)
     }
 }

@@ -8,13 +8,14 @@ use steersman_informer::{Change, End};
 use steersman_model::View;
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
+use steersman_testing::objects::{self, ObjectBuilder as _, controller_ref};
 
 use super::map::{self, SelectorKey};
 use super::{Claim, Selecting, claim, usable};
 use crate::test_objects::{NOW, decode, merged, pod, ready_since, replica_set, terminating};
 
 fn owned_by(uid: &str) -> Value {
-    let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": uid, "controller": true });
+    let owner = controller_ref(&objects::replica_set("web").uid(uid));
     json!({ "metadata": { "ownerReferences": [owner] } })
 }
 

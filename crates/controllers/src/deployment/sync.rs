@@ -3,31 +3,30 @@
 use std::sync::Arc;
 
 use steersman_base::{Meta, ObjectKey, Resource, Selector, StringMap, names::annotations};
-use steersman_informer::{Index, Lister, Scope};
+use steersman_informer::Lister;
 use steersman_model::apps::{DeploymentStatus, DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
-use steersman_model::{Kind, View, status_body};
+use steersman_model::{Kind, View};
 use steersman_runtime::events::About;
-use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, reasons};
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Action, Children, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
 use super::plan::{Change, Observed, Plan, Work, plan};
 use super::rollback::{self, Rollback};
 use super::sets::{Sets, wanted};
 use super::status::{self, Estimate, New};
 use super::{FAILED_CREATE, Options, history, progress, rolling, template};
-use crate::claim::map::OwnerKey;
-use crate::claim::{Claim, Claimer, Selecting, claim, usable};
+use crate::claim::{Selecting, claimed, usable};
 
 const DEPLOYMENTS: &Resource = &DeploymentView::RESOURCE;
 const SETS: &Resource = &ReplicaSetView::RESOURCE;
 
 /// The controller's shell: what it reads from.
 pub(super) struct Deployments {
-    pub(super) client: kube::Client,
     pub(super) deployments: Lister<DeploymentView>,
     pub(super) sets: Lister<ReplicaSetView>,
-    pub(super) sets_by_owner: Index<OwnerKey, ReplicaSetView>,
-    pub(super) pods_by_owner: Index<OwnerKey, PodView>,
+    pub(super) sets_of: Children<ReplicaSetView>,
+    pub(super) pods_of: Children<PodView>,
     pub(super) options: Options,
 }
 
@@ -78,7 +77,7 @@ enum Halt {
 
 impl Reconciler for Deployments {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
-        let Some(deployment) = self.deployment(cx, key).await? else { return Ok(Action::Done) };
+        let Some(deployment) = cx.main(&self.deployments, key).await? else { return Ok(Action::Done) };
         match self.pass(cx, &deployment).await {
             Ok(action) => Ok(action),
             Err(Halt::LookAgain | Halt::Write(WriteError::Conflict | WriteError::NotFound)) => Ok(Action::Again),
@@ -91,17 +90,6 @@ impl Reconciler for Deployments {
 }
 
 impl Deployments {
-    /// The Deployment as it can be trusted: the cache may be as late with its status as with its ReplicaSets.
-    async fn deployment(&self, cx: &Context, key: &ObjectKey) -> Result<Option<Arc<DeploymentView>>, Error> {
-        let Some(cached) = self.deployments.get(key) else { return Ok(None) };
-        if cx.freshness == Freshness::CaughtUp {
-            return Ok(Some(cached));
-        }
-        let live = cx.get_live::<DeploymentView>(&self.client, key).await?;
-        // Another one of that name comes with an event of its own.
-        Ok(live.filter(|live| live.meta().uid == cached.meta().uid).map(Arc::new))
-    }
-
     async fn pass(&self, cx: &Context, deployment: &DeploymentView) -> Result<Action, Halt> {
         let key = deployment.meta().key();
         let selector = deployment.selector();
@@ -114,41 +102,17 @@ impl Deployments {
         if !matches!(strategy, "" | "RollingUpdate" | "Recreate") {
             return Err(Error::terminal(format!("unexpected deployment strategy type of {key}: {strategy}")).into());
         }
-        let Some(mine) = self.observe(cx, deployment, &selector).await? else { return Ok(Action::Done) };
-        let sets = Sets::find(&deployment.spec.template, mine);
+        let mine = claimed(cx, &self.sets_of, deployment, &selector, |_| true).await?;
+        if mine.has_adopted {
+            // The pass that decides sees it as it is then, and comes with its event.
+            return Ok(Action::Done);
+        }
+        let sets = Sets::find(&deployment.spec.template, mine.own);
         let old_pods = self.old_pods(cx, deployment, &sets).await?;
         match plan(&Observed { deployment, sets: &sets, old_pods: &old_pods }) {
             Plan::Rollback(rollback) => roll_back(cx, deployment, &rollback).await,
             Plan::Work(work) => self.work(cx, deployment, &sets, work).await,
         }
-    }
-
-    /// The ReplicaSets that are the Deployment's own. None if one was just adopted: the pass that decides sees it as it is
-    /// then, and comes with its event.
-    async fn observe(
-        &self,
-        cx: &Context,
-        deployment: &DeploymentView,
-        selector: &Selector,
-    ) -> Result<Option<Vec<Arc<ReplicaSetView>>>, Error> {
-        let meta = deployment.meta();
-        let found = if cx.freshness == Freshness::ReadLive {
-            cx.list_live(&self.client, Scope::namespace(&meta.namespace)).await?
-        } else {
-            let mut sets = self.sets_by_owner.get(&OwnerKey::Controller(meta.uid.clone()));
-            sets.extend(self.sets_by_owner.get(&OwnerKey::OrphanIn(meta.namespace.clone())));
-            sets
-        };
-        let mut claimer = Claimer::new(cx, &self.client, deployment, selector);
-        let (mut mine, mut adopted) = (Vec::new(), false);
-        for set in found {
-            let was_orphan = claim(meta, selector, set.meta()) == Claim::Adopt;
-            if claimer.claim(&*set).await? {
-                adopted |= was_orphan;
-                mine.push(set);
-            }
-        }
-        Ok((!adopted).then_some(mine))
     }
 
     /// Pods of the old ReplicaSets, if the Deployment is recreated and they matter.
@@ -161,14 +125,8 @@ impl Deployments {
         if rolling::is_rolling(&deployment.spec) || sets.old.is_empty() {
             return Ok(Vec::new());
         }
-        if cx.freshness == Freshness::ReadLive {
-            let mut pods: Vec<Arc<PodView>> =
-                cx.list_live(&self.client, Scope::namespace(&deployment.meta().namespace)).await?;
-            pods.retain(|pod| sets.old.iter().any(|set| pod.meta().is_controlled_by(set.meta())));
-            return Ok(pods);
-        }
-        let pods_of = |set: &Arc<ReplicaSetView>| self.pods_by_owner.get(&OwnerKey::Controller(set.meta().uid.clone()));
-        Ok(sets.old.iter().flat_map(pods_of).collect())
+        let old: Vec<&Meta> = sets.old.iter().map(|set| set.meta()).collect();
+        Ok(self.pods_of.of_any(cx, &deployment.meta().namespace, &old).await?)
     }
 
     /// Writes what is to be written, in order; then status.
@@ -225,31 +183,25 @@ impl Deployments {
 
     /// Whether the ReplicaSet that was to be made is there, as the server has it.
     async fn is_made(&self, cx: &Context, deployment: &DeploymentView, key: &ObjectKey) -> Result<bool, Halt> {
-        let found = cx.get_live::<ReplicaSetView>(&self.client, key).await.map_err(Error::from)?;
+        let found = cx.live.get::<ReplicaSetView>(key).await.map_err(Error::from)?;
         Ok(found.is_some_and(|found| template::is_the_wanted_one(deployment, &found)))
     }
 
     /// A ReplicaSet has the name that the new one should get: it is the one that was to be made, and the cache is late, or it
     /// is another one, and the next try has another name.
     async fn name_is_taken(&self, cx: &Context, deployment: &DeploymentView, key: &ObjectKey) -> Halt {
-        let found = match cx.freshness {
-            Freshness::CaughtUp => self.sets.get(key),
-            Freshness::ReadLive => match cx.get_live::<ReplicaSetView>(&self.client, key).await {
-                Ok(found) => found.map(Arc::new),
-                Err(error) => return Error::from(error).into(),
-            },
-        };
-        let Some(found) = found else {
-            return Error::message(format!("{key} exists already, and is not seen yet")).into();
+        let found = match cx.get(&self.sets, key).await {
+            Ok(Some(found)) => found,
+            Ok(None) => return Error::message(format!("{key} exists already, and is not seen yet")).into(),
+            Err(error) => return Error::from(error).into(),
         };
         if template::is_the_wanted_one(deployment, &found) {
             return Halt::LookAgain;
         }
         let count = deployment.status.collision_count.unwrap_or(0).saturating_add(1);
         let status = DeploymentStatus { collision_count: Some(count), ..deployment.status.clone() };
-        let body = status_body::<DeploymentView>(deployment.meta(), &status);
         let write = cx.writer.on_behalf_of(deployment.meta());
-        match write.put_status(DEPLOYMENTS, &deployment.meta().key(), body, &Why::Collision { count }).await {
+        match write.put_status_of::<DeploymentView>(deployment.meta(), &status, &Why::Collision { count }).await {
             Ok(_) => Halt::LookAgain,
             Err(error) => error.into(),
         }
@@ -273,11 +225,9 @@ async fn change(cx: &Context, deployment: &DeploymentView, change: &Change) -> R
 
 async fn forget(cx: &Context, deployment: &DeploymentView, set: &Meta) -> Result<(), Halt> {
     let why = Why::Forget { limit: deployment.spec.revision_history_limit.unwrap_or_default() };
-    match cx.writer.on_behalf_of(deployment.meta()).delete(SETS, set, Propagation::Background, &why).await {
-        // Gone, or another one of that name by now: what was wanted.
-        Ok(()) | Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    let deleted = cx.writer.on_behalf_of(deployment.meta()).delete(SETS, set, Propagation::Background, &why).await;
+    // Gone, or another one of that name by now: what was wanted.
+    Ok(deleted.ok_if_gone().ok_if_replaced()?)
 }
 
 /// Says in a condition that the new ReplicaSet cannot be made. The rest of the status is left as it is.
@@ -285,12 +235,9 @@ async fn tell_of_failure(cx: &Context, deployment: &DeploymentView, text: &str) 
     let mut conditions = deployment.status.conditions.to_vec();
     progress::set(&mut conditions, progress::not_created(text), cx.clock.now());
     let status = DeploymentStatus { conditions: conditions.into(), ..deployment.status.clone() };
-    if status == deployment.status {
-        return Ok(());
-    }
-    let body = status_body::<DeploymentView>(deployment.meta(), &status);
-    let write = cx.writer.on_behalf_of(deployment.meta());
-    write.put_status(DEPLOYMENTS, &deployment.meta().key(), body, &Why::CreateFailed).await?;
+    let meta = deployment.meta();
+    let write = cx.writer.on_behalf_of(meta);
+    write.put_status_if_changed::<DeploymentView, _>(meta, &deployment.status, &status, &Why::CreateFailed).await?;
     Ok(())
 }
 
@@ -323,11 +270,8 @@ async fn put_status(
         available: status.available_replicas,
     };
     let meta = Meta { annotations, ..deployment.meta().clone() };
-    let body = status_body::<DeploymentView>(&meta, &status);
-    match cx.writer.on_behalf_of(deployment.meta()).put_status(DEPLOYMENTS, &meta.key(), body, &why).await {
-        Ok(_) | Err(WriteError::NotFound) => Ok(()),
-        Err(error) => Err(error.into()),
-    }
+    let write = cx.writer.on_behalf_of(deployment.meta());
+    Ok(write.put_status_of::<DeploymentView>(&meta, &status, &why).await.ok_if_gone()?)
 }
 
 /// A Deployment that selects every pod there is, is told so and left alone.
@@ -337,9 +281,8 @@ async fn selects_all(cx: &Context, deployment: &DeploymentView) -> Result<Action
     let (generation, held) = (deployment.meta().generation, &deployment.status);
     if held.observed_generation < generation {
         let status = DeploymentStatus { observed_generation: generation, ..held.clone() };
-        let body = status_body::<DeploymentView>(deployment.meta(), &status);
         let write = cx.writer.on_behalf_of(deployment.meta());
-        write.put_status(DEPLOYMENTS, &deployment.meta().key(), body, &Why::SelectsAll).await?;
+        write.put_status_of::<DeploymentView>(deployment.meta(), &status, &Why::SelectsAll).await?;
     }
     Ok(Action::Done)
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 
-use crate::test_objects::{decode, merged};
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+
+use crate::test_objects::{merged, view};
 
 mod history;
 mod late;
@@ -22,38 +24,32 @@ fn pod_spec(image: &str) -> Value {
 
 /// A Deployment of three `web:2`.
 fn deployment(more: Value) -> DeploymentView {
-    let base = json!({
-        "metadata": { "name": "web", "namespace": "default", "uid": "d", "generation": 1 },
+    let web = objects::deployment("web").in_namespace("default").uid("d").replicas(3).image("web:2");
+    let defaults = json!({
+        "metadata": { "generation": 1 },
         "spec": {
-            "replicas": 3,
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": { "metadata": { "labels": { "app": "web" } }, "spec": pod_spec("web:2") },
             "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "25%", "maxUnavailable": "25%" } },
             "progressDeadlineSeconds": 60,
             "revisionHistoryLimit": 10,
         },
     });
-    decode(merged(base, more))
+    view(&web, merged(defaults, more))
 }
 
 /// A ReplicaSet of the Deployment, with this image; its name tells its age.
 fn set(name: &str, image: &str, replicas: i32, more: Value) -> Arc<ReplicaSetView> {
     let minute = name.bytes().last().unwrap_or(b'0') % 60;
-    let owner = json!({ "apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "d", "controller": true });
-    let base = json!({
-        "metadata": {
-            "name": name, "namespace": "default", "uid": name, "generation": 1,
-            "creationTimestamp": format!("2026-11-15T11:{minute:02}:00Z"), "ownerReferences": [owner],
-            "labels": { "app": "web", "pod-template-hash": name },
-        },
-        "spec": {
-            "replicas": replicas,
-            "selector": { "matchLabels": { "app": "web", "pod-template-hash": name } },
-            "template": { "metadata": { "labels": { "app": "web", "pod-template-hash": name } }, "spec": pod_spec(image) },
-        },
-        "status": { "observedGeneration": 1 },
-    });
-    Arc::new(decode(merged(base, more)))
+    let labels = json!({ "app": "web", "pod-template-hash": name });
+    let set = objects::replica_set(name).in_namespace("default").uid(name).replicas(replicas).image(image);
+    let set = set
+        .owned_by(&objects::deployment("web").uid("d"))
+        .created(&format!("2026-11-15T11:{minute:02}:00Z"))
+        .with(json!({
+            "metadata": { "generation": 1, "labels": labels },
+            "spec": { "selector": { "matchLabels": labels }, "template": { "metadata": { "labels": labels } } },
+            "status": { "observedGeneration": 1 },
+        }));
+    Arc::new(view(&set, more))
 }
 
 /// What a ReplicaSet says when it has so many pods, all available.

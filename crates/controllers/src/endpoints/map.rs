@@ -7,7 +7,7 @@ use steersman_model::core::EndpointsView;
 
 /// Whether this controller keeps the object.
 pub(super) fn is_ours(endpoints: &Meta) -> bool {
-    endpoints.labels.get(names::labels::ENDPOINTS_MANAGED_BY).is_some_and(|keeper| *keeper == *super::COMPONENT)
+    endpoints.labels.get(names::labels::ENDPOINTS_MANAGED_BY).is_some_and(|keeper| *keeper == *super::KEEPER)
 }
 
 /// Whether the object is a lock of an old leader election, which belongs to no service.

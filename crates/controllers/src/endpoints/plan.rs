@@ -6,7 +6,7 @@ use steersman_base::{Istr, Meta, StringMap, Time, names};
 use steersman_model::View;
 use steersman_model::core::{EndpointsView, PodView, ServiceView};
 
-use super::{COMPONENT, subsets};
+use super::{KEEPER, subsets};
 use crate::service_pods;
 
 /// The value of the annotation that tells that addresses are left out.
@@ -58,5 +58,5 @@ pub(super) fn plan(
 fn labels(service: &ServiceView) -> StringMap {
     let headless = service_pods::is_headless(service).then(Istr::default);
     let labels = service_pods::with(&service.meta().labels, names::labels::HEADLESS_SERVICE, headless);
-    service_pods::with(&labels, names::labels::ENDPOINTS_MANAGED_BY, Some(Istr::interned(COMPONENT)))
+    service_pods::with(&labels, names::labels::ENDPOINTS_MANAGED_BY, Some(Istr::interned(KEEPER)))
 }

@@ -3,22 +3,21 @@
 use std::sync::Arc;
 
 use steersman_base::{ObjectKey, Resource};
-use steersman_informer::{Lister, Scope};
+use steersman_informer::Lister;
 use steersman_model::core::{EndpointsView, PodView, ServiceView};
 use steersman_model::{Kind, View, object_body};
 use steersman_runtime::events::About;
-use steersman_runtime::{Action, Context, Error, Freshness, Propagation, Reconciler, WriteError, reasons};
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
 use super::plan::{Plan, plan};
-use crate::service_pods::once::Once;
-use crate::service_pods::trigger_time::TriggerTimes;
+use crate::service_pods::memory::{Once, TriggerTimes};
 use crate::service_pods::{self, ServicePods, address};
 
 const ENDPOINTS: &Resource = &EndpointsView::RESOURCE;
 
 /// The controller's shell: what it reads from, and what it remembers.
 pub(super) struct Endpoints {
-    pub(super) client: kube::Client,
     pub(super) services: Lister<ServiceView>,
     pub(super) endpoints: Lister<EndpointsView>,
     pub(super) pods: ServicePods,
@@ -52,7 +51,7 @@ impl Reconciler for Endpoints {
         }
         let pods = self.pods.of(&service);
         self.tell_of_invalid(&pods);
-        let current = self.current(cx, key).await?;
+        let current = cx.get(&self.endpoints, key).await?;
         let (time, seen) = self.times.look(&service, &pods);
         match plan(&service, &pods, current.as_deref(), time) {
             Plan::Nothing => {}
@@ -65,24 +64,13 @@ impl Reconciler for Endpoints {
 }
 
 impl Endpoints {
-    /// The Endpoints of the service, as far as they can be trusted.
-    async fn current(&self, cx: &Context, key: &ObjectKey) -> Result<Option<Arc<EndpointsView>>, Error> {
-        if cx.freshness == Freshness::ReadLive {
-            let scope = Scope::namespace(&key.namespace).with_fields(&format!("metadata.name={}", key.name));
-            return Ok(cx.list_live(&self.client, scope).await?.pop());
-        }
-        Ok(self.endpoints.get(key))
-    }
-
     /// The service is gone: its Endpoints go, too. Those that are not shown yet come back here when they are.
     async fn remove(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
         let Some(endpoints) = self.endpoints.get(key) else { return Ok(()) };
         let write = cx.writer.unowned();
-        match write.delete(ENDPOINTS, endpoints.meta(), Propagation::Background, &Why::ServiceGone).await {
-            // Gone, or another one of that name by now.
-            Ok(()) | Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
+        let deleted = write.delete(ENDPOINTS, endpoints.meta(), Propagation::Background, &Why::ServiceGone).await;
+        // Gone, or another one of that name by now.
+        Ok(deleted.ok_if_gone().ok_if_replaced()?)
     }
 
     fn tell_of_invalid(&self, pods: &[Arc<PodView>]) {
@@ -97,31 +85,24 @@ impl Endpoints {
 async fn create(cx: &Context, service: &ServiceView, endpoints: &EndpointsView) -> Result<(), Error> {
     let (ready, not_ready) = counts(endpoints);
     let (body, why) = (object_body(endpoints), Why::Missing { ready, not_ready });
-    match cx.writer.on_behalf_of(service.meta()).create(ENDPOINTS, body, &why).await {
-        Ok(_) => Ok(()),
-        // Every creation will fail until it is gone, and then there is nothing to create in.
-        Err(WriteError::NamespaceTerminating) => Ok(()),
-        Err(error) => {
-            let key = service.meta().key();
-            let told = format!("Failed to create endpoint for service {key}: {}", error.message());
-            tell(cx, endpoints, &error, "FailedToCreateEndpoint", told);
-            Err(error.into())
-        }
-    }
+    let created = cx.writer.on_behalf_of(service.meta()).create(ENDPOINTS, body, &why).await;
+    // In a namespace that is terminating there is nothing to create.
+    let Err(error) = created.ok_if_terminating() else { return Ok(()) };
+    let key = service.meta().key();
+    let told = format!("Failed to create endpoint for service {key}: {}", error.message());
+    tell(cx, endpoints, &error, "FailedToCreateEndpoint", told);
+    Err(error.into())
 }
 
 async fn update(cx: &Context, service: &ServiceView, endpoints: &EndpointsView) -> Result<(), Error> {
     let (ready, not_ready) = counts(endpoints);
     let (body, why) = (object_body(endpoints), Why::Changed { ready, not_ready });
     let key = endpoints.meta().key();
-    match cx.writer.on_behalf_of(service.meta()).put(ENDPOINTS, &key, body, &why).await {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let told = format!("Failed to update endpoint {key}: {}", error.message());
-            tell(cx, endpoints, &error, "FailedToUpdateEndpoint", told);
-            Err(error.into())
-        }
-    }
+    let updated = cx.writer.on_behalf_of(service.meta()).put(ENDPOINTS, &key, body, &why).await;
+    let Err(error) = updated else { return Ok(()) };
+    let told = format!("Failed to update endpoint {key}: {}", error.message());
+    tell(cx, endpoints, &error, "FailedToUpdateEndpoint", told);
+    Err(error.into())
 }
 
 /// Upstream's warnings are about the Endpoints, not about the service.

@@ -6,7 +6,6 @@ mod orphan;
 mod pages;
 mod server;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
@@ -36,7 +35,7 @@ pub(super) struct Collector(Arc<Shared>);
 struct Shared {
     /// One change at a time.
     graph: Mutex<Graph>,
-    queues: OnceLock<Queues>,
+    queues: Queues,
     /// How far the graph is filled.
     ready: watch::Sender<Ready>,
     events: Recorder,
@@ -44,15 +43,15 @@ struct Shared {
 
 /// Nothing is put into a queue before its workers [begin](Collector::begin): a standby has no use for what was to be looked at
 /// once. What still is, the graph knows.
+#[derive(Default)]
 struct Queues {
     look_at: Begun,
     orphan: Begun,
 }
 
-struct Begun {
-    queue: Queue<ObjectKey>,
-    has_begun: AtomicBool,
-}
+/// A queue, once its workers have begun.
+#[derive(Default)]
+struct Begun(OnceLock<Queue<ObjectKey>>);
 
 /// One of the two queues.
 #[derive(Clone, Copy, Debug)]
@@ -114,26 +113,21 @@ reasons! {
 
 impl Collector {
     pub(super) fn new(events: Recorder) -> Self {
-        let (queues, ready) = (OnceLock::new(), watch::Sender::new(Ready::NotYet));
-        Self(Arc::new(Shared { graph: Mutex::default(), queues, ready, events }))
+        let ready = watch::Sender::new(Ready::NotYet);
+        Self(Arc::new(Shared { graph: Mutex::default(), queues: Queues::default(), ready, events }))
     }
 
-    /// Says where work goes: once, before anything runs.
-    pub(super) fn connect(&self, look_at: Queue<ObjectKey>, orphan: Queue<ObjectKey>) {
-        let begun = |queue| Begun { queue, has_begun: AtomicBool::new(false) };
-        let _ = self.0.queues.set(Queues { look_at: begun(look_at), orphan: begun(orphan) });
-    }
-
-    /// Workers begin: what is to be done by now goes into their queue, and what comes up from now on. The flag is set while
-    /// the graph is held, so what is not put into the queue because of it is in the graph when that is asked.
-    pub(super) fn begin(&self, of: Of) {
-        let Some(queues) = self.0.queues.get() else { return };
+    /// Workers begin: what is to be done by now goes into their queue, and what comes up from now on. The queue is set while
+    /// the graph is held, so what is not put into it before that is in the graph when that is asked.
+    pub(super) fn begin(&self, of: Of, queue: &Queue<ObjectKey>) {
+        let queues = &self.0.queues;
         let (begun, uids) = self.graph(|graph| {
             let (begun, uids) = match of {
                 Of::Looks => (&queues.look_at, graph.to_look_at()),
                 Of::Orphans => (&queues.orphan, graph.to_orphan()),
             };
-            begun.has_begun.store(true, Ordering::SeqCst);
+            // Workers begin once.
+            let _ = begun.0.set(queue.clone());
             (begun, uids)
         });
         begun.add(&uids, Priority::Background);
@@ -179,7 +173,7 @@ impl Collector {
     }
 
     fn dispatch(&self, work: &Work, priority: Priority) {
-        let Some(queues) = self.0.queues.get() else { return };
+        let queues = &self.0.queues;
         queues.look_at.add(&work.look_at, priority);
         queues.orphan.add(&work.orphan, priority);
         work.misplaced.iter().for_each(|misplaced| self.report(misplaced));
@@ -236,8 +230,8 @@ impl Collector {
 
 impl Begun {
     fn add(&self, uids: &[Uid], priority: Priority) {
-        if self.has_begun.load(Ordering::SeqCst) && !uids.is_empty() {
-            self.queue.add_all(&uids.iter().map(key).collect::<Vec<_>>(), priority);
+        if let Some(queue) = self.0.get().filter(|_| !uids.is_empty()) {
+            queue.add_all(&uids.iter().map(key).collect::<Vec<_>>(), priority);
         }
     }
 }

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, stream};
 use steersman_base::{Istr, Meta, ObjectKey, Resource};
-use steersman_informer::wire::WireError;
+use steersman_informer::WireError;
 use steersman_informer::{Lister, Scope, Target};
 use steersman_model::core::NamespaceView;
-use steersman_model::{Kind, View, status_body};
+use steersman_model::{Kind, View};
 use steersman_runtime::mapper::{ApiResource, RestMapper};
 use steersman_runtime::writer::Selected;
-use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, live, reasons};
+use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
-use super::conditions::{Findings, conditions};
 use super::content::{Outcome, is_asked_for};
-use super::pods::{EndingPod, LastPods, seconds_to_end};
-use super::work::{discovery_failure, finalized, work};
+use super::memory::LastPods;
+use super::plan::{discovery_failure, finalized, work};
+use super::pods::{EndingPod, seconds_to_end};
+use super::status::{Findings, conditions};
 
 const NAMESPACES: &Resource = &NamespaceView::RESOURCE;
 const TERMINATING: &str = "Terminating";
@@ -28,7 +29,6 @@ const CONFLICTS_MAX: usize = 10;
 
 /// The controller's shell: what it reads from.
 pub(super) struct Namespaces {
-    pub(super) client: kube::Client,
     pub(super) mapper: RestMapper,
     pub(super) namespaces: Lister<NamespaceView>,
     pub(super) last_pods: Arc<LastPods>,
@@ -81,7 +81,7 @@ impl Namespaces {
     /// The namespace as the server has it, if it is being deleted; its phase says so, too.
     async fn marked(&self, cx: &Context, key: &ObjectKey) -> Result<Option<NamespaceView>, Error> {
         for _ in 0..CONFLICTS_MAX {
-            let read = live::get::<NamespaceView>(&self.client, key).await?;
+            let read = cx.live.get::<NamespaceView>(key).await?;
             let Some(mut namespace) = read.filter(|namespace| namespace.meta().is_terminating()) else {
                 return Ok(None);
             };
@@ -89,8 +89,8 @@ impl Namespaces {
                 return Ok(Some(namespace));
             }
             namespace.status.phase = Istr::interned(TERMINATING);
-            let body = status_body::<NamespaceView>(namespace.meta(), &namespace.status);
-            match cx.writer.unowned().put_status(NAMESPACES, key, body, &Why::Terminating).await {
+            let write = cx.writer.unowned();
+            match write.put_status_of::<NamespaceView>(namespace.meta(), &namespace.status, &Why::Terminating).await {
                 Ok(written) => {
                     namespace.metadata.resource_version = written.resource_version;
                     return Ok(Some(namespace));
@@ -125,7 +125,7 @@ impl Namespaces {
             self.last_pods.forget(&namespace.name);
         }
         let each = work.others.into_iter().map(|kind| async move {
-            let objects = self.list(kind, &namespace.name).await;
+            let objects = list(cx, kind, &namespace.name).await;
             (&kind.resource, self.empty_resource(cx, kind, &namespace.name, objects, 0).await)
         });
         let each: Vec<_> = each.collect();
@@ -139,7 +139,7 @@ impl Namespaces {
     async fn empty_pods(&self, cx: &Context, namespace: &Meta, kind: &ApiResource) -> Outcome {
         // Before the look: a pod that goes right after it is noticed.
         self.last_pods.await_in(&namespace.name);
-        let pods = match live::list::<EndingPod>(&self.client, Scope::namespace(&namespace.name)).await {
+        let pods = match cx.live.list::<EndingPod>(Scope::namespace(&namespace.name)).await {
             Ok(pods) => pods,
             Err(error) => return Outcome::failed(said(&error), 0),
         };
@@ -169,25 +169,11 @@ impl Namespaces {
         if let Err(error) = delete(cx, kind, namespace, objects.as_deref().unwrap_or_default()).await {
             return Outcome::failed(error.message(), seconds);
         }
-        match self.list(kind, namespace).await {
+        match list(cx, kind, namespace).await {
             Ok(Some(left)) => Outcome::of_left(&left, resource, namespace, seconds),
             // What cannot be listed cannot be waited for.
             Ok(None) => Outcome { seconds, ..Outcome::default() },
             Err(error) => Outcome::failed(said(&error), seconds),
-        }
-    }
-
-    /// The objects of a resource in a namespace; `None` if they cannot be listed.
-    async fn list(&self, kind: &ApiResource, namespace: &str) -> Result<Option<Vec<Arc<Meta>>>, WireError> {
-        if !kind.supports(&["list"]) {
-            return Ok(None);
-        }
-        let target = Target { resource: kind.resource.clone(), scope: Scope::namespace(namespace) };
-        match live::list_of::<Meta>(&self.client, &target).await {
-            Ok(objects) => Ok(Some(objects)),
-            // Discovery of a moment ago may tell of what is gone by now.
-            Err(WireError::Status(status)) if matches!(status.code, 404 | 405) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 
@@ -202,12 +188,26 @@ impl Namespaces {
                 Err(WriteError::Conflict) => {}
                 Err(error) => return Err(error.into()),
             }
-            match live::get::<NamespaceView>(&self.client, &key).await? {
+            match cx.live.get::<NamespaceView>(&key).await? {
                 Some(now) if now.meta().uid == namespace.meta().uid => namespace = now,
                 _ => return Ok(()),
             }
         }
         Err(Error::message(format!("{key} is changed by others all the time")))
+    }
+}
+
+/// The objects of a resource in a namespace; `None` if they cannot be listed.
+async fn list(cx: &Context, kind: &ApiResource, namespace: &str) -> Result<Option<Vec<Arc<Meta>>>, WireError> {
+    if !kind.supports(&["list"]) {
+        return Ok(None);
+    }
+    let target = Target { resource: kind.resource.clone(), scope: Scope::namespace(namespace) };
+    match cx.live.list_of::<Meta>(&target).await {
+        Ok(objects) => Ok(Some(objects)),
+        // Discovery of a moment ago may tell of what is gone by now.
+        Err(WireError::Status(status)) if matches!(status.code, 404 | 405) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -249,12 +249,13 @@ fn is_unsupported(error: &WriteError) -> bool {
 async fn put_conditions(cx: &Context, namespace: &mut NamespaceView, findings: &Findings) {
     let Some(conditions) = conditions(&namespace.status.conditions, findings, cx.clock.now()) else { return };
     namespace.status.conditions = conditions;
-    let body = status_body::<NamespaceView>(namespace.meta(), &namespace.status);
-    let (key, why) =
-        (namespace.meta().key(), Why::Conditions { left: findings.left.len(), failures: findings.failures.len() });
-    match cx.writer.unowned().put_status(NAMESPACES, &key, body, &why).await {
+    let why = Why::Conditions { left: findings.left.len(), failures: findings.failures.len() };
+    let write = cx.writer.unowned();
+    match write.put_status_of::<NamespaceView>(namespace.meta(), &namespace.status, &why).await {
         Ok(written) => namespace.metadata.resource_version = written.resource_version,
-        Err(error) => tracing::warn!(namespace = %key, %error, "the conditions of the namespace could not be written"),
+        Err(error) => {
+            tracing::warn!(namespace = %namespace.meta().key(), %error, "the conditions of the namespace could not be written")
+        }
     }
 }
 

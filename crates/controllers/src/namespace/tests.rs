@@ -11,11 +11,12 @@ use steersman_model::core::NamespaceView;
 use steersman_model::{Encoded, View};
 use steersman_runtime::mapper::Failure;
 
-use super::conditions::{Findings, conditions};
 use super::content::{Outcome, is_asked_for};
 use super::map::is_news;
-use super::pods::{EndingPod, LastPods, seconds_to_end};
-use super::work::{discovery_failure, finalized};
+use super::memory::LastPods;
+use super::plan::{discovery_failure, finalized};
+use super::pods::{EndingPod, seconds_to_end};
+use super::status::{Findings, conditions};
 
 const NOW: Time = Time::from_unix(1_800_000_000);
 const MAPS: Resource = Resource::namespaced("", "v1", "configmaps", "ConfigMap");

@@ -1,43 +1,32 @@
-//! Pure: how good the choice of pods to delete was, under upstream's name.
+//! How good the choice of pods to delete was, under upstream's name.
 
 use std::sync::Arc;
 
-use prometheus::{Histogram, HistogramOpts, Registry, exponential_buckets};
+use prometheus::{Histogram, HistogramOpts, exponential_buckets};
 use steersman_base::Time;
 use steersman_model::View;
 use steersman_model::core::PodView;
+use steersman_runtime::metrics::{Families, FamilyError};
 
 use crate::pod;
 
-/// Counts in a registry, if there is one. ReplicaSets and ReplicationControllers count in the same histogram, as upstream's do.
-#[derive(Clone, Default)]
-pub(super) struct Metrics(Option<Histogram>);
+/// ReplicaSets and ReplicationControllers count in the same histogram, as upstream's do.
+pub(super) struct Metrics(Histogram);
 
 // === impl Metrics ===
 
 impl Metrics {
-    /// What is counted there already by another is counted nowhere.
-    pub(super) fn new(registry: &Registry) -> Self {
+    pub(super) fn new(families: &Families) -> Result<Self, FamilyError> {
         let help = "[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). Should \
             be <2. The intent of this metric is to measure the rough efficacy of the sorting (and deletion) of pods when a \
             replicaset scales down. This only considers Ready pods when calculating and reporting.";
         let options = HistogramOpts::new("replicaset_controller_sorting_deletion_age_ratio", help);
-        let histogram =
-            exponential_buckets(0.25, 2.0, 6).and_then(|buckets| Histogram::with_opts(options.buckets(buckets)));
-        let registered =
-            histogram.and_then(|histogram| registry.register(Box::new(histogram.clone())).map(|()| histogram));
-        Self(registered.ok())
-    }
-
-    /// Whether anything is counted.
-    pub(super) fn is_some(&self) -> bool {
-        self.0.is_some()
+        families.histogram(options.buckets(exponential_buckets(0.25, 2.0, 6)?)).map(Self)
     }
 
     /// Counts the pods that were chosen to be deleted.
     pub(super) fn count(&self, active: &[Arc<PodView>], chosen: &[Arc<PodView>], now: Time) {
-        let Some(histogram) = &self.0 else { return };
-        age_ratios(active, chosen, now).for_each(|ratio| histogram.observe(ratio));
+        age_ratios(active, chosen, now).for_each(|ratio| self.0.observe(ratio));
     }
 }
 

@@ -4,34 +4,27 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_base::{Istr, ObjectKey, Time};
-use steersman_informer::sink::Sink as _;
+use steersman_informer::__internal::sink::Sink as _;
 use steersman_informer::{Change, End, SharedInformer, Target};
 use steersman_model::core::{PodView, ServiceView};
 use steersman_model::{Kind as _, View};
+use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
 use tokio_util::sync::CancellationToken;
 
 use super::address::{self, Family};
-use super::trigger_time::TriggerTimes;
+use super::memory::TriggerTimes;
 use super::{LABELS_INDEXED_MAX, LabelHash, ServicePods, hostname, is_published, ports, selector_hashes, services_of};
-pub(crate) use crate::test_objects::{NOW, decode, merged, terminating};
+pub(crate) use crate::test_objects::{NOW, decode, merged, terminating, view};
 
 const LATER: &str = "2026-11-15T12:00:05Z";
 
 /// A pod that runs on `node-1`, has an address of its own and is ready.
 pub(crate) fn pod_json(number: usize, more: Value) -> Value {
     let ip = format!("10.0.{}.{}", number / 250, number % 250 + 1);
-    let base = json!({
-        "metadata": {
-            "name": format!("pod-{number:04}"), "namespace": "default", "uid": format!("uid-{number:04}"),
-            "resourceVersion": "1", "labels": { "app": "web" },
-        },
-        "spec": { "nodeName": "node-1" },
-        "status": {
-            "phase": "Running", "podIP": ip, "podIPs": [{ "ip": ip }],
-            "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": NOW }],
-        },
-    });
-    merged(base, more)
+    let pod = objects::pod(&format!("pod-{number:04}")).app("web").in_namespace("default");
+    let pod = pod.uid(&format!("uid-{number:04}")).on_node("node-1").ready_since(NOW).addresses(&[&ip]);
+    let pod = serde_json::to_value(pod.with(json!({ "metadata": { "resourceVersion": "1" } }))).unwrap();
+    merged(pod, more)
 }
 
 pub(crate) fn pod(number: usize, more: Value) -> Arc<PodView> {
@@ -40,14 +33,12 @@ pub(crate) fn pod(number: usize, more: Value) -> Arc<PodView> {
 
 /// A service with one port, of pods labelled `app=web`.
 pub(crate) fn service(more: Value) -> ServiceView {
-    let base = json!({
-        "metadata": { "name": "web", "namespace": "default", "uid": "svc", "creationTimestamp": "2026-11-01T00:00:00Z" },
-        "spec": {
-            "type": "ClusterIP", "clusterIP": "10.96.0.7", "ipFamilies": ["IPv4"], "selector": { "app": "web" },
-            "ports": [{ "name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080 }],
-        },
-    });
-    decode(merged(base, more))
+    let web = objects::service("web").in_namespace("default").uid("svc").created("2026-11-01T00:00:00Z");
+    let defaults = json!({ "spec": {
+        "type": "ClusterIP", "clusterIP": "10.96.0.7", "ipFamilies": ["IPv4"],
+        "ports": [{ "name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080 }],
+    } });
+    view(&web, merged(defaults, more))
 }
 
 pub(crate) fn not_ready() -> Value {
@@ -233,7 +224,8 @@ async fn a_pod_with_very_many_labels_is_found_by_its_namespace() {
         assert!(asked.get() <= LABELS_INDEXED_MAX, "{count} labels: {} look-ups", asked.get());
 
         let informer = SharedInformer::new(Target::all(PodView::RESOURCE), CancellationToken::new());
-        let found_by = ServicePods::new(&informer);
+        let none = SharedInformer::new(Target::all(ServiceView::RESOURCE), CancellationToken::new());
+        let found_by = ServicePods::new(&none, &informer);
         informer.sink().replace(vec![Arc::clone(&pod)], "5".into());
         let stop = CancellationToken::new();
         let filled = async {
@@ -292,7 +284,7 @@ fn the_trigger_time_is_the_earliest_news_since_the_last_pass() {
 
 #[test]
 fn what_is_said_once_is_not_said_again() {
-    let once = super::once::Once::default();
+    let once = super::memory::Once::default();
     let uid = |number: usize| steersman_base::Uid::new(&format!("uid-{number}"));
     assert!(once.is_first(&uid(0)));
     assert!(!once.is_first(&uid(0)));

@@ -5,21 +5,19 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
 use kube::api::{DeleteParams, ListParams};
 use serde_json::json;
-use steersman_controllers::{deployment, garbage_collector, replicaset};
-use steersman_runtime::Descriptor;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster, expect_eq};
 
 use crate::LONG;
-use crate::beside::Beside;
-use crate::garbage_collector::{
-    config_map, delete, expect, own_each_other, owner, reference, until_gone, until_owned_by,
-};
-use crate::line::{Line, Trouble};
-use crate::log::Logged;
-use crate::services::{self, add_node, run_pod, service, until_endpoints, until_slices};
+use crate::scenarios::garbage_collector::{config_map, delete, own_each_other, owner, reference, until_owned_by};
+use crate::scenarios::services::{self, add_node, run_pod, service, until_endpoints, until_slices};
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers::{self, Controller};
+use crate::scenarios::support::line::{Line, Trouble};
+use crate::scenarios::support::log::Logged;
 
-const SETS: &[Descriptor] = &[deployment::DESCRIPTOR, replicaset::DESCRIPTOR];
-const SETS_AND_COLLECTOR: &[Descriptor] = &[replicaset::DESCRIPTOR, garbage_collector::DESCRIPTOR];
+const SETS: &[Controller] = &[controllers::DEPLOYMENT, controllers::REPLICA_SET];
+const SETS_AND_COLLECTOR: &[Controller] = &[controllers::REPLICA_SET, controllers::GARBAGE_COLLECTOR];
 
 /// In ten quiet minutes: discovery every half a minute, and watches that are renewed.
 const CALLS_MAX: usize = 150;
@@ -43,22 +41,22 @@ async fn a_selector_that_matches_everything_or_nothing_makes_and_takes_nothing()
     ] {
         let logged = Logged::from_now_on();
         let cluster = TestCluster::builder().start().await?;
-        cluster.create(objects::pod("of-web", "web")).await?;
-        cluster.create(objects::pod("of-other", "other")).await?;
-        let mut set = objects::replica_set("web", 3);
+        cluster.create(objects::pod("of-web").app("web")).await?;
+        cluster.create(objects::pod("of-other").app("other")).await?;
+        let mut set = objects::replica_set("web").replicas(3);
         set.metadata.name = Some("set".into());
         cluster.create(set).await?;
-        cluster.create(crate::deployment::deployment(3, json!({}))).await?;
+        cluster.create(crate::scenarios::deployment::deployment(3, json!({}))).await?;
         let line = Line::to(cluster.faulty_client(), Trouble::Forges(SELECTOR, forged));
         let manager = Beside::start(&cluster, line.client(), SETS)?;
         expect_calm(&cluster, &line).await?;
 
         let pods = cluster.api::<Pod>().list(&ListParams::default()).await?.items;
         let owned = pods.iter().filter(|pod| pod.metadata.owner_references.is_some()).count();
-        expect((pods.len(), owned), (2, 0), "pods, and those that were adopted")?;
-        expect(cluster.api::<ReplicaSet>().list(&ListParams::default()).await?.items.len(), 1, "sets")?;
+        expect_eq("pods, and those that were adopted", &(pods.len(), owned), &(2, 0))?;
+        expect_eq("sets", &cluster.api::<ReplicaSet>().list(&ListParams::default()).await?.items.len(), &1)?;
         let key = format!("{}/set", cluster.namespace());
-        expect(logged.with(&[&key, problem]).len(), 1, &format!("lines about the set among {:?}", logged.all()))?;
+        expect_eq(&format!("lines about the set among {:?}", logged.all()), &logged.with(&[&key, problem]).len(), &1)?;
         told_about_the_deployment(&cluster, &logged, forged.contains("{}"), problem).await?;
         manager.stop().await?;
         cluster.stop().await?;
@@ -76,15 +74,15 @@ async fn told_about_the_deployment(
     let events = cluster.api::<Event>().list(&ListParams::default()).await?.items;
     let told: Vec<_> = events.iter().filter_map(|event| event.reason.as_deref()).collect();
     if selects_all {
-        expect(told, vec!["SelectingAll"], "the event")?;
+        expect_eq("the event", &told, &vec!["SelectingAll"])?;
         // Once more when the status shows that it was looked at; as upstream.
         assert!(events[0].count <= Some(2), "{:?} times", events[0].count);
         let web = cluster.api::<Deployment>().get("web").await?;
-        return expect(web.status.and_then(|status| status.observed_generation), Some(1), "it was looked at");
+        return expect_eq("it was looked at", &web.status.and_then(|status| status.observed_generation), &Some(1));
     }
-    expect(told, vec![], "events")?;
+    expect_eq("events", &told, &vec![])?;
     let key = format!("{}/web", cluster.namespace());
-    expect(logged.with(&[&key, problem]).len(), 1, &format!("lines about the Deployment among {:?}", logged.all()))
+    expect_eq(&format!("lines about the Deployment among {:?}", logged.all()), &logged.with(&[&key, problem]).len(), &1)
 }
 
 #[tokio::test(start_paused = true)]
@@ -93,17 +91,17 @@ async fn objects_that_own_each_other_or_themselves_stay_until_one_is_deleted() -
     own_each_other(&cluster, "self", 1).await?;
     own_each_other(&cluster, "ring", 5).await?;
     let line = Line::to(cluster.faulty_client(), Trouble::None);
-    let manager = Beside::start(&cluster, line.client(), crate::garbage_collector::CONTROLLERS)?;
+    let manager = Beside::start(&cluster, line.client(), crate::scenarios::garbage_collector::CONTROLLERS)?;
     expect_calm(&cluster, &line).await?;
-    expect(cluster.last_writes().len(), 0, "writes")?;
+    expect_eq("writes", &cluster.last_writes().len(), &0)?;
     delete::<ConfigMap>(&cluster, "ring-3", DeleteParams::background()).await?;
     for n in 0..5 {
-        until_gone::<ConfigMap>(&cluster, &format!("ring-{n}")).await?;
+        cluster.until_gone::<ConfigMap>(&format!("ring-{n}")).await?;
     }
     cluster.api::<ConfigMap>().get("self-0").await?;
     delete::<ConfigMap>(&cluster, "self-0", DeleteParams::background()).await?;
     expect_calm(&cluster, &line).await?;
-    expect(cluster.last_writes().len(), 4, "one write for each that was left of the ring")?;
+    expect_eq("one write for each that was left of the ring", &cluster.last_writes().len(), &4)?;
     manager.stop().await?;
     cluster.stop().await
 }
@@ -113,25 +111,23 @@ async fn of_two_controllers_of_a_pod_the_first_one_counts() -> Result<(), Failur
     let cluster = TestCluster::builder().start().await?;
     let mut sets = Vec::new();
     for (name, replicas) in [("first", 1), ("second", 0)] {
-        let mut set = objects::replica_set("web", replicas);
+        let mut set = objects::replica_set("web").replicas(replicas);
         set.metadata.name = Some(name.into());
         sets.push(cluster.create(set).await?);
     }
-    let mut pod = objects::pod("pod", "web");
     let mut second = objects::controller_ref(&sets[1]);
     second.controller = Some(false);
-    pod.metadata.owner_references = Some(vec![objects::controller_ref(&sets[0]), second]);
-    cluster.create(pod).await?;
+    cluster.create(objects::pod("pod").app("web").owned_by(&sets[0]).owner(second)).await?;
 
     // What no server would have stored: both say that they control it.
     let forges = Trouble::Forges(r#""controller":false"#, r#""controller":true"#);
     let line = Line::to(cluster.faulty_client(), forges);
     let manager = Beside::start(&cluster, line.client(), SETS_AND_COLLECTOR)?;
     expect_calm(&cluster, &line).await?;
-    expect(crate::pod_gc::names(&cluster).await?, vec!["pod".to_owned()], "pods")?;
+    expect_eq("pods", &crate::scenarios::pod_gc::names(&cluster).await?, &vec!["pod".to_owned()])?;
     for (name, replicas) in [("first", 1), ("second", 0)] {
         let status = cluster.api::<ReplicaSet>().get(name).await?.status.unwrap_or_default();
-        expect(status.replicas, replicas, "its pods")?;
+        expect_eq("its pods", &status.replicas, &replicas)?;
     }
     delete::<ReplicaSet>(&cluster, "second", DeleteParams::background()).await?;
     until_owned_by::<Pod>(&cluster, "pod", &[objects::controller_ref(&sets[0])]).await?;
@@ -149,11 +145,11 @@ async fn ten_thousand_owners_are_an_owner_ten_thousand_times() -> Result<(), Fai
     cluster.create(config_map("garbage", absent(OWNERS).collect())).await?;
     cluster.create(config_map("kept", absent(99).chain([owner(&solid)]).collect())).await?;
     let line = Line::to(cluster.faulty_client(), Trouble::None);
-    let manager = Beside::start(&cluster, line.client(), crate::garbage_collector::CONTROLLERS)?;
-    until_gone::<ConfigMap>(&cluster, "garbage").await?;
+    let manager = Beside::start(&cluster, line.client(), crate::scenarios::garbage_collector::CONTROLLERS)?;
+    cluster.until_gone::<ConfigMap>("garbage").await?;
     until_owned_by::<ConfigMap>(&cluster, "kept", &[owner(&solid)]).await?;
     expect_calm(&cluster, &line).await?;
-    expect(cluster.last_writes().len(), 2, "one write for each object")?;
+    expect_eq("one write for each object", &cluster.last_writes().len(), &2)?;
     let looked_for = line.count(&http::Method::GET, "/pods/p");
     // Once for itself, as it is referred to and was never seen; and once as an owner.
     let most = 2 * (usize::try_from(OWNERS).map_err(|error| Failure::new(error.to_string()))? + 99);
@@ -187,10 +183,10 @@ async fn an_address_that_is_none_is_left_out_and_told_once() -> Result<(), Failu
     let key = format!("{}/bad", cluster.namespace());
     let told = logged.with(&["10.9.9.999"]);
     assert!(told.iter().all(|line| line.contains(&key) || line.contains("bad")), "it says which pod: {told:?}");
-    expect(
-        told.len(),
-        services::CONTROLLERS.len(),
+    expect_eq(
         &format!("lines, one of each controller, among {:?}", logged.all()),
+        &told.len(),
+        &services::CONTROLLERS.len(),
     )?;
     manager.stop().await?;
     cluster.stop().await
@@ -203,7 +199,7 @@ async fn an_object_that_cannot_be_read_holds_back_no_other() -> Result<(), Failu
     let logged = Logged::from_now_on();
     let cluster = TestCluster::builder().start().await?;
     let deployment = |name: &str, replicas: i32| {
-        let mut deployment = crate::deployment::deployment(replicas, json!({}));
+        let mut deployment = crate::scenarios::deployment::deployment(replicas, json!({}));
         deployment.metadata.name = Some(name.to_owned());
         deployment
     };
@@ -225,10 +221,10 @@ async fn an_object_that_cannot_be_read_holds_back_no_other() -> Result<(), Failu
     cluster.settle().await?;
     // Long enough for a reflector to have listed again and again, if it did.
     cluster.advance(std::time::Duration::from_secs(120)).await;
-    expect(sets().await?, vec!["after 3".to_owned(), "before 2".to_owned()], "sets")?;
-    expect(cluster.api::<Pod>().list(&ListParams::default()).await?.items.len(), 5, "pods")?;
+    expect_eq("sets", &sets().await?, &vec!["after 3".to_owned(), "before 2".to_owned()])?;
+    expect_eq("pods", &cluster.api::<Pod>().list(&ListParams::default()).await?.items.len(), &5)?;
     let told = logged.with(&["cannot be read", "/large"]);
-    expect(told.len(), 1, &format!("lines about it, among {:?}", logged.all()))?;
+    expect_eq(&format!("lines about it, among {:?}", logged.all()), &told.len(), &1)?;
     assert!(told[0].contains("deployments") && told[0].contains("3000000000"), "{told:?}");
     // What is mended is reconciled.
     let patch = json!({ "spec": { "replicas": 4 } });
@@ -236,7 +232,7 @@ async fn an_object_that_cannot_be_read_holds_back_no_other() -> Result<(), Failu
     cluster.api::<Deployment>().patch("large", &params, &kube::api::Patch::Merge(patch)).await?;
     cluster.settle().await?;
     let want = ["after 3", "before 2", "large 4"].map(str::to_owned).to_vec();
-    expect(sets().await?, want, "sets")?;
+    expect_eq("sets", &sets().await?, &want)?;
     manager.stop().await?;
     cluster.stop().await
 }

@@ -8,17 +8,18 @@ use k8s_openapi::api::core::v1::{ConfigMap, Event, Namespace, Pod};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, expect_eq};
 
-use crate::beside::Beside;
-use crate::crash::{Scene, crash_after_each_write};
-use crate::garbage_collector::{
-    self as scenarios, CONTROLLERS, config_map, definition_of_cakes, delete, expect, graph, held, owner, reference,
-    until_gone, until_known, until_owned_by, with_cakes,
-};
-use crate::issues::collects_what_is_not_broken;
-use crate::line::{Line, Trouble};
 use crate::quiet;
+use crate::scenarios::garbage_collector::{
+    self as scenarios, CONTROLLERS, config_map, definition_of_cakes, delete, graph, held, owner, reference,
+    until_known, until_owned_by, with_cakes,
+};
+use crate::scenarios::issues::collects_what_is_not_broken;
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::crash::{Scene, crash_after_each_write};
+use crate::scenarios::support::line::{Line, Trouble};
 
 pub(crate) async fn start() -> Result<TestCluster, Failure> {
     TestCluster::builder().controllers(CONTROLLERS).start().await
@@ -27,13 +28,13 @@ pub(crate) async fn start() -> Result<TestCluster, Failure> {
 #[tokio::test(start_paused = true)]
 async fn an_owner_in_another_namespace_is_none_and_an_event_says_so() -> Result<(), Failure> {
     let cluster = start().await?;
-    let elsewhere = Namespace { metadata: objects::named("elsewhere"), ..Namespace::default() };
+    let elsewhere = objects::namespace("elsewhere");
     Api::<Namespace>::all(cluster.client()).create(&PostParams::default(), &elsewhere).await?;
     let there = Api::<ConfigMap>::namespaced(cluster.client(), "elsewhere");
     let parent = there.create(&PostParams::default(), &config_map("parent", vec![])).await?;
     cluster.settle().await?;
     let child = cluster.create(config_map("child", vec![owner(&parent)])).await?;
-    until_gone::<ConfigMap>(&cluster, "child").await?;
+    cluster.until_gone::<ConfigMap>("child").await?;
     there.get("parent").await?;
     cluster.settle().await?;
     let events = cluster.api::<Event>().list(&ListParams::default()).await?.items;
@@ -46,10 +47,10 @@ async fn an_owner_in_another_namespace_is_none_and_an_event_says_so() -> Result<
     let text = format!(
         "ownerRef [v1/ConfigMap, namespace: {namespace}, name: parent, uid: {uid}] does not exist in namespace {namespace:?}"
     );
-    expect(told, vec![(Some("Warning"), Some("OwnerRefInvalidNamespace"), &*text)], "what is told")?;
-    expect(events[0].involved_object.uid.clone(), child.metadata.uid, "about whom")?;
+    expect_eq("what is told", &told, &vec![(Some("Warning"), Some("OwnerRefInvalidNamespace"), &*text)])?;
+    expect_eq("about whom", &events[0].involved_object.uid.clone(), &child.metadata.uid)?;
     let source = events[0].source.as_ref().and_then(|source| source.component.clone());
-    expect(source.as_deref(), Some("garbage-collector-controller"), "by whom")?;
+    expect_eq("by whom", &source.as_deref(), &Some("garbage-collector-controller"))?;
     quiet(cluster).await
 }
 
@@ -83,11 +84,11 @@ async fn a_resource_that_breaks_later_stops_nothing_and_is_caught_up_with() -> R
     cakes.create(&PostParams::default(), &scenarios::cake("child", vec![owner(&parent)])).await?;
     cluster.create(config_map("child", vec![owner(&parent)])).await?;
     delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
-    until_gone::<ConfigMap>(&cluster, "child").await?;
+    cluster.until_gone::<ConfigMap>("child").await?;
     cakes.get("child").await?;
     cluster.faults().heal();
     cluster.advance(Duration::from_secs(60)).await;
-    scenarios::until(&cluster, "the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none())).await?;
+    cluster.until_eq("the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none()), true).await?;
     quiet(cluster).await
 }
 
@@ -104,19 +105,18 @@ async fn a_kind_that_comes_later_is_collected_and_one_that_goes_is_let_go() -> R
         let name = format!("parent-{round}");
         let parent = cluster.create(config_map(&name, vec![])).await?;
         let cake = scenarios::cake("child", vec![owner(&parent)]);
-        scenarios::until(&cluster, "cakes are served", async || {
-            Ok(cakes.create(&PostParams::default(), &cake).await.is_ok())
-        })
-        .await?;
+        cluster
+            .until_eq("cakes are served", async || Ok(cakes.create(&PostParams::default(), &cake).await.is_ok()), true)
+            .await?;
         until_known(&cluster, 2).await?;
         delete::<ConfigMap>(&cluster, &name, DeleteParams::background()).await?;
-        scenarios::until(&cluster, "the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none())).await?;
+        cluster.until_eq("the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none()), true).await?;
         definitions.delete("cakes.garbage.example.com", &DeleteParams::default()).await?;
         let watches = || {
             let all = cluster.manager().inspection().informers();
             all.iter().any(|running| running.informer.target.resource.plural == "cakes")
         };
-        scenarios::until(&cluster, "nobody watches cakes", async || Ok(!watches())).await?;
+        cluster.until_eq("nobody watches cakes", async || Ok(!watches()), true).await?;
     }
     quiet(cluster).await
 }
@@ -175,21 +175,19 @@ async fn lost_replies_and_lagging_watches_change_nothing() -> Result<(), Failure
     until_known(&cluster, 10).await?;
     delete::<ConfigMap>(&cluster, "parent", DeleteParams::foreground()).await?;
     for n in 0..4 {
-        until_gone::<ConfigMap>(&cluster, &format!("child-{n}")).await?;
+        cluster.until_gone::<ConfigMap>(&format!("child-{n}")).await?;
         until_owned_by::<ConfigMap>(&cluster, &format!("shared-{n}"), &[owner(&other)]).await?;
     }
-    until_gone::<ConfigMap>(&cluster, "parent").await?;
+    cluster.until_gone::<ConfigMap>("parent").await?;
     quiet(cluster).await
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_restart_looks_at_nothing_that_is_well() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
-    let parent = cluster.create(objects::replica_set("web", 0)).await?;
+    let parent = cluster.create(objects::replica_set("web").replicas(0)).await?;
     for n in 0..50 {
-        let mut pod = objects::pod(&format!("web-{n}"), "web");
-        pod.metadata.owner_references = Some(vec![owner(&parent)]);
-        cluster.create(pod).await?;
+        cluster.create(objects::pod(&format!("web-{n}")).owner(owner(&parent))).await?;
     }
     // Another manager, on the same server.
     let line = Line::to(cluster.client(), Trouble::None);
@@ -200,7 +198,7 @@ async fn a_restart_looks_at_nothing_that_is_well() -> Result<(), Failure> {
     assert!(looked > 0, "the owner was referred to before it was seen");
     assert_eq!(asked("GET"), 0, "and by the time of the look it was there");
     delete::<ReplicaSet>(&cluster, "web", DeleteParams::background()).await?;
-    until_gone::<Pod>(&cluster, "web-49").await?;
+    cluster.until_gone::<Pod>("web-49").await?;
     assert_eq!(asked("DELETE"), 50, "each pod is deleted, once");
     assert_eq!(asked("GET"), 0, "in the version that was watched, which needs no read");
     manager.stop().await?;
@@ -215,7 +213,7 @@ async fn the_graph_is_shown_as_dot_and_json() -> Result<(), Failure> {
     until_known(&cluster, 2).await?;
     let (parent, child) = (parent.metadata.uid.unwrap_or_default(), child.metadata.uid.unwrap_or_default());
     let shown = graph(&cluster).await?;
-    expect(shown["edges"].clone(), serde_json::json!([{ "dependent": child, "owner": parent }]), "edges")?;
+    expect_eq("edges", &shown["edges"].clone(), &serde_json::json!([{ "dependent": child, "owner": parent }]))?;
     let page = async |path: &str| {
         let request = http::Request::get(path).body(Vec::new().into()).map_err(kube::Error::HttpError)?;
         let answer = cluster.manager().admin().respond(request).await;
@@ -223,14 +221,18 @@ async fn the_graph_is_shown_as_dot_and_json() -> Result<(), Failure> {
         Ok::<_, Failure>((answer.status(), kind, String::from_utf8_lossy(answer.body()).into_owned()))
     };
     let (code, kind, text) = page("/debug/controllers/garbage-collector-controller/graph").await?;
-    expect((code, &*kind), (StatusCode::OK, "text/vnd.graphviz"), "the page")?;
+    expect_eq("the page", &(code, &*kind), &(StatusCode::OK, "text/vnd.graphviz"))?;
     assert!(
         text.starts_with("strict digraph full {\n") && text.contains(&format!("  \"{child}\" -> \"{parent}\";\n")),
         "{text}"
     );
     let (_, _, alone) = page("/debug/controllers/garbage-collector-controller/graph?uid=nobody").await?;
-    expect(&*alone, "strict digraph full {\n}\n", "what is around nobody")?;
-    expect(page("/debug/controllers/garbage-collector-controller/x").await?.0, StatusCode::NOT_FOUND, "no such page")?;
+    expect_eq("what is around nobody", &&*alone, &"strict digraph full {\n}\n")?;
+    expect_eq(
+        "no such page",
+        &page("/debug/controllers/garbage-collector-controller/x").await?.0,
+        &StatusCode::NOT_FOUND,
+    )?;
     cluster.stop().await
 }
 

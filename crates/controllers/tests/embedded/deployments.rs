@@ -8,9 +8,10 @@ use kube::api::PostParams;
 use serde_json::json;
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
-use crate::beside::Beside;
-use crate::crash::{Scene, crash_after_each_write};
-use crate::deployment::{self as scenarios, CONTROLLERS};
+use crate::scenarios::deployment::{self as scenarios, CONTROLLERS};
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers;
+use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
 /// Far longer than any deadline here.
 const QUIET: Duration = Duration::from_secs(600);
@@ -98,7 +99,7 @@ async fn a_status_that_is_held_back_costs_no_available_pod() -> Result<(), Failu
 /// The same, told step by step: nobody reports but this test.
 #[tokio::test(start_paused = true)]
 async fn pods_that_are_condemned_and_still_reported_are_not_counted() -> Result<(), Failure> {
-    let cluster = TestCluster::builder().controllers(&[steersman_controllers::deployment::DESCRIPTOR]).start().await?;
+    let cluster = TestCluster::builder().controllers(&[controllers::DEPLOYMENT]).start().await?;
     let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 5, "maxUnavailable": 0 } });
     cluster.create(scenarios::deployment(20, json!({ "strategy": rolling }))).await?;
     scenarios::until_sizes(&cluster, [("web:1", 20)]).await?;

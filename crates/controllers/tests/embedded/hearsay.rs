@@ -9,14 +9,15 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
-use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, expect_eq};
 
 use crate::collection::start;
-use crate::garbage_collector::{
-    self as scenarios, CONTROLLERS, config_map, definition_of_cakes, delete, expect, held, owner, until_gone,
-    until_known, until_known_edges, until_owned_by,
-};
 use crate::quiet;
+use crate::scenarios::garbage_collector::{
+    self as scenarios, CONTROLLERS, config_map, definition_of_cakes, delete, held, owner, until_known,
+    until_known_edges, until_owned_by,
+};
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_changes_all_the_time_goes_nevertheless() -> Result<(), Failure> {
@@ -31,7 +32,7 @@ async fn an_object_that_changes_all_the_time_goes_nevertheless() -> Result<(), F
     let patch = serde_json::json!({ "data": { "is": "changed" } });
     let configs = cluster.api::<ConfigMap>();
     configs.patch("child", &PatchParams::default(), &Patch::Merge(patch)).await?;
-    until_gone::<ConfigMap>(&cluster, "child").await?;
+    cluster.until_gone::<ConfigMap>("child").await?;
     quiet(cluster).await
 }
 
@@ -58,8 +59,8 @@ async fn an_object_that_was_adopted_behind_the_back_of_a_cache_stays() -> Result
     let faults = Faults::default();
     faults.on(Verb::Watch, "configmaps").happens(Fault::Lag(Duration::from_secs(5)));
     let cluster = TestCluster::builder().controllers(CONTROLLERS).faults(&faults).start().await?;
-    let parent = cluster.create(objects::replica_set("parent", 0)).await?;
-    let other = cluster.create(objects::replica_set("other", 0)).await?;
+    let parent = cluster.create(objects::replica_set("parent").replicas(0)).await?;
+    let other = cluster.create(objects::replica_set("other").replicas(0)).await?;
     let free = cluster.create(config_map("free", vec![owner(&parent)])).await?;
     cluster.create(config_map("child", vec![owner(&parent)])).await?;
     until_known_edges(&cluster, 2).await?;
@@ -82,7 +83,7 @@ async fn finalizers_that_were_set_behind_the_back_of_a_cache_count() -> Result<(
         let faults = Faults::default();
         faults.on(Verb::Watch, "configmaps").happens(Fault::Lag(Duration::from_secs(5)));
         let cluster = TestCluster::builder().controllers(CONTROLLERS).faults(&faults).start().await?;
-        let top = cluster.create(objects::replica_set("top", 0)).await?;
+        let top = cluster.create(objects::replica_set("top").replicas(0)).await?;
         let middle = cluster.create(config_map("middle", vec![owner(&top)])).await?;
         let bottom = cluster.create(held(config_map("bottom", vec![owner(&middle)]))).await?;
         until_known_edges(&cluster, 2).await?;
@@ -91,15 +92,15 @@ async fn finalizers_that_were_set_behind_the_back_of_a_cache_count() -> Result<(
         configs.patch("middle", &PatchParams::default(), &Patch::Merge(patch)).await?;
         delete::<ReplicaSet>(&cluster, "top", DeleteParams::background()).await?;
         if bottom_stays {
-            until_gone::<ConfigMap>(&cluster, "middle").await?;
+            cluster.until_gone::<ConfigMap>("middle").await?;
             until_owned_by::<ConfigMap>(&cluster, "bottom", &[]).await?;
-            expect(configs.get("bottom").await?.metadata.uid, bottom.metadata.uid, "who is left behind")?;
+            expect_eq("who is left behind", &configs.get("bottom").await?.metadata.uid, &bottom.metadata.uid)?;
         } else {
             cluster.advance(Duration::from_secs(60)).await;
             let waits = configs.get("middle").await?.metadata;
-            expect(waits.finalizers, Some(vec![finalizer.to_owned()]), "what the middle waits with")?;
+            expect_eq("what the middle waits with", &waits.finalizers, &Some(vec![finalizer.to_owned()]))?;
             scenarios::release(&cluster, "bottom").await?;
-            until_gone::<ConfigMap>(&cluster, "middle").await?;
+            cluster.until_gone::<ConfigMap>("middle").await?;
         }
         quiet(cluster).await?;
     }
@@ -114,9 +115,9 @@ async fn what_is_known_of_an_owner_holds_for_no_other() -> Result<(), Failure> {
     cluster.create(config_map("child", vec![before.clone()])).await?;
     until_known(&cluster, 2).await?;
     delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
-    until_gone::<ConfigMap>(&cluster, "child").await?;
+    cluster.until_gone::<ConfigMap>("child").await?;
     let again = owner(&cluster.create(config_map("parent", vec![])).await?);
-    let elsewhere = Namespace { metadata: objects::named("elsewhere"), ..Namespace::default() };
+    let elsewhere = objects::namespace("elsewhere");
     Api::<Namespace>::all(cluster.client()).create(&PostParams::default(), &elsewhere).await?;
     let there = Api::<ConfigMap>::namespaced(cluster.client(), "elsewhere");
     there.create(&PostParams::default(), &config_map("of-again", vec![again.clone()])).await?;
@@ -134,7 +135,7 @@ async fn what_is_known_of_an_owner_holds_for_no_other() -> Result<(), Failure> {
         cluster.create(config_map(name, owners)).await?;
         match left {
             Some(left) => until_owned_by::<ConfigMap>(&cluster, name, &left).await?,
-            None => until_gone::<ConfigMap>(&cluster, name).await?,
+            None => cluster.until_gone::<ConfigMap>(name).await?,
         }
     }
     assert!(there.get_opt("of-again").await?.is_none(), "its owner is in another namespace");
@@ -168,13 +169,13 @@ async fn a_look_at_what_is_not_watched_any_more_begins_no_watch() -> Result<(), 
         let resources = all.iter().map(|running| &running.informer.target.resource);
         resources.filter(|resource| resource.plural == plural).map(|it| it.version.to_string()).collect::<Vec<_>>()
     };
-    scenarios::until(&cluster, "the new version is watched", async || Ok(watched("cakes") == ["v2"])).await?;
+    cluster.until_eq("the new version is watched", async || Ok(watched("cakes") == ["v2"]), true).await?;
     delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
-    scenarios::until(&cluster, "the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none())).await?;
+    cluster.until_eq("the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none()), true).await?;
     // Whatever else is new, begins.
     let pies = definition_of_cakes().to_string().replace("cake", "pie").replace("Cake", "Pie");
     definitions.create(&PostParams::default(), &serde_json::from_str(&pies)?).await?;
-    scenarios::until(&cluster, "pies are watched", async || Ok(watched("pies") == ["v1"])).await?;
+    cluster.until_eq("pies are watched", async || Ok(watched("pies") == ["v1"]), true).await?;
     assert_eq!(watched("cakes"), ["v2"]);
     cluster.stop().await
 }

@@ -1,29 +1,27 @@
 //! The controllers on the embedded server, under the paused clock: the scenarios that every server runs, and what only
 //! happens where faults can be made.
 
+#[macro_use]
+#[path = "../scenarios/all.rs"]
+mod scenarios;
+
 mod bad_input;
 mod collection;
-#[path = "../support/crash.rs"]
-mod crash;
 mod deployments;
 mod hearsay;
-#[path = "../support/log.rs"]
-mod log;
 mod namespaces;
 mod pods;
 mod quiet;
 mod replicasets;
-#[path = "../scenarios/all.rs"]
-mod scenarios;
 mod slices;
 mod standby;
 mod tokens;
 
 use std::time::Duration;
 
-use steersman_testing::{Failure, TestCluster, Verb};
+use steersman_testing::{Builder, Failure, TestCluster, Verb, expect};
 
-use scenarios::*;
+use scenarios::garbage_collector::looks;
 
 /// How long quiet is expected: time costs nothing here.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
@@ -32,28 +30,30 @@ pub(crate) const LONG: Duration = Duration::from_secs(600);
 const LOOKS_MAX: u64 = 6;
 
 macro_rules! embedded {
-    ($($module:ident :: $scenario:ident on $cluster:path),* $(,)?) => {$(
+    ($file:ident::$scenario:ident on $cluster:ident $(alone)?) => {
         #[tokio::test(start_paused = true)]
-        async fn $scenario() -> Result<(), Failure> {
-            let cluster = $cluster().start().await?;
-            $module::$scenario(&cluster).await?;
-            quiet(cluster).await
+        async fn $scenario() -> Result<(), steersman_testing::Failure> {
+            use crate::scenarios::$file;
+            crate::run($file::$cluster(), $file::$scenario).await
         }
-    )*};
+    };
 }
 
-table::scenarios!(embedded);
-table::scenarios_alone!(embedded);
+tests_of_all!(embedded);
+
+async fn run(cluster: Builder, scenario: impl AsyncFnOnce(&TestCluster) -> Result<(), Failure>) -> Result<(), Failure> {
+    let cluster = cluster.start().await?;
+    scenario(&cluster).await?;
+    quiet(cluster).await
+}
 
 /// Nothing is written any more, and the garbage collector looks at nothing again and again.
 async fn quiet(cluster: TestCluster) -> Result<(), Failure> {
     cluster.settle().await?;
-    let before = garbage_collector::looks(&cluster);
+    let before = looks(&cluster);
     cluster.expect_quiet(LONG).await?;
-    let looks = garbage_collector::looks(&cluster) - before;
-    if looks > LOOKS_MAX {
-        return Err(Failure::new(format!("{looks} looks at objects in ten quiet minutes")));
-    }
+    let looks = looks(&cluster) - before;
+    expect(looks <= LOOKS_MAX, "few looks at objects in ten quiet minutes", &looks)?;
     cluster.stop().await
 }
 

@@ -8,26 +8,21 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::client::Body;
 use serde_json::{Value, json};
 use steersman_controllers::namespace::{self, FIRST_PASS_AFTER};
-use steersman_runtime::Manager;
-use steersman_testing::{Failure, Fault, TestCluster, Verb, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
+use steersman_testing::{Failure, Fault, TestCluster, Verb};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::beside::Beside;
-use crate::crash::{Scene, crash_after_each_write};
-use crate::issues::until_discovery_failure;
-use crate::namespace::{
+use crate::scenarios::issues::until_discovery_failure;
+use crate::scenarios::namespace::{
     CONTROLLERS, HOLD, conditions, config_map, delete, fill, namespaces, release, told, until_gone,
 };
-use crate::pod_gc::names;
+use crate::scenarios::pod_gc::names;
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
 async fn until_told(cluster: &TestCluster, type_: &str, want: [&str; 3]) -> Result<(), Failure> {
-    cluster
-        .until(type_, async || {
-            let seen = told(cluster, type_).await?;
-            Ok(if seen == want { Ok(()) } else { Err(format!("{:?}", conditions(cluster).await?)) })
-        })
-        .await
+    cluster.until_eq(type_, async || told(cluster, type_).await, want.map(str::to_owned)).await
 }
 
 /// What is a server to do that has a group whose own server is away: as kube-apiserver, it says that it cannot tell.
@@ -87,18 +82,15 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
 /// Upstream takes pods that cannot be listed for none, and deletes the network policies around them.
 #[tokio::test(start_paused = true)]
 async fn pods_that_cannot_be_counted_are_not_taken_for_none() -> Result<(), Failure> {
-    let cluster = crate::namespace::cluster().start().await?;
+    let cluster = crate::scenarios::namespace::cluster().start().await?;
     cluster.create(config_map("config")).await?;
-    cluster.create(objects::pod("web", "web")).await?;
+    cluster.create(objects::pod("web")).await?;
     cluster.settle().await?;
     cluster.faults().on(Verb::List, "pods").refuse(StatusCode::INTERNAL_SERVER_ERROR);
     delete(&cluster).await?;
-    cluster
-        .until("it says that it could not be emptied", async || {
-            let told = told(&cluster, "NamespaceDeletionContentFailure").await?;
-            Ok(if told[1] == "ContentDeletionFailed" { Ok(()) } else { Err(format!("{told:?}")) })
-        })
-        .await?;
+    let told = async || told(&cluster, "NamespaceDeletionContentFailure").await;
+    let is_told = |told: &[String; 3]| told[1] == "ContentDeletionFailed";
+    cluster.until_right("it says that it could not be emptied", told, is_told).await?;
     cluster.advance(Duration::from_secs(60)).await;
     assert_eq!(
         (names(&cluster).await?.len(), cluster.api::<ConfigMap>().get_opt("config").await?.is_some()),
@@ -113,11 +105,9 @@ async fn pods_that_cannot_be_counted_are_not_taken_for_none() -> Result<(), Fail
 
 #[tokio::test(start_paused = true)]
 async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Failure> {
-    let cluster = crate::namespace::cluster().start().await?;
+    let cluster = crate::scenarios::namespace::cluster().start().await?;
     cluster.create(config_map("config")).await?;
-    let mut running = objects::pod("running", "web");
-    running.spec.get_or_insert_default().node_name = Some("far-away".into());
-    cluster.create(running).await?;
+    cluster.create(objects::pod("running").on_node("far-away")).await?;
     delete(&cluster).await?;
     let text = "Some resources are remaining: pods. has 1 resource instances";
     until_told(&cluster, "NamespaceContentRemaining", ["True", "SomeResourcesRemain", text]).await?;
@@ -136,10 +126,8 @@ async fn pods_go_first_and_the_rest_when_the_last_one_is_gone() -> Result<(), Fa
 
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_does_not_end_in_its_time_is_told_as_a_failure() -> Result<(), Failure> {
-    let cluster = crate::namespace::cluster().start().await?;
-    let mut running = objects::pod("running", "web");
-    running.spec.get_or_insert_default().node_name = Some("far-away".into());
-    cluster.create(running).await?;
+    let cluster = crate::scenarios::namespace::cluster().start().await?;
+    cluster.create(objects::pod("running").on_node("far-away")).await?;
     delete(&cluster).await?;
     cluster.advance(Duration::from_secs(35)).await;
     let text = format!(
@@ -153,7 +141,7 @@ async fn a_pod_that_does_not_end_in_its_time_is_told_as_a_failure() -> Result<()
 
 #[tokio::test(start_paused = true)]
 async fn a_resource_that_cannot_be_deleted_stops_no_other_and_is_told() -> Result<(), Failure> {
-    let cluster = crate::namespace::cluster().start().await?;
+    let cluster = crate::scenarios::namespace::cluster().start().await?;
     cluster.faults().on(Verb::DeleteCollection, "configmaps").refuse(StatusCode::SERVICE_UNAVAILABLE);
     fill(&cluster, 2).await?;
     delete(&cluster).await?;
@@ -168,7 +156,7 @@ async fn a_resource_that_cannot_be_deleted_stops_no_other_and_is_told() -> Resul
 
 #[tokio::test(start_paused = true)]
 async fn where_collections_cannot_be_deleted_objects_are_one_by_one() -> Result<(), Failure> {
-    let cluster = crate::namespace::cluster().start().await?;
+    let cluster = crate::scenarios::namespace::cluster().start().await?;
     cluster.faults().on(Verb::DeleteCollection, "configmaps").refuse(StatusCode::METHOD_NOT_ALLOWED);
     cluster.faults().on(Verb::DeleteCollection, "pods").refuse(StatusCode::NOT_FOUND);
     fill(&cluster, 3).await?;
@@ -180,7 +168,7 @@ async fn where_collections_cannot_be_deleted_objects_are_one_by_one() -> Result<
 
 #[tokio::test(start_paused = true)]
 async fn who_was_first_with_a_change_is_no_obstacle() -> Result<(), Failure> {
-    let cluster = crate::namespace::cluster().start().await?;
+    let cluster = crate::scenarios::namespace::cluster().start().await?;
     cluster.faults().on(Verb::Update, "namespaces/finalize").next(3).refuse(StatusCode::CONFLICT);
     cluster.faults().on(Verb::Update, "namespaces/status").next(1).refuse(StatusCode::CONFLICT);
     fill(&cluster, 1).await?;
@@ -197,7 +185,7 @@ async fn a_lost_reply_and_a_lagging_cache_change_nothing() -> Result<(), Failure
         (Verb::Update, "namespaces/status"),
         (Verb::Update, "namespaces/finalize"),
     ] {
-        let cluster = crate::namespace::cluster().start().await?;
+        let cluster = crate::scenarios::namespace::cluster().start().await?;
         cluster.faults().on(Verb::Watch, "namespaces").happens(Fault::Lag(Duration::from_secs(2)));
         cluster.faults().on(verb, resource).nth(1).lose_reply();
         fill(&cluster, 2).await?;
@@ -213,10 +201,8 @@ async fn a_lost_reply_and_a_lagging_cache_change_nothing() -> Result<(), Failure
 
 #[tokio::test(start_paused = true)]
 async fn while_others_finish_nothing_is_asked_twice() -> Result<(), Failure> {
-    let cluster = crate::namespace::cluster().start().await?;
-    let mut held = config_map("held");
-    held.metadata.finalizers = Some(vec![HOLD.into()]);
-    cluster.create(held).await?;
+    let cluster = crate::scenarios::namespace::cluster().start().await?;
+    cluster.create(config_map("held").finalizer(HOLD)).await?;
     delete(&cluster).await?;
     cluster.settle().await?;
     cluster.expect_quiet(Duration::from_secs(600)).await?;
@@ -260,12 +246,8 @@ async fn custom_resources_go_too() -> Result<(), Failure> {
 
 #[tokio::test(start_paused = true)]
 async fn with_several_api_servers_a_deleted_namespace_is_left_alone_first() -> Result<(), Failure> {
-    let patient = |manager: &Manager| {
-        let options = namespace::Options { first_pass_after: FIRST_PASS_AFTER, ..namespace::Options::default() };
-        manager.set_options(options);
-        let _ = manager.build(&namespace::DESCRIPTOR, None);
-    };
-    let cluster = TestCluster::builder().with(patient).start().await?;
+    let options = namespace::Options { first_pass_after: FIRST_PASS_AFTER, ..namespace::Options::default() };
+    let cluster = crate::scenarios::namespace::cluster().options(options).start().await?;
     fill(&cluster, 1).await?;
     cluster.settle().await?;
     delete(&cluster).await?;
@@ -281,9 +263,7 @@ async fn a_crash_after_any_write_of_a_namespace_changes_nothing() -> Result<(), 
     let story = async |scene: &Scene<'_>| {
         let cluster = scene.cluster();
         fill(cluster, 2).await?;
-        let mut held = config_map("held");
-        held.metadata.finalizers = Some(vec![HOLD.into()]);
-        cluster.create(held).await?;
+        cluster.create(config_map("held").finalizer(HOLD)).await?;
         delete(cluster).await?;
         scene.rest().await?;
         release::<ConfigMap>(cluster, "held").await?;

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
 use prometheus::Registry;
-use steersman_controllers::pod_gc;
+use steersman_controllers::pod_garbage_collector;
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
-use crate::crash::{Scene, crash_after_each_write};
-use crate::pod_gc::{CONTROLLERS, create_node, held, names, on_node, release, until_gone, until_phase};
+use crate::scenarios::pod_gc::{CONTROLLERS, create_node, held, names, on_node, release, until_phase};
+use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
 /// A quarantine, and two passes.
 const LONG_ENOUGH: Duration = Duration::from_secs(81);
@@ -23,13 +23,13 @@ async fn a_pod_that_only_a_finalizer_keeps_is_left_alone_and_counted_once() -> R
         .start()
         .await?;
     cluster.create(held("orphan", Some("gone"))).await?;
-    cluster.expect_quiet(pod_gc::QUARANTINE).await?;
-    cluster.advance(LONG_ENOUGH - pod_gc::QUARANTINE).await;
+    cluster.expect_quiet(pod_garbage_collector::QUARANTINE).await?;
+    cluster.advance(LONG_ENOUGH - pod_garbage_collector::QUARANTINE).await;
     until_phase(&cluster, "orphan", "Failed").await?;
     cluster.settle().await?;
     cluster.expect_quiet(Duration::from_secs(600)).await?;
     release::<Pod>(&cluster, "orphan").await?;
-    until_gone(&cluster, "orphan").await?;
+    cluster.until_gone::<Pod>("orphan").await?;
     let page = cluster.manager().exposition().text();
     let want = format!(
         r#"pod_gc_collector_force_delete_pods_total{{namespace="{}",reason="orphaned"}} 1"#,
@@ -54,14 +54,14 @@ async fn a_node_that_only_the_cache_misses_keeps_its_pods() -> Result<(), Failur
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_cannot_be_asked_for_keeps_its_pods() -> Result<(), Failure> {
-    let cluster = crate::pod_gc::cluster().start().await?;
+    let cluster = crate::scenarios::pod_gc::cluster().start().await?;
     cluster.faults().on(Verb::Get, "nodes").refuse(http::StatusCode::SERVICE_UNAVAILABLE);
     cluster.create(on_node("pod", "gone")).await?;
     cluster.expect_quiet(LONG_ENOUGH * 2).await?;
     assert_eq!(names(&cluster).await?, ["pod"]);
     cluster.faults().heal();
     cluster.advance(LONG_ENOUGH).await;
-    until_gone(&cluster, "pod").await?;
+    cluster.until_gone::<Pod>("pod").await?;
     cluster.stop().await
 }
 

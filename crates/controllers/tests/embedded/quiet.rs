@@ -3,41 +3,30 @@
 use std::time::Duration;
 
 use http::Method;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use kube::api::{DeleteParams, ListParams, PostParams};
 use serde_json::{Value, json};
-use steersman_controllers::{ALL, root_ca, service_account_token};
-use steersman_runtime::Descriptor;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster, expect_eq};
 
 use crate::LONG;
-use crate::accounts::{token_secret, until_filled};
-use crate::beside::Beside;
-use crate::garbage_collector::{cake, cakes, config_map, delete, expect, held, own_each_other, owner, with_cakes};
-use crate::line::{Line, Trouble};
-use crate::namespace::{HOLD, namespaces, with_what_is_held};
-use crate::services::service;
-use crate::setup;
+use crate::scenarios::accounts::{token_secret, until_filled};
+use crate::scenarios::garbage_collector::{cake, cakes, config_map, delete, held, own_each_other, owner, with_cakes};
+use crate::scenarios::namespace::{HOLD, namespaces, with_what_is_held};
+use crate::scenarios::services::service;
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers;
+use crate::scenarios::support::line::{Line, Trouble};
 
 /// In ten minutes, beside what is asked about the namespace that cannot go: discovery every half a minute, passes of the
 /// pod collector, watches that are renewed.
 const READS_MAX: usize = 300;
 
-/// All controllers, those that need a key or a certificate with one.
-fn all() -> Vec<Descriptor> {
-    let with_options = |descriptor: &Descriptor| match descriptor.name {
-        name if name == root_ca::DESCRIPTOR.name => setup::ROOT_CA_PUBLISHER,
-        name if name == service_account_token::DESCRIPTOR.name => setup::TOKENS,
-        _ => *descriptor,
-    };
-    ALL.iter().map(with_options).collect()
-}
-
 #[tokio::test(start_paused = true)]
 async fn with_everything_there_is_nothing_is_written_but_heartbeats() -> Result<(), Failure> {
     let cluster = with_cakes().nodes(2).start().await?;
     let line = Line::to(cluster.faulty_client(), Trouble::None);
-    let manager = Beside::start(&cluster, line.client(), &all())?;
+    let manager = Beside::start(&cluster, line.client(), &controllers::all_with_options())?;
     what_runs(&cluster).await?;
     what_is_owned(&cluster).await?;
     what_cannot_go(&cluster).await?;
@@ -49,7 +38,7 @@ async fn with_everything_there_is_nothing_is_written_but_heartbeats() -> Result<
     let pods = cluster.api::<Pod>().list(&ListParams::default()).await?.items;
     let running =
         pods.iter().filter(|pod| pod.status.as_ref().is_some_and(|it| it.phase.as_deref() == Some("Running")));
-    expect(running.count(), 3 + 2 + 2, "pods that run: of web, frozen and old")?;
+    expect_eq("pods that run: of web, frozen and old", &running.count(), &(3 + 2 + 2))?;
     let before = line.requests().len();
     cluster.expect_quiet(LONG).await?;
     let asked = line.requests().split_off(before);
@@ -67,7 +56,7 @@ async fn with_everything_there_is_nothing_is_written_but_heartbeats() -> Result<
     cluster.delete::<Service>("auto").await?;
     cluster.settle().await?;
     manager.stop().await?;
-    let another = Beside::start(&cluster, cluster.faulty_client(), &all())?;
+    let another = Beside::start(&cluster, cluster.faulty_client(), &controllers::all_with_options())?;
     cluster.expect_quiet(LONG).await?;
     another.stop().await?;
     cluster.stop().await
@@ -75,27 +64,27 @@ async fn with_everything_there_is_nothing_is_written_but_heartbeats() -> Result<
 
 /// Deployments that are through, paused and stuck; ReplicationControllers; services of all sorts; kinds without controller.
 async fn what_runs(cluster: &TestCluster) -> Result<(), Failure> {
-    let patch_web = |image| json!({ "spec": { "template": crate::deployment::image_of(image) } });
-    cluster.create(crate::deployment::deployment(3, json!({}))).await?;
-    crate::deployment::until_complete(cluster, 3).await?;
+    let patch_web = |image| json!({ "spec": { "template": crate::scenarios::deployment::image_of(image) } });
+    cluster.create(crate::scenarios::deployment::deployment(3, json!({}))).await?;
+    crate::scenarios::deployment::until_complete(cluster, 3).await?;
     for image in ["web:2", "web:3"] {
-        crate::deployment::patch(cluster, patch_web(image)).await?;
-        crate::deployment::until_complete(cluster, 3).await?;
+        crate::scenarios::deployment::patch(cluster, patch_web(image)).await?;
+        crate::scenarios::deployment::until_complete(cluster, 3).await?;
     }
     for (name, spec) in [
         ("frozen", json!({ "replicas": 2 })),
         ("stuck", json!({ "replicas": 1, "progressDeadlineSeconds": 60, "template": unschedulable() })),
     ] {
-        let mut another = crate::deployment::deployment(1, json!({ "selector": selector(name) }));
+        let mut another = crate::scenarios::deployment::deployment(1, json!({ "selector": selector(name) }));
         another.metadata.name = Some(name.into());
         let mut another = serde_json::to_value(another)?;
         json_merge(&mut another["spec"], spec);
         another["spec"]["template"]["metadata"]["labels"] = json!({ objects::APP: name });
         cluster.create::<k8s_openapi::api::apps::v1::Deployment>(serde_json::from_value(another)?).await?;
     }
-    cluster.create(crate::replication_controller::controller("old", 2)?).await?;
+    cluster.create(objects::replication_controller("old").replicas(2)).await?;
     cluster.settle().await?;
-    let frozen = json!({ "spec": { "paused": true, "template": crate::deployment::image_of("frozen:2") } });
+    let frozen = json!({ "spec": { "paused": true, "template": crate::scenarios::deployment::image_of("frozen:2") } });
     let deployments = cluster.api::<k8s_openapi::api::apps::v1::Deployment>();
     deployments.patch("frozen", &Default::default(), &kube::api::Patch::Merge(frozen)).await?;
 
@@ -139,7 +128,7 @@ async fn what_is_owned(cluster: &TestCluster) -> Result<(), Failure> {
     cakes(cluster).create(&PostParams::default(), &cake("cake", vec![owner(&parent)])).await?;
     own_each_other(cluster, "ring", 3).await?;
     own_each_other(cluster, "self", 1).await?;
-    cluster.create(ServiceAccount { metadata: objects::named("robot"), ..ServiceAccount::default() }).await?;
+    cluster.create(objects::service_account("robot")).await?;
     cluster.create(token_secret("robot-token", "robot", None)).await?;
     until_filled(cluster, "robot-token").await?;
     Ok(())
@@ -157,9 +146,7 @@ async fn what_cannot_go(cluster: &TestCluster) -> Result<(), Failure> {
         cluster.settle().await?;
         delete::<ConfigMap>(cluster, name, how).await?;
     }
-    let mut pod = objects::pod("going", "going");
-    pod.metadata.finalizers = Some(vec![HOLD.into()]);
-    cluster.create(pod).await?;
+    cluster.create(objects::pod("going").finalizer(HOLD)).await?;
     cluster.settle().await?;
     cluster.delete::<Pod>("going").await?;
     let another = with_what_is_held(cluster).await?;

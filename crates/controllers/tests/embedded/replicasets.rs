@@ -6,17 +6,16 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{Pod, ReplicationController};
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::replicaset::{DESCRIPTOR, GATHERED_FOR};
-use steersman_controllers::replication_controller;
-use steersman_runtime::Descriptor;
+use steersman_controllers::replicaset::GATHERED_FOR;
 use steersman_runtime::decisions::{Fate, Filter};
-use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
-use crate::crash::{Scene, crash_after_each_write};
-use crate::replicaset::{self as scenarios, events_of};
-use crate::replication_controller::controller;
+use crate::scenarios::replicaset::{self as scenarios, events_of};
+use crate::scenarios::support::controllers::{self, Controller};
+use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
-const CONTROLLERS: &[Descriptor] = &[DESCRIPTOR];
+const CONTROLLERS: &[Controller] = &[controllers::REPLICA_SET];
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
@@ -26,7 +25,7 @@ async fn a_lost_reply_never_makes_a_second_pod() -> Result<(), Failure> {
         faults.on(Verb::Watch, "pods").happens(Fault::Lag(Duration::from_secs(1)));
         faults.on(Verb::Create, "pods").nth(lost).lose_reply();
         let cluster = scenarios::cluster().faults(&faults).start().await?;
-        let web = cluster.create(objects::replica_set("web", 3)).await?;
+        let web = cluster.create(objects::replica_set("web").replicas(3)).await?;
         cluster.settle().await?;
         cluster.pods_of(&web).until_count(3).await?;
         cluster.expect_quiet(Duration::from_secs(600)).await?;
@@ -44,12 +43,8 @@ async fn until_ready(cluster: &TestCluster, name: &str, want: usize) -> Result<(
     cluster.pods_of(&set).until_count(want).await?;
     cluster.pods_of(&set).make_ready().await?;
     let ready = i32::try_from(want).ok();
-    cluster
-        .until(&format!("{want} pods of {name} are ready"), || async {
-            let status = cluster.api::<ReplicaSet>().get(name).await?.status.unwrap_or_default();
-            Ok(if status.ready_replicas == ready { Ok(()) } else { Err(format!("{status:?}")) })
-        })
-        .await
+    let seen = async || Ok(cluster.api::<ReplicaSet>().get(name).await?.status.unwrap_or_default().ready_replicas);
+    cluster.until_eq(&format!("{want} pods of {name} are ready"), seen, ready).await
 }
 
 fn creates_of_pods(cluster: &TestCluster) -> u64 {
@@ -64,14 +59,14 @@ async fn a_watch_that_is_late_or_stands_still_makes_no_second_pod() -> Result<()
     {
         let cluster = scenarios::cluster().start().await?;
         let told = format!("{fault:?}, away for {away} s");
-        cluster.create(objects::replica_set("before", 1)).await?;
+        cluster.create(objects::replica_set("before").replicas(1)).await?;
         cluster.settle().await?;
         // The watch that is open breaks; the next ones are bad for ten minutes.
         cluster.faults().server_goes_away();
         cluster.faults().on(Verb::Watch, "pods").happens(fault);
         cluster.faults().server_is_back();
         cluster.advance(Duration::from_secs(5)).await;
-        let web = cluster.create(objects::replica_set("web", 3)).await?;
+        let web = cluster.create(objects::replica_set("web").replicas(3)).await?;
         cluster.advance(Duration::from_millis(300)).await;
         assert_eq!(cluster.pods_of(&web).list().await?.len(), 3, "{told}: the pods come at once");
         if away > 0 {
@@ -106,7 +101,7 @@ async fn a_server_that_goes_away_with_creates_unanswered_gets_no_second_pod_when
         // The second batch is done and not answered, and then nobody can be asked.
         faults.on(Verb::Create, "pods").nth(2).happens(Fault::DoThenGoAway);
         let cluster = scenarios::cluster().faults(&faults).start().await?;
-        cluster.create(objects::replica_set("web", 10)).await?;
+        cluster.create(objects::replica_set("web").replicas(10)).await?;
         cluster.advance(Duration::from_secs(60)).await;
         cluster.faults().server_is_back();
         let back = tokio::time::Instant::now();
@@ -136,7 +131,7 @@ async fn creates_that_are_done_and_answered_with_an_error_are_not_made_again_and
         }
         let cluster = scenarios::cluster().faults(&faults).start().await?;
         let began = tokio::time::Instant::now();
-        let web = cluster.create(objects::replica_set("web", 20)).await?;
+        let web = cluster.create(objects::replica_set("web").replicas(20)).await?;
         cluster.pods_of(&web).until_count(20).await?;
         let took = began.elapsed();
         assert!(took < Duration::from_secs(5), "{fault:?}: all are there after {took:?}");
@@ -159,7 +154,7 @@ async fn a_create_that_arrives_late_is_not_made_again() -> Result<(), Failure> {
         let (faults, late) = (Faults::default(), Duration::from_secs(late));
         faults.on(Verb::Create, "pods").nth(2).happens(Fault::RefuseThenDo(code, late));
         let cluster = scenarios::cluster().faults(&faults).start().await?;
-        let web = cluster.create(objects::replica_set("web", 3)).await?;
+        let web = cluster.create(objects::replica_set("web").replicas(3)).await?;
         cluster.advance(Duration::from_millis(500)).await;
         assert_eq!(cluster.pods_of(&web).list().await?.len(), 3, "{code}: nobody waits for it");
         cluster.expect_quiet(Duration::from_secs(120)).await?;
@@ -172,7 +167,7 @@ async fn a_create_that_arrives_late_is_not_made_again() -> Result<(), Failure> {
 #[tokio::test(start_paused = true)]
 async fn pods_have_names_as_a_server_would_have_chosen_them() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
-    let web = cluster.create(objects::replica_set("web", 2)).await?;
+    let web = cluster.create(objects::replica_set("web").replicas(2)).await?;
     for pod in cluster.pods_of(&web).until_count(2).await? {
         let name = pod.metadata.name.unwrap_or_default();
         assert_eq!(pod.metadata.generate_name.as_deref(), Some("web-"), "{name}");
@@ -188,7 +183,7 @@ async fn pods_have_names_as_a_server_would_have_chosen_them() -> Result<(), Fail
 #[tokio::test(start_paused = true)]
 async fn a_network_that_swallows_everything_for_two_minutes_makes_no_second_pod() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
-    cluster.create(objects::replica_set("web", 5)).await?;
+    cluster.create(objects::replica_set("web").replicas(5)).await?;
     cluster.settle().await?;
     cluster.faults().on(Verb::Create, "pods").nth(10).happens(Fault::DoThenGoDark);
     scenarios::scale(&cluster, "web", 40).await?;
@@ -208,7 +203,7 @@ async fn a_network_that_swallows_everything_for_two_minutes_makes_no_second_pod(
 #[tokio::test(start_paused = true)]
 async fn pods_that_become_ready_one_after_the_other_make_one_status() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
-    let web = cluster.create(objects::replica_set("web", 10)).await?;
+    let web = cluster.create(objects::replica_set("web").replicas(10)).await?;
     cluster.settle().await?;
     let statuses = || {
         let writes = cluster.last_writes();
@@ -226,7 +221,7 @@ async fn pods_that_become_ready_one_after_the_other_make_one_status() -> Result<
 #[tokio::test(start_paused = true)]
 async fn a_pod_that_goes_while_changes_are_gathered_is_replaced_at_once() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
-    let web = cluster.create(objects::replica_set("web", 2)).await?;
+    let web = cluster.create(objects::replica_set("web").replicas(2)).await?;
     cluster.settle().await?;
     let before = cluster.pods_of(&web).list().await?;
     let began = tokio::time::Instant::now();
@@ -245,7 +240,7 @@ async fn a_pod_that_goes_while_changes_are_gathered_is_replaced_at_once() -> Res
 async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespace_in_none() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
     cluster.faults().on(Verb::Create, "pods").next(1).refuse(http::StatusCode::FORBIDDEN);
-    cluster.create(objects::replica_set("web", 1)).await?;
+    cluster.create(objects::replica_set("web").replicas(1)).await?;
     cluster.settle().await?;
     let told = events_of(&cluster, "web").await?;
     let failed = ("Warning", "FailedCreate", "Error creating: refused with 403 Forbidden, on purpose");
@@ -270,19 +265,14 @@ async fn a_refused_create_is_told_in_the_servers_words_and_a_terminating_namespa
 async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
     cluster.faults().on(Verb::Create, "pods").next(4).refuse(http::StatusCode::FORBIDDEN);
-    let web = cluster.create(objects::replica_set("web", 3)).await?;
-    cluster
-        .until("the condition ReplicaFailure", || async {
-            let set = cluster.api::<ReplicaSet>().get("web").await?;
-            let conditions = set.status.and_then(|status| status.conditions).unwrap_or_default();
-            let seen = format!("{conditions:?}");
-            Ok(if conditions.iter().any(|condition| condition.type_.as_deref() == Some("ReplicaFailure")) {
-                Ok(())
-            } else {
-                Err(seen)
-            })
-        })
-        .await?;
+    let web = cluster.create(objects::replica_set("web").replicas(3)).await?;
+    let conditions = async || {
+        let set = cluster.api::<ReplicaSet>().get("web").await?;
+        let conditions = set.status.and_then(|status| status.conditions).unwrap_or_default();
+        Ok(conditions.into_iter().filter_map(|condition| condition.type_).collect::<Vec<_>>())
+    };
+    let failed = |conditions: &Vec<String>| conditions.contains(&"ReplicaFailure".to_owned());
+    cluster.until_right("the condition ReplicaFailure", conditions, failed).await?;
     cluster.settle().await?;
     cluster.pods_of(&web).until_count(3).await?;
     let set = cluster.api::<ReplicaSet>().get("web").await?;
@@ -294,7 +284,7 @@ async fn a_refused_create_is_retried_and_shows_as_a_condition() -> Result<(), Fa
 async fn in_shadow_mode_nothing_is_written_and_the_log_tells_what_would_have_been() -> Result<(), Failure> {
     let shadow = TestCluster::builder().manager_options(|options| options.shadow = true);
     let cluster = shadow.controllers(CONTROLLERS).start().await?;
-    cluster.create(objects::replica_set("web", 2)).await?;
+    cluster.create(objects::replica_set("web").replicas(2)).await?;
     cluster.settle().await?;
     assert!(cluster.last_writes().is_empty(), "{:?}", cluster.last_writes());
     let entries = cluster.manager().decisions().entries(&Filter::default());
@@ -308,7 +298,7 @@ async fn in_shadow_mode_nothing_is_written_and_the_log_tells_what_would_have_bee
 #[tokio::test(start_paused = true)]
 async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(), Failure> {
     let cluster = scenarios::cluster().start().await?;
-    let web = cluster.create(objects::replica_set("web", 1)).await?;
+    let web = cluster.create(objects::replica_set("web").replicas(1)).await?;
     let pod = cluster.pods_of(&web).until_count(1).await?.remove(0).metadata.name.unwrap_or_default();
     cluster.settle().await?;
     let log = cluster.manager().decisions().clone();
@@ -316,21 +306,21 @@ async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(),
     cluster.delete::<Pod>(&pod).await?;
     cluster.settle().await?;
     let key = steersman_base::ObjectKey::new(cluster.namespace(), "web");
-    let entries = log.for_key(DESCRIPTOR.name, &key);
+    let entries = log.for_key(controllers::REPLICA_SET.name, &key);
     let entry = &entries[before];
     assert_eq!(&*entry.trigger, format!("Pod {}/{pod} deleted", cluster.namespace()), "{entry}");
     assert_eq!(entry.decisions[0].rule, "TooFew", "{entry}");
     assert!(matches!(entry.decisions[0].fate, Fate::Written(_)), "{entry}");
     cluster.pods_of(&web).make_ready().await?;
     cluster.settle().await?;
-    let entries = log.for_key(DESCRIPTOR.name, &key);
+    let entries = log.for_key(controllers::REPLICA_SET.name, &key);
     let (last, pods) = (&entries[entries.len() - 1], cluster.pods_of(&web).list().await?);
     let pod = pods[0].metadata.name.as_deref().unwrap_or_default();
     let updated = format!("Pod {}/{pod} updated", cluster.namespace());
     assert_eq!((&*last.trigger, last.decisions[0].rule), (&*updated, "Status"), "also if it was gathered: {last}");
     let passes = entries.len();
     cluster.expect_quiet(Duration::from_secs(600)).await?;
-    assert_eq!(log.for_key(DESCRIPTOR.name, &key).len(), passes, "passes that do nothing leave no trace");
+    assert_eq!(log.for_key(controllers::REPLICA_SET.name, &key).len(), passes, "passes that do nothing leave no trace");
     cluster.stop().await
 }
 
@@ -338,8 +328,8 @@ async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(),
 async fn a_crash_after_any_write_of_a_replica_set_changes_nothing() -> Result<(), Failure> {
     let story = async |scene: &Scene<'_>| {
         let cluster = scene.cluster();
-        cluster.create(objects::pod("orphan", "web")).await?;
-        cluster.create(objects::replica_set("web", 4)).await?;
+        cluster.create(objects::pod("orphan").app("web")).await?;
+        cluster.create(objects::replica_set("web").replicas(4)).await?;
         scene.rest().await?;
         scenarios::scale(cluster, "web", 2).await
     };
@@ -356,8 +346,8 @@ async fn a_crash_after_any_write_of_a_replica_set_changes_nothing() -> Result<()
 async fn a_crash_after_any_write_of_a_replication_controller_changes_nothing() -> Result<(), Failure> {
     let story = async |scene: &Scene<'_>| {
         let cluster = scene.cluster();
-        cluster.create(objects::pod("orphan", "web")).await?;
-        cluster.create(controller("web", 4)?).await?;
+        cluster.create(objects::pod("orphan").app("web")).await?;
+        cluster.create(objects::replication_controller("web").replicas(4)).await?;
         scene.rest().await?;
         let scale = Patch::Merge(json!({ "spec": { "replicas": 2 } }));
         cluster.api::<ReplicationController>().patch("web", &PatchParams::default(), &scale).await?;
@@ -368,7 +358,7 @@ async fn a_crash_after_any_write_of_a_replication_controller_changes_nothing() -
         let pods = cluster.pods_of(&web).list().await?.len();
         Ok(vec![format!("{pods} pods"), format!("{:?}", web.status)])
     };
-    let controllers = &[replication_controller::DESCRIPTOR];
+    let controllers = &[controllers::REPLICATION_CONTROLLER];
     crash_after_each_write(TestCluster::builder, controllers, story, world).await?;
     Ok(())
 }

@@ -7,18 +7,19 @@ use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::ListParams;
 use prometheus::Registry;
 use serde_json::json;
-use steersman_controllers::{endpoint_slice, endpoints};
+use steersman_controllers::{endpoints, endpointslice};
 use steersman_runtime::decisions::Filter;
-use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
+use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, expect};
 
-use crate::beside::Beside;
-use crate::crash::{Scene, crash_after_each_write};
-use crate::issues::flap;
 use crate::quiet;
-use crate::services::{
-    self as scenarios, CONTROLLERS, add_node, addresses_in_words, all, endpoints_in_words, expect, kill_pod, run_pod,
-    service, set_ready, set_spec, size, slices_of, until_endpoints, until_event, until_slices,
+use crate::scenarios::issues::flap;
+use crate::scenarios::services::{
+    self as scenarios, CONTROLLERS, add_node, addresses_in_words, all, endpoints_in_words, kill_pod, run_pod, service,
+    set_ready, set_spec, size, slices_of, until_endpoints, until_event, until_slices,
 };
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers;
+use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
 /// Upstream 125638 and 127370, with caches that lag.
 #[tokio::test(start_paused = true)]
@@ -116,7 +117,7 @@ async fn endpoints_that_were_left_behind_go_at_the_next_start_and_locks_stay() -
     };
     make("left-behind", json!({})).await?;
     make("lock", json!({ "control-plane.alpha.kubernetes.io/leader": "{}" })).await?;
-    let manager = Beside::start(&cluster, cluster.faulty_client(), &[endpoints::DESCRIPTOR])?;
+    let manager = Beside::start(&cluster, cluster.faulty_client(), &[controllers::ENDPOINTS])?;
     cluster.advance(Duration::from_secs(5)).await;
     make("made-later", json!({})).await?;
     cluster.advance(Duration::from_secs(5)).await;
@@ -131,14 +132,9 @@ async fn endpoints_that_were_left_behind_go_at_the_next_start_and_locks_stay() -
 async fn changes_are_gathered_for_the_batch_period() -> Result<(), Failure> {
     let period = Duration::from_secs(3);
     let cluster = TestCluster::builder()
-        .with(move |manager| {
-            let slices = endpoint_slice::Options { updates_batch_period: period, ..endpoint_slice::Options::default() };
-            manager.set_options(slices);
-            manager.set_options(endpoints::Options { updates_batch_period: period });
-            for descriptor in CONTROLLERS {
-                let _ = manager.build(descriptor, None);
-            }
-        })
+        .options(endpointslice::Options { updates_batch_period: period, ..endpointslice::Options::default() })
+        .options(endpoints::Options { updates_batch_period: period })
+        .controllers(CONTROLLERS)
         .start()
         .await?;
     let node = add_node(&cluster, "a", None).await?;
@@ -165,11 +161,8 @@ async fn slices_are_as_large_as_the_flag_says_and_are_counted() -> Result<(), Fa
     let counted = registry.clone();
     let cluster = TestCluster::builder()
         .manager_options(move |options| options.metrics = Some(counted.clone()))
-        .with(|manager| {
-            let options = endpoint_slice::Options { endpoints_per_slice_max: 3, ..endpoint_slice::Options::default() };
-            manager.set_options(options);
-            let _ = manager.build(&endpoint_slice::DESCRIPTOR, None);
-        })
+        .options(endpointslice::Options { endpoints_per_slice_max: 3, ..endpointslice::Options::default() })
+        .controllers(&[controllers::ENDPOINT_SLICE])
         .start()
         .await?;
     let node = add_node(&cluster, "a", None).await?;
@@ -238,7 +231,7 @@ async fn the_decision_log_tells_why_a_slice_was_written() -> Result<(), Failure>
     cluster.settle().await?;
     run_pod(&cluster, "one", &node, "10.1.0.1").await?;
     cluster.settle().await?;
-    let filter = Filter { controller: Some(endpoint_slice::DESCRIPTOR.name.to_owned()), ..Filter::default() };
+    let filter = Filter { controller: Some(controllers::ENDPOINT_SLICE.name.to_owned()), ..Filter::default() };
     let entries = cluster.manager().decisions().entries(&filter);
     let told: Vec<_> = entries.iter().flat_map(|entry| &entry.decisions).map(|decision| decision.rule).collect();
     expect(told == ["NeedsSlice", "Changed"], "the empty slice, and the endpoint in it", &told)?;

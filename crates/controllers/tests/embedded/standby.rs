@@ -5,16 +5,17 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{DeleteParams, ListParams};
-use steersman_controllers::{endpoint_slice, endpoints, garbage_collector, replicaset};
-use steersman_runtime::{Descriptor, LeaseOptions, Manager, ManagerOptions};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_runtime::{LeaseOptions, Manager, ManagerOptions};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster, expect_eq};
 
-use crate::beside::Beside;
-use crate::garbage_collector::{config_map, delete, expect, held, owner, until_gone, until_owned_by};
-use crate::services::service;
+use crate::scenarios::garbage_collector::{config_map, delete, held, owner, until_owned_by};
+use crate::scenarios::services::service;
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers::{self, Controller};
 
-const CONTROLLERS: &[Descriptor] =
-    &[replicaset::DESCRIPTOR, garbage_collector::DESCRIPTOR, endpoints::DESCRIPTOR, endpoint_slice::DESCRIPTOR];
+const CONTROLLERS: &[Controller] =
+    &[controllers::REPLICA_SET, controllers::GARBAGE_COLLECTOR, controllers::ENDPOINTS, controllers::ENDPOINT_SLICE];
 /// The churn of a day, an hour of it in two minutes: what a standby would gather does not depend on how long it takes.
 const ROUNDS: usize = 24;
 const ROUND: Duration = Duration::from_secs(120);
@@ -31,7 +32,7 @@ fn start(cluster: &TestCluster, identity: &str) -> Result<Beside, Failure> {
         ..LeaseOptions::new("default", "lease")
     };
     let options = ManagerOptions { clock: cluster.clock().clone(), lease: Some(lease), ..ManagerOptions::default() };
-    Ok(Beside::run(Manager::new(cluster.client(), options)?, CONTROLLERS))
+    Beside::run(Manager::new(cluster.client(), options)?, CONTROLLERS)
 }
 
 /// How many keys wait in all queues of a manager.
@@ -55,7 +56,7 @@ async fn churn(cluster: &TestCluster, round: usize) -> Result<(), Failure> {
         let name = format!("churn-{round}-{number}");
         let parent = cluster.create(config_map(&name, vec![])).await?;
         cluster.create(config_map(&format!("{name}-child"), vec![owner(&parent)])).await?;
-        let mut set = objects::replica_set(&name, 1);
+        let mut set = objects::replica_set(&name).replicas(1);
         set.metadata.name = Some(name.clone());
         cluster.create(set).await?;
         cluster.create(service(&name, serde_json::json!({}))).await?;
@@ -92,7 +93,7 @@ async fn a_standby_holds_what_lives_and_misses_nothing_when_it_wins() -> Result<
     cluster.create(config_map("left-child", vec![owner(&left)])).await?;
     cluster.advance(Duration::from_secs(1)).await;
     first.kill().await;
-    let mut set = objects::replica_set("web", 3);
+    let mut set = objects::replica_set("web").replicas(3);
     set.metadata.name = Some("web".to_owned());
     cluster.create(set).await?;
     delete::<ConfigMap>(&cluster, "garbage", DeleteParams::background()).await?;
@@ -102,15 +103,15 @@ async fn a_standby_holds_what_lives_and_misses_nothing_when_it_wins() -> Result<
         DeleteParams { propagation_policy: Some(kube::api::PropagationPolicy::Orphan), ..DeleteParams::default() },
     )
     .await?;
-    let nobody = crate::garbage_collector::reference("v1", "ConfigMap", "nobody", 77);
+    let nobody = crate::scenarios::garbage_collector::reference("v1", "ConfigMap", "nobody", 77);
     cluster.create(config_map("of-nobody", vec![nobody])).await?;
     second.manager().leadership().acquired().await;
-    until_gone::<ConfigMap>(&cluster, "garbage-child").await?;
-    until_gone::<ConfigMap>(&cluster, "of-nobody").await?;
+    cluster.until_gone::<ConfigMap>("garbage-child").await?;
+    cluster.until_gone::<ConfigMap>("of-nobody").await?;
     until_owned_by::<ConfigMap>(&cluster, "left-child", &[]).await?;
     cluster.settle().await?;
     cluster.advance(Duration::from_secs(60)).await;
-    expect(count::<Pod>(&cluster).await?, 3, "pods of the set that was made while nobody led")?;
+    expect_eq("pods of the set that was made while nobody led", &count::<Pod>(&cluster).await?, &3)?;
     until_owned_by::<ConfigMap>(&cluster, "lasting-child", &[owner(&lasting)]).await?;
     second.stop().await?;
     cluster.stop().await

@@ -3,27 +3,27 @@
 use std::time::Duration;
 
 use http::{Method, StatusCode};
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, ObjectReference, Secret, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, ObjectReference, Secret, ServiceAccount};
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use prometheus::Registry;
 use serde_json::{Value, json};
-use steersman_controllers::{root_ca, service_account, service_account_token};
-use steersman_runtime::{Build, Descriptor};
-use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
+use steersman_runtime::Build;
+use steersman_testing::objects::{self, ObjectBuilder as _};
+use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
-use crate::accounts::{MAP, UID, token_secret, until_filled};
-use crate::beside::Beside;
-use crate::crash::{Scene, crash_after_each_write};
-use crate::line::{Line, Trouble};
-use crate::namespace::{HOLD, delete};
-use crate::setup;
+use crate::scenarios::accounts::{MAP, UID, token_secret, until_filled};
+use crate::scenarios::namespace::{HOLD, delete};
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers::{self, Controller};
+use crate::scenarios::support::crash::{Scene, crash_after_each_write};
+use crate::scenarios::support::line::{Line, Trouble};
 
-const EVERY_NAMESPACE: &[Descriptor] = &[service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER];
-const TOKENS: &[Descriptor] = &[setup::TOKENS];
+const EVERY_NAMESPACE: &[Controller] = &[controllers::SERVICE_ACCOUNT, controllers::ROOT_CA_WITH_CERTIFICATE];
+const TOKENS: &[Controller] = &[controllers::SERVICE_ACCOUNT_TOKEN_WITH_KEY];
 
 fn account(name: &str) -> ServiceAccount {
-    ServiceAccount { metadata: objects::named(name), ..ServiceAccount::default() }
+    objects::service_account(name)
 }
 
 async fn change(cluster: &TestCluster, secret: &str, metadata: Value) -> Result<(), Failure> {
@@ -56,7 +56,7 @@ async fn nothing_is_made_twice_when_replies_are_lost_and_caches_lag() -> Result<
         faults.on(Verb::Create, resource).nth(1).lose_reply();
     }
     let cluster = TestCluster::builder().faults(&faults).controllers(EVERY_NAMESPACE).start().await?;
-    let namespace = Namespace { metadata: objects::named("late"), ..Namespace::default() };
+    let namespace = objects::namespace("late");
     Api::all(cluster.client()).create(&PostParams::default(), &namespace).await?;
     cluster.settle().await?;
     cluster.expect_quiet(Duration::from_secs(600)).await?;
@@ -73,7 +73,7 @@ async fn passes_are_counted_by_code() -> Result<(), Failure> {
     let counted = registry.clone();
     let cluster = TestCluster::builder()
         .manager_options(move |options| options.metrics = Some(counted.clone()))
-        .controllers(&[setup::ROOT_CA_PUBLISHER])
+        .controllers(&[controllers::ROOT_CA_WITH_CERTIFICATE])
         .start()
         .await?;
     cluster.settle().await?;
@@ -96,7 +96,7 @@ async fn passes_are_counted_by_code() -> Result<(), Failure> {
 #[tokio::test(start_paused = true)]
 async fn without_a_key_or_a_certificate_controllers_say_that_they_do_not_run() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
-    for descriptor in [root_ca::DESCRIPTOR, service_account_token::DESCRIPTOR] {
+    for descriptor in [controllers::ROOT_CA, controllers::SERVICE_ACCOUNT_TOKEN] {
         let Build::Disabled(why) = cluster.manager().build(&descriptor, None) else { panic!("{}", descriptor.name) };
         assert!(why.contains("--"), "it says which flag: {why}");
     }
@@ -114,6 +114,30 @@ async fn a_secret_is_not_deleted_because_a_cache_is_behind() -> Result<(), Failu
     until_filled(&cluster, "robot-token").await?;
     cluster.settle().await?;
     cluster.api::<Secret>().get("robot-token").await?;
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_goes_with_an_account_that_the_cache_never_saw() -> Result<(), Failure> {
+    let faults = Faults::default();
+    let cluster = TestCluster::builder().faults(&faults).controllers(TOKENS).start().await?;
+    cluster.settle().await?;
+    // The watch breaks, and is not to be had before the account has come and gone.
+    faults.on(Verb::Watch, "serviceaccounts").refuse(StatusCode::GONE);
+    faults.on(Verb::List, "serviceaccounts").refuse(StatusCode::SERVICE_UNAVAILABLE);
+    faults.server_goes_away();
+    faults.server_is_back();
+    cluster.create(account("robot")).await?;
+    cluster.create(token_secret("robot-token", "robot", None)).await?;
+    until_filled(&cluster, "robot-token").await?;
+    cluster.delete::<ServiceAccount>("robot").await?;
+    faults.heal();
+    cluster
+        .until("the secret goes, too", async || {
+            let held = cluster.api::<Secret>().get_opt("robot-token").await?;
+            Ok(held.map_or(Ok(()), |held| Err(format!("{:?}", held.metadata))))
+        })
+        .await?;
     cluster.stop().await
 }
 
@@ -232,9 +256,7 @@ async fn a_secret_on_its_way_out_is_not_filled_when_its_account_comes_back() -> 
     faults.on(Verb::Watch, "serviceaccounts").happens(Fault::Lag(Duration::from_secs(20)));
     let cluster = TestCluster::builder().faults(&faults).controllers(TOKENS).start().await?;
     cluster.settle().await?;
-    let mut secret = token_secret("robot-token", "robot", None);
-    secret.metadata.finalizers = Some(vec![HOLD.into()]);
-    cluster.create(secret).await?;
+    cluster.create(token_secret("robot-token", "robot", None).finalizer(HOLD)).await?;
     cluster.settle().await?;
     let expect_empty = async |when: &str| {
         let secret = cluster.api::<Secret>().get("robot-token").await?;
@@ -286,7 +308,11 @@ async fn a_crash_after_any_write_of_accounts_certificates_and_tokens_changes_not
         }
         Ok(seen)
     };
-    let controllers = [service_account::DESCRIPTOR, setup::ROOT_CA_PUBLISHER, setup::TOKENS];
+    let controllers = [
+        controllers::SERVICE_ACCOUNT,
+        controllers::ROOT_CA_WITH_CERTIFICATE,
+        controllers::SERVICE_ACCOUNT_TOKEN_WITH_KEY,
+    ];
     crash_after_each_write(TestCluster::builder, &controllers, story, world).await?;
     Ok(())
 }

@@ -6,13 +6,14 @@ use http::Request;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::DeleteParams;
 use serde_json::Value;
-use steersman_controllers::{endpoints, garbage_collector, replicaset};
-use steersman_runtime::Descriptor;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster, expect_eq};
 
-use crate::garbage_collector::{config_map, delete, expect, owner, until_gone, until_known_edges};
+use crate::scenarios::garbage_collector::{config_map, delete, owner, until_known_edges};
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers::{self, Controller};
 
-const CONTROLLERS: &[Descriptor] = &[replicaset::DESCRIPTOR, garbage_collector::DESCRIPTOR, endpoints::DESCRIPTOR];
+const CONTROLLERS: &[Controller] = &[controllers::REPLICA_SET, controllers::GARBAGE_COLLECTOR, controllers::ENDPOINTS];
 
 /// A field of a protobuf message that holds bytes, text or a message. All are short.
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
@@ -52,15 +53,15 @@ async fn text_that_is_not_utf_8_holds_back_no_other_object() -> Result<(), Failu
         .map_err(kube::Error::HttpError)?;
     let stored = cluster.client().request::<Value>(request).await?;
     let note = stored.pointer("/metadata/annotations/example.com~1note").and_then(Value::as_str);
-    expect(note, Some("a\u{fffd}\u{fffd}b"), "what the server stored, as it shows it in JSON")?;
+    expect_eq("what the server stored, as it shows it in JSON", &note, &Some("a\u{fffd}\u{fffd}b"))?;
 
     // Everything else goes on, whether it is watched or listed anew.
-    let set = cluster.create(objects::replica_set("web", 2)).await?;
+    let set = cluster.create(objects::replica_set("web").replicas(2)).await?;
     cluster.pods_of(&set).until_count(2).await?;
     delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
-    until_gone::<ConfigMap>(&cluster, "child").await?;
+    cluster.until_gone::<ConfigMap>("child").await?;
     // Its owner is not there: it is garbage like any other.
-    until_gone::<Pod>(&cluster, "hostile").await?;
+    cluster.until_gone::<Pod>("hostile").await?;
     cluster.expect_quiet(Duration::from_secs(2)).await?;
     cluster.stop().await
 }
@@ -75,10 +76,10 @@ async fn text_that_is_not_utf_8_is_listed_like_any_other() -> Result<(), Failure
         .body(pod("hostile"))
         .map_err(kube::Error::HttpError)?;
     before.client().request::<Value>(request).await?;
-    let manager = crate::beside::Beside::start_within(&before, before.client(), CONTROLLERS)?;
-    let set = before.create(objects::replica_set("web", 2)).await?;
+    let manager = Beside::start_within(&before, before.client(), CONTROLLERS)?;
+    let set = before.create(objects::replica_set("web").replicas(2)).await?;
     before.pods_of(&set).until_count(2).await?;
-    until_gone::<Pod>(&before, "hostile").await?;
+    before.until_gone::<Pod>("hostile").await?;
     manager.stop().await?;
     before.stop().await
 }

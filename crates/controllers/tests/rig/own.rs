@@ -10,7 +10,7 @@ use serde_json::Value;
 use steersman_testing::Failure;
 use tokio::time::Instant;
 
-use crate::child::ends_with_us;
+use steersman_testing::ends_with_us;
 
 /// A kube-apiserver that nobody else uses. It ends with this, or with our process, however that ends.
 pub(crate) struct OwnRig {

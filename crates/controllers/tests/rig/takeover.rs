@@ -5,19 +5,22 @@ use std::time::Duration;
 
 use http::Request;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod, ServiceAccount};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use steersman_controllers::{ALL, root_ca, service_account_token};
+use steersman_controllers::{root_ca_certificate_publisher, serviceaccount_token};
 use steersman_runtime::{Manager, ManagerOptions};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
-use crate::accounts::{token_secret, until_filled};
-use crate::beside::Beside;
-use crate::garbage_collector::{config_map, delete, held, own_each_other, owner};
-use crate::namespace::{namespaces, with_what_is_held};
 use crate::own::{OwnRig, Writes};
-use crate::services::{add_node, say_running, service};
+use crate::scenarios::accounts::{token_secret, until_filled};
+use crate::scenarios::deployment::is_complete;
+use crate::scenarios::garbage_collector::{config_map, delete, held, own_each_other, owner};
+use crate::scenarios::namespace::{namespaces, with_what_is_held};
+use crate::scenarios::services::{add_node, say_running, service};
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers;
 
 /// What is compared, and where it is listed.
 const KINDS: [&str; 11] = [
@@ -80,11 +83,11 @@ fn start_ours(rig: &OwnRig, cluster: &TestCluster) -> Result<Beside, Failure> {
     let (certificate, key) = rig.certificate_and_key()?;
     let options = ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() };
     let manager = Manager::new(cluster.client(), options)?;
-    manager.set_options(root_ca::Options { root_ca: Some(certificate.as_str().into()) });
-    let signer = service_account_token::Signer::from_pem(&key).map_err(|error| Failure::new(error.to_string()))?;
+    manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(certificate.as_str().into()) });
+    let signer = serviceaccount_token::Signer::from_pem(&key).map_err(|error| Failure::new(error.to_string()))?;
     let root_ca = Some(certificate.as_str().into());
-    manager.set_options(service_account_token::Options { signer: Some(signer), root_ca });
-    Ok(Beside::run(manager, ALL))
+    manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
+    Beside::run(manager, controllers::ALL)
 }
 
 /// Deployments in all states, services with endpoints of all sorts, owners and dependents, things that cannot go.
@@ -102,7 +105,7 @@ async fn content(cluster: &TestCluster) -> Result<(), Failure> {
         cluster.create(service(name, more)).await?;
     }
     for (name, replicas) in [("web", 3), ("stuck", 3), ("frozen", 2), ("again", 1)] {
-        cluster.create(deployment(cluster, name, replicas)?).await?;
+        cluster.create(deployment(cluster, name, replicas)).await?;
         until_through(cluster, name, replicas).await?;
     }
     for image in ["two:1", "three:1"] {
@@ -117,8 +120,8 @@ async fn content(cluster: &TestCluster) -> Result<(), Failure> {
     roll_out(cluster, "frozen", "two:1").await?;
     roll_out(cluster, "stuck", BAD_IMAGE).await?;
 
-    cluster.create(crate::replication_controller::controller("old", 2)?).await?;
-    cluster.create(ServiceAccount { metadata: objects::named("robot"), ..ServiceAccount::default() }).await?;
+    cluster.create(objects::replication_controller("old").replicas(2)).await?;
+    cluster.create(objects::service_account("robot")).await?;
     cluster.create(token_secret("robot-token", "robot", None)).await?;
     until_filled(cluster, "robot-token").await?;
 
@@ -142,31 +145,25 @@ async fn changes(cluster: &TestCluster) -> Result<(), Failure> {
     until_through(cluster, "frozen", 2).await?;
     roll_out(cluster, "again", "two:1").await?;
     until_through(cluster, "again", 1).await?;
-    cluster.create(deployment(cluster, "ours", 2)?).await?;
+    cluster.create(deployment(cluster, "ours", 2)).await?;
     until_through(cluster, "ours", 2).await?;
     let ours = json!({ "spec": { "selector": { objects::APP: "ours" } } });
     cluster.create(service("ours", ours)).await?;
-    cluster.create(ServiceAccount { metadata: objects::named("other"), ..ServiceAccount::default() }).await?;
+    cluster.create(objects::service_account("other")).await?;
     cluster.create(token_secret("other-token", "other", None)).await?;
     until_filled(cluster, "other-token").await?;
     Ok(())
 }
 
 /// A Deployment whose pods are on a node of the test, since nobody binds them.
-fn deployment(cluster: &TestCluster, name: &str, replicas: i32) -> Result<Deployment, Failure> {
+fn deployment(cluster: &TestCluster, name: &str, replicas: i32) -> Deployment {
     let app = if name == "stuck" { "web" } else { name };
     let labels = json!({ objects::APP: app, "of": name });
-    Ok(serde_json::from_value(json!({
-        "metadata": { "name": name },
-        "spec": {
-            "replicas": replicas,
-            "selector": { "matchLabels": labels },
-            "template": { "metadata": { "labels": labels }, "spec": {
-                "nodeName": format!("{}-a", cluster.namespace()),
-                "containers": [{ "name": "main", "image": "one:1" }],
-            } },
-        },
-    }))?)
+    let on_node = json!({ "nodeName": format!("{}-a", cluster.namespace()) });
+    objects::deployment(name).replicas(replicas).image("one:1").with(json!({ "spec": {
+        "selector": { "matchLabels": labels },
+        "template": { "metadata": { "labels": labels }, "spec": on_node },
+    } }))
 }
 
 async fn patch(cluster: &TestCluster, name: &str, patch: Value) -> Result<(), Failure> {
@@ -179,18 +176,9 @@ async fn roll_out(cluster: &TestCluster, name: &str, image: &str) -> Result<(), 
     patch(cluster, name, json!({ "spec": { "template": { "spec": { "containers": containers } } } })).await
 }
 
-/// What `kubectl rollout status` waits for.
 async fn until_through(cluster: &TestCluster, name: &str, replicas: i32) -> Result<(), Failure> {
-    cluster
-        .until(&format!("{name} is through"), async || {
-            let found = cluster.api::<Deployment>().get(name).await?;
-            let status = found.status.unwrap_or_default();
-            let counts = [status.replicas, status.updated_replicas, status.available_replicas];
-            let is_through = status.observed_generation == found.metadata.generation
-                && counts.map(Option::unwrap_or_default) == [replicas; 3];
-            Ok(if is_through { Ok(()) } else { Err(format!("{status:?}")) })
-        })
-        .await
+    let found = async || Ok(cluster.api::<Deployment>().get(name).await?);
+    cluster.until_right(&format!("{name} is complete"), found, |found| is_complete(found, replicas)).await.map(drop)
 }
 
 /// Lets a story happen, and pods meanwhile live as on a node.

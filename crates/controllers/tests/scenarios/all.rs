@@ -1,18 +1,47 @@
 //! What runs on every server, and what it needs for that.
+//!
+//! A scenario is a function that takes a cluster. Each file lists its own, `scenarios! { name on cluster, … }`, and each
+//! tier makes a test of each: `deployment::a_paused_one_waits_and_goes_on` runs on the embedded server and on the rig.
+//! A scenario that is `alone` needs all nodes, or all of the API, for itself: on the rig it has a server of its own, while
+//! the others run beside each other, each in its own namespace.
+
+/// Lists the scenarios of a file, each with the function that describes its cluster: `name on cluster`, or
+/// `name on cluster alone`.
+///
+/// It leaves behind a macro `list!`, which calls the macro of a tier with each row.
+macro_rules! scenarios {
+    (@list ($dollar:tt) $($scenario:ident on $cluster:ident $($alone:ident)?),* $(,)?) => {
+        macro_rules! list {
+            ($dollar tier:ident in $dollar file:ident) => {
+                $($dollar tier! { $dollar file::$scenario on $cluster $($alone)? })*
+            };
+        }
+        pub(crate) use list;
+    };
+    ($($row:tt)*) => { scenarios! { @list ($) $($row)* } };
+}
+
+/// Makes tests of all scenarios with the macro of a tier: a module for each file, with a test for each row.
+macro_rules! tests_of_all {
+    ($tier:ident) => {
+        tests_of_all! {
+            $tier in accounts, deployment, garbage_collector, gates, issues, namespace, pod_gc, replicaset,
+            replication_controller, services
+        }
+    };
+    ($tier:ident in $($file:ident),*) => {
+        $(mod $file { crate::scenarios::$file::list!($tier in $file); })*
+    };
+}
 
 pub(crate) mod accounts;
-#[path = "../support/beside.rs"]
-pub(crate) mod beside;
 pub(crate) mod deployment;
 pub(crate) mod garbage_collector;
 pub(crate) mod gates;
 pub(crate) mod issues;
-#[path = "../support/line.rs"]
-pub(crate) mod line;
 pub(crate) mod namespace;
 pub(crate) mod pod_gc;
 pub(crate) mod replicaset;
 pub(crate) mod replication_controller;
 pub(crate) mod services;
-pub(crate) mod setup;
-pub(crate) mod table;
+pub(crate) mod support;

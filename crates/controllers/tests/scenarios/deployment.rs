@@ -7,9 +7,27 @@ use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::api::{ListParams, ObjectList, Patch, PatchParams, WatchEvent, WatchParams};
 use serde_json::{Value, json};
-use steersman_controllers::{deployment, replicaset};
-use steersman_runtime::Descriptor;
-use steersman_testing::{Builder, Failure, TestCluster};
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
+
+use crate::scenarios::support::controllers::{self, Controller};
+
+scenarios! {
+    pods_are_created_and_the_status_counts_them on with_nodes,
+    a_rollout_stays_within_max_surge_and_max_unavailable on with_nodes,
+    scaling_down_with_a_new_image_in_one_patch_keeps_enough_pods_ready on with_nodes,
+    going_back_in_the_middle_of_a_rollout_keeps_all_pods_ready on with_nodes,
+    a_node_selector_without_a_value_is_rolled_out on cluster,
+    recreate_never_runs_pods_of_two_templates on with_nodes,
+    a_paused_one_waits_and_goes_on on with_nodes,
+    a_rollback_reuses_the_old_replica_set on with_nodes,
+    the_rollback_annotation_rolls_back on with_nodes,
+    replica_sets_beyond_the_history_limit_are_deleted on with_nodes,
+    a_rollout_without_progress_exceeds_its_deadline on cluster,
+    a_replica_set_with_another_hash_is_adopted_and_kept on cluster,
+    a_name_that_is_taken_counts_as_a_collision on with_nodes,
+    scaling_in_the_middle_of_a_rollout_is_proportional on cluster,
+}
 
 pub(crate) const REVISION: &str = "deployment.kubernetes.io/revision";
 pub(crate) const HISTORY: &str = "deployment.kubernetes.io/revision-history";
@@ -17,7 +35,7 @@ pub(crate) const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 /// What stands for no deadline: where pods never become ready, it would pass while quiet is expected.
 const NO_DEADLINE: i32 = i32::MAX;
 
-pub(crate) const CONTROLLERS: &[Descriptor] = &[deployment::DESCRIPTOR, replicaset::DESCRIPTOR];
+pub(crate) const CONTROLLERS: &[Controller] = &[controllers::DEPLOYMENT, controllers::REPLICA_SET];
 
 /// Without nodes: pods become ready when the test says so.
 pub(crate) fn cluster() -> Builder {
@@ -29,26 +47,13 @@ pub(crate) fn with_nodes() -> Builder {
 }
 
 /// A Deployment of `web:1`, with this on top of its spec.
+#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 pub(crate) fn deployment(replicas: i32, spec: Value) -> Deployment {
-    let mut object = json!({
-        "metadata": { "name": "web" },
-        "spec": {
-            "replicas": replicas,
-            "selector": { "matchLabels": { "app": "web" } },
-            "template": {
-                "metadata": { "labels": { "app": "web" } },
-                "spec": { "containers": [{ "name": "main", "image": "web:1" }] },
-            },
-        },
-    });
-    if let (Value::Object(base), Value::Object(more)) = (&mut object["spec"], spec) {
-        base.extend(more);
-    }
-    serde_json::from_value(object).expect("it is a Deployment")
+    objects::deployment("web").replicas(replicas).image("web:1").with(json!({ "spec": spec }))
 }
 
 /// Three pods come; status, revision, conditions and the event say so.
-pub(crate) async fn pods_come_and_status_tells_it(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn pods_are_created_and_the_status_counts_them(cluster: &TestCluster) -> Result<(), Failure> {
     let web = cluster.create(deployment(3, json!({ "minReadySeconds": 1 }))).await?;
     let done = until_complete(cluster, 3).await?;
     let status = done.status.unwrap_or_default();
@@ -78,7 +83,7 @@ pub(crate) async fn pods_come_and_status_tells_it(cluster: &TestCluster) -> Resu
 }
 
 /// Roll-outs with room in one direction or the other: never too many pods wanted, never too few available.
-pub(crate) async fn a_roll_out_stays_within_its_limits(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_rollout_stays_within_max_surge_and_max_unavailable(cluster: &TestCluster) -> Result<(), Failure> {
     let variants = [(json!(1), json!(0), 1, 0), (json!(0), json!(1), 0, 1), (json!("50%"), json!("25%"), 2, 1)];
     cluster.create(deployment(4, json!({}))).await?;
     until_complete(cluster, 4).await?;
@@ -87,17 +92,17 @@ pub(crate) async fn a_roll_out_stays_within_its_limits(cluster: &TestCluster) ->
         let strategy = json!({ "type": "RollingUpdate", "rollingUpdate": rolling });
         let image = format!("web:{}", round + 2);
         patch(cluster, json!({ "spec": { "strategy": strategy, "template": image_of(&image) } })).await?;
-        cluster
-            .until(&format!("roll-out {round} is through"), || async {
-                let sets = sets(cluster).await?;
-                let wanted: i32 = sets.iter().map(|set| set.spec.replicas.unwrap_or(1)).sum();
-                let ready = ready_pods(cluster).await?;
-                if wanted > 4 + surge || ready < 4 - unavailable {
-                    return Err(Failure::new(format!("{wanted} are wanted, {ready} are ready, with {rolling}")));
-                }
-                look_complete(cluster, 4).await
-            })
-            .await?;
+        let look = async || {
+            let sets = sets(cluster).await?;
+            let wanted: i32 = sets.iter().map(|set| set.spec.replicas.unwrap_or(1)).sum();
+            let ready = ready_pods(cluster).await?;
+            if wanted > 4 + surge || ready < 4 - unavailable {
+                return Err(Failure::new(format!("{wanted} are wanted, {ready} are ready, with {rolling}")));
+            }
+            web(cluster).await
+        };
+        let what = format!("rollout {round} is complete");
+        cluster.until_right(&what, look, |web| is_complete(web, 4)).await?;
         let sets = sets(cluster).await?;
         expect_eq("sets", &sets.len(), &(round + 2))?;
         let left: Vec<_> = sets.iter().filter(|set| set.spec.replicas != Some(0)).map(image_in).collect();
@@ -108,34 +113,34 @@ pub(crate) async fn a_roll_out_stays_within_its_limits(cluster: &TestCluster) ->
 }
 
 /// Fewer replicas and a new image in one patch: the pods that the smaller number condemns are no reason to take others.
-pub(crate) async fn a_smaller_number_and_a_new_image_in_one_patch(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn scaling_down_with_a_new_image_in_one_patch_keeps_enough_pods_ready(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
     cluster.create(deployment(20, json!({}))).await?;
     until_complete(cluster, 20).await?;
     let before = pods(cluster).await?;
     patch(cluster, json!({ "spec": { "replicas": 8, "template": image_of("web:2") } })).await?;
     until_complete(cluster, 8).await?;
     let least = least_ready(cluster, before).await?;
-    if least >= 6 { Ok(()) } else { Err(Failure::new(format!("{least} of 8 were ready, a quarter may be missing"))) }
+    expect(least >= 6, "of 8 that are ready, a quarter may be missing", &least)
 }
 
 /// Whole roll-outs, forth and back in the middle: at no moment fewer pods are ready than there should be.
-pub(crate) async fn going_back_in_the_middle_misses_nobody(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn going_back_in_the_middle_of_a_rollout_keeps_all_pods_ready(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
     let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 2, "maxUnavailable": 0 } });
     cluster.create(deployment(6, json!({ "strategy": rolling }))).await?;
     until_complete(cluster, 6).await?;
     let before = pods(cluster).await?;
     for image in ["web:2", "web:1", "web:3", "web:2"] {
         patch(cluster, json!({ "spec": { "template": image_of(image) } })).await?;
-        cluster
-            .until("it has begun", || async {
-                let size = sizes(cluster).await?.get(image).copied().unwrap_or(0);
-                Ok(if size >= 3 { Ok(()) } else { Err(format!("{size} of {image}")) })
-            })
-            .await?;
+        let size = async || Ok(sizes(cluster).await?.get(image).copied().unwrap_or(0));
+        cluster.until_right(&format!("the rollout of {image} has begun"), size, |size| *size >= 3).await?;
     }
     until_complete(cluster, 6).await?;
     let least = least_ready(cluster, before).await?;
-    if least >= 6 { Ok(()) } else { Err(Failure::new(format!("{least} of 6 were ready, none may be missing"))) }
+    expect(least >= 6, "of 6 that are ready, none may be missing", &least)
 }
 
 /// Labels of node roles have no value: another role is another template.
@@ -157,20 +162,19 @@ pub(crate) async fn a_node_selector_without_a_value_is_rolled_out(cluster: &Test
 }
 
 /// With `Recreate`, pods of two templates never run at the same time.
-pub(crate) async fn a_recreated_one_never_runs_both(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn recreate_never_runs_pods_of_two_templates(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(3, json!({ "strategy": { "type": "Recreate" } }))).await?;
     until_complete(cluster, 3).await?;
     patch(cluster, json!({ "spec": { "template": image_of("web:2") } })).await?;
-    cluster
-        .until("the recreation is through", || async {
-            let pods = cluster.api::<Pod>().list(&ListParams::default()).await?;
-            let images: std::collections::BTreeSet<_> = pods.iter().filter_map(pod_image).collect();
-            if images.len() > 1 {
-                return Err(Failure::new(format!("pods of two templates: {images:?}")));
-            }
-            look_complete(cluster, 3).await
-        })
-        .await?;
+    let look = async || {
+        let pods = cluster.api::<Pod>().list(&ListParams::default()).await?;
+        let images: std::collections::BTreeSet<_> = pods.iter().filter_map(pod_image).collect();
+        if images.len() > 1 {
+            return Err(Failure::new(format!("pods of two templates: {images:?}")));
+        }
+        web(cluster).await
+    };
+    cluster.until_right("the recreation is complete", look, |web| is_complete(web, 3)).await?;
     expect_eq("sets", &sizes(cluster).await?, &BTreeMap::from([("web:1".into(), 0), ("web:2".into(), 3)]))
 }
 
@@ -181,10 +185,7 @@ pub(crate) async fn a_paused_one_waits_and_goes_on(cluster: &TestCluster) -> Res
     patch(cluster, json!({ "spec": { "paused": true, "replicas": 3, "template": image_of("web:2") } })).await?;
     until_reason(cluster, "Progressing", "DeploymentPaused").await?;
     cluster
-        .until("the old one is scaled", || async {
-            let sizes = sizes(cluster).await?;
-            Ok(if sizes == BTreeMap::from([("web:1".into(), 3)]) { Ok(()) } else { Err(format!("{sizes:?}")) })
-        })
+        .until_eq("the old one is scaled", async || sizes(cluster).await, BTreeMap::from([("web:1".into(), 3)]))
         .await?;
     patch(cluster, json!({ "spec": { "paused": false } })).await?;
     until_complete(cluster, 3).await?;
@@ -192,7 +193,7 @@ pub(crate) async fn a_paused_one_waits_and_goes_on(cluster: &TestCluster) -> Res
 }
 
 /// `kubectl rollout undo` puts the old template back: the old ReplicaSet comes back with a new revision, and remembers.
-pub(crate) async fn going_back_takes_the_old_replica_set(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_rollback_reuses_the_old_replica_set(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(2, json!({}))).await?;
     until_complete(cluster, 2).await?;
     for image in ["web:2", "web:1"] {
@@ -207,7 +208,7 @@ pub(crate) async fn going_back_takes_the_old_replica_set(cluster: &TestCluster) 
 }
 
 /// Clients from before `kubectl rollout undo` ask for it with an annotation.
-pub(crate) async fn an_annotation_rolls_back(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn the_rollback_annotation_rolls_back(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(1, json!({}))).await?;
     until_complete(cluster, 1).await?;
     patch(cluster, json!({ "spec": { "template": image_of("web:2") } })).await?;
@@ -232,7 +233,7 @@ pub(crate) async fn an_annotation_rolls_back(cluster: &TestCluster) -> Result<()
 }
 
 /// Old ReplicaSets beyond `revisionHistoryLimit` go.
-pub(crate) async fn history_beyond_its_limit_is_forgotten(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn replica_sets_beyond_the_history_limit_are_deleted(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(1, json!({ "revisionHistoryLimit": 1 }))).await?;
     until_complete(cluster, 1).await?;
     for image in ["web:2", "web:3", "web:4"] {
@@ -240,16 +241,11 @@ pub(crate) async fn history_beyond_its_limit_is_forgotten(cluster: &TestCluster)
         until_complete(cluster, 1).await?;
     }
     let want = BTreeMap::from([("web:3".to_owned(), 0), ("web:4".to_owned(), 1)]);
-    cluster
-        .until("one old one is left", || async {
-            let sizes = sizes(cluster).await?;
-            Ok(if sizes == want { Ok(()) } else { Err(format!("{sizes:?}")) })
-        })
-        .await
+    cluster.until_eq("one old one is left", async || sizes(cluster).await, want).await
 }
 
 /// A roll-out whose pods never become ready times out, says so, and leaves what works alone; pods that come late mend it.
-pub(crate) async fn a_roll_out_that_gets_nowhere_says_so(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_rollout_without_progress_exceeds_its_deadline(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(2, json!({ "progressDeadlineSeconds": 3 }))).await?;
     until_reason(cluster, "Progressing", "ProgressDeadlineExceeded").await?;
     for set in sets(cluster).await? {
@@ -265,7 +261,7 @@ pub(crate) async fn a_roll_out_that_gets_nowhere_says_so(cluster: &TestCluster) 
 }
 
 /// A ReplicaSet that another controller manager made, with a hash of its own, is adopted and is the new one.
-pub(crate) async fn a_replica_set_with_another_hash_is_kept(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_replica_set_with_another_hash_is_adopted_and_kept(cluster: &TestCluster) -> Result<(), Failure> {
     let labels = json!({ "app": "web", "pod-template-hash": "5d78c9869d" });
     let set: ReplicaSet = serde_json::from_value(json!({
         "metadata": { "name": "web-5d78c9869d", "labels": labels, "annotations": { REVISION: "7" } },
@@ -280,13 +276,11 @@ pub(crate) async fn a_replica_set_with_another_hash_is_kept(cluster: &TestCluste
     }))?;
     let set = cluster.create(set).await?;
     let web = cluster.create(deployment(1, json!({ "progressDeadlineSeconds": NO_DEADLINE }))).await?;
-    let web = cluster
-        .until("the Deployment has seen it", || async {
-            let found = cluster.api::<Deployment>().get("web").await?;
-            let revision = found.metadata.annotations.clone().unwrap_or_default().remove(REVISION);
-            Ok(if revision.as_deref() == Some("7") { Ok(web.clone()) } else { Err(format!("{revision:?}")) })
-        })
-        .await?;
+    let revision = async || {
+        let found = cluster.api::<Deployment>().get("web").await?;
+        Ok(found.metadata.annotations.unwrap_or_default().remove(REVISION))
+    };
+    cluster.until_eq("the Deployment has seen it", revision, Some("7".to_owned())).await?;
     let sets = sets(cluster).await?;
     expect_eq("sets", &sets.len(), &1)?;
     expect_eq("uid", &sets[0].metadata.uid, &set.metadata.uid)?;
@@ -295,20 +289,18 @@ pub(crate) async fn a_replica_set_with_another_hash_is_kept(cluster: &TestCluste
 }
 
 /// A ReplicaSet that is relabelled is let go; its name stays taken, so the next one has another.
-pub(crate) async fn a_name_that_is_taken_makes_another(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_name_that_is_taken_counts_as_a_collision(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(deployment(1, json!({}))).await?;
     until_complete(cluster, 1).await?;
     let name = sets(cluster).await?[0].metadata.name.clone().unwrap_or_default();
     let relabel = json!({ "metadata": { "labels": { "app": "other" } } });
     cluster.api::<ReplicaSet>().patch(&name, &PatchParams::default(), &Patch::Merge(relabel)).await?;
-    cluster
-        .until("another one in its place", || async {
-            let sets = sets(cluster).await?;
-            let owned = |set: &&ReplicaSet| set.metadata.owner_references.is_some();
-            let names: Vec<_> = sets.iter().filter(owned).filter_map(|set| set.metadata.name.clone()).collect();
-            Ok(if names.len() == 1 && names[0] != name { Ok(()) } else { Err(format!("{names:?}")) })
-        })
-        .await?;
+    let owned = async || {
+        let sets = sets(cluster).await?;
+        let owned = sets.into_iter().filter(|set| set.metadata.owner_references.is_some());
+        Ok(owned.filter_map(|set| set.metadata.name).collect::<Vec<_>>())
+    };
+    cluster.until_right("another one in its place", owned, |names| names.len() == 1 && names[0] != name).await?;
     let web = until_complete(cluster, 1).await?;
     expect_eq("collisions", &web.status.and_then(|status| status.collision_count), &Some(1))?;
     let let_go = cluster.api::<ReplicaSet>().get(&name).await?;
@@ -316,12 +308,10 @@ pub(crate) async fn a_name_that_is_taken_makes_another(cluster: &TestCluster) ->
 }
 
 /// Scaling in the middle of a roll-out that hangs scales both ReplicaSets.
-pub(crate) async fn scaling_in_the_middle_is_proportional(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn scaling_in_the_middle_of_a_rollout_is_proportional(cluster: &TestCluster) -> Result<(), Failure> {
     let rolling = json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": 2, "maxUnavailable": 2 } });
     cluster.create(deployment(6, json!({ "strategy": rolling, "progressDeadlineSeconds": NO_DEADLINE }))).await?;
-    cluster
-        .until("the first one", || async { Ok(sets(cluster).await?.pop().ok_or_else(|| "none".to_owned())) })
-        .await?;
+    cluster.until_right("the first one", async || sets(cluster).await, |sets| !sets.is_empty()).await?;
     let first = sets(cluster).await?.remove(0);
     cluster.pods_of(&first).until_count(6).await?;
     cluster.pods_of(&first).make_ready().await?;
@@ -368,23 +358,14 @@ async fn sizes(cluster: &TestCluster) -> Result<BTreeMap<String, i32>, Failure> 
 
 /// Waits until there are so many ReplicaSets.
 async fn until_sets(cluster: &TestCluster, want: usize) -> Result<(), Failure> {
-    cluster
-        .until(&format!("{want} ReplicaSets"), || async {
-            let sets = sets(cluster).await?;
-            let selectors = || sets.iter().map(|set| set.spec.template.as_ref()?.spec.as_ref()?.node_selector.clone());
-            Ok(if sets.len() == want { Ok(()) } else { Err(format!("{:?}", selectors().collect::<Vec<_>>())) })
-        })
-        .await
+    let selector = |set: ReplicaSet| set.spec.template?.spec?.node_selector;
+    let selectors = async || Ok(sets(cluster).await?.into_iter().map(selector).collect::<Vec<_>>());
+    cluster.until_right(&format!("{want} ReplicaSets"), selectors, |sets| sets.len() == want).await.map(drop)
 }
 
 pub(crate) async fn until_sizes<const N: usize>(cluster: &TestCluster, want: [(&str, i32); N]) -> Result<(), Failure> {
     let want: BTreeMap<_, _> = want.into_iter().map(|(image, size)| (image.to_owned(), size)).collect();
-    cluster
-        .until(&format!("sizes {want:?}"), || async {
-            let sizes = sizes(cluster).await?;
-            Ok(if sizes == want { Ok(()) } else { Err(format!("{sizes:?}")) })
-        })
-        .await
+    cluster.until_eq(&format!("sizes {want:?}"), async || sizes(cluster).await, want).await
 }
 
 async fn ready_pods(cluster: &TestCluster) -> Result<i32, Failure> {
@@ -426,50 +407,42 @@ pub(crate) async fn least_ready(cluster: &TestCluster, since: ObjectList<Pod>) -
     Ok(least)
 }
 
+/// The Deployment `web`, as it is now.
+async fn web(cluster: &TestCluster) -> Result<Deployment, Failure> {
+    Ok(cluster.api::<Deployment>().get("web").await?)
+}
+
 /// What `kubectl rollout status` waits for.
-async fn look_complete(cluster: &TestCluster, replicas: i32) -> Result<Result<Deployment, String>, Failure> {
-    let web = cluster.api::<Deployment>().get("web").await?;
+pub(crate) fn is_complete(web: &Deployment, replicas: i32) -> bool {
     let status = web.status.clone().unwrap_or_default();
     let counts = [status.replicas, status.updated_replicas, status.available_replicas].map(Option::unwrap_or_default);
-    let complete = status.observed_generation == web.metadata.generation && counts == [replicas; 3];
-    Ok(if complete { Ok(web) } else { Err(format!("{status:?}")) })
+    status.observed_generation == web.metadata.generation && counts == [replicas; 3]
 }
 
 pub(crate) async fn until_complete(cluster: &TestCluster, replicas: i32) -> Result<Deployment, Failure> {
-    cluster.until(&format!("{replicas} are updated and available"), || look_complete(cluster, replicas)).await
+    let what = format!("{replicas} are updated and available");
+    cluster.until_right(&what, async || web(cluster).await, |web| is_complete(web, replicas)).await
 }
 
 pub(crate) async fn until_reason(cluster: &TestCluster, type_: &str, reason: &str) -> Result<Deployment, Failure> {
-    cluster
-        .until(&format!("{type_} because of {reason}"), || async {
-            let web = cluster.api::<Deployment>().get("web").await?;
-            let conditions = web.status.clone().unwrap_or_default().conditions.unwrap_or_default();
-            let mut found = conditions.iter().filter(|condition| condition.type_.as_deref() == Some(type_));
-            let is_so = found.any(|condition| condition.reason.as_deref() == Some(reason));
-            Ok(if is_so { Ok(web) } else { Err(format!("{conditions:?}")) })
-        })
-        .await
+    let is_so = |web: &Deployment| {
+        let conditions = web.status.iter().flat_map(|status| status.conditions.iter().flatten());
+        let mut found = conditions.filter(|condition| condition.type_.as_deref() == Some(type_));
+        found.any(|condition| condition.reason.as_deref() == Some(reason))
+    };
+    cluster.until_right(&format!("{type_} because of {reason}"), async || web(cluster).await, is_so).await
 }
 
 /// Waits until there are events of these reasons and texts about the Deployment, all from its controller.
 pub(crate) async fn until_events(cluster: &TestCluster, want: &[(&str, &str)]) -> Result<(), Failure> {
     let about = ListParams::default().fields("involvedObject.kind=Deployment,involvedObject.name=web");
-    cluster
-        .until(&format!("the events {want:?}"), || async {
-            let events = cluster.api::<Event>().list(&about).await?.items;
-            let texts: Vec<_> = events
-                .iter()
-                .filter(|event| event.reporting_component.as_deref() == Some("deployment-controller"))
-                .map(|event| {
-                    (event.reason.as_deref().unwrap_or_default(), event.message.as_deref().unwrap_or_default())
-                })
-                .collect();
-            let all = want.iter().all(|row| texts.contains(row));
-            Ok(if all { Ok(()) } else { Err(format!("{texts:?}")) })
-        })
-        .await
-}
-
-pub(crate) fn expect_eq<T: PartialEq + std::fmt::Debug>(what: &str, got: &T, want: &T) -> Result<(), Failure> {
-    if got == want { Ok(()) } else { Err(Failure::new(format!("{what}: {got:?} instead of {want:?}"))) }
+    let texts = async || {
+        let events = cluster.api::<Event>().list(&about).await?.items.into_iter();
+        let ours = events.filter(|event| event.reporting_component.as_deref() == Some("deployment-controller"));
+        let texts = ours.map(|event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default()));
+        Ok(texts.collect::<Vec<_>>())
+    };
+    let has = |texts: &[(String, String)], row: &(&str, &str)| texts.iter().any(|text| (&*text.0, &*text.1) == *row);
+    let all = |texts: &Vec<_>| want.iter().all(|row| has(texts, row));
+    cluster.until_right(&format!("the events {want:?}"), texts, all).await.map(drop)
 }

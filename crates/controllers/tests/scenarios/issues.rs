@@ -9,17 +9,30 @@ use k8s_openapi::api::core::v1::{ConfigMap, Endpoints};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::replicaset;
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, TestCluster, expect};
 
-use crate::beside::Beside;
-use crate::garbage_collector::{config_map, delete, looks, owner, reference, until_gone, until_known, until_owned_by};
-use crate::line::{Line, Trouble};
-use crate::namespace::told;
-use crate::services::{
-    self, AT_ONCE, add_node, addresses_in_words, endpoints_in_words, expect, kill_pod, remove_node, run_pod, service,
+pub(crate) use crate::scenarios::garbage_collector::alone as garbage_collector;
+use crate::scenarios::garbage_collector::{config_map, delete, looks, owner, reference, until_known, until_owned_by};
+use crate::scenarios::namespace::told;
+pub(crate) use crate::scenarios::replicaset::cluster as replica_sets;
+pub(crate) use crate::scenarios::services::cluster as services;
+use crate::scenarios::services::{
+    AT_ONCE, CONTROLLERS, add_node, addresses_in_words, endpoints_in_words, kill_pod, remove_node, run_pod, service,
     set_ready, slices_of,
 };
+use crate::scenarios::support::beside::Beside;
+use crate::scenarios::support::controllers;
+use crate::scenarios::support::line::{Line, Trouble};
+pub(crate) use crate::scenarios::support::no_controllers;
+
+scenarios! {
+    issue_125638_however_fast_pods_flap_the_last_state_stays on no_controllers,
+    issue_127370_a_write_that_changes_nothing_stalls_nobody on services,
+    issue_130767_a_lagging_cache_never_makes_a_second_pod on no_controllers,
+    issue_132805_events_do_not_inflate_the_back_off on replica_sets,
+    issue_141382_healthy_objects_are_not_reconciled_for_ever on garbage_collector,
+}
 
 /// 125638: a cache that lagged behind fast changes left endpoints stuck at a state in between.
 pub(crate) async fn issue_125638_however_fast_pods_flap_the_last_state_stays(
@@ -27,7 +40,7 @@ pub(crate) async fn issue_125638_however_fast_pods_flap_the_last_state_stays(
 ) -> Result<(), Failure> {
     let lags = Trouble::Lags(&["/endpoints", "/endpointslices"], Duration::from_secs(2));
     let line = Line::to(cluster.faulty_client(), lags);
-    let manager = Beside::start_within(cluster, line.client(), services::CONTROLLERS)?;
+    let manager = Beside::start_within(cluster, line.client(), CONTROLLERS)?;
     let node = flap(cluster, Duration::from_secs(6)).await?;
     manager.stop().await?;
     for pod in ["one", "two"] {
@@ -90,14 +103,11 @@ pub(crate) async fn issue_127370_a_write_that_changes_nothing_stalls_nobody(
     expect(written() == written_before, "so nothing is written", &cluster.last_writes())?;
     let since = tokio::time::Instant::now();
     kill_pod(cluster, "pod-0000").await?;
-    cluster
-        .until("the next change is seen", async || {
-            let endpoints = cluster.api::<Endpoints>().get("web").await?;
-            let addresses = addresses_in_words(&endpoints);
-            let is_gone = !addresses.contains(&"10.1.0.1 ready".to_owned());
-            Ok(if is_gone { Ok(()) } else { Err(format!("{} addresses", addresses.len())) })
-        })
-        .await?;
+    let is_there = async || {
+        let addresses = addresses_in_words(&cluster.api::<Endpoints>().get("web").await?);
+        Ok(addresses.contains(&"10.1.0.1 ready".to_owned()))
+    };
+    cluster.until_eq("the address of the deleted pod is removed", is_there, false).await?;
     expect(
         since.elapsed() < Duration::from_secs(20),
         "nobody waited for a version that never comes",
@@ -111,8 +121,8 @@ pub(crate) async fn issue_130767_a_lagging_cache_never_makes_a_second_pod(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
     let line = Line::to(cluster.faulty_client(), Trouble::Lags(&["/pods"], Duration::from_secs(3)));
-    let manager = Beside::start_within(cluster, line.client(), &[replicaset::DESCRIPTOR])?;
-    let web = cluster.create(objects::replica_set("web", 3)).await?;
+    let manager = Beside::start_within(cluster, line.client(), &[controllers::REPLICA_SET])?;
+    let web = cluster.create(objects::replica_set("web").replicas(3)).await?;
     cluster.pods_of(&web).until_count(3).await?;
     // Each of these is a pass, while the cache has none of the pods.
     for poke in 0..20 {
@@ -138,7 +148,7 @@ async fn poke_set(cluster: &TestCluster, poke: u32) -> Result<(), Failure> {
 pub(crate) async fn issue_132805_events_do_not_inflate_the_back_off(cluster: &TestCluster) -> Result<(), Failure> {
     const EVERY: Duration = Duration::from_millis(100);
     crate::refuse_pods(cluster, true).await?;
-    let web = cluster.create(objects::replica_set("web", 1)).await?;
+    let web = cluster.create(objects::replica_set("web").replicas(1)).await?;
     for poke in 0..100 {
         poke_set(cluster, poke).await?;
         cluster.advance(EVERY).await;
@@ -156,7 +166,7 @@ pub(crate) async fn issue_132805_events_do_not_inflate_the_back_off(cluster: &Te
 ///
 /// Owners under several identities, of which none is observed, took turns in the graph, each time as a new one without
 /// back-off.
-pub(crate) async fn issue_141382_healthy_objects_are_not_looked_at_for_ever(
+pub(crate) async fn issue_141382_healthy_objects_are_not_reconciled_for_ever(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
     let solid = cluster.create(config_map("solid", vec![])).await?;
@@ -191,11 +201,11 @@ pub(crate) async fn collects_what_is_not_broken(cluster: &TestCluster) -> Result
     cluster.create(config_map("child", vec![owner(&parent)])).await?;
     cluster.create(config_map("left-behind", vec![owner(&other)])).await?;
     delete::<ConfigMap>(cluster, "parent", DeleteParams::background()).await?;
-    until_gone::<ConfigMap>(cluster, "child").await?;
+    cluster.until_gone::<ConfigMap>("child").await?;
     until_known(cluster, 2).await?;
     delete::<ConfigMap>(cluster, "other", DeleteParams::orphan()).await?;
     until_owned_by::<ConfigMap>(cluster, "left-behind", &[]).await?;
-    until_gone::<ConfigMap>(cluster, "other").await
+    cluster.until_gone::<ConfigMap>("other").await
 }
 
 /// 60807: waits until the conditions of the namespace tell of an API that cannot be discovered.
@@ -203,11 +213,9 @@ pub(crate) async fn until_discovery_failure(cluster: &TestCluster, api: &str) ->
     let says = format!(
         "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: {api}: "
     );
-    cluster
-        .until("the condition that tells of discovery", async || {
-            let [status, reason, text] = told(cluster, "NamespaceDeletionDiscoveryFailure").await?;
-            let is_told = status == "True" && reason == "DiscoveryFailed" && text.starts_with(&says);
-            Ok(if is_told { Ok(()) } else { Err(format!("{status} {reason} {text}")) })
-        })
-        .await
+    let condition = async || told(cluster, "NamespaceDeletionDiscoveryFailure").await;
+    let is_told = |[status, reason, text]: &[String; 3]| {
+        status == "True" && reason == "DiscoveryFailed" && text.starts_with(&says)
+    };
+    cluster.until_right("the condition that tells of discovery", condition, is_told).await.map(drop)
 }

@@ -1,28 +1,30 @@
 //! What the deletion of a namespace promises.
 
-use std::collections::BTreeMap;
-
-use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret, Service, ServiceAccount, ServicePort, ServiceSpec};
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use kube::Api;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use steersman_controllers::namespace;
-use steersman_runtime::Descriptor;
-use steersman_testing::{Builder, Failure, TestCluster, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::{Builder, Failure, TestCluster, expect};
+
+use crate::scenarios::support::controllers::{self, Controller};
+
+scenarios! {
+    a_deleted_namespace_is_emptied_and_then_removed on cluster,
+    a_finalizer_holds_the_namespace_and_its_conditions_say_so on cluster,
+}
 
 /// Something nobody but the test takes off.
 pub(crate) const HOLD: &str = "example.com/hold";
 
-pub(crate) const CONTROLLERS: &[Descriptor] = &[namespace::DESCRIPTOR];
+pub(crate) const CONTROLLERS: &[Controller] = &[controllers::NAMESPACE];
 
 pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(CONTROLLERS)
 }
 
 /// What is in a namespace goes with it, whatever it is.
-pub(crate) async fn everything_in_a_deleted_namespace_goes_and_then_it_does(
-    cluster: &TestCluster,
-) -> Result<(), Failure> {
+pub(crate) async fn a_deleted_namespace_is_emptied_and_then_removed(cluster: &TestCluster) -> Result<(), Failure> {
     fill(cluster, 3).await?;
     delete(cluster).await?;
     until_gone(cluster).await
@@ -34,9 +36,7 @@ pub(crate) async fn a_finalizer_holds_the_namespace_and_its_conditions_say_so(
 ) -> Result<(), Failure> {
     fill(cluster, 1).await?;
     for name in ["held-1", "held-2"] {
-        let mut held = config_map(name);
-        held.metadata.finalizers = Some(vec![HOLD.into()]);
-        cluster.create(held).await?;
+        cluster.create(config_map(name).finalizer(HOLD)).await?;
     }
     delete(cluster).await?;
     let want = [
@@ -70,9 +70,7 @@ pub(crate) async fn a_finalizer_holds_the_namespace_and_its_conditions_say_so(
         want.map(|(type_, status, reason, text)| [type_, status, reason, text].map(str::to_owned)).into();
     until_conditions(cluster, &want).await?;
     let left = cluster.api::<Secret>().get_opt("secret-0").await?;
-    if left.is_some() {
-        return Err(Failure::new("what nothing holds is still there"));
-    }
+    expect(left.is_none(), "what nothing holds is gone", &left)?;
     for name in ["held-1", "held-2"] {
         release::<ConfigMap>(cluster, name).await?;
     }
@@ -83,23 +81,18 @@ pub(crate) async fn a_finalizer_holds_the_namespace_and_its_conditions_say_so(
 pub(crate) async fn fill(cluster: &TestCluster, count: usize) -> Result<(), Failure> {
     for number in 0..count {
         cluster.create(config_map(&format!("config-{number}"))).await?;
-        let secret = Secret { metadata: objects::named(&format!("secret-{number}")), ..Secret::default() };
-        cluster.create(secret).await?;
-        cluster.create(objects::pod(&format!("pod-{number}"), "web")).await?;
-        let account = ServiceAccount { metadata: objects::named(&format!("account-{number}")), ..Default::default() };
-        cluster.create(account).await?;
-        let port = ServicePort { port: 80, ..ServicePort::default() };
-        let spec = ServiceSpec { ports: Some(vec![port]), ..ServiceSpec::default() };
-        let metadata = objects::named(&format!("service-{number}"));
-        cluster.create(Service { metadata, spec: Some(spec), ..Service::default() }).await?;
+        cluster.create(objects::secret(&format!("secret-{number}"))).await?;
+        cluster.create(objects::pod(&format!("pod-{number}")).app("web")).await?;
+        cluster.create(objects::service_account(&format!("account-{number}"))).await?;
+        let without_selector = json!({ "spec": { "selector": null } });
+        cluster.create(objects::service(&format!("service-{number}")).with(without_selector)).await?;
     }
-    cluster.create(objects::replica_set("set", 0)).await?;
+    cluster.create(objects::replica_set("set").replicas(0)).await?;
     Ok(())
 }
 
 pub(crate) fn config_map(name: &str) -> ConfigMap {
-    let data = BTreeMap::from([("key".to_owned(), "value".to_owned())]);
-    ConfigMap { metadata: objects::named(name), data: Some(data), ..ConfigMap::default() }
+    objects::config_map(name).with(json!({ "data": { "key": "value" } }))
 }
 
 /// Asks for the deletion of the test's namespace.
@@ -123,22 +116,13 @@ where
 
 /// Waits until the test's namespace is gone.
 pub(crate) async fn until_gone(cluster: &TestCluster) -> Result<(), Failure> {
-    cluster
-        .until("the namespace is gone", async || {
-            let namespace = namespaces(cluster).get_opt(cluster.namespace()).await?;
-            Ok(namespace.map_or(Ok(()), |namespace| Err(format!("{:?} {:?}", namespace.spec, namespace.status))))
-        })
-        .await
+    let namespace = async || Ok(namespaces(cluster).get_opt(cluster.namespace()).await?);
+    cluster.until_right("the namespace is gone", namespace, Option::is_none).await.map(drop)
 }
 
 /// Waits until the namespace has these conditions: type, status, reason, text.
 pub(crate) async fn until_conditions(cluster: &TestCluster, want: &[[String; 4]]) -> Result<(), Failure> {
-    cluster
-        .until("the conditions of the namespace", async || {
-            let seen = conditions(cluster).await?;
-            Ok(if seen == want { Ok(()) } else { Err(format!("{seen:#?}")) })
-        })
-        .await
+    cluster.until_eq("the conditions of the namespace", async || conditions(cluster).await, want).await
 }
 
 /// The conditions of the namespace: type, status, reason, text.
@@ -155,10 +139,8 @@ pub(crate) async fn conditions(cluster: &TestCluster) -> Result<Vec<[String; 4]>
 /// Makes a namespace with something in it that cannot go; answers its name.
 pub(crate) async fn with_what_is_held(cluster: &TestCluster) -> Result<String, Failure> {
     let name = format!("{}-held", cluster.namespace());
-    let namespace = Namespace { metadata: objects::named(&name), ..Namespace::default() };
-    namespaces(cluster).create(&PostParams::default(), &namespace).await?;
-    let mut held = config_map("held");
-    held.metadata.finalizers = Some(vec![HOLD.into()]);
+    namespaces(cluster).create(&PostParams::default(), &objects::namespace(&name)).await?;
+    let held = config_map("held").finalizer(HOLD);
     Api::<ConfigMap>::namespaced(cluster.client(), &name).create(&PostParams::default(), &held).await?;
     Ok(name)
 }

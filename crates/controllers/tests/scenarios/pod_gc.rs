@@ -6,14 +6,22 @@ use k8s_openapi::api::core::v1::{Node, NodeCondition, NodeSpec, NodeStatus, Pod,
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
-use steersman_controllers::pod_gc;
-use steersman_runtime::{Descriptor, Manager};
-use steersman_testing::{Builder, Failure, TestCluster, objects};
+use steersman_controllers::pod_garbage_collector;
+use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
+use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
 
-use crate::namespace::HOLD;
-pub(crate) use crate::namespace::release;
+use crate::scenarios::namespace::HOLD;
+pub(crate) use crate::scenarios::namespace::release;
+use crate::scenarios::support::controllers::{self, Controller};
 
-pub(crate) const CONTROLLERS: &[Descriptor] = &[pod_gc::DESCRIPTOR];
+scenarios! {
+    a_terminating_pod_without_a_node_is_deleted_at_once on cluster,
+    a_terminating_pod_on_a_node_out_of_service_is_deleted_at_once on cluster,
+    a_pod_on_a_node_that_is_gone_fails_and_is_deleted on cluster,
+    of_too_many_ended_pods_the_evicted_and_then_the_oldest_are_deleted on keeping_two,
+}
+
+pub(crate) const CONTROLLERS: &[Controller] = &[controllers::POD_GC];
 
 pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(CONTROLLERS)
@@ -21,39 +29,34 @@ pub(crate) fn cluster() -> Builder {
 
 /// Of the pods that have ended, two are kept.
 pub(crate) fn keeping_two() -> Builder {
-    TestCluster::builder().with(|manager: &Manager| {
-        manager.set_options(pod_gc::Options { terminated_pod_threshold: 2 });
-        let _ = manager.build(&pod_gc::DESCRIPTOR, None);
-    })
+    cluster().options(pod_garbage_collector::Options { terminated_pod_threshold: 2 })
 }
 
 /// A pod that is being deleted and was never on a node fails, and goes when nobody holds it any more.
-pub(crate) async fn a_terminating_pod_without_a_node_goes_at_once(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_terminating_pod_without_a_node_is_deleted_at_once(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(held("stuck", None)).await?;
-    cluster.create(objects::pod("waiting", "web")).await?;
+    cluster.create(objects::pod("waiting")).await?;
     cluster.delete::<Pod>("stuck").await?;
     until_phase(cluster, "stuck", "Failed").await?;
     release::<Pod>(cluster, "stuck").await?;
-    until_gone(cluster, "stuck").await?;
+    cluster.until_gone::<Pod>("stuck").await?;
     let waiting = cluster.api::<Pod>().get("waiting").await?;
-    match waiting.metadata.deletion_timestamp {
-        None => Ok(()),
-        Some(_) => Err(Failure::new("a pod that waits for a node was deleted")),
-    }
+    expect(waiting.metadata.deletion_timestamp.is_none(), "a pod that waits for a node stays", &waiting.metadata)
 }
 
 /// A pod that is being deleted on a node that is out of service goes at once; elsewhere it has its time.
-pub(crate) async fn a_terminating_pod_on_a_node_out_of_service_goes_at_once(
+pub(crate) async fn a_terminating_pod_on_a_node_out_of_service_is_deleted_at_once(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
-    let (dead, well) = (format!("{}-dead", cluster.namespace()), format!("{}-well", cluster.namespace()));
+    let dead = format!("{}-dead", cluster.namespace());
+    let well = format!("{}-well", cluster.namespace());
     create_node(cluster, &dead, "Unknown", true).await?;
     create_node(cluster, &well, "True", true).await?;
     cluster.create(on_node("on-dead", &dead)).await?;
     cluster.create(on_node("on-well", &well)).await?;
     cluster.delete::<Pod>("on-dead").await?;
     cluster.delete::<Pod>("on-well").await?;
-    until_gone(cluster, "on-dead").await?;
+    cluster.until_gone::<Pod>("on-dead").await?;
     // Nobody else ends it.
     let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
     cluster.api::<Pod>().delete("on-well", &at_once).await?;
@@ -65,23 +68,23 @@ pub(crate) async fn a_terminating_pod_on_a_node_out_of_service_goes_at_once(
 
 /// A pod on a node that there is not fails, goes when nobody holds it any more, and says why. One whose node comes late
 /// stays.
-pub(crate) async fn a_pod_on_a_node_that_is_gone_fails_and_goes(cluster: &TestCluster) -> Result<(), Failure> {
-    let (here, late) = (format!("{}-here", cluster.namespace()), format!("{}-late", cluster.namespace()));
+pub(crate) async fn a_pod_on_a_node_that_is_gone_fails_and_is_deleted(cluster: &TestCluster) -> Result<(), Failure> {
+    let here = format!("{}-here", cluster.namespace());
+    let late = format!("{}-late", cluster.namespace());
     create_node(cluster, &here, "True", false).await?;
     cluster.create(held("orphan", Some("gone"))).await?;
     cluster.create(on_node("well", &here)).await?;
     cluster.create(on_node("early", &late)).await?;
-    cluster.expect_quiet(pod_gc::QUARANTINE - Duration::from_secs(1)).await?;
+    cluster.expect_quiet(pod_garbage_collector::QUARANTINE - Duration::from_secs(1)).await?;
     create_node(cluster, &late, "True", false).await?;
     let orphan = until_phase(cluster, "orphan", "Failed").await?;
     let conditions = orphan.status.and_then(|status| status.conditions).unwrap_or_default();
     let target = conditions.iter().find(|condition| condition.type_ == "DisruptionTarget");
     let told = target.map(|target| (target.status.as_str(), target.reason.as_deref(), target.message.as_deref()));
-    if told != Some(("True", Some("DeletionByPodGC"), Some("PodGC: node no longer exists"))) {
-        return Err(Failure::new(format!("{conditions:?}")));
-    }
+    let want = Some(("True", Some("DeletionByPodGC"), Some("PodGC: node no longer exists")));
+    expect_eq("the condition DisruptionTarget", &told, &want)?;
     release::<Pod>(cluster, "orphan").await?;
-    until_gone(cluster, "orphan").await?;
+    cluster.until_gone::<Pod>("orphan").await?;
     until_names(cluster, &["early", "well"]).await?;
     for node in [here, late] {
         Api::<Node>::all(cluster.client()).delete(&node, &DeleteParams::default()).await?;
@@ -93,15 +96,15 @@ pub(crate) async fn a_pod_on_a_node_that_is_gone_fails_and_goes(cluster: &TestCl
 }
 
 /// Pods that have ended go when there are more than may stay: those that were evicted first, then the oldest.
-pub(crate) async fn of_too_many_ended_pods_the_evicted_go_first_and_then_the_oldest(
+pub(crate) async fn of_too_many_ended_pods_the_evicted_and_then_the_oldest_are_deleted(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
     for name in ["oldest", "older", "newer", "evicted", "newest"] {
-        cluster.create(objects::pod(name, "web")).await?;
+        cluster.create(objects::pod(name)).await?;
         // Times are in whole seconds.
         cluster.advance(Duration::from_millis(1100)).await;
     }
-    cluster.create(objects::pod("pending", "web")).await?;
+    cluster.create(objects::pod("pending")).await?;
     for name in ["oldest", "older", "newer", "newest"] {
         set_phase(cluster, name, "Succeeded", "").await?;
     }
@@ -111,19 +114,16 @@ pub(crate) async fn of_too_many_ended_pods_the_evicted_go_first_and_then_the_old
 
 /// A pod that the test holds, on a node or on none.
 pub(crate) fn held(name: &str, node: Option<&str>) -> Pod {
-    let mut pod = match node {
+    let pod = match node {
         Some(node) => on_node(name, node),
-        None => objects::pod(name, "web"),
+        None => objects::pod(name),
     };
-    pod.metadata.finalizers = Some(vec![HOLD.into()]);
-    pod
+    pod.finalizer(HOLD)
 }
 
 /// A pod that is on a node.
 pub(crate) fn on_node(name: &str, node: &str) -> Pod {
-    let mut pod = objects::pod(name, "web");
-    pod.spec.get_or_insert_default().node_name = Some(node.into());
-    pod
+    objects::pod(name).on_node(node)
 }
 
 /// A node that is ready or not, and in service or not.
@@ -132,7 +132,7 @@ pub(crate) async fn create_node(cluster: &TestCluster, name: &str, ready: &str, 
         Taint { key: "node.kubernetes.io/out-of-service".into(), effect: "NoExecute".into(), ..Taint::default() };
     let taints = taint.then(|| vec![out_of_service]);
     let spec = NodeSpec { taints, ..NodeSpec::default() };
-    let node = Node { metadata: objects::named(name), spec: Some(spec), ..Node::default() };
+    let node = Node { spec: Some(spec), ..objects::node(name) };
     let nodes = Api::<Node>::all(cluster.client());
     nodes.create(&PostParams::default(), &node).await?;
     let ready = NodeCondition { type_: "Ready".into(), status: ready.into(), ..NodeCondition::default() };
@@ -143,22 +143,9 @@ pub(crate) async fn create_node(cluster: &TestCluster, name: &str, ready: &str, 
 }
 
 pub(crate) async fn until_phase(cluster: &TestCluster, name: &str, phase: &str) -> Result<Pod, Failure> {
-    cluster
-        .until(&format!("pod {name} is {phase}"), async || {
-            let pod = cluster.api::<Pod>().get(name).await?;
-            let seen = pod.status.as_ref().and_then(|status| status.phase.clone()).unwrap_or_default();
-            Ok(if seen == phase { Ok(pod) } else { Err(seen) })
-        })
-        .await
-}
-
-pub(crate) async fn until_gone(cluster: &TestCluster, name: &str) -> Result<(), Failure> {
-    cluster
-        .until(&format!("pod {name} is gone"), async || {
-            let pod = cluster.api::<Pod>().get_opt(name).await?;
-            Ok(pod.map_or(Ok(()), |pod| Err(format!("{:?}", pod.metadata))))
-        })
-        .await
+    let pod = async || Ok(cluster.api::<Pod>().get(name).await?);
+    let is_so = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.as_deref()) == Some(phase);
+    cluster.until_right(&format!("pod {name} is {phase}"), pod, is_so).await
 }
 
 /// Names of the pods that are there.
@@ -169,12 +156,7 @@ pub(crate) async fn names(cluster: &TestCluster) -> Result<Vec<String>, Failure>
 
 /// Waits until these pods are left.
 async fn until_names(cluster: &TestCluster, want: &[&str]) -> Result<(), Failure> {
-    cluster
-        .until(&format!("the pods {want:?}"), async || {
-            let names = names(cluster).await?;
-            Ok(if names == want { Ok(()) } else { Err(format!("{names:?}")) })
-        })
-        .await
+    cluster.until_eq(&format!("the pods {want:?}"), async || names(cluster).await, want).await
 }
 
 /// Says how far a pod is.

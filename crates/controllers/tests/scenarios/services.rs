@@ -7,18 +7,33 @@ use k8s_openapi::api::core::v1::{Endpoints, Pod, Service};
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
-use steersman_controllers::{endpoint_slice, endpoints};
-use steersman_runtime::Descriptor;
-use steersman_testing::{Builder, Failure, TestCluster, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
+use steersman_testing::{Builder, Failure, TestCluster, expect};
+
+use crate::scenarios::support::controllers::{self, Controller};
 
 mod kit;
 
 pub(crate) use kit::*;
 
+scenarios! {
+    endpoints_follow_their_pods on cluster,
+    a_named_port_is_looked_up_on_each_pod on cluster,
+    a_terminating_pod_is_serving_and_not_ready on cluster,
+    services_without_selector_are_left_to_others on cluster,
+    hints_follow_the_traffic_distribution on cluster,
+    more_than_a_thousand_pods_fill_slices_and_overflow_endpoints on cluster,
+    changes_of_others_to_slices_and_endpoints_are_undone on cluster,
+    a_pod_on_an_unknown_node_becomes_an_endpoint_when_the_node_comes on cluster,
+    endpoints_are_deleted_with_their_service on cluster,
+    topology_hints_come_and_go_with_an_event on cluster alone,
+    a_pod_with_addresses_of_two_families_has_endpoints_in_both on with_two_families alone,
+}
+
 /// How many requests of a test are under way at once.
 pub(crate) const AT_ONCE: usize = 16;
 
-pub(crate) const CONTROLLERS: &[Descriptor] = &[endpoints::DESCRIPTOR, endpoint_slice::DESCRIPTOR];
+pub(crate) const CONTROLLERS: &[Controller] = &[controllers::ENDPOINTS, controllers::ENDPOINT_SLICE];
 
 pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(CONTROLLERS)
@@ -96,12 +111,10 @@ pub(crate) async fn a_named_port_is_looked_up_on_each_pod(cluster: &TestCluster)
     let port = json!([{ "name": "http", "port": 80, "targetPort": "web" }]);
     cluster.create(service("web", json!({ "spec": { "clusterIP": "None", "ports": port } }))).await?;
     for (pod, number, ip) in [("one", 8080, "10.1.0.1"), ("two", 9090, "10.1.0.2"), ("three", 8080, "10.1.0.3")] {
-        let mut object = objects::pod(pod, "web");
-        let spec = object.spec.get_or_insert_default();
-        spec.node_name = Some(node.clone());
-        let port = json!([{ "name": "web", "containerPort": number }]);
-        spec.containers[0].ports = Some(serde_json::from_value(port).map_err(|error| Failure::new(error.to_string()))?);
-        cluster.create(object).await?;
+        let port = json!({ "name": "web", "containerPort": number });
+        let containers = json!([{ "name": "main", "image": objects::IMAGE, "ports": [port] }]);
+        let object = objects::pod(pod).app("web").on_node(&node);
+        cluster.create(object.with(json!({ "spec": { "containers": containers } }))).await?;
         say_running(cluster, pod, &[ip], true).await?;
     }
     until_endpoints(cluster, "web", &["10.1.0.1 ready", "10.1.0.2 ready", "10.1.0.3 ready"]).await?;
@@ -163,7 +176,8 @@ pub(crate) async fn services_without_selector_are_left_to_others(cluster: &TestC
 
 /// Hints follow `trafficDistribution`, and go when it does.
 pub(crate) async fn hints_follow_the_traffic_distribution(cluster: &TestCluster) -> Result<(), Failure> {
-    let (a, b) = (add_node(cluster, "a", Some("zone-a")).await?, add_node(cluster, "b", Some("zone-b")).await?);
+    let a = add_node(cluster, "a", Some("zone-a")).await?;
+    let b = add_node(cluster, "b", Some("zone-b")).await?;
     let near = json!({ "spec": { "trafficDistribution": "PreferSameZone" } });
     cluster.create(service("web", near)).await?;
     run_pod(cluster, "one", &a, "10.1.0.1").await?;
@@ -198,10 +212,14 @@ pub(crate) async fn more_than_a_thousand_pods_fill_slices_and_overflow_endpoints
     };
     let full = [&[50][..], &[100; 10]].concat();
     cluster
-        .until("ten full slices and a half one", || async {
-            let got = lengths(&slices_of(cluster, "web").await?);
-            Ok(if got == full { Ok(()) } else { Err(format!("{got:?}")) })
-        })
+        .until_eq(
+            "ten full slices and a half one",
+            || async {
+                let got = lengths(&slices_of(cluster, "web").await?);
+                Ok(got)
+            },
+            full,
+        )
         .await?;
     let count = |endpoints: &Endpoints| {
         let subsets = endpoints.subsets.iter().flatten();
@@ -211,24 +229,20 @@ pub(crate) async fn more_than_a_thousand_pods_fill_slices_and_overflow_endpoints
         let annotations = endpoints.metadata.annotations.as_ref();
         annotations.and_then(|held| held.get("endpoints.kubernetes.io/over-capacity").cloned())
     };
-    until_of(cluster, "web", |endpoints| (count(endpoints), over(endpoints)), &(1000, Some("truncated".to_owned())))
+    until_of(cluster, "web", |endpoints| (count(endpoints), over(endpoints)), (1000, Some("truncated".to_owned())))
         .await?;
 
     let victims = (0..60).map(|number| async move { kill_pod(cluster, &format!("pod-{number:04}")).await });
     stream::iter(victims).buffer_unordered(AT_ONCE).try_collect::<()>().await?;
-    until_of(cluster, "web", |endpoints| (count(endpoints), over(endpoints)), &(990, None)).await?;
-    cluster
-        .until("the others are still in their slices", || async {
-            let slices = slices_of(cluster, "web").await?;
-            let total: usize = slices.iter().map(size).sum();
-            Ok(if total == PODS - 60 { Ok(()) } else { Err(format!("{:?}", lengths(&slices))) })
-        })
-        .await?;
+    until_of(cluster, "web", |endpoints| (count(endpoints), over(endpoints)), (990, None)).await?;
+    let sizes = async || Ok(lengths(&slices_of(cluster, "web").await?));
+    let is_rest = |sizes: &Vec<usize>| sizes.iter().sum::<usize>() == PODS - 60;
+    cluster.until_right("the others are still in their slices", sizes, is_rest).await?;
     remove_node(cluster, &node).await
 }
 
 /// What others do to our slices and endpoints is undone.
-pub(crate) async fn what_others_do_to_slices_is_undone(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn changes_of_others_to_slices_and_endpoints_are_undone(cluster: &TestCluster) -> Result<(), Failure> {
     let node = add_node(cluster, "a", None).await?;
     cluster.create(service("web", json!({}))).await?;
     run_pod(cluster, "one", &node, "10.1.0.1").await?;
@@ -244,26 +258,20 @@ pub(crate) async fn what_others_do_to_slices_is_undone(cluster: &TestCluster) ->
     let label = json!({ "metadata": { "labels": { "odd": "yes" } } });
     let name = made.metadata.name.clone().unwrap_or_default();
     cluster.api::<EndpointSlice>().patch(&name, &PatchParams::default(), &Patch::Merge(&label)).await?;
-    cluster
-        .until("a label alone is taken away, too", || async {
-            let labels = cluster.api::<EndpointSlice>().get(&name).await?.metadata.labels.unwrap_or_default();
-            Ok(if labels.contains_key("odd") { Err(format!("{labels:?}")) } else { Ok(()) })
-        })
-        .await?;
+    let labels = async || Ok(cluster.api::<EndpointSlice>().get(&name).await?.metadata.labels.unwrap_or_default());
+    cluster.until_right("a label alone is removed, too", labels, |labels| !labels.contains_key("odd")).await?;
     let before = cluster.until_exists::<Endpoints>("web").await?;
     cluster.delete::<Endpoints>("web").await?;
-    cluster
-        .until("the endpoints are there again", || async {
-            let now = cluster.api::<Endpoints>().get_opt("web").await?;
-            let again = now.as_ref().is_some_and(|now| now.metadata.uid != before.metadata.uid);
-            Ok(if again { Ok(()) } else { Err(format!("{now:?}")) })
-        })
-        .await?;
+    let now = async || Ok(cluster.api::<Endpoints>().get_opt("web").await?);
+    let is_another = |now: &Option<Endpoints>| now.as_ref().is_some_and(|it| it.metadata.uid != before.metadata.uid);
+    cluster.until_right("the endpoints are there again", now, is_another).await?;
     remove_node(cluster, &node).await
 }
 
 /// A pod whose node nobody knows is left out, and is told of; when the node comes, so does the endpoint.
-pub(crate) async fn a_pod_without_node_waits_for_it(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn a_pod_on_an_unknown_node_becomes_an_endpoint_when_the_node_comes(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
     let late = format!("{}-late", cluster.namespace());
     cluster.create(service("web", json!({}))).await?;
     run_pod(cluster, "one", &late, "10.1.0.1").await?;
@@ -281,22 +289,18 @@ pub(crate) async fn a_pod_without_node_waits_for_it(cluster: &TestCluster) -> Re
 }
 
 /// With its service, an Endpoints object goes; slices are the garbage collector's business.
-pub(crate) async fn endpoints_go_with_their_service(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn endpoints_are_deleted_with_their_service(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(service("web", json!({}))).await?;
     until_endpoints(cluster, "web", &[]).await?;
     cluster.delete::<Service>("web").await?;
-    cluster
-        .until("the endpoints are gone", || async {
-            let left = cluster.api::<Endpoints>().get_opt("web").await?;
-            Ok(if left.is_none() { Ok(()) } else { Err(format!("{left:?}")) })
-        })
-        .await
+    cluster.until_gone::<Endpoints>("web").await
 }
 
 /// Hints of the mode `Auto` come when there are enough endpoints for all zones, follow the zones, and go with the mode;
 /// events tell.
-pub(crate) async fn topology_hints_come_and_go_and_are_told_of(cluster: &TestCluster) -> Result<(), Failure> {
-    let (a, b) = (add_node(cluster, "a", Some("zone-a")).await?, add_node(cluster, "b", Some("zone-b")).await?);
+pub(crate) async fn topology_hints_come_and_go_with_an_event(cluster: &TestCluster) -> Result<(), Failure> {
+    let a = add_node(cluster, "a", Some("zone-a")).await?;
+    let b = add_node(cluster, "b", Some("zone-b")).await?;
     let auto = json!({ "metadata": { "annotations": { "service.kubernetes.io/topology-mode": "Auto" } } });
     cluster.create(service("web", auto)).await?;
     run_pod(cluster, "one", &a, "10.1.0.1").await?;

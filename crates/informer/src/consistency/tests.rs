@@ -9,8 +9,8 @@ use tokio::time::sleep;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::*;
-use crate::informer::{InformerSink, SharedInformer};
-use crate::sink::{Sink, WatchEvent};
+use crate::informer::SharedInformer;
+use crate::sink::{InformerSink, Sink, WatchEvent};
 use crate::store::{Advance, Alive, Watcher};
 use crate::test_objects::{key, object, objects, target, terminating, things};
 

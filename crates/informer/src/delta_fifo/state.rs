@@ -8,8 +8,10 @@ use steersman_base::{ObjectKey, ResourceVersion, Uid};
 use steersman_model::View;
 use tokio::time::Instant;
 
+use super::staleness::{Departed, Direction, is_stale};
 use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
-use crate::sink::WatchEvent;
+use crate::sink::{Verdict, WatchEvent};
+use crate::wire::Peeked;
 
 /// One thing that happened to an object.
 pub enum Delta<V> {
@@ -86,6 +88,7 @@ pub struct State<V> {
     /// The list that waits; while one does, everything is handed over together.
     list: Option<ListInfo>,
     has_synced: bool,
+    departed: Departed,
 }
 
 // === impl State ===
@@ -94,7 +97,14 @@ impl<V: View> State<V> {
     /// Nothing pending, not synced.
     #[must_use]
     pub fn new() -> Self {
-        Self { items: KeyedQueue::new(), reached: None, reached_is_news: false, list: None, has_synced: false }
+        Self {
+            items: KeyedQueue::new(),
+            reached: None,
+            reached_is_news: false,
+            list: None,
+            has_synced: false,
+            departed: Departed::default(),
+        }
     }
 
     /// How many keys wait.
@@ -150,6 +160,7 @@ impl<V: View> State<V> {
                 self.items.push_back(Deltas::new(Delta::Deleted { last: Arc::clone(held), end: End::Missed }));
             }
         });
+        self.departed.clear();
         // A list counts even if it is older than what was there: then the server was restored from a backup.
         self.reached = Some(list.version.clone());
         self.reached_is_news = true;
@@ -157,17 +168,35 @@ impl<V: View> State<V> {
     }
 
     /// See [`DeltaFifo::apply`](super::DeltaFifo::apply).
-    pub fn apply(&mut self, event: WatchEvent<V>, store: &(impl Known<V> + ?Sized)) -> bool {
-        let meta = event.object().meta();
-        let version = meta.resource_version.clone();
-        let known = self.newest(&meta.key(), store);
-        let delta = delta_of(event, known.as_deref(), self.reached.as_ref());
-        let is_news = delta.is_some();
+    pub fn apply(&mut self, event: WatchEvent<V>, store: &(impl Known<V> + ?Sized)) -> Verdict {
+        let Peeked { key, uid, resource_version: version } = event.identity();
+        let known = self.newest(&key, store);
+        let deleted = matches!(event, WatchEvent::Deleted(_) | WatchEvent::Unreadable { deleted: true, .. });
+        let direction = if deleted { Direction::Gone } else { Direction::Here };
+        let is_stale = match &known {
+            Some(known) => is_stale(direction, &uid, &version, known.meta()),
+            // A change of something unknown that is not even new: the object was deleted meanwhile.
+            None => matches!(event, WatchEvent::Modified(_)) && self.has_passed(&version),
+        };
+        if is_stale || self.departed.is_stale(&uid, &version) {
+            return Verdict::Stale;
+        }
+        if deleted {
+            self.departed.note(&uid, &version);
+        }
+        let delta = delta_of(event, known);
+        let verdict = if delta.is_some() { Verdict::News } else { Verdict::NoNews };
         if let Some(delta) = delta {
             self.push(delta);
         }
         self.advance(version);
-        is_news
+        verdict
+    }
+
+    /// Whether everything up to this version was seen.
+    fn has_passed(&self, version: &ResourceVersion) -> bool {
+        let at = |reached| matches!(version.compare(reached), Some(Ordering::Less | Ordering::Equal));
+        self.reached.as_ref().is_some_and(at)
     }
 
     /// See [`DeltaFifo::advance`](super::DeltaFifo::advance).
@@ -239,35 +268,20 @@ impl<V: View> State<V> {
     }
 }
 
-/// What a watch event means, given the newest state known; `None` if it is stale (guarantee 6).
-fn delta_of<V: View>(event: WatchEvent<V>, known: Option<&V>, reached: Option<&ResourceVersion>) -> Option<Delta<V>> {
-    let version_of = |object: &V| object.meta().resource_version.clone();
-    let is_modified = matches!(event, WatchEvent::Modified(_));
-    match (event, known) {
-        (WatchEvent::Deleted(last), Some(known)) if same_uid(&*last, known) => {
-            Some(Delta::Deleted { last, end: End::Observed })
-        }
-        (WatchEvent::Deleted(_), _) => None,
-        (WatchEvent::Added(new) | WatchEvent::Modified(new), Some(known)) => {
-            match version_of(&new).compare(&version_of(known)) {
-                Some(Ordering::Less) => None,
-                Some(Ordering::Equal) if same_uid(&*new, known) && !version_of(&new).is_empty() => None,
-                _ if same_uid(&*new, known) => Some(Delta::Updated(new)),
-                _ => Some(Delta::Added(new)),
-            }
-        }
-        // A change of something unknown that is not even new: the object was deleted meanwhile.
-        (WatchEvent::Added(new) | WatchEvent::Modified(new), None) => {
-            let is_old = reached.is_some_and(|reached| {
-                matches!(version_of(&new).compare(reached), Some(Ordering::Less | Ordering::Equal))
-            });
-            (!(is_modified && is_old)).then_some(Delta::Added(new))
+/// What a watch event that is not stale does to what is known.
+fn delta_of<V: View>(event: WatchEvent<V>, known: Option<Arc<V>>) -> Option<Delta<V>> {
+    let is_known = |uid: &Uid| known.as_ref().is_some_and(|known| known.meta().uid == *uid);
+    match event {
+        WatchEvent::Added(new) | WatchEvent::Modified(new) if is_known(&new.meta().uid) => Some(Delta::Updated(new)),
+        WatchEvent::Added(new) | WatchEvent::Modified(new) => Some(Delta::Added(new)),
+        WatchEvent::Deleted(last) => is_known(&last.meta().uid).then_some(Delta::Deleted { last, end: End::Observed }),
+        WatchEvent::Unreadable { object, deleted } => {
+            // If its uid cannot be read either, the name decides which object it is. Another object of the same name that
+            // exists means that the known one does not.
+            let is_gone = |known: &Arc<V>| object.is_of(known.meta()) == deleted;
+            known.filter(is_gone).map(|last| Delta::Deleted { last, end: End::Observed })
         }
     }
-}
-
-fn same_uid<V: View>(left: &V, right: &V) -> bool {
-    left.meta().uid == right.meta().uid
 }
 
 impl<V: View> Default for State<V> {
@@ -474,17 +488,5 @@ impl<V: View> fmt::Debug for Popped<V> {
             .field("reached", &self.reached)
             .field("list", &self.list)
             .finish()
-    }
-}
-
-// === impl WatchEvent ===
-
-impl<V> WatchEvent<V> {
-    /// The object, in the state the event speaks of.
-    #[must_use]
-    pub fn object(&self) -> &Arc<V> {
-        match self {
-            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => object,
-        }
     }
 }

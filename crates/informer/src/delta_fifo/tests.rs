@@ -9,6 +9,7 @@ use std::sync::Arc;
 use steersman_base::{Meta, ObjectKey, ResourceVersion};
 
 use super::*;
+use crate::sink::Verdict;
 use crate::sink::WatchEvent::{self, Added, Deleted, Modified};
 use crate::test_objects::{key, object, objects, show};
 
@@ -60,7 +61,7 @@ impl Bench {
     }
 
     fn apply(&self, event: WatchEvent<Meta>) -> bool {
-        self.fifo.apply(event, &self.store)
+        self.fifo.apply(event, &self.store) == Verdict::News
     }
 
     fn replace(&self, texts: &[&str], version: &str) {

@@ -122,7 +122,7 @@ impl<V: View> AnySlot for Slot<V> {
         if running.state.borrow().phase != Phase::Watching {
             return;
         }
-        let Some(how) = running.staleness.found(Instant::now()) else { return };
+        let Some(how) = running.staleness.found(Instant::now().into_std()) else { return };
         tracing::warn!(resource = %self.informer.target(), ?how,
             "the watch does not show what was written long ago, and is restarted");
         running.restarts.restart(how);

@@ -11,20 +11,13 @@ use steersman_model::View;
 use crate::change::Change;
 use crate::delta_fifo::End;
 use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
-use crate::store::Applied;
 
-/// What a subscriber has yet to see of one object.
+/// What a subscriber has yet to see of one object: of `Updated`, `old` is what it saw last.
 pub(crate) enum Pending<V> {
-    /// It has never seen it.
-    Fresh { now: Arc<V>, initial: bool },
-    /// It last saw `seen`.
-    Changed { seen: Arc<V>, now: Arc<V> },
-    /// It has seen it, and the object is gone.
-    Gone { last: Arc<V>, end: End },
-    /// As [`Gone`](Pending::Gone), and another object has the name, which it has never seen.
-    Reborn { last: Arc<V>, end: End, now: Arc<V> },
-    /// It has seen it as it is, and is to look again.
-    Again { now: Arc<V> },
+    /// One change.
+    One(Change<V>),
+    /// The deletion of an object that it has seen, and another object with the same name that it has not.
+    Replaced { last: Arc<V>, end: End, new: Arc<V> },
 }
 
 /// What a subscriber has yet to see.
@@ -61,7 +54,7 @@ impl<V: View> Backlog<V> {
     /// Gives a late subscriber the state first; `listed` tells whether that is a whole list already.
     pub(crate) fn seed<'a>(&mut self, objects: impl Iterator<Item = &'a Arc<V>>, listed: bool) {
         for now in objects {
-            self.add(Applied::Added(Arc::clone(now)), true);
+            self.add(Change::Added { new: Arc::clone(now), initial: false }, true);
         }
         self.listed = listed;
     }
@@ -75,30 +68,29 @@ impl<V: View> Backlog<V> {
     pub(crate) fn again<'a>(&mut self, objects: impl Iterator<Item = &'a Arc<V>>) {
         for now in objects {
             if !self.entries.contains(now.meta().into()) {
-                self.entries.push_back(Pending::Again { now: Arc::clone(now) });
+                let again = Change::Updated { old: Arc::clone(now), new: Arc::clone(now) };
+                self.entries.push_back(Pending::One(again));
             }
         }
     }
 
-    /// Adds what happened to an object. Calls come in the order in which the store changed, and miss nothing.
-    pub(crate) fn add(&mut self, applied: Applied<V>, initial: bool) {
-        let key = KeyRef::from(applied.object().meta());
+    /// Adds a change of the store. Calls come in the order in which the store changed, and miss nothing.
+    pub(crate) fn add(&mut self, change: Change<V>, initial: bool) {
+        let key = KeyRef::from(change.object().meta());
         let Some(entry) = self.entries.get_mut(key) else {
-            let entry = match applied {
-                Applied::Added(now) => Pending::Fresh { now, initial },
-                Applied::Updated { old: seen, new: now } => Pending::Changed { seen, now },
-                Applied::Deleted { last, end } => Pending::Gone { last, end },
-                Applied::Synced(now) => Pending::Again { now },
-            };
+            let entry = Pending::One(match change {
+                Change::Added { new, .. } => Change::Added { new, initial },
+                change => change,
+            });
             self.initial_left += usize::from(entry.is_initial());
             return self.entries.push_back(entry);
         };
-        if let (Pending::Fresh { initial, .. }, Applied::Deleted { .. }) = (&*entry, &applied) {
+        if let (Pending::One(Change::Added { initial, .. }), Change::Deleted { .. }) = (&*entry, &change) {
             self.initial_left -= usize::from(*initial);
             self.entries.remove(key);
             return;
         }
-        entry.merge(applied);
+        entry.merge(change);
     }
 
     /// Takes out the first entries, to be handed over without holding the backlog.
@@ -131,47 +123,42 @@ impl<V> Parcel<V> {
 
 impl<V: View> Pending<V> {
     fn is_initial(&self) -> bool {
-        matches!(self, Self::Fresh { initial: true, .. })
+        matches!(self, Self::One(change) if change.is_initial())
     }
 
-    /// What remains to be seen after one more thing has happened. `Fresh` and gone again is not for here: nothing
+    /// What remains to be seen after one more change. An object that was added and deleted is not for here: nothing
     /// remains of it.
-    fn merge(&mut self, applied: Applied<V>) {
-        let seen = |entry: &Self| match entry {
-            Self::Changed { seen, .. } | Self::Again { now: seen } => Some(Arc::clone(seen)),
-            Self::Fresh { .. } | Self::Gone { .. } | Self::Reborn { .. } => None,
-        };
-        match applied {
-            Applied::Synced(_) => {}
-            Applied::Added(new) => match self {
-                Self::Gone { last, end } => *self = Self::Reborn { last: Arc::clone(last), end: *end, now: new },
-                Self::Fresh { now, .. } | Self::Changed { now, .. } | Self::Reborn { now, .. } => *now = new,
-                Self::Again { now } => *self = Self::Changed { seen: Arc::clone(now), now: new },
-            },
-            Applied::Updated { new, .. } => match self {
-                Self::Fresh { now, .. } | Self::Changed { now, .. } | Self::Reborn { now, .. } => *now = new,
-                Self::Again { now } => *self = Self::Changed { seen: Arc::clone(now), now: new },
-                // The store does not change what is gone.
-                Self::Gone { .. } => debug_assert!(false, "an update of an object that is gone"),
-            },
-            Applied::Deleted { last, end } => match self {
-                Self::Reborn { last: first, end, .. } => *self = Self::Gone { last: Arc::clone(first), end: *end },
-                _ if seen(self).is_some() => *self = Self::Gone { last, end },
-                _ => debug_assert!(false, "the end of an object that is not there"),
-            },
+    fn merge(&mut self, change: Change<V>) {
+        if change.is_resync() {
+            return;
+        }
+        match (&mut *self, change) {
+            (
+                Self::One(Change::Added { new, .. } | Change::Updated { new, .. }) | Self::Replaced { new, .. },
+                Change::Added { new: next, .. } | Change::Updated { new: next, .. },
+            ) => *new = next,
+            (Self::One(Change::Deleted { last, end }), Change::Added { new, .. }) => {
+                *self = Self::Replaced { last: Arc::clone(last), end: *end, new };
+            }
+            (Self::One(Change::Updated { .. }), deleted @ Change::Deleted { .. }) => *self = Self::One(deleted),
+            (Self::Replaced { last, end, .. }, Change::Deleted { .. }) => {
+                *self = Self::One(Change::Deleted { last: Arc::clone(last), end: *end });
+            }
+            (Self::One(Change::Deleted { .. }), Change::Updated { .. } | Change::Deleted { .. })
+            | (Self::One(Change::Added { .. }), Change::Deleted { .. }) => {
+                // The store does not change what is deleted.
+                debug_assert!(false, "a change of an object that is not there");
+            }
         }
     }
 
-    /// What the subscriber is told: one change, or two if one object took the name of another.
+    /// What the subscriber is given: one change, or two if one object took the name of another.
     pub(crate) fn changes(self) -> (Change<V>, Option<Change<V>>) {
         match self {
-            Self::Fresh { now: new, initial } => (Change::Added { new, initial }, None),
-            Self::Changed { seen: old, now: new } => (Change::Updated { old, new }, None),
-            Self::Gone { last, end } => (Change::Deleted { last, end }, None),
-            Self::Reborn { last, end, now: new } => {
+            Self::One(change) => (change, None),
+            Self::Replaced { last, end, new } => {
                 (Change::Deleted { last, end }, Some(Change::Added { new, initial: false }))
             }
-            Self::Again { now } => (Change::Updated { old: Arc::clone(&now), new: now }, None),
         }
     }
 }
@@ -179,11 +166,8 @@ impl<V: View> Pending<V> {
 impl<V: View> Keyed for Pending<V> {
     fn key(&self) -> KeyRef<'_> {
         match self {
-            Self::Fresh { now: object, .. }
-            | Self::Changed { now: object, .. }
-            | Self::Gone { last: object, .. }
-            | Self::Reborn { now: object, .. }
-            | Self::Again { now: object } => object.meta().into(),
+            Self::One(change) => change.object().meta().into(),
+            Self::Replaced { new, .. } => new.meta().into(),
         }
     }
 }
@@ -262,12 +246,12 @@ mod tests {
                         let uid = store.get(&name).map_or_else(|| format!("{at}"), |held| held.uid.to_string());
                         let new = object(&format!("n{name}#{uid}@{}", at + 1));
                         applied.push(match store.insert(name, Arc::clone(&new)) {
-                            Some(old) => Applied::Updated { old, new },
-                            None => Applied::Added(new),
+                            Some(old) => Change::Updated { old, new },
+                            None => Change::Added { new, initial: false },
                         });
                     }
                     Step::Delete(name) => applied.extend(
-                        store.remove(&name).map(|last| Applied::Deleted { last, end: End::Observed }),
+                        store.remove(&name).map(|last| Change::Deleted { last, end: End::Observed }),
                     ),
                     Step::Again => backlog.iter_mut().for_each(|backlog| backlog.again(store.values())),
                     Step::Take(count) => if let Some(backlog) = &mut backlog {

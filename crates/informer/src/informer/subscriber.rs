@@ -14,7 +14,6 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::delivery::{Backlog, Pending};
 use super::{SharedInformer, SubscribeOptions, SubscriberState};
 use crate::change::Change;
-use crate::store::Applied;
 
 /// How many objects are handed to a handler before the backlog is looked at again: enough that its lock costs nothing
 /// per change, few enough that what is gone meanwhile is seldom shown.
@@ -131,13 +130,13 @@ impl<V: View> Subscriber<V> {
     }
 
     /// Adds a batch to the backlog.
-    pub(super) fn tell(&self, applied: &[Applied<V>], first_list: bool) {
-        if applied.is_empty() && !first_list {
+    pub(super) fn tell(&self, changes: &[Change<V>], first_list: bool) {
+        if changes.is_empty() && !first_list {
             return;
         }
         {
             let mut backlog = self.backlog.lock();
-            for change in applied {
+            for change in changes {
                 backlog.add(change.clone(), first_list);
             }
             if first_list {

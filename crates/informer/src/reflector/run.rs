@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use steersman_base::{Meta, ResourceVersion, watch};
+use steersman_base::{ResourceVersion, watch};
 use steersman_model::{Encoded, View};
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep};
@@ -13,12 +13,11 @@ use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
 use super::failure::{asks_for_json, classify, is_to_be_skipped, problem_kind};
-use super::order::{Departed, Direction, is_stale};
 use super::staging::Staging;
 use super::state::{Failure, Outcome, PAGE_ITEMS, Pages, SHORT_WATCH, State, Wait};
 use super::unreadable::Unreadable;
 use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, ReflectorState, Restart, WatchEnd};
-use crate::sink::{Sink, WatchEvent};
+use crate::sink::{Sink, Verdict, WatchEvent};
 use crate::target::Target;
 use crate::wire::{
     Accept, Answer, BATCH_BYTES, Expected, ListDecoder, ListQuery, Peeked, RawEvent, WatchDecoder, WatchQuery,
@@ -45,7 +44,6 @@ pub(super) struct Run<'a, V, S> {
     version: ResourceVersion,
     /// Whether a list was completed before, so that the sink knows objects.
     listed: bool,
-    departed: Departed,
     /// Since when lists are older than what was shown, if they are.
     past_since: Option<Instant>,
     /// What cannot be read, and was skipped.
@@ -92,7 +90,6 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             unreached: false,
             version: ResourceVersion::default(),
             listed: false,
-            departed: Departed::default(),
             past_since: None,
             unreadable: Unreadable::default(),
             open: None,
@@ -296,7 +293,6 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         self.options.metrics.reached(&version);
         self.version = version.clone();
         self.listed = true;
-        self.departed.clear();
         self.unreadable.list_is_complete();
         self.sink.replace(objects, version);
         self.works(Phase::Watching);
@@ -323,38 +319,25 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     /// An item of a list that cannot be read: what is known of the object stays, so that nobody takes it for gone.
     fn skip_listed(&mut self, error: WireError) -> Result<Option<Arc<V>>, WireError> {
         let object = self.skipped(error)?;
-        Ok(self.sink.known(&object.key).filter(|known| is_meant(&object, known.meta())))
+        Ok(self.sink.known(&object.key).filter(|known| object.is_of(known.meta())))
     }
 
-    /// An event whose object cannot be read. The last known state stays, unless the object is gone. The watch goes on, and
-    /// the sink is told how far, or everybody who waits for a later version would wait for this object.
-    fn skip_event(&mut self, error: WireError, direction: Direction) -> Result<(), WireError> {
-        let object = self.skipped(error)?;
-        let meta = Meta {
-            namespace: object.key.namespace.clone(),
-            name: object.key.name.clone(),
-            uid: object.uid.clone(),
-            resource_version: object.resource_version.clone(),
-            ..Meta::default()
-        };
-        let known = self.sink.known(&object.key);
-        if self.is_stale(direction, &meta, known.as_deref()) {
-            return Ok(());
+    /// Hands an event to the sink, which decides whether it is stale.
+    fn apply(&mut self, event: WatchEvent<V>, object: Peeked) {
+        let Peeked { key, uid, resource_version: version } = object;
+        let is_read = matches!(event, WatchEvent::Added(_) | WatchEvent::Modified(_) | WatchEvent::Deleted(_));
+        let deleted = matches!(event, WatchEvent::Unreadable { deleted: true, .. });
+        if self.sink.apply(event) == Verdict::Stale {
+            self.options.metrics.stale_event();
+            debug!(resource = %self.target, object = %key, %version, "stale event dropped");
+            return;
         }
-        if direction == Direction::Gone {
-            self.departed.note(&meta);
-            self.unreadable.forget(&meta);
+        if is_read || deleted {
+            self.unreadable.forget(key, uid);
         }
-        // Another object of the same name that is here means that the known one is not.
-        let is_gone = |known: &Arc<V>| is_meant(&object, known.meta()) == (direction == Direction::Gone);
-        if let Some(last) = known.filter(is_gone) {
-            self.sink.apply(WatchEvent::Deleted(last));
+        if !version.is_empty() && !self.version.is_newer_than(&version) {
+            self.version = version;
         }
-        if !object.resource_version.is_empty() && !self.version.is_newer_than(&object.resource_version) {
-            self.version = object.resource_version.clone();
-            self.sink.reached(object.resource_version);
-        }
-        Ok(())
     }
 
     /// Which object is skipped because it cannot be read; counted, and told of once.
@@ -379,15 +362,6 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             debug!(resource = %self.target, object = %key, %uid, %version, %reason, "an object cannot be read");
         }
         Ok(object.clone())
-    }
-
-    fn is_stale(&self, direction: Direction, meta: &Meta, known: Option<&V>) -> bool {
-        let stale = known.is_some_and(|known| is_stale(direction, meta, known.meta())) || self.departed.is_stale(meta);
-        if stale {
-            self.options.metrics.stale_event();
-            debug!(resource = %self.target, object = %meta.key(), version = %meta.resource_version, "stale event dropped");
-        }
-        stale
     }
 
     async fn watch(&mut self) -> Outcome {
@@ -454,12 +428,13 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         }
     }
 
+    /// Decodes one event and hands it to the sink.
     fn take(&mut self, event: RawEvent<'_>) -> Result<(), WireError> {
-        type Told<V> = fn(Arc<V>) -> WatchEvent<V>;
-        let (object, told, direction): (_, Told<V>, _) = match event {
-            RawEvent::Added(object) => (object, WatchEvent::Added, Direction::Here),
-            RawEvent::Modified(object) => (object, WatchEvent::Modified, Direction::Here),
-            RawEvent::Deleted(object) => (object, WatchEvent::Deleted, Direction::Gone),
+        type Decoded<V> = fn(Arc<V>) -> WatchEvent<V>;
+        let (object, decoded, deleted): (_, Decoded<V>, _) = match event {
+            RawEvent::Added(object) => (object, WatchEvent::Added, false),
+            RawEvent::Modified(object) => (object, WatchEvent::Modified, false),
+            RawEvent::Deleted(object) => (object, WatchEvent::Deleted, true),
             RawEvent::Bookmark(bookmark) => {
                 // A bookmark of a server that lags behind the one before says nothing.
                 if !self.version.is_newer_than(&bookmark.version) {
@@ -470,23 +445,14 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             }
             RawEvent::Error(status) => return Err(WireError::Status(Box::new(status))),
         };
-        let object = match self.decode(object) {
-            Ok(object) => Arc::new(object),
-            Err(error) => return self.skip_event(error, direction),
+        let event = match self.decode(object) {
+            Ok(object) => decoded(Arc::new(object)),
+            // The watch goes on, and the store reaches the version, or everybody who waits for a later one would wait for
+            // this object.
+            Err(error) => WatchEvent::Unreadable { object: self.skipped(error)?, deleted },
         };
-        let meta = object.meta();
-        let known = self.sink.known(&meta.key());
-        if self.is_stale(direction, meta, known.as_deref()) {
-            return Ok(());
-        }
-        self.unreadable.forget(meta);
-        if direction == Direction::Gone {
-            self.departed.note(meta);
-        }
-        if !meta.resource_version.is_empty() && !self.version.is_newer_than(&meta.resource_version) {
-            self.version = meta.resource_version.clone();
-        }
-        self.sink.apply(told(object));
+        let identity = event.identity();
+        self.apply(event, identity);
         Ok(())
     }
 
@@ -537,9 +503,4 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     fn enter(&self, phase: Phase) {
         self.state.send_if_modified(|state| std::mem::replace(&mut state.phase, phase) != phase);
     }
-}
-
-/// Whether an object that cannot be read is this one. If its uid cannot be read either, the name says so.
-fn is_meant(object: &Peeked, known: &Meta) -> bool {
-    object.uid.is_empty() || object.uid == known.uid
 }

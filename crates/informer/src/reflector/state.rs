@@ -1,6 +1,6 @@
 //! What a reflector does next.
 //!
-//! Pure: (state, outcome) → next state and how long to wait. The shell in `reflector.rs` does what a state says, tells the
+//! Pure: (state, outcome) → next state and how long to wait. The shell in `reflector/run.rs` does what a state says, tells the
 //! outcome, and waits; every rule of recovery is in this one function, and in the table that tests it.
 //!
 //! ```text

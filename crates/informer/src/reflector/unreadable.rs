@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use steersman_base::{Meta, ObjectKey, Uid};
+use steersman_base::{ObjectKey, Uid};
 
 use crate::wire::Peeked;
 
@@ -48,9 +48,9 @@ impl Unreadable {
     }
 
     /// An object can be read, or is gone.
-    pub(super) fn forget(&mut self, meta: &Meta) {
+    pub(super) fn forget(&mut self, key: ObjectKey, uid: Uid) {
         if !self.shown_in.is_empty() {
-            self.shown_in.remove(&(meta.key(), meta.uid.clone()));
+            self.shown_in.remove(&(key, uid));
         }
     }
 }
@@ -69,8 +69,7 @@ mod tests {
         assert!(unreadable.note(&object("x")));
         assert!(!unreadable.note(&object("x")));
         assert!(unreadable.note(&Peeked { uid: "another".into(), ..object("x") }), "made again");
-        let meta = Meta { namespace: "a".into(), name: "x".into(), uid: "x".into(), ..Meta::default() };
-        unreadable.forget(&meta);
+        unreadable.forget(ObjectKey::new("a", "x"), "x".into());
         assert!(unreadable.note(&object("x")));
         unreadable.list_begins();
         assert!(!unreadable.note(&object("x")));

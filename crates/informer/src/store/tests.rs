@@ -37,7 +37,7 @@ impl Fed {
         self.flush();
     }
 
-    fn flush(&mut self) -> Vec<Applied<Meta>> {
+    fn flush(&mut self) -> Vec<Change<Meta>> {
         self.fifo.take(usize::MAX).map(|mut popped| self.store.apply(&mut popped, true).0).unwrap_or_default()
     }
 }

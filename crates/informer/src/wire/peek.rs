@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use steersman_base::{ObjectKey, ResourceVersion, Uid};
+use steersman_base::{Meta, ObjectKey, ResourceVersion, Uid};
 use steersman_model::Encoded;
 
 use super::json_walk::Fields as JsonFields;
@@ -19,6 +19,13 @@ pub struct Peeked {
     pub uid: Uid,
     /// Version of this state.
     pub resource_version: ResourceVersion,
+}
+
+impl Peeked {
+    /// Whether these are the name and uid of this object. If the uid could not be read, the name decides.
+    pub(crate) fn is_of(&self, known: &Meta) -> bool {
+        self.uid.is_empty() || self.uid == known.uid
+    }
 }
 
 /// Name, namespace, uid and version, as found.

@@ -3,8 +3,8 @@
 use crate::support::objects::{added, deleted, event, list, modified, page, pod, streamed, synced};
 use crate::support::server::{Answer, BOTH, Http, Server};
 use crate::support::{Scene, options, pass, play, seconds};
+use steersman_informer::__internal::wire::latest_version;
 use steersman_informer::reflector::{Lists, Phase};
-use steersman_informer::wire::latest_version;
 
 #[tokio::test(start_paused = true)]
 async fn a_streaming_list_becomes_the_watch() {

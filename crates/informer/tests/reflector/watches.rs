@@ -3,8 +3,8 @@
 use crate::support::objects::{added, bookmark, deleted, error, event, list, modified, pod, streamed};
 use crate::support::server::{Answer, BOTH, Http, Server};
 use crate::support::{Scene, options, pass, play, seconds};
+use steersman_informer::__internal::wire::OBJECT_BYTES_MAX;
 use steersman_informer::reflector::ReflectorOptions;
-use steersman_informer::wire::OBJECT_BYTES_MAX;
 
 #[tokio::test(start_paused = true)]
 async fn a_graceful_end_is_followed_at_once_from_the_version_reached() {

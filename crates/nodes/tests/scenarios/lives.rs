@@ -69,12 +69,8 @@ pub(crate) async fn until(
     what: &str,
     looks: impl Fn(&Pod) -> bool,
 ) -> Result<Pod, Failure> {
-    cluster
-        .until(&format!("{name} is {what}"), || async {
-            let pod = cluster.api::<Pod>().get(name).await?;
-            Ok(if looks(&pod) { Ok(pod) } else { Err(format!("{:?}", pod.status)) })
-        })
-        .await
+    let pod = async || Ok(cluster.api::<Pod>().get(name).await?);
+    cluster.until_right(&format!("{name} is {what}"), pod, looks).await
 }
 
 pub(crate) async fn until_ready(cluster: &TestCluster, name: &str) -> Result<Pod, Failure> {
@@ -104,16 +100,12 @@ pub(crate) async fn a_pod_is_scheduled_runs_is_ready_and_goes(cluster: &TestClus
     assert!(container.state.is_some_and(|state| state.running.is_some()));
 
     let want = format!("Successfully assigned {}/web to ", cluster.namespace());
-    cluster
-        .until("the event Scheduled", || async {
-            let events = cluster.api::<Event>().list(&ListParams::default()).await?;
-            let scheduled = |event: &Event| {
-                event.reason.as_deref() == Some("Scheduled")
-                    && event.message.as_deref().is_some_and(|message| message.starts_with(&want))
-            };
-            Ok(if events.iter().any(scheduled) { Ok(()) } else { Err(format!("{events:?}")) })
-        })
-        .await?;
+    let scheduled = |event: &Event| {
+        event.reason.as_deref() == Some("Scheduled")
+            && event.message.as_deref().is_some_and(|message| message.starts_with(&want))
+    };
+    let events = async || Ok(cluster.api::<Event>().list(&ListParams::default()).await?.items);
+    cluster.until_right("the event Scheduled", events, |events| events.iter().any(scheduled)).await?;
 
     cluster.delete::<Pod>("web").await?;
     until_gone(cluster, "web").await
@@ -138,14 +130,13 @@ pub(crate) async fn what_happens_to_a_pod_and_a_node_is_told(cluster: &TestClust
         "Started: Container started",
         "Killing: Stopping container main",
     ];
-    cluster
-        .until("the kubelet's events", || async {
-            let events = cluster.api::<Event>().list(&ListParams::default()).await?;
-            let told: Vec<_> = events.iter().filter_map(told).collect();
-            let is_told = |note: &&str| told.contains(&("spec.containers{main}".to_owned(), (*note).to_owned()));
-            Ok(if want.iter().all(is_told) { Ok(()) } else { Err(format!("{told:?}")) })
-        })
-        .await?;
+    let want = want.map(|note| ("spec.containers{main}".to_owned(), note.to_owned()));
+    let seen = async || {
+        let events = cluster.api::<Event>().list(&ListParams::default()).await?;
+        Ok(events.iter().filter_map(told).collect::<Vec<_>>())
+    };
+    let are_told = |seen: &Vec<_>| want.iter().all(|note| seen.contains(note));
+    cluster.until_right("the kubelet's events", seen, are_told).await?;
 
     let nodes = Api::<Node>::all(cluster.client());
     let events = Api::<Event>::namespaced(cluster.client(), "default");
@@ -154,13 +145,13 @@ pub(crate) async fn what_happens_to_a_pod_and_a_node_is_told(cluster: &TestClust
         "Starting: Starting kubelet.".to_owned(),
         format!("NodeNotSchedulable: Node {node} status is now: NodeNotSchedulable"),
     ];
-    cluster
-        .until("the node's events", || async {
-            let about = ListParams::default().fields(&format!("involvedObject.kind=Node,involvedObject.name={node}"));
-            let told: Vec<_> = events.list(&about).await?.iter().filter_map(told).map(|(_, note)| note).collect();
-            Ok(if want.iter().all(|note| told.contains(note)) { Ok(()) } else { Err(format!("{told:?}")) })
-        })
-        .await?;
+    let about = ListParams::default().fields(&format!("involvedObject.kind=Node,involvedObject.name={node}"));
+    let seen = async || {
+        let events = events.list(&about).await?;
+        Ok(events.iter().filter_map(told).map(|(_, note)| note).collect::<Vec<_>>())
+    };
+    let are_told = |seen: &Vec<String>| want.iter().all(|note| seen.contains(note));
+    cluster.until_right("the node's events", seen, are_told).await?;
     nodes.uncordon(&node).await?;
     Ok(())
 }
@@ -181,12 +172,9 @@ pub(crate) async fn a_pod_does_what_its_command_says(cluster: &TestCluster) -> R
     assert_eq!(ended, Some((3, Some("Error".to_owned()))));
     // The kubelets read logs off their cache, which may lag behind the server.
     for (name, want) in [("good", "hello\nbye\n"), ("bad", "oh\n"), ("args", "said\n")] {
-        cluster
-            .until("the log", || async {
-                let log = cluster.nodes().logs(cluster.namespace(), name, &steersman_nodes::LogQuery::default());
-                Ok(if log.as_deref() == Ok(want) { Ok(()) } else { Err(format!("{log:?}")) })
-            })
-            .await?;
+        let query = steersman_nodes::LogQuery::default();
+        let log = async || Ok(cluster.nodes().logs(cluster.namespace(), name, &query).ok());
+        cluster.until_eq(&format!("the log of {name}"), log, Some(want.to_owned())).await?;
     }
     Ok(())
 }
@@ -246,33 +234,23 @@ pub(crate) async fn nodes_register_and_can_be_taken_away(cluster: &TestCluster) 
     let nodes = Api::<Node>::all(cluster.client());
     let leases = Api::<Lease>::namespaced(cluster.client(), "kube-node-lease");
     for name in cluster.nodes().names() {
-        let node = cluster
-            .until("the node is ready, and not to be avoided", || async {
-                let Some(node) = nodes.get_opt(&name).await? else { return Ok(Err("no node".to_owned())) };
-                let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref()).is_none_or(Vec::is_empty);
-                Ok(if taints { Ok(node) } else { Err(format!("{:?}", node.spec)) })
-            })
-            .await?;
-        let status = node.status.unwrap_or_default();
+        let node = async || Ok(nodes.get_opt(&name).await?);
+        let is_untainted =
+            |node: &Node| node.spec.as_ref().and_then(|spec| spec.taints.as_ref()).is_none_or(Vec::is_empty);
+        let is_right = |node: &Option<Node>| node.as_ref().is_some_and(is_untainted);
+        let node = cluster.until_right("the node is ready, and not to be avoided", node, is_right).await?;
+        let status = node.and_then(|node| node.status).unwrap_or_default();
         let ready = status.conditions.unwrap_or_default().into_iter().find(|held| held.type_ == "Ready");
         assert_eq!(ready.map(|held| held.status).as_deref(), Some("True"));
         let address = status.addresses.unwrap_or_default().into_iter().find(|address| address.type_ == "InternalIP");
         assert!(address.is_some_and(|address| address.address.starts_with("172.")));
-        cluster
-            .until("a lease", || async {
-                let lease = leases.get_opt(&name).await?.and_then(|lease| lease.spec?.holder_identity);
-                Ok(if lease.as_deref() == Some(name.as_str()) { Ok(()) } else { Err(format!("{lease:?}")) })
-            })
-            .await?;
+        let holder = async || Ok(leases.get_opt(&name).await?.and_then(|lease| lease.spec?.holder_identity));
+        cluster.until_eq("a lease", holder, Some(name.to_string())).await?;
     }
     let first = cluster.nodes().names()[0].clone();
     cluster.nodes().remove(&first).map_err(Failure::from)?;
-    cluster
-        .until("the node and its lease are gone", || async {
-            let (node, lease) = (nodes.get_opt(&first).await?, leases.get_opt(&first).await?);
-            Ok(if node.is_none() && lease.is_none() { Ok(()) } else { Err(format!("{node:?} {lease:?}")) })
-        })
-        .await?;
+    let are_there = async || Ok((nodes.get_opt(&first).await?.is_some(), leases.get_opt(&first).await?.is_some()));
+    cluster.until_eq("the node and its lease are gone", are_there, (false, false)).await?;
     cluster.nodes().resume(&first).map_err(Failure::from)?;
     let back = cluster
         .until("the node is back", || async { Ok(nodes.get_opt(&first).await?.ok_or_else(|| "no node".to_owned())) })

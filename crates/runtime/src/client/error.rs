@@ -10,7 +10,7 @@ use steersman_base::field_selector::ParseFieldSelectorError;
 use steersman_base::selector::ParseSelectorError;
 use steersman_base::{Istr, ObjectKey, Resource};
 use steersman_informer::NotSynced;
-use steersman_informer::wire::{ApiStatus, WireError};
+use steersman_informer::{ApiStatus, WireError};
 
 use super::BoxError;
 use crate::NotLeader;

@@ -1,4 +1,4 @@
-//! Pure: what a client wrote last, per kind.
+//! What a client wrote last, per kind.
 
 use std::collections::BTreeMap;
 

@@ -10,9 +10,11 @@ use steersman_informer::{Change, Scope, SharedInformer, Typed};
 use steersman_model::View;
 use steersman_workqueue::{Gate, Priority, Queue, QueueOptions, RateLimiter};
 
-use super::{BuildContext, Controller, Engine, MainObject, Policy, Shared, Sources};
-use crate::handler::{self, Handler};
+use super::{BuildContext, Built, Controller, Engine, MainObject, Policy, Shared, Sources};
+use crate::descriptor::Row;
+use crate::handler::{self, Handler, Keys};
 use crate::lease::Leadership;
+use crate::live::Live;
 use crate::predicate::Predicate;
 use crate::source::{Connected, Feed, Source, Watch};
 use crate::{Context, Freshness, Reconciler};
@@ -23,6 +25,8 @@ pub struct Builder<V: View> {
     cx: BuildContext,
     name: &'static str,
     queue_name: &'static str,
+    /// The queues of its row; none for a controller without a row.
+    queue_names: Vec<&'static str>,
     main: SharedInformer<V>,
     main_watch: Option<Watch<V>>,
     sources: Vec<Source>,
@@ -43,6 +47,7 @@ impl<V: View> Builder<V> {
             cx,
             name,
             queue_name: name,
+            queue_names: Vec::new(),
             main: main.clone(),
             main_watch: Some(Watch::new(main, handler::object())),
             sources: Vec::new(),
@@ -53,6 +58,15 @@ impl<V: View> Builder<V> {
             leadership,
             reads_live: false,
         }
+    }
+
+    /// The same with the facts of a row.
+    pub(super) fn with_row(mut self, row: &Row, workers: usize) -> Self {
+        self.queue_name = row.queue(0);
+        self.queue_names.clone_from(&row.queues);
+        self.limiter = row.limiter.make();
+        self.policy.retries_max = row.retries_max;
+        self.workers(workers)
     }
 
     /// Objects of this kind concern the main object that controls them.
@@ -85,6 +99,11 @@ impl<V: View> Builder<V> {
     /// [after a delay](crate::handler::Keys::after) if it likes.
     pub fn watch<W: View>(self, informer: &SharedInformer<W>, handler: impl Handler<W>) -> Self {
         self.source(Watch::new(informer, handler))
+    }
+
+    /// The controller does not start before this cache is filled. What changes in it enqueues nothing.
+    pub fn needs_cache<W: View>(self, informer: &SharedInformer<W>) -> Self {
+        self.watch(informer, |_| Keys::default())
     }
 
     /// Replaces the handler of changes of main objects, which enqueues the object's own key.
@@ -141,6 +160,14 @@ impl<V: View> Builder<V> {
         self
     }
 
+    /// The number of the row's queue that this is, for a controller with several. Without this, it is the first.
+    pub fn queue(mut self, number: usize) -> Self {
+        if let Some(name) = self.queue_names.get(number) {
+            self.queue_name = name;
+        }
+        self
+    }
+
     /// How long failed keys wait.
     pub fn limiter(mut self, limiter: impl RateLimiter<ObjectKey> + 'static) -> Self {
         self.limiter = Some(Box::new(limiter));
@@ -159,9 +186,10 @@ impl<V: View> Builder<V> {
         self
     }
 
-    /// The reconciler reads from the server what it decides from, when it is told to ([`Freshness::ReadLive`]): so it goes
-    /// on working while a cache does not show what it wrote. Without this, its keys wait until the caches do; a watch that
-    /// stands still is restarted after half a minute.
+    /// The reconciler reads what it decides from through [`Context::main`], [`Context::get`],
+    /// [`Children`](crate::children::Children) or [`Found`](crate::found::Found), which read from the server when the caches
+    /// lag: so it goes on working while a cache does not show what it wrote. Without this, its keys wait until the caches do;
+    /// a watch that stands still is restarted after half a minute.
     pub fn reads_live(mut self) -> Self {
         self.reads_live = true;
         self
@@ -183,6 +211,11 @@ impl<V: View> Builder<V> {
     #[must_use]
     pub fn context(&self) -> &BuildContext {
         &self.cx
+    }
+
+    /// The controller, for a `build` function to answer.
+    pub fn reconcile(self, reconciler: impl Reconciler) -> Built {
+        Built::new(move || self.reconcile_with(reconciler))
     }
 
     /// The controller. It runs when the manager does, or at once if that runs already.
@@ -230,8 +263,8 @@ impl<V: View> Builder<V> {
         if self.leadership.is_always() {
             writer = writer.led_by(Leadership::always());
         }
-        let (clock, live_reads) = (self.cx.clock.clone(), book.live_reads().clone());
-        let context = Context { writer, clock, freshness: Freshness::CaughtUp, events, live_reads };
+        let live = Live::in_turn(self.cx.client.clone(), book.live_reads().clone());
+        let context = Context { writer, clock: self.cx.clock.clone(), freshness: Freshness::CaughtUp, events, live };
         self.cx.manager.add_engine(Engine {
             controller: controller.clone(),
             context,

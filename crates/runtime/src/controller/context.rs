@@ -15,6 +15,7 @@ use super::Builder;
 use crate::decisions::Log;
 use crate::events::Recorder;
 use crate::manager::{Manager, Runnable};
+use crate::metrics::Families;
 use crate::{Writer, lease::Leadership};
 
 /// What controllers are built with. Cheap to clone.
@@ -71,6 +72,12 @@ impl BuildContext {
         self.manager.add(runnable);
     }
 
+    /// The metrics of this manager, which controllers may share.
+    #[must_use]
+    pub fn metrics(&self) -> &Families {
+        self.manager.families()
+    }
+
     /// The manager that is built for.
     #[must_use]
     pub fn manager(&self) -> &Manager {
@@ -111,7 +118,7 @@ impl TypeMap {
         self.0.write().insert(TypeId::of::<T>(), Box::new(value));
     }
 
-    fn get<T: Clone + 'static>(&self) -> Option<T> {
+    pub(crate) fn get<T: Clone + 'static>(&self) -> Option<T> {
         self.0.read().get(&TypeId::of::<T>())?.downcast_ref::<T>().cloned()
     }
 }

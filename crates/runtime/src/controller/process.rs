@@ -12,7 +12,8 @@ use tracing::Instrument;
 use super::{Engine, MainObject};
 use crate::decisions::{Outcome, Pass};
 use crate::metrics::Outcome as Counted;
-use crate::{Action, Context, Error, Freshness};
+use crate::reconcile::Freshness;
+use crate::{Action, Context, Error};
 
 impl Engine {
     pub(super) async fn process(&self, item: Held<ObjectKey>) {
@@ -28,7 +29,7 @@ impl Engine {
         if freshness == Freshness::ReadLive {
             pass.saw("caches", "behind");
         }
-        let context = Context { freshness, writer: self.context.writer.in_pass(&pass), ..self.context.clone() };
+        let context = self.context.of_pass(freshness, self.context.writer.in_pass(&pass));
         let span = tracing::info_span!("reconcile", controller = name, key = %item.key(), id = pass.id());
         let running = self.activity.begin(item.key());
         let outcome = running.run(self.reconcile(&context, item.key()).instrument(span.clone())).await;

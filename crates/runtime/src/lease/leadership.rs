@@ -63,6 +63,7 @@ enum Term {
 /// This process does not lead, or no longer: nothing was sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not the leader by lease {lease}: {why}")]
+#[non_exhaustive]
 pub struct NotLeader {
     lease: Box<str>,
     why: Why,
@@ -85,6 +86,7 @@ enum Why {
 /// A leader that neither renews its lease nor gives up: something in the process hangs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed election to renew leadership on lease {lease}: renewed {since:?} ago")]
+#[non_exhaustive]
 pub struct RenewalOverdue {
     lease: Box<str>,
     since: Duration,

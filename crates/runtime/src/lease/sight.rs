@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use steersman_base::watch;
 use steersman_base::{ObjectKey, ResourceVersion};
+use steersman_informer::__internal::sink::{Sink, Verdict, WatchEvent};
 use steersman_informer::reflector::{Phase, ProblemKind, Reflector, ReflectorOptions};
-use steersman_informer::sink::{Sink, WatchEvent};
 use steersman_informer::{Scope, Target};
 use steersman_model::coordination::LeaseSpec;
 use steersman_model::{Kind, LeaseView};
@@ -89,11 +89,13 @@ impl Sink<LeaseView> for Eye {
         }
     }
 
-    fn apply(&mut self, event: WatchEvent<LeaseView>) {
+    fn apply(&mut self, event: WatchEvent<LeaseView>) -> Verdict {
         match event {
             WatchEvent::Added(lease) | WatchEvent::Modified(lease) => self.sees(&lease),
             WatchEvent::Deleted(_) => drop(self.0.send_replace(Sight::Nothing)),
+            WatchEvent::Unreadable { .. } => return Verdict::NoNews,
         }
+        Verdict::News
     }
 
     fn reached(&mut self, _: ResourceVersion) {}

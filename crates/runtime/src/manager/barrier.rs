@@ -16,8 +16,9 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use parking_lot::Mutex;
 use steersman_base::{Meta, ObjectKey, ResourceVersion};
+use steersman_informer::__internal::wire::latest_version;
 use steersman_informer::Target;
-use steersman_informer::wire::{WireError, latest_version};
+use steersman_informer::WireError;
 use tokio::time::Instant;
 
 use crate::live;

@@ -1,17 +1,19 @@
 //! What can be seen of a manager from outside: health, metrics, pages.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use prometheus::Registry;
 use serde_json::Value;
 use steersman_base::Clock;
 
-use super::{Manager, NewManagerError};
+use super::{Group, Manager, NewManagerError, runnable};
 use crate::Controller;
 use crate::admin::{Admin, Profiler, Query};
 use crate::decisions::{Filter, Log};
 use crate::health::{Health, checks};
 use crate::metrics::{Activity, Exposition, ReconcileMetrics};
+use crate::serving::{ServeError, ServeOptions, Serving};
 
 pub(super) struct Observed {
     pub(super) health: Health,
@@ -63,6 +65,31 @@ impl Manager {
         if let Err(taken) = shown {
             tracing::error!(%taken, "a page of the manager is not shown");
         }
+    }
+
+    /// Serves health, metrics and the debug pages at this address while the manager runs. Returns the address, with the port that
+    /// was chosen if port 0 was given.
+    ///
+    /// ```no_run
+    /// # async fn example(manager: steersman_runtime::Manager) -> Result<(), Box<dyn std::error::Error>> {
+    /// manager.serve(std::net::SocketAddr::from(([0, 0, 0, 0], 8080))).await?;
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// A plain address serves HTTP, and everybody who can reach it sees all pages: names of objects and reasons of writes among
+    /// them. For TLS, pass [`ServeOptions`]; to ask the API server who may see what, set a guard: [`Admin::guard`].
+    ///
+    /// # Errors
+    /// The address cannot be listened on, or the certificates cannot be used.
+    pub async fn serve(&self, options: impl Into<ServeOptions>) -> Result<SocketAddr, ServeError> {
+        let serving = Serving::bind(options.into()).await?;
+        let address = serving.address();
+        let admin = self.admin().clone();
+        self.add(runnable(format!("pages at {address}"), Group::Servers, move |stop| async move {
+            serving.run(admin, stop).await;
+            Ok(())
+        }));
+        Ok(address)
     }
 
     /// The handle by which a controller's workers tell of themselves.

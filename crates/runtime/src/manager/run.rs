@@ -14,6 +14,7 @@ use super::{Group, Machinery, Manager};
 use crate::Error;
 use crate::health::checks;
 use crate::lease::{Elector, Ended};
+use crate::signals;
 
 /// Why a manager stopped by itself.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +104,14 @@ impl Manager {
         // They end by themselves, in bounded time.
         while beside.join_next().await.is_some() {}
         outcome.and(ended)
+    }
+
+    /// Runs everything until Ctrl-C or SIGTERM, or until something fails: [`run`](Self::run) with [`signals::stop`].
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_until_signal(&self) -> Result<(), ManagerError> {
+        self.run(signals::stop()).await
     }
 
     /// What did not get to start; from now on, nothing does.

@@ -16,6 +16,7 @@ use super::document::{Aggregated, CoreVersions, GroupList, ResourceList};
 /// Discovery failed altogether; nothing is retried here.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("cannot ask the server which kinds it has: {what}: {why}")]
+#[non_exhaustive]
 pub struct DiscoveryError {
     what: &'static str,
     why: String,

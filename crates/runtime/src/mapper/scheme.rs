@@ -21,6 +21,7 @@ type KindKey = (String, String, String);
 /// Two types for one kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} of {api_version} is {held} already, and cannot be {refused} too")]
+#[non_exhaustive]
 pub struct SchemeError {
     kind: String,
     api_version: String,

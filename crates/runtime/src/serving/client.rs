@@ -37,6 +37,7 @@ pub struct Identity {
 
 /// Why a bundle cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum AuthorityError {
     /// It cannot be read.
     #[error("it cannot be read: {0}")]
@@ -62,6 +63,7 @@ pub enum AuthorityError {
 
 /// Why a client's certificate is not believed.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum NotBelieved {
     /// No authority vouches for it now.
     #[error("the client certificate is not valid: {0}")]

@@ -33,6 +33,7 @@ pub struct KeyExchanges {
 
 /// A name that Go's TLS does not know either.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum UnknownTlsName {
     /// A version.
     #[error("{0:?} is no TLS version; say VersionTLS12 or VersionTLS13")]

@@ -15,6 +15,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Why a certificate and its key cannot be used: one sentence that names the file, and so what to mend.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum PairError {
     /// A file cannot be read.
     #[error("cannot read {}: {cause}", file.display())]

@@ -206,12 +206,20 @@ impl<'a> Behalf<'a> {
 
     /// The path of every write but creates under names of our choice, which look before they tell.
     async fn perform(&self, call: &Call<'_>, why: &dyn Reason) -> Result<Answer, WriteError> {
+        self.check_namespace(call)?;
         if let Some(answer) = self.announce(call, why) {
             return Ok(answer);
         }
         let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
         self.enter_in_book(call, &outcome);
         self.conclude(call, outcome, why)
+    }
+
+    /// Refuses a create for an owner whose namespace is known to be terminating: the server is not asked again.
+    pub(super) fn check_namespace(&self, call: &Call<'_>) -> Result<(), WriteError> {
+        let terminating = &self.writer.shared.terminating;
+        let is_refused = self.owner.is_some_and(|owner| call.is_create() && terminating.has(&owner.uid));
+        if is_refused { Err(WriteError::NamespaceTerminating) } else { Ok(()) }
     }
 
     /// Logs a write that is about to be sent. In shadow mode it is not, and this is the answer.
@@ -241,6 +249,10 @@ impl<'a> Behalf<'a> {
         outcome: Result<Answer, Failure>,
         why: &dyn Reason,
     ) -> Result<Answer, WriteError> {
+        let is_terminating = matches!(&outcome, Err(Failure { error: WriteError::NamespaceTerminating, .. }));
+        if let Some(owner) = self.owner.filter(|_| is_terminating && call.is_create()) {
+            self.writer.shared.terminating.add(&owner.uid);
+        }
         self.tell(call, &outcome, why);
         outcome.map_err(|failure| failure.error)
     }

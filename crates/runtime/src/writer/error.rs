@@ -31,6 +31,10 @@ pub enum WriteError {
     /// It was never sent: the server cannot be reached.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
+    /// It was never sent, and never can be: the object has no JSON form, or no request can be made of its name. Trying again
+    /// does not help, and it says nothing about the server.
+    #[error("the write cannot be made: {0}")]
+    Invalid(String),
     /// The server refused it.
     #[error("the server refused: {0}")]
     Rejected(Rejection),

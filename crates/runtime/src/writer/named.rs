@@ -50,6 +50,7 @@ impl Behalf<'_> {
             let body = body(&name).into();
             let key = ObjectKey { namespace: namespace.clone(), name };
             let call = Call { verb: Verb::Create, body, ..object(resource, key) };
+            self.check_namespace(&call)?;
             if let Some(answer) = self.announce(&call, why) {
                 return Ok(answer.meta);
             }

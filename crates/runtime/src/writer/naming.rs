@@ -1,4 +1,4 @@
-//! Pure: names that we choose as the server would for `generateName`.
+//! Names that we choose as the server would for `generateName`.
 
 use steersman_base::Istr;
 

@@ -97,7 +97,7 @@ impl Writer {
             .header(header::ACCEPT, call.accept)
             .header(header::CONTENT_TYPE, call.content_type)
             .body(call.body.clone())
-            .map_err(|error| WriteError::Unreachable(format!("the path cannot be asked for: {error}")))?;
+            .map_err(|error| WriteError::Invalid(format!("{} cannot be asked for: {error}", call.path())))?;
         Ok(request)
     }
 }
@@ -137,6 +137,11 @@ impl Call<'_> {
             Verb::Patch => Method::PATCH,
             Verb::Delete(_) | Verb::DeleteCollection => Method::DELETE,
         }
+    }
+
+    /// Whether a new object is asked for, not something of one that exists.
+    pub(super) fn is_create(&self) -> bool {
+        self.verb == Verb::Create && self.subresource.is_empty()
     }
 
     fn path(&self) -> String {

@@ -2,22 +2,25 @@
 
 use kube::core::Resource as Named;
 use serde::Serialize;
-use serde_json::Value;
-use steersman_base::ObjectKey;
+use serde_json::{Value, json};
+use steersman_base::{ObjectKey, Resource};
 use steersman_informer::typed::resource_of;
+use steersman_informer::{Scope, Typed};
 
-use super::{Behalf, Patch, WriteError, Written};
+use super::{Behalf, Patch, Rejection, WriteError, Written};
 use crate::Reason;
+use crate::client::Object;
+use crate::client::object::key_of;
+use crate::live::{self, LiveReadError};
 
 /// What [`Behalf::create_or_patch`] did.
-#[must_use]
 #[derive(Clone, Debug, PartialEq)]
 pub enum Upserted {
-    /// There was none.
+    /// The object did not exist, and was created.
     Created(Written),
-    /// It was otherwise.
+    /// The object differed from what was wanted, and was patched.
     Patched(Written),
-    /// It is as it should be; nothing was sent.
+    /// The object is as wanted; nothing was sent.
     Unchanged,
 }
 
@@ -28,82 +31,158 @@ impl Behalf<'_> {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub async fn create_object<K>(&self, object: &K, why: &dyn Reason) -> Result<Written, WriteError>
+    pub async fn create_object<K>(&self, object: &K, why: impl Reason) -> Result<Written, WriteError>
     where
         K: Named<DynamicType = ()> + Serialize,
         K::Scope: 'static,
     {
         let body = value(object)?.to_string().into_bytes();
-        self.create_in(object.meta().namespace.as_deref(), &resource_of::<K>(), body, why).await
+        self.create_in(object.meta().namespace.as_deref(), &resource_of::<K>(), body, &why).await
     }
 
-    /// Makes an object be as wanted: creates it, or patches what is otherwise in `existing` (as the cache has it). What
-    /// `wanted` does not say is left alone.
+    /// Creates an object, or patches the fields in which the existing one differs from `wanted`. Fields that `wanted` does not
+    /// set are left alone.
+    ///
+    /// The existing object is read from the cache if a controller watches or owns its kind, and from the server otherwise.
     ///
     /// # Errors
-    /// See [`WriteError`]; `AlreadyExists` if the cache did not show it yet: look again.
-    pub async fn create_or_patch<K>(
-        &self,
-        wanted: &K,
-        existing: Option<&K>,
-        why: &dyn Reason,
-    ) -> Result<Upserted, WriteError>
+    /// See [`WriteError`]; `AlreadyExists` if the cache did not show the object yet: it is retried as any other error.
+    pub async fn create_or_patch<K: Object>(&self, wanted: &K, why: impl Reason) -> Result<Upserted, WriteError> {
+        let resource = resource_of::<K>();
+        let key = key_of(wanted);
+        let Some(existing) = self.existing::<K>(&resource, &key).await? else {
+            return self.create_object(wanted, why).await.map(Upserted::Created);
+        };
+        let Some(mut patch) = difference(&existing, &value(wanted)?) else {
+            return Ok(Upserted::Unchanged);
+        };
+        // This object, and none that got its name since.
+        patch["metadata"]["uid"] = existing["metadata"]["uid"].clone();
+        self.patch(&resource, &key, Patch::Merge(&patch), &why).await.map(Upserted::Patched)
+    }
+
+    /// Writes an object by server-side apply: the fields that it sets belong to this controller from then on, and fields that
+    /// it set before and does not set any more are removed. Fields that others manage are taken over.
+    ///
+    /// The field manager is the name of the controller; [`apply_as`](Self::apply_as) names another one.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn apply<K>(&self, object: &K, why: impl Reason) -> Result<Written, WriteError>
     where
         K: Named<DynamicType = ()> + Serialize,
         K::Scope: 'static,
     {
-        let Some(existing) = existing else {
-            return self.create_object(wanted, why).await.map(Upserted::Created);
-        };
-        let Some(mut patch) = difference(&value(existing)?, &value(wanted)?) else {
-            return Ok(Upserted::Unchanged);
-        };
-        // This object, and none that got its name since.
-        patch["metadata"]["uid"] = existing.meta().uid.clone().into();
-        let patch = Patch::Merge(&patch);
-        self.patch(&resource_of::<K>(), &key(existing), patch, why).await.map(Upserted::Patched)
+        self.apply_as(self.field_manager(), true, object, why).await
     }
 
-    /// Makes an object be as wanted by server-side apply: the fields that it sets are `manager`'s from then on.
+    /// As [`apply`](Self::apply), with a field manager, and with conflicts as an error unless `force` is set.
     ///
     /// # Errors
-    /// See [`WriteError`]; `Conflict` if other managers hold fields that it sets, unless forced.
-    pub async fn apply_object<K>(
+    /// See [`WriteError`]; `Conflict` if other managers have fields that the object sets, unless forced.
+    pub async fn apply_as<K>(
         &self,
-        object: &K,
         manager: &str,
         force: bool,
-        why: &dyn Reason,
+        object: &K,
+        why: impl Reason,
     ) -> Result<Written, WriteError>
     where
         K: Named<DynamicType = ()> + Serialize,
         K::Scope: 'static,
     {
-        let body = value(object)?;
-        self.patch(&resource_of::<K>(), &key(object), Patch::Apply { object: &body, manager, force }, why).await
+        let body = typed_value(object)?;
+        let patch = Patch::Apply { object: &body, manager, force };
+        self.patch(&resource_of::<K>(), &key_of(object), patch, &why).await
     }
 
-    /// Patches the status of an object of a typed kind.
+    /// Writes the status of an object by server-side apply, as [`apply`](Self::apply) does for the rest of it.
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub async fn patch_status<K>(&self, object: &K, status: &Value, why: &dyn Reason) -> Result<Written, WriteError>
+    pub async fn apply_status<K>(
+        &self,
+        object: &K,
+        status: &impl Serialize,
+        why: impl Reason,
+    ) -> Result<Written, WriteError>
     where
         K: Named<DynamicType = ()>,
         K::Scope: 'static,
     {
-        let patch = serde_json::json!({ "metadata": { "uid": object.meta().uid }, "status": status });
-        self.patch_subresource(&resource_of::<K>(), &key(object), "status", Patch::Merge(&patch), why).await
+        let resource = resource_of::<K>();
+        let key = key_of(object);
+        let body = json!({
+            "apiVersion": resource.api_version(),
+            "kind": resource.kind,
+            "metadata": { "name": &*key.name, "uid": object.meta().uid },
+            "status": value(status)?,
+        });
+        let patch = Patch::Apply { object: &body, manager: self.field_manager(), force: true };
+        self.patch_subresource(&resource, &key, "status", patch, &why).await
+    }
+
+    /// Patches the status of an object of a typed kind (JSON merge patch). The uid is a precondition.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub async fn patch_status<K>(
+        &self,
+        object: &K,
+        status: &impl Serialize,
+        why: impl Reason,
+    ) -> Result<Written, WriteError>
+    where
+        K: Named<DynamicType = ()>,
+        K::Scope: 'static,
+    {
+        let patch = json!({ "metadata": { "uid": object.meta().uid }, "status": value(status)? });
+        self.patch_subresource(&resource_of::<K>(), &key_of(object), "status", Patch::Merge(&patch), &why).await
+    }
+
+    /// The object as the cache shows it, if its kind is cached, and as the server has it otherwise.
+    async fn existing<K: Object>(&self, resource: &Resource, key: &ObjectKey) -> Result<Option<Value>, WriteError> {
+        let shared = &self.writer.shared;
+        let cached = shared.caches.as_ref();
+        let cached = cached.and_then(|caches| caches.existing::<Typed<K>>(resource, Scope::everything()));
+        match cached.filter(|informer| informer.has_synced()) {
+            Some(informer) => informer.lister().get(key).map(|object| value(object.object())).transpose(),
+            None => live::get_json(&shared.client, resource, key).await.map_err(unread),
+        }
+    }
+
+    fn field_manager(&self) -> &str {
+        match self.writer.controller() {
+            "" => "steersman",
+            controller => controller,
+        }
     }
 }
 
-fn key<K: Named<DynamicType = ()>>(object: &K) -> ObjectKey {
-    let meta = object.meta();
-    ObjectKey::new(meta.namespace.as_deref().unwrap_or_default(), meta.name.as_deref().unwrap_or_default())
+fn value(object: &impl Serialize) -> Result<Value, WriteError> {
+    serde_json::to_value(object).map_err(|error| WriteError::Invalid(format!("the object cannot be encoded: {error}")))
 }
 
-fn value<K: Serialize>(object: &K) -> Result<Value, WriteError> {
-    serde_json::to_value(object).map_err(|error| WriteError::Unreachable(format!("it cannot be encoded: {error}")))
+/// The object with `apiVersion` and `kind`, which server-side apply asks for and types derived by kube may leave out.
+fn typed_value<K>(object: &K) -> Result<Value, WriteError>
+where
+    K: Named<DynamicType = ()> + Serialize,
+{
+    let mut value = value(object)?;
+    value["apiVersion"] = K::api_version(&()).into();
+    value["kind"] = K::kind(&()).into();
+    Ok(value)
+}
+
+/// A read that had to come before the write has failed: nothing was sent.
+fn unread(error: LiveReadError) -> WriteError {
+    match error {
+        LiveReadError::NoAnswer { .. } => WriteError::Unreachable(error.to_string()),
+        LiveReadError::Refused { code, ref message, .. } => {
+            WriteError::Rejected(Rejection { code: code.as_u16(), message: message.clone(), ..Rejection::default() })
+        }
+        LiveReadError::Decode { .. } => WriteError::Invalid(error.to_string()),
+    }
 }
 
 /// The merge patch that makes `existing` hold everything that `wanted` says; none if it does.
@@ -136,6 +215,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_object_without_a_json_form_is_invalid() {
+        // The keys of a JSON object are strings.
+        let keyed_by_lists = std::collections::BTreeMap::from([(vec![1], 2)]);
+        let outcome = value(&keyed_by_lists);
+        assert!(matches!(outcome, Err(WriteError::Invalid(_))), "{outcome:?}");
+    }
 
     #[test]
     fn a_patch_says_what_is_otherwise_and_nothing_else() {

@@ -8,9 +8,9 @@ use http::Request;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use steersman_base::{Meta, ObjectKey, Resource, ResourceVersion};
+use steersman_informer::__internal::sink::{Sink, Verdict, WatchEvent};
+use steersman_informer::__internal::wire::latest_version;
 use steersman_informer::reflector::{Lists, Reflector, ReflectorOptions};
-use steersman_informer::sink::{Sink, WatchEvent};
-use steersman_informer::wire::latest_version;
 use steersman_informer::{Scope, Target};
 use steersman_model::{DecodeError, Encoded, PodView, View};
 use tokio::time::error::Elapsed;
@@ -73,13 +73,15 @@ impl<V: View> Sink<V> for Held<V> {
         *self.0.lock() = Some(objects.into_iter().map(|object| (object.meta().key(), object)).collect());
     }
 
-    fn apply(&mut self, event: WatchEvent<V>) {
+    fn apply(&mut self, event: WatchEvent<V>) -> Verdict {
         let mut held = self.0.lock();
         let objects = held.get_or_insert_default();
         match event {
             WatchEvent::Added(object) | WatchEvent::Modified(object) => objects.insert(object.meta().key(), object),
             WatchEvent::Deleted(object) => objects.remove(&object.meta().key()),
+            WatchEvent::Unreadable { .. } => return Verdict::NoNews,
         };
+        Verdict::News
     }
 
     fn reached(&mut self, _: ResourceVersion) {}

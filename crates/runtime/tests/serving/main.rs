@@ -302,6 +302,9 @@ async fn requests_in_flight_are_answered_and_hanging_ones_cut_off() -> Outcome {
     Ok(())
 }
 
+/// Requests of one connection in which the server could have answered another one.
+const ROUNDS: usize = 50;
+
 #[tokio::test]
 async fn what_a_stranger_can_take_is_bounded() -> Outcome {
     let quick = Duration::from_millis(50);
@@ -323,16 +326,24 @@ async fn what_a_stranger_can_take_is_bounded() -> Outcome {
         let got = client::raw(running.address, sent.as_bytes()).await?;
         assert!(got.starts_with(want), "{name}: {got}");
     }
-    // The one place is taken: the next is served when it is free again.
+    // The one place is taken: the next is served when it is free again. Its request is there before those of the first,
+    // so a server that took both would have answered it by the time it has answered all of them.
     let mut first = TcpStream::connect(running.address).await?;
-    first.write_all(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n").await?;
+    let get = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n";
+    first.write_all(get).await?;
     assert_ne!(first.read(&mut [0; 512]).await?, 0);
-    let address = running.address;
-    let second = tokio::spawn(async move { client::plain(address, "/").await });
-    tokio::time::sleep(quick).await;
-    assert!(!second.is_finished());
+    let mut second = TcpStream::connect(running.address).await?;
+    second.write_all(b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await?;
+    for _ in 0..ROUNDS {
+        first.write_all(get).await?;
+        assert_ne!(timeout(PATIENCE, first.read(&mut [0; 512])).await??, 0);
+        let early = second.try_read(&mut [0; 512]).map_err(|error| error.kind());
+        assert_eq!(early, Err(io::ErrorKind::WouldBlock), "the second is answered while the first holds the place");
+    }
     drop(first);
-    assert!(timeout(PATIENCE, second).await???.starts_with("HTTP/1.1 200"));
+    let mut answer = String::new();
+    timeout(PATIENCE, second.read_to_string(&mut answer)).await??;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 
     // Those who say nothing, or nothing more, are let go.
     let silent = Running::start(ServeOptions { patience: quick, ..ServeOptions::default() }).await?;

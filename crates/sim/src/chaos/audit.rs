@@ -178,7 +178,7 @@ fn actor(entry: &Value) -> Option<Actor> {
 
 /// The controller of a service account: some accounts have shorter names than their controllers.
 fn controller_of(account: &str) -> &str {
-    ALL.iter().find(|row| row.account == account).map_or(account, |row| row.name)
+    ALL.iter().find(|row| row.row().account == account).map_or(account, |row| row.name)
 }
 
 fn text(value: &Value) -> &str {

@@ -44,7 +44,7 @@ async fn an_object_is_created_then_patched_then_left_alone() -> Result<(), Failu
 #[tokio::test(start_paused = true)]
 async fn a_status_is_patched_apart_from_the_rest() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
-    let mut pod = objects::pod("web", "web");
+    let mut pod = objects::pod("web");
     pod.metadata.namespace = Some(cluster.namespace().to_owned());
     let ensure = |label: &'static str, phase: &'static str| {
         client.create_or_patch(pod.clone(), move |pod| {
@@ -124,7 +124,7 @@ async fn a_wait_ends_when_the_cache_shows_what_was_waited_for() -> Result<(), Fa
             async { Ok::<_, Failure>(wait_until(&waiting, &web, conditions::is_pod_running, minute).await?) },
             async {
                 cluster.advance(Duration::from_secs(7)).await;
-                cluster.create(objects::pod("web", "web")).await?;
+                cluster.create(objects::pod("web")).await?;
                 let running = json!({"status": {"phase": "Running"}});
                 let _: Pod = client.patch_status(&web, Patch::Merge(&running)).await?;
                 Ok(())
@@ -146,7 +146,7 @@ async fn a_wait_ends_when_the_cache_shows_what_was_waited_for() -> Result<(), Fa
 async fn a_wait_that_ends_too_early_says_what_was_seen_last() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
     let web = key(&cluster, "web");
-    cluster.create(objects::pod("web", "web")).await?;
+    cluster.create(objects::pod("web")).await?;
     let error = wait_until(&client, &web, conditions::is_pod_running, Duration::from_secs(9)).await.unwrap_err();
     let want = format!("pods {web} is not as wanted after 9s; seen last: phase Pending");
     assert_eq!(error.to_string(), want);

@@ -10,7 +10,8 @@ use steersman_informer::{FactoryOptions, InformerFactory, Scope, Typed};
 use steersman_model::{PodView, View};
 use steersman_runtime::client::{CacheMiss, CachedClient, ClientError, ClientOptions, Query};
 
-use steersman_testing::{Failure, Fault, TestCluster, Verb, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _};
+use steersman_testing::{Failure, Fault, TestCluster, Verb};
 
 use crate::support::{CAKES, CONFIG_MAPS, config, datum, key, start, started};
 
@@ -155,7 +156,7 @@ async fn a_cache_that_never_shows_a_write_is_passed_by() -> Result<(), Failure> 
 async fn one_client_reads_types_views_metadata_and_what_is_told_at_run_time() -> Result<(), Failure> {
     let cluster = TestCluster::builder().define(crate::support::cakes("v1")).start().await?;
     let (cluster, client) = started(cluster).await?;
-    let mut pod = objects::pod("web", "web");
+    let mut pod = objects::pod("web");
     pod.metadata.annotations = Some([("note".to_owned(), "kept".to_owned())].into());
     cluster.create(pod).await?;
     let web = key(&cluster, "web");
@@ -184,7 +185,7 @@ async fn one_client_reads_types_views_metadata_and_what_is_told_at_run_time() ->
 async fn a_cache_answers_queries_as_the_server_does() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
     for (name, app) in [("c", "web"), ("a", "web"), ("b", "db")] {
-        cluster.create(objects::pod(name, app)).await?;
+        cluster.create(objects::pod(name).app(app)).await?;
     }
     let here = || Query::namespace(cluster.namespace());
     let queries = [

@@ -11,7 +11,8 @@ use secrecy::ExposeSecret as _;
 use serde_json::json;
 use steersman_runtime::client::{ClientError, Eviction, FieldValidation, Patch, Query, TokenOptions};
 use steersman_runtime::{Leadership, LeaseOptions};
-use steersman_testing::{Failure, Verb, objects};
+use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::{Failure, Verb};
 
 use crate::support::{config, datum, key, start};
 
@@ -116,7 +117,7 @@ async fn who_does_not_lead_writes_nothing() -> Result<(), Failure> {
 #[tokio::test(start_paused = true)]
 async fn a_status_is_written_apart() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
-    let mut pod = cluster.create(objects::pod("web", "web")).await?;
+    let mut pod = cluster.create(objects::pod("web")).await?;
     let ready = PodCondition { type_: "Ready".into(), status: "True".into(), ..PodCondition::default() };
     pod.status.get_or_insert_default().conditions = Some(vec![ready]);
     pod.metadata.labels = Some([("app".to_owned(), "other".to_owned())].into());
@@ -133,7 +134,7 @@ async fn a_status_is_written_apart() -> Result<(), Failure> {
 #[tokio::test(start_paused = true)]
 async fn a_scale_is_read_and_set() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
-    cluster.create(objects::replica_set("web", 2)).await?;
+    cluster.create(objects::replica_set("web").replicas(2)).await?;
     let (sets, web) = (client.objects::<ReplicaSet>(), key(&cluster, "web"));
     let mut scale = sets.scale(&web).await?;
     assert_eq!(scale.spec.as_ref().and_then(|spec| spec.replicas), Some(2));
@@ -150,7 +151,7 @@ async fn a_scale_is_read_and_set() -> Result<(), Failure> {
 async fn an_eviction_is_accepted_or_blocked_by_a_budget() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
     for name in ["free", "bound"] {
-        cluster.create(objects::pod(name, name)).await?;
+        cluster.create(objects::pod(name)).await?;
         let running = json!({"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}});
         let _: Pod = client.patch_status(&key(&cluster, name), Patch::Merge(&running)).await?;
     }

@@ -124,24 +124,28 @@ async fn a_reconcile_that_does_not_look_at_the_time_is_ended_at_the_deadline() -
 /// On threads, and so on the real clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_holds_a_thread_and_does_not_let_go_does_not_keep_the_manager() -> Result<(), Failure> {
-    struct Blocking(parking_lot::Mutex<mpsc::Receiver<()>>);
+    struct Blocking {
+        began: tokio::sync::mpsc::UnboundedSender<()>,
+        held: parking_lot::Mutex<mpsc::Receiver<()>>,
+    }
     impl Reconciler for Blocking {
         async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {
+            let _ = self.began.send(());
             // Until the other end is gone.
-            let _ = self.0.lock().recv();
+            let _ = self.held.lock().recv();
             Ok(Action::Done)
         }
     }
+    let (began, mut has_begun) = tokio::sync::mpsc::unbounded_channel();
     let (release, held) = mpsc::channel();
     let (release_runnable, held_runnable) = mpsc::channel::<()>();
     let within = Duration::from_millis(100);
     let (manager, _) = embedded(ManagerOptions { shutdown_within: within, ..ManagerOptions::default() })?;
-    let blocking = manager.controller::<ResourceQuota>("blocking").reconcile_with(Blocking(held.into()));
+    let blocking =
+        manager.controller::<ResourceQuota>("blocking").reconcile_with(Blocking { began, held: held.into() });
     let running = Running::start(manager);
     blocking.trigger(ObjectKey::cluster("a"));
-    while !blocking.queue().is_empty() || blocking.queue().stats().adds == 0 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    has_begun.recv().await;
     running.stop.cancel();
     let ended = tokio::time::timeout(Duration::from_secs(30), running.task).await??;
     assert!(matches!(&ended, Err(ManagerError::StoppedHard { names, .. }) if names == &["blocking"]), "{ended:?}");
@@ -184,7 +188,7 @@ async fn what_is_watched_while_the_manager_ends_is_not_read_after_it() -> Result
     cluster.advance(SOON).await;
     running.stop().await?;
     // Whoever still reads would have it in its store.
-    cluster.create(objects::pod("later", "later")).await?;
+    cluster.create(objects::pod("later")).await?;
     cluster.advance(Duration::from_secs(60)).await;
     let held: usize = manager.inspection().informers().iter().map(|each| each.informer.objects).sum();
     assert_eq!(held, 0, "nobody reads any more");
@@ -209,7 +213,7 @@ async fn a_run_that_is_dropped_leaves_no_watch_and_no_source_behind() -> Result<
     running.task.abort();
     cluster.advance(SOON).await;
     diary.take();
-    cluster.create(objects::pod("later", "later")).await?;
+    cluster.create(objects::pod("later")).await?;
     cluster.advance(Duration::from_secs(60)).await;
     assert!(diary.take().is_empty(), "nobody ticks and nobody works");
     assert_eq!(sender.send(outside("a")).await, Err(SendError::Ended));

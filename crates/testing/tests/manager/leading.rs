@@ -130,7 +130,7 @@ async fn what_was_decided_in_time_and_is_sent_too_late_is_not_sent() -> Result<(
     impl Reconciler for Slow {
         async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
             tokio::time::sleep(Duration::from_secs(20)).await;
-            let pod = steersman_testing::objects::pod("late", "late");
+            let pod = steersman_testing::objects::pod("late");
             let owner = steersman_base::Meta { namespace: key.namespace.clone(), ..steersman_base::Meta::default() };
             let sent = cx.writer.on_behalf_of(&owner).create_object(&pod, &Why::NoPod).await;
             self.0.note(sent.map_or_else(|error| error.to_string(), |_| "sent".to_owned()));

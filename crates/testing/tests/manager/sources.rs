@@ -15,7 +15,8 @@ use steersman_runtime::health::Probe;
 use steersman_runtime::predicate::labels_changed;
 use steersman_runtime::source::{self, Watch};
 use steersman_runtime::{Action, Context, Error, Manager, ManagerOptions, Reconciler};
-use steersman_testing::{Failure, Fault, TestCluster, Verb, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _};
+use steersman_testing::{Failure, Fault, TestCluster, Verb};
 use steersman_workqueue::Priority;
 
 use crate::support::*;
@@ -58,10 +59,10 @@ async fn sources_handlers_and_predicates_choose_what_is_looked_at() -> Result<()
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["main"]);
 
-    let mut pod = objects::pod("child", "child");
+    let mut pod = objects::pod("child");
     pod.metadata.owner_references = Some(vec![objects::controller_ref(&owner)]);
     cluster.create(pod).await?;
-    cluster.create(objects::pod("stranger", "stranger")).await?;
+    cluster.create(objects::pod("stranger")).await?;
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["main"], "the owner of the one pod, nobody of the other");
 
@@ -98,12 +99,12 @@ async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["from-outside"]);
 
-    cluster.create(objects::pod("early", "early")).await?;
+    cluster.create(objects::pod("early")).await?;
     let pods = cluster.manager().informers().typed::<Pod>(Scope::everything());
     controller.add_source(Watch::new(&pods, handler::object()));
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["early"], "who comes late gets the state first");
-    cluster.create(objects::pod("later", "later")).await?;
+    cluster.create(objects::pod("later")).await?;
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["later"]);
     let kinds: Vec<_> =
@@ -126,7 +127,7 @@ async fn the_first_pass_comes_after_all_caches_are_filled_and_told() -> Result<(
     let cluster = TestCluster::builder().start().await?;
     cluster.create(quota("a")).await?;
     for n in 0..PODS {
-        cluster.create(objects::pod(&format!("p{n}"), "p")).await?;
+        cluster.create(objects::pod(&format!("p{n}")).app("p")).await?;
     }
     for verb in [Verb::List, Verb::Watch] {
         cluster.faults().on(verb, "pods").happens(Fault::Delay(Duration::from_secs(5)));
@@ -172,7 +173,7 @@ async fn what_is_of_low_priority_waits_behind_what_happens_now() -> Result<(), F
     cluster.create(quota("first")).await?;
     cluster.advance(SOON / 2).await;
     for name in ["p0", "p1"] {
-        cluster.create(objects::pod(name, name)).await?;
+        cluster.create(objects::pod(name)).await?;
     }
     cluster.create(quota("second")).await?;
     cluster.advance(Duration::from_secs(10)).await;

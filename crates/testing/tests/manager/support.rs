@@ -11,7 +11,8 @@ use steersman_informer::{Lister, Typed};
 use steersman_model::View;
 use steersman_runtime::health::{Ask, Probe, Reasons, Report};
 use steersman_runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerError, ManagerOptions, Reconciler};
-use steersman_testing::{Failure, objects};
+use steersman_testing::Failure;
+use steersman_testing::objects::{self, ObjectBuilder as _};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -70,7 +71,7 @@ impl Reconciler for OnePodEach {
         let app = |pod: &Typed<Pod>| pod.metadata.labels.as_ref().and_then(|labels| labels.get("app")).cloned();
         let is_ours = |pod: &Typed<Pod>| app(pod).as_deref() == Some(&key.name);
         if self.pods.namespace(&key.namespace).filter(is_ours).is_empty() {
-            let mut pod = objects::pod("", &key.name);
+            let mut pod = objects::pod("").app(&key.name);
             pod.metadata.name = None;
             pod.metadata.generate_name = Some(format!("{}-", key.name));
             pod.metadata.namespace = Some(key.namespace.to_string());

@@ -162,7 +162,7 @@ async fn a_server_that_has_too_much_to_do_is_asked_again_when_it_says() -> Resul
     impl Reconciler for Writing {
         async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
             self.0.note(format!("{} s", cx.clock.now().unix() % 1000));
-            let pod = objects::pod("made", "made");
+            let pod = objects::pod("made");
             let namespace = Some(key.namespace.to_string());
             let metadata = ObjectMeta { namespace, ..pod.metadata.clone() };
             self.1.create(&Pod { metadata, ..pod }).await?;

@@ -12,7 +12,10 @@ fn a_rule_allows_what_it_names() {
     let wanted = |text: &str| {
         let mut words = text.split(' ');
         let mut next = || words.next().unwrap_or_default().to_owned();
-        let (verb, group, resource, name) = (next(), next(), next(), next());
+        let verb = next();
+        let group = next();
+        let resource = next();
+        let name = next();
         let (resource, part) = resource.split_once('/').map_or((resource.as_str(), ""), |parts| parts);
         Attributes {
             verb,

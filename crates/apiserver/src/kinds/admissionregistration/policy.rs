@@ -44,7 +44,8 @@ pub(crate) fn param_kind(row: &TableRow<'_>) -> String {
 }
 
 fn param(row: &TableRow<'_>) -> String {
-    let (namespace, name) = (row.text("/spec/paramRef/namespace"), row.text("/spec/paramRef/name"));
+    let namespace = row.text("/spec/paramRef/namespace");
+    let name = row.text("/spec/paramRef/name");
     match (name, namespace) {
         ("", _) => {
             row.at("/spec/paramRef/selector").map_or_else(|| "<unset>".to_owned(), |it| labels::selector(Some(it)))

@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use crate::kinds::shared::json::{default_to, each_mut, object_mut};
 
 /// Sets the defaults of a webhook of either configuration.
-/// Follows `pkg/apis/admissionregistration/v1/defaults.go`.
 pub(crate) fn default(webhook: &mut Value) {
     default_to(webhook, "failurePolicy", "Fail");
     default_to(webhook, "matchPolicy", "Equivalent");

@@ -129,8 +129,10 @@ fn prepare(new: &mut Value, old: Option<&Value>) {
 
 /// The name is made of the plural and the group.
 fn name(new: &Value, errors: &mut Errors) {
-    let (plural, group) = (text(&new["spec"]["names"]["plural"]), text(&new["spec"]["group"]));
-    let (name, want) = (text(&new["metadata"]["name"]), format!("{plural}.{group}"));
+    let plural = text(&new["spec"]["names"]["plural"]);
+    let group = text(&new["spec"]["group"]);
+    let name = text(&new["metadata"]["name"]);
+    let want = format!("{plural}.{group}");
     if name != want && !name.is_empty() {
         let detail = "must be spec.names.plural+\".\"+spec.group";
         errors.push(FieldError::invalid(&Path::new("metadata").child("name"), name, detail));
@@ -166,7 +168,8 @@ fn approval(new: &Value, errors: &mut Errors) {
 }
 
 fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
-    let (group, at) = (text(&spec["group"]), path.child("group"));
+    let group = text(&spec["group"]);
+    let at = path.child("group");
     if group.is_empty() {
         errors.push(FieldError::required(&at, ""));
     } else {
@@ -186,9 +189,11 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn versions(spec: &Value, path: &Path, errors: &mut Errors) {
-    let (versions, at) = (items(&spec["versions"]), path.child("versions"));
+    let versions = items(&spec["versions"]);
+    let at = path.child("versions");
     for (index, version) in versions.iter().enumerate() {
-        let (name, path) = (text(&version["name"]), at.index(index));
+        let name = text(&version["name"]);
+        let path = at.index(index);
         if versions[..index].iter().any(|other| text(&other["name"]) == name) {
             let detail = "must contain unique version names";
             errors.push(FieldError::invalid(&at, spec["versions"].clone(), detail));
@@ -207,7 +212,8 @@ fn versions(spec: &Value, path: &Path, errors: &mut Errors) {
 
 fn names(names: &Value, path: &Path, errors: &mut Errors) {
     for field in ["plural", "singular", "kind", "listKind"] {
-        let (name, at) = (text(&names[field]), path.child(field));
+        let name = text(&names[field]);
+        let at = path.child(field);
         if name.is_empty() {
             errors.push(FieldError::required(&at, ""));
         } else if matches!(field, "kind" | "listKind") {
@@ -224,7 +230,8 @@ fn names(names: &Value, path: &Path, errors: &mut Errors) {
     each(&names["categories"], &path.child("categories"), |name, path| {
         problems(text(name), dns1035_label(text(name)), path, errors);
     });
-    let (kind, list) = (text(&names["kind"]), text(&names["listKind"]));
+    let kind = text(&names["kind"]);
+    let list = text(&names["listKind"]);
     if !kind.is_empty() && kind == list {
         let detail = "kind and listKind may not be the same";
         errors.push(FieldError::invalid(&path.child("listKind"), list, detail));
@@ -235,7 +242,9 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
     let is_established = items(&old["status"]["conditions"])
         .iter()
         .any(|it| text(&it["type"]) == "Established" && text(&it["status"]) == "True");
-    let (spec, before, path) = (&new["spec"], &old["spec"], Path::new("spec"));
+    let spec = &new["spec"];
+    let before = &old["spec"];
+    let path = Path::new("spec");
     check::immutable(&spec["group"], &before["group"], &path.child("group"), errors);
     check::immutable(
         &spec["names"]["plural"],

@@ -102,7 +102,8 @@ fn prepare(new: &mut Value, old: Option<&Value>) {
 }
 
 fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
-    let (selector, at) = (&spec["selector"], path.child("selector"));
+    let selector = &spec["selector"];
+    let at = path.child("selector");
     check::label_selector(selector, &at, errors);
     let labels = &spec["template"]["metadata"]["labels"];
     if compiled(spec).is_some_and(|selector| !check::matches(&selector, labels)) {
@@ -120,7 +121,8 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn update_strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
-    let (rolling, at) = (&strategy["rollingUpdate"], path.child("rollingUpdate"));
+    let rolling = &strategy["rollingUpdate"];
+    let at = path.child("rollingUpdate");
     match text(&strategy["type"]) {
         "OnDelete" => {}
         "RollingUpdate" if !is_set(rolling) => errors.push(FieldError::required(&at, "")),
@@ -133,8 +135,10 @@ fn update_strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn rolling_update(rolling: &Value, path: &Path, errors: &mut Errors) {
-    let (unavailable, surge) = (&rolling["maxUnavailable"], &rolling["maxSurge"]);
-    let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
+    let unavailable = &rolling["maxUnavailable"];
+    let surge = &rolling["maxSurge"];
+    let unavailable_path = path.child("maxUnavailable");
+    let surge_path = path.child("maxSurge");
     check::number_or_percent(unavailable, &unavailable_path, errors);
     check::number_or_percent(surge, &surge_path, errors);
     check::percent_at_most_100(unavailable, &unavailable_path, errors);

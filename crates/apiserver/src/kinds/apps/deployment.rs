@@ -100,7 +100,8 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
-    let (rolling, at) = (&strategy["rollingUpdate"], path.child("rollingUpdate"));
+    let rolling = &strategy["rollingUpdate"];
+    let at = path.child("rollingUpdate");
     match text(&strategy["type"]) {
         "Recreate" => {
             let detail = "may not be specified when strategy `type` is 'Recreate'";
@@ -118,7 +119,8 @@ fn strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn rolling_update(rolling: &Value, path: &Path, errors: &mut Errors) {
-    let (unavailable, surge) = (&rolling["maxUnavailable"], &rolling["maxSurge"]);
+    let unavailable = &rolling["maxUnavailable"];
+    let surge = &rolling["maxSurge"];
     let at = path.child("maxUnavailable");
     check::number_or_percent(unavailable, &at, errors);
     check::number_or_percent(surge, &path.child("maxSurge"), errors);

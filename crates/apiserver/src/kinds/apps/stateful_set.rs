@@ -100,8 +100,8 @@ fn spec(spec: &Value, is_new: bool, path: &Path, errors: &mut Errors) {
         other => errors.push(FieldError::invalid(&at, other, "must be 'OrderedReady' or 'Parallel'")),
     }
     update_strategy(&spec["updateStrategy"], &path.child("updateStrategy"), errors);
-    let (retention, at) =
-        (&spec["persistentVolumeClaimRetentionPolicy"], path.child("persistentVolumeClaimRetentionPolicy"));
+    let retention = &spec["persistentVolumeClaimRetentionPolicy"];
+    let at = path.child("persistentVolumeClaimRetentionPolicy");
     for field in ["whenDeleted", "whenScaled"] {
         check::one_of_if_set(&retention[field], &["Retain", "Delete"], &at.child(field), errors);
     }
@@ -120,7 +120,8 @@ fn spec(spec: &Value, is_new: bool, path: &Path, errors: &mut Errors) {
     selector(spec, "statefulset", path, errors);
     if let Some(selector) = compiled(spec) {
         template_labels(spec, &selector, path, errors);
-        let (template, at) = (template_to_check(spec), path.child("template"));
+        let template = template_to_check(spec);
+        let at = path.child("template");
         pod::validation::template(&template, &at, errors);
         meta::validate_template(&template["metadata"], &at, errors);
     } else {
@@ -150,7 +151,8 @@ fn template_to_check(spec: &Value) -> Value {
 }
 
 fn update_strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
-    let (rolling, at) = (&strategy["rollingUpdate"], path.child("rollingUpdate"));
+    let rolling = &strategy["rollingUpdate"];
+    let at = path.child("rollingUpdate");
     match text(&strategy["type"]) {
         "" => errors.push(FieldError::required(path, "")),
         "OnDelete" if is_set(rolling) => {
@@ -160,7 +162,8 @@ fn update_strategy(strategy: &Value, path: &Path, errors: &mut Errors) {
         "OnDelete" => {}
         "RollingUpdate" => {
             check::non_negative(&rolling["partition"], &at.child("partition"), errors);
-            let (unavailable, at) = (&rolling["maxUnavailable"], at.child("maxUnavailable"));
+            let unavailable = &rolling["maxUnavailable"];
+            let at = at.child("maxUnavailable");
             if is_set(unavailable) {
                 check::number_or_percent(unavailable, &at, errors);
                 if check::number_of(unavailable) == 0 {

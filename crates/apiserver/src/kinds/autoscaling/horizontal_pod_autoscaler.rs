@@ -83,7 +83,8 @@ fn default(object: &mut Value) {
 }
 
 fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
-    let (min, max) = (spec["minReplicas"].as_i64(), number(&spec["maxReplicas"]));
+    let min = spec["minReplicas"].as_i64();
+    let max = number(&spec["maxReplicas"]);
     let at = path.child("maxReplicas");
     if min.is_some_and(|min| max < min) {
         errors.push(FieldError::invalid(&at, max, "must be greater than or equal to `minReplicas`"));
@@ -160,7 +161,8 @@ fn metric(metric: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn source(kind: &str, source: &Value, path: &Path, errors: &mut Errors) {
-    let (target, at) = (&source["target"], path.child("target"));
+    let target = &source["target"];
+    let at = path.child("target");
     let has = |field: &str| is_set(&target[field]);
     match kind {
         "object" => reference(&source["describedObject"], &path.child("describedObject"), errors),
@@ -170,7 +172,8 @@ fn source(kind: &str, source: &Value, path: &Path, errors: &mut Errors) {
         _ => {}
     }
     if kind == "containerResource" {
-        let (name, container) = (text(&source["name"]), text(&source["container"]));
+        let name = text(&source["name"]);
+        let container = text(&source["container"]);
         if !name.is_empty() {
             container_name(name, &path.child("name"), errors);
         }
@@ -181,7 +184,8 @@ fn source(kind: &str, source: &Value, path: &Path, errors: &mut Errors) {
         }
     }
     if matches!(kind, "object" | "external" | "pods") {
-        let (name, at) = (text(&source["metric"]["name"]), path.child("metric").child("name"));
+        let name = text(&source["metric"]["name"]);
+        let at = path.child("metric").child("name");
         if name.is_empty() {
             errors.push(FieldError::required(&at, "must specify a metric name"));
         } else {

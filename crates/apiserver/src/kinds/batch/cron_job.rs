@@ -75,7 +75,8 @@ fn spec(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
         &path.child("concurrencyPolicy"),
         errors,
     );
-    let (template, at) = (&spec["jobTemplate"]["spec"], path.child("jobTemplate").child("spec"));
+    let template = &spec["jobTemplate"]["spec"];
+    let at = path.child("jobTemplate").child("spec");
     job::spec(template, &at, errors);
     if is_set(&template["selector"]) {
         let shown = check::shown_selector(&template["selector"]);

@@ -2,20 +2,21 @@
 //! `pkg/apis/batch/validation/validation.go`.
 
 mod index;
+mod policies;
 mod status;
 mod table;
 
 use serde_json::{Value, json};
 use steersman_base::Selector;
-use steersman_base::validation::{dns1123_label, qualified_name};
+use steersman_base::validation::dns1123_label;
 
 use crate::field::{Errors, FieldError, Path, Shown};
 use crate::kinds::core::pod;
-use crate::kinds::shared::check::{self, problems};
+use crate::kinds::shared::check;
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
-    copy, default_to, default_zero_to, each, each_mut, flag, is_empty, is_set, items, number, object_mut, same, set,
-    text, with,
+    copy, default_to, default_zero_to, each_mut, flag, is_empty, is_set, items, number, object_mut, same, set, text,
+    with,
 };
 use crate::kinds::shared::workload::{CONTAINERS, IMAGES, SELECTOR};
 use crate::kinds::{NameRule, Rules};
@@ -35,7 +36,8 @@ pub(crate) static RULES: Rules =
         }
         name_for_completions(new, errors);
         // Upstream copies the generated labels after it has validated.
-        let (labels, name) = (Path::new("metadata").child("labels"), Shown::from(text(&new["metadata"]["name"])));
+        let labels = Path::new("metadata").child("labels");
+        let name = Shown::from(text(&new["metadata"]["name"]));
         errors.retain(|error| error.path != labels || error.value.as_ref() != Some(&name));
     })
     .status_prepared(|new, old, _| {
@@ -110,7 +112,8 @@ fn prepare(job: &mut Value, old: Option<&Value>) {
     if old.is_some() || flag(&job["spec"]["manualSelector"]) {
         return;
     }
-    let (name, uid) = (job["metadata"]["name"].clone(), job["metadata"]["uid"].clone());
+    let name = job["metadata"]["name"].clone();
+    let uid = job["metadata"]["uid"].clone();
     with(job, "spec", |spec| {
         with(spec, "template", |template| {
             with(template, "metadata", |metadata| {
@@ -135,7 +138,8 @@ fn generated_selector(job: &Value, errors: &mut Errors) {
     if flag(&spec["manualSelector"]) || !is_set(&spec["selector"]) {
         return;
     }
-    let (name, uid) = (text(&job["metadata"]["name"]), text(&job["metadata"]["uid"]));
+    let name = text(&job["metadata"]["name"]);
+    let uid = text(&job["metadata"]["uid"]);
     let labels = &spec["template"]["metadata"]["labels"];
     let path = Path::new("spec").child("template").child("metadata").child("labels");
     let expected = [(LABEL_UID_OLD, uid), (LABEL_NAME_OLD, name), (LABEL_UID, uid), (LABEL_NAME, name)];
@@ -200,9 +204,9 @@ pub(crate) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     }
     completion_mode(spec, path, errors);
     if is_set(&spec["podFailurePolicy"]) {
-        failure_policy(spec, &path.child("podFailurePolicy").child("rules"), errors);
+        policies::failure_policy(spec, &path.child("podFailurePolicy").child("rules"), errors);
     }
-    success_policy(spec, &path.child("successPolicy"), errors);
+    policies::success_policy(spec, &path.child("successPolicy"), errors);
     replacement_policy(spec, &path.child("podReplacementPolicy"), errors);
     pod::validation::template(&spec["template"], &path.child("template"), errors);
     restart_policy(spec, &path.child("template").child("spec").child("restartPolicy"), errors);
@@ -240,7 +244,8 @@ fn completion_mode(spec: &Value, path: &Path, errors: &mut Errors) {
         }
         return;
     }
-    let (completions, parallelism) = (spec["completions"].as_i64(), number(&spec["parallelism"]));
+    let completions = spec["completions"].as_i64();
+    let parallelism = number(&spec["parallelism"]);
     let mut limit = |field: &str, value: i64, detail: String| {
         errors.push(FieldError::invalid(&path.child(field), value, detail));
     };
@@ -276,139 +281,6 @@ fn completion_mode(spec: &Value, path: &Path, errors: &mut Errors) {
     if completions.is_none() {
         errors.push(FieldError::required(&path.child("completions"), "when completion mode is Indexed"));
     }
-}
-
-fn failure_policy(spec: &Value, path: &Path, errors: &mut Errors) {
-    const RULES_MAX: usize = 20;
-    const PATTERNS_MAX: usize = 20;
-    const ACTIONS: &[&str] = &["Count", "FailIndex", "FailJob", "Ignore"];
-    let rules = &spec["podFailurePolicy"]["rules"];
-    if items(rules).len() > RULES_MAX {
-        errors.push(FieldError::too_many(path, items(rules).len(), RULES_MAX));
-    }
-    each(rules, path, |rule, path| {
-        let at = path.child("action");
-        match text(&rule["action"]) {
-            "" => {
-                let detail = "valid values: [\"Count\" \"FailIndex\" \"FailJob\" \"Ignore\"]";
-                errors.push(FieldError::required(&at, detail));
-            }
-            "FailIndex" if !is_set(&spec["backoffLimitPerIndex"]) => {
-                let detail = "requires the backoffLimitPerIndex to be set";
-                errors.push(FieldError::invalid(&at, "FailIndex", detail));
-            }
-            action if !ACTIONS.contains(&action) => errors.push(FieldError::not_supported(&at, action, ACTIONS)),
-            _ => {}
-        }
-        if is_set(&rule["onExitCodes"]) {
-            exit_codes(spec, &rule["onExitCodes"], &path.child("onExitCodes"), errors);
-        }
-        let conditions = items(&rule["onPodConditions"]);
-        let at = path.child("onPodConditions");
-        if conditions.len() > PATTERNS_MAX {
-            errors.push(FieldError::too_many(&at, conditions.len(), PATTERNS_MAX));
-        }
-        each(&rule["onPodConditions"], &at, |pattern, path| {
-            let name = text(&pattern["type"]);
-            problems(name, qualified_name(name), &path.child("type"), errors);
-            let known = &["False", "True", "Unknown"];
-            if !known.contains(&text(&pattern["status"])) {
-                errors.push(FieldError::not_supported(&path.child("status"), text(&pattern["status"]), known));
-            }
-        });
-        let detail = match (is_set(&rule["onExitCodes"]), conditions.is_empty()) {
-            (true, false) => "specifying both OnExitCodes and OnPodConditions is not supported",
-            (false, true) => "specifying one of OnExitCodes and OnPodConditions is required",
-            _ => return,
-        };
-        errors.push(FieldError { value: None, ..FieldError::invalid(path, "", detail) });
-    });
-}
-
-fn exit_codes(spec: &Value, codes: &Value, path: &Path, errors: &mut Errors) {
-    const VALUES_MAX: usize = 255;
-    let operator = text(&codes["operator"]);
-    if operator.is_empty() {
-        errors.push(FieldError::required(&path.child("operator"), "valid values: [\"In\" \"NotIn\"]"));
-    } else if !matches!(operator, "In" | "NotIn") {
-        errors.push(FieldError::not_supported(&path.child("operator"), operator, &["In", "NotIn"]));
-    }
-    let pod = &spec["template"]["spec"];
-    if let Some(name) = codes["containerName"].as_str() {
-        let mut containers = items(&pod["containers"]).iter().chain(items(&pod["initContainers"]));
-        if !containers.any(|container| text(&container["name"]) == name) {
-            let detail = "must be one of the container or initContainer names in the pod template";
-            errors.push(FieldError::invalid(&path.child("containerName"), name, detail));
-        }
-    }
-    let (values, at) = (items(&codes["values"]), path.child("values"));
-    if values.is_empty() {
-        errors.push(FieldError::invalid(&at, codes["values"].clone(), "at least one value is required"));
-    } else if values.len() > VALUES_MAX {
-        errors.push(FieldError::too_many(&at, values.len(), VALUES_MAX));
-    }
-    for (index, value) in values.iter().enumerate() {
-        if operator == "In" && number(value) == 0 {
-            let detail = "must not be 0 for the In operator";
-            errors.push(FieldError::invalid(&at.index(index), value.clone(), detail));
-        }
-        if values[..index].contains(value) {
-            errors.push(FieldError::duplicate(&at.index(index), value.clone()));
-        }
-    }
-    if values.windows(2).any(|pair| number(&pair[0]) > number(&pair[1])) {
-        errors.push(FieldError::invalid(&at, codes["values"].clone(), "must be ordered"));
-    }
-}
-
-fn success_policy(spec: &Value, path: &Path, errors: &mut Errors) {
-    const RULES_MAX: usize = 20;
-    let policy = &spec["successPolicy"];
-    if !is_set(policy) {
-        return;
-    }
-    if text(&spec["completionMode"]) != "Indexed" {
-        let shown = go::show("SuccessPolicy", policy);
-        errors.push(FieldError::invalid(path, shown, "requires indexed completion mode"));
-        return;
-    }
-    let (rules, path) = (items(&policy["rules"]), path.child("rules"));
-    if rules.is_empty() {
-        let detail = "at least one rules must be specified when the successPolicy is specified";
-        errors.push(FieldError::required(&path, detail));
-    }
-    if rules.len() > RULES_MAX {
-        errors.push(FieldError::too_many(&path, rules.len(), RULES_MAX));
-    }
-    each(&policy["rules"], &path, |rule, path| {
-        if !is_set(&rule["succeededCount"]) && !is_set(&rule["succeededIndexes"]) {
-            let detail = "at least one of succeededCount or succeededIndexes must be specified";
-            errors.push(FieldError::required(path, detail));
-        }
-        let completions = number(&spec["completions"]);
-        let mut total = None;
-        if let Some(indexes) = rule["succeededIndexes"].as_str() {
-            let counted = index::count(indexes, completions);
-            total = Some(*counted.as_ref().unwrap_or(&0));
-            if let Err(why) = counted {
-                let detail = format!("error parsing succeededIndexes: {why}");
-                errors.push(FieldError::invalid(&path.child("succeededIndexes"), indexes, detail));
-            }
-        }
-        let Some(count) = rule["succeededCount"].as_i64() else { return };
-        let at = path.child("succeededCount");
-        check::non_negative(&rule["succeededCount"], &at, errors);
-        if count > completions {
-            let detail = format!("must be less than or equal to {completions} (the number of specified completions)");
-            errors.push(FieldError::invalid(&at, count, detail));
-        }
-        if let Some(total) = total.filter(|total| count > *total) {
-            let detail = format!(
-                "must be less than or equal to {total} (the number of indexes in the specified succeededIndexes field)"
-            );
-            errors.push(FieldError::invalid(&at, count, detail));
-        }
-    });
 }
 
 fn replacement_policy(spec: &Value, path: &Path, errors: &mut Errors) {

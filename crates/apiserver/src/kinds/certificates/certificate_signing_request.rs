@@ -155,7 +155,7 @@ pub(crate) fn prepare_approval(new: &mut Value, old: &Value, now: &str) {
     });
 }
 
-/// The organizations that a request asks for; none if it cannot be read.
+/// Returns the organizations that a request asks for; none if it cannot be parsed.
 pub(crate) fn organizations(request: &Value) -> Option<Vec<String>> {
     let parsed = parse(text(&request["spec"]["request"])).ok()?;
     let asked = parsed.info.subject.iter().filter(|attribute| attribute.oid == ORGANIZATION).filter_map(|attribute| {
@@ -207,7 +207,8 @@ fn parse(encoded: &str) -> Result<CertReq, String> {
 
 /// What is wrong with a request, metadata aside. What was wrong before is not held against a change.
 fn whole(request: &Value, old: Option<&Value>, errors: &mut Errors) {
-    let (spec, path) = (&request["spec"], Path::new("spec"));
+    let spec = &request["spec"];
+    let path = Path::new("spec");
     if let Err(problem) = parse(text(&spec["request"])) {
         let shown = text(&spec["request"]);
         errors.push(FieldError::invalid(&path.child("request"), shown, problem));
@@ -275,7 +276,8 @@ fn signer_name(name: &str, path: &Path, errors: &mut Errors) {
 fn check_conditions(request: &Value, path: &Path, errors: &mut Errors) {
     let all = conditions(request);
     for (at, condition) in all.iter().enumerate() {
-        let (kind, path_at) = (text(&condition["type"]), path.index(at));
+        let kind = text(&condition["type"]);
+        let path_at = path.index(at);
         required(&condition["type"], &path_at.child("type"), errors);
         let status = text(&condition["status"]);
         let allowed: &[&str] =
@@ -299,7 +301,8 @@ fn update(new: &Value, old: &Value, allowed: Allowed, errors: &mut Errors) {
     let path = Path::new("status");
     let at = path.child("conditions");
     for kind in [APPROVED, DENIED, FAILED] {
-        let (now, before) = (of_type(new, kind).count(), of_type(old, kind).count());
+        let now = of_type(new, kind).count();
+        let before = of_type(old, kind).count();
         if now < before {
             let detail = format!("updates may not remove a condition of type {kind:?}");
             errors.push(FieldError::forbidden(&at, detail));
@@ -308,7 +311,8 @@ fn update(new: &Value, old: &Value, allowed: Allowed, errors: &mut Errors) {
             errors.push(FieldError::forbidden(&at, detail));
         }
     }
-    let (certificate, before) = (&new["status"]["certificate"], &old["status"]["certificate"]);
+    let certificate = &new["status"]["certificate"];
+    let before = &old["status"]["certificate"];
     if certificate != before && allowed != Allowed::Certificate {
         let detail = "updates may not set certificate content";
         errors.push(FieldError::forbidden(&path.child("certificate"), detail));

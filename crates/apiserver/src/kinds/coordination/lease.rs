@@ -10,9 +10,11 @@ use crate::table::Cell;
 /// The rules of Leases.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .validated(|new, _, errors| {
-        let (spec, path) = (&new["spec"], Path::new("spec"));
+        let spec = &new["spec"];
+        let path = Path::new("spec");
         if is_set(&spec["leaseDurationSeconds"]) {
-            let (seconds, at) = (number(&spec["leaseDurationSeconds"]), path.child("leaseDurationSeconds"));
+            let seconds = number(&spec["leaseDurationSeconds"]);
+            let at = path.child("leaseDurationSeconds");
             if seconds <= 0 {
                 errors.push(FieldError::invalid(&at, seconds, "must be greater than 0"));
             }

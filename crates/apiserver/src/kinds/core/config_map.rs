@@ -21,12 +21,12 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     })
     .printed(&[Cell::Name, Cell::Value(|row| (row.count("/data") + row.count("/binaryData")).into()), Cell::Age]);
 
-/// The most bytes that all values of a ConfigMap or a Secret may have together: upstream's fits into etcd.
-/// What all values of an object may have together: an object must fit into one of etcd's.
+/// The most bytes that all values of a ConfigMap or a Secret may have together, so that an object fits into etcd.
 pub(crate) const BYTES_MAX: usize = 1024 * 1024;
 
 fn data(object: &Value, errors: &mut Errors) {
-    let (data, binary) = (Path::new("data"), Path::new("binaryData"));
+    let data = Path::new("data");
+    let binary = Path::new("binaryData");
     let mut bytes = 0;
     for (key, value) in entries(&object["data"]) {
         problems(key, check::config_key(key), &data.key(key), errors);

@@ -48,7 +48,8 @@ fn subset_of(subset: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn address(address: &Value, path: &Path, errors: &mut Errors) {
-    let (ip, hostname) = (text(&address["ip"]), text(&address["hostname"]));
+    let ip = text(&address["ip"]);
+    let hostname = text(&address["hostname"]);
     check::legacy_ip(ip, &[], &path.child("ip"), errors);
     if !hostname.is_empty() {
         problems(hostname, dns1123_label(hostname), &path.child("hostname"), errors);
@@ -82,7 +83,8 @@ fn endpoints(row: &TableRow<'_>) -> String {
         |subset: &'_ Value, field: &str| subset.get(field).and_then(Value::as_array).cloned().unwrap_or_default();
     let mut all = Vec::new();
     for subset in subsets {
-        let (addresses, ports) = (elements(subset, "addresses"), elements(subset, "ports"));
+        let addresses = elements(subset, "addresses");
+        let ports = elements(subset, "ports");
         let ips = || addresses.iter().map(|address| cell::text(address, "ip"));
         if ports.is_empty() {
             all.extend(ips().map(str::to_owned));

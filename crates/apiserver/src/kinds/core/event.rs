@@ -53,7 +53,8 @@ pub(crate) fn legacy(event: &Value, is_new_api: bool, errors: &mut Errors) {
     } else {
         (&event["involvedObject"], "reportingComponent", "message")
     };
-    let (namespace, of_object) = (text(&event["metadata"]["namespace"]), text(&object["namespace"]));
+    let namespace = text(&event["metadata"]["namespace"]);
+    let of_object = text(&object["namespace"]);
     let elsewhere = |errors: &mut Errors| {
         let path = Path::new("involvedObject").child("namespace");
         errors.push(FieldError::invalid(&path, of_object, "does not match event.namespace"));

@@ -58,7 +58,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
 
 fn default(node: &mut Value) {
     if let Some(spec) = object_mut(node, "spec") {
-        let (one, first) = (text(&spec["podCIDR"]).to_owned(), text(&spec["podCIDRs"][0]).to_owned());
+        let one = text(&spec["podCIDR"]).to_owned();
+        let first = text(&spec["podCIDRs"][0]).to_owned();
         if !one.is_empty() && one != first {
             set(spec, "podCIDRs", json!([one]));
         } else if one.is_empty() && !first.is_empty() {
@@ -82,7 +83,9 @@ fn prepare(new: &mut Value, old: Option<&Value>) {
 fn taints(taints: &Value, path: &Path, errors: &mut Errors) {
     let mut seen = Vec::new();
     each(taints, path, |taint, path| {
-        let (key, value, effect) = (text(&taint["key"]), text(&taint["value"]), text(&taint["effect"]));
+        let key = text(&taint["key"]);
+        let value = text(&taint["value"]);
+        let effect = text(&taint["effect"]);
         problems(key, qualified_name(key), &path.child("key"), errors);
         let wrong = label_value(value);
         if !wrong.is_empty() {
@@ -121,12 +124,15 @@ fn pod_cidrs(spec: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn update(new: &Value, old: &Value, errors: &mut Errors) {
-    let (spec, before, path) = (&new["spec"], &old["spec"], Path::new("spec"));
+    let spec = &new["spec"];
+    let before = &old["spec"];
+    let path = Path::new("spec");
     if !is_empty(&before["podCIDRs"]) && items(&before["podCIDRs"]) != items(&spec["podCIDRs"]) {
         let detail = "node updates may not change podCIDR except from \"\" to valid";
         errors.push(FieldError::forbidden(&path.child("podCIDRs"), detail));
     }
-    let (id, was) = (text(&spec["providerID"]), text(&before["providerID"]));
+    let id = text(&spec["providerID"]);
+    let was = text(&before["providerID"]);
     if !was.is_empty() && id != was {
         let done = if id.is_empty() { "cleared" } else { "modified" };
         let detail = format!("field cannot be {done} once set");

@@ -112,7 +112,7 @@ fn default(volume: &mut Value) {
     });
 }
 
-/// Access modes of a volume or claim.
+/// Checks the access modes of a volume or a claim.
 pub(crate) fn access_modes(spec: &Value, path: &Path, errors: &mut Errors) {
     const MODES: &[&str] = &["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
     let path = path.child("accessModes");
@@ -131,7 +131,8 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
         errors.push(FieldError::required(&path.child("accessModes"), ""));
     }
     access_modes(spec, path, errors);
-    let (capacity, at) = (&spec["capacity"], path.child("capacity"));
+    let capacity = &spec["capacity"];
+    let at = path.child("capacity");
     if is_empty(capacity) {
         errors.push(FieldError::required(&at, ""));
     }
@@ -178,7 +179,8 @@ fn source(spec: &Value, path: &Path, errors: &mut Errors) {
         errors.push(FieldError::required(path, "must specify a volume type"));
         return;
     };
-    let (source, at) = (&spec[**name], path.child(name));
+    let source = &spec[**name];
+    let at = path.child(name);
     let mut need = |fields: &[&str]| {
         for field in fields {
             required(&source[*field], &at.child(field), errors);
@@ -213,7 +215,8 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
         }
         sources
     };
-    let (now, was) = (sources(new), sources(old));
+    let now = sources(new);
+    let was = sources(old);
     if !same(&now, &was) {
         let difference = go::difference("PersistentVolumeSource", &was, &now);
         let detail = format!("spec.persistentvolumesource is immutable after creation\n{difference}");

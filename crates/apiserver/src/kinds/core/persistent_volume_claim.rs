@@ -70,13 +70,13 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         VOLUME_MODE,
     ]);
 
-/// A claim, alone or in the template of a StatefulSet.
+/// Sets the defaults of a claim, alone or in the template of a StatefulSet.
 pub(crate) fn defaults(claim: &mut Value) {
     with(claim, "status", |status| default_zero_to(status, "phase", "Pending"));
     with(claim, "spec", spec_defaults);
 }
 
-/// What a claim's spec leaves open.
+/// Sets the defaults of a claim's spec.
 pub(crate) fn spec_defaults(spec: &mut Value) {
     default_to(spec, "volumeMode", "Filesystem");
     if let Some(resources) = object_mut(spec, "resources") {
@@ -106,7 +106,8 @@ fn drop_foreign_source(claim: &mut Value, old: Option<&Value>) {
 /// `dataSource` and `dataSourceRef` say the same unless the reference names a namespace.
 fn normalise_sources(claim: &mut Value) {
     let Some(spec) = object_mut(claim, "spec") else { return };
-    let (source, reference) = (spec["dataSource"].clone(), spec["dataSourceRef"].clone());
+    let source = spec["dataSource"].clone();
+    let reference = spec["dataSourceRef"].clone();
     if is_set(&source) && !is_set(&reference) {
         set(spec, "dataSourceRef", source);
     } else if is_set(&reference) && !is_set(&source) && is_empty(&reference["namespace"]) {
@@ -122,7 +123,8 @@ pub(crate) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     }
     check::label_selector(&spec["selector"], &path.child("selector"), errors);
     access_modes(spec, path, errors);
-    let (size, at) = (&spec["resources"]["requests"]["storage"], path.child("resources").key("storage"));
+    let size = &spec["resources"]["requests"]["storage"];
+    let at = path.child("resources").key("storage");
     match check::quantity(size) {
         None => errors.push(FieldError::required(&at, "")),
         Some(quantity) if quantity.milli_value() <= 0 => {
@@ -144,7 +146,8 @@ pub(crate) fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
 
 fn sources(spec: &Value, path: &Path, errors: &mut Errors) {
     for field in ["dataSource", "dataSourceRef"] {
-        let (source, at) = (&spec[field], path.child(field));
+        let source = &spec[field];
+        let at = path.child(field);
         if !is_set(source) {
             continue;
         }
@@ -161,7 +164,8 @@ fn sources(spec: &Value, path: &Path, errors: &mut Errors) {
 fn update(new: &Value, old: &Value, errors: &mut Errors) {
     const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
     let path = Path::new("spec");
-    let (mut spec, mut before) = (new["spec"].clone(), old["spec"].clone());
+    let mut spec = new["spec"].clone();
+    let mut before = old["spec"].clone();
     if is_empty(&before["volumeName"]) {
         copy(&mut before, &spec, "volumeName");
     }

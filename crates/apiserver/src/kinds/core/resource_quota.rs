@@ -82,7 +82,8 @@ fn scopes(spec: &Value, path: &Path, errors: &mut Errors) {
         "CrossNamespacePodAffinity",
         "VolumeAttributesClass",
     ];
-    let (scopes, at) = (&spec["scopes"], path.child("scopes"));
+    let scopes = &spec["scopes"];
+    let at = path.child("scopes");
     let mut invalid = |detail: &str| errors.push(FieldError::invalid(&at, scopes.clone(), detail));
     for scope in items(scopes).iter().map(text) {
         if !SCOPES.contains(&scope) {
@@ -109,7 +110,8 @@ fn scopes(spec: &Value, path: &Path, errors: &mut Errors) {
     }
     let at = path.child("scopeSelector").child("matchExpressions");
     each(&spec["scopeSelector"]["matchExpressions"], &at, |expression, _| {
-        let (scope, operator) = (text(&expression["scopeName"]), text(&expression["operator"]));
+        let scope = text(&expression["scopeName"]);
+        let operator = text(&expression["operator"]);
         if !SCOPES.contains(&scope) {
             errors.push(FieldError::invalid(&at.child("scopeName"), scope, "unsupported scope"));
         }

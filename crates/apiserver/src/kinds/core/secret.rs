@@ -51,7 +51,8 @@ fn string_data(secret: &mut Value) {
 }
 
 fn secret(secret: &Value, errors: &mut Errors) {
-    let (data, path) = (&secret["data"], Path::new("data"));
+    let data = &secret["data"];
+    let path = Path::new("data");
     let mut bytes = 0;
     for (key, value) in entries(data) {
         problems(key, check::config_key(key), &path.key(key), errors);

@@ -141,7 +141,8 @@ fn hints(hints: &Value, path: &Path, errors: &mut Errors) {
             return;
         }
         for (index, hint) in items(&hints[list]).iter().enumerate() {
-            let (name, at) = (text(&hint["name"]), at.index(index).child("name"));
+            let name = text(&hint["name"]);
+            let at = at.index(index).child("name");
             if items(&hints[list])[..index].iter().any(|other| text(&other["name"]) == name) {
                 errors.push(FieldError::duplicate(&at, name));
             }

@@ -122,7 +122,8 @@ fn host(name: &str, path: &Path, errors: &mut Errors) {
 }
 
 fn http_path(it: &Value, path: &Path, errors: &mut Errors) {
-    let (value, at) = (text(&it["path"]), path.child("path"));
+    let value = text(&it["path"]);
+    let at = path.child("path");
     match it["pathType"].as_str() {
         None => {
             errors.push(FieldError::required(&path.child("pathType"), "pathType must be specified"));
@@ -153,7 +154,8 @@ fn http_path(it: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn backend(backend: &Value, path: &Path, errors: &mut Errors) {
-    let (service, resource) = (&backend["service"], &backend["resource"]);
+    let service = &backend["service"];
+    let resource = &backend["resource"];
     let invalid = |detail: &str| FieldError::invalid(path, "", detail);
     match (is_set(resource), is_set(service)) {
         (true, true) => errors.push(invalid("cannot set both resource and service backends")),
@@ -167,7 +169,9 @@ fn backend(backend: &Value, path: &Path, errors: &mut Errors) {
                 let name = text(&service["name"]);
                 problems(name, dns1123_label(name), &at.child("name"), errors);
             }
-            let (name, port, at) = (text(&service["port"]["name"]), &service["port"]["number"], at.child("port"));
+            let name = text(&service["port"]["name"]);
+            let port = &service["port"]["number"];
+            let at = at.child("port");
             match (name.is_empty(), is_empty(port)) {
                 (false, false) => errors.push(invalid("cannot set both port name & port number")),
                 (false, true) => problems(name, check::port_name(name), &at.child("name"), errors),

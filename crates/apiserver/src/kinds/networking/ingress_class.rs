@@ -30,17 +30,20 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
 
 fn class(spec: &Value, path: &Path, errors: &mut Errors) {
     const LENGTH_MAX: usize = 250;
-    let (controller, at) = (text(&spec["controller"]), path.child("controller"));
+    let controller = text(&spec["controller"]);
+    let at = path.child("controller");
     if controller.len() > LENGTH_MAX {
         errors.push(FieldError::too_long(&at, LENGTH_MAX));
     }
     check::domain_prefixed_path(controller, &at, errors);
-    let (parameters, path) = (&spec["parameters"], path.child("parameters"));
+    let parameters = &spec["parameters"];
+    let path = path.child("parameters");
     if !is_set(parameters) {
         return;
     }
     reference(parameters, &path, errors);
-    let (namespace, at) = (parameters["namespace"].as_str(), path.child("namespace"));
+    let namespace = parameters["namespace"].as_str();
+    let at = path.child("namespace");
     match (parameters["scope"].as_str(), namespace) {
         (None, _) => errors.push(FieldError::required(&path.child("scope"), "")),
         (Some("Namespace"), None) => {

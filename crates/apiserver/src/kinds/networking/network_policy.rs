@@ -46,7 +46,8 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
 
 fn port(port: &Value, path: &Path, errors: &mut Errors) {
     one_of_if_set(&port["protocol"], &["TCP", "UDP", "SCTP"], &path.child("protocol"), errors);
-    let (end, at) = (port["endPort"].as_i64(), path.child("endPort"));
+    let end = port["endPort"].as_i64();
+    let at = path.child("endPort");
     match (&port["port"], end) {
         (Value::String(name), end) => {
             if let Some(end) = end {

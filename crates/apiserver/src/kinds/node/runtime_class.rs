@@ -15,7 +15,8 @@ use crate::table::Cell;
 /// The rules of RuntimeClasses.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .validated(|new, old, errors| {
-        let (handler, path) = (text(&new["handler"]), Path::new("handler"));
+        let handler = text(&new["handler"]);
+        let path = Path::new("handler");
         if handler.is_empty() {
             errors.push(FieldError::required(&path, ""));
         } else {

@@ -12,7 +12,8 @@ use crate::table::{Cell, cell};
 /// The rules of PodDisruptionBudgets.
 pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
     .validated(|new, _, errors| {
-        let (spec, path) = (&new["spec"], Path::new("spec"));
+        let spec = &new["spec"];
+        let path = Path::new("spec");
         if is_set(&spec["minAvailable"]) && is_set(&spec["maxUnavailable"]) {
             let shown = go::show("PodDisruptionBudgetSpec", spec);
             errors.push(FieldError::invalid(&path, shown, "minAvailable and maxUnavailable cannot be both set"));

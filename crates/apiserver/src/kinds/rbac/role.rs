@@ -24,7 +24,8 @@ pub(crate) fn rules(role: &Value, scope: Scope, errors: &mut Errors) {
 
 fn rules_by_hand(role: &Value, scope: Scope, errors: &mut Errors) {
     each(&role["rules"], &Path::new("rules"), |rule, path| {
-        let (urls, at) = (&rule["nonResourceURLs"], path.child("nonResourceURLs"));
+        let urls = &rule["nonResourceURLs"];
+        let at = path.child("nonResourceURLs");
         if !is_empty(urls) {
             if scope == Scope::Namespace {
                 let detail = "namespaced rules cannot apply to non-resource URLs";

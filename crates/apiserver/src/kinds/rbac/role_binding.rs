@@ -38,7 +38,8 @@ pub(crate) fn binding_defaults(binding: &mut Value) {
 }
 
 pub(crate) fn binding(new: &Value, old: Option<&Value>, scope: Scope, errors: &mut Errors) {
-    let (role, path) = (&new["roleRef"], Path::new("roleRef"));
+    let role = &new["roleRef"];
+    let path = Path::new("roleRef");
     if text(&role["apiGroup"]) != GROUP {
         errors.push(FieldError::not_supported(&path.child("apiGroup"), text(&role["apiGroup"]), &[GROUP]));
     }
@@ -66,7 +67,8 @@ pub(crate) fn binding(new: &Value, old: Option<&Value>, scope: Scope, errors: &m
 }
 
 fn subject(subject: &Value, scope: Scope, path: &Path, errors: &mut Errors) {
-    let (name, group) = (text(&subject["name"]), text(&subject["apiGroup"]));
+    let name = text(&subject["name"]);
+    let group = text(&subject["apiGroup"]);
     match text(&subject["kind"]) {
         "ServiceAccount" => {
             if !name.is_empty() {

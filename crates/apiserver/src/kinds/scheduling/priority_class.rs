@@ -37,7 +37,8 @@ pub(crate) const SYSTEM_CLASSES: [(&str, i64); 2] =
 
 fn priority_class(class: &Value, errors: &mut Errors) {
     const USER_PRIORITY_MAX: i64 = 1_000_000_000;
-    let (name, value) = (text(&class["metadata"]["name"]), number(&class["value"]));
+    let name = text(&class["metadata"]["name"]);
+    let value = number(&class["value"]);
     if name.starts_with("system-") {
         let known = [("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
         let path = Path::new("metadata").child("name");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::kinds::shared::json::text;
 use crate::registry::admission::Lookup;
 
-/// The newest of the classes that are marked as default.
+/// Returns the name of the newest class that is annotated as the default.
 pub(crate) fn default_class(lookup: &dyn Lookup, group: &str, resource: &str, annotations: &[&str]) -> Option<String> {
     let is_default = |class: &Value| {
         annotations.iter().any(|annotation| text(&class["metadata"]["annotations"][*annotation]) == "true")

@@ -11,7 +11,6 @@ use crate::table::{TableRow, cell};
 use std::collections::BTreeSet;
 
 /// The cell text with the addresses of a load balancer, sorted.
-/// The addresses of a load balancer, sorted.
 pub(crate) fn load_balancer(row: &TableRow<'_>) -> String {
     let addresses: BTreeSet<&str> = row
         .list_at("/status/loadBalancer/ingress")
@@ -23,7 +22,7 @@ pub(crate) fn load_balancer(row: &TableRow<'_>) -> String {
     addresses.into_iter().collect::<Vec<_>>().join(",")
 }
 
-/// An address that somebody else can reach: `ValidateEndpointIP` of `pkg/apis/core/validation/validation.go`.
+/// Checks an address that must be reachable from other machines: `ValidateEndpointIP` of `pkg/apis/core/validation/validation.go`.
 pub(crate) fn endpoint_ip(value: &str, path: &Path, errors: &mut Errors) {
     let Some(ip) = check::ip(value) else {
         errors.push(FieldError::invalid(path, value, "must be a valid IP address"));
@@ -53,7 +52,8 @@ pub(crate) fn endpoint_ip(value: &str, path: &Path, errors: &mut Errors) {
 pub(crate) fn load_balancer_status(status: &Value, old: &Value, path: &Path, errors: &mut Errors) {
     let known: Vec<_> = items(&old["loadBalancer"]["ingress"]).iter().map(|it| text(&it["ip"])).collect();
     each(&status["loadBalancer"]["ingress"], path, |it, path| {
-        let (ip, name) = (text(&it["ip"]), text(&it["hostname"]));
+        let ip = text(&it["ip"]);
+        let name = text(&it["hostname"]);
         if !ip.is_empty() {
             check::legacy_ip(ip, &known, &path.child("ip"), errors);
         }

@@ -226,7 +226,8 @@ mod tests {
 
     #[test]
     fn a_changed_field_is_shown_with_three_lines_around_it() {
-        let (old, new) = (json!({"name": "a"}), json!({"name": "b"}));
+        let old = json!({"name": "a"});
+        let new = json!({"name": "b"});
         let text = difference("LocalObjectReference", &old, &new);
         assert_eq!(text, "@@ -1,3 +1,3 @@\n {\n- \"Name\": \"a\"\n+ \"Name\": \"b\"\n }\n");
     }

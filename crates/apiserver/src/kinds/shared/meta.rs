@@ -11,7 +11,7 @@ use super::check::{self, Errors, immutable, problems};
 use super::json::{flag, items, number, text};
 use crate::field::{FieldError, Path};
 
-/// What the objects of a kind may be called.
+/// The rule for names of a kind's objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NameRule {
     /// A DNS-1123 subdomain, like most.
@@ -19,7 +19,7 @@ pub(crate) enum NameRule {
     Subdomain,
     /// A DNS-1123 label.
     Label,
-    /// Whatever fits between two slashes.
+    /// Any segment of a path.
     PathSegment,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn validate_custom(new: &Value, old: Option<&Value>, errors: &mut Err
     }
 }
 
-/// Labels and annotations of a template.
+/// Checks the labels and annotations of a template.
 pub(crate) fn validate_template(meta: &Value, path: &Path, errors: &mut Errors) {
     check::labels(&meta["labels"], &path.child("labels"), errors);
     check::annotations(&meta["annotations"], &path.child("annotations"), errors);
@@ -194,7 +194,7 @@ fn masked(name: &str) -> String {
 // === impl NameRule ===
 
 impl NameRule {
-    /// What is wrong with a name.
+    /// Returns what is wrong with a name.
     #[must_use]
     pub(crate) fn problems(self, name: &str) -> Problems {
         match self {

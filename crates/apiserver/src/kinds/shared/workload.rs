@@ -20,9 +20,10 @@ pub(crate) const SELECTOR: Cell = Cell::Made(|row| labels::selector(row.at("/spe
 pub(crate) const READY_OF_REPLICAS: Cell =
     Cell::Made(|row| format!("{}/{}", row.int("/status/readyReplicas"), row.int("/spec/replicas")));
 
-/// A selector that must be there and select something, by the name that upstream calls the kind.
+/// Checks a selector, which must not be empty; `kind` is the name in upstream's message.
 pub(crate) fn selector(spec: &Value, kind: &str, path: &Path, errors: &mut Errors) {
-    let (selector, path) = (&spec["selector"], path.child("selector"));
+    let selector = &spec["selector"];
+    let path = path.child("selector");
     if !is_set(selector) {
         errors.push(FieldError::required(&path, ""));
         return;
@@ -34,13 +35,13 @@ pub(crate) fn selector(spec: &Value, kind: &str, path: &Path, errors: &mut Error
     }
 }
 
-/// The selector of a workload: none selects nothing.
+/// Returns the selector of a workload; an absent one selects nothing.
 pub(crate) fn compiled(spec: &Value) -> Option<Selector> {
     let declared = check::selector_of(&spec["selector"]);
     Selector::from_declared(is_set(&spec["selector"]).then_some(&declared)).ok()
 }
 
-/// The labels of the template must be what the selector selects.
+/// Checks that the selector selects the labels of the template.
 pub(crate) fn template_labels(spec: &Value, selector: &Selector, path: &Path, errors: &mut Errors) {
     let labels = &spec["template"]["metadata"]["labels"];
     if !selector.is_everything() && !check::matches(selector, labels) {
@@ -49,16 +50,17 @@ pub(crate) fn template_labels(spec: &Value, selector: &Selector, path: &Path, er
     }
 }
 
-/// The template of pods that run for ever.
+/// Checks the template of pods that are restarted always.
 pub(crate) fn lasting_template(spec: &Value, kind: &str, path: &Path, errors: &mut Errors) {
     let path = path.child("template");
     pod::validation::template(&spec["template"], &path, errors);
     lasting(spec, kind, &path, errors);
 }
 
-/// Pods of a workload restart always and have no deadline.
+/// Checks that the pods of a template restart always and have no deadline.
 pub(crate) fn lasting(spec: &Value, kind: &str, path: &Path, errors: &mut Errors) {
-    let (pod, path) = (&spec["template"]["spec"], path.child("spec"));
+    let pod = &spec["template"]["spec"];
+    let path = path.child("spec");
     let policy = text(&pod["restartPolicy"]);
     if policy != "Always" {
         errors.push(FieldError::not_supported(&path.child("restartPolicy"), policy, &["Always"]));

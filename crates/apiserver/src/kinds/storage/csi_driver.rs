@@ -48,7 +48,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         Cell::Age,
     ]);
 
-/// The name of a CSI driver: `ValidateCSIDriverName` of `pkg/apis/core/validation/validation.go`.
+/// Checks the name of a CSI driver: `ValidateCSIDriverName` of `pkg/apis/core/validation/validation.go`.
 pub(crate) fn driver_name(name: &str, path: &Path, errors: &mut Errors) {
     const LENGTH_MAX: usize = 63;
     if name.is_empty() {

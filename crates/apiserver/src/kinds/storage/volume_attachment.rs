@@ -13,12 +13,14 @@ use crate::table::Cell;
 /// The rules of VolumeAttachments.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .validated(|new, old, errors| {
-        let (spec, path) = (&new["spec"], Path::new("spec"));
+        let spec = &new["spec"];
+        let path = Path::new("spec");
         if let Some(old) = old {
             check::immutable(spec, &old["spec"], &path, errors);
             return;
         }
-        let (source, at) = (&spec["source"], path.child("source"));
+        let source = &spec["source"];
+        let at = path.child("source");
         let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
         match (is_set(&source["inlineVolumeSpec"]), source["persistentVolumeName"].as_str()) {
             (false, None) => errors.push(FieldError::required(&at, detail)),

@@ -7,20 +7,18 @@ use steersman_informer::{Change, End};
 use steersman_model::View;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
+use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
 
 use super::super::map::recreated_by;
 use super::super::plan::{Observed, Plan, plan};
 use super::super::rollback::{Rollback, rolled_back};
 use super::super::sets::Sets;
 use super::{available, deployment, noted, set};
-use crate::test_objects::{decode, merged, terminating};
+use crate::test_objects::{merged, terminating};
 
 fn pod(set: &str, phase: &str) -> Arc<PodView> {
-    let owner = json!({ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": set, "uid": set, "controller": true });
-    let pod = json!({
-        "metadata": { "name": "p", "namespace": "default", "ownerReferences": [owner] }, "status": { "phase": phase },
-    });
-    Arc::new(decode(pod))
+    let set = objects::replica_set(set).uid(set);
+    Arc::new(objects::pod("p").in_namespace("default").owned_by(&set).phase(phase).view())
 }
 
 /// What is done, in words.

@@ -70,7 +70,7 @@ impl Looks {
         if !look.is_virtual && self.goes_as_seen(cx, identity, &place).await? {
             return Ok(());
         }
-        let live = match self.server.get(&place).await? {
+        let live = match self.server.get(cx, &place).await? {
             Some(live) if live.uid == identity.uid => live,
             _ => {
                 self.collector.gone(identity);
@@ -84,7 +84,7 @@ impl Looks {
         if live.owner_references.is_empty() {
             return Ok(());
         }
-        let standings = self.server.standings(&live.namespace, &live.owner_references).await?;
+        let standings = self.server.standings(cx, &live.namespace, &live.owner_references).await?;
         let dependents = self.collector.graph(|graph| graph.dependents_known(&identity.uid));
         match classify::fate(&live, &standings, dependents) {
             Fate::Stays => Ok(()),

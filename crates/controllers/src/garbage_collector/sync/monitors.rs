@@ -10,13 +10,15 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::join_all;
-use prometheus::IntCounter;
+use prometheus::{IntCounter, Opts};
 use steersman_base::Resource;
 use steersman_informer::store::{Advance, Watcher};
 use steersman_informer::{Change, InformerFactory, MetaSource, Subscription};
 use steersman_model::HasMeta;
+use steersman_runtime::Error;
+use steersman_runtime::descriptor::ControllerContext;
 use steersman_runtime::mapper::{Discovered, RestMapper};
-use steersman_runtime::{BuildContext, Error};
+use steersman_runtime::metrics::FamilyError;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -56,18 +58,16 @@ const VERBS: [&str; 3] = ["delete", "list", "watch"];
 // === impl Monitors ===
 
 impl Monitors {
-    pub(in crate::garbage_collector) fn new(cx: &BuildContext, collector: &Collector, options: Options) -> Self {
-        let (name, help) = (
+    pub(in crate::garbage_collector) fn new(
+        cx: &ControllerContext,
+        collector: &Collector,
+        options: Options,
+    ) -> Result<Self, FamilyError> {
+        let failures = cx.metrics().counter(Opts::new(
             "garbagecollector_controller_resources_sync_error_total",
             "Number of garbage collector resources sync errors",
-        );
-        let failures = IntCounter::new(name, help).unwrap_or_else(|_| unreachable!("the name is a metric's"));
-        if let Some(registry) = cx.manager().metrics()
-            && let Err(error) = registry.register(Box::new(failures.clone()))
-        {
-            tracing::warn!(%error, "failures of the garbage collector to follow resources are not counted");
-        }
-        Self {
+        ))?;
+        Ok(Self {
             collector: collector.clone(),
             informers: cx.informers.clone(),
             mapper: cx.manager().mapper().clone(),
@@ -75,7 +75,7 @@ impl Monitors {
             failures,
             watched: BTreeMap::new(),
             waiting: JoinSet::new(),
-        }
+        })
     }
 
     /// Runs until `stop`. The informers of others have been declared by now, so that metadata can ride along.

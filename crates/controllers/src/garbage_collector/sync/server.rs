@@ -8,8 +8,9 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_base::{Istr, Meta, ObjectKey, OwnerRef, Resource, Scope, Uid};
 use steersman_informer::{InformerFactory, MetaSource};
+use steersman_runtime::descriptor::ControllerContext;
 use steersman_runtime::mapper::RestMapper;
-use steersman_runtime::{BuildContext, Context, Delete, Patch, Propagation, WriteError, Written, live};
+use steersman_runtime::{Context, Delete, Patch, Propagation, WriteError, Written};
 
 use super::{Collector, Trouble, Why};
 use crate::garbage_collector::classify::{self, Standing};
@@ -18,7 +19,6 @@ use crate::garbage_collector::patch;
 
 /// The server, as workers use it.
 pub(in crate::garbage_collector) struct Server {
-    client: kube::Client,
     mapper: RestMapper,
     informers: InformerFactory,
     collector: Collector,
@@ -61,9 +61,8 @@ const UNSUPPORTED_MEDIA_TYPE: u16 = 415;
 // === impl Server ===
 
 impl Server {
-    pub(in crate::garbage_collector) fn new(cx: &BuildContext, collector: &Collector) -> Self {
+    pub(in crate::garbage_collector) fn new(cx: &ControllerContext, collector: &Collector) -> Self {
         Self {
-            client: cx.client.clone(),
             mapper: cx.manager().mapper().clone(),
             informers: cx.informers.clone(),
             collector: collector.clone(),
@@ -86,15 +85,20 @@ impl Server {
     }
 
     /// What is there now.
-    pub(super) async fn get(&self, place: &Place) -> Result<Option<Meta>, Trouble> {
-        Ok(live::get_meta(&self.client, &place.resource, &place.key).await?)
+    pub(super) async fn get(&self, cx: &Context, place: &Place) -> Result<Option<Meta>, Trouble> {
+        Ok(cx.live.get_meta(&place.resource, &place.key).await?)
     }
 
     /// What each owner of an object in this namespace is worth.
     ///
     /// The namespace is that of the object as it was read. That of a virtual node is its dependent's, which a cluster-wide
     /// object does not have: an owner that it cannot have would be looked for there, and not be found. (Upstream does.)
-    pub(super) async fn standings(&self, namespace: &Istr, owners: &[OwnerRef]) -> Result<Vec<Standing>, Trouble> {
+    pub(super) async fn standings(
+        &self,
+        cx: &Context,
+        namespace: &Istr,
+        owners: &[OwnerRef],
+    ) -> Result<Vec<Standing>, Trouble> {
         let mut places = HashMap::new();
         let mut distinct = Vec::new();
         let mut order = Vec::with_capacity(owners.len());
@@ -105,18 +109,18 @@ impl Server {
             });
             order.push(at);
         }
-        let asked: Vec<_> = distinct.into_iter().map(|owner| self.standing(namespace, owner)).collect();
+        let asked: Vec<_> = distinct.into_iter().map(|owner| self.standing(cx, namespace, owner)).collect();
         let found: Vec<Standing> = futures::stream::iter(asked).buffered(OWNERS_AT_ONCE).try_collect().await?;
         Ok(order.into_iter().map(|at| found[at]).collect())
     }
 
-    async fn standing(&self, namespace: &Istr, owner: &OwnerRef) -> Result<Standing, Trouble> {
+    async fn standing(&self, cx: &Context, namespace: &Istr, owner: &OwnerRef) -> Result<Standing, Trouble> {
         let identity = Identity::referred_to(owner, namespace);
         if self.is_known_absent(&identity) {
             return Ok(Standing::Dangling);
         }
         let place = self.place(&identity).await?;
-        let found = self.get(&place).await?;
+        let found = self.get(cx, &place).await?;
         let standing = classify::standing(owner, found.as_ref());
         if standing == Standing::Dangling {
             let absent = if place.key.namespace.is_empty() { identity.cluster_wide() } else { identity };
@@ -158,16 +162,16 @@ impl Server {
                 outcome => return Ok(outcome?),
             }
         }
-        let read = if known.is_none() { self.read(place, uid).await? } else { None };
+        let read = if known.is_none() { self.read(cx, place, uid).await? } else { None };
         let Some(object) = known.or(read.as_ref()) else { return Err(WriteError::NotFound.into()) };
         Ok(write.patch(&place.resource, &place.key, Patch::Merge(&change.merge(object)), why).await?)
     }
 
     /// An object as a cache shows it, or else the server. The patch that comes of it is conditional.
-    async fn read(&self, place: &Place, uid: &Uid) -> Result<Option<Meta>, Trouble> {
+    async fn read(&self, cx: &Context, place: &Place, uid: &Uid) -> Result<Option<Meta>, Trouble> {
         match self.seen(place, uid) {
             Some(seen) => Ok(Some(seen)),
-            None => Ok(self.get(place).await?.filter(|meta| meta.uid == *uid)),
+            None => Ok(self.get(cx, place).await?.filter(|meta| meta.uid == *uid)),
         }
     }
 
@@ -193,7 +197,7 @@ impl Server {
             Err(Trouble::Outrun) => {}
             outcome => return outcome,
         }
-        let Some(now) = self.get(place).await? else { return Ok(Deleted::NotThere) };
+        let Some(now) = self.get(cx, place).await? else { return Ok(Deleted::NotThere) };
         let changed = now.resource_version != object.resource_version;
         if now.uid != object.uid || !changed || now.owner_references != object.owner_references {
             return Err(Trouble::Outrun);
@@ -225,7 +229,7 @@ impl Server {
     ) -> Result<(), Trouble> {
         let mut conflicts = 0;
         loop {
-            let Some(object) = self.get(place).await?.filter(|object| object.uid == *uid) else { return Ok(()) };
+            let Some(object) = self.get(cx, place).await?.filter(|object| object.uid == *uid) else { return Ok(()) };
             let Some(body) = patch::without_finalizer(&object, finalizer) else { return Ok(()) };
             match cx.writer.unowned().patch(&place.resource, &place.key, Patch::Merge(&body), why).await {
                 Ok(_) | Err(WriteError::NotFound) => return Ok(()),

@@ -5,25 +5,14 @@ use k8s_openapi::api::discovery::v1::{Endpoint, EndpointSlice};
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
-use steersman_testing::{Failure, TestCluster, objects};
+use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
+use steersman_testing::{Failure, TestCluster};
 
 /// A service that selects `app=web`, with one port.
 pub(crate) fn service(name: &str, more: Value) -> Service {
-    let base = json!({
-        "metadata": { "name": name },
-        "spec": { "selector": { objects::APP: "web" }, "ports": [{ "name": "http", "port": 80, "targetPort": 8080 }] },
-    });
-    serde_json::from_value(merged(base, more)).unwrap_or_default()
-}
-
-fn merged(mut base: Value, more: Value) -> Value {
-    if let (Value::Object(base), Value::Object(more)) = (&mut base, more) {
-        for (key, value) in more {
-            let under = base.remove(&key).unwrap_or(json!({}));
-            base.insert(key, if value.is_object() { merged(under, value) } else { value });
-        }
-    }
-    base
+    let ports = json!([{ "name": "http", "port": 80, "targetPort": 8080 }]);
+    let web = objects::service(name).with(json!({ "spec": { "selector": { objects::APP: "web" }, "ports": ports } }));
+    web.with(more)
 }
 
 pub(crate) fn object<K: serde::de::DeserializeOwned>(json: Value) -> Result<K, Failure> {
@@ -54,10 +43,7 @@ pub(crate) async fn run_pod(cluster: &TestCluster, name: &str, node: &str, ip: &
 }
 
 pub(crate) async fn bind_pod(cluster: &TestCluster, name: &str, node: &str) -> Result<(), Failure> {
-    let mut pod = objects::pod(name, "web");
-    let spec = pod.spec.get_or_insert_default();
-    spec.node_name = Some(node.to_owned());
-    cluster.create(pod).await?;
+    cluster.create(objects::pod(name).app("web").on_node(node)).await?;
     Ok(())
 }
 
@@ -145,14 +131,9 @@ pub(crate) async fn until_slices(
     service: &str,
     want: &[&str],
 ) -> Result<Vec<EndpointSlice>, Failure> {
-    cluster
-        .until(&format!("slices of {service} with {want:?}"), || async {
-            let slices = slices_of(cluster, service).await?;
-            let got = endpoints_in_words(&slices);
-            let seen = format!("{} slices with {got:?}", slices.len());
-            Ok(if got == *want && !slices.is_empty() { Ok(slices) } else { Err(seen) })
-        })
-        .await
+    let slices = async || slices_of(cluster, service).await;
+    let is_so = |slices: &Vec<EndpointSlice>| endpoints_in_words(slices) == *want && !slices.is_empty();
+    cluster.until_right(&format!("slices of {service} with {want:?}"), slices, is_so).await
 }
 
 /// Waits until the slices of a service have endpoints with these hints.
@@ -164,14 +145,13 @@ pub(crate) async fn until_hints(cluster: &TestCluster, service: &str, want: &[&s
         hints.for_nodes.iter().flatten().for_each(|node| words += &format!(" on {}", node.name));
         words
     };
-    cluster
-        .until(&format!("hints of {service}: {want:?}"), || async {
-            let slices = slices_of(cluster, service).await?;
-            let mut got: Vec<_> = all(&slices).map(words).collect();
-            got.sort();
-            Ok(if got == *want { Ok(()) } else { Err(format!("{got:?}")) })
-        })
-        .await
+    let hints = async || {
+        let slices = slices_of(cluster, service).await?;
+        let mut hints: Vec<_> = all(&slices).map(words).collect();
+        hints.sort();
+        Ok(hints)
+    };
+    cluster.until_eq(&format!("hints of {service}: {want:?}"), hints, want).await
 }
 
 /// All addresses of an Endpoints object, in words.
@@ -188,39 +168,26 @@ pub(crate) fn addresses_in_words(endpoints: &Endpoints) -> Vec<String> {
 /// Waits until the Endpoints of a service have these addresses and no others.
 pub(crate) async fn until_endpoints(cluster: &TestCluster, service: &str, want: &[&str]) -> Result<(), Failure> {
     let want: Vec<_> = want.iter().map(|text| (*text).to_owned()).collect();
-    until_of(cluster, service, addresses_in_words, &want).await
+    until_of(cluster, service, addresses_in_words, want).await
 }
 
 pub(crate) async fn until_of<T: PartialEq + std::fmt::Debug>(
     cluster: &TestCluster,
     name: &str,
     look: impl Fn(&Endpoints) -> T,
-    want: &T,
+    want: T,
 ) -> Result<(), Failure> {
-    cluster
-        .until(&format!("endpoints {name} with {want:?}"), || async {
-            let Some(endpoints) = cluster.api::<Endpoints>().get_opt(name).await? else {
-                return Ok(Err("there are none".to_owned()));
-            };
-            let got = look(&endpoints);
-            Ok(if got == *want { Ok(()) } else { Err(format!("{got:?}")) })
-        })
-        .await
+    let seen = async || Ok(cluster.api::<Endpoints>().get_opt(name).await?.map(|endpoints| look(&endpoints)));
+    cluster.until_eq(&format!("endpoints {name} with {want:?}"), seen, Some(want)).await
 }
 
 /// Waits until an event says this about a service.
 pub(crate) async fn until_event(cluster: &TestCluster, name: &str, reason: &str, text: &str) -> Result<(), Failure> {
-    cluster
-        .until(&format!("event {reason}: {text}"), || async {
-            let about = ListParams::default().fields(&format!("involvedObject.name={name}"));
-            let events = cluster.api::<Event>().list(&about).await?.items;
-            let told: Vec<_> = events.iter().map(|event| (event.reason.as_deref(), event.message.as_deref())).collect();
-            Ok(if told.contains(&(Some(reason), Some(text))) { Ok(()) } else { Err(format!("{told:?}")) })
-        })
-        .await
-}
-
-/// Fails with what is seen, unless it is as it should be.
-pub(crate) fn expect(is_so: bool, what: &str, seen: &impl std::fmt::Debug) -> Result<(), Failure> {
-    if is_so { Ok(()) } else { Err(Failure::new(format!("not so: {what}; seen: {seen:?}"))) }
+    let about = ListParams::default().fields(&format!("involvedObject.name={name}"));
+    let events = async || {
+        let events = cluster.api::<Event>().list(&about).await?.items.into_iter();
+        Ok(events.map(|event| (event.reason, event.message)).collect::<Vec<_>>())
+    };
+    let told = (Some(reason.to_owned()), Some(text.to_owned()));
+    cluster.until_right(&format!("event {reason}: {text}"), events, |events| events.contains(&told)).await.map(drop)
 }

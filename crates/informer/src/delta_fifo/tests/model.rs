@@ -9,7 +9,7 @@ use steersman_base::{Meta, ObjectKey};
 use super::{Shelf, line};
 use crate::delta_fifo::state::State;
 use crate::delta_fifo::{Delta, End, Known, ListInfo};
-use crate::sink::WatchEvent;
+use crate::sink::{Verdict, WatchEvent};
 use crate::test_objects::{key, object};
 
 /// What can happen to a cluster of four names, and to the queue.
@@ -205,7 +205,7 @@ impl Run {
             (false, 'A') => WatchEvent::Added(Arc::clone(object)),
             (false, _) => WatchEvent::Modified(Arc::clone(object)),
         };
-        assert!(self.fifo.apply(event, &self.store), "an event in its turn is news");
+        assert_eq!(self.fifo.apply(event, &self.store), Verdict::News, "an event in its turn is news");
     }
 
     fn step(&mut self, step: &Step) {
@@ -268,7 +268,7 @@ impl Run {
         if *is_gone && known.is_some_and(|known| known.uid == object.uid) {
             return;
         }
-        assert!(!self.fifo.apply(event, &self.store), "{} is old", crate::test_objects::show(object));
+        assert_ne!(self.fifo.apply(event, &self.store), Verdict::News, "{} is old", crate::test_objects::show(object));
     }
 
     fn pop(&mut self, keys_max: usize) {

@@ -5,16 +5,23 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use steersman_base::{ObjectKey, ResourceVersion};
-use steersman_informer::sink::{Sink, WatchEvent};
+use steersman_informer::__internal::delta_fifo::state::State;
+use steersman_informer::__internal::delta_fifo::{Known, ListInfo};
+use steersman_informer::__internal::sink::{Sink, Verdict, WatchEvent};
+use steersman_informer::__internal::wire::Peeked;
 use steersman_model::View;
 
 pub struct Recorder<V>(Arc<Mutex<Inner<V>>>);
 
 struct Inner<V> {
     told: Vec<String>,
-    objects: BTreeMap<ObjectKey, Arc<V>>,
+    objects: Objects<V>,
     reached: ResourceVersion,
+    /// Decides what is stale, as it does for a store.
+    fifo: State<V>,
 }
+
+struct Objects<V>(BTreeMap<ObjectKey, Arc<V>>);
 
 impl<V: View> Recorder<V> {
     pub fn told(&self) -> Vec<String> {
@@ -22,11 +29,11 @@ impl<V: View> Recorder<V> {
     }
 
     pub fn holds(&self) -> Vec<String> {
-        self.0.lock().objects.values().map(|object| shown(&**object)).collect()
+        self.0.lock().objects.0.values().map(|object| shown(&**object)).collect()
     }
 
     pub fn objects(&self) -> Vec<Arc<V>> {
-        self.0.lock().objects.values().cloned().collect()
+        self.0.lock().objects.0.values().cloned().collect()
     }
 
     fn note(&self, text: String, version: &ResourceVersion) {
@@ -46,12 +53,13 @@ fn shown<V: View>(object: &V) -> String {
     format!("{}@{}", object.meta().name, object.meta().resource_version)
 }
 
-impl<V> Default for Recorder<V> {
+impl<V: View> Default for Recorder<V> {
     fn default() -> Self {
         Self(Arc::new(Mutex::new(Inner {
             told: Vec::new(),
-            objects: BTreeMap::new(),
+            objects: Objects(BTreeMap::new()),
             reached: ResourceVersion::default(),
+            fifo: State::new(),
         })))
     }
 }
@@ -64,7 +72,7 @@ impl<V> Clone for Recorder<V> {
 
 impl<V: View> Sink<V> for Recorder<V> {
     fn known(&self, key: &ObjectKey) -> Option<Arc<V>> {
-        self.0.lock().objects.get(key).cloned()
+        self.0.lock().objects.known(key)
     }
 
     fn replace(&mut self, objects: Vec<Arc<V>>, version: ResourceVersion) {
@@ -73,25 +81,59 @@ impl<V: View> Sink<V> for Recorder<V> {
             text = format!("{text} {}", shown(&**object));
         }
         self.note(text, &version);
-        self.0.lock().objects = objects.into_iter().map(|object| (object.meta().key(), object)).collect();
+        let inner = &mut *self.0.lock();
+        inner.fifo.replace(objects.clone(), ListInfo { version, begun: None }, &inner.objects);
+        inner.fifo.take(usize::MAX);
+        inner.objects.0 = objects.into_iter().map(|object| (object.meta().key(), object)).collect();
     }
 
-    fn apply(&mut self, event: WatchEvent<V>) {
-        let (text, object, stays) = match event {
-            WatchEvent::Added(object) => (format!("+ {}", shown(&*object)), object, true),
-            WatchEvent::Modified(object) => (format!("~ {}", shown(&*object)), object, true),
-            WatchEvent::Deleted(object) => (format!("- {}", shown(&*object)), object, false),
+    fn apply(&mut self, event: WatchEvent<V>) -> Verdict {
+        let event_text = match &event {
+            WatchEvent::Added(object) => format!("+ {}", shown(&**object)),
+            WatchEvent::Modified(object) => format!("~ {}", shown(&**object)),
+            WatchEvent::Deleted(object) => format!("- {}", shown(&**object)),
+            WatchEvent::Unreadable { object, .. } => format!("at {}", object.resource_version),
         };
-        self.note(text, &object.meta().resource_version);
-        let objects = &mut self.0.lock().objects;
-        if stays {
-            objects.insert(object.meta().key(), object);
-        } else {
-            objects.remove(&object.meta().key());
+        let object = event.object().cloned();
+        let is_deletion = matches!(event, WatchEvent::Deleted(_));
+        let Peeked { key, resource_version: version, .. } = event.identity();
+        let (verdict, ended) = {
+            let inner = &mut *self.0.lock();
+            let verdict = inner.fifo.apply(event, &inner.objects);
+            let mut popped = inner.fifo.take(usize::MAX);
+            let deltas = popped.as_mut().and_then(|popped| popped.next_key());
+            (verdict, deltas.filter(|_| object.is_none()).map(|deltas| deltas.newest().object().clone()))
+        };
+        if verdict == Verdict::Stale {
+            return verdict;
         }
+        if let Some(last) = ended {
+            self.note(format!("- {}", shown(&*last)), &last.meta().resource_version);
+            self.0.lock().objects.0.remove(&key);
+        }
+        if object.is_some() || !(version.is_empty() || self.0.lock().reached.is_newer_than(&version)) {
+            self.note(event_text, &version);
+        }
+        match object {
+            Some(_) if is_deletion => drop(self.0.lock().objects.0.remove(&key)),
+            Some(object) => drop(self.0.lock().objects.0.insert(key, object)),
+            None => {}
+        }
+        verdict
     }
 
     fn reached(&mut self, version: ResourceVersion) {
+        self.0.lock().fifo.advance(version.clone());
         self.note(format!("at {version}"), &version);
+    }
+}
+
+impl<V> Known<V> for Objects<V> {
+    fn known(&self, key: &ObjectKey) -> Option<Arc<V>> {
+        self.0.get(key).cloned()
+    }
+
+    fn each_known(&self, look: &mut dyn FnMut(&Arc<V>)) {
+        self.0.values().for_each(look);
     }
 }

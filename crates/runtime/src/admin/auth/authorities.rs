@@ -25,6 +25,7 @@ pub(super) struct RequestHeader {
 
 /// Why a guard cannot be made, or brought up to date.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum GuardError {
     /// A file cannot be used.
     #[error("the client authority in {} cannot be used: {source}", file.display())]

@@ -27,6 +27,7 @@ pub(super) struct Decision {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReviewError {
     /// The API server did not answer.
     #[error("the API server does not answer: {0}")]

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::table::{TableRow, cell};
 
-/// Current and target of each metric: `cpu: 10%/80%`.
+/// The cell text with the current and the target value of each metric: `cpu: 10%/80%`.
 pub(crate) fn metrics(row: &TableRow<'_>) -> String {
     const SHOWN_MAX: usize = 2;
     // The first version of the API knows one metric only.

@@ -31,7 +31,8 @@ fn interval(part: &str, completions: i64) -> Result<(i64, i64), String> {
     match *ends {
         [only] => index(only).map(|index| (index, index)),
         [first, end] => {
-            let (first, end) = (index(first)?, index(end)?);
+            let first = index(first)?;
+            let end = index(end)?;
             if first < end {
                 Ok((first, end))
             } else {

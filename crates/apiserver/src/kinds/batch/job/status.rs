@@ -75,7 +75,8 @@ fn conditions(status: &Value, path: &Path, errors: &mut Errors) {
 
 fn finished(job: &Value, path: &Path, errors: &mut Errors) {
     let status = &job["status"];
-    let (active, ready) = (number(&status["active"]), number(&status["ready"]));
+    let active = number(&status["active"]);
+    let ready = number(&status["ready"]);
     let terminating = number(&status["terminating"]);
     if is(status, "Complete") || is(status, "Failed") {
         if active > 0 {
@@ -101,7 +102,8 @@ fn finished(job: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn change(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
-    let (status, before) = (&new["status"], &old["status"]);
+    let status = &new["status"];
+    let before = &old["status"];
     let at = path.child("conditions");
     for name in ["Failed", "Complete", "FailureTarget"] {
         if is(before, name) && !is(status, name) {

@@ -9,7 +9,7 @@ const JOB_ENDED: [&str; 2] = ["Complete", "Failed"];
 
 const JOB_UNDER_WAY: [&str; 3] = ["Suspended", "FailureTarget", "SuccessCriteriaMet"];
 
-/// The status: the condition that counts most.
+/// The cell text of the status: the most important condition.
 pub(crate) fn status(row: &TableRow<'_>) -> String {
     let holds = |kind: &&&str| {
         row.condition("/status/conditions", kind).is_some_and(|condition| cell::text(condition, "status") == "True")
@@ -19,7 +19,7 @@ pub(crate) fn status(row: &TableRow<'_>) -> String {
     status.map_or("Running", |status| *status).to_owned()
 }
 
-/// Succeeded and wanted completions.
+/// The cell text of succeeded and desired completions.
 pub(crate) fn completions(row: &TableRow<'_>) -> String {
     let succeeded = row.int("/status/succeeded");
     match (row.at("/spec/completions").and_then(Value::as_i64), row.int("/spec/parallelism")) {
@@ -29,7 +29,7 @@ pub(crate) fn completions(row: &TableRow<'_>) -> String {
     }
 }
 
-/// How long the job took, or runs.
+/// The cell text of the duration, up to now if the job runs.
 pub(crate) fn duration(row: &TableRow<'_>) -> String {
     let at = |path| cell::seconds_of(row.text(path));
     at("/status/startTime").map_or_else(String::new, |start| {

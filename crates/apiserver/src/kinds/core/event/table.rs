@@ -13,7 +13,8 @@ pub(crate) const CELLS: &[Cell] = &[
     Cell::Text("/type"),
     Cell::Text("/reason"),
     Cell::Made(|row| {
-        let (kind, name) = (involved(row, "kind").to_lowercase(), involved(row, "name"));
+        let kind = involved(row, "kind").to_lowercase();
+        let name = involved(row, "name");
         if name.is_empty() { kind } else { format!("{kind}/{name}") }
     }),
     Cell::Made(|row| involved(row, "fieldPath").to_owned()),

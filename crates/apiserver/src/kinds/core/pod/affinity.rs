@@ -22,7 +22,8 @@ enum Values {
 
 /// A pod's affinity.
 pub(crate) fn affinity(affinity: &Value, path: &Path, errors: &mut Errors) {
-    let (node, at) = (&affinity["nodeAffinity"], path.child("nodeAffinity"));
+    let node = &affinity["nodeAffinity"];
+    let at = path.child("nodeAffinity");
     if is_set(&node[REQUIRED]) {
         node_selector(&node[REQUIRED], &at.child(REQUIRED), errors);
     }
@@ -31,7 +32,8 @@ pub(crate) fn affinity(affinity: &Value, path: &Path, errors: &mut Errors) {
         selector_term(&term["preference"], Values::Unchecked, &path.child("preference"), errors);
     });
     for kind in ["podAffinity", "podAntiAffinity"] {
-        let (terms, at) = (&affinity[kind], path.child(kind));
+        let terms = &affinity[kind];
+        let at = path.child(kind);
         each(&terms[REQUIRED], &at.child(REQUIRED), |term, path| pod_term(term, path, errors));
         each(&terms[PREFERRED], &at.child(PREFERRED), |term, path| {
             weight(term, path, errors);
@@ -64,7 +66,8 @@ fn selector_term(term: &Value, values: Values, path: &Path, errors: &mut Errors)
 }
 
 fn expression(it: &Value, values: Values, path: &Path, errors: &mut Errors) {
-    let (operator, count) = (text(&it["operator"]), items(&it["values"]).len());
+    let operator = text(&it["operator"]);
+    let count = items(&it["values"]).len();
     let at = path.child("values");
     match operator {
         "In" | "NotIn" if count == 0 => {

@@ -240,7 +240,8 @@ fn mounts(context: &Context<'_>, container: &Value, path: &Path, errors: &mut Er
     let mut seen = Vec::new();
     let devices = items(&container["volumeDevices"]);
     each(&container["volumeMounts"], path, |mount, at| {
-        let (name, target) = (text(&mount["name"]), text(&mount["mountPath"]));
+        let name = text(&mount["name"]);
+        let target = text(&mount["mountPath"]);
         required(&mount["name"], &at.child("name"), errors);
         if !context.volumes.contains_key(name) {
             errors.push(FieldError::not_found(&at.child("name"), name));
@@ -264,7 +265,8 @@ fn mounts(context: &Context<'_>, container: &Value, path: &Path, errors: &mut Er
 
 /// Upstream names some of these fields without the mount's index.
 fn mount_options(mount: &Value, container: &Value, path: &Path, at: &Path, errors: &mut Errors) {
-    let (sub_path, expression) = (text(&mount["subPath"]), text(&mount["subPathExpr"]));
+    let sub_path = text(&mount["subPath"]);
+    let expression = text(&mount["subPathExpr"]);
     if !sub_path.is_empty() {
         check::descending_path(sub_path, &path.child("subPath"), errors);
     }
@@ -301,10 +303,12 @@ fn mount_options(mount: &Value, container: &Value, path: &Path, at: &Path, error
 }
 
 fn devices(context: &Context<'_>, container: &Value, path: &Path, errors: &mut Errors) {
-    let (mut names, mut paths) = (Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    let mut paths = Vec::new();
     let mounts = items(&container["volumeMounts"]);
     each(&container["volumeDevices"], path, |device, path| {
-        let (name, target) = (text(&device["name"]), text(&device["devicePath"]));
+        let name = text(&device["name"]);
+        let target = text(&device["devicePath"]);
         let invalid = |field: &str, value: &str, detail: &str| FieldError::invalid(&path.child(field), value, detail);
         required(&device["name"], &path.child("name"), errors);
         if names.contains(&name) {
@@ -341,7 +345,8 @@ fn devices(context: &Context<'_>, container: &Value, path: &Path, errors: &mut E
 fn resize_policy(context: &Context<'_>, container: &Value, path: &Path, errors: &mut Errors) {
     let mut seen = Vec::new();
     each(&container["resizePolicy"], path, |policy, at| {
-        let (resource, restart) = (text(&policy["resourceName"]), text(&policy["restartPolicy"]));
+        let resource = text(&policy["resourceName"]);
+        let restart = text(&policy["restartPolicy"]);
         if seen.contains(&resource) {
             errors.push(FieldError::duplicate(at, resource));
         }

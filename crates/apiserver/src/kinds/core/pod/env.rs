@@ -67,7 +67,8 @@ fn value_from(var: &Value, path: &Path, errors: &mut Errors) {
         }
     }
     if there("fileKeyRef") {
-        let (file, path) = (&source["fileKeyRef"], path.child("fileKeyRef"));
+        let file = &source["fileKeyRef"];
+        let path = path.child("fileKeyRef");
         for field in ["key", "volumeName", "path"] {
             required(&file[field], &path.child(field), errors);
         }
@@ -115,7 +116,8 @@ pub(crate) fn sources(sources: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn key_selector(selector: &Value, path: &Path, errors: &mut Errors) {
-    let (name, key) = (text(&selector["name"]), text(&selector["key"]));
+    let name = text(&selector["name"]);
+    let key = text(&selector["key"]);
     problems(name, dns1123_subdomain(name), &path.child("name"), errors);
     if required(&selector["key"], &path.child("key"), errors) {
         problems(key, check::config_key(key), &path.child("key"), errors);

@@ -45,7 +45,8 @@ fn probe(name: &str, probe: &Value, grace_seconds: Option<i64>, path: &Path, err
 fn handler(handler: &Value, grace_seconds: Option<i64>, path: &Path, errors: &mut Errors) {
     let mut count = 0;
     for kind in ["exec", "httpGet", "tcpSocket", "grpc", "sleep"] {
-        let (action, at) = (&handler[kind], path.child(kind));
+        let action = &handler[kind];
+        let at = path.child(kind);
         if !is_set(action) {
             continue;
         }

@@ -135,7 +135,8 @@ fn asked(spec: &Value, name: &str) -> Option<Quantity> {
 /// How dear a pod is to its node (`ComputePodQOS`).
 pub(crate) fn qos_class(spec: &Value) -> &'static str {
     const COMPUTE: [&str; 2] = ["cpu", "memory"];
-    let (mut requests, mut limits) = (BTreeMap::new(), BTreeMap::new());
+    let mut requests = BTreeMap::new();
+    let mut limits = BTreeMap::new();
     let mut guaranteed = true;
     if spec["resources"].is_object() {
         add(&mut requests, &spec["resources"]["requests"]);

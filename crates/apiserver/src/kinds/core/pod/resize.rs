@@ -47,7 +47,9 @@ fn resized(body: &Value, old: &Value) -> Value {
 /// Checks a change of a pod's resources, besides its metadata.
 fn validate(new: &Value, old: &Value, errors: &mut Errors) {
     validation::pod_spec_of(new, errors);
-    let (spec, before, path) = (&new["spec"], &old["spec"], Path::new("spec"));
+    let spec = &new["spec"];
+    let before = &old["spec"];
+    let path = Path::new("spec");
     if text(&before["os"]["name"]) == "windows" {
         errors.push(FieldError::forbidden(&Path::root(), "windows pods cannot be resized"));
         return;
@@ -87,7 +89,9 @@ fn validate(new: &Value, old: &Value, errors: &mut Errors) {
 fn same_containers(spec: &Value, before: &Value, path: &Path, errors: &mut Errors) -> bool {
     let found = errors.len();
     for list in LISTS {
-        let (containers, held, at) = (items(&spec[list]), items(&before[list]), path.child(list));
+        let containers = items(&spec[list]);
+        let held = items(&before[list]);
+        let at = path.child(list);
         if containers.len() != held.len() {
             errors.push(FieldError::forbidden(&at, format!("{list} may not be added or removed on resize")));
             continue;

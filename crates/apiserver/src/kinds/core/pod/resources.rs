@@ -70,8 +70,10 @@ pub(crate) fn overhead(amounts: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn requirements_of(requirements: &Value, name_rule: fn(&str, &Path, &mut Errors), path: &Path, errors: &mut Errors) {
-    let (limits, requests) = (&requirements["limits"], &requirements["requests"]);
-    let (limits_path, requests_path) = (path.child("limits"), path.child("requests"));
+    let limits = &requirements["limits"];
+    let requests = &requirements["requests"];
+    let limits_path = path.child("limits");
+    let requests_path = path.child("requests");
     for (name, amount) in entries(limits) {
         let at = limits_path.key(name);
         name_rule(name, &at, errors);
@@ -152,7 +154,8 @@ fn claim_names(claims: &Value, of_pod: &Value, path: &Path, errors: &mut Errors)
     known.sort_unstable();
     let mut seen = Vec::new();
     each(claims, path, |claim, path| {
-        let (name, request) = (text(&claim["name"]), text(&claim["request"]));
+        let name = text(&claim["name"]);
+        let request = text(&claim["request"]);
         if name.is_empty() {
             errors.push(FieldError::required(path, ""));
             return;
@@ -199,6 +202,7 @@ fn can_overcommit(name: &str) -> bool {
 
 /// The larger of two amounts, if both can be read.
 pub(crate) fn exceeds(value: &Value, bound: &Value) -> Option<(Quantity, Quantity)> {
-    let (value, bound) = (check::quantity(value)?, check::quantity(bound)?);
+    let value = check::quantity(value)?;
+    let bound = check::quantity(bound)?;
     (value > bound).then_some((value, bound))
 }

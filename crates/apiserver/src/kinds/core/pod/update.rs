@@ -15,11 +15,12 @@ const CHANGEABLE: &str = "pod updates may not change fields other than `spec.con
                           to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it \
                           was previously negative)";
 
-/// A change of a pod.
+/// Checks a change of a pod.
 pub(crate) fn pod(new: &Value, old: &Value, errors: &mut Errors) {
     validation::pod_spec_of(new, errors);
     let path = Path::new("spec");
-    let (spec, before) = (&new["spec"], &old["spec"]);
+    let spec = &new["spec"];
+    let before = &old["spec"];
     for list in ["containers", "initContainers"] {
         if !containers(&spec[list], &before[list], &path.child(list), errors) {
             return;
@@ -73,7 +74,8 @@ fn gated(spec: &mut Value, old: &Value, path: &Path, errors: &mut Errors) {
         }
         copy(spec, old, "nodeSelector");
     }
-    let (new_affinity, old_affinity) = (&spec["affinity"]["nodeAffinity"], &old["affinity"]["nodeAffinity"]);
+    let new_affinity = &spec["affinity"]["nodeAffinity"];
+    let old_affinity = &old["affinity"]["nodeAffinity"];
     if !same(new_affinity, old_affinity) {
         node_affinity(new_affinity, old_affinity, &path.child("affinity").child("nodeAffinity"), errors);
         let old_affinity = old_affinity.clone();
@@ -94,7 +96,8 @@ fn node_affinity(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
         return;
     }
     let path = path.child(REQUIRED).child("nodeSelectorTerms");
-    let (terms, before) = (&new[REQUIRED]["nodeSelectorTerms"], &old[REQUIRED]["nodeSelectorTerms"]);
+    let terms = &new[REQUIRED]["nodeSelectorTerms"];
+    let before = &old[REQUIRED]["nodeSelectorTerms"];
     if items(terms).len() != items(before).len() {
         let detail = "no additions/deletions to non-empty NodeSelectorTerms list are allowed";
         errors.push(FieldError::invalid(&path, terms.clone(), detail));
@@ -193,10 +196,11 @@ pub(crate) fn ephemeral_containers(new: &Value, old: &Value, errors: &mut Errors
     }
 }
 
-/// What is wrong with a change of a pod's status, besides its metadata.
+/// Checks a change of a pod's status, besides its metadata.
 pub(crate) fn status(new: &Value, old: &Value, errors: &mut Errors) {
     let path = Path::new("status");
-    let (status, before) = (&new["status"], &old["status"]);
+    let status = &new["status"];
+    let before = &old["status"];
     each(&status["conditions"], &path.child("conditions"), |condition, path| {
         let name = text(&condition["type"]);
         if !matches!(name, "PodScheduled" | "Ready" | "Initialized" | "ContainersReady") {
@@ -250,7 +254,8 @@ fn restarts(status: &Value, old: &Value, path: &Path, errors: &mut Errors) {
 
 fn pod_ips(status: &Value, path: &Path, errors: &mut Errors) {
     for (list, one) in [("podIPs", "podIP"), ("hostIPs", "hostIP")] {
-        let (ips, at) = (items(&status[list]), path.child(list));
+        let ips = items(&status[list]);
+        let at = path.child(list);
         if list == "hostIPs" && !ips.is_empty() && text(&ips[0]["ip"]) != text(&status[one]) {
             let detail = "must be equal to `hostIP`";
             errors.push(FieldError::invalid(&at.index(0).child("ip"), text(&ips[0]["ip"]), detail));

@@ -200,7 +200,8 @@ fn host_network_ports(spec: &Value, holder: Holder<'_>, path: &Path, errors: &mu
     }
     each(&spec["containers"], &path.child("containers"), |container, path| {
         each(&container["ports"], &path.child("ports"), |port, path| {
-            let (host, own) = (number(&port["hostPort"]), number(&port["containerPort"]));
+            let host = number(&port["hostPort"]);
+            let own = number(&port["containerPort"]);
             if (holder != Holder::Template || host != 0) && host != own {
                 errors.push(FieldError::invalid(
                     &path.child("hostPort"),
@@ -299,8 +300,10 @@ fn host_aliases(aliases: &Value, path: &Path, errors: &mut Errors) {
 /// Tolerations: `ValidateTolerations`.
 pub(crate) fn tolerations(tolerations: &Value, path: &Path, errors: &mut Errors) {
     each(tolerations, path, |toleration, path| {
-        let (key, operator) = (text(&toleration["key"]), text(&toleration["operator"]));
-        let (value, effect) = (text(&toleration["value"]), text(&toleration["effect"]));
+        let key = text(&toleration["key"]);
+        let operator = text(&toleration["operator"]);
+        let value = text(&toleration["value"]);
+        let effect = text(&toleration["effect"]);
         if !key.is_empty() {
             problems(key, qualified_name(key), &path.child("key"), errors);
         } else if operator != "Exists" {

@@ -211,7 +211,8 @@ fn mode(value: &Value, path: &Path, errors: &mut Errors) {
 fn downward_file(file: &Value, path: &Path, errors: &mut Errors) {
     required(&file["path"], &path.child("path"), errors);
     free_path(text(&file["path"]), &path.child("path"), errors);
-    let (field, resource) = (&file["fieldRef"], &file["resourceFieldRef"]);
+    let field = &file["fieldRef"];
+    let resource = &file["resourceFieldRef"];
     if is_set(field) {
         env::field_ref(field, env::VOLUME_FIELDS, &path.child("fieldRef"), errors);
         if is_set(resource) {

@@ -279,7 +279,8 @@ impl Allocator {
     fn take_port(&self, port: i64, path: &Path, reservation: &mut Reservation<'_>) -> Result<(), AllocateError> {
         let invalid = |detail: &str| AllocateError::Invalid(vec![FieldError::invalid(path, port, detail)]);
         let Some(number) = u32::try_from(port).ok().filter(|number| NODE_PORTS.contains(number)) else {
-            let (low, high) = (NODE_PORTS.start(), NODE_PORTS.end());
+            let low = NODE_PORTS.start();
+            let high = NODE_PORTS.end();
             let detail = format!("provided port is not in the valid range. The range of valid ports is {low}-{high}");
             return Err(invalid(&detail));
         };
@@ -316,7 +317,8 @@ impl Allocator {
             let asked: Vec<_> = items(&new["spec"]["ports"]).to_vec();
             let ports = new.get_mut("spec").and_then(|spec| spec.get_mut("ports")).and_then(Value::as_array_mut);
             for (index, entry) in ports.into_iter().flatten().enumerate() {
-                let (port, mut node_port) = (number(&entry["port"]), number(&entry["nodePort"]));
+                let port = number(&entry["port"]);
+                let mut node_port = number(&entry["nodePort"]);
                 if node_port == 0 && !allocates {
                     continue;
                 }
@@ -422,7 +424,8 @@ impl Pool {
             IpAddr::V6(ip) => u128::from(ip),
         };
         // Neither the network's own address nor, in IPv4, that for all hosts.
-        let (low, high) = (number(network.network()) + 1, number(network.broadcast()));
+        let low = number(network.network()) + 1;
+        let high = number(network.broadcast());
         Self::new(low.min(high), high.saturating_sub(1).max(low.min(high)), 16, 256)
     }
 

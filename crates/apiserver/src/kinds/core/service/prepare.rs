@@ -46,7 +46,8 @@ fn patch_allocated(new: &mut Value, old: &Value) {
         let ports_of = |service: &Value| -> Vec<i64> {
             items(&service["spec"]["ports"]).iter().map(|port| number(&port["nodePort"])).collect()
         };
-        let (held, named) = (ports_of(old), ports_of(new));
+        let held = ports_of(old);
+        let named = ports_of(new);
         let is_used = |port: i64| port != 0 && held.contains(&port) && named.contains(&port);
         spec_mut(new, |spec| {
             each_mut(spec, "ports", |port| {
@@ -69,7 +70,8 @@ fn patch_allocated(new: &mut Value, old: &Value) {
 
 fn normalise(new: &mut Value, old: Option<&Value>) {
     let spec = &new["spec"];
-    let (ip, ips) = (text(&spec["clusterIP"]).to_owned(), items(&spec["clusterIPs"]).to_vec());
+    let ip = text(&spec["clusterIP"]).to_owned();
+    let ips = items(&spec["clusterIPs"]).to_vec();
     let Some(old) = old else {
         if !ip.is_empty() && ips.is_empty() {
             spec_mut(new, |spec| set(spec, "clusterIPs", json!([ip])));
@@ -77,7 +79,8 @@ fn normalise(new: &mut Value, old: Option<&Value>) {
         return;
     };
     let before = &old["spec"];
-    let (was_ip, was_ips) = (text(&before["clusterIP"]), items(&before["clusterIPs"]));
+    let was_ip = text(&before["clusterIP"]);
+    let was_ips = items(&before["clusterIPs"]);
     if !was_ips.is_empty() && ips.is_empty() && was_ip == ip {
         spec_mut(new, |spec| copy(spec, before, "clusterIPs"));
     }

@@ -71,7 +71,8 @@ fn ports(spec: &Value, path: &Path, errors: &mut Errors) {
     let needs_name = items(&spec["ports"]).len() > 1;
     let mut names = Vec::new();
     each(&spec["ports"], path, |port, path| {
-        let (name, at) = (text(&port["name"]), path.child("name"));
+        let name = text(&port["name"]);
+        let at = path.child("name");
         if needs_name && name.is_empty() {
             errors.push(FieldError::required(&at, ""));
         } else if !name.is_empty() {
@@ -93,7 +94,8 @@ fn ports(spec: &Value, path: &Path, errors: &mut Errors) {
 fn affinity(spec: &Value, path: &Path, errors: &mut Errors) {
     const SECONDS_MAX: i64 = 86_400;
     const WHEN: &str = "when session affinity type is ClientIP";
-    let (config, at) = (&spec["sessionAffinityConfig"], path.child("sessionAffinityConfig"));
+    let config = &spec["sessionAffinityConfig"];
+    let at = path.child("sessionAffinityConfig");
     one_of(&spec["sessionAffinity"], &["ClientIP", "None"], &path.child("sessionAffinity"), errors);
     match text(&spec["sessionAffinity"]) {
         "ClientIP" if !is_set(config) => errors.push(FieldError::required(&at, WHEN)),
@@ -120,7 +122,9 @@ pub(crate) fn cluster_ips(service: &Value, old: Option<&Value>, path: &Path, err
         return;
     }
     let spec = &service["spec"];
-    let (ip, ips, at) = (text(&spec["clusterIP"]), items(&spec["clusterIPs"]), path.child("clusterIPs"));
+    let ip = text(&spec["clusterIP"]);
+    let ips = items(&spec["clusterIPs"]);
+    let at = path.child("clusterIPs");
     let shown = || spec["clusterIPs"].clone();
     if ip.is_empty() && !ips.is_empty() {
         errors.push(FieldError::invalid(&at, shown(), "must be empty when `clusterIP` is not specified"));
@@ -245,13 +249,15 @@ fn balancer_class(service: &Value, path: &Path, errors: &mut Errors) {
 
 fn traffic(service: &Value, path: &Path, errors: &mut Errors) {
     let spec = &service["spec"];
-    let (policy, at) = (text(&spec["externalTrafficPolicy"]), path.child("externalTrafficPolicy"));
+    let policy = text(&spec["externalTrafficPolicy"]);
+    let at = path.child("externalTrafficPolicy");
     if is_external(service) {
         one_of(&spec["externalTrafficPolicy"], &["Cluster", "Local"], &at, errors);
     } else if !policy.is_empty() {
         errors.push(FieldError::invalid(&at, policy, "may only be set for externally-accessible services"));
     }
-    let (port, at) = (number(&spec["healthCheckNodePort"]), path.child("healthCheckNodePort"));
+    let port = number(&spec["healthCheckNodePort"]);
+    let at = path.child("healthCheckNodePort");
     if !needs_health_check(service) {
         if port != 0 {
             let detail = "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
@@ -277,7 +283,8 @@ fn traffic(service: &Value, path: &Path, errors: &mut Errors) {
 }
 
 fn update(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
-    let (spec, before) = (&new["spec"], &old["spec"]);
+    let spec = &new["spec"];
+    let before = &old["spec"];
     if kind_of(new) != "ExternalName" && kind_of(old) != "ExternalName" {
         if !(is_headless(new) && is_headless(old)) {
             changed_ips(spec, before, path, errors);
@@ -302,7 +309,9 @@ fn update(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
 
 fn changed_ips(spec: &Value, before: &Value, path: &Path, errors: &mut Errors) {
     const STAYS: &str = "may not change once set";
-    let (ips, were, at) = (items(&spec["clusterIPs"]), items(&before["clusterIPs"]), path.child("clusterIPs"));
+    let ips = items(&spec["clusterIPs"]);
+    let were = items(&before["clusterIPs"]);
+    let at = path.child("clusterIPs");
     let shown = || spec["clusterIPs"].clone();
     if ips.len() == were.len() {
         for (index, _) in ips.iter().zip(were).enumerate().filter(|(_, (ip, was))| ip != was) {
@@ -323,7 +332,8 @@ fn changed_ips(spec: &Value, before: &Value, path: &Path, errors: &mut Errors) {
 
 fn changed_families(spec: &Value, before: &Value, path: &Path, errors: &mut Errors) {
     const STAYS: &str = "may not change once set";
-    let (families, were) = (items(&spec["ipFamilies"]), items(&before["ipFamilies"]));
+    let families = items(&spec["ipFamilies"]);
+    let were = items(&before["ipFamilies"]);
     let at = path.child("ipFamilies").index(0);
     if families.len() == were.len() {
         for _ in families.iter().zip(were).filter(|(family, was)| family != was) {

@@ -38,7 +38,8 @@ pub(crate) fn unified(old: &str, new: &str) -> String {
     let mut out = String::new();
     for group in groups(matcher.steps()) {
         let (Some(first), Some(last)) = (group.first(), group.last()) else { continue };
-        let (old, new) = (first.old.start..last.old.end, first.new.start..last.new.end);
+        let old = first.old.start..last.old.end;
+        let new = first.new.start..last.new.end;
         let _ = writeln!(out, "@@ -{} +{} @@", span(&old), span(&new));
         for step in &group {
             let mut lines = |sign: char, lines: &[&str]| {
@@ -79,7 +80,8 @@ fn groups(mut steps: Vec<Step>) -> Vec<Vec<Step>> {
     let mut group: Vec<Step> = Vec::new();
     for mut step in steps {
         if step.same && step.old.len() > 2 * CONTEXT {
-            let (old, new) = (step.old.start, step.new.start);
+            let old = step.old.start;
+            let new = step.new.start;
             group.push(Step { same: true, old: old..old + CONTEXT, new: new..new + CONTEXT });
             groups.push(std::mem::take(&mut group));
             step.old.start = step.old.end - CONTEXT;
@@ -112,7 +114,8 @@ impl<'a> Matcher<'a> {
         self.runs(0..self.old.len(), 0..self.new.len(), &mut runs);
         runs.push(Run { old: self.old.len(), new: self.new.len(), length: 0 });
         let mut steps: Vec<Step> = Vec::new();
-        let (mut old, mut new) = (0, 0);
+        let mut old = 0;
+        let mut new = 0;
         for run in runs {
             if old < run.old || new < run.new {
                 steps.push(Step { same: false, old: old..run.old, new: new..run.new });
@@ -137,7 +140,8 @@ impl<'a> Matcher<'a> {
             self.runs(old.start..run.old, new.start..run.new, out);
         }
         out.push(run);
-        let (after_old, after_new) = (run.old + run.length, run.new + run.length);
+        let after_old = run.old + run.length;
+        let after_new = run.new + run.length;
         if after_old < old.end && after_new < new.end {
             self.runs(after_old..old.end, after_new..new.end, out);
         }

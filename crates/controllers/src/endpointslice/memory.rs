@@ -1,0 +1,60 @@
+//! What the controller remembers between passes. None of it is needed to decide what is right: without it, more services
+//! are reconciled than need be.
+
+mod nodeless;
+mod topology;
+mod tracker;
+
+use steersman_base::ObjectKey;
+use steersman_informer::{Change, Lister};
+use steersman_model::View;
+use steersman_model::core::NodeView;
+
+pub(super) use nodeless::Nodeless;
+pub(super) use topology::Topology;
+pub(super) use tracker::Tracker;
+
+use super::map;
+use crate::service_pods::memory::{Once, TriggerTimes};
+
+/// What the controller remembers between passes.
+pub(super) struct Memory {
+    pub(super) topology: Topology,
+    pub(super) tracker: Tracker,
+    pub(super) nodeless: Nodeless,
+    pub(super) times: TriggerTimes,
+    pub(super) told: Once,
+}
+
+// === impl Memory ===
+
+impl Memory {
+    pub(super) fn new(nodes: Lister<NodeView>) -> Self {
+        Self {
+            topology: Topology::new(nodes),
+            tracker: Tracker::default(),
+            nodeless: Nodeless::default(),
+            times: TriggerTimes::default(),
+            told: Once::default(),
+        }
+    }
+
+    /// The services that a change of a node concerns.
+    pub(super) fn services_of_node(&self, change: &Change<NodeView>) -> Vec<ObjectKey> {
+        let mut services = Vec::new();
+        if map::changes_zones(change) {
+            services.extend(self.topology.nodes_changed());
+        }
+        if let Change::Added { new, .. } = change {
+            services.extend(self.nodeless.waiting_for(&new.meta().name));
+        }
+        services
+    }
+
+    /// The service is gone, or its slices are not ours to keep.
+    pub(super) fn forget(&self, service: &ObjectKey) {
+        self.topology.forget(service);
+        self.nodeless.set(service, std::collections::BTreeSet::new());
+        self.times.forget(service);
+    }
+}

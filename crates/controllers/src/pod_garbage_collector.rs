@@ -1,0 +1,85 @@
+#![doc = include_str!("../docs/pod-garbage-collector-controller.md")]
+//!
+//! Follows `pkg/controller/podgc` of Kubernetes 1.37.1.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use steersman_base::ObjectKey;
+use steersman_model::Kind;
+use steersman_model::core::{NodeView, PodView};
+use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
+use steersman_runtime::{Descriptor, source};
+
+use crate::{pod, table};
+
+mod map;
+mod metrics;
+mod patch;
+mod plan;
+mod quarantine;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+pub use quarantine::QUARANTINE;
+pub use sync::Why;
+
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
+    name: "pod-garbage-collector-controller",
+    needs: const { &[PodView::RESOURCE, NodeView::RESOURCE] },
+    options: Options::from_flags,
+    build,
+});
+
+/// The options, which flags set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// How many pods that have ended are kept (`--terminated-pod-gc-threshold`); all, if it is zero or less.
+    pub terminated_pod_threshold: i32,
+}
+
+/// Upstream's: how often a pass is made.
+const EVERY: Duration = Duration::from_secs(20);
+/// The one key: a pass is about all pods.
+const PASS: &str = "all-pods";
+
+// === impl Options ===
+
+impl Options {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
+        let threshold = flags.int("terminated-pod-gc-threshold", 12_500);
+        // The command line reads it as an int32.
+        Self { terminated_pod_threshold: i32::try_from(threshold).unwrap_or_default() }
+    }
+
+    fn threshold(&self) -> Option<usize> {
+        usize::try_from(self.terminated_pod_threshold).ok().filter(|&threshold| threshold > 0)
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::from_flags(&Flags::defaults())
+    }
+}
+
+fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
+    let pods = cx.informer::<PodView>();
+    let nodes = cx.informer::<NodeView>();
+    let passes = source::ticker(EVERY, || vec![ObjectKey::cluster(PASS)]).immediately();
+    // What nodes there are must be known before the first pass; what becomes of them is seen by the next one.
+    let builder = cx.controller(&pods).without_main_watch().needs_cache(&nodes).needs_cache(&pods).source(passes);
+    Ok(builder.reconcile(sync::PodGarbageCollector {
+        ended: pods.index(|pod: &PodView| pod::has_ended(pod).then_some(())),
+        terminating: pods.index(map::terminating),
+        by_node: pods.index(map::node),
+        nodes: nodes.lister(),
+        quarantine: Mutex::default(),
+        threshold: options.threshold(),
+        metrics: metrics::Metrics::new(cx.metrics())?,
+    }))
+}

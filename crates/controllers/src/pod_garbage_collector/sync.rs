@@ -1,0 +1,130 @@
+//! The shell: look at what may have to go → say so → delete.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use futures::{StreamExt as _, stream};
+use parking_lot::Mutex;
+use steersman_base::{Istr, ObjectKey, Resource, Time};
+use steersman_informer::{Index, Lister};
+use steersman_model::core::{NodeView, PodView};
+use steersman_model::{Kind, View};
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
+
+use super::metrics::Metrics;
+use super::patch;
+use super::plan::{Cause, is_asked_for, of_terminating, too_many};
+use super::quarantine::Quarantine;
+
+const PODS: &Resource = &PodView::RESOURCE;
+const NODES: &Resource = &NodeView::RESOURCE;
+/// So many pods go at once: a node of many pods is cleared in a few round trips, and the server has time for others.
+const AT_ONCE: usize = 32;
+
+/// The controller's shell: what it reads from.
+pub(super) struct PodGarbageCollector {
+    pub(super) ended: Index<(), PodView>,
+    pub(super) terminating: Index<(), PodView>,
+    pub(super) by_node: Index<Istr, PodView>,
+    pub(super) nodes: Lister<NodeView>,
+    pub(super) quarantine: Mutex<Quarantine>,
+    pub(super) threshold: Option<usize>,
+    pub(super) metrics: Metrics,
+}
+
+reasons! {
+    /// Why the pod garbage collector writes.
+    pub enum Why {
+        /// More pods have ended than are kept.
+        Terminated { threshold: usize } => "it has ended, and more than {threshold} pods have",
+        /// The pod is being deleted, and no kubelet will end it.
+        OutOfService { node: Istr } => "it is being deleted, and node {node} is out of service",
+        /// The pod's node is gone.
+        Orphaned { node: Istr } => "node {node} is gone",
+        /// The pod is being deleted, and no kubelet ever knew of it.
+        Unscheduled => "it is being deleted, and was never on a node",
+    }
+}
+
+// === impl PodGarbageCollector ===
+
+impl Reconciler for PodGarbageCollector {
+    async fn reconcile(&self, cx: &Context, _key: &ObjectKey) -> Result<Action, Error> {
+        let now = cx.clock.now();
+        let pods = self.to_delete(cx, now).await;
+        let ends = stream::iter(pods.into_values()).map(|(pod, cause)| self.end(cx, pod, cause, now));
+        ends.buffer_unordered(AT_ONCE).collect::<()>().await;
+        Ok(Action::Done)
+    }
+}
+
+impl PodGarbageCollector {
+    /// The pods that have to go, each once, for the first cause that there is.
+    async fn to_delete(&self, cx: &Context, now: Time) -> BTreeMap<ObjectKey, (Arc<PodView>, Cause)> {
+        let mut found = BTreeMap::new();
+        let mut add = |pod: Arc<PodView>, cause| {
+            if !is_asked_for(&pod) {
+                found.entry(pod.meta().key()).or_insert((pod, cause));
+            }
+        };
+        if let Some(threshold) = self.threshold.filter(|&threshold| self.ended.count(&()) > threshold) {
+            too_many(self.ended.get(&()), threshold).into_iter().for_each(|pod| add(pod, Cause::Terminated));
+        }
+        for pod in self.terminating.get(&()) {
+            let node = self.nodes.get(&ObjectKey { namespace: Istr::default(), name: pod.spec.node_name.clone() });
+            if let Some(cause) = of_terminating(&pod, node.as_deref()) {
+                add(pod, cause);
+            }
+        }
+        for node in self.gone_nodes(cx, now).await {
+            self.by_node.get(&node).into_iter().for_each(|pod| add(pod, Cause::Orphaned));
+        }
+        found
+    }
+
+    /// The nodes that have pods, have been missing for long enough, and are gone for the server, too.
+    async fn gone_nodes(&self, cx: &Context, now: Time) -> Vec<Istr> {
+        let key = |node: &Istr| ObjectKey { namespace: Istr::default(), name: node.clone() };
+        let used = self.by_node.keys().into_iter();
+        let missing = used.filter(|node| self.nodes.get(&key(node)).is_none()).collect();
+        let due = self.quarantine.lock().pass(&missing, now);
+        let mut gone = Vec::new();
+        for node in due {
+            match cx.live.get_meta(NODES, &key(&node)).await {
+                Ok(None) => gone.push(node),
+                Ok(Some(_)) => {}
+                Err(error) => tracing::warn!(%node, %error, "whether the node is gone could not be asked"),
+            }
+        }
+        gone
+    }
+
+    /// Makes a pod `Failed`, and deletes it. What fails is tried again by a later pass.
+    async fn end(&self, cx: &Context, pod: Arc<PodView>, cause: Cause, now: Time) {
+        // It is gone, or another one has its name: what was wanted.
+        let outcome = self.try_to_end(cx, &pod, cause, now).await.ok_if_gone().ok_if_replaced();
+        self.metrics.count(&pod.meta().namespace, cause, outcome.is_err());
+        if let Err(error) = outcome {
+            tracing::warn!(pod = %pod.meta().key(), %error, cause = cause.label(), "the pod could not be deleted");
+        }
+    }
+
+    async fn try_to_end(&self, cx: &Context, pod: &PodView, cause: Cause, now: Time) -> Result<(), WriteError> {
+        let node = || pod.spec.node_name.clone();
+        let why = match cause {
+            Cause::Terminated => Why::Terminated { threshold: self.threshold.unwrap_or_default() },
+            Cause::OutOfService => Why::OutOfService { node: node() },
+            Cause::Orphaned => Why::Orphaned { node: node() },
+            Cause::Unscheduled => Why::Unscheduled,
+        };
+        // A pass reads every pod anew and waits for none: each write names the uid it means.
+        let write = cx.writer.unowned();
+        if let Some(patch) = patch::failed(pod, cause, now) {
+            let patch = Patch::Strategic(&patch);
+            write.patch_subresource(PODS, &pod.meta().key(), "status", patch, &why).await?;
+        }
+        let at_once = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+        write.delete(PODS, pod.meta(), at_once, &why).await
+    }
+}

@@ -1,0 +1,75 @@
+#![doc = include_str!("../docs/root-ca-certificate-publisher-controller.md")]
+//!
+//! Follows `pkg/controller/certificates/rootcacertpublisher` of Kubernetes 1.37.1.
+
+use std::sync::Arc;
+
+use steersman_informer::Scope;
+use steersman_model::Kind;
+use steersman_model::core::{ConfigMapView, NamespaceView};
+use steersman_runtime::Descriptor;
+use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
+
+use crate::{namespace, table};
+
+mod map;
+mod metrics;
+mod plan;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+pub use sync::Why;
+
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
+    name: "root-ca-certificate-publisher-controller",
+    needs: const { &[NamespaceView::RESOURCE, ConfigMapView::RESOURCE] },
+    options: Options::from_flags,
+    build,
+});
+
+/// The options, which flags set.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// The certificates that are published, as PEM (`--root-ca-file`, else the authority of the kubeconfig). Without any
+    /// there is nothing to publish.
+    pub root_ca: Option<Arc<str>>,
+}
+
+/// The ConfigMap's name.
+pub const NAME: &str = "kube-root-ca.crt";
+
+// === impl Options ===
+
+impl Options {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
+        Self { root_ca: root_ca_of(flags) }
+    }
+}
+
+/// The certificates of the authority that signs the API server's, as PEM.
+pub(crate) fn root_ca_of(flags: &Flags<'_>) -> Option<Arc<str>> {
+    flags.file("root-ca-file", |FlagFile { path, text }| {
+        let is_pem = text.contains("-----BEGIN CERTIFICATE-----");
+        if is_pem { Ok(Arc::from(text.as_str())) } else { Err(format!("there is no certificate in PEM in {path}")) }
+    })
+}
+
+fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
+    let Some(root_ca) = options.root_ca else {
+        return Err(Disabled::because("there is no root certificate to publish: see --root-ca-file"));
+    };
+    let namespaces = namespace::informer(cx);
+    let of_this_name = Scope::everything().with_fields(&format!("metadata.name={NAME}"));
+    let maps = cx.informers.informer_in::<ConfigMapView>(of_this_name);
+    Ok(cx.controller(&namespaces).watch(&maps, map::namespace_of).reconcile(sync::Publisher {
+        live: cx.live_as_manager(),
+        namespaces: namespaces.lister(),
+        maps: maps.lister(),
+        root_ca,
+        metrics: metrics::Metrics::new(cx.metrics())?,
+    }))
+}

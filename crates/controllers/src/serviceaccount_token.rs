@@ -1,0 +1,92 @@
+#![doc = include_str!("../docs/serviceaccount-token-controller.md")]
+//!
+//! Follows `pkg/controller/serviceaccount/tokens_controller.go` and `pkg/serviceaccount` of Kubernetes 1.37.1.
+
+use std::sync::Arc;
+
+use steersman_informer::Scope;
+use steersman_model::Kind;
+use steersman_model::core::{ServiceAccountView, TokenSecretView};
+use steersman_runtime::Descriptor;
+use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
+
+use crate::{root_ca_certificate_publisher, table};
+
+mod der;
+mod map;
+mod plan;
+mod reference;
+mod signer;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+pub use signer::{KeyError, Signer};
+pub use sync::Why;
+
+/// The controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
+    name: "serviceaccount-token-controller",
+    needs: const { &[ServiceAccountView::RESOURCE, TokenSecretView::RESOURCE] },
+    options: Options::from_flags,
+    build,
+});
+
+/// The options, which flags set.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What signs tokens (`--service-account-private-key-file`). Without it, the controller does not run.
+    pub signer: Option<Signer>,
+    /// The certificates that go into the secrets, as PEM (`--root-ca-file`, else the authority of the kubeconfig); none, if
+    /// nothing is said.
+    pub root_ca: Option<Arc<str>>,
+}
+
+/// The queue of deleted secrets.
+const REFERENCES: &str = "serviceaccount-token-references";
+/// The queue of secrets whose account was deleted.
+const DEPARTURES: &str = "serviceaccount-token-departures";
+
+// === impl Options ===
+
+impl Options {
+    /// The options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
+        let signer = flags.file("service-account-private-key-file", |FlagFile { path, text }| {
+            Signer::from_pem(text.as_bytes()).map_err(|error| format!("cannot use {path}: {error}"))
+        });
+        Self { signer, root_ca: root_ca_certificate_publisher::root_ca_of(flags) }
+    }
+}
+
+fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
+    let Options { signer, root_ca } = options;
+    let Some(signer) = signer else {
+        return Err(Disabled::because("there is no private key: see --service-account-private-key-file"));
+    };
+    let accounts = cx.informer::<ServiceAccountView>();
+    let of_this_type = Scope::everything().with_fields(&format!("type={}", plan::TYPE));
+    let secrets = cx.informers.informer_in::<TokenSecretView>(of_this_type);
+    let by_account = map::ByAccount(secrets.index(map::account_of));
+    let tokens = by_account.clone();
+
+    let filled = cx.controller(&secrets).watch(&accounts, move |change| by_account.secrets_to_check(change));
+    let filled = filled.reconcile(sync::Tokens {
+        accounts: accounts.lister(),
+        secrets: secrets.lister(),
+        fill: plan::Fill { signer, root_ca: root_ca.map(|root_ca| plan::base64(root_ca.as_bytes())) },
+    });
+    let departures = cx
+        .another(DEPARTURES, &secrets)
+        .without_main_watch()
+        .watch(&accounts, move |change| tokens.tokens_to_delete(change))
+        .reconcile(sync::Departures { secrets: secrets.lister() });
+    let references = cx
+        .another(REFERENCES, &secrets)
+        .without_main_watch()
+        .needs_cache(&accounts)
+        .watch(&secrets, reference::keys_of_deleted)
+        .reconcile(sync::References { accounts: accounts.lister(), secrets: secrets.lister() });
+    Ok(filled.and(departures).and(references))
+}

@@ -1,0 +1,52 @@
+//! The controllers under test: the one place where tests name their rows.
+
+use steersman_controllers::{
+    deployment, endpoints, endpointslice, garbage_collector, namespace, pod_garbage_collector, replicaset,
+    replicationcontroller, root_ca_certificate_publisher, serviceaccount, serviceaccount_token,
+};
+pub(crate) use steersman_runtime::Descriptor as Controller;
+
+use crate::scenarios::accounts;
+
+pub(crate) const ALL: &[Controller] = steersman_controllers::ALL;
+pub(crate) const DEPLOYMENT: Controller = deployment::DESCRIPTOR;
+pub(crate) const ENDPOINT_SLICE: Controller = endpointslice::DESCRIPTOR;
+pub(crate) const ENDPOINTS: Controller = endpoints::DESCRIPTOR;
+pub(crate) const GARBAGE_COLLECTOR: Controller = garbage_collector::DESCRIPTOR;
+pub(crate) const NAMESPACE: Controller = namespace::DESCRIPTOR;
+pub(crate) const POD_GC: Controller = pod_garbage_collector::DESCRIPTOR;
+pub(crate) const REPLICA_SET: Controller = replicaset::DESCRIPTOR;
+pub(crate) const REPLICATION_CONTROLLER: Controller = replicationcontroller::DESCRIPTOR;
+pub(crate) const ROOT_CA: Controller = root_ca_certificate_publisher::DESCRIPTOR;
+pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
+pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
+
+/// The publisher, with a certificate.
+pub(crate) const ROOT_CA_WITH_CERTIFICATE: Controller = ROOT_CA.prepared_by(|manager| {
+    manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(accounts::ROOT_CA.into()) });
+});
+
+/// The tokens controller, with a certificate, and the rig's key or one of its own.
+pub(crate) const SERVICE_ACCOUNT_TOKEN_WITH_KEY: Controller = SERVICE_ACCOUNT_TOKEN.prepared_by(|manager| {
+    let signer = serviceaccount_token::Signer::from_pem(&key()).expect("it is a key");
+    let root_ca = Some(accounts::ROOT_CA.into());
+    manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
+});
+
+/// All controllers, those that need a key or a certificate with one.
+pub(crate) fn all_with_options() -> Vec<Controller> {
+    let with_options = |controller: &Controller| match controller.name {
+        name if name == ROOT_CA.name => ROOT_CA_WITH_CERTIFICATE,
+        name if name == SERVICE_ACCOUNT_TOKEN.name => SERVICE_ACCOUNT_TOKEN_WITH_KEY,
+        _ => *controller,
+    };
+    ALL.iter().map(with_options).collect()
+}
+
+/// The key that the rig's server checks tokens with; elsewhere, any.
+fn key() -> Vec<u8> {
+    match std::env::var_os("STEERSMAN_RIG_DIR") {
+        Some(rig) => std::fs::read(std::path::Path::new(&rig).join("sa.key")).expect("the rig has a key"),
+        None => rcgen::KeyPair::generate().expect("there is randomness").serialize_pem().into_bytes(),
+    }
+}

@@ -1,0 +1,33 @@
+//! A controller that is declared and does not run yet.
+
+use super::Controller;
+
+/// A controller that is declared and does not run yet: what a `build` function answers. It may have several queues, each
+/// with its own reconciler ([`and`](Self::and)).
+#[must_use = "a controller that is not handed to the manager never runs"]
+pub struct Built(Vec<Box<dyn FnOnce() -> Controller + Send>>);
+
+// === impl Built ===
+
+impl Built {
+    pub(super) fn new(start: impl FnOnce() -> Controller + Send + 'static) -> Self {
+        Self(vec![Box::new(start)])
+    }
+
+    /// Both.
+    pub fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// Hands the controller to its manager: it runs when that does, or at once if that runs already.
+    pub fn start(self) -> Vec<Controller> {
+        self.0.into_iter().map(|start| start()).collect()
+    }
+}
+
+impl std::fmt::Debug for Built {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Built").field("queues", &self.0.len()).finish()
+    }
+}

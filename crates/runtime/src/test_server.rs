@@ -1,0 +1,51 @@
+//! A server of a few lines, for tests of what is asked and how answers are taken.
+
+use std::sync::Arc;
+
+use http::{Method, Request, Response};
+use kube::client::Body;
+use parking_lot::Mutex;
+use serde_json::Value;
+
+/// Answers every request with one status and body, and records what was asked.
+#[derive(Clone, Default)]
+pub(crate) struct TestServer {
+    answer: Arc<Mutex<(u16, Value)>>,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+// === impl TestServer ===
+
+impl TestServer {
+    /// A server that answers so.
+    pub(crate) fn answering(code: u16, body: Value) -> Self {
+        let server = Self::default();
+        server.answer(code, body);
+        server
+    }
+
+    /// The answer to requests from now on.
+    pub(crate) fn answer(&self, code: u16, body: Value) {
+        *self.answer.lock() = (code, body);
+    }
+
+    /// What was asked since the last call, such as `POST /api/v1/namespaces/ns/pods`.
+    pub(crate) fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut self.requests.lock())
+    }
+
+    pub(crate) fn client(&self) -> kube::Client {
+        let server = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let path = request.uri().path().to_owned();
+            server.requests.lock().push(format!("{} {path}", request.method()));
+            let (code, body) = server.answer.lock().clone();
+            let is_watch = request.method() == Method::GET && request.uri().query().unwrap_or("").contains("watch=");
+            let body = if is_watch { String::new() } else { body.to_string() };
+            let answer = Response::builder().status(code).header("content-type", "application/json");
+            let answer = answer.body(Body::from(body.into_bytes()));
+            async move { answer }
+        });
+        kube::Client::new(service, "default")
+    }
+}

@@ -1,0 +1,52 @@
+//! Owners in namespaces that are terminating.
+//!
+//! 1. Nothing can be created there, and a namespace that is being deleted never comes back: an owner that was refused once
+//!    need not try again, for as long as it exists. Without this, every pod that is deleted with its namespace is missed, and
+//!    costs a request that is bound to fail.
+//! 2. It is the owner's uid that is remembered: one of the same name in a new namespace of that name is another one.
+
+use std::collections::BTreeSet;
+
+use parking_lot::Mutex;
+use steersman_base::Uid;
+
+/// Owners that nothing can be created for.
+#[derive(Debug, Default)]
+pub(super) struct Terminating(Mutex<BTreeSet<Uid>>);
+
+/// So many owners are remembered, in a few hundred kilobytes; beyond that all are forgotten, and are refused once more.
+const REMEMBERED_MAX: usize = 16_384;
+
+// === impl Terminating ===
+
+impl Terminating {
+    /// The server said so.
+    pub(super) fn add(&self, owner: &Uid) {
+        let mut owners = self.0.lock();
+        if owners.len() >= REMEMBERED_MAX {
+            owners.clear();
+        }
+        owners.insert(owner.clone());
+    }
+
+    pub(super) fn has(&self, owner: &Uid) -> bool {
+        self.0.lock().contains(owner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_refused_is_remembered_and_there_is_an_end_to_that() {
+        let terminating = Terminating::default();
+        let uid = |number: usize| Uid::new(&format!("uid-{number}"));
+        (0..REMEMBERED_MAX).for_each(|number| terminating.add(&uid(number)));
+        assert!(terminating.has(&uid(0)));
+        assert!(!terminating.has(&uid(REMEMBERED_MAX)));
+        terminating.add(&uid(REMEMBERED_MAX));
+        assert!(terminating.has(&uid(REMEMBERED_MAX)));
+        assert_eq!(terminating.0.lock().len(), 1);
+    }
+}

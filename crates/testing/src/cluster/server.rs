@@ -1,0 +1,90 @@
+//! What a test leaves on a server, and what it puts there first.
+
+use k8s_openapi::api::core::v1::{Namespace, Node};
+use kube::api::{DeleteParams, DynamicObject, ListParams};
+use kube::discovery::{ApiGroup, Discovery, Scope, verbs};
+use kube::{Api, Client};
+use steersman_nodes::Nodes;
+use tokio::time::Instant;
+
+use super::{LOOK_EVERY, PATIENCE};
+use crate::Failure;
+
+/// Makes a custom kind known, and waits until it is served.
+pub(super) async fn define(client: &Client, definition: &serde_json::Value) -> Result<(), Failure> {
+    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = &definition["spec"];
+    let (group, version) = (text(&spec["group"]), text(&spec["versions"][0]["name"]));
+    let made: Result<serde_json::Value, _> = client
+        .request(
+            http::Request::post(DEFINITIONS)
+                .body(definition.to_string().into_bytes())
+                .map_err(kube::Error::HttpError)?,
+        )
+        .await;
+    match made {
+        // Another test of the rig was first.
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {}
+        made => drop(made?),
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let list = format!("/apis/{group}/{version}/{}?limit=1", text(&spec["names"]["plural"]));
+    loop {
+        let request = http::Request::get(&list).body(Vec::new()).map_err(kube::Error::HttpError)?;
+        match client.request::<serde_json::Value>(request).await {
+            Err(kube::Error::Api(status)) if status.code == 404 && Instant::now() < deadline => {
+                tokio::time::sleep(LOOK_EVERY).await;
+            }
+            served => {
+                served?;
+                return Ok(());
+            }
+        }
+    }
+}
+
+pub(super) async fn delete_namespace(client: &Client, name: &str) -> Result<(), Failure> {
+    match Api::<Namespace>::all(client.clone()).delete(name, &DeleteParams::default()).await {
+        // The test deleted it.
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+        outcome => outcome.map(drop).map_err(Failure::from),
+    }
+}
+
+/// Removes a test's namespace and all that is in it, as the namespace controller would: on the rig nobody runs one for all
+/// tests, and what one test leaves behind slows down or disturbs those after it.
+pub(super) async fn remove_namespace(client: &Client, name: &str) -> Result<(), Failure> {
+    delete_namespace(client, name).await?;
+    let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+    let discovered = Discovery::new(client.clone()).run_aggregated().await?;
+    for (resource, can) in discovered.groups().flat_map(ApiGroup::recommended_resources) {
+        if can.scope == Scope::Namespaced && can.supports_operation(verbs::DELETE_COLLECTION) {
+            let api = Api::<DynamicObject>::namespaced_with(client.clone(), name, &resource);
+            // One kind that cannot be deleted, such as that of a broken webhook, must not keep the others.
+            let _ = api.delete_collection(&at_once, &ListParams::default()).await;
+        }
+    }
+    let namespaces = Api::<Namespace>::all(client.clone());
+    let Some(mut namespace) = namespaces.get_opt(name).await? else { return Ok(()) };
+    namespace.spec.get_or_insert_default().finalizers = None;
+    let body = serde_json::to_vec(&namespace)?;
+    let request = http::Request::put(format!("/api/v1/namespaces/{name}/finalize")).body(body);
+    match client.request::<serde_json::Value>(request.map_err(kube::Error::HttpError)?).await {
+        // A namespace controller was first.
+        Err(kube::Error::Api(status)) if matches!(status.code, 404 | 409) => Ok(()),
+        outcome => outcome.map(drop).map_err(Failure::from),
+    }
+}
+
+/// Takes the nodes of a test out of a cluster that others use, too. Some may be gone already.
+pub(super) async fn unregister(client: &Client, nodes: &Nodes) -> Result<(), Failure> {
+    let all = Api::<Node>::all(client.clone());
+    for name in nodes.names() {
+        match all.delete(&name, &DeleteParams::default()).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            outcome => drop(outcome?),
+        }
+    }
+    Ok(())
+}
