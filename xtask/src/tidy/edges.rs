@@ -20,20 +20,23 @@ const INFORMER: &str = "steersman-informer";
 const RUNTIME: &str = "steersman-runtime";
 const CONTROLLERS: &str = "steersman-controllers";
 const NODES: &str = "steersman-nodes";
+const STRUCTURED_MERGE: &str = "steersman-structured-merge";
 const APISERVER: &str = "steersman-apiserver";
 const TESTING: &str = "steersman-testing";
 const SIM: &str = "steersman-sim";
 const STEERSMAN: &str = "steersman";
 const CLI: &str = "steersman-cli";
 
-const ROWS: [Row; 13] = [
+const ROWS: [Row; 14] = [
     row(BASE, &[], &[]),
     row(MODEL, &[BASE], &[]),
     row(WORKQUEUE, &[BASE], &[]),
     row(INFORMER, &[BASE, MODEL, WORKQUEUE], &[]),
     row(RUNTIME, &[BASE, MODEL, WORKQUEUE, INFORMER], &[]),
+    // Pure functions on JSON: they need nothing of ours.
+    row(STRUCTURED_MERGE, &[], &[]),
     // Knows nothing of the runtime: it must be possible to doubt one without doubting the other.
-    row(APISERVER, &[BASE], &[]),
+    row(APISERVER, &[BASE, STRUCTURED_MERGE], &[]),
     row(CONTROLLERS, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
     row(NODES, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
     // Takes controllers as descriptors and knows none by name.

@@ -16,7 +16,7 @@ use steersman_base::selector::Selector;
 
 use super::GROUP;
 use crate::registry::Registry;
-use crate::registry::list::everything;
+use crate::registry::list::list_all;
 use crate::store::Object;
 
 /// The rules of a role.
@@ -25,7 +25,7 @@ pub(super) fn rules_of(registry: &Registry, role: Value) -> Vec<Value> {
         return own_rules(role);
     }
     let row = registry.row(GROUP, "v1", "clusterroles");
-    let all = row.map(|row| everything(registry, &row, "")).unwrap_or_default();
+    let all = row.map(|row| list_all(registry, &row, "")).unwrap_or_default();
     let mut seen = BTreeSet::from([role["metadata"]["name"].as_str().unwrap_or_default().to_owned()]);
     let mut waiting = vec![role];
     let mut rules = Vec::new();
