@@ -1,7 +1,7 @@
 //! One informer for everybody who needs the same.
 //!
 //! Guarantees:
-//! 1. **One watch** per (resource, projection, scope) and view: every caller gets the same informer.
+//! 1. **One watch** per (resource, view, scope): every caller gets the same informer.
 //! 2. **Declare, then start.** Nothing runs before [`start`](InformerFactory::start); what is declared later runs after
 //!    the next `start`.
 //! 3. **Metadata rides along**: who needs only metadata shares a full watch of the whole resource, where one is declared

@@ -43,46 +43,46 @@ use crate::sink::InformerSink;
 use crate::store::{Index, Ledger, Store, ended};
 use crate::target::Target;
 
-/// A watch, a store, and subscribers. Cheap to clone; clones are the same informer.
+/// A shared informer: a watch, a store, and subscribers. Cheap to clone; clones are the same informer.
 pub struct SharedInformer<V>(Arc<Shared<V>>);
 
-/// How a subscriber wants to be served.
+/// The options of a subscription.
 #[derive(Clone, Debug, Default)]
 pub struct SubscribeOptions {
-    /// What it is called in logs and in the list of subscribers.
+    /// The subscriber's name in logs and in the list of subscribers.
     pub name: String,
-    /// How often it looks again at everything: a [`Change::Updated`] with the same object twice. Never, by default, and if it
-    /// is zero, as in client-go.
+    /// The resync period, after which every object is delivered again as a [`Change::Updated`] with the same object twice.
+    /// Never, by default and if it is zero, as in client-go.
     pub resync: Option<Duration>,
 }
 
-/// What an informer is doing, for people.
+/// The state of an informer, for display.
 #[derive(Clone, Debug)]
 pub struct InformerState {
-    /// What it watches.
+    /// The resource and scope that it watches.
     pub target: Target,
-    /// How many objects the store holds.
+    /// The number of objects in the store.
     pub objects: usize,
-    /// The version the store shows; `None` before the first list.
+    /// The resourceVersion that the store has reached; `None` before the first list.
     pub reached: Option<ResourceVersion>,
     /// Whether the first list is in the store.
     pub synced: bool,
-    /// How many keys wait to be put into the store.
+    /// The number of keys that wait to be applied to the store.
     pub queued: usize,
-    /// Who listens.
+    /// The subscribers.
     pub subscribers: Vec<SubscriberState>,
 }
 
-/// What a subscriber is doing, for people.
+/// The state of a subscriber, for display.
 #[derive(Clone, Debug)]
 pub struct SubscriberState {
-    /// What it is called.
+    /// The subscriber's name.
     pub name: String,
-    /// How many objects it has yet to look at.
+    /// The number of objects that were not delivered yet.
     pub pending: usize,
-    /// Whether it has been through the initial state.
+    /// Whether the initial state was delivered.
     pub synced: bool,
-    /// How often its handler panicked.
+    /// The number of panics of the handler.
     pub panics: u64,
 }
 
@@ -115,7 +115,7 @@ struct Told {
 // === impl SharedInformer ===
 
 impl<V: View> SharedInformer<V> {
-    /// An informer with an empty store. Nothing feeds it: use [`InformerFactory`](crate::factory::InformerFactory) for
+    /// Creates an informer with an empty store. Nothing feeds it: use [`InformerFactory`](crate::factory::InformerFactory) for
     /// one that watches a server, or [`sink`](SharedInformer::sink) and [`run`](SharedInformer::run) to feed it otherwise.
     ///
     /// # Panics
@@ -141,32 +141,32 @@ impl<V: View> SharedInformer<V> {
         }))
     }
 
-    /// What it watches.
+    /// Returns the resource and scope that the informer watches.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.0.target
     }
 
-    /// Reads the store.
+    /// Returns a lister of the store.
     #[must_use]
     pub fn lister(&self) -> Lister<V> {
         self.0.lister.clone()
     }
 
-    /// The store itself.
+    /// Returns the store.
     #[must_use]
     pub fn store(&self) -> &Arc<Store<V>> {
         &self.0.store
     }
 
-    /// What a consistency book asks of the store.
+    /// Returns the store as a consistency book sees it.
     #[must_use]
     pub fn ledger(&self) -> Arc<dyn Ledger> {
         Arc::clone(&self.0.store) as Arc<dyn Ledger>
     }
 
-    /// Finds objects by what `keys` reads off them: `None`, one key or several. Objects that are there already are
-    /// found too. Every call makes an index of its own: keep the handle, or use a
+    /// Adds an index by the keys that `keys` returns for an object: none, one or several. Objects that are in the store already
+    /// are indexed, too. Every call makes an index of its own: keep the handle, or use a
     /// [shared](SharedInformer::shared_index) one.
     ///
     /// `keys` runs while readers wait, so it must be quick, give few keys and must not read the store itself. If it panics, the object
@@ -192,7 +192,7 @@ impl<V: View> SharedInformer<V> {
         self.0.store.shared_index(keys)
     }
 
-    /// The version the store shows, bookmarks included; `None` before the first list.
+    /// Returns the resourceVersion that the store has reached, bookmarks included; `None` before the first list.
     #[must_use]
     pub fn reached(&self) -> Option<ResourceVersion> {
         self.0.store.reached()
@@ -210,7 +210,7 @@ impl<V: View> SharedInformer<V> {
         drop(self.0.synced.subscribe().wait_for(|synced| *synced).await);
     }
 
-    /// Calls `handler` for every change, in a task of its own; who comes late gets the state first.
+    /// Calls `handler` for every change, in a task of its own. A late subscriber gets the current state first.
     ///
     /// The subscription ends when it is dropped: keep it, or [`detach`](Subscription::detach) it.
     pub fn subscribe(&self, handler: impl FnMut(&Change<V>) + Send + 'static) -> Subscription {
@@ -238,7 +238,7 @@ impl<V: View> SharedInformer<V> {
         subscription
     }
 
-    /// Lets a function change every object before it is queued and stored, to leave out what nobody reads. It must not
+    /// Sets a function that changes every object before it is queued and stored, to leave out what nobody reads. It must not
     /// change name, namespace, uid or resourceVersion. A function that panics leaves the object as far as it came.
     ///
     /// # Errors
@@ -247,12 +247,12 @@ impl<V: View> SharedInformer<V> {
         self.0.transform.set(Box::new(transform)).map_err(|_| TransformSet)
     }
 
-    /// Lets every subscriber look again at everything, now.
+    /// Delivers every object to every subscriber again.
     pub fn resync(&self) {
         self.0.fifo.resync(&*self.0.store);
     }
 
-    /// What it is doing.
+    /// Returns the current state.
     #[must_use]
     pub fn state(&self) -> InformerState {
         let subscribers = self.0.subscribers.lock().iter().map(|subscriber| subscriber.state()).collect();
@@ -266,13 +266,13 @@ impl<V: View> SharedInformer<V> {
         }
     }
 
-    /// Where a reflector, or a test, puts what it reads.
+    /// Returns the sink for a reflector, or for a test.
     #[must_use]
     pub fn sink(&self) -> InformerSink<V> {
         InformerSink::new(self.clone())
     }
 
-    /// Moves what comes into the sink on to the store and the subscribers, until `stop`.
+    /// Applies what comes into the sink to the store and delivers it to the subscribers, until `stop`.
     pub async fn run(&self, stop: &CancellationToken) {
         loop {
             let told = tokio::select! {

@@ -8,13 +8,13 @@ use steersman_model::{HasMeta, View};
 use crate::change::Change;
 use crate::informer::{SharedInformer, Subscription};
 
-/// Any informer read as metadata: whoever needs only that rides on a full watch where one runs, and gets a
-/// `PartialObjectMetadata` watch where none does. See [`InformerFactory::meta`](crate::InformerFactory::meta).
+/// An informer that is read for metadata only. It shares the watch of a full view where there is one, and is a
+/// `PartialObjectMetadata` watch where there is none. See [`InformerFactory::meta`](crate::InformerFactory::meta).
 pub trait MetaSource: Send + Sync {
-    /// Calls `handler` for every change, in a task of its own; who comes late gets the state first.
+    /// Calls `handler` for every change, in a task of its own. A late subscriber gets the current state first.
     fn subscribe_meta(&self, handler: MetaHandler) -> Subscription;
 
-    /// Looks at the metadata of one object, if it is there.
+    /// Calls `look` with the metadata of an object, if it is in the store.
     fn with_meta(&self, key: &ObjectKey, look: &mut dyn FnMut(&Meta));
 
     /// Whether the first list is in the store.

@@ -79,7 +79,7 @@ impl<V: View> Store<V> {
         }
     }
 
-    /// The object with this key.
+    /// Returns the object with this key.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<V>> {
         self.get_ref(key.into())
@@ -90,25 +90,25 @@ impl<V: View> Store<V> {
         inner.find(key).and_then(|slot| inner.slots.get(slot)).cloned()
     }
 
-    /// Everything there is at this moment, to be looked at without a lock.
+    /// Returns a snapshot of all objects, which holds no lock.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<V> {
         self.inner.read().slots.snapshot()
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inner.read().slots.len()
     }
 
-    /// Whether there are none.
+    /// Whether the store has no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The version the store shows, bookmarks included; `None` before the first list.
+    /// Returns the resourceVersion that the store has reached, bookmarks included; `None` before the first list.
     #[must_use]
     pub fn reached(&self) -> Option<ResourceVersion> {
         self.inner.read().reached.clone()

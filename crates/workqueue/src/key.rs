@@ -16,9 +16,9 @@
 /// assert_eq!(queue.len(), 1);
 /// ```
 pub trait IntoKey<K> {
-    /// The key, to be looked up.
+    /// Returns the key for a look-up.
     fn as_key(&self) -> &K;
-    /// The key, to be kept.
+    /// Returns the key as an owned value.
     fn into_key(self) -> K;
 }
 

@@ -18,32 +18,32 @@ use std::time::Duration;
 pub use self::jitter::WithJitter;
 use crate::Instant;
 
-/// Decides how long a key waits before it is retried.
+/// The delay of a key before it is retried.
 pub trait RateLimiter<K>: Send {
-    /// The delay of `key`, which went through the limiter `requeues` times since it was last forgotten.
+    /// Returns the delay of `key`, which went through the limiter `requeues` times since it was last forgotten.
     ///
     /// Each call is one retry: a limiter may count it against a budget that all keys share.
     fn delay(&mut self, key: &K, requeues: u32, now: Instant) -> Duration;
 
-    /// The key succeeded, or was given up. A limiter that keeps something by key lets go of it here.
+    /// Forgets a key that succeeded or was given up.
     fn forget(&mut self, _key: &K) {}
 }
 
-/// What controllers use unless they say otherwise: per key 5 ms, 10 ms, 20 ms … 1000 s, and for all keys together ten
+/// Returns the default limiter of controllers: per key 5 ms, 10 ms, 20 ms … 1000 s, and for all keys together ten
 /// retries a second after a burst of a hundred; whichever is longer.
 #[must_use]
 pub fn default_controller_limiter() -> MaxOf<Exponential, Bucket> {
     MaxOf(Exponential::default(), Bucket::default())
 }
 
-/// Per key: `base`, doubled with every requeue, up to `max`.
+/// A delay per key: `base`, doubled with every requeue, up to `max`.
 #[derive(Clone, Debug)]
 pub struct Exponential {
     base: Duration,
     max: Duration,
 }
 
-/// Per key: `fast` for the first `attempts` requeues, `slow` from then on.
+/// A delay per key: `fast` for the first `attempts` requeues, `slow` from then on.
 #[derive(Clone, Debug)]
 pub struct FastSlow {
     fast: Duration,
@@ -51,12 +51,12 @@ pub struct FastSlow {
     attempts: u32,
 }
 
-/// The same for every key and every time.
+/// The same delay for every key and every retry.
 #[derive(Clone, Debug)]
 pub struct Fixed(pub Duration);
 
-/// For all keys together: a bucket of tokens, refilled steadily. A retry takes one; when none is left it waits for
-/// its own, in line with the retries before it.
+/// A token bucket for all keys together. A retry takes a token; when none is left it waits for its own, in line with the
+/// retries before it.
 #[derive(Clone, Debug)]
 pub struct Bucket {
     per_second: f64,

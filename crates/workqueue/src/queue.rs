@@ -34,7 +34,7 @@ use crate::{
     terms::{Gate, Priority, Shutdown},
 };
 
-/// So many keys of one [`Queue::add_all`] are added under one lock; then others get their turn.
+/// The number of keys of one [`Queue::add_all`] that are added under one lock before others get their turn.
 const ADDED_AT_ONCE: usize = 64;
 
 /// A work queue. Cheap to clone; clones share one queue.
@@ -46,9 +46,9 @@ pub struct Queue<K> {
 
 /// How a queue behaves; see [`Queue::new`].
 pub struct QueueOptions<K> {
-    /// How long failed keys wait. Default: [`default_controller_limiter`].
+    /// The rate limiter of failed keys. Default: [`default_controller_limiter`].
     pub limiter: Box<dyn RateLimiter<K>>,
-    /// Where the queue reports to. Default: [`NoMetrics`].
+    /// The receiver of metrics. Default: [`NoMetrics`].
     pub metrics: Arc<dyn Metrics>,
     /// Whether it hands out keys from the start. Default: [`Gate::Open`].
     pub gate: Gate,
@@ -58,7 +58,7 @@ struct Shared<K> {
     name: Cow<'static, str>,
     hasher: RandomState,
     inner: Mutex<Inner<K>>,
-    /// Told when [`State::is_drained`] has become true.
+    /// Notified when [`State::is_drained`] has become true.
     drained: Notify,
     metrics: Arc<dyn Metrics>,
 }
@@ -131,7 +131,7 @@ impl<K: Clone + Eq + Hash + Send + 'static> Queue<K> {
 
     /// Adds a key when the rate limiter lets it, and says how long the key waits now.
     ///
-    /// Workers rather say [`Held::again`] or [`Held::retry`].
+    /// Workers use [`Held::again`] or [`Held::retry`] instead.
     pub fn add_rate_limited(&self, key: impl IntoKey<K>) -> Duration {
         let (hash, now) = (self.shared.hash(key.as_key()), Instant::now());
         self.shared.run(|state| state.add_rate_limited(state.find(hash, key.as_key()), key, now))
@@ -142,7 +142,7 @@ impl<K: Clone + Eq + Hash + Send + 'static> Queue<K> {
         self.shared.run(|state| state.forget(state.find(self.shared.hash(key), key)));
     }
 
-    /// How often a key was added rate-limited since it was last forgotten. Passes that did not raise its back-off are
+    /// Returns how often a key was added rate-limited since it was last forgotten. Reconciles that did not raise its back-off are
     /// not counted (guarantee 5 of the [crate]).
     #[must_use]
     pub fn num_requeues(&self, key: &K) -> u32 {
@@ -150,7 +150,7 @@ impl<K: Clone + Eq + Hash + Send + 'static> Queue<K> {
         inner.state.num_requeues(inner.state.find(self.shared.hash(key), key))
     }
 
-    /// The next key, as soon as there is one; `None` when the queue is shut down and nothing is left.
+    /// Waits for the next key; `None` when the queue is shut down and nothing is left.
     ///
     /// Safe to cancel: a [`Next`] that is dropped before it is ready has taken nothing. Workers that wait are woken
     /// one at a time, in the order they came.
@@ -162,7 +162,7 @@ impl<K: Clone + Eq + Hash + Send + 'static> Queue<K> {
         Next::new(&self.shared)
     }
 
-    /// Ends the queue: adds are ignored from now on, delayed keys are dropped, and waiting workers get `None` once
+    /// Shuts the queue down: adds are ignored from now on, delayed keys are dropped, and waiting workers get `None` once
     /// nothing is left for them.
     ///
     /// [`Shutdown::Drain`] waits until the keys that wait have been processed and every key is released. A later
@@ -179,20 +179,20 @@ impl<K: Clone + Eq + Hash + Send + 'static> Queue<K> {
         }
     }
 
-    /// Lets a queue that was made [closed](Gate::Closed) hand out its keys.
+    /// Opens a queue that was created [closed](Gate::Closed), so that it hands out its keys.
     pub fn open(&self) {
         self.shared.run(State::open);
     }
 }
 
 impl<K> Queue<K> {
-    /// The name it was given.
+    /// Returns the name of the queue.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.name
     }
 
-    /// How many keys wait to be handed out; neither delayed nor held ones.
+    /// Returns the number of keys that wait to be handed out, without delayed and held ones.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.run(|state| state.len(Instant::now()))
@@ -204,13 +204,13 @@ impl<K> Queue<K> {
         self.len() == 0
     }
 
-    /// Whether it has been shut down.
+    /// Whether the queue has been shut down.
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
         self.shared.inner.lock().state.is_shutting_down()
     }
 
-    /// The figures as of now.
+    /// Returns the current metrics of the queue.
     #[must_use]
     pub fn stats(&self) -> QueueStats {
         self.shared.run(|state| state.stats(Instant::now()))

@@ -13,31 +13,31 @@ use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
 use crate::sink::{Verdict, WatchEvent};
 use crate::wire::Peeked;
 
-/// One thing that happened to an object.
+/// One entry of an object in the queue.
 pub enum Delta<V> {
-    /// It is new.
+    /// The object is new.
     Added(Arc<V>),
-    /// It changed.
+    /// The object changed.
     Updated(Arc<V>),
-    /// It is gone.
+    /// The object was deleted.
     Deleted {
         /// The last known state.
         last: Arc<V>,
-        /// How its end was learnt of.
+        /// Whether the deletion was observed or inferred from a list.
         end: End,
     },
-    /// A list shows it.
+    /// The object is in a list.
     Replaced(Arc<V>),
-    /// Nothing happened: the store is looked through again.
+    /// Nothing happened: the object is delivered again.
     Sync(Arc<V>),
 }
 
-/// How the end of an object was learnt of.
+/// How a deletion became known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum End {
-    /// The watch said so: the last state is the one it was deleted in.
+    /// By a watch event: the last state is the one in which the object was deleted.
     Observed,
-    /// A list lacks it: it went while nobody was looking, and its last state may be older than its end.
+    /// By a list without the object: it was deleted while no watch was open, and its last known state may be outdated.
     Missed,
 }
 

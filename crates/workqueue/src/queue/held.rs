@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::Shared;
 use crate::state::{Cause, Slot, Verdict};
 
-/// The only holder of a key: nobody else is handed the key until this is dropped.
+/// Exclusive hold of a key: the queue does not hand out the key again until this is dropped.
 ///
 /// Each method that takes `self` is a verdict. Dropped without one (a panic, a cancelled task), the key counts as
 /// failed and is retried: a key cannot get lost.
@@ -29,13 +29,13 @@ impl<K> Held<K> {
         Self { shared, slot, key, failures, verdict: Verdict::Again(Cause::Failed) }
     }
 
-    /// The key.
+    /// Returns the key.
     #[must_use]
     pub fn key(&self) -> &K {
         &self.key
     }
 
-    /// How often the key failed since it last succeeded: zero at the first attempt. What a limit on retries compares.
+    /// Returns how often the key failed since it last succeeded, for comparison with a limit on retries.
     ///
     /// Unlike [`Queue::num_requeues`](super::Queue::num_requeues) this does not count [`again`](Self::again).
     #[must_use]
@@ -43,32 +43,32 @@ impl<K> Held<K> {
         self.failures
     }
 
-    /// Nothing more to do. Forgets the failures.
+    /// Finishes the key and forgets its failures.
     pub fn done(self) {
         self.release(Verdict::Done);
     }
 
-    /// Not finished, not failed: look again when the rate limiter lets it, longer each time.
+    /// Requeues the key with the rate limiter's delay, which grows each time. It does not count as a failure.
     pub fn again(self) {
         self.release(Verdict::Again(Cause::Asked));
     }
 
-    /// Look again when `delay` has passed, or when something changes. Forgets the failures.
+    /// Requeues the key after `delay` and forgets its failures. A change enqueues it sooner.
     pub fn again_after(self, delay: Duration) {
         self.release(Verdict::After(delay));
     }
 
-    /// Failed: try again when the rate limiter lets it.
+    /// Counts a failure and requeues the key with the rate limiter's delay.
     pub fn retry(self) {
         self.release(Verdict::Again(Cause::Failed));
     }
 
-    /// Failed for good: not tried again until something changes. Counted, and the failures are forgotten.
+    /// Gives the key up until something changes. The failure is counted, and earlier ones are forgotten.
     pub fn give_up(self) {
         self.release(Verdict::GiveUp);
     }
 
-    /// Could not be tried: somebody else adds the key when it can. Nothing is forgotten, nothing is scheduled, and
+    /// Releases the key without a verdict; its owner adds it when it can be reconciled. Nothing is forgotten or scheduled, and
     /// that add is not held back by earlier failures.
     pub fn park(self) {
         self.release(Verdict::Park);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use steersman_base::{ObjectKey, ResourceVersion};
 use steersman_informer::__internal::delta_fifo::state::State;
-use steersman_informer::__internal::delta_fifo::{Known, ListInfo};
+use steersman_informer::__internal::delta_fifo::{Known, ListInfo, Popped};
 use steersman_informer::__internal::sink::{Sink, Verdict, WatchEvent};
 use steersman_informer::__internal::wire::Peeked;
 use steersman_model::View;
@@ -101,7 +101,7 @@ impl<V: View> Sink<V> for Recorder<V> {
             let inner = &mut *self.0.lock();
             let verdict = inner.fifo.apply(event, &inner.objects);
             let mut popped = inner.fifo.take(usize::MAX);
-            let deltas = popped.as_mut().and_then(|popped| popped.next_key());
+            let deltas = popped.as_mut().and_then(Popped::next_key);
             (verdict, deltas.filter(|_| object.is_none()).map(|deltas| deltas.newest().object().clone()))
         };
         if verdict == Verdict::Stale {
