@@ -235,7 +235,8 @@ mod tests {
         for name in OBEYED {
             assert!(table().iter().any(|gate| gate.name == name), "{name}");
         }
-        let told = |text: &str| parse(text).unwrap().ignored(|name| name == "APIServerIdentity").collect::<Vec<_>>();
+        let concerns_a_controller = |name: &str| matches!(name, "APIServerIdentity" | "PodDeletionCost");
+        let told = |text: &str| parse(text).unwrap().ignored(concerns_a_controller).collect::<Vec<_>>();
         assert!(told("").is_empty() && told("AllAlpha=false,AllBeta=false").is_empty());
         assert!(told("PodDeletionCost=false,APIServerIdentity=true").is_empty());
         let stale = "StaleControllerConsistencyReplicaSet";

@@ -106,3 +106,29 @@ fn number(text: &str) -> Result<u32, String> {
         Err(_) => Err(format!("failed to parse int from {text}: strconv.Atoi: parsing {text:?}: invalid syntax")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schedules_are_judged_in_upstreams_words() {
+        for good in ["* * * * *", "*/5 0-6 1,15 JAN-mar mon", "@hourly", "@every 1h30m", "0 0 31 2 ?", "5/15 * * * *"] {
+            assert_eq!(parse(good), Ok(()), "{good}");
+        }
+        for (bad, want) in [
+            ("x", "expected exactly 5 fields, found 1: [x]"),
+            ("* * * *", "expected exactly 5 fields, found 4: [* * * *]"),
+            ("60 * * * *", "end of range (60) above maximum (59): 60"),
+            ("* * 0 * *", "beginning of range (0) below minimum (1): 0"),
+            ("5-2 * * * *", "beginning of range (5) beyond end of range (2): 5-2"),
+            ("a * * * *", "failed to parse int from a: strconv.Atoi: parsing \"a\": invalid syntax"),
+            ("*/0 * * * *", "step of range should be a positive number: */0"),
+            ("1/2/3 * * * *", "too many slashes: 1/2/3"),
+            ("1-2-3 * * * *", "too many hyphens: 1-2-3"),
+            ("@never", "unrecognized descriptor: @never"),
+        ] {
+            assert_eq!(parse(bad), Err(want.to_owned()), "{bad}");
+        }
+    }
+}

@@ -45,3 +45,23 @@ fn interval(part: &str, completions: i64) -> Result<(i64, i64), String> {
         )),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indexes_are_counted_in_order() {
+        for (list, want) in [("", Ok(0)), ("0", Ok(1)), ("0-3,7", Ok(5))] {
+            assert_eq!(count(list, 10), want, "{list}");
+        }
+        for (list, want) in [
+            ("a", "cannot convert string to integer for index: \"a\""),
+            ("10", "too large index: \"10\""),
+            ("3-1", "non-increasing order, previous: 3, current: 1"),
+            ("3,3", "non-increasing order, previous: 3, current: 3"),
+        ] {
+            assert_eq!(count(list, 10), Err(want.to_owned()), "{list}");
+        }
+    }
+}
