@@ -89,7 +89,7 @@ mod tests {
             ..Package::default()
         };
         let packages = [package("a", &["default", "rig"]), package("b", &["default", "x", "y"])];
-        let seen: Vec<_> = checks(&packages.each_ref()).iter().map(|check| shown(check)).collect();
+        let seen: Vec<_> = checks(&packages.each_ref()).iter().map(shown).collect();
         let alone =
             |feature: &str| format!("check --quiet --lib --package b --no-default-features --features {feature}");
         assert_eq!(seen.len(), 3);

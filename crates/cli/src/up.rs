@@ -229,7 +229,7 @@ async fn listen(server: &ApiServer, port: u16) -> Result<Listening, CommandError
 fn cluster(server: &ApiServer, listening: &Listening) -> Cluster {
     let own = |text: &str| FlagFile { path: "the cluster".to_owned(), text: text.to_owned() };
     let mut files = BTreeMap::from([(ROOT_CA, own(listening.authority_pem()))]);
-    files.extend(server.token_key_pem().map(|key| (TOKEN_KEY, own(&key))));
+    files.extend(server.token_key_pem().map(|key| (TOKEN_KEY, own(key))));
     Cluster { files, api_servers: ApiServers::One }
 }
 

@@ -32,7 +32,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 });
 
 /// The options, which flags set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How long changes of pods are gathered before a service is reconciled: `--endpoint-updates-batch-period`.
     pub updates_batch_period: Duration,

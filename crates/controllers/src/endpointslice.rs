@@ -42,7 +42,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 });
 
 /// The options, which flags set.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// How many endpoints a slice holds at most: `--max-endpoints-per-slice`.
     pub endpoints_per_slice_max: usize,

@@ -39,7 +39,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 });
 
 /// The options, which flags set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How long a deleted namespace is left alone first. Upstream waits for 5 s ([`FIRST_PASS_AFTER`]), so that all of
     /// several API servers know of the deletion and let nothing more be created; a single one knows at once.

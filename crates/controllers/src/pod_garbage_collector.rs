@@ -34,7 +34,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 });
 
 /// The options, which flags set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// How many pods that have ended are kept (`--terminated-pod-gc-threshold`); all, if it is zero or less.
     pub terminated_pod_threshold: i32,
@@ -56,7 +56,7 @@ impl Options {
         Self { terminated_pod_threshold: i32::try_from(threshold).unwrap_or_default() }
     }
 
-    fn threshold(&self) -> Option<usize> {
+    fn threshold(self) -> Option<usize> {
         usize::try_from(self.terminated_pod_threshold).ok().filter(|&threshold| threshold > 0)
     }
 }

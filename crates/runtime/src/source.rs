@@ -169,7 +169,6 @@ where
 
 /// Returns a source that enqueues what `keys` returns, once per `period`, for the first time one period after the controller
 /// starts to work, or [at once](Ticker::immediately). A period is a millisecond at least.
-#[must_use]
 pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Ticker {
     Ticker { period: period.clamp(PERIOD_MIN, FOR_EVER), first_after: None, keys: Box::new(keys) }
 }

@@ -176,20 +176,20 @@ pub fn pod(name: &str) -> Pod {
 /// Returns a ReplicaSet of one pod labelled `app=<name>`.
 #[must_use]
 pub fn replica_set(name: &str) -> ReplicaSet {
-    ReplicaSet { metadata: named(name), ..ReplicaSet::default() }.with(workload(name, selector(name)))
+    ReplicaSet { metadata: named(name), ..ReplicaSet::default() }.with(workload(name, &selector(name)))
 }
 
 /// Returns a ReplicationController of one pod labelled `app=<name>`.
 #[must_use]
 pub fn replication_controller(name: &str) -> ReplicationController {
     ReplicationController { metadata: named(name), ..ReplicationController::default() }
-        .with(workload(name, json!(app(name))))
+        .with(workload(name, &json!(app(name))))
 }
 
 /// Returns a Deployment of one pod labelled `app=<name>`.
 #[must_use]
 pub fn deployment(name: &str) -> Deployment {
-    Deployment { metadata: named(name), ..Deployment::default() }.with(workload(name, selector(name)))
+    Deployment { metadata: named(name), ..Deployment::default() }.with(workload(name, &selector(name)))
 }
 
 /// Returns a service of the pods labelled `app=<name>`, with one port.
@@ -272,7 +272,7 @@ fn selector(name: &str) -> Value {
 }
 
 /// One pod from a template. As JSON, because some fields are optional in one version of `k8s-openapi` and not in another.
-fn workload(name: &str, selector: Value) -> Value {
+fn workload(name: &str, selector: &Value) -> Value {
     let template = json!({ "metadata": { "labels": app(name) }, "spec": { "containers": containers(IMAGE) } });
     json!({ "spec": { "replicas": 1, "selector": selector, "template": template } })
 }

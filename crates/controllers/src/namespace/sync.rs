@@ -254,7 +254,7 @@ async fn put_conditions(cx: &Context, namespace: &mut NamespaceView, findings: &
     match write.put_status_of::<NamespaceView>(namespace.meta(), &namespace.status, &why).await {
         Ok(written) => namespace.metadata.resource_version = written.resource_version,
         Err(error) => {
-            tracing::warn!(namespace = %namespace.meta().key(), %error, "the conditions of the namespace could not be written")
+            tracing::warn!(namespace = %namespace.meta().key(), %error, "the conditions of the namespace could not be written");
         }
     }
 }

@@ -82,7 +82,7 @@ impl ControllerContext {
             return Ok(options);
         }
         let source = self.cx.manager.flags();
-        let flags = source.as_deref().map_or_else(Flags::defaults, |source| Flags::of(source));
+        let flags = source.as_deref().map_or_else(Flags::defaults, Flags::of);
         let options = read(&flags);
         let problems = flags.problems();
         if problems.is_empty() { Ok(options) } else { Err(Disabled(problems.join("; "))) }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use steersman_base::{ObjectKey, Resource};
 use steersman_informer::typed::resource_of;
-use steersman_informer::{Scope, Typed};
+use steersman_informer::{Scope, SharedInformer, Typed};
 
 use super::{Behalf, Patch, Rejection, WriteError, Written};
 use crate::Reason;
@@ -145,9 +145,9 @@ impl Behalf<'_> {
         let shared = &self.writer.shared;
         let cached = shared.caches.as_ref();
         let cached = cached.and_then(|caches| caches.existing::<Typed<K>>(resource, Scope::everything()));
-        match cached.filter(|informer| informer.has_synced()) {
+        match cached.filter(SharedInformer::has_synced) {
             Some(informer) => informer.lister().get(key).map(|object| value(object.object())).transpose(),
-            None => live::get_json(&shared.client, resource, key).await.map_err(unread),
+            None => live::get_json(&shared.client, resource, key).await.map_err(|error| unread(&error)),
         }
     }
 
@@ -175,10 +175,10 @@ where
 }
 
 /// A read that had to come before the write has failed: nothing was sent.
-fn unread(error: LiveReadError) -> WriteError {
+fn unread(error: &LiveReadError) -> WriteError {
     match error {
         LiveReadError::NoAnswer { .. } => WriteError::Unreachable(error.to_string()),
-        LiveReadError::Refused { code, ref message, .. } => {
+        LiveReadError::Refused { code, message, .. } => {
             WriteError::Rejected(Rejection { code: code.as_u16(), message: message.clone(), ..Rejection::default() })
         }
         LiveReadError::Decode { .. } => WriteError::Invalid(error.to_string()),
