@@ -19,6 +19,7 @@ use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Istr, Time};
 use steersman_nodes::{Nodes, NodesOptions};
 use steersman_runtime::decisions::Filter;
+use steersman_runtime::definition::install_value;
 use steersman_runtime::{Build, Descriptor, Inspection, Manager, ManagerError, ManagerOptions, connection};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -28,7 +29,7 @@ use crate::faults::{Faults, Line};
 use crate::journal::{About, Verb, Write};
 use crate::{Failure, PodsOf};
 
-use server::{define, delete_namespace, remove_namespace, unregister};
+use server::{delete_namespace, remove_namespace, unregister};
 
 /// How a cluster is made.
 #[derive(Clone, Default)]
@@ -39,7 +40,7 @@ pub struct Builder {
     options: Vec<Change<ManagerOptions>>,
     controller_options: Vec<Setup>,
     setup: Vec<Setup>,
-    definitions: Vec<serde_json::Value>,
+    definitions: Vec<Result<serde_json::Value, String>>,
     nodes: Option<NodesOptions>,
     dual_stack: bool,
 }
@@ -104,9 +105,9 @@ impl Builder {
         self
     }
 
-    /// With a CustomResourceDefinition, given as JSON.
-    pub fn define(mut self, definition: serde_json::Value) -> Self {
-        self.definitions.push(definition);
+    /// With a custom kind: a `CustomResourceDefinition`, such as `Cake::crd()`, or its JSON.
+    pub fn define(mut self, definition: impl Serialize) -> Self {
+        self.definitions.push(serde_json::to_value(definition).map_err(|error| error.to_string()));
         self
     }
 
@@ -181,7 +182,8 @@ impl Builder {
         let namespace = Api::all(client.clone()).create(&PostParams::default(), &namespace).await?;
         let namespace = namespace.metadata.name.unwrap_or_default();
         for definition in &self.definitions {
-            define(&client, definition).await?;
+            let definition = definition.as_ref().map_err(|error| Failure::new(format!("a definition: {error}")))?;
+            install_value(&client, definition).await?;
         }
         let only = embedded.is_none().then(|| Istr::interned(&namespace));
         let mut options = ManagerOptions { clock: clock.clone(), namespace: only, ..ManagerOptions::default() };

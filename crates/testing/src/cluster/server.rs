@@ -1,48 +1,12 @@
-//! What a test leaves on a server, and what it puts there first.
+//! What a test leaves on a server.
 
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use kube::api::{DeleteParams, DynamicObject, ListParams};
 use kube::discovery::{ApiGroup, Discovery, Scope, verbs};
 use kube::{Api, Client};
 use steersman_nodes::Nodes;
-use tokio::time::Instant;
 
-use super::{LOOK_EVERY, PATIENCE};
 use crate::Failure;
-
-/// Makes a custom kind known, and waits until it is served.
-pub(super) async fn define(client: &Client, definition: &serde_json::Value) -> Result<(), Failure> {
-    const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let spec = &definition["spec"];
-    let (group, version) = (text(&spec["group"]), text(&spec["versions"][0]["name"]));
-    let made: Result<serde_json::Value, _> = client
-        .request(
-            http::Request::post(DEFINITIONS)
-                .body(definition.to_string().into_bytes())
-                .map_err(kube::Error::HttpError)?,
-        )
-        .await;
-    match made {
-        // Another test of the rig was first.
-        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {}
-        made => drop(made?),
-    }
-    let deadline = Instant::now() + PATIENCE;
-    let list = format!("/apis/{group}/{version}/{}?limit=1", text(&spec["names"]["plural"]));
-    loop {
-        let request = http::Request::get(&list).body(Vec::new()).map_err(kube::Error::HttpError)?;
-        match client.request::<serde_json::Value>(request).await {
-            Err(kube::Error::Api(status)) if status.code == 404 && Instant::now() < deadline => {
-                tokio::time::sleep(LOOK_EVERY).await;
-            }
-            served => {
-                served?;
-                return Ok(());
-            }
-        }
-    }
-}
 
 pub(super) async fn delete_namespace(client: &Client, name: &str) -> Result<(), Failure> {
     match Api::<Namespace>::all(client.clone()).delete(name, &DeleteParams::default()).await {
