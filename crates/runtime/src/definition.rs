@@ -45,8 +45,12 @@ const COLLECTION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinition
 /// For tests, examples and small operators. In production a definition usually comes with the manifests of a release, because
 /// an operator that may write definitions may do more than it needs.
 ///
-/// ```ignore
-/// definition::install(&client, &Cake::crd()).await?;
+/// ```no_run
+/// # use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+/// # use steersman_runtime::definition::{self, InstallError};
+/// # async fn example(client: kube::Client, cake: CustomResourceDefinition) -> Result<(), InstallError> {
+/// definition::install(&client, &cake).await?; // `cake` is `Cake::crd()` of a type that derives `kube::CustomResource`
+/// # Ok(()) }
 /// ```
 ///
 /// # Errors

@@ -17,6 +17,7 @@
 //!     },
 //! );
 //!
+//! #[derive(Clone, Copy)]
 //! struct Options { greet: bool }
 //!
 //! impl Options {

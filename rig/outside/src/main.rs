@@ -17,8 +17,7 @@ reasons! {
 }
 
 struct Notes {
-    sets: Lister<Typed<ReplicaSet>>,
-    notes: Lister<Typed<ConfigMap>>,
+    sets: Lister<ReplicaSet>,
 }
 
 impl Reconciler for Notes {
@@ -31,15 +30,13 @@ impl Reconciler for Notes {
         note.metadata.namespace = Some(key.namespace.to_string());
         note.data = Some([("replicas".to_owned(), replicas.to_string())].into());
         let note = note.controlled_by(&*set)?;
-        let existing = self.notes.get(key);
-        let existing = existing.as_ref().map(|note| note.object());
-        let _ = cx.writer.on_behalf_of(set.meta()).create_or_patch(&note, existing, &Why::NeedsNote).await?;
+        cx.writer.on_behalf_of(&*set).create_or_patch(&note, Why::NeedsNote).await?;
         Ok(Action::Done)
     }
 }
 
 fn add_notes(manager: &Manager) -> Controller {
-    let notes = Notes { sets: manager.lister(), notes: manager.lister() };
+    let notes = Notes { sets: manager.lister() };
     manager.controller::<ReplicaSet>("notes").owns::<ConfigMap>().reconcile_with(notes)
 }
 
