@@ -93,7 +93,8 @@ impl Istr {
         }
         let hash = HASHER.hash_one(text.as_bytes());
         // The table takes bits from both ends, this takes other ones. Threads that meet here lose a chance to share.
-        let (seen, mark) = (&SEEN[(hash >> 20) as usize % SEEN_MAX], (hash >> 32) as u32 | 1);
+        let seen = &SEEN[(hash >> 20) as usize % SEEN_MAX];
+        let mark = (hash >> 32) as u32 | 1;
         if seen.load(Relaxed) == mark {
             return Self::pooled(text, hash);
         }
@@ -389,7 +390,8 @@ mod tests {
 
     #[test]
     fn equal_interned_strings_share_one_allocation() {
-        let (a, b) = (Istr::interned("app.kubernetes.io/name"), Istr::interned("app.kubernetes.io/name"));
+        let a = Istr::interned("app.kubernetes.io/name");
+        let b = Istr::interned("app.kubernetes.io/name");
         assert!(a.same_allocation(&b));
         assert!(!a.same_allocation(&Istr::new("app.kubernetes.io/name")));
         assert_eq!(a, Istr::new("app.kubernetes.io/name"), "interned or not, equality is by content");
@@ -424,7 +426,9 @@ mod tests {
     #[test]
     fn a_text_is_shared_from_the_second_time_on() {
         let seen = || Istr::interned_if_seen("seen in no other test at all");
-        let (first, second, third) = (seen(), seen(), seen());
+        let first = seen();
+        let second = seen();
+        let third = seen();
         assert!(!first.same_allocation(&second));
         assert!(second.same_allocation(&third));
         assert_eq!(first, third);

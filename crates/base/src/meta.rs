@@ -454,7 +454,8 @@ mod tests {
     #[test]
     fn siblings_share_their_owner_references() {
         let owners = || Owners::new(vec![OwnerRef { uid: "a".into(), ..OwnerRef::default() }]);
-        let (one, other) = (owners(), owners());
+        let one = owners();
+        let other = owners();
         assert!(std::ptr::eq(&*one, &*other));
     }
 }

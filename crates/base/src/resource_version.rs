@@ -89,7 +89,8 @@ mod tests {
     #[test]
     fn versions_compare_by_length_then_text_and_never_as_numbers() {
         let check = |left: &str, right: &str, want: Option<Ordering>| {
-            let (left, right) = (ResourceVersion::new(left), ResourceVersion::new(right));
+            let left = ResourceVersion::new(left);
+            let right = ResourceVersion::new(right);
             assert_eq!(left.compare(&right), want, "{left} against {right}");
             assert_eq!(right.compare(&left), want.map(Ordering::reverse), "{right} against {left}");
         };

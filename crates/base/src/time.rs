@@ -83,8 +83,12 @@ fn parse_canonical(text: &[u8]) -> Option<i64> {
     };
     let digit = |byte: u8| byte.is_ascii_digit().then(|| i64::from(byte - b'0'));
     let two = |tens: u8, ones: u8| Some(digit(tens)? * 10 + digit(ones)?);
-    let (year, month, day) = (two(y0, y1)? * 100 + two(y2, y3)?, two(m0, m1)?, two(d0, d1)?);
-    let (hour, minute, second) = (two(h0, h1)?, two(i0, i1)?, two(s0, s1)?);
+    let year = two(y0, y1)? * 100 + two(y2, y3)?;
+    let month = two(m0, m1)?;
+    let day = two(d0, d1)?;
+    let hour = two(h0, h1)?;
+    let minute = two(i0, i1)?;
+    let second = two(s0, s1)?;
     // The 29th and later, and leap seconds, are left to the library, which knows months and refuses what is wrong.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
@@ -313,7 +317,8 @@ mod tests {
     #[test]
     fn every_time_can_be_written_and_read_again() {
         for seconds in [i64::MIN, -62_167_219_201, -62_167_219_200, 0, 253_402_207_200, 253_402_207_201, i64::MAX] {
-            let (time, micros) = (Time::from_unix(seconds), MicroTime::from_unix_micros(seconds));
+            let time = Time::from_unix(seconds);
+            let micros = MicroTime::from_unix_micros(seconds);
             let nearest = Time::from_unix(seconds.clamp(Time::MIN.unix(), Time::MAX.unix()));
             assert_eq!(time.to_string().parse::<Time>().unwrap(), nearest, "{seconds}");
             assert_eq!(time.is_writable(), time == nearest);

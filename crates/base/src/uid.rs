@@ -60,7 +60,8 @@ fn pack(text: &[u8]) -> Option<[u8; 16]> {
     let mut wrong = HYPHENS.iter().fold(0, |wrong, &at| wrong | (text[at] ^ b'-'));
     let mut bytes = [0; 16];
     for (byte, at) in bytes.iter_mut().zip(DIGITS_AT) {
-        let (high, low) = (NIBBLES[usize::from(text[at])], NIBBLES[usize::from(text[at + 1])]);
+        let high = NIBBLES[usize::from(text[at])];
+        let low = NIBBLES[usize::from(text[at + 1])];
         wrong |= (high | low) & 0xf0;
         *byte = high << 4 | low & 15;
     }

@@ -232,7 +232,8 @@ mod tests {
         let woken: Arc<parking_lot::Mutex<Vec<usize>>> = Arc::default();
         let mut tasks = Vec::new();
         for number in 0..50 {
-            let (mut receiver, woken) = (sender.subscribe(), Arc::clone(&woken));
+            let mut receiver = sender.subscribe();
+            let woken = Arc::clone(&woken);
             tasks.push(tokio::spawn(async move {
                 receiver.changed().await.unwrap();
                 woken.lock().push(number);

@@ -155,7 +155,8 @@ impl Plan {
 
 async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
     let flags = &plan.flags;
-    let (clock, registry) = (Clock::system(), Registry::new());
+    let clock = Clock::system();
+    let registry = Registry::new();
     pages::register_metrics(&registry, &plan.gates)?;
     let serving = serving::listen(flags, &clock).await?;
 

@@ -91,7 +91,11 @@ impl Flag {
     fn from_row(row: &'static str) -> Self {
         let mut columns = row.split('\t');
         let mut next = || columns.next().unwrap_or_default();
-        let (section, name, type_name, default, marks) = (next(), next(), next(), next(), next());
+        let section = next();
+        let name = next();
+        let type_name = next();
+        let default = next();
+        let marks = next();
         let effect = match next() {
             "acts" => Effect::Acts,
             "none" => Effect::None,

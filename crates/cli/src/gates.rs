@@ -74,7 +74,11 @@ impl Gate {
     fn from_row(row: &'static str) -> Self {
         let mut columns = row.split('\t');
         let mut next = || columns.next().unwrap_or_default();
-        let (name, stage, default, locked, needs) = (next(), next(), next(), next(), next());
+        let name = next();
+        let stage = next();
+        let default = next();
+        let locked = next();
+        let needs = next();
         let needs = needs.split(',').filter(|name| !name.is_empty()).collect();
         Self { name, stage, default: default == "true", locked: locked == "locked", needs }
     }
@@ -93,7 +97,8 @@ impl Gates {
             let (name, value) = item.split_once('=').ok_or_else(|| {
                 format!("--feature-gates: {item:?} says neither on nor off; write {}=true or =false", item.trim())
             })?;
-            let (name, value) = (name.trim(), value.trim());
+            let name = name.trim();
+            let value = value.trim();
             let on = match value {
                 "1" | "t" | "T" | "TRUE" | "true" | "True" => true,
                 "0" | "f" | "F" | "FALSE" | "false" | "False" => false,

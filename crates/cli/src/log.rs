@@ -242,7 +242,9 @@ mod tests {
     #[test]
     fn verbosity_is_klogs_numbers() {
         let ours = [0, 3, 4, 5, 6, 10].map(|verbosity| levels(verbosity).0);
-        let (info, debug, trace) = (LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE);
+        let info = LevelFilter::INFO;
+        let debug = LevelFilter::DEBUG;
+        let trace = LevelFilter::TRACE;
         assert_eq!(ours, [info, info, debug, debug, trace, trace]);
         let chatter = |verbosity| filter(verbosity).would_enable("hyper_util::client", &Level::DEBUG);
         assert_eq!([0, 7, 8, 10].map(chatter), [false, false, true, true]);

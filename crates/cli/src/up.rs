@@ -157,7 +157,8 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     let client = kube::Client::new(server, "default");
     let manager = Manager::new(client.clone(), ManagerOptions::default()).map_err(said)?;
     manager.set_flags(given);
-    let (mut names, mut disabled) = (Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    let mut disabled = Vec::new();
     for descriptor in options.selection.run.iter().filter_map(|row| rows::controller(row)) {
         match manager.build(descriptor, None) {
             Build::Enabled => names.push(descriptor.name),

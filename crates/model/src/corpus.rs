@@ -187,8 +187,11 @@ impl Numbers {
 
     /// A time of 2026.
     fn time(&mut self) -> String {
-        let (month, day) = (self.below(12) + 1, self.below(28) + 1);
-        let (hour, minute, second) = (self.below(24), self.below(60), self.below(60));
+        let month = self.below(12) + 1;
+        let day = self.below(28) + 1;
+        let hour = self.below(24);
+        let minute = self.below(60);
+        let second = self.below(60);
         format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 }

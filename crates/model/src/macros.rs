@@ -286,7 +286,8 @@ pub mod private {
     #[must_use]
     pub const fn camel_case_length(name: &str) -> usize {
         let name = name.as_bytes();
-        let (mut at, mut length) = (0, 0);
+        let mut at = 0;
+        let mut length = 0;
         while at < name.len() {
             if name[at] != b'_' {
                 length += 1;
@@ -301,7 +302,8 @@ pub mod private {
     pub const fn camel_case<const LENGTH: usize>(name: &str) -> [u8; LENGTH] {
         let name = name.as_bytes();
         let mut camel = [0; LENGTH];
-        let (mut at, mut to) = (0, 0);
+        let mut at = 0;
+        let mut to = 0;
         while at < name.len() {
             if name[at] != b'_' {
                 let starts_word = at > 0 && name[at - 1] == b'_';

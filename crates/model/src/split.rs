@@ -70,7 +70,8 @@ pub(crate) fn split_protobuf<S: Split>(parts: &Parts<'_>, scratch: &mut Scratch)
 
 /// The numbers of some fields, one bit each.
 const fn numbers_of(fields: &[(&str, u32)]) -> u64 {
-    let (mut numbers, mut at) = (0, 0);
+    let mut numbers = 0;
+    let mut at = 0;
     while at < fields.len() {
         assert!(fields[at].1 < 64, "only fields with a number below 64 can be gathered");
         numbers |= 1 << fields[at].1;
@@ -165,7 +166,8 @@ impl<'de, S: Split> de::Visitor<'de> for Splitting<'_, S> {
                 SplitKey::Other => drop(map.next_value::<IgnoredAny>()?),
                 SplitKey::Gathered { group, name } => {
                     let raw: &RawValue = map.next_value()?;
-                    let (body, start) = (&mut groups[group], starts[group]);
+                    let body = &mut groups[group];
+                    let start = starts[group];
                     body.extend_from_slice(if body.len() == start { b"{\"" } else { b",\"" });
                     body.extend_from_slice(name.as_bytes());
                     body.extend_from_slice(b"\":");

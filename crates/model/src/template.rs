@@ -149,7 +149,8 @@ impl Template {
             let others = labels.iter().filter(|(key, _)| **key != labels::POD_TEMPLATE_HASH);
             others.map(|(key, value)| (key.clone(), value.clone())).collect()
         };
-        let (left, right) = (&*self.metadata, &*other.metadata);
+        let left = &*self.metadata;
+        let right = &*other.metadata;
         without_hash(self) == without_hash(other)
             && TemplateMeta { labels: StringMap::default(), ..left.clone() }
                 == TemplateMeta { labels: StringMap::default(), ..right.clone() }

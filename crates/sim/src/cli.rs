@@ -296,7 +296,8 @@ fn every(args: &Args) -> bool {
     let is_wanted = |name: &str| args.controllers.is_empty() || args.controllers.iter().any(|wanted| wanted == name);
     let work: Vec<_> = exhaustive::workloads().into_iter().filter(|work| is_wanted(work.controller)).collect();
     let jobs: Vec<_> = work.iter().flat_map(|work| KINDS.map(|kind| (work, kind))).collect();
-    let (next, report) = (AtomicU64::new(0), Mutex::new(Report::default()));
+    let next = AtomicU64::new(0);
+    let report = Mutex::new(Report::default());
     let rows: Mutex<BTreeMap<usize, Row>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..args.threads {

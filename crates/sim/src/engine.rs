@@ -71,7 +71,8 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
     let (server, recorder) = Recorder::server(&clock, judged_by(&plan.options), trace_lines_max);
     let faults = Faults::new(plan.faults.clone());
     let users = Users::new(&server, &recorder, &faults);
-    let (options, logs) = (&plan.options, Logs::default());
+    let options = &plan.options;
+    let logs = Logs::default();
     let mut world = JoinSet::new();
     let signer = SIGNER.clone().expect("there is randomness");
     let storm = async {

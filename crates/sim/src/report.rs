@@ -60,7 +60,8 @@ impl Report {
     pub fn figures(&self, took: Duration) -> String {
         let seconds = took.as_secs_f64().max(0.001);
         #[expect(clippy::cast_precision_loss, reason = "figures for people")]
-        let (worlds, writes) = (self.worlds as f64, self.writes as f64);
+        let worlds = self.worlds as f64;
+        let writes = self.writes as f64;
         format!(
             "{} worlds, {} failures, in {seconds:.0} s: {:.0} worlds per minute, {:.0} checked writes per second",
             self.worlds,
@@ -104,7 +105,8 @@ impl Report {
 /// # Errors
 /// The document has no such markers.
 pub fn insert(document: &str, marker: &str, text: &str) -> Result<String, String> {
-    let (begin, end) = (format!("<!-- {marker} -->"), format!("<!-- /{marker} -->"));
+    let begin = format!("<!-- {marker} -->");
+    let end = format!("<!-- /{marker} -->");
     let missing = || format!("there is no `{begin}` … `{end}` in the document");
     let (before, rest) = document.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(&end).ok_or_else(missing)?;

@@ -137,7 +137,9 @@ impl Recorder {
     pub(crate) fn check_reasons(&self, logs: &BTreeMap<usize, Log>) {
         let mut state = self.0.state.lock();
         let state = &mut *state;
-        let (mut found, mut excused, mut missing) = (0, 0, Vec::new());
+        let mut found = 0;
+        let mut excused = 0;
+        let mut missing = Vec::new();
         for (life, log) in logs {
             let entries = log.entries(&Filter::default());
             // By object: a controller with two queues has two names in the log.
@@ -151,7 +153,8 @@ impl Recorder {
                 }
             }
             for (controller, resource, key) in state.written.get(life).into_iter().flatten() {
-                let (object, all) = (key.to_string(), format!("{}/*", key.namespace));
+                let object = key.to_string();
+                let all = format!("{}/*", key.namespace);
                 let resource = resource.strip_prefix("custom/").unwrap_or(resource);
                 let is_decided = |object: &str| decided.contains(&(resource, object));
                 if is_decided(&object) || is_decided(&all) {
@@ -204,7 +207,8 @@ impl Recorder {
         stages: &[(u64, Option<&Object>)],
     ) {
         let (by, shown) = ASKED_BY.try_with(Clone::clone).unwrap_or((Actor::Server, None));
-        let (at, micros) = (self.0.clock.now(), self.0.start.elapsed().as_micros());
+        let at = self.0.clock.now();
+        let micros = self.0.start.elapsed().as_micros();
         let mut state = self.0.state.lock();
         let state = &mut *state;
         let place = (collection.name.clone(), key.clone());

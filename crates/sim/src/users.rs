@@ -48,7 +48,9 @@ const RUN_AT_ONCE: usize = 4;
 
 impl Users {
     pub(crate) fn new(server: &ApiServer, recorder: &Recorder, faults: &Faults) -> Self {
-        let (server, recorder, faults) = (server.clone(), recorder.clone(), faults.clone());
+        let server = server.clone();
+        let recorder = recorder.clone();
+        let faults = faults.clone();
         Self { door: Door::Simulated { server, recorder, faults }, counts: Mutex::default() }
     }
 
@@ -226,7 +228,8 @@ impl Users {
 
     /// The first object of a tree belongs to another owner, too.
     async fn share(&self, owner: usize, other: usize) -> bool {
-        let (one, other_one) = (OWNERS[owner], OWNERS[other]);
+        let one = OWNERS[owner];
+        let other_one = OWNERS[other];
         let path = format!("/api/v1/namespaces/{}/configmaps/{}-0", NAMESPACES[one.namespace], one.name);
         if one.namespace != other_one.namespace {
             return false;

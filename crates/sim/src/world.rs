@@ -113,7 +113,9 @@ impl World {
         }
         let before = entry.history.now().cloned();
         let after = change.after.as_ref().map(parse);
-        let (revision, at, by) = (change.revision, change.at, change.by.clone());
+        let revision = change.revision;
+        let at = change.at;
+        let by = change.by.clone();
         entry.history.push(Version { revision, at, by, object: after.clone() });
         entry.raw = change.after.clone();
         if let Some(before) = &before {

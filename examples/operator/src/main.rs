@@ -54,7 +54,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let stop = CancellationToken::new();
     let running = tokio::spawn({
-        let (manager, stop) = (manager.clone(), stop.clone());
+        let manager = manager.clone();
+        let stop = stop.clone();
         async move { manager.run(stop).await }
     });
     apply(&client, "mutatingwebhookconfigurations", &mutating).await?;
@@ -124,7 +125,8 @@ async fn apply(client: &Client, plural: &str, object: &Value) -> Result<(), Box<
 
 fn api_of(client: &Client, plural: &str, object: &Value) -> Result<(Api<DynamicObject>, String), Box<dyn Error>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    let api_version = text(&object["apiVersion"]);
+    let kind = text(&object["kind"]);
     let (group, version) = api_version.split_once('/').ok_or("the API version has no group")?;
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, &kind), plural);
     Ok((Api::all_with(client.clone(), &resource), text(&object["metadata"]["name"])))

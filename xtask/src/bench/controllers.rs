@@ -134,7 +134,8 @@ fn measure(driver: &Driver) -> Result<Figures> {
 
 /// The program of the load, compiled.
 fn load(quick: bool) -> Result<PathBuf> {
-    let (package, bench) = ("steersman-controllers", "manager");
+    let package = "steersman-controllers";
+    let bench = "manager";
     let mut build = process::cargo(["build", "--package", package, "--bench", bench]);
     rig::built(build.args(release(quick)), package, bench)
 }

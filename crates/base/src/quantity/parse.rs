@@ -101,7 +101,8 @@ impl Suffix {
         let digits = whole.bytes().chain(fraction.bytes()).map(|digit| i128::from(digit - b'0'));
         let length = whole.len() + fraction.len();
         let point = self.ten.saturating_add(whole.len() as i64);
-        let (before, behind) = (point.clamp(0, length as i64) as usize, point.saturating_neg().max(0));
+        let before = point.clamp(0, length as i64) as usize;
+        let behind = point.saturating_neg().max(0);
         let ten_times = |number: i128| number.saturating_mul(10).min(NANOS_MAX);
 
         let mut integer = digits.clone().take(before).fold(0, |sum, digit| ten_times(sum).saturating_add(digit));

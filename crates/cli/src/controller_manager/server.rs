@@ -42,7 +42,8 @@ pub(super) async fn wait_until_healthy(
 }
 
 async fn wait(connection: &Connection, client: &Client) -> Result<(), ConnectError> {
-    let (server, origin) = (connection.server(), connection.origin().clone());
+    let server = connection.server();
+    let origin = connection.origin().clone();
     let deadline = Instant::now() + PATIENCE;
     loop {
         let problem = match tokio::time::timeout_at(deadline, health(client)).await {
@@ -152,7 +153,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_is_waited_for_ten_seconds_and_then_named() {
-        let (connection, start) = (connection().await, Instant::now());
+        let connection = connection().await;
+        let start = Instant::now();
         let health = Health::new();
         let ready = || health.report(Probe::Readyz, &Ask::default()).passed;
         let late = answering(200, Duration::from_secs(5));
@@ -173,7 +175,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_know_us_is_not_waited_for() {
-        let (connection, start) = (connection().await, Instant::now());
+        let connection = connection().await;
+        let start = Instant::now();
         let error = wait(&connection, &answering(401, Duration::ZERO)).await.unwrap_err();
         assert!(matches!(error, ConnectError::Unauthorized { .. }), "{error}");
         assert!(start.elapsed().is_zero());

@@ -105,7 +105,8 @@ pub(super) async fn answer(
 ) -> Result<Port, CommandError> {
     let guard = guard(flags, clock, metrics).await?;
     admin.guard(guard.clone());
-    let (admin, stop) = (admin.clone(), CancellationToken::new());
+    let admin = admin.clone();
+    let stop = CancellationToken::new();
     let serving = tokio::spawn({
         let stop = stop.clone();
         async move { serving.run(admin, stop).await }

@@ -173,7 +173,8 @@ fn versions(flags: &Parsed, wrong: &mut Vec<String>) {
             let text = item.strip_prefix("kube=").unwrap_or(item);
             let minor = text.strip_prefix("1.").and_then(|minor| minor.parse::<u32>().ok());
             if minor.is_none_or(|minor| !EMULATED.contains(&minor)) {
-                let (first, last) = (EMULATED.start(), EMULATED.end());
+                let first = EMULATED.start();
+                let last = EMULATED.end();
                 wrong.push(format!("--{name}: {item:?} is not one of kube=1.{first} to kube=1.{last}"));
             }
         }

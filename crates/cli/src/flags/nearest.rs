@@ -15,7 +15,8 @@ pub(crate) fn did_you_mean(near: Option<&str>) -> String {
 
 /// How many letters to add, drop, change or swap with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    let a: Vec<char> = a.to_lowercase().chars().collect();
+    let b: Vec<char> = b.to_lowercase().chars().collect();
     let width = b.len() + 1;
     let mut rows = vec![0; (a.len() + 1) * width];
     for i in 0..=a.len() {

@@ -160,7 +160,8 @@ impl CertKey {
     fn parse(text: &str) -> Result<Self, String> {
         let (files, names) = text.split_once(':').unwrap_or((text, ""));
         let (cert, key) = files.split_once(',').ok_or("is not of the form cert,key or cert,key:name,…")?;
-        let (cert, key) = (cert.trim(), key.trim());
+        let cert = cert.trim();
+        let key = key.trim();
         if cert.is_empty() || key.is_empty() || key.contains(',') {
             return Err("is not of the form cert,key or cert,key:name,…".into());
         }

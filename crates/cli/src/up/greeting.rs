@@ -39,7 +39,8 @@ const KINDS: [(&str, &str); 9] = [
 impl Greeting<'_> {
     pub(super) fn text(&self) -> String {
         let Self { url, kubeconfig, .. } = self;
-        let (kubeconfig, quoted) = (kubeconfig.display(), quoted(&kubeconfig.display().to_string()));
+        let quoted = quoted(&kubeconfig.display().to_string());
+        let kubeconfig = kubeconfig.display();
         format!(
             "API server:   {url}
 kubeconfig:   {kubeconfig}

@@ -42,7 +42,9 @@ impl Logs for NodeLogs {
         let goes_on = wanted.follow && !log.is_over;
         let lines: Vec<Line> = lines(log.lines, goes_on).collect();
         let more = goes_on.then(|| {
-            let (nodes, wanted, shown) = (nodes.clone(), wanted.clone(), lines.len());
+            let nodes = nodes.clone();
+            let wanted = wanted.clone();
+            let shown = lines.len();
             Follower { nodes, wanted, started: log.started, shown }.lines()
         });
         Ok(Log { lines, more })

@@ -124,7 +124,7 @@ async fn of_two_controllers_of_a_pod_the_first_one_counts() -> Result<(), Failur
     let line = Line::to(cluster.faulty_client(), forges);
     let manager = Beside::start(&cluster, line.client(), SETS_AND_COLLECTOR)?;
     expect_calm(&cluster, &line).await?;
-    expect_eq("pods", &crate::scenarios::pod_gc::names(&cluster).await?, &vec!["pod".to_owned()])?;
+    expect_eq("pods", &crate::scenarios::pod_garbage_collector::names(&cluster).await?, &vec!["pod".to_owned()])?;
     for (name, replicas) in [("first", 1), ("second", 0)] {
         let status = cluster.api::<ReplicaSet>().get(name).await?.status.unwrap_or_default();
         expect_eq("its pods", &status.replicas, &replicas)?;

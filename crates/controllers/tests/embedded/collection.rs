@@ -211,7 +211,8 @@ async fn the_graph_is_shown_as_dot_and_json() -> Result<(), Failure> {
     let parent = cluster.create(config_map("parent", vec![])).await?;
     let child = cluster.create(held(config_map("child", vec![owner(&parent)]))).await?;
     until_known(&cluster, 2).await?;
-    let (parent, child) = (parent.metadata.uid.unwrap_or_default(), child.metadata.uid.unwrap_or_default());
+    let parent = parent.metadata.uid.unwrap_or_default();
+    let child = child.metadata.uid.unwrap_or_default();
     let shown = graph(&cluster).await?;
     expect_eq("edges", &shown["edges"].clone(), &serde_json::json!([{ "dependent": child, "owner": parent }]))?;
     let page = async |path: &str| {
@@ -243,7 +244,8 @@ async fn world(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
     let metas = configs.into_iter().map(|config| config.metadata).chain(cakes.into_iter().map(|cake| cake.metadata));
     let line = |meta: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
         let owners: Vec<_> = meta.owner_references.unwrap_or_default().into_iter().map(|owner| owner.name).collect();
-        let (name, finalizers) = (meta.name.unwrap_or_default(), meta.finalizers.unwrap_or_default());
+        let name = meta.name.unwrap_or_default();
+        let finalizers = meta.finalizers.unwrap_or_default();
         format!("{name} of {owners:?}, held by {finalizers:?}, going: {}", meta.deletion_timestamp.is_some())
     };
     Ok(metas.map(line).collect())

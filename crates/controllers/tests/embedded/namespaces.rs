@@ -17,7 +17,7 @@ use crate::scenarios::issues::until_discovery_failure;
 use crate::scenarios::namespace::{
     CONTROLLERS, HOLD, conditions, config_map, delete, fill, namespaces, release, told, until_gone,
 };
-use crate::scenarios::pod_gc::names;
+use crate::scenarios::pod_garbage_collector::names;
 use crate::scenarios::support::beside::Beside;
 use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
@@ -28,7 +28,8 @@ async fn until_told(cluster: &TestCluster, type_: &str, want: [&str; 3]) -> Resu
 /// What is a server to do that has a group whose own server is away: as kube-apiserver, it says that it cannot tell.
 fn with_broken_group(server: kube::Client, group: &'static str, healed: CancellationToken) -> kube::Client {
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (server, healed) = (server.clone(), healed.clone());
+        let server = server.clone();
+        let healed = healed.clone();
         async move {
             let is_discovery = request.uri().path() == "/apis";
             let answer = server.send(request).await?;

@@ -73,7 +73,8 @@ async fn a_lost_reply_never_makes_a_second_slice() -> Result<(), Failure> {
 async fn a_crash_after_any_write_of_endpoints_and_slices_changes_nothing() -> Result<(), Failure> {
     let story = async |scene: &Scene<'_>| {
         let cluster = scene.cluster();
-        let (a, b) = (add_node(cluster, "a", Some("zone-a")).await?, add_node(cluster, "b", Some("zone-b")).await?);
+        let a = add_node(cluster, "a", Some("zone-a")).await?;
+        let b = add_node(cluster, "b", Some("zone-b")).await?;
         cluster.create(service("web", json!({ "spec": { "trafficDistribution": "PreferClose" } }))).await?;
         cluster.create(service("api", json!({ "spec": { "clusterIP": "None", "ports": null } }))).await?;
         cluster.create(service("gone", json!({}))).await?;

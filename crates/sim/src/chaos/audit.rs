@@ -132,7 +132,8 @@ impl Audit {
     /// Who asked for a change that was seen at a time.
     pub fn author(&mut self, resource: &Istr, key: &ObjectKey, revision: u64, seen: MicroTime) -> Option<Actor> {
         if let Some(entry) = self.exact.get(&(resource.clone(), key.clone(), revision)) {
-            let (by, received) = (entry.by.clone(), entry.received);
+            let by = entry.by.clone();
+            let received = entry.received;
             let vague = self.vague.get_mut(&(resource.clone(), key.clone()));
             let same = vague.into_iter().flatten().find(|entry| entry.received == received && entry.by == by);
             if let Some(entry) = same {
@@ -186,7 +187,8 @@ fn text(value: &Value) -> &str {
 }
 
 fn resource(about: &Value) -> Istr {
-    let (plural, group) = (text(&about["resource"]), text(&about["apiGroup"]));
+    let plural = text(&about["resource"]);
+    let group = text(&about["apiGroup"]);
     if group.is_empty() { Istr::interned(plural) } else { Istr::interned(&format!("{plural}.{group}")) }
 }
 
@@ -239,10 +241,8 @@ mod tests {
         let pods = json!({"resource": "pods", "namespace": "a"});
         let named = json!({"resource": "pods", "namespace": "a", "name": "p"});
         let removed = json!({"kind": "Status", "status": "Success"});
-        let (replicas, namespaces) = (
-            "system:serviceaccount:kube-system:replicaset-controller",
-            "system:serviceaccount:kube-system:namespace-controller",
-        );
+        let replicas = "system:serviceaccount:kube-system:replicaset-controller";
+        let namespaces = "system:serviceaccount:kube-system:namespace-controller";
         let manager = "x/1 chaos-manager-3";
         let log = [
             // Under a generated name, and then a write that changes nothing.

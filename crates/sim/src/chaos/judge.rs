@@ -38,7 +38,9 @@ pub fn judge(seen: &[Seen], audit: &mut Audit, begin: u64) -> Judged {
     let mut world = World::default();
     let mut suite = Suite::new(Options::default());
     let mut before: BTreeMap<(Istr, ObjectKey), Arc<Value>> = BTreeMap::new();
-    let (mut violations, mut changes, mut unknown) = (Vec::new(), 0, 0);
+    let mut violations = Vec::new();
+    let mut changes = 0;
+    let mut unknown = 0;
     let mut now = Time::from_unix(0);
     for seen in seen {
         let by = if is_old(seen, begin) {
@@ -109,7 +111,8 @@ mod tests {
 
     fn seen(revision: u64, resource: &str, name: &str, after: Option<Value>) -> Seen {
         let at = MicroTime::from_unix_micros(1_700_000_000_000_000 + i64::try_from(revision).unwrap() * 1_000_000);
-        let (resource, key) = (Istr::interned(resource), ObjectKey::new("a", name));
+        let resource = Istr::interned(resource);
+        let key = ObjectKey::new("a", name);
         Seen { revision, at, resource, key, after: after.map(Arc::new) }
     }
 

@@ -165,7 +165,9 @@ mod tests {
     #[test]
     fn a_seed_gives_one_plan_within_its_time_with_every_blow_and_fault_in_two_minutes() {
         let ends = 120_000;
-        let (one, same, other) = (plan(7, ends), plan(7, ends), plan(8, ends));
+        let one = plan(7, ends);
+        let same = plan(7, ends);
+        let other = plan(8, ends);
         assert_eq!((&one.operations, &one.windows, &one.blows), (&same.operations, &same.windows, &same.blows));
         assert_ne!(one.operations, other.operations);
         assert_eq!(one.operations.len(), 180);

@@ -41,7 +41,8 @@ pub(super) fn no_write_by_a_deposed_leader(case: &Case<'_>) -> Verdict {
         Some(Body::Lease { holder }) => holder.to_string(),
         _ => String::new(),
     };
-    let (resource, object) = (&case.change.resource, &case.change.key);
+    let resource = &case.change.resource;
+    let object = &case.change.key;
     Verdict::Violated(format!(
         "{resource} {object} is written by manager {manager}, and the lease {key} is held by {holder:?}, not by {:?}",
         mine.map(ToString::to_string).unwrap_or_default()

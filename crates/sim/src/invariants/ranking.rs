@@ -127,7 +127,8 @@ impl Ranking<'_> {
             return Some(Ordering::Equal);
         }
         let of = |pod: &Pod| self.neighbours.get(&pod.node).copied().unwrap_or_default();
-        let (left, right) = (of(left), of(right));
+        let left = of(left);
+        let right = of(right);
         if left.0 > right.1 {
             Some(Ordering::Less)
         } else if right.0 > left.1 {
@@ -146,7 +147,8 @@ impl Ranking<'_> {
             return Some(Ordering::Equal);
         }
         let age = |time: Time| self.now.unix().saturating_sub(time.unix());
-        let (left, right) = (age(left), age(right));
+        let left = age(left);
+        let right = age(right);
         // Four times as old is another order of magnitude, whenever in a pass the clock was read.
         let slack = crate::world::PASS_SECONDS + self.skew;
         let is_far_older = |old: i64, young: i64| old - slack > 4 * (young + slack);

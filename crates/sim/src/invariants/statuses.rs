@@ -134,7 +134,10 @@ pub(super) fn a_deployment_adds_up_its_replica_sets(case: &Case<'_>) -> Verdict 
     };
     Verdict::judge(false, as_shown, || {
         let sets = case.world.controlled("replicasets.apps", &after.uid).filter_map(|set| set.set());
-        let (mut replicas, mut ready, mut available, mut sets_count) = (0, 0, 0, 0_usize);
+        let mut replicas = 0;
+        let mut ready = 0;
+        let mut available = 0;
+        let mut sets_count = 0_usize;
         for set in sets {
             replicas += set.status.replicas;
             ready += set.status.ready;

@@ -46,7 +46,8 @@ impl Audit {
 impl Calls {
     /// Both sides of every call, the most frequent first, and the sum.
     pub(super) fn beside(&self, peer: &Self, name: &str) -> Table {
-        let (ours, peers) = (self.summed(), peer.summed());
+        let ours = self.summed();
+        let peers = peer.summed();
         let mut all: Vec<_> = ours.keys().chain(peers.keys()).collect();
         let times = |calls: &BTreeMap<String, usize>, call: &str| calls.get(call).copied().unwrap_or_default();
         all.sort_by_key(|call| (std::cmp::Reverse(times(&ours, call).max(times(&peers, call))), *call));
@@ -106,7 +107,8 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_verb_and_resource_and_shown_side_by_side() {
-        let (ours, peer) = (Audit::read(OURS), Audit::read(PEER));
+        let ours = Audit::read(OURS);
+        let peer = Audit::read(PEER);
         assert_eq!(
             ours.load.beside(&peer.load, "peer").to_string(),
             "| API calls   | steersman | peer | difference |\n\

@@ -88,7 +88,8 @@ impl Panel {
                 let Some(figure) = figure else { continue };
                 // A thin line is still a bar.
                 let width = (figure.value / longest * BAR_WIDTH_MAX).max(1.0);
-                let (end, base) = (left as f64 + width + 6.0, y + BAR_HEIGHT - 2);
+                let end = left as f64 + width + 6.0;
+                let base = y + BAR_HEIGHT - 2;
                 let _ = writeln!(
                     text,
                     "<rect x=\"{left}\" y=\"{y}\" width=\"{width:.1}\" height=\"{BAR_HEIGHT}\" rx=\"2\" class=\"{class}\"/>\

@@ -43,7 +43,8 @@ fn specs_that_ask_for_the_same_are_equal() {
     check(&container(json!({ "name": "a", "resources": { "limits": {} } })), &container(json!({ "name": "a" })), true);
     check(&container(json!({ "ports": [{ "hostPort": 0 }] })), &container(json!({ "ports": [{}] })), true);
     check(&container(json!({ "name": "a" })), &container(json!({ "name": "b" })), false);
-    let (a, b) = (json!({ "name": "a" }), json!({ "name": "b" }));
+    let a = json!({ "name": "a" });
+    let b = json!({ "name": "b" });
     check(&json!({ "containers": [a, b] }), &json!({ "containers": [b, a] }), false);
     assert!(same_spec("not json", "not json") && !same_spec("not json", "{}"));
 }

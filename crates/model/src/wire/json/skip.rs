@@ -52,8 +52,10 @@ pub(super) fn end_of_nested(text: &[u8], start: usize) -> Option<usize> {
         };
         let marks = Marks::of(block);
         let outside = !state.next(marks.quotes, marks.backslashes);
-        let (opens, mut closes) = (marks.opens & outside, marks.closes & outside);
-        let (opened, closed) = (opens.count_ones(), closes.count_ones());
+        let opens = marks.opens & outside;
+        let mut closes = marks.closes & outside;
+        let opened = opens.count_ones();
+        let closed = closes.count_ones();
         if closed >= depth {
             // The end may be here. Count up to each closing bracket.
             let mut at_close = depth;
