@@ -1,4 +1,4 @@
-//! `cargo xtask crates`: whether somebody else can depend on what is here.
+//! `cargo xtask crates`: checks that others can depend on the crates.
 //!
 //! 1. Every crate that can be published is packaged, so nothing that a registry would refuse gets in unseen.
 //! 2. Every library compiles without default features, and the facade with each feature alone.
@@ -14,7 +14,7 @@ use crate::workspace::{self, Package};
 /// The crate outside of the workspace.
 const OUTSIDE: &str = "rig/outside";
 
-/// Features for tests on the rig: nobody else switches them on.
+/// Features for tests on the rig: not for users.
 const NOT_FOR_USERS: [&str; 2] = ["default", "rig"];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -65,7 +65,7 @@ fn outside() -> Result<()> {
     std::fs::copy(root.join("Cargo.lock"), &lock).map_err(Failure::io("writing", &lock))?;
     let mut command = process::cargo(["run", "--quiet", "--manifest-path"]);
     command.arg(root.join(OUTSIDE).join("Cargo.toml"));
-    // What is compiled the same way is not compiled twice.
+    // Artifacts of the workspace are reused.
     if std::env::var_os("CARGO_TARGET_DIR").is_none() {
         command.env("CARGO_TARGET_DIR", root.join("target"));
     }

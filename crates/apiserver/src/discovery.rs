@@ -210,8 +210,8 @@ fn subresource(row: &Row, part: &Subresource) -> Value {
     json
 }
 
-/// `/api` or `/apis` as one document.
-pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> Value {
+/// Returns `/api` or `/apis` as one document. Clients ask for it every half minute, so each row keeps its part as text.
+pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> String {
     // Upstream's aggregated document leaves out what is on its way out; the lists have it to the end.
     let is_staying = |row: &Row| row.custom.as_ref().is_none_or(|custom| !custom.is_terminating);
     let mut groups = by_group(registry);
@@ -222,21 +222,31 @@ pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> Value {
         versions.retain(|(_, rows)| !rows.is_empty());
         group.is_empty() == is_core && !versions.is_empty()
     });
-    let items: Vec<_> = groups
-        .into_iter()
-        .map(|(group, versions)| {
-            let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
-            let versions: Vec<_> = versions
-                .iter()
-                .map(|(version, rows)| {
-                    let resources: Vec<_> = rows.iter().map(|row| aggregated_resource(row)).collect();
-                    json!({"version": version, "freshness": "Current", "resources": resources})
-                })
-                .collect();
-            json!({"metadata": metadata, "versions": versions})
-        })
-        .collect();
-    json!({"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items})
+    let groups = groups.iter().map(|(group, versions)| {
+        let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
+        let versions = versions.iter().map(|(version, rows)| {
+            let resources = rows.iter().map(|row| row.discovered.get_or_init(|| aggregated_resource(row).to_string()));
+            let version = Value::from(version.as_str());
+            format!(r#"{{"freshness":"Current","resources":{},"version":{version}}}"#, array(resources))
+        });
+        format!(r#"{{"metadata":{metadata},"versions":{}}}"#, array(versions))
+    });
+    let items = array(groups);
+    let kind = r#""kind":"APIGroupDiscoveryList","metadata":{}"#;
+    format!(r#"{{"apiVersion":"apidiscovery.k8s.io/v2","items":{items},{kind}}}"#)
+}
+
+/// Joins JSON texts to the text of an array.
+fn array(items: impl Iterator<Item = impl AsRef<str>>) -> String {
+    let mut text = String::from("[");
+    for (at, item) in items.enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        text.push_str(item.as_ref());
+    }
+    text.push(']');
+    text
 }
 
 fn aggregated_resource(row: &Row) -> Value {

@@ -226,9 +226,9 @@ impl ApiServer {
             registry.authorize(&user, &Attributes { verb, path, ..Attributes::default() })?;
         }
         match target {
-            Target::CoreVersions if aggregated => Ok(responder.aggregated(&discovery::aggregated(registry, true))),
+            Target::CoreVersions if aggregated => Ok(responder.aggregated(discovery::aggregated(registry, true))),
             Target::CoreVersions => Ok(responder.json(200, &discovery::core_versions())),
-            Target::Groups if aggregated => Ok(responder.aggregated(&discovery::aggregated(registry, false))),
+            Target::Groups if aggregated => Ok(responder.aggregated(discovery::aggregated(registry, false))),
             Target::Groups => Ok(responder.json(200, &discovery::groups(registry))),
             Target::Group(group) => match discovery::group(registry, &group) {
                 Some(document) => Ok(responder.json(200, &document)),

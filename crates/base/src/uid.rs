@@ -35,7 +35,7 @@ impl Uid {
         Self(Repr::Uuid(bytes))
     }
 
-    /// Whether there is no uid: an object that no server has accepted yet.
+    /// Whether there is no uid: the object was not created on a server yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())

@@ -276,13 +276,13 @@ macro_rules! __serialize {
     };
 }
 
-/// What the macros need at the place where they are used.
+/// Names that the macros need at the place where they are used.
 pub mod private {
     pub use serde;
     use serde::ser::{Serialize, SerializeMap};
     pub use steersman_base::{Meta, Resource};
 
-    /// How long a `snake_case` name is in `camelCase`.
+    /// Returns the length of a `snake_case` name in `camelCase`.
     #[must_use]
     pub const fn camel_case_length(name: &str) -> usize {
         let name = name.as_bytes();

@@ -55,20 +55,28 @@ impl Report {
         operations.chain(faults).chain(invariants).collect()
     }
 
-    /// How fast it went.
+    /// Returns how many worlds there were and how fast they ran. On a machine that does other work, too, the processor
+    /// time per world is the figure to compare.
     #[must_use]
     pub fn figures(&self, took: Duration) -> String {
         let seconds = took.as_secs_f64().max(0.001);
         #[expect(clippy::cast_precision_loss, reason = "figures for people")]
         let worlds = self.worlds as f64;
+        #[expect(clippy::cast_precision_loss, reason = "figures for people")]
         let writes = self.writes as f64;
-        format!(
+        let mut text = format!(
             "{} worlds, {} failures, in {seconds:.0} s: {:.0} worlds per minute, {:.0} checked writes per second",
             self.worlds,
             self.failures,
             worlds * 60.0 / seconds,
             writes / seconds
-        )
+        );
+        if let Some(used) = processor_seconds()
+            && self.worlds > 0
+        {
+            text.push_str(&format!("; {:.2} s of processor time per world", used / worlds));
+        }
+        text
     }
 
     /// The tables, in Markdown.
@@ -98,6 +106,17 @@ impl Report {
         }
         text
     }
+}
+
+/// Returns the processor time that this process has used, where the system tells it.
+fn processor_seconds() -> Option<f64> {
+    /// Linux counts in hundredths of a second.
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name of the program is in parentheses and may contain spaces; `utime` and `stime` are the 12th and 13th behind it.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks: Vec<f64> = fields.split_whitespace().skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
+    Some(ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
 }
 
 /// Puts a text between two markers of a document.

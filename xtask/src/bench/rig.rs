@@ -10,7 +10,7 @@ use super::{Measurement, parse};
 use crate::failure::{Failure, Result};
 use crate::process;
 
-/// What rigd says on standard error when both servers are there, before the duration.
+/// The message of rigd on standard error when both servers are ready, before the duration.
 const READY: &str = "kube-apiserver ready in ";
 
 /// Where a benchmark finds the program that it runs beside our own.

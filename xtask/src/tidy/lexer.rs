@@ -1,4 +1,4 @@
-//! Just enough of Rust's grammar to tell code from comments and strings, and to find functions.
+//! Just enough of Rust's grammar to distinguish code from comments and strings, and to find functions.
 //!
 //! [`Source::code`] is the text with comments, strings and character literals replaced by spaces. Every
 //! line keeps its number, so a search in it finds code only and knows where.

@@ -86,8 +86,8 @@ impl<'a> Responder<'a> {
         self.whole(code, JSON, value.to_string().into())
     }
 
-    pub(super) fn aggregated(&self, value: &Value) -> Response<Body> {
-        self.whole(200, AGGREGATED, value.to_string().into())
+    pub(super) fn aggregated(&self, document: String) -> Response<Body> {
+        self.whole(200, AGGREGATED, document.into())
     }
 
     pub(super) fn text(&self, code: u16, text: &str) -> Response<Body> {

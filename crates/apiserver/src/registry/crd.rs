@@ -399,6 +399,7 @@ fn rows_of(definition: &Value) -> Vec<Row> {
                 is_terminating: !definition["metadata"]["deletionTimestamp"].is_null(),
                 columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
             }),
+            discovered: std::sync::OnceLock::new(),
         }
     };
     served.map(of_version).collect()

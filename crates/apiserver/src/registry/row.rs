@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use steersman_base::{Resource, Scope};
 
@@ -37,6 +37,8 @@ pub struct Row {
     pub(crate) rules: &'static Rules,
     /// What a CustomResourceDefinition says about the resource, if it is not built in.
     pub custom: Option<Custom>,
+    /// The entry in aggregated discovery, as JSON, once it was asked for.
+    pub(crate) discovered: OnceLock<String>,
 }
 
 /// A subresource: a part of an object with a path of its own.
@@ -106,6 +108,7 @@ fn read_rows(table: &'static str) -> Vec<Arc<Row>> {
             storage_hash: storage_hash.into(),
             rules,
             custom: None,
+            discovered: OnceLock::new(),
         });
     }
     rows.into_iter().map(Arc::new).collect()

@@ -13,18 +13,18 @@ use std::str::FromStr;
 
 use super::{BINARY_NANOS_MAX, Format, NANOS, NANOS_MAX, Quantity};
 
-/// A text that is no quantity.
+/// A text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseQuantityError {
-    /// It does not look like a number and a suffix.
+    /// It is not a number with a suffix.
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$': {0:?}")]
     Format(String),
-    /// There is no such suffix.
+    /// The suffix is unknown.
     #[error("unable to parse quantity's suffix: {0:?}")]
     Suffix(String),
 }
 
-/// What a suffix multiplies by: 10^ten · 2^two.
+/// The factor of a suffix: 10^ten · 2^two.
 struct Suffix {
     ten: i64,
     two: u32,

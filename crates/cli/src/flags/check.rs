@@ -32,7 +32,7 @@ const SIGNERS: [&str; 4] = ["kubelet-serving", "kubelet-client", "kube-apiserver
 /// The minor versions of 1.x that 1.37 can emulate.
 const EMULATED: std::ops::RangeInclusive<u32> = 34..=37;
 
-/// How much longer than the retry period a renewal may take (`leaderelection.JitterFactor`).
+/// The ratio between the renewal timeout and the retry period (`leaderelection.JitterFactor`).
 const RETRY_JITTER: f64 = 1.2;
 
 /// Everything that is wrong, each a sentence that names the flag.

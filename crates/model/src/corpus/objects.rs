@@ -2,7 +2,7 @@
 
 use super::{Numbers, TEMPLATES};
 
-/// What all objects of one template share.
+/// The parts that all objects of one template share.
 struct Template {
     app: String,
     tier: &'static str,
@@ -91,7 +91,7 @@ impl Template {
     }
 }
 
-/// The spec up to the mounts of the first container, and what comes after them.
+/// The spec up to the mounts of the first container, and the rest.
 fn spec(app: &str, index: usize) -> (String, String) {
     let cpu = 100 + index % 7 * 50;
     let memory = 128 + index % 5 * 64;

@@ -1,4 +1,4 @@
-//! What is null is as if absent.
+//! Null is the same as absent.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;

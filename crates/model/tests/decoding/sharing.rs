@@ -1,4 +1,4 @@
-//! What siblings have in common is kept once, and never mistaken.
+//! Parts that siblings have in common are stored once, and never mixed up.
 
 use serde_json::{Value, json};
 use steersman_model::corpus::{Corpus, TEMPLATES, protobuf};

@@ -1,4 +1,4 @@
-//! Templates: kept as they came, spliced into new pods, equal if they ask for the same.
+//! Templates: kept as received, spliced into new pods, equal if they describe the same pods.
 
 use serde_json::{Value, json};
 use steersman_base::{OwnerRef, StringMap};

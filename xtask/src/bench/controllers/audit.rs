@@ -1,4 +1,4 @@
-//! What a manager asked of kube-apiserver, by verb and resource.
+//! The requests of a manager to kube-apiserver, by verb and resource.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const SUMMED: [&str; 3] = ["deletecollection", "list", "watch"];
 /// The namespace of the load, as the benchmark `manager` names it. The one that it deletes is another.
 const LOAD: &str = "bench-work";
 
-/// What a manager asked.
+/// The requests of a manager.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Audit {
     /// For the load: roll-out, status changes, cascade.
@@ -21,14 +21,14 @@ pub(super) struct Audit {
     pub(super) rest: Calls,
 }
 
-/// How often a call was made, by verb and resource.
+/// The number of calls, by verb and resource.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Calls(BTreeMap<(String, String), usize>);
 
 // === impl Audit ===
 
 impl Audit {
-    /// One JSON object per line; a line cut off by the end of the server is no call.
+    /// One JSON object per line; a line that was truncated by the end of the server is ignored.
     pub(super) fn read(log: &str) -> Self {
         let mut audit = Self::default();
         for event in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {

@@ -1,6 +1,6 @@
 //! The chart of the README: CPU and memory of both managers, as SVG by hand.
 //!
-//! 1. It stands on nothing: no script, no font of its own, no background, so that it fits a light page and a dark one.
+//! 1. It is self-contained: no script, no font, no background, so that it fits a light page and a dark one.
 //! 2. Each panel has a scale of its own that starts at zero, and every bar has its figure beside it.
 
 use std::fmt::Write;

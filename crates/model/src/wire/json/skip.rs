@@ -8,7 +8,7 @@ const QUOTES: u64 = each(b'"');
 const BACKSLASHES: u64 = each(b'\\');
 /// The bit by which curly brackets differ from square ones.
 const CURLY: u64 = each(0x20);
-/// How many bytes are looked at together.
+/// The number of bytes processed together.
 const BLOCK: usize = 64;
 
 /// The same byte eight times.
@@ -37,7 +37,7 @@ pub(super) fn end_of_string(text: &[u8], mut at: usize) -> Option<usize> {
 
 /// Where the object or list that begins at `start` ends: behind its closing bracket.
 ///
-/// Brackets are counted and not told apart.
+/// Brackets are counted and not distinguished.
 pub(super) fn end_of_nested(text: &[u8], start: usize) -> Option<usize> {
     let mut rest = &text[start..];
     let mut depth = 0;
