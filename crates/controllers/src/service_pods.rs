@@ -16,7 +16,7 @@ use foldhash::fast::RandomState;
 use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
 use steersman_informer::{Change, Index, SharedInformer};
 use steersman_model::View;
-use steersman_model::core::{PodView, ServiceView};
+use steersman_model::core::{ObjectReference, PodView, ServiceView};
 use steersman_runtime::handler::{Handler, Keys};
 
 use crate::pod;
@@ -134,6 +134,17 @@ fn label_hashes(pod: &Meta) -> Vec<LabelHash> {
 pub(crate) fn is_published(pod: &PodView, terminating: bool) -> bool {
     let has_address = !pod.status.pod_ip.is_empty() || !pod.status.more_pod_ips.is_empty();
     has_address && !pod::has_ended(pod) && (terminating || !pod.meta().is_terminating())
+}
+
+/// Returns the reference of an endpoint to its pod.
+pub(crate) fn target_ref(pod: &PodView) -> ObjectReference {
+    ObjectReference {
+        kind: Istr::interned("Pod"),
+        namespace: pod.meta().namespace.clone(),
+        name: pod.meta().name.clone(),
+        uid: pod.meta().uid.clone(),
+        ..ObjectReference::default()
+    }
 }
 
 /// Returns the host name of the pod, if it has one in the subdomain of this service.

@@ -89,7 +89,7 @@ pub enum PodName<'a> {
     Chosen {
         /// The name.
         name: &'a str,
-        /// The bytes.
+        /// The prefix that it was generated from.
         prefix: &'a str,
     },
 }

@@ -108,7 +108,7 @@ impl Report {
     }
 }
 
-/// Returns the processor time that this process has used, where the system tells it.
+/// Returns the processor time that this process has used, where the system reports it.
 fn processor_seconds() -> Option<f64> {
     /// Linux counts in hundredths of a second.
     const TICKS_PER_SECOND: f64 = 100.0;

@@ -1,4 +1,5 @@
-//! The API server of a world, and the recorder at its store: every write is seen when it is committed, with who asked for it.
+//! The API server of a world, and the recorder at its store: every write is observed when it is committed, with its
+//! author.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,11 +22,11 @@ use crate::trace::{Trace, hash_of};
 use crate::world::World;
 
 tokio::task_local! {
-    /// Who asked for what is being done, and what that one had been shown.
+    /// The author of the current request, and what it had been shown.
     pub(crate) static ASKED_BY: (Actor, Option<Arc<Shown>>);
 }
 
-/// A store that tells of every write. Clones are the same recorder.
+/// A store that reports every write. Clones share the recorder.
 #[derive(Clone)]
 pub struct Recorder(Arc<Shared>);
 
@@ -48,7 +49,7 @@ struct State {
     /// Which revision was reached when, one entry per instant.
     revisions: VecDeque<(Instant, u64)>,
     writes: u64,
-    /// Writes that no heartbeat asks for, since the last look.
+    /// Writes that are not heartbeats, since the last check.
     restless: Vec<String>,
     /// What controllers wrote, by the number of their manager's life.
     written: BTreeMap<usize, BTreeSet<(Istr, Istr, ObjectKey)>>,
@@ -170,7 +171,7 @@ impl Recorder {
         state.violated(violations);
     }
 
-    /// The writes since the last look that no heartbeat asked for.
+    /// Returns the writes since the last check that are not heartbeats.
     #[must_use]
     pub fn take_restless(&self) -> Vec<String> {
         std::mem::take(&mut self.0.state.lock().restless)
@@ -359,12 +360,12 @@ impl State {
     }
 }
 
-/// Events tell of what happened; nobody decides by them.
+/// Events are informational; no decision depends on them.
 fn is_telling(resource: &str) -> bool {
     matches!(resource, "events" | "events.events.k8s.io")
 }
 
-/// Leases are renewed, and nodes say that they live, for ever. What nodes do is not ours.
+/// Leases and node heartbeats are written forever. What nodes do is not checked.
 fn is_heartbeat(resource: &str, by: &Actor) -> bool {
     resource == "leases.coordination.k8s.io" || *by == Actor::Node
 }

@@ -36,11 +36,11 @@ fn columns(row: &str) -> usize {
     row.replace("\\|", "").matches('|').count().saturating_sub(1)
 }
 
-/// Returns the first paragraph that is neither a heading nor in a code block.
+/// Returns the first paragraph before the first section that is neither a heading nor in a code block.
 fn summary(text: &str) -> Option<String> {
     let mut is_code = false;
     let mut paragraph = Vec::new();
-    for line in text.lines() {
+    for line in text.lines().take_while(|line| !line.starts_with("## ")) {
         if line.starts_with("```") {
             is_code = !is_code;
         } else if !is_code && !line.is_empty() && !line.starts_with('#') {
@@ -72,7 +72,7 @@ mod tests {
             ("## Differences from upstream", "has no section"),
             (" | why", "does not begin with"),
             (" | d |", "has not three columns"),
-            ("Keeps\nfour.\n\n## Guarantees\n\nNone.\n\n", "has no paragraph"),
+            ("Keeps\nfour.\n\n", "has no paragraph"),
         ] {
             let error = Page::parse(&PAGE.replace(without, "")).expect_err(without);
             assert!(error.contains(want), "{without}: {error}");

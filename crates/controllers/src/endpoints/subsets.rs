@@ -9,10 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use steersman_base::{Istr, Uid};
-use steersman_model::View;
-use steersman_model::core::{
-    EndpointAddress, EndpointPort, EndpointSubset, ObjectReference, PodView, ServicePort, ServiceView,
-};
+use steersman_model::core::{EndpointAddress, EndpointPort, EndpointSubset, PodView, ServicePort, ServiceView};
 
 use crate::pod;
 use crate::service_pods::address::{self, Family};
@@ -98,16 +95,9 @@ fn address_of(service: &ServiceView, pod: &PodView) -> Option<EndpointAddress> {
         Family::of_text(told_by)
     });
     let ip = address::of_pod(pod, family).next()?;
-    let target_ref = ObjectReference {
-        kind: Istr::interned("Pod"),
-        namespace: pod.meta().namespace.clone(),
-        name: pod.meta().name.clone(),
-        uid: pod.meta().uid.clone(),
-        ..ObjectReference::default()
-    };
     Some(EndpointAddress {
         ip,
-        target_ref: Some(Box::new(target_ref)),
+        target_ref: Some(Box::new(service_pods::target_ref(pod))),
         hostname: service_pods::hostname(pod, service).cloned().unwrap_or_default(),
         node_name: Some(pod.spec.node_name.clone()).filter(|name| !name.is_empty()),
     })

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steersman_base::meta::{Owners, RareMeta};
 use steersman_base::{Istr, Meta, OwnerRef, StringMap, Time, names};
-use steersman_model::core::{ObjectReference, PodView, ServiceView};
+use steersman_model::core::{PodView, ServiceView};
 use steersman_model::discovery::{Endpoint, EndpointConditions, EndpointPort};
 use steersman_model::{EndpointSliceView, View};
 
@@ -25,18 +25,11 @@ pub(super) fn endpoint(pod: &PodView, zone: Option<&Istr>, service: &ServiceView
     let terminating = pod.meta().is_terminating();
     // Consumers that only read `ready` must not use a terminating endpoint, so it is never ready.
     let ready = service.spec.publish_not_ready_addresses || (serving && !terminating);
-    let target_ref = ObjectReference {
-        kind: Istr::interned("Pod"),
-        namespace: pod.meta().namespace.clone(),
-        name: pod.meta().name.clone(),
-        uid: pod.meta().uid.clone(),
-        ..ObjectReference::default()
-    };
     Some(Endpoint {
         addresses: addresses.into(),
         conditions: EndpointConditions { ready: Some(ready), serving: Some(serving), terminating: Some(terminating) },
         hostname: service_pods::hostname(pod, service).cloned(),
-        target_ref: Some(Box::new(target_ref)),
+        target_ref: Some(Box::new(service_pods::target_ref(pod))),
         deprecated_topology: StringMap::default(),
         node_name: Some(pod.spec.node_name.clone()).filter(|name| !name.is_empty()),
         zone: zone.cloned(),

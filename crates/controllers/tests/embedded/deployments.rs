@@ -220,8 +220,8 @@ async fn taking_over_from_the_go_manager_writes_nothing() -> Result<(), Failure>
             "ReplicaSet \"web-5d78c9869d\" has successfully progressed."
         ),
     ]);
-    let (params, merge) =
-        (kube::api::PatchParams::default(), |value| kube::api::Patch::Merge(json!({ "status": value })));
+    let params = kube::api::PatchParams::default();
+    let merge = |value| kube::api::Patch::Merge(json!({ "status": value }));
     cluster.api::<ReplicaSet>().patch_status("web-5d78c9869d", &params, &merge(set_status)).await?;
     cluster.api::<Deployment>().patch_status("web", &params, &merge(web_status)).await?;
     scenarios::patch(&cluster, json!({ "metadata": { "annotations": { scenarios::REVISION: "1" } } })).await?;

@@ -142,8 +142,8 @@ fn a_node_is_never_given_more_than_it_has() {
     let says = |reasons: &str, preemption: &str| {
         waits(&format!("0/1 nodes are available: {reasons}. preemption: 0/1 nodes are available: 1 {preemption}."))
     };
-    let (victims, helpful) =
-        ("No preemption victims found for incoming pod", "Preemption is not helpful for scheduling");
+    let victims = "No preemption victims found for incoming pod";
+    let helpful = "Preemption is not helpful for scheduling";
     for (pod, want) in [
         (asks("b", "1001m", "1Gi"), says("1 Insufficient cpu", victims)),
         (asks("c", "2", "7.5Gi"), says("1 Insufficient cpu, 1 Insufficient memory", victims)),

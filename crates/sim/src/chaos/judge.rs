@@ -23,11 +23,11 @@ pub struct Judged {
     pub counts: BTreeMap<&'static str, Count>,
     /// How many changes were judged.
     pub changes: u64,
-    /// How many of them nobody is known to have asked for, though somebody did.
+    /// The number of changes without a known author.
     pub unknown: u64,
 }
 
-/// What was there before anybody was watched has no author.
+/// Objects that existed before the recording have no author.
 fn is_old(seen: &Seen, begin: u64) -> bool {
     seen.revision <= begin
 }
@@ -83,7 +83,7 @@ fn is_servers(seen: &Seen) -> bool {
         || (seen.key.namespace == "kube-system" && seen.resource == "configmaps")
 }
 
-/// What is not yet as the specs say.
+/// Returns what does not match the specs yet.
 #[must_use]
 pub fn unhealed(now: &[Seen]) -> Vec<Violation> {
     let mut world = World::default();

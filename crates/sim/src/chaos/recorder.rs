@@ -52,7 +52,7 @@ pub struct Seen {
     pub resource: Istr,
     /// The object.
     pub key: ObjectKey,
-    /// The object after the change; none if it is gone.
+    /// The object after the change; none if it is deleted.
     pub after: Option<Arc<Value>>,
 }
 

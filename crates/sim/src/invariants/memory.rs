@@ -70,7 +70,7 @@ impl Memory {
             if is_create {
                 ledger.created += 1;
                 self.overrun = ledger.created.saturating_sub(ledger.needed);
-                // One that was too many is told once.
+                // A surplus one is reported once.
                 ledger.needed += self.overrun;
             }
         }

@@ -1,4 +1,4 @@
-//! Pods that nobody will end any more, and no others.
+//! Pods that no kubelet will end, and no others.
 
 use steersman_base::ObjectKey;
 

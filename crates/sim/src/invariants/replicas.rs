@@ -1,4 +1,4 @@
-//! At rest, the world is what the specs say.
+//! At rest, the state matches the specs.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::revisions::split;
 use super::{DEPLOYMENT, Findings, REPLICA_SET, REPLICATION, Rest};
 use crate::world::{Object, Phase, Set};
 
-/// ReplicaSets and ReplicationControllers that somebody keeps.
+/// ReplicaSets and ReplicationControllers that have a controller.
 fn sets<'a>(rest: &Rest<'a>) -> impl Iterator<Item = (&'a Arc<Object>, &'a Set)> {
     let rows = [(REPLICA_SET, "replicasets.apps"), (REPLICATION, "replicationcontrollers")];
     let runs = rows.map(|(controller, resource)| (rest.options.runs(controller), resource));

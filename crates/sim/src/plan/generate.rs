@@ -22,7 +22,7 @@ pub struct Owner {
 pub enum OwnerKind {
     /// A Deployment.
     Deployment,
-    /// A ReplicaSet of nobody.
+    /// A ReplicaSet without owner.
     ReplicaSet,
     /// A ReplicationController.
     ReplicationController,
@@ -120,7 +120,7 @@ pub const SMALL: Size = Size { operations: 60, faults_max: 12, ends: minutes(10)
 
 /// In this part of the storm owners are made first.
 const FIRST_PART: Millis = 10;
-/// Nothing is asked for before the server is there.
+/// No operation before the server is ready.
 const BEGINS: Millis = seconds(5);
 /// Operations and faults leave the last minute of the storm alone, so that they are over when it is.
 const LAST: Millis = seconds(60);

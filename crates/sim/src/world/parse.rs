@@ -15,7 +15,7 @@ use super::object::{
     Service, Set, SetStatus, Slice,
 };
 
-/// Kinds that are asked for by name, for recorders that leave them out of list items.
+/// Kinds that are looked up by name, for recorders that leave them out of list items.
 const KINDS: [(&str, &str); 10] = [
     ("pods", "Pod"),
     ("replicasets.apps", "ReplicaSet"),

@@ -194,8 +194,8 @@ fn roll_out(limits: Limits, health: Health, mut old: Vec<Size>) {
     let mut new = size(0, 0);
     let available = |new: &Size, old: &[Size]| new.available + old.iter().map(|set| set.available).sum::<i32>();
     let total = |new: &Size, old: &[Size]| new.wanted + old.iter().map(|set| set.wanted).sum::<i32>();
-    let (mut may_have, well) =
-        (total(&new, &old).max(limits.total_max()), available(&new, &old) >= limits.available_min());
+    let mut may_have = total(&new, &old).max(limits.total_max());
+    let well = available(&new, &old) >= limits.available_min();
     // At worst each pod is created or deleted in a step of its own, and becomes available in another.
     let steps_max = 4 * (limits.total_max() + may_have) + 8;
     for _ in 0..steps_max {
