@@ -99,7 +99,8 @@ impl Monitors {
         }
     }
 
-    /// Asks until the server says what there is.
+    /// Asks until the server says which groups there are. With some of them alone, an owner could seem to have no
+    /// dependents, and be let go before they have lost the reference.
     async fn first_answer(&self) -> Vec<Subscription> {
         loop {
             match self.mapper.watch(&self.informers).await {
