@@ -149,3 +149,20 @@ async fn a_group_that_fails_is_told_and_the_others_are_known() -> Result<(), Fai
     assert_eq!(all.failures().len(), 1);
     Ok(())
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_discovery_is_told_that_a_root_did_not_answer() -> Result<(), Failure> {
+    let server = ApiServer::new(steersman_apiserver::Options::default());
+    for root in ["/api", "/apis"] {
+        let client = broken(&server, root, false);
+        let informers = InformerFactory::new(client.clone());
+        let Err(error) = RestMapper::new(client).watch(&informers).await else {
+            panic!("{root} did not answer, and nobody noticed");
+        };
+        assert!(error.to_string().contains(&format!("{root}: 503")), "{error}");
+    }
+    let client = broken(&server, "", false);
+    let informers = InformerFactory::new(client.clone());
+    assert_eq!(RestMapper::new(client).watch(&informers).await?.len(), 2, "definitions and APIServices");
+    Ok(())
+}

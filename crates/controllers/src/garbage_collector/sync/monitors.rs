@@ -100,7 +100,8 @@ impl Monitors {
         }
     }
 
-    /// Retries discovery until the server answers.
+    /// Retries discovery until the server has answered for all groups. With some of them alone, an owner could seem to
+    /// have no dependents, and be deleted before they have lost the reference.
     async fn first_answer(&self) -> Vec<Subscription> {
         loop {
             match self.mapper.watch(&self.informers).await {
