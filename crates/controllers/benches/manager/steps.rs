@@ -1,4 +1,4 @@
-//! What is asked of every cluster, step by step. A step says how long it took until the cluster was as wanted.
+//! The steps that every cluster runs. A step returns how long it took until the cluster reached the wanted state.
 
 use std::time::{Duration, Instant};
 

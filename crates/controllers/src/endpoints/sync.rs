@@ -76,7 +76,7 @@ impl Endpoints {
     fn log_invalid(&self, pods: &[Arc<PodView>]) {
         for pod in pods {
             if let Some(address) = address::invalid(pod).filter(|_| self.warned.is_first(&pod.meta().uid)) {
-                tracing::warn!(pod = %pod.meta().key(), %address, "this is no IP address; it is left out of endpoints");
+                tracing::warn!(pod = %pod.meta().key(), %address, "the address is invalid and left out of the Endpoints");
             }
         }
     }

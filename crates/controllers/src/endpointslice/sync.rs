@@ -90,7 +90,7 @@ impl EndpointSlices {
     fn log_invalid(&self, pods: &[Arc<PodView>]) {
         for pod in pods {
             if let Some(address) = address::invalid(pod).filter(|_| self.memory.warned.is_first(&pod.meta().uid)) {
-                tracing::warn!(pod = %pod.meta().key(), %address, "this is no IP address; it is left out of slices");
+                tracing::warn!(pod = %pod.meta().key(), %address, "the address is invalid and left out of the EndpointSlices");
             }
         }
     }

@@ -182,7 +182,7 @@ impl Collector {
     fn report(&self, misplaced: &Misplaced) {
         let Misplaced { dependent, reference } = misplaced;
         let owner = Identity::referred_to(reference, &dependent.namespace);
-        tracing::warn!(object = %dependent, %owner, "the owner is in another namespace, which cannot be");
+        tracing::warn!(object = %dependent, %owner, "the owner reference names another namespace");
         let note = format!("ownerRef {owner} does not exist in namespace {:?}", &*dependent.namespace);
         let group = dependent.group().to_owned();
         let version = dependent.version().to_owned();

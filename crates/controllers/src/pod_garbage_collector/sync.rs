@@ -95,7 +95,7 @@ impl PodGarbageCollector {
             match cx.live.get_meta(NODES, &key(&node)).await {
                 Ok(None) => gone.push(node),
                 Ok(Some(_)) => {}
-                Err(error) => tracing::warn!(%node, %error, "whether the node is gone could not be asked"),
+                Err(error) => tracing::warn!(%node, %error, "the node could not be read"),
             }
         }
         gone

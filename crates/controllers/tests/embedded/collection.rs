@@ -1,4 +1,4 @@
-//! The garbage collector when things go wrong.
+//! The garbage collector under faults.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ async fn an_owner_in_another_namespace_is_none_and_an_event_says_so() -> Result<
 /// kubernetes/kubernetes issue 101078: one CRD that cannot be read, and nothing is collected after a restart.
 #[tokio::test(start_paused = true)]
 async fn issue_101078_a_broken_resource_stops_nothing() -> Result<(), Failure> {
-    // Where one is broken, the other may do instead.
+    // Where one is broken, the other may serve instead.
     for broken in [&[Verb::List][..], &[Verb::Watch], &[Verb::List, Verb::Watch]] {
         let faults = Faults::default();
         for &verb in broken {
@@ -270,7 +270,7 @@ async fn a_crash_after_any_write_of_a_cascade_changes_nothing() -> Result<(), Fa
     for how in [DeleteParams::background(), DeleteParams::foreground(), DeleteParams::orphan()] {
         let story = async |scene: &Scene<'_>| {
             family(scene.cluster()).await?;
-            // The graph is to see the family: who is not known cannot be left behind.
+            // The graph must show the family: unknown dependents cannot be orphaned.
             scene.rest().await?;
             delete::<ConfigMap>(scene.cluster(), "parent", how.clone()).await
         };
@@ -295,7 +295,7 @@ async fn a_crash_after_any_write_of_an_opened_cycle_changes_nothing() -> Result<
     Ok(())
 }
 
-/// Looks wait until all resources are read, or half a minute; who is told to stop does not.
+/// Checks wait until all resources are synced, or half a minute; a stop does not wait.
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_resources_that_cannot_be_read() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;

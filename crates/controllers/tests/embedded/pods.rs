@@ -1,4 +1,4 @@
-//! Pods that nobody ends, when things go wrong.
+//! Pods that no kubelet ends, under faults.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! ReplicaSets and ReplicationControllers when things go wrong.
+//! ReplicaSets and ReplicationControllers under faults.
 
 use std::time::Duration;
 

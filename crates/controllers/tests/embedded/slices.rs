@@ -1,4 +1,4 @@
-//! Endpoints and slices when things go wrong.
+//! Endpoints and slices under faults.
 
 use std::time::Duration;
 
@@ -194,7 +194,7 @@ async fn slices_are_as_large_as_the_flag_says_and_are_counted() -> Result<(), Fa
     ];
     expect(told == [Some(7.0), Some(3.0), Some(3.0), Some(3.0), Some(1.0)], "what is counted", &told)?;
 
-    // What we wrote wakes nobody: no pass comes after the last write.
+    // Our own writes trigger no pass: no pass follows the last write.
     let passes = value("syncs", "success");
     cluster.advance(Duration::from_secs(60)).await;
     expect(value("syncs", "success") == passes, "nobody looked again", &(passes, value("syncs", "success")))?;

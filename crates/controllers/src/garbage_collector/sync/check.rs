@@ -44,7 +44,7 @@ impl Reconciler for Checks {
                 return Ok(Action::Again);
             }
             Err(CheckError::OwnerInNamespace(owner)) => {
-                tracing::warn!(object = %taken.node.identity, %owner, "a cluster-wide object cannot have an owner in a namespace");
+                tracing::warn!(object = %taken.node.identity, %owner, "a cluster-scoped object cannot have a namespaced owner");
                 refused(
                     "OwnerInNamespace",
                     &format_args!("a cluster-wide object refers to {owner}, which is in a namespace"),

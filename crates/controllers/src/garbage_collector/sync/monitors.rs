@@ -108,7 +108,7 @@ impl Monitors {
                 Ok(signs) => return signs,
                 Err(error) => {
                     self.failures.inc();
-                    tracing::warn!(%error, "cannot ask which resources there are; nothing is collected until then");
+                    tracing::warn!(%error, "discovery failed; garbage collection starts when it succeeds");
                     tokio::time::sleep(ASK_AGAIN).await;
                 }
             }
@@ -127,7 +127,7 @@ impl Monitors {
         }
         let gone: Vec<Resource> = self.watched.keys().filter(|watched| !wanted.contains(watched)).cloned().collect();
         for resource in gone {
-            tracing::info!(%resource, "not served any more; it is not watched any more");
+            tracing::info!(%resource, "the resource is no longer served; its watch is stopped");
             if let Some(watched) = self.watched.remove(&resource) {
                 watched.subscription.close().await;
             }
@@ -144,7 +144,11 @@ impl Monitors {
         if new.is_empty() {
             return;
         }
-        tracing::info!(resources = self.watched.len(), new = new.len(), "watching for garbage");
+        tracing::info!(
+            resources = self.watched.len(),
+            new = new.len(),
+            "started to watch a resource for garbage collection"
+        );
         self.informers.start();
         // There is a store for each from now on.
         for (resource, _) in &new {
@@ -178,7 +182,10 @@ impl Monitors {
             if !late.is_empty() {
                 failures.inc();
                 let late: Vec<_> = late.iter().map(ToString::to_string).collect();
-                tracing::warn!(resources = late.join(", "), "these cannot be read; garbage is collected without them");
+                tracing::warn!(
+                    resources = late.join(", "),
+                    "these resources cannot be read; garbage collection starts without them"
+                );
             }
             collector.set_ready();
         });

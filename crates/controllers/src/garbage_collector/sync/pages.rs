@@ -14,7 +14,7 @@ pub(in crate::garbage_collector) fn serve(admin: &Admin, controller: &'static st
     let collector = collector.clone();
     let served = admin.handle_controller(controller, move |call| page(&collector, controller, call));
     if let Err(error) = served {
-        tracing::warn!(%error, "the graph of the garbage collector is not shown");
+        tracing::warn!(%error, "the pages of the garbage collector's graph cannot be served");
     }
 }
 
