@@ -8,6 +8,7 @@ use kube::api::DeleteParams;
 use kube::client::Body;
 use steersman_apiserver::ApiServer;
 use steersman_base::{ObjectKey, Scope};
+use steersman_informer::InformerFactory;
 use steersman_runtime::mapper::{MapperError, REFRESH_BURST, REFRESH_EVERY, RestMapper};
 use steersman_testing::{Failure, TestCluster};
 use tower::{BoxError, ServiceExt as _};
