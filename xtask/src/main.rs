@@ -29,7 +29,7 @@ usage: cargo xtask COMMAND
   tests-list [DIR]                    every test with its number of assertions, as TSV; to compare two commits
   tidy                                repository checks: crate edges, sizes, pure files, headings, generated tables
   docs                                write the tables of README and docs that follow from the controllers' pages
-  crates                              packages, features alone; a program and an operator with the oldest Kubernetes version
+  crates                              packages, features alone, and a program outside with the oldest Kubernetes version
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
   sim [OPTIONS]                       simulated worlds under faults; --help lists the options
   k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
