@@ -120,7 +120,7 @@ fn by_group(registry: &Registry) -> Vec<(String, Versions)> {
 }
 
 /// Where a version stands: stable before beta before alpha, newer before older, others by name at the end.
-fn version_rank(version: &str) -> (u8, i64, i64, String) {
+pub(crate) fn version_rank(version: &str) -> (u8, i64, i64, String) {
     let digits = |text: &str| text.parse::<i64>().ok();
     let parsed = version.strip_prefix('v').and_then(|rest| {
         for (rank, stage) in [(1, "beta"), (2, "alpha")] {

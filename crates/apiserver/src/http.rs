@@ -257,9 +257,9 @@ impl ApiServer {
             ["metrics"] => responder.text(200, &health::metrics(&self.registry)),
             ["openid", "v1", "jwks"] => responder.json(200, &self.registry.auth.jwks()),
             [".well-known", "openid-configuration"] => responder.json(200, &discovery::openid()),
-            ["openapi", "v2"] => responder.json(200, &openapi::v2()),
-            ["openapi", "v3"] => responder.json(200, &openapi::v3_index()),
-            ["openapi", "v3", rest @ ..] => match openapi::v3_document(&rest.join("/")) {
+            ["openapi", "v2"] => responder.json(200, &openapi::v2(&self.registry.custom_rows())),
+            ["openapi", "v3"] => responder.json(200, &openapi::v3_index(&self.registry.custom_rows())),
+            ["openapi", "v3", rest @ ..] => match openapi::v3_document(&self.registry.custom_rows(), &rest.join("/")) {
                 Some(document) => responder.json(200, &document),
                 None => responder.nothing(404),
             },
@@ -309,9 +309,9 @@ impl ApiServer {
         }
         let answer = match handle(registry, parts, &call, verb, body) {
             Ok(answer) => answer,
-            Err(status) => return Ok(responder.refused(&status, call.row.rules.strategy.warning)),
+            Err(status) => return Ok(responder.refused(&status, call.row.warning())),
         };
-        let answer = answer.warning(call.row.rules.strategy.warning.into_iter().map(str::to_owned).collect());
+        let answer = answer.warning(call.row.warning().into_iter().map(str::to_owned).collect());
         responder.answer(registry, &call.row, accepted, include, answer)
     }
 }
@@ -366,7 +366,7 @@ fn watch(
             [options.field_selector, term].into_iter().filter(|term| !term.is_empty()).collect::<Vec<_>>().join(",");
     }
     let watch = Watch::begin(registry, call, &options, accepted, include)?;
-    Ok(responder.watch(call.row.rules.strategy.warning, watch.lines()))
+    Ok(responder.watch(call.row.warning(), watch.lines()))
 }
 
 fn verb_of(method: &Method, path: &ResourcePath, is_watch: bool) -> Option<Verb> {

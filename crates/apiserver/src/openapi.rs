@@ -9,13 +9,14 @@
 //!
 //! Version 2 has all definitions for clients from before, and no paths.
 
+mod custom;
 mod paths;
 mod schemas;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
@@ -28,10 +29,16 @@ const VERSION: &str = "v1.37.1";
 
 /// Returns the response of `/openapi/v3`: where each group's document is.
 #[must_use]
-pub fn v3_index() -> Value {
-    let groups: BTreeSet<String> = built_in().iter().map(|row| document_of(row)).collect();
-    let hash = hash();
-    let place = |group: String| {
+pub fn v3_index(customs: &[Arc<Row>]) -> Value {
+    let mut groups: BTreeMap<String, u64> = built_in().iter().map(|row| (document_of(row), hash())).collect();
+    for row in customs {
+        // The address of a document changes with each definition that it describes.
+        let custom = row.custom.as_ref().map(|custom| custom.document.to_string()).unwrap_or_default();
+        let text = format!("{:?}{:?}{custom}", row.resource, row.subresources);
+        let held = groups.entry(document_of(row)).or_insert_with(hash);
+        *held = fold(*held, text.bytes());
+    }
+    let place = |(group, hash): (String, u64)| {
         let url = format!("/openapi/v3/{group}?hash={hash:016X}");
         (group, json!({"serverRelativeURL": url}))
     };
@@ -40,15 +47,21 @@ pub fn v3_index() -> Value {
 
 /// Returns the document of `/openapi/v3/<path>`, for example `apis/apps/v1`.
 #[must_use]
-pub fn v3_document(path: &str) -> Option<Value> {
-    let rows: Vec<&Row> = built_in().iter().map(AsRef::as_ref).filter(|row| document_of(row) == path).collect();
+pub fn v3_document(customs: &[Arc<Row>], path: &str) -> Option<Value> {
+    let all = built_in().iter().chain(customs);
+    let rows: Vec<&Row> = all.map(AsRef::as_ref).filter(|row| document_of(row) == path).collect();
+    let declared = rows.iter().flat_map(|row| custom::schemas(row, Dialect::V3));
+    let declared: Vec<(String, Value)> = declared.collect();
+    let used: &[&'static str] = if declared.is_empty() { &[] } else { &custom::USED };
     let (group, version) = rows.first().map(|row| (&*row.resource.group, &*row.resource.version))?;
+    let mut schemas = schemas::reachable(group, version, &rows, used);
+    schemas.extend(declared);
     Some(json!({
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": VERSION},
         "paths": paths::of(&rows),
         "components": {
-            "schemas": schemas::reachable(group, version, &rows),
+            "schemas": schemas,
             "securitySchemes": {
                 "BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"},
             },
@@ -58,10 +71,11 @@ pub fn v3_document(path: &str) -> Option<Value> {
 
 /// Returns the response of `/openapi/v2`.
 #[must_use]
-pub fn v2() -> Value {
-    let definitions: Map<String, Value> = schema::documents()
+pub fn v2(customs: &[Arc<Row>]) -> Value {
+    let mut definitions: Map<String, Value> = schema::documents()
         .filter_map(|(name, text)| Some((name.to_owned(), schemas::document(text, Dialect::V2)?)))
         .collect();
+    definitions.extend(customs.iter().flat_map(|row| custom::schemas(row, Dialect::V2)));
     json!({
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": VERSION},
@@ -81,10 +95,13 @@ fn document_of(row: &Row) -> String {
 fn hash() -> u64 {
     static HASH: OnceLock<u64> = OnceLock::new();
     *HASH.get_or_init(|| {
-        // FNV-1a, over everything that the documents are made of.
+        // Over everything that the documents are made of.
         let texts = schema::documents().map(|(_, text)| text).chain([VERSION, env!("CARGO_PKG_VERSION")]);
-        texts
-            .flat_map(str::bytes)
-            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+        fold(0xcbf2_9ce4_8422_2325, texts.flat_map(str::bytes))
     })
+}
+
+/// FNV-1a, from a hash on.
+fn fold(hash: u64, bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(hash, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

@@ -1,12 +1,14 @@
 //! Tables: what `kubectl get` prints.
 //!
 //! The columns of every resource are data (`data/table-columns.tsv`); the cells of a kind are in its file, as the [`Printer`]
-//! of its rule set. A kind without cells shows its name and when it was created, a custom resource its name and age.
+//! of its rule set. A kind without cells shows its name and when it was created, a custom resource its name and the columns
+//! that its definition declares, or its age.
 //!
 //! Follows `pkg/printers/internalversion` of Kubernetes 1.37; wide columns are always there, clients hide them.
 
 pub(crate) mod cell;
 mod columns;
+mod declared;
 pub(crate) mod duration;
 pub(crate) mod labels;
 #[cfg(test)]
@@ -45,11 +47,12 @@ const CREATED: &[Cell] = &[Cell::Name, Cell::Text("/metadata/creationTimestamp")
 /// The cells of custom resources.
 const CUSTOM: &[Cell] = &[Cell::Name, Cell::Age];
 
-/// Returns the table of these objects. `metadata` is that of the list, or of the object if it is a single one.
+/// Returns the table of these objects. `declared` are the columns of a custom resource's definition, `metadata` is that of the list, or of the object if it is a single one.
 #[must_use]
 pub(crate) fn render(
     resource: &Resource,
     printer: &Printer,
+    declared: &[Value],
     objects: &[&Value],
     metadata: &Value,
     include: IncludeObject,
@@ -62,7 +65,11 @@ pub(crate) fn render(
     let rows = objects.iter().map(|object| {
         let row = TableRow { object, list, now };
         let mut rendered = Map::new();
-        rendered.insert("cells".to_owned(), cells.iter().map(|cell| cell.render(&row)).collect());
+        let shown = match declared {
+            [] => cells.iter().map(|cell| cell.render(&row)).collect(),
+            columns => declared::cells(columns, object, now),
+        };
+        rendered.insert("cells".to_owned(), shown);
         if let Some(conditions) = (printer.conditions)(object) {
             rendered.insert("conditions".to_owned(), conditions);
         }
@@ -78,7 +85,10 @@ pub(crate) fn render(
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": table_metadata(metadata),
-        "columnDefinitions": columns.unwrap_or_else(columns::custom),
+        "columnDefinitions": match declared {
+            [] => columns.unwrap_or_else(columns::custom),
+            declared => declared::definitions(declared),
+        },
         "rows": rows,
     })
 }

@@ -271,7 +271,8 @@ impl Watch {
         let metadata = json!({"resourceVersion": object["metadata"]["resourceVersion"]});
         let Row { resource, rules, .. } = &*self.row;
         let now = self.clock.now();
-        let mut table = table::render(resource, &rules.printer, &[object], &metadata, self.include, now);
+        let declared = self.row.declared_columns();
+        let mut table = table::render(resource, &rules.printer, declared, &[object], &metadata, self.include, now);
         if std::mem::replace(&mut self.has_columns, true) {
             table["columnDefinitions"] = Value::Null;
         }

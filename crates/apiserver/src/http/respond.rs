@@ -340,7 +340,8 @@ fn other_shape(row: &Row, asked: &str, is: &str) -> Status {
 
 fn render(registry: &Registry, row: &Row, objects: &[Value], metadata: &Value, include: IncludeObject) -> Value {
     let objects: Vec<&Value> = objects.iter().collect();
-    table::render(&row.resource, &row.rules.printer, &objects, metadata, include, registry.clock.now())
+    let now = registry.clock.now();
+    table::render(&row.resource, &row.rules.printer, row.declared_columns(), &objects, metadata, include, now)
 }
 
 fn partial(object: &Value) -> Value {

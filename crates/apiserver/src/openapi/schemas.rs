@@ -21,15 +21,15 @@ const COMMON: [&str; 3] = [
     "io.k8s.apimachinery.pkg.apis.meta.v1.Status",
 ];
 
-/// The schemas of the kinds of a group and version, and all that they refer to.
-pub(super) fn reachable(group: &str, version: &str, rows: &[&Row]) -> Map<String, Value> {
+/// The schemas of the kinds of a group and version, these, and all that they refer to.
+pub(super) fn reachable(group: &str, version: &str, rows: &[&Row], used: &[&'static str]) -> Map<String, Value> {
     let texts: BTreeMap<&str, &str> = schema::documents().collect();
     let subresources = rows.iter().flat_map(|row| &row.subresources).filter_map(|subresource| {
         let (group, version) = subresource.answer.as_ref()?;
         schema::name_of(group, version, &subresource.kind)
     });
-    let mut open: Vec<String> =
-        schema::names_in(group, version).chain(subresources).chain(COMMON).map(str::to_owned).collect();
+    let names = schema::names_in(group, version).chain(subresources).chain(COMMON);
+    let mut open: Vec<String> = names.chain(used.iter().copied()).map(str::to_owned).collect();
     let mut found = Map::new();
     while let Some(name) = open.pop() {
         if found.contains_key(&name) {

@@ -83,7 +83,10 @@ impl Checked {
     /// Returns a stored object in the form in which new ones are compared with it.
     pub(super) fn stored<'a>(row: &Row, stored: &'a Value) -> Cow<'a, Value> {
         if row.custom.is_some() {
-            return Cow::Borrowed(stored);
+            if convert::is_storage_version(row) {
+                return Cow::Borrowed(stored);
+            }
+            return Cow::Owned(convert::to_version(row, stored.clone()));
         }
         let shown = convert::to_version(row, stored.clone());
         // A stored object has been checked before. If an older server took what this one does not, it is compared as it is.

@@ -2,7 +2,7 @@
 //!
 //! Most kinds have one form. The others say so in their rules ([`StoredAs`](crate::kinds::StoredAs)): Events are stored as
 //! `v1` and served by `events.k8s.io/v1` under other names, autoscalers are stored as `autoscaling/v2`. All versions of a
-//! custom resource have one form, in which only `apiVersion` differs.
+//! custom resource have one form, in which only `apiVersion` differs, but each version shows what its own schema knows.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,7 @@ pub(crate) fn storage_key(row: &Row, key: &ObjectKey) -> String {
 pub(crate) fn is_storage_version(row: &Row) -> bool {
     let (group, version, _) = storage_kind(row);
     match &row.custom {
-        Some(custom) => custom.storage_version == row.resource.version,
+        Some(custom) => custom.storage_version == row.resource.version && !custom.is_reshaped,
         None => group == row.resource.group && version == row.resource.version,
     }
 }
@@ -69,6 +69,9 @@ pub(crate) fn to_version(row: &Row, mut object: Value) -> Value {
     map.insert("apiVersion".into(), api_version.into());
     if let Some(form) = &row.rules.stored_as {
         (form.to_version)(map);
+    }
+    if let Some(custom) = &row.custom {
+        custom.reshape(&mut object);
     }
     object
 }

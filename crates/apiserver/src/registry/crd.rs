@@ -18,6 +18,7 @@ use base64::Engine;
 use serde_json::{Map, Value, json};
 use steersman_base::names::finalizers::CUSTOM_RESOURCE_CLEANUP;
 use steersman_base::{ObjectKey, Resource, Scope};
+use steersman_structural_schema::Schema;
 use tokio_util::sync::CancellationToken;
 
 use super::custom::{Custom, ScalePaths};
@@ -28,9 +29,10 @@ use super::query::strings;
 use super::strategy::{Strategy, USER_METADATA};
 use super::write::new_state;
 use super::{Registry, Row, Subresource, Verb, Verbs, built_in};
+use crate::discovery::version_rank;
 use crate::field::{FieldError, Path};
 use crate::kinds::Rules;
-use crate::store::{Change, Collection, Expect};
+use crate::store::{Change, Collection, Expect, Range};
 
 /// How long names are accepted before a definition is established. Upstream waits too, so that all servers know it.
 const ESTABLISH_AFTER: Duration = Duration::from_millis(5);
@@ -51,6 +53,8 @@ static CUSTOM: Rules = Rules::DEFAULT.with_strategy(Strategy {
 pub(crate) struct Served {
     spec: Value,
     names: Value,
+    /// Whether stored objects may not be what the schemas say.
+    is_reshaped: bool,
     /// When it is no longer served so.
     withdrawn: CancellationToken,
 }
@@ -198,8 +202,10 @@ impl Registry {
         if is_built_in(group, plural) {
             return;
         }
+        let collection = collection_of(group, plural);
+        let is_reshaped = self.is_reshaped(definition, &collection);
         rows.retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
-        for row in rows_of(definition) {
+        for row in rows_of(definition, is_reshaped) {
             let key = (group.to_owned(), row.resource.version.to_string(), plural.to_owned());
             rows.insert(key, Arc::new(row));
         }
@@ -207,9 +213,9 @@ impl Registry {
         let as_now = Served {
             spec: definition["spec"].clone(),
             names: definition["status"]["acceptedNames"].clone(),
+            is_reshaped,
             withdrawn: CancellationToken::new(),
         };
-        let collection = collection_of(group, plural);
         let mut served = self.served.lock();
         if served.get(&collection.name).is_some_and(|held| held.spec == as_now.spec && held.names == as_now.names) {
             return;
@@ -217,6 +223,22 @@ impl Registry {
         if let Some(before) = served.insert(collection.name, as_now) {
             before.withdrawn.cancel();
         }
+    }
+
+    /// Whether the stored objects of a definition may not be what its schemas say: it has changed since they were stored, or
+    /// perhaps has, or its versions have different schemas.
+    fn is_reshaped(&self, definition: &Value, collection: &Collection) -> bool {
+        let versions = definition["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        if versions.windows(2).any(|pair| pair[0]["schema"] != pair[1]["schema"]) {
+            return true;
+        }
+        let before = self
+            .served
+            .lock()
+            .get(&collection.name)
+            .map(|held| held.is_reshaped || held.spec["versions"] != definition["spec"]["versions"]);
+        before != Some(false)
+            && self.store.list(collection, &Range::default(), None).is_ok_and(|page| !page.objects.is_empty())
     }
 
     /// When a resource is no longer served as this row says; never if it is built in.
@@ -230,6 +252,11 @@ impl Registry {
             gone.cancel();
             gone
         })
+    }
+
+    /// The rows of definitions that are served.
+    pub(crate) fn custom_rows(&self) -> Vec<Arc<Row>> {
+        self.custom.read().values().cloned().collect()
     }
 
     /// Stops serving a definition.
@@ -268,7 +295,7 @@ impl Registry {
         for version in definition["spec"]["versions"].as_array_mut().into_iter().flatten() {
             version["served"] = true.into();
         }
-        if let Some(row) = rows_of(&definition).into_iter().next() {
+        if let Some(row) = rows_of(&definition, false).into_iter().next() {
             let mut signal = self.store.changes(&row.collection);
             loop {
                 signal.mark_unchanged();
@@ -360,7 +387,7 @@ fn storage_hash(group: &str, version: &str, kind: &str) -> String {
 }
 
 /// One row for each version that is served.
-fn rows_of(definition: &Value) -> Vec<Row> {
+fn rows_of(definition: &Value, is_reshaped: bool) -> Vec<Row> {
     let spec = &definition["spec"];
     let names = &definition["status"]["acceptedNames"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -392,17 +419,47 @@ fn rows_of(definition: &Value) -> Vec<Row> {
             collection: collection_of(&group, &plural),
             rules: &CUSTOM,
             custom: Some(Custom {
-                schema: version["schema"]["openAPIV3Schema"].clone(),
+                document: version["schema"]["openAPIV3Schema"].clone(),
+                schema: Schema::parse(&version["schema"]["openAPIV3Schema"]).unwrap_or_default(),
                 preserves_unknown: spec["preserveUnknownFields"] == Value::Bool(true),
                 storage_version: storage_version.clone(),
                 scale,
                 is_terminating: !definition["metadata"]["deletionTimestamp"].is_null(),
                 columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
+                selectable: selectable_of(version),
+                warning: deprecation_of(version, &group, &kind, &versions),
+                is_reshaped,
             }),
             discovered: std::sync::OnceLock::new(),
         }
     };
     served.map(of_version).collect()
+}
+
+/// The paths of selectable fields, without the leading point.
+fn selectable_of(version: &Value) -> Vec<String> {
+    let fields = version["selectableFields"].as_array().into_iter().flatten();
+    let paths = fields.filter_map(|field| field["jsonPath"].as_str());
+    paths.map(|path| path.trim_start_matches('.').to_owned()).collect()
+}
+
+/// What everybody is told who uses a deprecated version: the definition's words, or upstream's.
+fn deprecation_of(version: &Value, group: &str, kind: &str, versions: &[&Value]) -> Option<String> {
+    if version["deprecated"] != Value::Bool(true) {
+        return None;
+    }
+    if let Some(warning) = version["deprecationWarning"].as_str() {
+        return Some(warning.to_owned());
+    }
+    let name = version["name"].as_str().unwrap_or_default();
+    let usable = versions
+        .iter()
+        .filter(|other| other["served"] == Value::Bool(true) && other["deprecated"] != Value::Bool(true));
+    let newer =
+        usable.filter_map(|other| other["name"].as_str()).filter(|other| version_rank(other) < version_rank(name));
+    let instead = newer.min_by_key(|other| version_rank(other));
+    let instead = instead.map(|other| format!("; use {group}/{other} {kind}")).unwrap_or_default();
+    Some(format!("{group}/{name} {kind} is deprecated{instead}"))
 }
 
 /// Where the objects of a definition are kept: no group and no plural has a slash, and no two definitions have one name.

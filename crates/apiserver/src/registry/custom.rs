@@ -1,23 +1,30 @@
 //! Custom resources: objects that a CustomResourceDefinition describes.
 //!
-//! 1. Fields that the schema does not know are dropped, with a warning or an error as the request asks.
-//! 2. Fields that the schema gives a default get it.
-//! 3. Values are not checked yet: that is a later issue.
-
-use std::fmt::Write;
+//! 1. What a client sends is pruned, its embedded resources are coerced, and it gets the defaults of the schema, in this
+//!    order ([`Custom::check`]); unknown fields are a warning or an error as the request asks.
+//! 2. It is validated by the schema of the version it is written in ([`Custom::validate`]): what has not changed is not held
+//!    against an update. A write of the status is held to the schema of the status only.
+//! 3. What is stored under an older schema, or written in another version, is pruned and defaulted when it is read
+//!    ([`Custom::reshape`]).
+//! 4. Rules of `x-kubernetes-validations` are kept in the schema and not evaluated.
 
 use serde_json::{Map, Value};
+use steersman_structural_schema::{
+    self as structural, Malformed, Schema, coerce, prune, prune_nulls, validate_embedded, validate_lists,
+};
 
-use crate::field::Errors;
-use crate::findings::{FINDINGS_MAX, Findings, unknown_field};
+use crate::field::{Errors, FieldError, Path};
+use crate::findings::{FINDINGS_MAX, unknown_field};
 use crate::kinds::shared::meta;
 use crate::schema::FieldValidation;
 
 /// What a definition says about one version of its resource.
 #[derive(Debug)]
 pub struct Custom {
+    /// `openAPIV3Schema`, as it is written.
+    pub document: Value,
     /// `openAPIV3Schema`
-    pub schema: Value,
+    pub schema: Schema,
     /// Whether unknown fields are kept everywhere.
     pub preserves_unknown: bool,
     /// The version in which objects are stored.
@@ -28,6 +35,12 @@ pub struct Custom {
     pub is_terminating: bool,
     /// `additionalPrinterColumns`
     pub columns: Vec<Value>,
+    /// `selectableFields`: their paths, without the leading point.
+    pub selectable: Vec<String>,
+    /// What everybody is told who uses this version.
+    pub warning: Option<String>,
+    /// Whether stored objects may not be what the schema says: it has changed, or versions have different ones.
+    pub is_reshaped: bool,
 }
 
 /// Where the scale of a custom resource is.
@@ -41,20 +54,13 @@ pub struct ScalePaths {
     pub selector: String,
 }
 
-/// How many bytes the defaults of a schema may add to one object: as many as a body may have.
-const FILLED_BYTES_MAX: usize = 3 << 20;
-/// How many properties are looked at to fill them in; those of the schema count again for each object in a list.
-const FILL_STEPS_MAX: usize = 1 << 22;
-
-const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-
 // === impl Custom ===
 
 impl Custom {
     /// Drops what the schema does not know and adds its defaults.
     ///
     /// # Errors
-    /// If a field is unknown and the request wants none.
+    /// If a field is unknown and the request wants none, or an embedded resource cannot be read.
     pub(crate) fn check(
         &self,
         object: &mut Value,
@@ -62,19 +68,19 @@ impl Custom {
         validation: FieldValidation,
     ) -> Result<Vec<String>, String> {
         let mut findings = duplicates;
-        if let Some(map) = object.as_object_mut().filter(|_| !self.preserves_unknown) {
-            let kept = keep_aside(map);
-            let mut pruner = Pruner::default();
-            pruner.map(map, &self.schema);
-            Filler::default().map(map, &self.schema).map_err(|TooMuch| {
-                format!(
-                    "the defaults of its schema add more than {FILLED_BYTES_MAX} bytes to the object, or are too many"
-                )
-            })?;
-            map.extend(kept);
-            findings.extend(pruner.unknown.into_sentences());
-            findings.truncate(FINDINGS_MAX);
+        let kept = keep_aside(object);
+        let mut unknown = Vec::new();
+        if !self.preserves_unknown {
+            unknown = prune(object, &self.schema);
+            prune_nulls(object, &self.schema);
         }
+        let coerced = coerce(object, &self.schema, Malformed::Refuse).map_err(|problem| problem.to_string());
+        let filled = structural::default(object, &self.schema).map_err(|problem| problem.to_string());
+        put_back(object, kept);
+        unknown.extend(coerced?);
+        filled?;
+        findings.extend(unknown.iter().map(|path| unknown_field(path)));
+        findings.truncate(FINDINGS_MAX);
         match validation {
             FieldValidation::Ignore => Ok(Vec::new()),
             FieldValidation::Warn => Ok(findings),
@@ -83,149 +89,106 @@ impl Custom {
         }
     }
 
-    /// What is wrong with the object.
-    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Errors {
+    /// Brings a stored object into the form of this version.
+    pub(crate) fn reshape(&self, object: &mut Value) {
+        let kept = keep_aside(object);
+        if !self.preserves_unknown {
+            prune(object, &self.schema);
+            prune_nulls(object, &self.schema);
+        }
+        // What cannot be read is dropped, and an object that defaults would make too large stays without them.
+        let _ = coerce(object, &self.schema, Malformed::Drop);
+        let before = object.clone();
+        if structural::default(object, &self.schema).is_err() {
+            *object = before;
+        }
+        put_back(object, kept);
+    }
+
+    /// What is wrong with the object, or with its status if only that is written.
+    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>, is_status: bool) -> Errors {
         let mut errors = Errors::default();
         meta::validate_custom(object, old, &mut errors);
+        let found = match (old, is_status) {
+            (Some(old), true) => self.status(object, old),
+            (Some(old), false) => structural::validate_update(&self.schema, object, old, ""),
+            (None, _) => structural::validate(&self.schema, object, ""),
+        };
+        errors.extend(found.into_iter().map(FieldError::from));
+        if let Some(scale) = &self.scale {
+            if !is_status {
+                replicas(object, &scale.spec, &mut errors);
+            }
+            replicas(object, &scale.status, &mut errors);
+        }
+        if !is_status {
+            errors.extend(validate_embedded(&self.schema, object).into_iter().map(FieldError::from));
+        }
+        if old.is_none_or(|old| validate_lists(&self.schema, old).is_empty()) {
+            errors.extend(validate_lists(&self.schema, object).into_iter().map(FieldError::from));
+        }
         errors
+    }
+
+    fn status(&self, object: &Value, old: &Value) -> Vec<steersman_base::validation::FieldError> {
+        let (Some(schema), Some(status)) = (self.schema.properties.get("status"), object.get("status")) else {
+            return Vec::new();
+        };
+        structural::validate_update(schema, status, old.get("status").unwrap_or(&Value::Null), "status")
     }
 }
 
-/// Takes out what every object has and no schema describes.
-fn keep_aside(map: &mut Map<String, Value>) -> Vec<(String, Value)> {
+/// What every object has and no schema describes.
+fn keep_aside(object: &mut Value) -> Vec<(String, Value)> {
+    let Some(map) = object.as_object_mut() else { return Vec::new() };
     let names = ["apiVersion", "kind", "metadata"];
     names.into_iter().filter_map(|name| map.remove_entry(name)).collect()
 }
 
-fn is_open(schema: &Value) -> bool {
-    schema[PRESERVE] == Value::Bool(true)
-}
-
-/// Drops what a schema does not know.
-#[derive(Default)]
-struct Pruner {
-    /// Where we are; one buffer for the whole walk.
-    path: String,
-    unknown: Findings,
-}
-
-/// Fills in defaults, and stops when they are too many.
-#[derive(Default)]
-struct Filler {
-    steps: usize,
-    bytes: usize,
-}
-
-/// The defaults of a schema make more of an object than is taken.
-struct TooMuch;
-
-// === impl Pruner ===
-
-impl Pruner {
-    fn value(&mut self, value: &mut Value, schema: &Value) {
-        match value {
-            Value::Object(map) => {
-                if schema["x-kubernetes-embedded-resource"] == Value::Bool(true) {
-                    let kept = keep_aside(map);
-                    self.map(map, schema);
-                    map.extend(kept);
-                } else {
-                    self.map(map, schema);
-                }
-            }
-            Value::Array(items) => {
-                let length = self.path.len();
-                let of_items = &schema["items"];
-                for (at, item) in items.iter_mut().enumerate() {
-                    // Writing to a string does not fail.
-                    let _ = write!(self.path, "[{at}]");
-                    self.value(item, of_items);
-                    self.path.truncate(length);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn map(&mut self, map: &mut Map<String, Value>, schema: &Value) {
-        let of_others = schema.get("additionalProperties").filter(|others| **others != Value::Bool(false));
-        let mut dropped = Vec::new();
-        let length = self.path.len();
-        for (name, value) in map.iter_mut() {
-            let known = schema["properties"].get(name).or(of_others);
-            if let Some(known) = known {
-                self.enter(name);
-                self.value(value, known);
-                self.path.truncate(length);
-            } else if !is_open(schema) {
-                dropped.push(name.clone());
-            }
-        }
-        for name in dropped {
-            map.remove(&name);
-            self.enter(&name);
-            self.unknown.add(|| unknown_field(&self.path));
-            self.path.truncate(length);
-        }
-    }
-
-    fn enter(&mut self, name: &str) {
-        if !self.path.is_empty() {
-            self.path.push('.');
-        }
-        self.path.push_str(name);
+fn put_back(object: &mut Value, kept: Vec<(String, Value)>) {
+    if let Some(map) = object.as_object_mut() {
+        map.extend(kept);
     }
 }
 
-// === impl Filler ===
-
-impl Filler {
-    fn map(&mut self, map: &mut Map<String, Value>, schema: &Value) -> Result<(), TooMuch> {
-        for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-            self.step()?;
-            if !map.contains_key(name) && !property["default"].is_null() {
-                map.insert(name.clone(), self.copy(&property["default"])?);
-            }
-            if let Some(value) = map.get_mut(name) {
-                self.value(value, property)?;
-            }
-        }
-        if let Some(others) = schema.get("additionalProperties") {
-            let named = |name: &str| schema["properties"].get(name).is_some();
-            for (_, value) in map.iter_mut().filter(|(name, _)| !named(name)) {
-                self.value(value, others)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn value(&mut self, value: &mut Value, schema: &Value) -> Result<(), TooMuch> {
-        match value {
-            Value::Object(map) => self.map(map, schema)?,
-            Value::Array(items) => {
-                for item in items {
-                    self.value(item, &schema["items"])?;
-                }
-            }
-            Value::Null if !schema["default"].is_null() && schema["nullable"] != Value::Bool(true) => {
-                *value = self.copy(&schema["default"])?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    fn step(&mut self) -> Result<(), TooMuch> {
-        self.steps += 1;
-        if self.steps > FILL_STEPS_MAX { Err(TooMuch) } else { Ok(()) }
-    }
-
-    fn copy(&mut self, default: &Value) -> Result<Value, TooMuch> {
-        self.bytes += match default {
-            Value::Array(_) | Value::Object(_) => default.to_string().len(),
-            Value::String(text) => text.len(),
-            _ => 1,
+/// A number of replicas is absent, or a number that there can be.
+fn replicas(object: &Value, path: &str, errors: &mut Errors) {
+    let at = Path::new(path);
+    let mut held = object;
+    for name in path.split('.').filter(|name| !name.is_empty()) {
+        let Some(map) = held.as_object() else {
+            return errors.push(accessor_error(&at, path, held, "map[string]interface{}"));
         };
-        if self.bytes > FILLED_BYTES_MAX { Err(TooMuch) } else { Ok(default.clone()) }
+        match map.get(name) {
+            Some(value) => held = value,
+            None => return,
+        }
     }
+    match held.as_i64() {
+        None => errors.push(accessor_error(&at, path, held, "int64")),
+        Some(count) if count < 0 => errors.push(FieldError::invalid(&at, count, "should be a non-negative integer")),
+        Some(count) if count > i64::from(i32::MAX) => {
+            errors.push(FieldError::invalid(&at, count, format!("should be less than or equal to {}", i32::MAX)));
+        }
+        Some(_) => {}
+    }
+}
+
+fn accessor_error(at: &Path, path: &str, held: &Value, want: &str) -> FieldError {
+    let (shown, kind) = match held {
+        Value::Null => ("<nil>".to_owned(), "<nil>"),
+        Value::Bool(flag) => (flag.to_string(), "bool"),
+        Value::Number(number) => (number.to_string(), "float64"),
+        Value::String(text) => (text.clone(), "string"),
+        Value::Array(_) => ("[...]".to_owned(), "[]interface {}"),
+        Value::Object(_) => ("map[...]".to_owned(), "map[string]interface {}"),
+    };
+    FieldError::invalid(at, 0, format!("{path} accessor error: {shown} is of the type {kind}, expected {want}"))
+}
+
+/// The value at a path of fields.
+pub(crate) fn value_at<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    let mut names = path.split('.');
+    let first = object.get(names.next()?)?;
+    names.try_fold(first, |value, name| value.as_object()?.get(name))
 }

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use steersman_base::{FieldSelector, Istr, ObjectKey, Selector};
 
+use super::custom::value_at;
 use super::query::{ListOptions, VersionMatch};
 use super::write::content;
 use super::{Answer, Call, ListAnswer, Registry, Row, convert};
@@ -29,11 +30,13 @@ pub(crate) struct Filter {
 }
 
 /// Where the value of a selected field is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum FieldOf {
     Name,
     Namespace,
     Row(usize),
+    /// At a path that the definition of a custom resource declares.
+    Declared(String),
 }
 
 /// Where a list goes on.
@@ -188,6 +191,9 @@ impl Filter {
                 "metadata.namespace" if row.is_namespaced() || row.rules.strategy.selectable_fields.is_empty() => {
                     FieldOf::Namespace
                 }
+                other if row.custom.as_ref().is_some_and(|it| it.selectable.iter().any(|path| path == other)) => {
+                    FieldOf::Declared(other.to_owned())
+                }
                 other => FieldOf::Row(field_of(row, other)?),
             };
             let is_equal = term.relation == steersman_base::field_selector::Relation::Equals;
@@ -206,6 +212,7 @@ impl Filter {
                 FieldOf::Name => Some(&object.key.name),
                 FieldOf::Namespace => Some(&object.key.namespace),
                 FieldOf::Row(at) => object.fields.get(*at),
+                FieldOf::Declared(path) => return (declared_value(object, path) == value.as_str()) == *is_equal,
             };
             (held.is_some_and(|held| held == value)) == *is_equal
         };
@@ -220,6 +227,16 @@ impl Filter {
     /// Whether every object (of the namespace) is.
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_empty()
+    }
+}
+
+/// The text of a field of a custom resource; empty if it is absent. Definitions change, so it is read when it is asked for.
+fn declared_value(object: &Object, path: &str) -> String {
+    let object = object.parse().unwrap_or_default();
+    match object.as_object().and_then(|map| value_at(map, path)) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
     }
 }
 

@@ -117,6 +117,18 @@ fn read_rows(table: &'static str) -> Vec<Arc<Row>> {
 // === impl Row ===
 
 impl Row {
+    /// The columns that the definition of a custom resource declares.
+    pub(crate) fn declared_columns(&self) -> &[serde_json::Value] {
+        self.custom.as_ref().map_or(&[], |custom| &custom.columns)
+    }
+
+    /// What everybody is told who uses the resource in this version.
+    #[must_use]
+    pub(crate) fn warning(&self) -> Option<&str> {
+        let custom = self.custom.as_ref().and_then(|custom| custom.warning.as_deref());
+        custom.or(self.rules.strategy.warning)
+    }
+
     /// Returns group and plural, for messages.
     #[must_use]
     pub fn target(&self) -> GroupResource<'_> {

@@ -340,7 +340,7 @@ impl Registry {
 fn errors(row: &Row, object: &Value, old: Option<&Value>, part: Part) -> Errors {
     let rules = row.rules;
     match (part, &row.custom, old) {
-        (_, Some(custom), _) => custom.validate(object, old),
+        (_, Some(custom), _) => custom.validate(object, old, matches!(part, Part::Status)),
         (Part::Whole, None, _) | (_, None, None) => rules.errors(object, old),
         (Part::Status, None, Some(old)) => rules.status.errors(object, old),
         (Part::Subresource(part), None, Some(old)) => part.errors(object, old),

@@ -28,8 +28,8 @@ fn render(
         scope: Scope::Namespaced,
     };
     match built_in().iter().find(|row| is_it(&row.resource)) {
-        Some(row) => super::render(&row.resource, &row.rules.printer, objects, metadata, include, now),
-        None => super::render(&custom, &super::Printer::DEFAULT, objects, metadata, include, now),
+        Some(row) => super::render(&row.resource, &row.rules.printer, &[], objects, metadata, include, now),
+        None => super::render(&custom, &super::Printer::DEFAULT, &[], objects, metadata, include, now),
     }
 }
 

@@ -10,6 +10,7 @@ mod deletion;
 mod lists;
 mod logs;
 mod restart;
+mod schemas;
 mod strategies;
 mod support;
 mod watches;

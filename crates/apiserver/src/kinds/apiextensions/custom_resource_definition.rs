@@ -1,6 +1,8 @@
-//! CustomResourceDefinitions: defaults, stored versions and names. Follows
-//! `apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go`, `…/registry/customresourcedefinition/strategy.go` and the
-//! part of `…/apiextensions/validation/validation.go` that is not about schemas.
+//! CustomResourceDefinitions: defaults, stored versions and names; [`versions`] has the rest. Follows
+//! `apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go`, `…/registry/customresourcedefinition/strategy.go` and
+//! `…/apiextensions/validation/validation.go`.
+
+mod versions;
 
 use serde_json::{Value, json};
 use steersman_base::Time;
@@ -31,6 +33,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             approval(new, errors);
         }
         spec(&new["spec"], &Path::new("spec"), errors);
+        versions::validate(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors);
         if is_empty(&new["status"]["storedVersions"]) {
             let path = Path::new("status").child("storedVersions");
             errors.push(FieldError::invalid(&path, Value::Null, "must have at least one stored version"));
@@ -179,7 +182,7 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
         }
     }
     check::one_of(&spec["scope"], &["Cluster", "Namespaced"], &path.child("scope"), errors);
-    versions(spec, path, errors);
+    version_names(spec, path, errors);
     if let Some(first) = items(&spec["versions"]).first() {
         // The version of old, which is the first of the list.
         let name = text(&first["name"]);
@@ -188,7 +191,7 @@ fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
     names(&spec["names"], &path.child("names"), errors);
 }
 
-fn versions(spec: &Value, path: &Path, errors: &mut Errors) {
+fn version_names(spec: &Value, path: &Path, errors: &mut Errors) {
     let versions = items(&spec["versions"]);
     let at = path.child("versions");
     for (index, version) in versions.iter().enumerate() {
