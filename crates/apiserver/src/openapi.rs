@@ -10,6 +10,7 @@
 //! Version 2 has all definitions for clients from before, and no paths.
 
 mod paths;
+mod protobuf;
 mod schemas;
 #[cfg(test)]
 mod tests;
@@ -68,6 +69,12 @@ pub fn v2() -> Value {
         "paths": {},
         "definitions": definitions,
     })
+}
+
+/// What `/openapi/v2` answers, as protobuf.
+#[must_use]
+pub fn v2_protobuf() -> Vec<u8> {
+    protobuf::encode(&v2())
 }
 
 /// Which document describes a resource.
