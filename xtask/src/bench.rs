@@ -25,7 +25,7 @@ struct Suite {
     package: &'static str,
     target: &'static str,
     peer: Option<Peer>,
-    /// What we want to reach, by the name of the bench.
+    /// The goals, by the name of the bench.
     goals: &'static [(&'static str, &'static str)],
 }
 
@@ -92,7 +92,7 @@ struct Measurement {
     bench: String,
     value: f64,
     unit: String,
-    /// A program that runs both says of whom a figure is.
+    /// A program that runs both names the subject of a figure.
     of_peer: bool,
 }
 
@@ -145,7 +145,7 @@ fn parse(output: &str) -> Vec<Measurement> {
         Some(Measurement {
             bench: json["bench"].as_str()?.to_owned(),
             value: json["value"].as_f64()?,
-            // Per operation goes without saying.
+            // "per operation" is implied.
             unit: json["unit"].as_str()?.trim_end_matches("/op").to_owned(),
             of_peer: json["of"] == "peer",
         })
@@ -207,7 +207,7 @@ impl Peer {
         }
     }
 
-    /// What it is made of, for the paragraph above a table.
+    /// Returns its composition, for the paragraph above a table.
     fn versions(self) -> Result<String> {
         let name = match self {
             Self::ClientGo { .. } | Self::Rig { .. } => self.name().to_owned(),

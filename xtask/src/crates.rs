@@ -1,4 +1,4 @@
-//! `cargo xtask crates`: whether somebody else can depend on what is here.
+//! `cargo xtask crates`: checks that others can depend on the crates.
 //!
 //! 1. Every crate that can be published is packaged, so nothing that a registry would refuse gets in unseen.
 //! 2. Every library compiles without default features, and the facade with each feature alone.

@@ -1,4 +1,4 @@
-//! How a command fails: a sentence for a person and an exit code for a script.
+//! Failures of commands: a sentence for people and an exit code for scripts.
 
 use std::process::ExitCode;
 
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 pub(crate) enum Failure {
     /// The command line was wrong: exit code 2.
     Usage(String),
-    /// Something went wrong: exit code 1. The text says what to do.
+    /// An error: exit code 1. The text says what to do.
     Error(String),
     /// The reason is on the screen already (a test's output, a list of violations): exit code 1.
     Reported,

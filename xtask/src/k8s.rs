@@ -44,7 +44,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         },
         ("test", []) => timed_test(None),
         ("test", [filter]) if !filter.starts_with('-') => timed_test(Some(filter)),
-        // What `test` runs inside a rig; not for typing.
+        // The part of `test` that runs inside a rig; not for users.
         (tier::INSIDE, [package, filter @ ..]) => tier::inside(package, filter.first().map(String::as_str)),
         ("chaos", options) => chaos::run(&installed()?, options),
         ("path", []) => path(),
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
 }
 
-/// Runs the rig tier, or says in one line why not.
+/// Runs the rig tier, or prints in one line why not.
 pub(crate) fn test(filter: Option<&str>, timings: &mut Timings) -> Result<()> {
     match install_or_skip()? {
         Some(bin) => tier::run(&bin, filter, timings),
@@ -70,7 +70,7 @@ fn timed_test(filter: Option<&str>) -> Result<()> {
     outcome
 }
 
-/// The directory of the binaries; `None` after the one visible line that says why the rig is skipped.
+/// Returns the directory of the binaries; `None` after a line that says why the rig is skipped.
 fn install_or_skip() -> Result<Option<PathBuf>> {
     if let Some(bin) = install::existing()? {
         println!("rig: binaries are in {}", bin.display());
@@ -82,7 +82,7 @@ fn install_or_skip() -> Result<Option<PathBuf>> {
             println!("rig: binaries are in {}", bin.display());
             Ok(Some(bin))
         }
-        // A CI that skips what it is there for would stay green for ever.
+        // A CI that skips the rig would stay green forever.
         None if std::env::var_os("CI").is_some_and(|value| !value.is_empty()) => Err(Failure::error(install::NO_GO)),
         None => {
             println!("rig tier SKIPPED: {}", install::NO_GO);

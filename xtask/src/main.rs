@@ -1,14 +1,16 @@
-//! `cargo xtask`: what this repository does to itself.
+//! `cargo xtask`: the maintenance commands of this repository.
 //!
-//! Each command is a module with a `run(&[String])`. Nothing here is clever: a command calls other programs
-//! (`cargo`, `go`, the rig's supervisor) and says what it did. A failure is one sentence that names the next step.
+//! Each command is a module with a `run(&[String])`. A command calls other programs (`cargo`, `go`, the rig's supervisor) and
+//! prints what it did. A failure is one sentence that names the next step.
 
 mod bench;
 mod clock;
 mod crates;
+mod docs;
 mod failure;
 mod k8s;
 mod process;
+mod sections;
 mod sim;
 mod test;
 mod tests_list;
@@ -25,7 +27,8 @@ usage: cargo xtask COMMAND
 
   test                                the whole suite; with Go installed, the rig tier too
   tests-list [DIR]                    every test with its number of assertions, as TSV; to compare two commits
-  tidy                                repository checks: crate edges, sizes, pure files, headings
+  tidy                                repository checks: crate edges, sizes, pure files, headings, generated tables
+  docs                                write the tables of README and docs that follow from the controllers' pages
   crates                              packages, features alone, and a program outside with the oldest Kubernetes version
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
   sim [OPTIONS]                       simulated worlds under faults; --help lists the options
@@ -52,6 +55,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "test" => test::run(rest),
         "tests-list" => tests_list::run(rest),
         "tidy" => tidy::run(rest),
+        "docs" => docs::run(rest),
         "crates" => crates::run(rest),
         "bench" => bench::run(rest),
         "sim" => sim::run(rest),

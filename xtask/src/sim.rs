@@ -9,15 +9,15 @@ use crate::{process, workspace};
 const MUTANTS: &str = "crates/sim/mutants";
 /// A copy of the repository, for the patches.
 const COPY: &str = "target/mutants/tree";
-/// What is compiled of it.
+/// The package that is compiled.
 const BUILT: &str = "target/mutants/built";
-/// How many worlds a mutant gets, unless told otherwise: one that outlives them was not found.
+/// The default number of worlds per mutant: a mutant that survives them was not found.
 const WORLDS: &str = "200";
 
 const DOCUMENT: &str = "docs/reliability.md";
 const MARKERS: (&str, &str) = ("<!-- mutants -->", "<!-- /mutants -->");
 
-/// What the simulator is compiled as: fast, and soon.
+/// The build profile of the simulator: fast, and quickly compiled.
 const PROFILE: [&str; 6] = ["--quiet", "--profile", "sim", "--package", "steersman-sim", "--"];
 
 struct Mutant {
@@ -92,7 +92,7 @@ fn title(path: &Path) -> Result<String> {
     Ok(first.trim_start_matches(['#', ' ']).to_owned())
 }
 
-/// A fresh copy of the commit that is checked out. What is compiled for one mutant is of use for the next.
+/// Creates a fresh copy of the current commit. Build artifacts are reused for the next mutant.
 fn renew(copy: &Path) -> Result<()> {
     if copy.exists() {
         git(&workspace::root(), &["worktree", "remove", "--force", COPY])?;
@@ -104,7 +104,7 @@ fn git(folder: &Path, args: &[&str]) -> Result<()> {
     process::run(std::process::Command::new("git").current_dir(folder).args(args))
 }
 
-/// How many worlds it took to find the mutant, or how it was refused.
+/// Returns how many worlds it took to find the mutant, or why it was refused.
 fn hunt(copy: &Path, args: &[String]) -> Result<Option<String>> {
     let mut command = process::cargo(["run"].into_iter().chain(PROFILE));
     // From mutant to mutant little changes, so most of what was compiled is of use again.

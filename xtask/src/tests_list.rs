@@ -70,7 +70,7 @@ fn rows(path: &Path, text: &str, scenarios: &BTreeSet<&str>) -> Vec<Row> {
     let mut helpers = 0;
     let mut end = 0;
     for function in source.functions() {
-        // What is in another function counts there.
+        // Assertions of an inner function count there.
         if function.lines.start < end {
             continue;
         }
@@ -108,7 +108,7 @@ fn is_of_scenarios(path: &Path) -> bool {
     path.components().any(|component| component.as_os_str() == "scenarios")
 }
 
-/// Whether an attribute above the function says so.
+/// Whether the function has a test attribute.
 fn is_test(lines: &[&str], function: &Function) -> bool {
     lines[..function.lines.start - 1]
         .iter()

@@ -1,14 +1,16 @@
-//! `cargo xtask tidy`: what reviewers should not have to look for.
+//! `cargo xtask tidy`: the checks that reviewers should not have to make by hand.
 //!
 //! Every check is a function from text to [`Finding`]s; only this file reads files and prints.
 //! 1. [`edges`]: crates depend on each other in one direction; each has what its page in a registry shows.
 //! 2. [`size`]: files and functions stay readable.
 //! 3. [`pure`]: decisions do no I/O and read no clock.
-//! 4. [`docs`]: the code map and the decision records are complete.
+//! 4. [`docs`]: the code map and the decision records are complete; generated tables are up to date.
 //! 5. [`banned`]: what must not be committed.
-//! 6. [`controllers`]: controllers, their rows, modules and pages go by one name.
+//! 6. [`controllers`]: a controller, its row, its module and its page have one name.
+//! 7. [`bindings`]: one `let` per binding, no nested options.
 
 mod banned;
+mod bindings;
 mod controllers;
 mod docs;
 mod edges;
@@ -24,16 +26,16 @@ use crate::workspace;
 
 use lexer::Source;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Level {
-    /// Listed, for whoever is there anyway.
+    /// Listed only.
     Warning,
     /// Fails the command.
     Error,
 }
 
-/// Something to say about a line.
+/// A finding about a line.
 #[derive(Debug, PartialEq)]
 struct Finding {
     level: Level,
@@ -57,14 +59,18 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         check_file(file, &mut report)?;
     }
     let map = Path::new("ARCHITECTURE.md");
-    match files.contains(&map.to_path_buf()) {
-        true => report.add(map, docs::check_map(&workspace::read(map)?, &crate_folders(&files))),
-        false => report.add(map, vec![Finding::error(1, "is missing")]),
+    if files.contains(&map.to_path_buf()) {
+        report.add(map, docs::check_map(&workspace::read(map)?, &crate_folders(&files)));
+    } else {
+        report.add(map, vec![Finding::error(1, "is missing")]);
     }
     for (path, finding) in docs::check_records(&names_in(&files, Path::new("docs/adr"))) {
         report.add(&path, vec![finding]);
     }
     check_controllers(&files, &mut report)?;
+    for (path, _) in crate::docs::outdated()? {
+        report.add(&path, vec![Finding::error(1, "a generated table is out of date: run `cargo xtask docs`")]);
+    }
     report.print()
 }
 
@@ -90,6 +96,7 @@ fn check_file(path: &Path, report: &mut Report) -> Result<()> {
     if path.extension().is_some_and(|extension| extension == "rs") {
         let source = Source::new(&text);
         report.add(path, banned::check_rust(&source));
+        report.add(path, bindings::check(path, &source));
         report.add(path, size::check(path, &source));
         if pure::is_pure(path, &text) {
             report.add(path, pure::check(&source));
@@ -141,7 +148,7 @@ fn names_in(files: &[PathBuf], dir: &Path) -> Vec<String> {
         .collect()
 }
 
-/// What was found so far.
+/// The findings so far.
 #[derive(Default)]
 struct Report {
     lines: Vec<(Level, String)>,

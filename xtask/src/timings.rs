@@ -1,11 +1,11 @@
-//! How long the tiers of the suite take: each is timed, and all are printed at the end, also when one has failed.
+//! The durations of the tiers of the suite: each is timed, and all are printed at the end, also after a failure.
 
 use std::time::Duration;
 
 use crate::clock::Stopwatch;
 use crate::failure::Result;
 
-/// What took how long so far.
+/// The durations so far.
 #[derive(Debug, Default)]
 pub(crate) struct Timings {
     rows: Vec<(String, Duration)>,

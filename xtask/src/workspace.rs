@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::failure::{Failure, Result};
 use crate::process;
 
-/// What a registry shows of a crate.
+/// The fields of a manifest that a registry shows.
 const PAGE: [&str; 7] = ["categories", "description", "documentation", "keywords", "license", "readme", "repository"];
 
 /// One package of the workspace, as `cargo metadata` sees it.
@@ -20,7 +20,7 @@ pub(crate) struct Package {
     pub(crate) dependencies: Vec<Dependency>,
     /// Whether a registry may have it.
     pub(crate) published: bool,
-    /// What a page of the registry shows, and is missing.
+    /// The fields that a registry shows and that are missing.
     pub(crate) page_lacks: Vec<&'static str>,
     /// `package.metadata` of the manifest.
     pub(crate) metadata: Value,

@@ -1,12 +1,12 @@
-//! Who asks.
+//! Authentication.
 //!
-//! 1. A request is somebody's, or it is 401: a client certificate signed by our authority (CN is the user, every O a
-//!    group), the administrator's token, or a token of a service account that still exists. A certificate comes first, as
-//!    upstream: beside one, a token is not looked at.
+//! 1. A request is authenticated, or it is 401: by a client certificate signed by our authority (CN is the user, every
+//!    O a group), by the administrator's token, or by a token of a service account that still exists. A certificate
+//!    takes precedence, as upstream: a token beside it is ignored.
 //! 2. Secrets are compared in constant time and come from the operating system's random numbers.
 //! 3. Keys are made when the first token is signed or checked, not before.
-//! 4. A token that is bound to a pod, a secret or a node ends with it.
-//! 5. Who may impersonate others is asked for what these may: `kubectl --as`.
+//! 4. A token that is bound to a pod, a secret or a node expires with it.
+//! 5. A user who may impersonate others is authorized as those: `kubectl --as`.
 
 mod certificate;
 pub(crate) mod impersonate;
@@ -32,7 +32,7 @@ const ADMIN_TOKEN_BYTES: usize = 24;
 /// How long a token outlives what it is bound to: clocks differ. Upstream's `jwt.DefaultLeeway`.
 const LEEWAY_SECONDS: i64 = 60;
 
-/// Who asks.
+/// An authenticated user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct User {
     /// `username`
@@ -45,7 +45,7 @@ pub struct User {
     pub extra: Vec<(String, Vec<String>)>,
 }
 
-/// What a request shows of its sender.
+/// The credentials of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Credentials<'a> {
     /// The token behind `Authorization: Bearer`.
@@ -54,14 +54,14 @@ pub struct Credentials<'a> {
     pub certificate: Option<&'a [u8]>,
 }
 
-/// Who can be who.
+/// The authenticator.
 pub struct Auth {
     clock: Clock,
     admin_token: OnceLock<String>,
     keys: OnceLock<Keys>,
 }
 
-/// The secret random numbers of the operating system are not to be had.
+/// The operating system's secure random numbers are not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no secure random numbers")]
 pub struct NoRandom;
@@ -80,7 +80,7 @@ impl Auth {
         auth
     }
 
-    /// The token of the administrator; made when first asked for.
+    /// Returns the token of the administrator; created on first use.
     ///
     /// # Errors
     /// If there are no secure random numbers.
@@ -91,13 +91,13 @@ impl Auth {
         self.admin_token.get().map(String::as_str).ok_or(NoRandom)
     }
 
-    /// Whose request it is; none: nobody's.
+    /// Returns the user of a request; none if it is not authenticated.
     pub(crate) fn authenticate(&self, registry: &Registry, credentials: Credentials<'_>) -> Option<User> {
         let by_certificate = credentials.certificate.and_then(certificate::user);
         by_certificate.or_else(|| self.by_token(registry, credentials.bearer?, ISSUER))
     }
 
-    /// Whose token it is, for this audience.
+    /// Returns the user of a token, for this audience.
     pub(crate) fn by_token(&self, registry: &Registry, token: &str, audience: &str) -> Option<User> {
         if self.admin_token.get().is_some_and(|held| is_same_secret(held.as_bytes(), token.as_bytes())) {
             return Some(User::admin());
@@ -106,7 +106,7 @@ impl Auth {
         if let Some(claims) = keys.verify(token, audience, self.clock.now()) {
             return service_account(registry, &claims, self.clock.now());
         }
-        // Tokens in secrets say nothing of audiences: they are for this server.
+        // Tokens in secrets have no audience: they are for this server.
         let claims = keys.verify_legacy(token).filter(|_| audience == ISSUER)?;
         of_secret(registry, token, &claims)
     }
@@ -118,12 +118,12 @@ impl Auth {
         self.keys.get()
     }
 
-    /// The key that signs, as PEM, for those who sign tokens that are kept in secrets.
+    /// Returns the signing key as PEM, for controllers that sign tokens in secrets.
     pub(crate) fn key_pem(&self) -> Option<&str> {
         self.keys().map(Keys::pem)
     }
 
-    /// The public keys, for those who check tokens themselves.
+    /// Returns the public keys, for clients that verify tokens themselves.
     pub(crate) fn jwks(&self) -> Value {
         json!({"keys": self.keys().map(Keys::jwk).into_iter().collect::<Vec<_>>()})
     }
@@ -135,7 +135,7 @@ impl std::fmt::Debug for Auth {
     }
 }
 
-/// The service account of a token, if it is still the one the token was made for, and what the token is bound to is there.
+/// Returns the service account of a token, if its uid is unchanged, and the object that the token is bound to exists.
 fn service_account(registry: &Registry, claims: &Value, now: Time) -> Option<User> {
     let about = &claims["kubernetes.io"];
     let namespace = about["namespace"].as_str()?;
@@ -149,7 +149,7 @@ fn service_account(registry: &Registry, claims: &Value, now: Time) -> Option<Use
     if !is_alive(namespace, "serviceaccounts", &about["serviceaccount"]) {
         return None;
     }
-    // A token that is bound to a pod tells its node, but does not end with it.
+    // A token that is bound to a pod names its node, but does not expire with it.
     let node = if about["pod"].is_object() { &Value::Null } else { &about["node"] };
     let bound = [(namespace, "pods", &about["pod"]), (namespace, "secrets", &about["secret"]), ("", "nodes", node)];
     if bound.iter().any(|(home, plural, bound)| bound.is_object() && !is_alive(home, plural, bound)) {
@@ -169,13 +169,13 @@ fn service_account(registry: &Registry, claims: &Value, now: Time) -> Option<Use
     Some(user)
 }
 
-/// Whether the time that a terminating object had is over, for so long that no clock can be blamed.
+/// Whether the grace period of a terminating object is over, with a leeway for clock differences.
 fn is_past(object: &Value, now: Time) -> bool {
     let ends = object["metadata"]["deletionTimestamp"].as_str().and_then(|ends| ends.parse::<Time>().ok());
     ends.is_some_and(|ends| ends < now.plus_seconds(-LEEWAY_SECONDS))
 }
 
-/// The service account of a token that is kept in a secret, as long as it is kept there.
+/// Returns the service account of a token in a secret, as long as the secret contains it.
 fn of_secret(registry: &Registry, token: &str, claims: &Value) -> Option<User> {
     let claim = |name: &str| claims[format!("kubernetes.io/serviceaccount/{name}")].as_str();
     let namespace = claim("namespace")?;
@@ -189,13 +189,13 @@ fn of_secret(registry: &Registry, token: &str, claims: &Value) -> Option<User> {
     (is_alive && is_its).then(|| User::service_account(namespace, account, uid))
 }
 
-/// Compares without telling by time where the difference is.
+/// Compares in constant time.
 fn is_same_secret(held: &[u8], given: &[u8]) -> bool {
     let differences = held.iter().zip(given).fold(0, |all, (left, right)| all | (left ^ right));
     held.len() == given.len() && std::hint::black_box(differences) == 0
 }
 
-/// Secret random text.
+/// Returns secret random text.
 pub(crate) fn random_text(bytes: usize) -> Result<String, NoRandom> {
     let mut random = vec![0; bytes];
     let provider = rustls::crypto::aws_lc_rs::default_provider();
@@ -206,7 +206,7 @@ pub(crate) fn random_text(bytes: usize) -> Result<String, NoRandom> {
 // === impl User ===
 
 impl User {
-    /// The administrator, who may do everything.
+    /// Returns the administrator, who may do everything.
     #[must_use]
     pub fn admin() -> Self {
         Self {
@@ -217,7 +217,7 @@ impl User {
         }
     }
 
-    /// Whom a review asks about.
+    /// Returns the user that a review is about.
     pub(crate) fn of_review(spec: &Value) -> Self {
         let text = |field: &str| spec[field].as_str().unwrap_or_default().to_owned();
         let owned = |values: &Value| -> Vec<String> {

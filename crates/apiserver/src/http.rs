@@ -1,8 +1,8 @@
-//! The server as a [`tower::Service`]: requests in, answers out, in process or behind a listener.
+//! The server as a [`tower::Service`]: requests in, responses out, in process or behind a listener.
 //!
-//! 1. Every request but one about health is somebody's, or it is 401.
+//! 1. Every request except health checks is authenticated, or it is 401.
 //! 2. A body of more than [`BODY_BYTES_MAX`] is refused unread; a malformed one is refused in upstream's words.
-//! 3. A handler that panics answers 500; it has written nothing, because a write is the last thing that happens.
+//! 3. A handler that panics gives a 500; it has written nothing, because the write is the last step.
 //! 4. Requests are bounded in number, time and threads: see [`limits`].
 
 mod body;
@@ -59,7 +59,7 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Debug)]
 pub(crate) struct PeerCertificate(pub(crate) Bytes);
 
-/// Says of a response that its request was somebody's.
+/// Marks a response whose request was authenticated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known;
 
@@ -68,12 +68,12 @@ fn known(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-/// Who asks if a request does not say.
+/// The user of a request without credentials.
 #[derive(Clone, Debug)]
 pub(crate) enum Sender {
-    /// The owner of the process.
+    /// The administrator: for requests within the process.
     Local(Arc<User>),
-    /// Nobody we know.
+    /// Anonymous.
     Remote,
 }
 
@@ -142,7 +142,7 @@ impl ApiServer {
         })
     }
 
-    /// Reads the body and does what is asked.
+    /// Reads the body and handles the request.
     async fn work<B>(
         &self,
         parts: &Arc<Parts>,
@@ -171,7 +171,7 @@ impl ApiServer {
         let parts = Arc::clone(parts);
         let span = tracing::Span::current();
         let work = move || {
-            // The places are taken until the work is done, whether or not somebody still waits for it.
+            // The permits are held until the work is done, even if the client has disconnected.
             let response = span.in_scope(|| server.routed(&parts, query, user, &body));
             drop((heavy, place));
             response
@@ -195,7 +195,7 @@ impl ApiServer {
 
     fn authenticate(&self, parts: &Parts) -> Option<User> {
         let header = parts.headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap_or_default());
-        // Anything but a bearer token is nobody's: it must not fall through to the owner of the process.
+        // Any other scheme is anonymous: it must not fall through to the administrator.
         let bearer = header.map(|header| match header.split_once(' ') {
             Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
             _ => "",
@@ -299,7 +299,7 @@ impl ApiServer {
             name: path.name,
             subresource: path.subresource,
             user,
-            // The options of a deletion are its body's, if it has one.
+            // The options of a deletion are in its body, if it has one.
             dry_run: matches!(verb, Verb::Create | Verb::Update | Verb::Patch) && query.dry_run(options)?,
             field_validation: if matches!(verb, Verb::Create | Verb::Update | Verb::Patch) {
                 query.field_validation(options)?
@@ -389,16 +389,16 @@ fn verb_of(method: &Method, path: &ResourcePath, is_watch: bool) -> Option<Verb>
     }
 }
 
-/// What a request wants, for the authorizer.
+/// Returns the attributes of a request, for the authorizer.
 fn attributes(row: &Row, path: &ResourcePath, verb: Verb, query: &Query) -> Attributes {
-    // A list or a watch of one name is about that one: rules with `resourceNames` are asked.
+    // A list or a watch of one name is authorized for that name: rules with `resourceNames` apply.
     let name = match verb {
         Verb::List | Verb::Watch if path.name.is_empty() => selected_name(query).unwrap_or_default(),
         _ => path.name.clone(),
     };
     Attributes {
         verb: verb.name().to_owned(),
-        // Who may do something to a namespace may do it in the namespace.
+        // A right to a namespace is a right within the namespace.
         namespace: if row.rules.strategy.is_namespace { path.name.clone() } else { path.namespace.clone() },
         group: row.resource.group.to_string(),
         resource: row.resource.plural.to_string(),
@@ -408,7 +408,7 @@ fn attributes(row: &Row, path: &ResourcePath, verb: Verb, query: &Query) -> Attr
     }
 }
 
-/// The only name that a field selector lets through, if there is one.
+/// Returns the only name that a field selector matches, if there is one.
 fn selected_name(query: &Query) -> Option<String> {
     let selector: FieldSelector = query.get("fieldSelector").parse().ok()?;
     let name = selector.requires_exact_match("metadata.name")?.to_string();
@@ -425,7 +425,7 @@ fn check_verb(row: &Row, path: &ResourcePath, verb: Verb) -> Result<(), Status> 
         };
         row.subresource(&path.subresource).ok_or_else(missing)?.verbs
     };
-    // A namespaced object is reached through its namespace; only lists go over all of them.
+    // A namespaced object is reached through its namespace; only lists cover all namespaces.
     let is_homeless = row.is_namespaced() && path.namespace.is_empty();
     if is_homeless && (!path.name.is_empty() && !path.is_watch) {
         return Err(Status::no_resource());

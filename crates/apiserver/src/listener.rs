@@ -1,11 +1,12 @@
-//! The server behind a socket: TLS, HTTP/1.1 and HTTP/2, for kubectl and everybody outside the process.
+//! The server behind a socket: TLS, HTTP/1.1 and HTTP/2, for kubectl and other clients outside of the process.
 //!
-//! 1. It listens on the loopback interface unless it is told otherwise.
-//! 2. A client that does not finish its handshake or its headers in time is dropped, and one that keeps a connection for
-//!    its next request is not; there is a bound on connections, and one that is nobody's for half a minute is closed.
+//! 1. It listens on the loopback interface by default.
+//! 2. A client that does not complete its handshake or its headers in time is disconnected; an idle connection between
+//!    requests is kept. The number of connections is bounded, and one without an authenticated request is closed after
+//!    half a minute.
 //! 3. Its certificates are P-256, made at start, and signed by an authority whose key is made at start, too, unless it is
 //!    given.
-//! 4. Whoever drops [`Listening`] stops it; open watches end.
+//! 4. Dropping [`Listening`] stops it; open watches end.
 
 mod kubeconfig;
 mod patience;
@@ -40,17 +41,17 @@ use patience::{HeadTimer, Heard, IDLE_MAX};
 use pki::Pki;
 pub use pki::{Certificate, PkiError};
 
-/// How long a client may take for its handshake, and for the headers of a request.
+/// The time limit of a handshake, and of the headers of a request.
 const PATIENCE_SECONDS: u64 = 10;
-/// How long a connection is kept on which nobody has said who they are: connections are few, and anybody can open one.
+/// The time limit of a connection without an authenticated request: connections are limited, and anybody can open one.
 const STRANGER_SECONDS: u64 = 30;
-/// How often a connection that says nothing is asked whether it is still there.
+/// The period of keep-alive probes on idle connections.
 const PING_SECONDS: u64 = 30;
-/// How many connections there are at most; further ones wait.
+/// The maximum number of connections; further ones wait.
 const CONNECTIONS_MAX: usize = 4096;
-/// How many requests one HTTP/2 connection can have open: an informer factory has a watch per resource.
+/// The maximum number of concurrent requests of an HTTP/2 connection: an informer factory has a watch per resource.
 const STREAMS_MAX: u32 = 1000;
-/// How long open requests have when the server stops.
+/// The time limit of open requests when the server stops.
 const DRAIN_SECONDS: u64 = 1;
 
 /// Where to listen.
@@ -59,14 +60,14 @@ const DRAIN_SECONDS: u64 = 1;
 pub struct ListenOptions {
     /// Address and port; port 0: any that is free.
     pub address: SocketAddr,
-    /// Further names and addresses by which clients call the server.
+    /// Further names and addresses of the server.
     pub names: Vec<String>,
-    /// How long a client may take for its handshake, and for the headers of a request.
+    /// The time limit of a handshake, and of the headers of a request.
     pub patience: Duration,
-    /// The key of the authority, as PEM; made up if there is none. Whoever starts a server again for the same clients keeps
+    /// The key of the authority, as PEM; generated if absent. A server that is started again for the same clients keeps
     /// it ([`Listening::authority_key_pem`]).
     pub authority_key_pem: Option<String>,
-    /// How long a connection is kept on which nobody has said who they are.
+    /// The time limit of a connection without an authenticated request.
     pub strangers: Duration,
 }
 
@@ -92,7 +93,7 @@ struct Door {
 /// Why a server does not listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("cannot listen on {address}: {source}")]
     Bind {
         /// The address.
@@ -136,7 +137,7 @@ impl Listening {
         let token = server.admin_token()?.to_owned();
         bootstrap::publish(&server.registry, address, pki.authority_pem());
         let stop = CancellationToken::new();
-        // Whoever listens has real clients, and their heavy requests must not keep others from the threads.
+        // A listener has real clients, whose heavy requests must not block the threads of others.
         let server = ApiServer { heavy_work: HeavyWork::BlockingPool, ..server.requiring_authentication() };
         let ListenOptions { patience, strangers, .. } = options;
         let door = Door { acceptor, server, patience, strangers, stop: stop.clone() };
@@ -210,7 +211,7 @@ impl Door {
                 accepted = socket.accept() => match accepted {
                     Ok((connection, _)) => connection,
                     Err(error) => {
-                        // Out of file descriptors, most likely: others must close theirs first.
+                        // Out of file descriptors, most likely: other connections must be closed first.
                         tracing::warn!(%error, "a connection could not be accepted");
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
@@ -275,7 +276,7 @@ impl Door {
     }
 }
 
-/// Ends when a connection has been open for a while and no request on it was somebody's; otherwise never.
+/// Ends when a connection has been open for a while without an authenticated request; otherwise never.
 async fn stays_unknown(was_known: &AtomicBool, for_so_long: Duration) {
     tokio::time::sleep(for_so_long).await;
     if was_known.load(Ordering::Relaxed) {
@@ -283,7 +284,7 @@ async fn stays_unknown(was_known: &AtomicBool, for_so_long: Duration) {
     }
 }
 
-/// Both protocols, each with its way to find clients that have gone.
+/// Both protocols, each with its keep-alive.
 fn protocol(heads: HeadTimer) -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(heads).header_read_timeout(IDLE_MAX);

@@ -1,11 +1,11 @@
-//! `pods/log`: what a container wrote, from whoever runs it.
+//! `pods/log`: the log of a container, from the component that runs it.
 //!
-//! The server knows no logs. Who runs pods, such as simulated kubelets, gives it a [`Logs`]
-//! ([`Options::logs`](crate::Options::logs)), which needs to know lines and nothing else:
+//! The server has no logs. A component that runs pods, such as simulated kubelets, provides a [`Logs`]
+//! ([`Options::logs`](crate::Options::logs)), which returns lines and nothing else:
 //!
-//! 1. The container that is asked for exists and has begun; else the answer is 400 in the words of upstream's kubelet.
-//! 2. `tailLines`, `sinceSeconds`, `sinceTime`, `timestamps` and `limitBytes` are done here.
-//! 3. With `follow`, lines are sent as they come, until there are no more or the client goes.
+//! 1. The requested container exists and has started; otherwise the response is 400 in the words of upstream's kubelet.
+//! 2. `tailLines`, `sinceSeconds`, `sinceTime`, `timestamps` and `limitBytes` are applied here.
+//! 3. With `follow`, lines are sent as they are written, until there are no more or the client disconnects.
 //!
 //! Follows `pkg/registry/core/pod/strategy.go` and `pkg/kubelet/kubelet_pods.go` of Kubernetes 1.37.
 
@@ -23,39 +23,39 @@ use crate::field::{FieldError, Path};
 use crate::registry::query::Query;
 use crate::status::{GroupResource, Status};
 
-/// Who has the logs of containers.
+/// A source of container logs.
 pub trait Logs: Send + Sync {
-    /// The log of a container.
+    /// Returns the log of a container.
     ///
     /// # Errors
-    /// There is none; the message is the client's.
+    /// There is none; the message is shown to the client.
     fn open(&self, wanted: &Wanted) -> Result<Log, NoLog>;
 }
 
-/// Which log is asked for.
+/// The requested log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Namespace of the pod.
     pub namespace: String,
     /// Name of the pod.
     pub pod: String,
-    /// Uid of the pod: a name may be used again.
+    /// Uid of the pod: a name may be reused.
     pub uid: String,
     /// Node that the pod is on.
     pub node: String,
     /// The container.
     pub container: String,
-    /// Whether it is the log of the run before this one.
+    /// Whether the log of the previous run is requested.
     pub previous: bool,
-    /// Whether lines that come later are wanted too: if not, [`Log::more`] is not read.
+    /// Whether later lines are requested, too: if not, [`Log::more`] is not read.
     pub follow: bool,
 }
 
 /// The log of a container.
 pub struct Log {
-    /// What has been written, oldest first.
+    /// The lines so far, oldest first.
     pub lines: Vec<Line>,
-    /// What comes later; it ends with the container.
+    /// Later lines; the stream ends with the container.
     pub more: Option<BoxStream<'static, Line>>,
 }
 
@@ -64,7 +64,7 @@ pub struct Log {
 pub struct Line {
     /// When it was written.
     pub time: MicroTime,
-    /// What it says, without the end of the line.
+    /// The text, without the newline.
     pub text: String,
 }
 
@@ -73,7 +73,7 @@ pub struct Line {
 #[error("{0}")]
 pub struct NoLog(pub String);
 
-/// `PodLogOptions`, but for what [`Wanted`] says.
+/// `PodLogOptions`, except for the fields of [`Wanted`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogOptions {
     container: String,
@@ -91,7 +91,7 @@ pub struct LogText(pub(crate) BoxStream<'static, Bytes>);
 // === impl LogOptions ===
 
 impl LogOptions {
-    /// Reads them from a query.
+    /// Parses them from a query.
     pub(crate) fn read(query: &Query, pod: &str, clock: &Clock) -> Result<Self, Status> {
         let number = |name: &str| match query.get(name) {
             "" => Ok(None),
@@ -143,7 +143,7 @@ impl LogOptions {
         })
     }
 
-    /// The container whose log is meant.
+    /// Returns the requested container.
     pub(crate) fn container(&self, pod: &Value) -> Result<String, Status> {
         let name = pod["metadata"]["name"].as_str().unwrap_or_default();
         let of = |field: &str| pod["spec"][field].as_array().map_or(&[][..], Vec::as_slice);
@@ -161,7 +161,7 @@ impl LogOptions {
         }
     }
 
-    /// The log that is asked for, of a pod on a node.
+    /// Returns the requested log, of a pod on a node.
     pub(crate) fn wanted(&self, pod: &Value, container: String) -> Result<Wanted, Status> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let name = text(&pod["metadata"]["name"]);
@@ -177,7 +177,7 @@ impl LogOptions {
         })
     }
 
-    /// The lines that are asked for, as text.
+    /// Returns the requested lines, as text.
     pub(crate) fn text(&self, log: Log) -> LogText {
         let since = self.since;
         let is_new = move |line: &Line| since.is_none_or(|since| line.time >= since);
@@ -196,7 +196,7 @@ impl LogOptions {
     }
 }
 
-/// Whether a container has a log, as a kubelet sees it in the pod's status.
+/// Whether a container has a log, by the pod's status.
 fn has_begun(pod: &Value, name: &str, container: &str, previous: bool) -> Result<(), String> {
     let lists = ["containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"];
     let mut statuses = lists.into_iter().flat_map(|list| pod["status"][list].as_array().into_iter().flatten());

@@ -24,10 +24,10 @@ use crate::openapi::schemas::Dialect;
 use crate::registry::{Row, built_in};
 use crate::schema;
 
-/// What the documents say they describe.
+/// The title of the documents.
 const VERSION: &str = "v1.37.1";
 
-/// What `/openapi/v3` answers: where each group's document is.
+/// Returns the response of `/openapi/v3`: where each group's document is.
 #[must_use]
 pub fn v3_index() -> Value {
     let groups: BTreeSet<String> = built_in().iter().map(|row| document_of(row)).collect();
@@ -39,7 +39,7 @@ pub fn v3_index() -> Value {
     json!({"paths": groups.into_iter().map(place).collect::<Map<_, _>>()})
 }
 
-/// The document of `/openapi/v3/<path>`, for example `apis/apps/v1`.
+/// Returns the document of `/openapi/v3/<path>`, for example `apis/apps/v1`.
 #[must_use]
 pub fn v3_document(path: &str) -> Option<Value> {
     let rows: Vec<&Row> = built_in().iter().map(AsRef::as_ref).filter(|row| document_of(row) == path).collect();
@@ -57,7 +57,7 @@ pub fn v3_document(path: &str) -> Option<Value> {
     }))
 }
 
-/// What `/openapi/v2` answers.
+/// Returns the response of `/openapi/v2`.
 #[must_use]
 pub fn v2() -> Value {
     let definitions: Map<String, Value> = schema::documents()
@@ -71,13 +71,13 @@ pub fn v2() -> Value {
     })
 }
 
-/// What `/openapi/v2` answers, as protobuf.
+/// Returns the document of `/openapi/v2` as protobuf.
 #[must_use]
 pub fn v2_protobuf() -> Vec<u8> {
     protobuf::encode(&v2())
 }
 
-/// Which document describes a resource.
+/// Returns the document that describes a resource.
 fn document_of(row: &Row) -> String {
     let group = &row.resource.group;
     let version = &row.resource.version;

@@ -1,16 +1,16 @@
-//! Watches: what happens to objects, as it happens.
+//! Watches: streams of changes.
 //!
-//! 1. A watch from a version tells of everything behind it, once and in order; from no version, or from `0`, it tells of
-//!    what there is first.
+//! 1. A watch from a version sends everything after it, once and in order; from no version, or from `0`, it sends the
+//!    current state first.
 //! 2. An object that enters the selection is `ADDED`, one that leaves it is `DELETED`.
 //! 3. A watcher has no buffer: it reads the store's history at its own pace, and holds pointers to what it has yet to
-//!    tell, its initial state included. A line is made when the client takes it. One that falls behind the history hears
-//!    `410` and is dropped; it cost nobody anything.
-//! 4. An event is encoded once, when it is written; all who see the whole object send the same bytes.
-//! 5. Whoever asks for bookmarks gets one about once a minute, and at the end of the initial events if it asked for them.
-//!    Bookmarks and the end of a watch do not wait for a pause between events.
+//!    send, its initial state included. A line is encoded when the client reads it. A watcher that falls behind the
+//!    history gets `410` and is dropped, at no cost to others.
+//! 4. An event is encoded once, when it is written; all watchers of the whole object send the same bytes.
+//! 5. A client that requests bookmarks gets one about once a minute, and at the end of the initial events if it
+//!    requested them. Bookmarks and the end of a watch do not wait for a pause between events.
 //! 6. A watch of a custom resource ends when its definition is deleted, or is changed so that it is served differently:
-//!    kube-apiserver ends it with the storage. It has told of everything by then.
+//!    kube-apiserver ends it with the storage. All events have been sent by then.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,11 +31,11 @@ use crate::status::Status;
 use crate::store::{Event, EventKind, Object, Range, Storage, Unavailable, Wanted};
 use crate::table::{self, IncludeObject};
 
-/// How many events are taken from the history at a time.
+/// The number of events read from the history at a time.
 const BATCH_EVENTS: usize = 256;
-/// How often a watcher hears how far it has come.
+/// The period of bookmarks.
 const BOOKMARK_EVERY: Duration = Duration::from_secs(60);
-/// How long a watch lasts that does not say: between once and twice this, so that not all end together.
+/// The default duration of a watch: between once and twice this, so that not all end together.
 const TIMEOUT_SECONDS_MIN: u64 = 1800;
 
 /// One watch.
@@ -47,11 +47,11 @@ pub(crate) struct Watch {
     shape: Shape,
     include: IncludeObject,
     signal: steersman_base::watch::Receiver<u64>,
-    /// Everything up to here has been told.
+    /// Everything up to here has been sent.
     reached: u64,
-    /// What there is at the start and has not been told.
+    /// The initial state that has not been sent.
     initial: std::vec::IntoIter<Arc<Object>>,
-    /// What has been read and not been told.
+    /// Events that have been read and not been sent.
     pending: VecDeque<Pending>,
     /// When the resource is no longer served so; never for built-in ones.
     withdrawn: CancellationToken,
@@ -62,7 +62,7 @@ pub(crate) struct Watch {
     is_over: bool,
 }
 
-/// Something that is yet to be told.
+/// A pending event.
 enum Pending {
     /// A line that is made already.
     Line(Bytes),

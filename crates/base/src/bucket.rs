@@ -1,4 +1,4 @@
-//! Pure: so many at once, and then so many over time.
+//! Pure: a token bucket, for bursts and a rate.
 
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Bucket {
         Self { burst: f64::from(burst), every: every.as_secs_f64(), tokens: f64::from(burst), at: now }
     }
 
-    /// Takes so many tokens, if they are there: all of them, or none.
+    /// Takes this many tokens, if they are available: all of them, or none.
     pub fn try_take(&mut self, count: u32, now: Duration) -> bool {
         self.fill(now);
         let are_there = self.tokens >= f64::from(count);
@@ -39,7 +39,7 @@ impl Bucket {
         are_there
     }
 
-    /// Takes a token, and says how long to wait until it is there. Who comes later waits longer.
+    /// Takes a token, and returns how long to wait until it is available. Later callers wait longer.
     pub fn reserve(&mut self, now: Duration) -> Duration {
         self.fill(now);
         self.tokens -= 1.0;
@@ -47,7 +47,7 @@ impl Bucket {
     }
 
     fn fill(&mut self, now: Duration) {
-        // A clock that goes back gives nothing, and takes nothing.
+        // A clock that goes back adds and removes no tokens.
         let since = now.saturating_sub(self.at).as_secs_f64();
         self.at = self.at.max(now);
         self.tokens = self.burst.min(self.tokens + since / self.every);

@@ -13,7 +13,7 @@ use crate::{Istr, Time, null};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// What it is about, such as `Ready`; one of each type per object.
+    /// The type, such as `Ready`; one of each type per object.
     #[serde(rename = "type", default)]
     pub type_: Istr,
     /// Whether it holds.
@@ -25,7 +25,7 @@ pub struct Condition {
     /// When it was last probed: pods and Jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_probe_time: Option<Time>,
-    /// When it was last heard of: nodes.
+    /// When it was last reported: nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_heartbeat_time: Option<Time>,
     /// When it was last written: Deployments.
@@ -49,7 +49,7 @@ pub enum ConditionStatus {
     True,
     /// It does not.
     False,
-    /// Nobody can tell; any text but `True` and `False` is read as this.
+    /// Unknown; any text but `True` and `False` is read as this.
     #[default]
     Unknown,
 }
@@ -72,7 +72,7 @@ pub fn is_false(conditions: &[Condition], type_: &str) -> bool {
     find(conditions, type_).is_some_and(|condition| condition.status == ConditionStatus::False)
 }
 
-/// Puts the condition in the place of the one of its type, or at the end, and tells whether anything changed.
+/// Replaces the condition of the same type, or appends it, and returns whether anything changed.
 ///
 /// 1. The transition time changes only when the status does: to the one given, else to `now`.
 /// 2. Times of mere observation (probe, heartbeat, update) go along with a change, and are none by themselves.
@@ -97,14 +97,14 @@ pub fn set(conditions: &mut Vec<Condition>, mut condition: Condition, now: Time)
     true
 }
 
-/// Takes the condition of this type away and tells whether it was there.
+/// Removes the condition of this type and returns whether it was there.
 pub fn remove(conditions: &mut Vec<Condition>, type_: &str) -> bool {
     let before = conditions.len();
     conditions.retain(|condition| condition.type_ != type_);
     conditions.len() < before
 }
 
-/// Whether both lists say the same in the same order, no matter when.
+/// Whether both lists are equal in the same order, except for times.
 #[must_use]
 pub fn same_but_for_times(left: &[Condition], right: &[Condition]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| left.same_but_for_times(right))
@@ -131,7 +131,7 @@ impl Condition {
         self.status == ConditionStatus::True
     }
 
-    /// Whether both say the same, no matter when.
+    /// Whether both are equal, except for times.
     #[must_use]
     pub fn same_but_for_times(&self, other: &Self) -> bool {
         self.type_ == other.type_

@@ -24,7 +24,7 @@ use crate::Istr;
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FieldSelector(Box<[FieldTerm]>);
 
-/// What one field must be.
+/// A requirement on one field.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FieldTerm {
     /// Path of the field, such as `metadata.name`.
@@ -35,7 +35,7 @@ pub struct FieldTerm {
     pub value: Istr,
 }
 
-/// How a field must relate to a value.
+/// The relation between a field and a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Relation {
     /// It has the value.
@@ -44,7 +44,7 @@ pub enum Relation {
     NotEquals,
 }
 
-/// A text that is no field selector.
+/// A text that is not a field selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseFieldSelectorError {
     /// A term without `=`, `==` or `!=`.
@@ -142,7 +142,7 @@ impl FromStr for FieldSelector {
                 term: term.to_owned(),
             })?;
             let value = unescape(value, term)?;
-            // A bare operator says nothing, and upstream passes over it.
+            // A bare operator has no meaning, and upstream ignores it.
             if !field.is_empty() || !value.is_empty() {
                 terms.push(FieldTerm { field: field.into(), relation, value: value.into() });
             }
@@ -187,7 +187,7 @@ impl fmt::Debug for FieldTerm {
     }
 }
 
-/// A value as it goes into a field selector.
+/// Escapes a value for a field selector.
 #[must_use]
 pub fn escape(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());

@@ -25,7 +25,7 @@ pub enum IntOrString {
     String(Istr),
 }
 
-/// Which way a percentage that does not come out even is rounded.
+/// The direction in which a fractional result is rounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// To the next larger number, as for `maxSurge`.
@@ -34,7 +34,7 @@ pub enum Rounding {
     Down,
 }
 
-/// Why a text is no share of anything.
+/// Why a text is not a percentage.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScaleError {
     /// Text without `%`, even if it is a number: `"5"` is neither five nor five percent.
@@ -59,7 +59,7 @@ impl IntOrString {
     /// Follows `intstr.GetScaledValueFromIntOrPercent` of Kubernetes 1.37. A share beyond `i32` is cut to it.
     ///
     /// # Errors
-    /// If the text is no percentage.
+    /// If the text is not a percentage.
     pub fn scaled(&self, total: i32, rounding: Rounding) -> Result<i32, ScaleError> {
         let text = match self {
             Self::Int(number) => return Ok(*number),

@@ -1,10 +1,9 @@
 //! Strings and values that repeat across many objects, kept once.
 //!
-//! A cluster's objects say the same few thousand strings over and over: label keys, namespaces, node names,
-//! image names. [`Istr`] is a string that can be *interned*: equal strings share one allocation, found through a
-//! process-wide pool; strings of up to 15 bytes need none, they are held in place. [`Pool`] does the same for other
-//! values. A pool frees what nobody uses any more, so a controller that runs for a year does not remember every pod
-//! that ever was.
+//! A cluster's objects repeat the same few thousand strings: label keys, namespaces, node names, image names. [`Istr`]
+//! is a string that can be *interned*: equal strings share one allocation, found through a process-wide pool; strings
+//! of up to 15 bytes are stored inline. [`Pool`] does the same for other values. A pool frees unused values, so a
+//! controller that runs for a year does not remember every pod that ever existed.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -24,11 +23,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 #[derive(Clone, Default, Eq)]
 pub struct Istr(EcoString);
 
-/// A pool of shared values: [`share`](Pool::share) answers with the one allocation for all equal values.
+/// A pool of shared values: [`share`](Pool::share) returns the one allocation for all equal values.
 ///
-/// 1. Values nobody else holds are swept when the pool has doubled since its last sweep, so a pool is never
-///    larger than twice what is alive.
-/// 2. A lock is held for one look-up only, and there are several, so that threads seldom meet.
+/// 1. Unused values are swept when the pool has doubled since its last sweep, so a pool is never larger than twice its
+///    live values.
+/// 2. A lock is held for one lookup only, and there are several locks, so that threads rarely contend.
 pub struct Pool<T: ?Sized>(Table<Arc<T>>);
 
 /// Entries by hash, in several shards.
@@ -41,7 +40,7 @@ struct Shard<E> {
     sweep_at: usize,
 }
 
-/// What a table holds: something that knows its hash, and whether anybody else holds it.
+/// An entry of a table: it knows its hash, and whether it is used elsewhere.
 pub(crate) trait Entry: Clone {
     fn hash(&self) -> u64;
     fn is_used(&mut self) -> bool;
@@ -54,26 +53,26 @@ const SWEEP_AT_MIN: usize = 256;
 
 static STRINGS: LazyLock<Table<EcoString>> = LazyLock::new(Table::default);
 
-/// Hashes of texts seen lately, each at a place of its own; a later one may take the place.
+/// Hashes of recently seen texts, each in a slot; a later hash may replace it.
 static SEEN: [AtomicU32; SEEN_MAX] = [const { AtomicU32::new(0) }; SEEN_MAX];
-/// Lists come sorted, siblings side by side, so few texts pass before one comes again. This is 64 KiB.
+/// Lists are sorted, with siblings adjacent, so a text recurs soon. This is 64 KiB.
 const SEEN_MAX: usize = 1 << 14;
 
-/// Users choose texts: the seed is another in each process, or texts could be made that all collide. Pools are only looked
-/// up, so no order depends on it.
+/// Users choose texts: the seed differs per process, or texts could be chosen that all collide. Pools are only used for
+/// lookups, so no order depends on it.
 pub(crate) static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 // === impl Istr ===
 
 impl Istr {
-    /// A string of its own, not looked up in the pool: for what is unique anyway, such as an object's name.
+    /// Returns a string that is not interned: for unique texts, such as an object's name.
     #[must_use]
     #[inline]
     pub fn new(text: &str) -> Self {
         Self(EcoString::from(text))
     }
 
-    /// The shared allocation for this text: for what repeats, such as label keys, namespaces and kinds.
+    /// Returns the shared allocation for this text: for texts that repeat, such as label keys, namespaces and kinds.
     #[must_use]
     #[inline]
     pub fn interned(text: &str) -> Self {
@@ -83,8 +82,8 @@ impl Istr {
         }
     }
 
-    /// Interned, if this text was seen before, lately: for what may repeat and may as well be unique, such as the values
-    /// of labels. What comes once never enters the pool.
+    /// Interns the text if it was seen recently: for texts that may repeat or be unique, such as the values of labels.
+    /// A text that occurs once never enters the pool.
     #[must_use]
     #[inline]
     pub fn interned_if_seen(text: &str) -> Self {
@@ -92,8 +91,9 @@ impl Istr {
             return Self(short);
         }
         let hash = HASHER.hash_one(text.as_bytes());
-        // The table takes bits from both ends, this takes other ones. Threads that meet here lose a chance to share.
-        let (seen, mark) = (&SEEN[(hash >> 20) as usize % SEEN_MAX], (hash >> 32) as u32 | 1);
+        // The table uses bits from both ends, this uses others. Threads that race here lose a chance to share.
+        let seen = &SEEN[(hash >> 20) as usize % SEEN_MAX];
+        let mark = (hash >> 32) as u32 | 1;
         if seen.load(Relaxed) == mark {
             return Self::pooled(text, hash);
         }
@@ -105,7 +105,7 @@ impl Istr {
         Self(STRINGS.share(hash, |held| held == text, || EcoString::from(text)))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     #[inline]
     pub fn as_str(&self) -> &str {
@@ -206,7 +206,7 @@ impl Serialize for Istr {
     }
 }
 
-/// Interns while it reads: no `String` is made on the way.
+/// Interns while deserializing: no intermediate `String` is created.
 impl<'de> Deserialize<'de> for Istr {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Interning;
@@ -226,13 +226,13 @@ impl<'de> Deserialize<'de> for Istr {
 // === impl Pool ===
 
 impl<T: ?Sized + Hash + Eq> Pool<T> {
-    /// An empty pool.
+    /// Returns an empty pool.
     #[must_use]
     pub fn new() -> Self {
         Self(Table::default())
     }
 
-    /// The pooled value equal to this one; this one itself if there is none yet.
+    /// Returns the pooled value equal to this one; this one itself if there is none yet.
     pub fn share(&self, value: Arc<T>) -> Arc<T> {
         let hash = HASHER.hash_one(&*value);
         let mut shard = self.0.lock(hash);
@@ -242,31 +242,31 @@ impl<T: ?Sized + Hash + Eq> Pool<T> {
         }
     }
 
-    /// The pooled value equal to `value`, made by `make` if there is none yet.
+    /// Returns the pooled value equal to `value`, made by `make` if there is none yet.
     pub fn share_ref(&self, value: &T, make: impl FnOnce() -> Arc<T>) -> Arc<T> {
         self.0.share(HASHER.hash_one(value), |held| **held == *value, make)
     }
 
-    /// How many values the pool holds, unused ones that were not swept yet included.
+    /// Returns the number of values, including unused ones that were not swept yet.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether the pool holds nothing.
+    /// Whether the pool is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Frees now what nobody else holds. The pool does this by itself as it grows.
+    /// Frees unused values now. The pool does this by itself as it grows.
     pub fn sweep(&self) {
         self.0.sweep();
     }
 }
 
 impl<T: Hash + Eq> Pool<T> {
-    /// The pooled value equal to this one; nothing is allocated if there is one.
+    /// Returns the pooled value equal to this one; nothing is allocated if there is one.
     pub fn share_value(&self, value: T) -> Arc<T> {
         let hash = HASHER.hash_one(&value);
         let mut shard = self.0.lock(hash);
@@ -278,7 +278,7 @@ impl<T: Hash + Eq> Pool<T> {
 }
 
 impl<T: Hash + Eq> Pool<[T]> {
-    /// The pooled list equal to this one; nothing is allocated if there is one.
+    /// Returns the pooled list equal to this one; nothing is allocated if there is one.
     pub fn share_list(&self, list: Vec<T>) -> Arc<[T]> {
         let hash = HASHER.hash_one(&*list);
         let mut shard = self.0.lock(hash);
@@ -304,7 +304,7 @@ impl<T: ?Sized> fmt::Debug for Pool<T> {
 // === impl Table ===
 
 impl<E: Entry> Table<E> {
-    /// The entry of this hash for which `same` holds, made by `make` if there is none yet.
+    /// Returns the entry of this hash for which `same` holds, made by `make` if there is none yet.
     pub(crate) fn share(&self, hash: u64, same: impl Fn(&E) -> bool, make: impl FnOnce() -> E) -> E {
         let mut shard = self.lock(hash);
         match shard.find(hash, same) {
@@ -352,7 +352,7 @@ impl<E: Entry> Shard<E> {
     fn sweep(&mut self) {
         self.entries.retain(E::is_used);
         self.sweep_at = (self.entries.len() * 2).max(SWEEP_AT_MIN);
-        // The table is grown to `sweep_at` anyway; what is far above it goes back.
+        // The table is grown to `sweep_at` anyway; capacity far above it is released.
         self.entries.shrink_to(self.sweep_at, E::hash);
     }
 }
@@ -373,7 +373,7 @@ impl Entry for EcoString {
     }
 
     fn is_used(&mut self) -> bool {
-        // Only the vector inside tells whether others hold it. Going there and back copies nothing.
+        // Only the inner vector knows whether it is shared. The conversion copies nothing.
         let mut bytes = EcoVec::from(std::mem::take(self));
         let is_used = !bytes.is_unique();
         if is_used {
@@ -389,7 +389,8 @@ mod tests {
 
     #[test]
     fn equal_interned_strings_share_one_allocation() {
-        let (a, b) = (Istr::interned("app.kubernetes.io/name"), Istr::interned("app.kubernetes.io/name"));
+        let a = Istr::interned("app.kubernetes.io/name");
+        let b = Istr::interned("app.kubernetes.io/name");
         assert!(a.same_allocation(&b));
         assert!(!a.same_allocation(&Istr::new("app.kubernetes.io/name")));
         assert_eq!(a, Istr::new("app.kubernetes.io/name"), "interned or not, equality is by content");
@@ -424,7 +425,9 @@ mod tests {
     #[test]
     fn a_text_is_shared_from_the_second_time_on() {
         let seen = || Istr::interned_if_seen("seen in no other test at all");
-        let (first, second, third) = (seen(), seen(), seen());
+        let first = seen();
+        let second = seen();
+        let third = seen();
         assert!(!first.same_allocation(&second));
         assert!(second.same_allocation(&third));
         assert_eq!(first, third);

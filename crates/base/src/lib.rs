@@ -1,5 +1,5 @@
-//! The vocabulary every other crate of Steersman speaks: keys, metadata, owner references, selectors,
-//! quantities, resource versions and time. No I/O, no client, no async.
+//! The vocabulary of all crates of Steersman: keys, metadata, owner references, selectors, quantities, resource
+//! versions and time. No I/O, no client, no async.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | [`uid`] | [`Uid`], 16 bytes for the usual case |
 //! | [`resource_version`] | [`ResourceVersion`], comparable within one resource, and never a number |
 //! | [`time`] | [`Time`], [`MicroTime`], and the one [`Clock`] |
-//! | [`bucket`] | [`Bucket`]: so many at once, and then so many over time |
+//! | [`bucket`] | [`Bucket`]: a token bucket, for bursts and a rate |
 //! | [`selector`] | [`LabelSelector`] and [`Selector`]: label selectors, equality- and set-based |
 //! | [`field_selector`] | [`FieldSelector`] |
 //! | [`condition`] | [`Condition`]: find, set, compare |

@@ -1,4 +1,4 @@
-//! What every Kubernetes object carries.
+//! The metadata of Kubernetes objects.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use crate::istr::{Entry, HASHER, Pool, Table};
 use crate::{Istr, ObjectKey, ResourceVersion, Time, Uid};
 
-/// The metadata of an object: whole but for `managedFields`, which no controller reads.
+/// The metadata of an object, without `managedFields`, which no controller reads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
     /// Name, unique within namespace and resource.
@@ -20,7 +20,7 @@ pub struct Meta {
     pub uid: Uid,
     /// Version of this state of the object.
     pub resource_version: ResourceVersion,
-    /// Number of the desired state; goes up when the spec changes.
+    /// Generation of the spec; incremented when the spec changes.
     pub generation: i64,
     /// When the server accepted it.
     pub creation_timestamp: Option<Time>,
@@ -30,20 +30,20 @@ pub struct Meta {
     pub annotations: StringMap,
     /// Its owners. Siblings share one list.
     pub owner_references: Owners,
-    /// What few objects have.
+    /// Fields that few objects have.
     pub rare: Option<Box<RareMeta>>,
 }
 
-/// Metadata that most objects lack, kept out of line.
+/// Metadata that most objects lack, stored out of line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RareMeta {
-    /// Prefix from which the server made the name.
+    /// Prefix from which the server generated the name.
     pub generate_name: Istr,
-    /// When it is to be gone: set, the object is terminating.
+    /// When it is to be deleted; if set, the object is terminating.
     pub deletion_timestamp: Option<Time>,
-    /// How long it was given to end.
+    /// The grace period.
     pub deletion_grace_period_seconds: Option<i64>,
-    /// Who must act before it can go.
+    /// The finalizers.
     pub finalizers: Box<[Istr]>,
 }
 
@@ -60,13 +60,13 @@ pub struct OwnerRef {
     /// Name of the owner.
     #[serde(default)]
     pub name: Istr,
-    /// Uid of the owner: a reference to another object of the same name is a reference to nothing.
+    /// Uid of the owner: a reference with another uid does not refer to the object of the same name.
     #[serde(default)]
     pub uid: Uid,
     /// Whether this owner manages the object; at most one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
-    /// Whether the owner cannot go in the foreground before this object does.
+    /// Whether foreground deletion of the owner waits for this object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub block_owner_deletion: Option<bool>,
 }
@@ -90,13 +90,13 @@ static KEY_LISTS: LazyLock<Table<KeyList>> = LazyLock::new(Table::default);
 // === impl Meta ===
 
 impl Meta {
-    /// Where the object is found.
+    /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> ObjectKey {
         ObjectKey { namespace: self.namespace.clone(), name: self.name.clone() }
     }
 
-    /// The owner that manages the object, if one does.
+    /// Returns the owner that manages the object, if there is one.
     #[must_use]
     pub fn controller(&self) -> Option<&OwnerRef> {
         self.owner_references.iter().find(|owner| owner.controller == Some(true))
@@ -108,37 +108,37 @@ impl Meta {
         self.controller().is_some_and(|controller| controller.uid == owner.uid)
     }
 
-    /// When the object is to be gone; set, it is terminating.
+    /// Returns when the object is to be deleted; if set, it is terminating.
     #[must_use]
     pub fn deletion_timestamp(&self) -> Option<Time> {
         self.rare.as_ref()?.deletion_timestamp
     }
 
-    /// Whether somebody asked for its deletion.
+    /// Whether the object is terminating.
     #[must_use]
     pub fn is_terminating(&self) -> bool {
         self.deletion_timestamp().is_some()
     }
 
-    /// How long it was given to end.
+    /// Returns the grace period.
     #[must_use]
     pub fn deletion_grace_period_seconds(&self) -> Option<i64> {
         self.rare.as_ref()?.deletion_grace_period_seconds
     }
 
-    /// The prefix from which the server made the name; empty if none was asked for.
+    /// Returns the prefix from which the server generated the name; empty if there is none.
     #[must_use]
     pub fn generate_name(&self) -> &str {
         self.rare.as_ref().map_or("", |rare| &rare.generate_name)
     }
 
-    /// Who must act before it can go.
+    /// Returns the finalizers.
     #[must_use]
     pub fn finalizers(&self) -> &[Istr] {
         self.rare.as_ref().map_or(&[], |rare| &rare.finalizers)
     }
 
-    /// Whether this finalizer is on it.
+    /// Whether the object has this finalizer.
     #[must_use]
     pub fn has_finalizer(&self, finalizer: &str) -> bool {
         self.finalizers().iter().any(|held| *held == finalizer)
@@ -265,19 +265,19 @@ impl StringMap {
         self.keys.as_deref().unwrap_or_default()
     }
 
-    /// How many there are.
+    /// Returns the number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Whether the map is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// The map with these pairs. If a key comes twice, the last one counts, as in JSON.
+    /// Returns the map with these pairs. If a key occurs twice, the last one counts, as in JSON.
     #[must_use]
     pub fn new(mut pairs: Vec<(Istr, Istr)>) -> Self {
         if pairs.is_empty() {
@@ -315,7 +315,7 @@ impl StringMap {
         Self::of_sorted(&pairs[..length], |value| Istr::interned_if_seen(value.as_ref()))
     }
 
-    /// Values that are equal to `text` become `text` itself: one allocation for a name that is also a label.
+    /// Makes values that are equal to `text` share its allocation, for a name that is also a label.
     pub fn reuse(&mut self, text: &Istr) {
         for value in &mut self.values {
             if value == text {
@@ -454,7 +454,8 @@ mod tests {
     #[test]
     fn siblings_share_their_owner_references() {
         let owners = || Owners::new(vec![OwnerRef { uid: "a".into(), ..OwnerRef::default() }]);
-        let (one, other) = (owners(), owners());
+        let one = owners();
+        let other = owners();
         assert!(std::ptr::eq(&*one, &*other));
     }
 }

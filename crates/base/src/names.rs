@@ -2,7 +2,7 @@
 
 /// Finalizers that the API server and controllers give a meaning to.
 pub mod finalizers {
-    /// The object goes only after its blocking dependents are gone.
+    /// The object is deleted only after its blocking dependents.
     pub const FOREGROUND_DELETION: &str = "foregroundDeletion";
     /// The object's dependents lose their reference to it, and stay.
     pub const ORPHAN: &str = "orphan";

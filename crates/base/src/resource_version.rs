@@ -18,13 +18,13 @@ pub struct ResourceVersion(EcoString);
 // === impl ResourceVersion ===
 
 impl ResourceVersion {
-    /// The version with this text.
+    /// Returns the version with this text.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(EcoString::from(text))
     }
 
-    /// The text, as it goes into a query or a precondition.
+    /// Returns the text, as used in a query or a precondition.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -36,7 +36,7 @@ impl ResourceVersion {
         self.0.is_empty()
     }
 
-    /// How this version of a resource stands to another version of the same resource; `None` if nobody can tell.
+    /// Compares two versions of the same resource; `None` if they are not comparable.
     #[must_use]
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         if self == other {
@@ -46,7 +46,8 @@ impl ResourceVersion {
             .then(|| self.0.len().cmp(&other.0.len()).then_with(|| self.as_str().cmp(other.as_str())))
     }
 
-    /// Whether a store at this version shows what was written at `written`. Who cannot tell does not wait: `true`.
+    /// Whether a store at this version shows what was written at `written`; `true` if they are not comparable, so that
+    /// nobody waits forever.
     #[must_use]
     pub fn has_reached(&self, written: &Self) -> bool {
         self.compare(written) != Some(Ordering::Less)
@@ -89,7 +90,8 @@ mod tests {
     #[test]
     fn versions_compare_by_length_then_text_and_never_as_numbers() {
         let check = |left: &str, right: &str, want: Option<Ordering>| {
-            let (left, right) = (ResourceVersion::new(left), ResourceVersion::new(right));
+            let left = ResourceVersion::new(left);
+            let right = ResourceVersion::new(right);
             assert_eq!(left.compare(&right), want, "{left} against {right}");
             assert_eq!(right.compare(&left), want.map(Ordering::reverse), "{right} against {left}");
         };

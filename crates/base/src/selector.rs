@@ -42,14 +42,14 @@ use crate::{Istr, StringMap};
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Selector(Option<Box<[Requirement]>>);
 
-/// What one label must be. Made by [`new`](Requirement::new), which validates.
+/// A requirement on one label. Created by [`new`](Requirement::new), which validates.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Requirement {
     key: Istr,
     operator: Operator,
 }
 
-/// How a label must relate to values. The lists of a [`Requirement`] are sorted and without repetition.
+/// The relation between a label and values. The lists of a [`Requirement`] are sorted and without repetition.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operator {
     /// The label is there.
@@ -70,7 +70,7 @@ pub enum Operator {
     LessThan(i64),
 }
 
-/// A map of labels that a [`Selector`] can look at.
+/// A map of labels that a [`Selector`] can match.
 pub trait Labels {
     /// The value of a label.
     fn label(&self, key: &str) -> Option<&str>;
@@ -235,7 +235,7 @@ impl Requirement {
         &self.key
     }
 
-    /// How the label must relate to which values.
+    /// Returns the relation and its values.
     #[must_use]
     pub fn operator(&self) -> &Operator {
         &self.operator

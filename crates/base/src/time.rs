@@ -14,12 +14,12 @@ pub struct Time(i64);
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MicroTime(i64);
 
-/// A text that is no RFC 3339 time.
+/// A text that is not an RFC 3339 time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an RFC 3339 time such as 2026-11-15T22:04:07Z")]
 pub struct ParseTimeError(String);
 
-/// Where `now` comes from: the only place that reads the machine's wall clock.
+/// The source of `now`: the only place that reads the machine's wall clock.
 ///
 /// A virtual clock is an epoch plus tokio's [`Instant`]; under tokio's paused time it stands still until the test
 /// sleeps, and it never disagrees with timers.
@@ -32,7 +32,7 @@ enum Source {
     Virtual { epoch: MicroTime, start: Instant },
 }
 
-/// As good as for ever, and yet what a timer can count, as it cannot [`Duration::MAX`]: thirty years.
+/// Practically forever, and yet a duration that a timer can handle, unlike [`Duration::MAX`]: thirty years.
 pub const FOR_EVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 const MICROS: i64 = 1_000_000;
@@ -63,7 +63,7 @@ impl Time {
         Self::MIN.0 <= self.0 && self.0 <= Self::MAX.0
     }
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// Returns the duration since `earlier`; zero if it is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_secs(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
@@ -83,8 +83,12 @@ fn parse_canonical(text: &[u8]) -> Option<i64> {
     };
     let digit = |byte: u8| byte.is_ascii_digit().then(|| i64::from(byte - b'0'));
     let two = |tens: u8, ones: u8| Some(digit(tens)? * 10 + digit(ones)?);
-    let (year, month, day) = (two(y0, y1)? * 100 + two(y2, y3)?, two(m0, m1)?, two(d0, d1)?);
-    let (hour, minute, second) = (two(h0, h1)?, two(i0, i1)?, two(s0, s1)?);
+    let year = two(y0, y1)? * 100 + two(y2, y3)?;
+    let month = two(m0, m1)?;
+    let day = two(d0, d1)?;
+    let hour = two(h0, h1)?;
+    let minute = two(i0, i1)?;
+    let second = two(s0, s1)?;
     // The 29th and later, and leap seconds, are left to the library, which knows months and refuses what is wrong.
     if !(1..=12).contains(&month) || !(1..=28).contains(&day) || hour > 23 || minute > 59 || second > 59 {
         return None;
@@ -154,13 +158,13 @@ impl MicroTime {
         Time(self.0.div_euclid(MICROS))
     }
 
-    /// How long after 1970 this is; zero if it is before.
+    /// Returns the duration since 1970; zero if it is before.
     #[must_use]
     pub fn since_epoch(self) -> Duration {
         self.since(Self(0))
     }
 
-    /// How long after `earlier` this is; zero if it is not after.
+    /// Returns the duration since `earlier`; zero if it is not earlier.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
@@ -237,7 +241,7 @@ impl Clock {
         Self(Source::System)
     }
 
-    /// A clock that shows `epoch` now and goes with tokio's time, which a test can pause.
+    /// Returns a clock that shows `epoch` now and follows tokio's time, which a test can pause.
     #[must_use]
     pub fn starting_at(epoch: Time) -> Self {
         Self(Source::Virtual { epoch: epoch.into(), start: Instant::now() })
@@ -313,7 +317,8 @@ mod tests {
     #[test]
     fn every_time_can_be_written_and_read_again() {
         for seconds in [i64::MIN, -62_167_219_201, -62_167_219_200, 0, 253_402_207_200, 253_402_207_201, i64::MAX] {
-            let (time, micros) = (Time::from_unix(seconds), MicroTime::from_unix_micros(seconds));
+            let time = Time::from_unix(seconds);
+            let micros = MicroTime::from_unix_micros(seconds);
             let nearest = Time::from_unix(seconds.clamp(Time::MIN.unix(), Time::MAX.unix()));
             assert_eq!(time.to_string().parse::<Time>().unwrap(), nearest, "{seconds}");
             assert_eq!(time.is_writable(), time == nearest);

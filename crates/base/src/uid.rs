@@ -35,7 +35,7 @@ impl Uid {
         Self(Repr::Uuid(bytes))
     }
 
-    /// Whether there is no uid: an object that no server has accepted yet.
+    /// Whether there is no uid: the object was not created on a server yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(&self.0, Repr::Text(text) if text.is_empty())
@@ -60,7 +60,8 @@ fn pack(text: &[u8]) -> Option<[u8; 16]> {
     let mut wrong = HYPHENS.iter().fold(0, |wrong, &at| wrong | (text[at] ^ b'-'));
     let mut bytes = [0; 16];
     for (byte, at) in bytes.iter_mut().zip(DIGITS_AT) {
-        let (high, low) = (NIBBLES[usize::from(text[at])], NIBBLES[usize::from(text[at + 1])]);
+        let high = NIBBLES[usize::from(text[at])];
+        let low = NIBBLES[usize::from(text[at + 1])];
         wrong |= (high | low) & 0xf0;
         *byte = high << 4 | low & 15;
     }

@@ -1,14 +1,14 @@
 //! The syntax of names and labels, in upstream's words.
 //!
-//! Each check answers with a list of problems, empty when the value is good: a value can be wrong in several ways, and
-//! users want to hear them all. The sentences are those of Kubernetes 1.37 (`apimachinery/pkg/util/validation` and
-//! `pkg/api/validate/content`), because people search for them. [`FieldError`] puts field and value in front of one.
+//! Each check returns a list of problems, empty when the value is valid: a value can be wrong in several ways, and all
+//! are reported. The sentences are those of Kubernetes 1.37 (`apimachinery/pkg/util/validation` and
+//! `pkg/api/validate/content`), because people search for them. [`FieldError`] adds field and value.
 
 mod field;
 
 pub use field::{FieldError, FieldErrorKind, FieldErrors};
 
-/// What is wrong with a value, one sentence each; empty if nothing is.
+/// The problems of a value, one sentence each; empty if it is valid.
 pub type Problems = Vec<String>;
 
 /// Longest DNS label.
@@ -18,7 +18,7 @@ pub const DNS_SUBDOMAIN_LENGTH_MAX: usize = 253;
 /// Longest name part of a label key, and longest label value.
 pub const LABEL_LENGTH_MAX: usize = 63;
 
-/// How upstream counts lengths in its sentences; the limit is on bytes either way.
+/// The unit of lengths in upstream's sentences; the limit is on bytes either way.
 #[derive(Clone, Copy)]
 enum Unit {
     Characters,

@@ -1,7 +1,7 @@
-//! A value that many can wait for, as `tokio::sync::watch`: receivers see the newest value, not every one.
+//! A value that tasks can wait for, as `tokio::sync::watch`: receivers see the newest value, not every one.
 //!
-//! What differs: receivers are woken in the order in which they began to wait. tokio's channel wakes them in an order that it
-//! draws at random, from a seed that nobody can set; a simulation that is to be repeated cannot live with that.
+//! The difference: receivers are woken in the order in which they started to wait. tokio's channel wakes them in random
+//! order, with a seed that cannot be set, which would make simulations irreproducible.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,20 +10,20 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use parking_lot::{RwLock, RwLockReadGuard};
 use tokio::sync::Notify;
 
-/// The side that changes the value. Clones change the same one.
+/// The sending half, which changes the value. Clones change the same one.
 pub struct Sender<T>(Arc<Shared<T>>);
 
-/// The side that waits for changes.
+/// The receiving half, which waits for changes.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
-    /// The number of changes that it has seen.
+    /// The number of changes seen.
     seen: u64,
 }
 
-/// A look at the value. The value cannot change while one is held, so it is not held across an `await`.
+/// A borrowed value. The value cannot change while it is borrowed, so it must not be held across an `await`.
 pub type Ref<'a, T> = RwLockReadGuard<'a, T>;
 
-/// Nobody is left who could change the value.
+/// All senders are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("nobody is left who could change the value")]
 pub struct Closed;
@@ -36,7 +36,7 @@ struct Shared<T> {
     changed: Notify,
 }
 
-/// A sender, and a receiver that has seen the value.
+/// Returns a sender, and a receiver that has seen the value.
 #[must_use]
 pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let sender = Sender::new(value);
@@ -47,7 +47,7 @@ pub fn channel<T>(value: T) -> (Sender<T>, Receiver<T>) {
 // === impl Sender ===
 
 impl<T> Sender<T> {
-    /// A value that nobody waits for yet.
+    /// Returns a sender without receivers.
     #[must_use]
     pub fn new(value: T) -> Self {
         Self(Arc::new(Shared {
@@ -59,14 +59,14 @@ impl<T> Sender<T> {
         }))
     }
 
-    /// A receiver that has seen the value as it is.
+    /// Returns a receiver that has seen the current value.
     #[must_use]
     pub fn subscribe(&self) -> Receiver<T> {
         self.0.receivers.fetch_add(1, Ordering::Relaxed);
         Receiver { shared: Arc::clone(&self.0), seen: self.0.changes.load(Ordering::Acquire) }
     }
 
-    /// Sets the value, whether anybody waits or not, and answers with the one before.
+    /// Sets the value, with or without receivers, and returns the previous one.
     pub fn send_replace(&self, value: T) -> T {
         let before = std::mem::replace(&mut *self.0.value.write(), value);
         self.0.tell();
@@ -79,7 +79,7 @@ impl<T> Sender<T> {
         self.0.tell();
     }
 
-    /// Changes the value; only if `modify` says so, receivers hear of it. Answers what it said.
+    /// Changes the value; receivers are notified only if `modify` returns true. Returns that result.
     pub fn send_if_modified(&self, modify: impl FnOnce(&mut T) -> bool) -> bool {
         let is_modified = modify(&mut self.0.value.write());
         if is_modified {
@@ -88,12 +88,12 @@ impl<T> Sender<T> {
         is_modified
     }
 
-    /// The value.
+    /// Borrows the value.
     pub fn borrow(&self) -> Ref<'_, T> {
         self.0.value.read()
     }
 
-    /// How many receivers there are.
+    /// Returns the number of receivers.
     #[must_use]
     pub fn receiver_count(&self) -> usize {
         self.0.receivers.load(Ordering::Relaxed)
@@ -130,15 +130,16 @@ impl<T: fmt::Debug> fmt::Debug for Sender<T> {
 // === impl Receiver ===
 
 impl<T> Receiver<T> {
-    /// The value. It counts as seen only with [`borrow_and_update`](Self::borrow_and_update).
+    /// Borrows the value. It counts as seen only with [`borrow_and_update`](Self::borrow_and_update).
     pub fn borrow(&self) -> Ref<'_, T> {
         self.shared.value.read()
     }
 
-    /// The value, which counts as seen.
+    /// Borrows the value, which counts as seen.
     pub fn borrow_and_update(&mut self) -> Ref<'_, T> {
         let value = self.shared.value.read();
-        // Changes are counted under the lock or behind it, so this is at most one too few: then it is looked at once more.
+        // Changes are counted under the lock or after it, so this is at most one too few: then the value is checked
+        // once more.
         self.seen = self.shared.changes.load(Ordering::Acquire);
         value
     }
@@ -146,7 +147,7 @@ impl<T> Receiver<T> {
     /// Whether the value has changed since it was last seen.
     ///
     /// # Errors
-    /// Nobody is left who could change it.
+    /// All senders are dropped.
     pub fn has_changed(&self) -> Result<bool, Closed> {
         if self.shared.senders.load(Ordering::Acquire) == 0 {
             return Err(Closed);
@@ -154,7 +155,7 @@ impl<T> Receiver<T> {
         Ok(self.shared.changes.load(Ordering::Acquire) != self.seen)
     }
 
-    /// The value as it is counts as seen.
+    /// Marks the current value as seen.
     pub fn mark_unchanged(&mut self) {
         self.seen = self.shared.changes.load(Ordering::Acquire);
     }
@@ -162,10 +163,10 @@ impl<T> Receiver<T> {
     /// Waits for a change that was not seen. When it returns, the change counts as seen.
     ///
     /// # Errors
-    /// Nobody is left who could change the value.
+    /// All senders are dropped.
     pub async fn changed(&mut self) -> Result<(), Closed> {
         loop {
-            // First the place in the line, then the look: what happens in between is heard.
+            // First register, then check: a change in between is noticed.
             let changed = self.shared.changed.notified();
             let changes = self.shared.changes.load(Ordering::Acquire);
             if changes != self.seen {
@@ -182,7 +183,7 @@ impl<T> Receiver<T> {
     /// Waits until `is_wanted` accepts the value, which may be now.
     ///
     /// # Errors
-    /// Nobody is left who could change the value.
+    /// All senders are dropped.
     pub async fn wait_for(&mut self, mut is_wanted: impl FnMut(&T) -> bool) -> Result<Ref<'_, T>, Closed> {
         loop {
             let is_there = is_wanted(&self.borrow_and_update());
@@ -232,7 +233,8 @@ mod tests {
         let woken: Arc<parking_lot::Mutex<Vec<usize>>> = Arc::default();
         let mut tasks = Vec::new();
         for number in 0..50 {
-            let (mut receiver, woken) = (sender.subscribe(), Arc::clone(&woken));
+            let mut receiver = sender.subscribe();
+            let woken = Arc::clone(&woken);
             tasks.push(tokio::spawn(async move {
                 receiver.changed().await.unwrap();
                 woken.lock().push(number);

@@ -68,13 +68,13 @@ pub(super) fn run(program: &str, words: Vec<String>) -> Result<(), CommandError>
     Ok(())
 }
 
-/// Standard output may be closed; who does not read does not want to know.
+/// Standard output may be closed: that is not an error.
 fn print(text: &str) {
     use std::io::Write;
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// Pure: what a command line asks for, if it can be had.
+/// Pure: the selection and options of a command line, or why it is invalid.
 fn plan(flags: Parsed) -> Result<Plan, CommandError> {
     let gates = Gates::parse(flags.texts("feature-gates")).map_err(CommandError)?;
     let wrong = flags::check(&flags, &gates);
@@ -108,7 +108,7 @@ fn missing(rows: &[&Row]) -> CommandError {
 // === impl Plan ===
 
 impl Plan {
-    /// One line for each thing that was asked for and is not done.
+    /// One line for each request that has no effect.
     fn say_what_is_ignored(&self) {
         let exists = |name: &str| rows::table().iter().any(|row| row.name == name && rows::controller(row).is_some());
         for flag in self.flags.given().iter().filter(|flag| !flag.does_something(exists)) {
@@ -146,7 +146,7 @@ impl Plan {
             lease_duration: flags.duration(&of("lease-duration")),
             renew_deadline: flags.duration(&of("renew-deadline")),
             retry_period: flags.duration(&of("retry-period")),
-            // The manager gives it back when nobody works any more, so that the next one need not wait.
+            // The manager releases it when all workers have stopped, so that the next leader need not wait.
             release_on_exit: true,
             ..LeaseOptions::new(flags.text(&of("resource-namespace")), flags.text(&of("resource-name")))
         })
@@ -155,7 +155,8 @@ impl Plan {
 
 async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
     let flags = &plan.flags;
-    let (clock, registry) = (Clock::system(), Registry::new());
+    let clock = Clock::system();
+    let registry = Registry::new();
     pages::register_metrics(&registry, &plan.gates)?;
     let serving = serving::listen(flags, &clock).await?;
 

@@ -23,7 +23,7 @@ pub(super) use nearest::{did_you_mean, nearest};
 pub(super) use parse::{Parsed, parse};
 pub(super) use value::{CertKey, Value};
 
-/// A flag, as its row says.
+/// A flag, from its row.
 #[derive(Debug)]
 pub(super) struct Flag {
     /// The heading that `--help` shows it below.
@@ -41,7 +41,7 @@ pub(super) struct Flag {
     pub(super) help: &'static str,
 }
 
-/// What kind of value a flag takes.
+/// The type of a flag's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
@@ -64,13 +64,13 @@ pub(super) enum Kind {
     Version,
 }
 
-/// What a flag does here.
+/// The effect of a flag.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Acts,
     /// Nothing: it is taken so that upstream's command lines work.
     None,
-    /// It is for these controllers, and does nothing while none of them exists.
+    /// It belongs to these controllers, and has no effect while none of them is implemented.
     Of(Vec<&'static str>),
 }
 
@@ -91,7 +91,11 @@ impl Flag {
     fn from_row(row: &'static str) -> Self {
         let mut columns = row.split('\t');
         let mut next = || columns.next().unwrap_or_default();
-        let (section, name, type_name, default, marks) = (next(), next(), next(), next(), next());
+        let section = next();
+        let name = next();
+        let type_name = next();
+        let default = next();
+        let marks = next();
         let effect = match next() {
             "acts" => Effect::Acts,
             "none" => Effect::None,
@@ -114,7 +118,7 @@ impl Flag {
         }
     }
 
-    /// What the flag means when it stands alone; `None` if it needs a value.
+    /// Returns the value of the flag without an argument; `None` if it needs one.
     pub(super) fn alone(&self) -> Option<&'static str> {
         matches!(self.kind, Kind::Bool | Kind::Version).then_some("true")
     }

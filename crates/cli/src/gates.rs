@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 
 use super::flags::{did_you_mean, nearest};
 
-/// A gate, as its row says.
+/// A gate, from its row.
 #[derive(Debug)]
 pub(super) struct Gate {
     pub(super) name: &'static str,
@@ -32,12 +32,12 @@ pub(super) struct Gates {
     all_beta: Option<bool>,
 }
 
-/// Gates that change something here, beside those that controllers ask for or that decide whether one runs.
+/// Gates that have an effect here, in addition to those that controllers read or that decide whether one runs.
 const OBEYED: [&str; 8] = [
     // Gates of gates.
     "AllAlpha",
     "AllBeta",
-    // What the secure port shows, and how.
+    // The content and format of the secure port.
     "CBORServingAndStorage",
     "ComponentFlagz",
     "ComponentStatusz",
@@ -57,7 +57,7 @@ pub(super) fn table() -> &'static [Gate] {
     &TABLE
 }
 
-/// What `--help` says of them: those that may change.
+/// Returns the text of `--help`: the gates that may change.
 pub(super) fn help() -> String {
     let mut text = String::new();
     for gate in table().iter().filter(|gate| matches!(gate.stage, "ALPHA" | "BETA")) {
@@ -74,7 +74,11 @@ impl Gate {
     fn from_row(row: &'static str) -> Self {
         let mut columns = row.split('\t');
         let mut next = || columns.next().unwrap_or_default();
-        let (name, stage, default, locked, needs) = (next(), next(), next(), next(), next());
+        let name = next();
+        let stage = next();
+        let default = next();
+        let locked = next();
+        let needs = next();
         let needs = needs.split(',').filter(|name| !name.is_empty()).collect();
         Self { name, stage, default: default == "true", locked: locked == "locked", needs }
     }
@@ -83,7 +87,7 @@ impl Gate {
 // === impl Gates ===
 
 impl Gates {
-    /// What the items of `--feature-gates` (`Name=true`) make of the defaults.
+    /// Applies the items of `--feature-gates` (`Name=true`) to the defaults.
     ///
     /// # Errors
     /// A sentence, for a gate that is unknown or locked, a value that is none, or a gate without one it builds on.
@@ -93,7 +97,8 @@ impl Gates {
             let (name, value) = item.split_once('=').ok_or_else(|| {
                 format!("--feature-gates: {item:?} says neither on nor off; write {}=true or =false", item.trim())
             })?;
-            let (name, value) = (name.trim(), value.trim());
+            let name = name.trim();
+            let value = value.trim();
             let on = match value {
                 "1" | "t" | "T" | "TRUE" | "true" | "True" => true,
                 "0" | "f" | "F" | "FALSE" | "false" | "False" => false,
@@ -111,7 +116,7 @@ impl Gates {
             return Err(format!("--feature-gates: there is no feature gate {name}{near}"));
         };
         if gate.locked && gate.default != on {
-            // Upstream's sentence, for whoever looks for it.
+            // Upstream's sentence, so that it can be searched for.
             let refused = format!("cannot set feature gate {name} to {on}, feature is locked to {}", gate.default);
             return Err(format!("--feature-gates: {refused}"));
         }
@@ -152,7 +157,7 @@ impl Gates {
         self.named.get(gate.name).copied().or(all).unwrap_or(gate.default)
     }
 
-    /// Gates that were given and have no effect here. `decides` tells whether one concerns a controller.
+    /// Returns the gates that were set and have no effect here. `decides` is whether one concerns a controller.
     pub(super) fn ignored(&self, decides: impl Fn(&str) -> bool) -> impl Iterator<Item = &'static str> {
         self.named.keys().copied().filter(move |name| !OBEYED.contains(name) && !decides(name))
     }

@@ -1,7 +1,7 @@
 //! The command line.
 //!
 //! 1. Called as `kube-controller-manager`, the program is that program: its flags are at the top.
-//! 2. Whatever cannot be done is one sentence on standard error that says what to change, and exit code 1.
+//! 2. An error is one sentence on standard error that says what to change, and exit code 1.
 //!
 //! The controller manager's flags have Go's syntax and come from a table ([`flags`]); other commands are clap's.
 
@@ -28,17 +28,17 @@ mod selection;
 mod up;
 mod version;
 
-/// Why a command could not do what it was asked for: one sentence that says what to change.
+/// Why a command failed: one sentence that says what to change.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct CommandError(String);
 
 /// The name under which the program is the controller manager alone.
 const DROP_IN: &str = "kube-controller-manager";
-/// How long threads that are held may take to end with the program.
+/// How long blocked threads may take to end with the program.
 const LET_GO_WITHIN: Duration = Duration::from_secs(1);
 
-/// Runs the command line and answers the process's exit code.
+/// Runs the command line and returns the exit code of the process.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut args: Vec<OsString> = args.into_iter().collect();
     let program = args.first().map(|arg| Path::new(arg).file_name().unwrap_or_default().to_string_lossy().into_owned());
@@ -100,7 +100,7 @@ fn command() -> Command {
         .version(version::OWN)
         .subcommand_required(true)
         .arg_required_else_help(true)
-        // It is run before clap sees it; here it is for help and for the nearest match.
+        // It is handled before clap; it is listed here for help and for suggestions.
         .subcommand(Command::new("controller-manager").about(
             "Runs the built-in controllers of Kubernetes against a cluster; takes kube-controller-manager's flags",
         ))
@@ -133,7 +133,7 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
     Arg::new(name).long(name).help(help).action(ArgAction::Set).overrides_with(name)
 }
 
-/// How many threads do the work.
+/// Returns the number of worker threads.
 #[derive(Clone, Copy)]
 enum Threads {
     /// One per core: for a program that is a whole cluster.
@@ -157,7 +157,7 @@ fn block_on(threads: Threads, work: impl Future<Output = Result<(), CommandError
     };
     let runtime = builder.enable_all().build().map_err(|error| CommandError(format!("cannot start: {error}")))?;
     let outcome = runtime.block_on(work);
-    // Who holds a thread and never lets go of it does not keep the program.
+    // A thread that is blocked forever does not prevent the exit.
     runtime.shutdown_timeout(LET_GO_WITHIN);
     outcome
 }

@@ -19,7 +19,7 @@ use tracing_subscriber::registry::{LookupSpan, Registry, Scope};
 use tracing_subscriber::reload;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// How lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Text,
@@ -37,7 +37,7 @@ struct Lines {
     pid: u32,
 }
 
-/// What an event says.
+/// The content of an event.
 #[derive(Default)]
 struct Said {
     message: String,
@@ -50,7 +50,7 @@ enum Told {
     Plain(String),
 }
 
-/// Who logs each write.
+/// The target that logs each write.
 const WRITER: &str = "steersman_runtime::writer";
 /// From which number on each write is logged; upstream's controllers log theirs at 2, too. The decision log has them always.
 const WRITES: i64 = 2;
@@ -242,7 +242,9 @@ mod tests {
     #[test]
     fn verbosity_is_klogs_numbers() {
         let ours = [0, 3, 4, 5, 6, 10].map(|verbosity| levels(verbosity).0);
-        let (info, debug, trace) = (LevelFilter::INFO, LevelFilter::DEBUG, LevelFilter::TRACE);
+        let info = LevelFilter::INFO;
+        let debug = LevelFilter::DEBUG;
+        let trace = LevelFilter::TRACE;
         assert_eq!(ours, [info, info, debug, debug, trace, trace]);
         let chatter = |verbosity| filter(verbosity).would_enable("hyper_util::client", &Level::DEBUG);
         assert_eq!([0, 7, 8, 10].map(chatter), [false, false, true, true]);

@@ -24,7 +24,7 @@ const KUBERNETES: &str = "v1_37";
 /// A DNS label has 63 letters at most; what is derived from the name must fit, too.
 const NAME_LENGTH_MAX: usize = 40;
 
-/// What the user chose, and what follows from it.
+/// The user's choices, and the names derived from them.
 struct Operator {
     name: String,
     kind: String,

@@ -72,7 +72,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
         connection.check_reachable(&client).await.map_err(|error| said(&error))?;
         let manager = Manager::new(client, ManagerOptions::default()).map_err(|error| said(&error))?;
         let nodes = Nodes::build(&manager.context(), options).map_err(|error| said(&error))?;
-        let (them, count) = (connection.server(), nodes.names().len());
+        let them = connection.server();
+        let count = nodes.names().len();
         match count {
             1 => println!("1 simulated node for {them}; Ctrl-C stops it"),
             _ => println!("{count} simulated nodes for {them}; Ctrl-C stops them"),

@@ -1,4 +1,4 @@
-//! What flags, feature gates and the cluster itself say, for controllers to ask.
+//! The values of flags and feature gates, and facts about the cluster, for controllers to read.
 //!
 //! Each controller reads its own options ([`Flags`]); nothing here knows a controller by name.
 
@@ -12,7 +12,7 @@ use super::CommandError;
 use super::flags::{Parsed, Value};
 use super::gates::{self, Gates};
 
-/// What was given, and what the cluster has where nothing was.
+/// The given values, and the cluster's where none was given.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     flags: BTreeMap<&'static str, FlagValue>,
@@ -20,12 +20,12 @@ pub(super) struct Given {
     cluster: Cluster,
 }
 
-/// What the cluster itself says.
+/// Facts about the cluster.
 #[derive(Clone, Debug)]
 pub(super) struct Cluster {
-    /// What stands in for files that no flag names.
+    /// Replacements for files that no flag names.
     pub(super) files: BTreeMap<&'static str, FlagFile>,
-    /// How many API servers there may be.
+    /// Whether there may be several API servers.
     pub(super) api_servers: ApiServers,
 }
 
@@ -87,7 +87,7 @@ impl FlagSource for Given {
     }
 }
 
-/// The value of a flag as controllers ask for it; `None` for a kind that none asks for.
+/// Returns the value of a flag in the form that controllers read; `None` for a type that none reads.
 fn flag_value(value: &Value) -> Option<FlagValue> {
     match value {
         Value::Bool(on) => Some(FlagValue::Bool(*on)),
@@ -108,7 +108,7 @@ impl Cluster {
     }
 }
 
-/// Whether a controller that exists here asks for a feature gate.
+/// Whether an implemented controller reads a feature gate.
 pub(super) fn is_asked_for(gate: &str) -> bool {
     let flags = Flags::defaults();
     ALL.iter().for_each(|descriptor| descriptor.ask(&flags));
@@ -131,12 +131,12 @@ mod tests {
 
     const PEM: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE-----\n";
 
-    /// A cluster that says nothing.
+    /// A cluster without facts.
     fn silent() -> Cluster {
         Cluster { files: BTreeMap::new(), api_servers: ApiServers::One }
     }
 
-    /// What a command line gives.
+    /// Returns the options of a command line.
     fn given(words: &[&str], cluster: Cluster) -> Given {
         let flags = flags::parse(flags::table(), words.iter().map(ToString::to_string)).unwrap();
         let gates = Gates::parse(flags.texts("feature-gates")).unwrap();

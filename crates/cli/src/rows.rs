@@ -14,7 +14,7 @@ pub(super) fn controller(row: &Row) -> Option<&'static Descriptor> {
     ALL.iter().find(|descriptor| descriptor.name == row.name)
 }
 
-/// What `--help` says of them.
+/// The text of `--help`.
 pub(super) fn help() -> String {
     let names = |wanted: &dyn Fn(&Row) -> bool| {
         let mut names: Vec<_> = table().iter().filter(|row| wanted(row)).map(|row| row.name).collect();

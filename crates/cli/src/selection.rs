@@ -1,41 +1,41 @@
-//! Pure: which controllers `--controllers` asks for, and which of them there are.
+//! Pure: which controllers `--controllers` selects, and which of them are implemented.
 //!
 //! 1. `*` is all that are on by default, `foo` turns one on, `-foo` turns one off; aliases count. The first item that
 //!    names a controller decides, as upstream; a name that nobody has is an error.
 //! 2. A controller whose feature gate or flag is missing does not run, even if it is named.
 //! 3. A controller that is built first, that of token secrets, does not follow the list: it runs whenever there is a key to
 //!    sign with. In a cluster that has its own key, it does.
-//! 4. One that is asked for and does not exist here is *missing*; naming it is an error.
+//! 4. A selected controller that is not implemented is *missing*; naming it is an error.
 
 use steersman_runtime::descriptor::{Enabled, Row};
 
 use super::CommandError;
 use super::flags::{did_you_mean, nearest};
 
-/// What a list of controllers comes to, in the order of the table.
+/// The result of a list of controllers, in the order of the table.
 #[derive(Debug, Default)]
 pub(super) struct Selection<'a> {
     /// Those to run.
     pub(super) run: Vec<&'a Row>,
     /// Those that should run too, and do not exist here yet.
     pub(super) missing: Vec<&'a Row>,
-    /// Those that are asked for, and what keeps them from running.
+    /// The selected ones, and why they may not run.
     pub(super) held: Vec<(&'a Row, String)>,
 }
 
-/// What a selection is made from.
+/// The input of a selection.
 pub(super) struct World<'a> {
     /// Whether a controller exists here.
     pub(super) exists: &'a dyn Fn(&Row) -> bool,
-    /// Whether a flag says something.
+    /// Whether a flag is set.
     pub(super) is_set: &'a dyn Fn(&str) -> bool,
     /// Whether a feature is on.
     pub(super) gate: &'a dyn Fn(&str) -> bool,
-    /// Whether a controller is asked for whatever the list says.
+    /// Whether a controller is selected regardless of the list.
     pub(super) is_always_asked: &'a dyn Fn(&Row) -> bool,
 }
 
-/// The controllers that a list such as `*,-replicaset` asks for.
+/// Returns the controllers that a list such as `*,-replicaset` selects.
 pub(super) fn select<'a>(table: &'a [Row], asked: &[String], world: &World<'_>) -> Result<Selection<'a>, CommandError> {
     for name in asked {
         check_name(table, name, world)?;

@@ -2,8 +2,8 @@
 //!
 //! 1. The API server, the controllers and the simulated nodes share one process; the controllers talk to the server
 //!    without a socket. Others reach it on the loopback interface, with the kubeconfig that is printed.
-//! 2. Everything is kept in memory. Ctrl-C, SIGTERM and a closed terminal end it in order, and the kubeconfig goes with it.
-//! 3. What cannot be had is one sentence on standard error, and exit code 1; nothing stays behind.
+//! 2. The state is in memory. Ctrl-C, SIGTERM and a closed terminal stop it in order, and the kubeconfig is removed.
+//! 3. An error is one sentence on standard error, and exit code 1; nothing is left behind.
 //! 4. Roles count, unless they are switched off: whoever shows a token of a service account may do what its roles say. The
 //!    kubeconfig is the administrator's, and so are the controllers and the nodes of this process.
 
@@ -38,7 +38,7 @@ mod kubeconfig;
 mod logs;
 mod story;
 
-/// What `up` was asked for.
+/// The arguments of `up`.
 struct UpOptions {
     port: u16,
     kubeconfig: Option<PathBuf>,
@@ -51,8 +51,8 @@ struct UpOptions {
     selection: Selection<'static>,
 }
 
-/// The controllers that take the finalizers of unused claims and volumes away. Without them nobody would, and
-/// `kubectl delete pvc` would wait for ever.
+/// The controllers that remove the finalizers of unused claims and volumes. Without them `kubectl delete pvc` would
+/// wait forever.
 const PROTECTORS: [&str; 2] = ["persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller"];
 
 pub(super) fn command() -> Command {
@@ -157,7 +157,8 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     let client = kube::Client::new(server, "default");
     let manager = Manager::new(client.clone(), ManagerOptions::default()).map_err(said)?;
     manager.set_flags(given);
-    let (mut names, mut disabled) = (Vec::new(), Vec::new());
+    let mut names = Vec::new();
+    let mut disabled = Vec::new();
     for descriptor in options.selection.run.iter().filter_map(|row| rows::controller(row)) {
         match manager.build(descriptor, None) {
             Build::Enabled => names.push(descriptor.name),
@@ -168,7 +169,7 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
         let wanted = NodesOptions { stages: options.stages.clone(), ..NodesOptions::count(options.nodes) };
         logs.come_from(Nodes::build(&manager.context(), wanted).map_err(said)?);
     }
-    // Before it is told how to stop this, so that whoever does at once is heard.
+    // Installed before the message that says how to stop, so that no signal is missed.
     let stop = CancellationToken::new();
     tokio::spawn(signals::stop_on_signal(stop.clone()));
     let missing: Vec<&str> = options.selection.missing.iter().map(|row| row.name).collect();
@@ -180,7 +181,7 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
         missing: &missing,
         disabled: &disabled,
     };
-    // Whoever does not read this does not want to know; the cluster runs all the same.
+    // Standard output may be closed; the cluster runs all the same.
     let _ = std::io::stdout().write_all(greeting.text().as_bytes());
 
     let demo = async {
@@ -204,7 +205,7 @@ impl UpOptions {
         self.selection.run.iter().any(|row| row.name == name)
     }
 
-    /// A demo without those who act in it would only wait.
+    /// A demo without its controllers would only wait.
     fn check_demo(&self) -> Result<(), CommandError> {
         let missing: Vec<&str> = demo::NEEDS.iter().filter(|name| !self.runs(name)).copied().collect();
         match (self.demo, self.nodes, missing.as_slice()) {
@@ -225,7 +226,7 @@ async fn listen(server: &ApiServer, port: u16) -> Result<Listening, CommandError
     listening.map_err(|error| CommandError(format!("{error}{hint}")))
 }
 
-/// What this cluster says of itself: it has its own authority and key, and one API server.
+/// Facts about this cluster: it has its own certificate authority and key, and one API server.
 fn cluster(server: &ApiServer, listening: &Listening) -> Cluster {
     let own = |text: &str| FlagFile { path: "the cluster".to_owned(), text: text.to_owned() };
     let mut files = BTreeMap::from([(ROOT_CA, own(listening.authority_pem()))]);
@@ -237,7 +238,7 @@ fn said(error: impl std::fmt::Display) -> CommandError {
     CommandError(error.to_string())
 }
 
-/// The controllers that a list asks for, with the flags and gates as they are by default.
+/// Returns the controllers that a list selects, with the default flags and gates.
 fn select(asked: &[String], flags: &Parsed) -> Result<Selection<'static>, CommandError> {
     if asked == ["none"] {
         return Ok(Selection::default());

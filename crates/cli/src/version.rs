@@ -1,16 +1,16 @@
-//! What this program is.
+//! The version of this program.
 
 /// The version of Kubernetes whose behaviour this is.
 pub(super) const KUBERNETES: &str = "v1.37.1";
 /// The program's own.
 pub(super) const OWN: &str = env!("CARGO_PKG_VERSION");
 
-/// What `kube-controller-manager --version` prints; scripts read it.
+/// Returns the output of `kube-controller-manager --version`; scripts parse it.
 pub(super) fn line() -> String {
     format!("Kubernetes {KUBERNETES}")
 }
 
-/// What `steersman version` and `--version=raw` print: all that is known.
+/// Returns the output of `steersman version` and `--version=raw`: all build information.
 pub(super) fn all() -> String {
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     format!(

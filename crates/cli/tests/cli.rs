@@ -132,13 +132,15 @@ fn called_as_kube_controller_manager_it_is_that_program() {
 #[test]
 fn files_that_controllers_need_are_read_before_anything_starts() {
     let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let (config, empty) = (directory.join("cli.kubeconfig"), directory.join("cli-empty"));
+    let config = directory.join("cli.kubeconfig");
+    let empty = directory.join("cli-empty");
     let text = "clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\n\
                 contexts: [{name: a, context: {cluster: a, user: a}}]\n\
                 users: [{name: a, user: {token: x}}]\ncurrent-context: a\n";
     std::fs::write(&config, text).expect("a kubeconfig");
     std::fs::write(&empty, "").expect("a file");
-    let (config, empty) = (format!("--kubeconfig={}", config.display()), empty.display().to_string());
+    let config = format!("--kubeconfig={}", config.display());
+    let empty = empty.display().to_string();
     let manager = |flag: String, want: &str| {
         refused_args(&["controller-manager", "--allow-missing", "--secure-port=0", &config, &flag], want);
     };

@@ -1,14 +1,14 @@
-//! Who belongs to whom: controllers that find their objects by labels and hold them by a reference.
+//! Ownership: controllers that find their objects by labels and hold them by an owner reference.
 //!
-//! 1. An object has one controller: what another one holds is never touched.
-//! 2. An orphan that matches is adopted, after a live look that the owner is still there and wants it; an object of ours that
-//!    does not match any more is let go. Who is going away does neither.
-//! 3. An event of an object concerns its controller; an event of an orphan concerns those whose selector matches it, found
-//!    by an index and never by a walk through the namespace.
-//! 4. An owner whose selector matches everything, or not even its own template, is left alone.
+//! 1. An object has one controller: an object of another controller is never touched.
+//! 2. An orphan that matches is adopted, after a live read has confirmed that the owner still exists and selects it; an
+//!    object of ours that no longer matches is released. A terminating owner does neither.
+//! 3. An event of an object concerns its controller; an event of an orphan concerns the owners whose selector matches
+//!    it, which are found by an index and never by iterating over the namespace.
+//! 4. An owner whose selector matches everything, or not even its own template, is skipped.
 //!
-//! Follows `controller_ref_manager.go` of Kubernetes 1.37.1. One implementation for pods of ReplicaSets and
-//! ReplicationControllers, for ReplicaSets of Deployments, and for whoever comes.
+//! Follows `controller_ref_manager.go` of Kubernetes 1.37.1. Used for pods of ReplicaSets and ReplicationControllers,
+//! and for ReplicaSets of Deployments.
 
 use steersman_base::{Meta, OwnerRef, Selector, StringMap};
 use steersman_model::Kind;
@@ -20,32 +20,32 @@ mod tests;
 
 pub(crate) use sync::claimed;
 
-/// An object that takes others by their labels.
+/// An object that selects others by their labels.
 pub(crate) trait Selecting: Kind {
-    /// The selector; `None` if it is invalid, which the API server would have to have let through.
+    /// Returns the selector; `None` if it is invalid, which the API server does not accept.
     fn selector(&self) -> Option<Selector>;
 }
 
-/// What is to be done about an object.
+/// What to do with an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// It is ours and stays ours.
+    /// The object is ours and still matches.
     Keep,
-    /// It is nobody's and matches: take it.
+    /// The object has no controller and matches: adopt it.
     Adopt,
-    /// It is ours and does not match any more: let it go.
+    /// The object is ours and no longer matches: release it.
     Release,
-    /// It is none of our business.
+    /// The object belongs to another controller, or does not match.
     Ignore,
 }
 
-/// Decides about one object, as upstream's `ClaimObject` does.
+/// Decides about one object, as upstream's `ClaimObject`.
 pub(crate) fn claim(owner: &Meta, selector: &Selector, object: &Meta) -> Claim {
     let matches = selector.matches(&object.labels);
     match object.controller() {
         Some(holder) if holder.uid != owner.uid => Claim::Ignore,
         Some(_) if matches => Claim::Keep,
-        // Who is going away itself leaves its objects to the garbage collector.
+        // A terminating owner leaves its objects to the garbage collector.
         Some(_) if owner.is_terminating() => Claim::Ignore,
         Some(_) => Claim::Release,
         None if !matches || owner.is_terminating() || object.is_terminating() => Claim::Ignore,
@@ -54,8 +54,9 @@ pub(crate) fn claim(owner: &Meta, selector: &Selector, object: &Meta) -> Claim {
     }
 }
 
-/// The selector of an owner, if something can be made for it from a template with these labels. Else why not: what is made
-/// would be let go at once and made again, for ever. The API server lets no such owner through.
+/// Returns the selector of an owner, if objects can be created for it from a template with these labels; otherwise an
+/// error: a created object would be released at once and created again without end. The API server does not accept such
+/// an owner.
 pub(crate) fn usable(selector: Option<Selector>, template: &StringMap) -> Result<Selector, &'static str> {
     match selector {
         None => Err("its selector is invalid"),
@@ -65,7 +66,7 @@ pub(crate) fn usable(selector: Option<Selector>, template: &StringMap) -> Result
     }
 }
 
-/// The reference that makes `owner` the controller of an object.
+/// Returns the reference that makes `owner` the controller of an object.
 pub(crate) fn owner_ref<O: Kind>(owner: &O) -> OwnerRef {
     OwnerRef::controller_of(&O::RESOURCE.api_version(), &O::RESOURCE.kind, owner.meta())
 }

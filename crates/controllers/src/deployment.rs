@@ -30,7 +30,7 @@ mod tests;
 
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the deployment controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "deployment-controller",
     needs: const { &[DeploymentView::RESOURCE, ReplicaSetView::RESOURCE, PodView::RESOURCE] },
@@ -38,20 +38,20 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The options, which feature gates set.
+/// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Whether the status counts terminating pods: `DeploymentReplicaSetTerminatingReplicas`.
     pub terminating_replicas: bool,
 }
 
-/// The reason of the condition and of the event that tell of a ReplicaSet that cannot be made.
+/// The reason of the condition and of the event that report a ReplicaSet that cannot be created.
 const FAILED_CREATE: &str = "ReplicaSetCreateError";
 
 // === impl Options ===
 
 impl Options {
-    /// The options that flags and feature gates set.
+    /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { terminating_replicas: flags.gate("DeploymentReplicaSetTerminatingReplicas", true) }

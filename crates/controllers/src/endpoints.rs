@@ -23,7 +23,7 @@ mod tests;
 pub use subsets::ADDRESSES_MAX;
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the endpoints controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "endpoints-controller",
     needs: const { &[ServiceView::RESOURCE, PodView::RESOURCE, EndpointsView::RESOURCE] },
@@ -31,20 +31,20 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The options, which flags set.
+/// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How long changes of pods are gathered before a service is reconciled: `--endpoint-updates-batch-period`.
+    /// How long pod changes are batched before a service is reconciled: `--endpoint-updates-batch-period`.
     pub updates_batch_period: Duration,
 }
 
-/// Who keeps Endpoints of ours, as their label says.
+/// The value of the label that marks Endpoints as managed by this controller.
 const KEEPER: &str = "endpoint-controller";
 
 // === impl Options ===
 
 impl Options {
-    /// The options that flags and feature gates set.
+    /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { updates_batch_period: flags.duration("endpoint-updates-batch-period", Duration::ZERO) }
@@ -73,6 +73,6 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
             endpoints: endpoints.lister(),
             pods: service_pods,
             times: Default::default(),
-            told: Default::default(),
+            warned: Default::default(),
         })
 }

@@ -33,7 +33,7 @@ mod zones;
 
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the endpointslice controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "endpointslice-controller",
     needs: const { &[ServiceView::RESOURCE, PodView::RESOURCE, NodeView::RESOURCE, EndpointSliceView::RESOURCE] },
@@ -41,28 +41,28 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The options, which flags set.
+/// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// How many endpoints a slice holds at most: `--max-endpoints-per-slice`.
+    /// The maximum number of endpoints of a slice: `--max-endpoints-per-slice`.
     pub endpoints_per_slice_max: usize,
-    /// How long changes of pods are gathered before a service is reconciled: `--endpointslice-updates-batch-period`.
+    /// How long pod changes are batched before a service is reconciled: `--endpointslice-updates-batch-period`.
     pub updates_batch_period: Duration,
 }
 
-/// Who manages slices of ours, as their label says.
+/// The value of the label that marks slices as managed by this controller.
 const MANAGER: &str = "endpointslice-controller.k8s.io";
-/// Changes of slices are gathered for at least this long, so that a change of many is one pass.
+/// Changes of slices are batched for at least this long, so that a change of many slices is one pass.
 const SLICES_BATCH_MIN: Duration = Duration::from_secs(1);
 
 // === impl Options ===
 
 impl Options {
-    /// The options that flags and feature gates set.
+    /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self {
-            // The command line lets 1 to 1000 through.
+            // The command line accepts 1 to 1000.
             endpoints_per_slice_max: usize::try_from(flags.int("max-endpoints-per-slice", 100)).unwrap_or(1),
             updates_batch_period: flags.duration("endpointslice-updates-batch-period", Duration::ZERO),
         }
@@ -106,7 +106,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     }))
 }
 
-/// Whether the annotations ask for hints by topology. The older name of the two counts first.
+/// Whether the annotations request topology hints. The older of the two names takes precedence.
 fn asks_for_topology_hints(service: &ServiceView) -> bool {
     let annotations = &service.meta().annotations;
     let mode = annotations.get(names::annotations::SERVICE_TOPOLOGY_AWARE_HINTS);

@@ -1,9 +1,9 @@
 #![doc = include_str!("../docs/garbage-collector-controller.md")]
 //!
 //! ```text
-//! informers ── metadata ──▶ graph ──▶ queue "look at" ──▶ live reads ──▶ patch, conditional delete
+//! informers ── metadata ──▶ graph ──▶ queue "delete" ──▶ live reads ──▶ patch, conditional delete
 //!                             ▲   └──▶ queue "orphan" ──▶ patch dependents, then the owner
-//!                             └──────── "the server says it is not there" ◀──┘
+//!                            └──────── "absent on the server" ◀──────────┘
 //! ```
 //!
 //! Follows `pkg/controller/garbagecollector` of Kubernetes 1.37.1.
@@ -19,11 +19,11 @@ use steersman_runtime::{Descriptor, Group};
 use crate::table;
 
 mod absent;
-mod classify;
 mod dump;
 mod graph;
 mod identity;
 mod patch;
+mod plan;
 mod sample;
 mod sync;
 #[cfg(test)]
@@ -32,9 +32,9 @@ mod tests;
 #[doc(hidden)]
 pub use sample::{SampleGraph, sample_graph};
 pub use sync::Why;
-use sync::{Collector, Looks, Monitors, Of, Orphans, Server};
+use sync::{Checks, Collector, Monitors, Orphans, Purpose, Server};
 
-/// The controller.
+/// The descriptor of the garbage collector.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "garbage-collector-controller",
     needs: &[],
@@ -42,22 +42,23 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The other one of its two queues, with as many workers.
+/// The name of the second queue's controller, which has as many workers.
 pub const ORPHAN_CONTROLLER: &str = "garbage-collector-orphan-controller";
 
-/// How the garbage collector works.
+/// Options of the garbage collector.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether it works at all: `--enable-garbage-collector`.
+    /// Whether it runs at all: `--enable-garbage-collector`.
     pub enabled: bool,
-    /// Group and plural name of resources that are not followed: neither do their objects go, nor are they waited for.
+    /// Group and plural name of resources that are not monitored: their objects are not deleted, and not waited for as
+    /// dependents.
     pub ignored: Vec<(String, String)>,
 }
 
 // === impl Options ===
 
 impl Options {
-    /// The options that flags set. Events are ignored: they are many, are deleted by themselves and own nothing.
+    /// Returns the options that flags set. Events are ignored: they are many, expire and own nothing.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         let events = |group: &str| (group.to_owned(), "events".to_owned());
@@ -85,23 +86,23 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let monitors = Monitors::new(cx, &collector, options)?;
     let looks = cx
         .controller_of_keys()
-        .source(work_of(&collector, Of::Looks))
-        .reconcile(Looks { collector: collector.clone(), server: Arc::clone(&server) });
+        .source(pending_work(&collector, Purpose::Checks))
+        .reconcile(Checks { collector: collector.clone(), server: Arc::clone(&server) });
     let orphans = cx
         .another_of_keys(ORPHAN_CONTROLLER)
         .queue(1)
-        .source(work_of(&collector, Of::Orphans))
+        .source(pending_work(&collector, Purpose::Orphans))
         .reconcile(Orphans { collector: collector.clone(), server });
     sync::serve(cx.manager().admin(), DESCRIPTOR.name, &collector);
     cx.add(runnable("garbage-collector-monitors", Group::Caches, move |stop| monitors.run(stop)));
     Ok(looks.and(orphans))
 }
 
-/// What the graph has to do when workers begin; and whoever waits for the graph is told when they are to end.
-fn work_of(collector: &Collector, of: Of) -> Source {
+/// The source of a queue: enqueues pending work when the workers start, and wakes those that wait for the graph when they stop.
+fn pending_work(collector: &Collector, purpose: Purpose) -> Source {
     let collector = collector.clone();
     source::task(move |feed, stop| async move {
-        collector.begin(of, feed.queue());
+        collector.begin(purpose, feed.queue());
         stop.cancelled().await;
         collector.stop();
     })

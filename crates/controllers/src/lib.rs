@@ -1,22 +1,22 @@
 //! The built-in controllers of Kubernetes, one module each, all of one anatomy.
 //!
 //! ```text
-//! replicaset.rs        the door: its page, its descriptor (name, needs, options, build)
+//! replicaset.rs        the page, and the descriptor (name, needs, options, build)
 //! replicaset/
 //!     map.rs           pure: which keys an event concerns; index functions
-//!     plan.rs          pure: what is seen -> what is to be done
+//!     plan.rs          pure: the observed state -> what to do
 //!     status.rs        pure: status and conditions
 //!     <topic>.rs       pure: one decision per file
 //!     sync.rs          the shell: observe -> plan -> write -> status
 //!     memory.rs        what is remembered between passes, if anything
 //!     metrics.rs       what is counted, if anything
-//!     tests.rs         tables for the pure parts
+//!     tests.rs         table tests of the pure files
 //! ```
 //!
-//! The facts of each (aliases, account, gates, queue, workers, limiter, retries, …) are in its row of the [`table`]. A module
-//! is named after its row, without `-controller`.
+//! The facts of each (aliases, account, gates, queue, workers, limiter, retries, …) are in its row of the [`table`]. A
+//! module is named after its row, without `-controller`.
 //!
-//! Scenarios, which need a cluster, live in `tests/`.
+//! Scenarios, which need a cluster, are in `tests/`.
 
 mod claim;
 pub mod deployment;
@@ -38,7 +38,7 @@ mod test_objects;
 
 use steersman_runtime::Descriptor;
 
-/// Every controller there is, in upstream's order.
+/// Every implemented controller, in upstream's order.
 pub static ALL: &[Descriptor] = &[
     serviceaccount_token::DESCRIPTOR,
     endpoints::DESCRIPTOR,

@@ -30,7 +30,7 @@ mod tests;
 use memory::LastPods;
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the namespace controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "namespace-controller",
     needs: const { &[NamespaceView::RESOURCE] },
@@ -38,24 +38,24 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The options, which flags set.
+/// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How long a deleted namespace is left alone first. Upstream waits for 5 s ([`FIRST_PASS_AFTER`]), so that all of
-    /// several API servers know of the deletion and let nothing more be created; a single one knows at once.
+    /// The delay between the deletion of a namespace and the first pass. Upstream waits 5 s ([`FIRST_PASS_AFTER`]), so
+    /// that all of several API servers know of the deletion and refuse creates; a single one knows at once.
     pub first_pass_after: Duration,
-    /// How often every terminating namespace is reconciled anyway (`--namespace-sync-period`).
+    /// How often every terminating namespace is reconciled without an event (`--namespace-sync-period`).
     pub sync_period: Duration,
 }
 
-/// How long upstream leaves a deleted namespace alone: for clusters with several API servers.
+/// Upstream's delay before the first pass: for clusters with several API servers.
 pub const FIRST_PASS_AFTER: Duration = Duration::from_secs(5);
 const SYNC_PERIOD: Duration = Duration::from_secs(300);
 
 // === impl Options ===
 
 impl Options {
-    /// The options that flags and feature gates set.
+    /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self {
@@ -82,7 +82,7 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
     cx.controller(&namespaces)
         .watch_main(terminating)
         .resync(options.sync_period)
-        .source(tell_of_last_pods(cx, &last_pods))
+        .source(last_pods_source(cx, &last_pods))
         .reconcile(sync::Namespaces {
             mapper: cx.manager().mapper().clone(),
             namespaces: namespaces.lister(),
@@ -90,7 +90,7 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
         })
 }
 
-/// The informer of namespaces: of all, or of the one that the manager works in.
+/// Returns the informer of namespaces: of all, or of the manager's own.
 pub(crate) fn informer(cx: &BuildContext) -> SharedInformer<NamespaceView> {
     match cx.informers.namespace() {
         None => cx.informers.informer(),
@@ -98,9 +98,10 @@ pub(crate) fn informer(cx: &BuildContext) -> SharedInformer<NamespaceView> {
     }
 }
 
-/// Looks again at a namespace that waits for its pods when the last one is gone, not only when it may be.
-fn tell_of_last_pods(cx: &BuildContext, last_pods: &Arc<LastPods>) -> Source {
-    let (metadata, last_pods) = (cx.informers.meta(&PodView::RESOURCE), Arc::clone(last_pods));
+/// Enqueues a namespace that waits for its pods when the last one is deleted.
+fn last_pods_source(cx: &BuildContext, last_pods: &Arc<LastPods>) -> Source {
+    let metadata = cx.informers.meta(&PodView::RESOURCE);
+    let last_pods = Arc::clone(last_pods);
     source::task(move |feed, stop| async move {
         let _subscription = metadata.subscribe_meta(Box::new(move |change| {
             if let Some(emptied) = last_pods.note(change) {

@@ -25,7 +25,7 @@ mod tests;
 pub use quarantine::QUARANTINE;
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the pod garbage collector.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "pod-garbage-collector-controller",
     needs: const { &[PodView::RESOURCE, NodeView::RESOURCE] },
@@ -33,26 +33,26 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The options, which flags set.
+/// Options of the controller, set by flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// How many pods that have ended are kept (`--terminated-pod-gc-threshold`); all, if it is zero or less.
+    /// The number of terminated pods that are kept (`--terminated-pod-gc-threshold`); all, if it is zero or less.
     pub terminated_pod_threshold: i32,
 }
 
-/// Upstream's: how often a pass is made.
+/// The period of passes: upstream's.
 const EVERY: Duration = Duration::from_secs(20);
-/// The one key: a pass is about all pods.
+/// The only key: a pass concerns all pods.
 const PASS: &str = "all-pods";
 
 // === impl Options ===
 
 impl Options {
-    /// The options that flags and feature gates set.
+    /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         let threshold = flags.int("terminated-pod-gc-threshold", 12_500);
-        // The command line reads it as an int32.
+        // The command line parses it as an int32.
         Self { terminated_pod_threshold: i32::try_from(threshold).unwrap_or_default() }
     }
 
@@ -71,7 +71,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let pods = cx.informer::<PodView>();
     let nodes = cx.informer::<NodeView>();
     let passes = source::ticker(EVERY, || vec![ObjectKey::cluster(PASS)]).immediately();
-    // What nodes there are must be known before the first pass; what becomes of them is seen by the next one.
+    // The nodes must be known before the first pass; their changes are seen by the next one.
     let builder = cx.controller(&pods).without_main_watch().needs_cache(&nodes).needs_cache(&pods).source(passes);
     Ok(builder.reconcile(sync::PodGarbageCollector {
         ended: pods.index(|pod: &PodView| pod::has_ended(pod).then_some(())),

@@ -1,6 +1,6 @@
 #![doc = include_str!("../docs/replicaset-controller.md")]
 //!
-//! ReplicationControllers are kept by the same code: what differs is said by the trait `Replicated`.
+//! ReplicationControllers are reconciled by the same code; the differences are in the trait `Replicated`.
 //!
 //! Follows `pkg/controller/replicaset` of Kubernetes 1.37.1.
 
@@ -29,7 +29,7 @@ mod tests;
 pub(crate) use replicated::Replicated;
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the replicaset controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "replicaset-controller",
     needs: const { &[ReplicaSetView::RESOURCE, PodView::RESOURCE] },
@@ -37,27 +37,28 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build: build::<ReplicaSetView>,
 });
 
-/// The options, which feature gates set.
+/// Options of the controller, set by feature gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Whether pods that are cheaper to delete, as their annotation says, are deleted first: `PodDeletionCost`.
+    /// Whether pods with a lower `pod-deletion-cost` are deleted first: `PodDeletionCost`.
     pub pod_deletion_cost: bool,
     /// Whether the status of a ReplicaSet counts terminating pods: `DeploymentReplicaSetTerminatingReplicas`.
     pub terminating_replicas: bool,
 }
 
-/// How many pods one pass creates or deletes at most: upstream's figure, chosen to keep other ReplicaSets from starving.
+/// The maximum number of pods that one pass creates or deletes: upstream's figure, chosen to keep other ReplicaSets
+/// from starving.
 pub const BURST: usize = 500;
 
-/// How long changes of pods are gathered that concern nothing but the status. Short enough that nobody waits for it, and long
-/// enough that forty pods which become ready one after the other make a few statuses, and not forty. (Upstream's Jobs gather
-/// for a second; its ReplicaSets do not.)
+/// How long pod changes that concern only the status are batched. Short enough to go unnoticed, and long enough that
+/// forty pods that become ready one after the other cause a few status writes instead of forty. (Upstream's Job
+/// controller waits a second; its ReplicaSet controller does not wait.)
 pub const GATHERED_FOR: Duration = Duration::from_millis(50);
 
 // === impl Options ===
 
 impl Options {
-    /// The options that flags and feature gates set.
+    /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self {
@@ -73,7 +74,7 @@ impl Default for Options {
     }
 }
 
-/// Builds the controller of any kind that keeps a number of pods.
+/// Builds the controller of a kind that keeps a number of pods.
 pub(crate) fn build<V: Replicated>(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let sets = cx.informer::<V>();
     let pods = cx.informer::<PodView>();

@@ -14,7 +14,7 @@ use crate::claim::Selecting;
 use crate::replicaset::{self, Replicated};
 use crate::table;
 
-/// The controller.
+/// The descriptor of the replicationcontroller controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "replicationcontroller-controller",
     needs: const { &[ReplicationControllerView::RESOURCE, PodView::RESOURCE] },
@@ -25,7 +25,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
 // === impl ReplicationControllerView ===
 
 impl Selecting for ReplicationControllerView {
-    /// Without labels it selects nothing: the API server takes those of the template then, so there are always some.
+    /// Without labels it selects nothing: the API server defaults them from the template, so there are always some.
     fn selector(&self) -> Option<Selector> {
         let labels = &self.spec.selector;
         Some(if labels.is_empty() { Selector::nothing() } else { Selector::from_labels(labels) })

@@ -21,7 +21,7 @@ mod tests;
 
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the root CA certificate publisher.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "root-ca-certificate-publisher-controller",
     needs: const { &[NamespaceView::RESOURCE, ConfigMapView::RESOURCE] },
@@ -29,28 +29,28 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The options, which flags set.
+/// Options of the controller, set by flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The certificates that are published, as PEM (`--root-ca-file`, else the authority of the kubeconfig). Without any
-    /// there is nothing to publish.
+    /// The published certificates, as PEM (`--root-ca-file`, else the certificate authority of the kubeconfig). Without
+    /// any, the controller does not run.
     pub root_ca: Option<Arc<str>>,
 }
 
-/// The ConfigMap's name.
+/// The name of the ConfigMap.
 pub const NAME: &str = "kube-root-ca.crt";
 
 // === impl Options ===
 
 impl Options {
-    /// The options that flags and feature gates set.
+    /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         Self { root_ca: root_ca_of(flags) }
     }
 }
 
-/// The certificates of the authority that signs the API server's, as PEM.
+/// Returns the certificates of the API server's certificate authority, as PEM.
 pub(crate) fn root_ca_of(flags: &Flags<'_>) -> Option<Arc<str>> {
     flags.file("root-ca-file", |FlagFile { path, text }| {
         let is_pem = text.contains("-----BEGIN CERTIFICATE-----");

@@ -1,11 +1,10 @@
-//! Pure: which pods stand behind a service, and which services a pod stands behind. What endpoints and endpointslices have
-//! in common.
+//! Pure: which pods a service selects, and which services select a pod. Shared by endpoints and endpointslices.
 //!
-//! 1. Nobody walks a namespace: pods are found by a label, services by one label that their selector insists on. Pods with more
-//!    than [`LABELS_INDEXED_MAX`] labels are the exception: they are found by their namespace.
-//! 2. A pod's event concerns services only if it changes what is published of the pod: that it is there, its addresses,
-//!    whether it is ready or about to go, and by which labels it is found.
-//! 3. What a pod began with concerns nobody: every service is looked at once at the start anyway.
+//! 1. No lookup iterates over a namespace: pods are found by a label, services by one label that their selector
+//!    requires. Pods with more than [`LABELS_INDEXED_MAX`] labels are the exception: they are found by their namespace.
+//! 2. A pod's event concerns services only if it changes what is published of the pod: its existence, its addresses,
+//!    whether it is ready or terminating, and its labels.
+//! 3. The initial list of pods triggers nothing: every service is reconciled once at the start anyway.
 //!
 //! Follows `staging/src/k8s.io/endpointslice/util` of Kubernetes 1.37.1.
 
@@ -17,7 +16,7 @@ use foldhash::fast::RandomState;
 use steersman_base::{Istr, Meta, ObjectKey, StringMap, Time, names};
 use steersman_informer::{Change, Index, SharedInformer};
 use steersman_model::View;
-use steersman_model::core::{PodView, ServiceView};
+use steersman_model::core::{ObjectReference, PodView, ServiceView};
 use steersman_runtime::handler::{Handler, Keys};
 
 use crate::pod;
@@ -28,27 +27,27 @@ pub(crate) mod ports;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// Under what pods and services find each other: namespace, key and value of a label.
+/// The key by which pods and services find each other: namespace, key and value of a label.
 ///
-/// Of the three only a hash is kept, for every label of every pod is indexed. Others may have the same one, so who is
-/// found is still asked whether it matches.
+/// Only a hash of the three is kept, because every label of every pod is indexed. Hashes may collide, so matches are
+/// verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct LabelHash(u64);
 
-/// The pods behind services.
+/// The pods of services.
 #[derive(Clone, Debug)]
 pub(crate) struct ServicePods {
     by_label: Index<LabelHash, PodView>,
     by_selector: Index<LabelHash, ServiceView>,
 }
 
-/// Users choose labels: the seed is another in each process, or labels could be made that all collide. Hashes are compared
-/// within one process only, and no order of theirs is seen.
+/// Users choose labels: the seed differs per process, or labels could be chosen that all collide. Hashes are compared
+/// within one process only, and their order is not observable.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
-/// A pod with more labels is not found by each of them: a server allows as many as fit into a megabyte, and readers of the
-/// cache wait while they are indexed. No pod that people write has as many.
+/// A pod with more labels is not indexed by each of them: a server allows as many as fit into a megabyte, and readers
+/// of the cache wait while they are indexed. Real pods have fewer.
 const LABELS_INDEXED_MAX: usize = 64;
-/// The cluster address of a service that has none on purpose.
+/// The cluster IP of a headless service.
 const HEADLESS: &str = "None";
 
 // === impl LabelHash ===
@@ -58,7 +57,7 @@ impl LabelHash {
         Self(HASHER.hash_one((namespace, key, value)))
     }
 
-    /// Under what pods with too many labels, and all services that select, are found.
+    /// The key for pods with too many labels, and for all services with a selector.
     fn any(namespace: &str) -> Self {
         Self(HASHER.hash_one(namespace))
     }
@@ -67,7 +66,7 @@ impl LabelHash {
 // === impl ServicePods ===
 
 impl ServicePods {
-    /// Finds pods by their labels and services by their selectors; the indexes are the same for everybody who asks.
+    /// Finds pods by their labels and services by their selectors; the indexes are shared.
     pub(crate) fn new(services: &SharedInformer<ServiceView>, pods: &SharedInformer<PodView>) -> Self {
         Self {
             by_label: pods.shared_index(|pod: &PodView| label_hashes(pod.meta())),
@@ -75,13 +74,13 @@ impl ServicePods {
         }
     }
 
-    /// A handler for the services that a change of a pod concerns, after this delay.
+    /// Returns a handler for the services that a change of a pod concerns, after this delay.
     pub(crate) fn services_of_pod(&self, delay: Duration) -> impl Handler<PodView> + use<> {
         let by_selector = self.by_selector.clone();
         move |change: &Change<PodView>| Keys::after(services_of(change, |hash| by_selector.get(hash)), delay)
     }
 
-    /// The pods that the service selects, by name.
+    /// Returns the pods that the service selects, by name.
     pub(crate) fn of(&self, service: &ServiceView) -> Vec<Arc<PodView>> {
         let namespace = &service.meta().namespace;
         let selector = &service.spec.selector;
@@ -96,28 +95,27 @@ impl ServicePods {
     }
 }
 
-/// Whether a selector of a service finds these labels. An empty one finds nothing.
+/// Whether a selector of a service matches these labels. An empty one matches nothing.
 pub(crate) fn selects(selector: &StringMap, labels: &StringMap) -> bool {
     !selector.is_empty() && selector.iter().all(|(key, value)| labels.get(key) == Some(value))
 }
 
-/// Whether the endpoints of the service are kept by us. Those of a service without selector are somebody else's, and one
-/// of type `ExternalName` has none.
+/// Whether we manage the endpoints of the service: not without a selector, and not for type `ExternalName`.
 pub(crate) fn has_endpoints(service: &ServiceView) -> bool {
     service.spec.type_ != "ExternalName" && !service.spec.selector.is_empty()
 }
 
-/// Whether the service has no cluster address.
+/// Whether the service has no cluster IP.
 pub(crate) fn is_headless(service: &ServiceView) -> bool {
     matches!(&*service.spec.cluster_ip, HEADLESS | "")
 }
 
-/// Whether it is meant to have none: then it may do without ports, too.
+/// Whether the service is headless: then it may have no ports.
 pub(crate) fn is_headless_on_purpose(service: &ServiceView) -> bool {
     service.spec.cluster_ip == HEADLESS
 }
 
-/// Index function: one label that the service's selector insists on, and any, for pods with too many labels.
+/// Index function: one label that the service's selector requires, and the namespace, for pods with too many labels.
 pub(crate) fn selector_hashes(service: &ServiceView) -> Vec<LabelHash> {
     let namespace = &service.meta().namespace;
     let first = service.spec.selector.iter().next().filter(|_| has_endpoints(service));
@@ -131,20 +129,32 @@ fn label_hashes(pod: &Meta) -> Vec<LabelHash> {
     pod.labels.iter().map(|(key, value)| LabelHash::new(&pod.namespace, key, value)).collect()
 }
 
-/// Whether the pod is published at all: it has an address, and has not ended. One that is about to go is published where
-/// `terminating` says so.
+/// Whether the pod is published: it has an address, and has not ended. A terminating one is published if `terminating`
+/// says so.
 pub(crate) fn is_published(pod: &PodView, terminating: bool) -> bool {
     let has_address = !pod.status.pod_ip.is_empty() || !pod.status.more_pod_ips.is_empty();
     has_address && !pod::has_ended(pod) && (terminating || !pod.meta().is_terminating())
 }
 
-/// The host name under which the pod is published, if it asks for one in the domain of this service.
+/// Returns the reference of an endpoint to its pod.
+pub(crate) fn target_ref(pod: &PodView) -> ObjectReference {
+    ObjectReference {
+        kind: Istr::interned("Pod"),
+        namespace: pod.meta().namespace.clone(),
+        name: pod.meta().name.clone(),
+        uid: pod.meta().uid.clone(),
+        ..ObjectReference::default()
+    }
+}
+
+/// Returns the host name of the pod, if it has one in the subdomain of this service.
 pub(crate) fn hostname<'a>(pod: &'a PodView, service: &ServiceView) -> Option<&'a Istr> {
-    let (hostname, domain) = (&pod.spec.hostname, &pod.spec.subdomain);
+    let hostname = &pod.spec.hostname;
+    let domain = &pod.spec.subdomain;
     (!hostname.is_empty() && *domain == service.meta().name).then_some(hostname)
 }
 
-/// The services that what happened to a pod concerns. `services_under` finds those that insist on a label.
+/// Returns the services that a change of a pod concerns. `services_under` finds those that require a label.
 pub(crate) fn services_of(
     change: &Change<PodView>,
     services_under: impl Fn(&LabelHash) -> Vec<Arc<ServiceView>>,
@@ -175,7 +185,7 @@ pub(crate) fn services_of(
     }
 }
 
-/// Whether another thing is published of the pod now than before.
+/// Whether the published part of the pod has changed.
 fn is_published_otherwise(old: &PodView, new: &PodView) -> bool {
     match (is_published(old, true), is_published(new, true)) {
         (false, false) => false,
@@ -198,20 +208,20 @@ fn union(mut left: Vec<ObjectKey>, right: Vec<ObjectKey>) -> Vec<ObjectKey> {
     left
 }
 
-/// Those that are in one list and not in the other: who had the pod and has it no more, and who has it now.
+/// Returns the symmetric difference: services that selected the pod before or now, but not both.
 fn difference(left: &[ObjectKey], right: Vec<ObjectKey>) -> Vec<ObjectKey> {
     let lost: Vec<_> = left.iter().filter(|key| !right.contains(key)).cloned().collect();
     let won = right.into_iter().filter(|key| !left.contains(key));
     lost.into_iter().chain(won).collect()
 }
 
-/// Annotations with the time of the change that led here, or without one.
+/// Returns annotations with the trigger time, or without one.
 pub(crate) fn triggered_at(annotations: &StringMap, time: Option<Time>) -> StringMap {
     let name = names::annotations::ENDPOINTS_LAST_CHANGE_TRIGGER_TIME;
     with(annotations, name, time.map(|time| Istr::new(&time.to_string())))
 }
 
-/// The map with this key set, or without it.
+/// Returns the map with this key set or removed.
 pub(crate) fn with(map: &StringMap, key: &str, value: Option<Istr>) -> StringMap {
     let others = map.iter().filter(|(held, _)| **held != *key);
     let mut pairs: Vec<_> = others.map(|(held, value)| (held.clone(), value.clone())).collect();

@@ -17,7 +17,7 @@ mod tests;
 
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the serviceaccount controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "serviceaccount-controller",
     needs: const { &[NamespaceView::RESOURCE, ServiceAccountView::RESOURCE] },
@@ -25,7 +25,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The account that pods have if they ask for none.
+/// The account of pods that name none.
 const DEFAULT: &str = "default";
 
 fn build(cx: &ControllerContext, (): ()) -> Built {

@@ -24,7 +24,7 @@ mod tests;
 pub use signer::{KeyError, Signer};
 pub use sync::Why;
 
-/// The controller.
+/// The descriptor of the serviceaccount-token controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "serviceaccount-token-controller",
     needs: const { &[ServiceAccountView::RESOURCE, TokenSecretView::RESOURCE] },
@@ -32,13 +32,13 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     build,
 });
 
-/// The options, which flags set.
+/// Options of the controller, set by flags.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// What signs tokens (`--service-account-private-key-file`). Without it, the controller does not run.
+    /// The signer of tokens (`--service-account-private-key-file`). Without it, the controller does not run.
     pub signer: Option<Signer>,
-    /// The certificates that go into the secrets, as PEM (`--root-ca-file`, else the authority of the kubeconfig); none, if
-    /// nothing is said.
+    /// The certificates for the secrets, as PEM (`--root-ca-file`, else the certificate authority of the kubeconfig),
+    /// if any.
     pub root_ca: Option<Arc<str>>,
 }
 
@@ -50,7 +50,7 @@ const DEPARTURES: &str = "serviceaccount-token-departures";
 // === impl Options ===
 
 impl Options {
-    /// The options that flags and feature gates set.
+    /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
         let signer = flags.file("service-account-private-key-file", |FlagFile { path, text }| {

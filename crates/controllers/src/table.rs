@@ -1,12 +1,12 @@
 //! The facts of the 49 controllers of kube-controller-manager 1.37.1, in its order: `data/controllers.tsv`.
 //!
-//! A controller that exists here is one of [`ALL`](crate::ALL), under the name of its row; the others are *planned*. A test
-//! compares the rows with what was recorded from upstream.
+//! A controller that is implemented here is one of [`ALL`](crate::ALL), under the name of its row; the others are
+//! *planned*. A test compares the rows with a recording of upstream.
 //!
 //! | column | form |
 //! |---|---|
 //! | `aliases`, `gates`, `queues` | a list with commas |
-//! | `default` | `on`, `named`, or `with:` and flags, one of which must say something |
+//! | `default` | `on`, `named`, or `with:` and flags, one of which must be set |
 //! | `workers` | a number, or `flag=number` |
 //! | `component` | the source of its events; empty: the name |
 //! | `limiter` | `default`, `5ms..60s` (and ten a second over all keys), `1s..1m,no-bucket`, `every:15s`, `none` |
@@ -21,19 +21,19 @@ use steersman_runtime::descriptor::{BuiltIn, Enabled, IntoBuilt, Limiter, Row, S
 
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let lines = include_str!("../data/controllers.tsv").lines().skip(1);
-    // The table is part of the program, and a test reads all of it.
+    // The table is part of the program, and a test parses all of it.
     lines
         .map(|line| parse(line).unwrap_or_else(|| unreachable!("data/controllers.tsv has a wrong row: {line}")))
         .collect()
 });
 
-/// Every controller of upstream, in its order.
+/// Returns every controller of upstream, in its order.
 #[must_use]
 pub fn rows() -> &'static [Row] {
     &ROWS
 }
 
-/// The row of a controller that exists here.
+/// Returns the row of a controller that is implemented here.
 ///
 /// # Panics
 /// There is no such row; a test looks up each of [`ALL`](crate::ALL).
@@ -43,7 +43,7 @@ pub fn row(name: &'static str) -> Row {
     row.unwrap_or_else(|| unreachable!("data/controllers.tsv has no row {name}")).clone()
 }
 
-/// A controller whose facts are in the table.
+/// Returns the descriptor of a controller whose facts are in the table.
 pub(crate) const fn controller<O, B>(controller: &'static BuiltIn<O, B>) -> Descriptor
 where
     O: Clone + Send + Sync + 'static,
@@ -103,7 +103,7 @@ fn parse_limiter(text: &str) -> Option<Limiter> {
     Some(Limiter::Backoff { min: time(min)?, max: time(max)?, bucket })
 }
 
-/// A time such as `5ms`, `60s` or `1m`.
+/// Parses a duration such as `5ms`, `60s` or `1m`.
 fn time(text: &str) -> Option<Duration> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);

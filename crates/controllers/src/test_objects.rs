@@ -1,5 +1,5 @@
-//! Objects for the tables of pure parts: those of `steersman_testing::objects`, as views. What a test does not name is as in
-//! a quiet cluster; what a row of a table is about comes as JSON that is merged into it.
+//! Objects for table tests: those of `steersman_testing::objects`, as views. Fields that a test does not name are as in
+//! a quiet cluster; the fields of a table row are given as JSON that is merged into the object.
 
 use std::sync::Arc;
 
@@ -24,18 +24,19 @@ pub(crate) fn decode<V: View>(object: Value) -> V {
     V::decode(Encoded::Json(object.to_string().as_bytes())).unwrap()
 }
 
-/// The view of an object with JSON merged into it. The JSON need not be valid: views are decoded from whatever was stored.
+/// Returns the view of an object with JSON merged into it. The JSON need not be valid: views are decoded from whatever
+/// was stored.
 pub(crate) fn view<V: View>(object: &impl Serialize, more: Value) -> V {
     decode(merged(serde_json::to_value(object).unwrap(), more))
 }
 
-/// A pod of `app=web` that runs, is not ready, and has no owner.
+/// Returns a running pod of `app=web` that is not ready, and has no owner.
 pub(crate) fn pod(name: &str, more: Value) -> Arc<PodView> {
     let pod = objects::pod(name).app("web").in_namespace("default").uid(name).on_node("node-1").phase("Running");
     Arc::new(view(&pod, merged(json!({ "metadata": { "resourceVersion": "1" } }), more)))
 }
 
-/// A ReplicaSet of three pods of `app=web`.
+/// Returns a ReplicaSet of three pods of `app=web`.
 pub(crate) fn replica_set(more: Value) -> ReplicaSetView {
     let set = objects::replica_set("web").replicas(3).in_namespace("default").uid("set");
     view(&set, merged(json!({ "metadata": { "generation": 2 } }), more))

@@ -15,7 +15,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 fn a_graph_of_100_000_objects_takes_less_than_30_mb() {
     const OBJECTS: usize = 100_000;
     const BYTES_MAX: usize = 30 << 20;
-    let (region, began) = (Region::new(ALLOCATOR), Instant::now());
+    let region = Region::new(ALLOCATOR);
+    let began = Instant::now();
     let graph = sample_graph(OBJECTS);
     let took = began.elapsed();
     let used = region.change();

@@ -1,4 +1,4 @@
-//! How fast views are decoded, and how much is kept of each object: `cargo bench -p steersman-model`.
+//! Measures how fast views are decoded, and how much memory each object takes: `cargo bench -p steersman-model`.
 //!
 //! Speeds stand beside `k8s_openapi`'s in the same run; compare the ratios, not the seconds. One line of JSON per figure.
 //! With an argument, only figures whose name contains it are taken: `cargo bench -p steersman-model -- pod_protobuf`.
@@ -48,7 +48,7 @@ fn main() {
     let pods_protobuf = &Bodies::new(PODS, move |index| corpus.pod_protobuf(index));
     let metadata_protobuf = &Bodies::new(PODS, move |index| corpus.pod_metadata_protobuf(index));
 
-    // What is kept comes first: later the pools know the strings already.
+    // Memory is measured first: later the pools contain the strings already.
     let json = |name, bodies| Subject { name, bodies, encoded: |body| Encoded::Json(body) };
     let protobuf = |name, bodies| Subject { name, bodies, encoded: |body| Encoded::Protobuf(body) };
     let pod = [json("pod_json", pods), protobuf("pod_protobuf", pods_protobuf)];
@@ -104,7 +104,7 @@ impl Subject<'_> {
         }
     }
 
-    /// How many are decoded in a second, how many times the peer's figure that is, and what it allocates on the way.
+    /// Decoded objects per second, the ratio to the peer, and allocations.
     fn speed<V: View>(&self, peer: f64) {
         let Self { name, bodies, .. } = self;
         if is_wanted(name) {
@@ -156,7 +156,7 @@ fn rate<T>(bodies: &Bodies, count: usize, mut decode: impl FnMut(&[u8]) -> T) ->
     count as f64 / best.as_secs_f64()
 }
 
-/// How long this thread has run, so that others on the machine disturb less; wall time where Linux does not tell.
+/// Returns the CPU time of this thread, so that other processes disturb less; wall time where Linux does not report it.
 #[allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 fn processor_time() -> Duration {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -165,7 +165,7 @@ fn processor_time() -> Duration {
     nanos.map_or_else(|| START.elapsed(), Duration::from_nanos)
 }
 
-/// Whether a figure was asked for: all are, without an argument. `cargo bench` itself passes `--bench`.
+/// Whether a figure was requested: all are, without an argument. `cargo bench` itself passes `--bench`.
 fn is_wanted(name: &str) -> bool {
     std::env::args().skip(1).find(|argument| !argument.starts_with('-')).is_none_or(|only| name.contains(&only))
 }

@@ -7,18 +7,18 @@ use crate::view;
 view! {
     /// A lease, whole: leader election reads it, changes it and PUTs it.
     pub struct LeaseView: Serialize for namespaced("coordination.k8s.io", "v1", "leases", "Lease") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// Who holds it, and for how long.
+        /// The holder, and the duration.
         spec: LeaseSpec = 2,
     }
 }
 
 view! {
-    /// Who holds a lease, and for how long.
+    /// The spec of a lease.
     #[derive(Eq, Hash)]
     pub struct LeaseSpec: Serialize {
-        /// Who holds it.
+        /// The identity of the holder.
         holder_identity: Option<Istr> = 1,
         /// For how long after its renewal others leave it alone.
         lease_duration_seconds: Option<i32> = 2,
@@ -26,11 +26,11 @@ view! {
         acquire_time: Option<MicroTime> = 3,
         /// When its holder last renewed it.
         renew_time: Option<MicroTime> = 4,
-        /// How often it went from one holder to another.
+        /// How often the holder changed.
         lease_transitions: Option<i32> = 5,
-        /// How a holder is chosen, for coordinated leader election.
+        /// The strategy for choosing a holder, for coordinated leader election.
         strategy: Option<Istr> = 6,
-        /// Who should hold it, for coordinated leader election.
+        /// The preferred holder, for coordinated leader election.
         preferred_holder: Option<Istr> = 7,
     }
 }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use self::protobuf::put_bytes;
 
-/// How many different templates there are.
+/// The number of different templates.
 pub const TEMPLATES: usize = 300;
 
 /// Where bodies come from.
@@ -22,7 +22,7 @@ pub struct Corpus {
     seed: u64,
 }
 
-/// A stream of numbers that look random (SplitMix64).
+/// A stream of pseudo-random numbers (SplitMix64).
 #[derive(Clone, Debug)]
 struct Numbers(u64);
 
@@ -109,7 +109,7 @@ impl Corpus {
 /// Encodes the JSON of an object as the message of this name, such as `core.v1.Pod`.
 ///
 /// # Panics
-/// The text is no JSON object of that type.
+/// The text is not a JSON object of that type.
 #[must_use]
 pub fn to_protobuf(message: &str, json: &str) -> Vec<u8> {
     let value: Value = serde_json::from_str(json).unwrap_or_else(|error| panic!("{message}: {error}"));
@@ -187,8 +187,11 @@ impl Numbers {
 
     /// A time of 2026.
     fn time(&mut self) -> String {
-        let (month, day) = (self.below(12) + 1, self.below(28) + 1);
-        let (hour, minute, second) = (self.below(24), self.below(60), self.below(60));
+        let month = self.below(12) + 1;
+        let day = self.below(28) + 1;
+        let hour = self.below(24);
+        let minute = self.below(60);
+        let second = self.below(60);
         format!("2026-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 }

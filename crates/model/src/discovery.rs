@@ -11,7 +11,7 @@ view! {
     pub struct EndpointSliceView: Serialize
         for namespaced("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
     {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
         /// `IPv4`, `IPv6` or `FQDN`.
         address_type: Istr = 4,
@@ -34,13 +34,13 @@ view! {
         hostname: Option<Istr> as Option<Unique> = 3,
         /// Whose it is.
         target_ref: Option<Box<ObjectReference>> = 4,
-        /// Where it is, in a form that is no longer written.
+        /// The topology, in a deprecated form.
         deprecated_topology: StringMap = 5,
         /// The node it is on.
         node_name: Option<Istr> = 6,
         /// The zone it is in.
         zone: Option<Istr> = 7,
-        /// Who should use it.
+        /// The hints for clients.
         hints: Option<EndpointHints> = 8,
     }
 }
@@ -51,15 +51,15 @@ view! {
     pub struct EndpointConditions: Serialize {
         /// Whether new requests may go to it; absent is yes.
         ready: Option<bool> = 1,
-        /// Whether it answers requests; absent is as `ready`.
+        /// Whether it responds to requests; absent means as `ready`.
         serving: Option<bool> = 2,
-        /// Whether it is about to go; absent is no.
+        /// Whether it is terminating; absent means no.
         terminating: Option<bool> = 3,
     }
 }
 
 view! {
-    /// Who should use an endpoint.
+    /// The hints of an endpoint.
     #[derive(Eq, Hash)]
     pub struct EndpointHints: Serialize {
         /// Those in these zones.
@@ -88,7 +88,7 @@ view! {
         protocol: Option<Istr> = 2,
         /// The number; absent is all of them.
         port: Option<i32> = 3,
-        /// What is spoken there.
+        /// The application protocol.
         app_protocol: Option<Istr> = 4,
     }
 }

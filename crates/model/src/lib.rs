@@ -1,4 +1,4 @@
-//! What caches hold of Kubernetes objects: compact **views** that decode only the fields controllers read.
+//! The part of Kubernetes objects that caches hold: compact **views** that decode only the fields controllers read.
 //!
 //! A pod is 7 KB of JSON, and 58 KB of memory once it is decoded into structs of everything. Controllers read a tenth of
 //! it. So a cache holds a [`PodView`]: about 700 bytes, decoded five times faster from JSON and twelve times faster from
@@ -15,9 +15,9 @@
 //! # Ok::<(), steersman_model::DecodeError>(())
 //! ```
 //!
-//! # What a view is
+//! # Views
 //!
-//! A struct, declared once with [`view!`], from which both decoders come: they cannot drift apart.
+//! A view is a struct, declared once with [`view!`], which generates both decoders: they cannot drift apart.
 //!
 //! 1. **Only what is read is kept**; everything else is skipped without an allocation.
 //! 2. **What repeats is kept once**: strings are interned, and what pods of one template share is one allocation.
@@ -39,7 +39,7 @@
 //! Kinds that are held whole are [`Serialize`](serde::Serialize): they can be changed and PUT, and nothing is lost but
 //! `managedFields`, which the server keeps. A status is PUT with [`status_body`].
 //!
-//! # What makes them small and fast
+//! # Size and speed
 //!
 //! 1. Strings of up to 15 bytes are held in place, longer ones are shared if they repeat ([`Istr`](steersman_base::Istr)).
 //! 2. What siblings of one template share is one allocation ([`Shared`], [`SharedList`]): owners, the keys of labels, a
@@ -53,7 +53,7 @@
 //! [`Template::pod_body`] puts them, untouched, behind metadata of our own: nothing is encoded again, and fields that are
 //! newer than this program survive. Writes are JSON, so kinds with a template are read as JSON only.
 //!
-//! # How to add a field
+//! # Adding a field
 //!
 //! 1. Add a line to the struct's [`view!`]: `name: Type = number`. Numbers are in Kubernetes' `generated.proto`, and
 //!    for all messages that a view reads in `data/protobuf-fields.tsv`.

@@ -276,17 +276,18 @@ macro_rules! __serialize {
     };
 }
 
-/// What the macros need at the place where they are used.
+/// Names that the macros need at the place where they are used.
 pub mod private {
     pub use serde;
     use serde::ser::{Serialize, SerializeMap};
     pub use steersman_base::{Meta, Resource};
 
-    /// How long a `snake_case` name is in `camelCase`.
+    /// Returns the length of a `snake_case` name in `camelCase`.
     #[must_use]
     pub const fn camel_case_length(name: &str) -> usize {
         let name = name.as_bytes();
-        let (mut at, mut length) = (0, 0);
+        let mut at = 0;
+        let mut length = 0;
         while at < name.len() {
             if name[at] != b'_' {
                 length += 1;
@@ -301,7 +302,8 @@ pub mod private {
     pub const fn camel_case<const LENGTH: usize>(name: &str) -> [u8; LENGTH] {
         let name = name.as_bytes();
         let mut camel = [0; LENGTH];
-        let (mut at, mut to) = (0, 0);
+        let mut at = 0;
+        let mut to = 0;
         while at < name.len() {
             if name[at] != b'_' {
                 let starts_word = at > 0 && name[at - 1] == b'_';

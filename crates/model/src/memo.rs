@@ -1,4 +1,4 @@
-//! Results that come again for equal bytes.
+//! A cache of results for equal bytes.
 
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use foldhash::fast::RandomState;
 use parking_lot::Mutex;
 
-/// Remembers what was made of which bytes; when it is full, the longest unused goes.
+/// Remembers the result for some bytes; when it is full, the least recently used is dropped.
 ///
 /// Keys are compared byte by byte: equal hashes alone mean nothing, for the bytes are whatever users send.
 pub(crate) struct Memo<V> {
@@ -19,11 +19,11 @@ struct Known<V> {
     value: V,
 }
 
-/// What was masked in a body, and where.
+/// The masked parts of a body, and their positions.
 #[derive(Default)]
 pub(crate) struct Masked(Vec<(usize, [u8; MASK_LENGTH])>);
 
-/// How many bytes are masked at a time.
+/// The number of bytes masked at a time.
 pub(crate) const MASK_LENGTH: usize = 5;
 
 /// In all a thousand: more than most clusters have templates in use, and 3 MB when all are pod specs.
@@ -99,7 +99,7 @@ impl Masked {
         self.0.clear();
     }
 
-    /// Masks the bytes at this place, if there are enough.
+    /// Masks the bytes at this position, if there are enough.
     pub(crate) fn mask(&mut self, body: &mut [u8], at: usize, is_to_be: impl Fn(&[u8; MASK_LENGTH]) -> bool) {
         if let Some(bytes) = body.get_mut(at..).and_then(|rest| rest.first_chunk_mut())
             && is_to_be(bytes)

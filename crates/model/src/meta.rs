@@ -23,7 +23,7 @@ const POD_ANNOTATIONS: [&str; 4] = [
 #[derive(Default)]
 struct PodAnnotations(StringMap);
 
-/// `metadata` as it comes. Pods and other objects differ in two fields.
+/// `metadata` as received. Pods and other objects differ in two fields.
 macro_rules! metadata {
     ($(#[$doc:meta])* $name:ident, annotations: $annotations:ty, generate_name: $generate_name:ty) => {
         view! {
@@ -78,7 +78,7 @@ metadata!(
     /// `metadata` without the name's prefix.
     BareMeta, annotations: StringMap, generate_name: Ignored);
 metadata!(
-    /// `metadata` of a pod: without the name's prefix, and without annotations that nobody reads.
+    /// `metadata` of a pod: without the name's prefix, and without annotations that are not read.
     PodMeta, annotations: PodAnnotations, generate_name: Ignored);
 
 view! {

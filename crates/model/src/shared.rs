@@ -116,7 +116,7 @@ impl<T: PooledInLists> SharedList<T> {
 }
 
 impl<T: PooledInLists + Clone> SharedList<T> {
-    /// The shared list equal to this one, which is only looked at if there is one.
+    /// Returns the shared list equal to this one; this one is only borrowed if there is one.
     #[must_use]
     pub fn of(list: &[T]) -> Self {
         Self((!list.is_empty()).then(|| T::pool().share_ref(list, || Arc::from(list))))

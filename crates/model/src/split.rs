@@ -1,4 +1,4 @@
-//! Messages of which one part is the object's own, and the rest comes again in many objects.
+//! Messages with an individual part and a part that repeats in many objects.
 //!
 //! The own part is decoded for each object. The bytes of the rest are gathered in up to two groups, so that what was
 //! made of them can be [remembered](crate::memo): a group is a message of its own in protobuf, an object of its own in
@@ -15,7 +15,7 @@ use crate::DecodeError;
 use crate::memo::Masked;
 use crate::wire::{Fault, Message, Parts, Slice, at_index, decode_json, without_place};
 
-/// How gathered bytes are encoded.
+/// The encoding of gathered bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Encoding {
     Json,
@@ -35,11 +35,11 @@ pub(crate) trait Split {
 /// Buffers that are used again for every object.
 #[derive(Default)]
 pub(crate) struct Scratch {
-    /// What was gathered for each group; of several messages, one after the other.
+    /// The bytes gathered for each group; several messages are concatenated.
     pub(crate) groups: [Vec<u8>; 2],
     /// The bytes of the object's own fields.
     own: Vec<u8>,
-    /// What was masked, and where.
+    /// The masked parts, and their positions.
     pub(crate) masked: Masked,
 }
 
@@ -64,13 +64,14 @@ pub(crate) fn split_protobuf<S: Split>(parts: &Parts<'_>, scratch: &mut Scratch)
             }
         }
     }
-    // The few bytes are quicker read by themselves; but if they are wrong, the place is the one in the whole.
+    // The few bytes are decoded faster separately; but an error position refers to the whole.
     S::Own::merge(&Slice::whole(&scratch.own).into()).or_else(|_| S::Own::merge(parts))
 }
 
 /// The numbers of some fields, one bit each.
 const fn numbers_of(fields: &[(&str, u32)]) -> u64 {
-    let (mut numbers, mut at) = (0, 0);
+    let mut numbers = 0;
+    let mut at = 0;
     while at < fields.len() {
         assert!(fields[at].1 < 64, "only fields with a number below 64 can be gathered");
         numbers |= 1 << fields[at].1;
@@ -95,7 +96,7 @@ pub(crate) fn decode_gathered<S: Message>(encoding: Encoding, body: &[u8]) -> Re
     }
 }
 
-/// What is wrong with gathered bytes. The place is one in the gathered bytes, which nobody else knows.
+/// The error in gathered bytes. Its position refers to the gathered bytes, which have no meaning outside.
 #[derive(Debug)]
 pub(crate) struct GatheredError(DecodeError);
 
@@ -165,7 +166,8 @@ impl<'de, S: Split> de::Visitor<'de> for Splitting<'_, S> {
                 SplitKey::Other => drop(map.next_value::<IgnoredAny>()?),
                 SplitKey::Gathered { group, name } => {
                     let raw: &RawValue = map.next_value()?;
-                    let (body, start) = (&mut groups[group], starts[group]);
+                    let body = &mut groups[group];
+                    let start = starts[group];
                     body.extend_from_slice(if body.len() == start { b"{\"" } else { b",\"" });
                     body.extend_from_slice(name.as_bytes());
                     body.extend_from_slice(b"\":");

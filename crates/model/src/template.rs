@@ -23,7 +23,7 @@ use crate::shared::{Shared, pooled};
 use crate::view;
 use crate::wire::{Adapt, Fault, Parts, Value, Wire};
 
-/// The pods that a ReplicaSet, Deployment or their like asks for.
+/// The template of the pods of a ReplicaSet, Deployment or similar.
 ///
 /// Two templates are equal if they ask for the same pods: the bytes are the same, or they differ only in what means
 /// nothing (an absent list or an empty one, `1` CPU or `1000m`, the order of fields).
@@ -34,7 +34,7 @@ pub struct Template {
 }
 
 view! {
-    /// Metadata of a template: what can be asked of a pod before there is one.
+    /// Metadata of a template: the labels and annotations of future pods.
     #[derive(Eq, Hash)]
     struct TemplateMeta: Serialize {
         name: Istr = 1,
@@ -89,7 +89,7 @@ pub enum PodName<'a> {
     Chosen {
         /// The name.
         name: &'a str,
-        /// What it was made of.
+        /// The prefix that it was generated from.
         prefix: &'a str,
     },
 }
@@ -138,7 +138,8 @@ impl Template {
         Self { metadata: Shared::new(metadata), spec: self.spec.clone() }
     }
 
-    /// Whether both ask for the same pods, but for the label with the template's hash, which only a ReplicaSet's has.
+    /// Whether both describe the same pods, except for the label with the template's hash, which only a ReplicaSet's
+    /// has.
     #[must_use]
     pub fn equals_but_for_hash(&self, other: &Self) -> bool {
         let without_hash = |template: &Self| {
@@ -149,7 +150,8 @@ impl Template {
             let others = labels.iter().filter(|(key, _)| **key != labels::POD_TEMPLATE_HASH);
             others.map(|(key, value)| (key.clone(), value.clone())).collect()
         };
-        let (left, right) = (&*self.metadata, &*other.metadata);
+        let left = &*self.metadata;
+        let right = &*other.metadata;
         without_hash(self) == without_hash(other)
             && TemplateMeta { labels: StringMap::default(), ..left.clone() }
                 == TemplateMeta { labels: StringMap::default(), ..right.clone() }

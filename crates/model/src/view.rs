@@ -1,12 +1,12 @@
-//! What a view is.
+//! The trait of views.
 
 use steersman_base::{Meta, Resource};
 
-/// What a cache holds of one object: the fields controllers read, and no others.
+/// The part of an object that a cache holds: the fields controllers read, and no others.
 pub trait View: Send + Sync + Sized + 'static {
-    /// How much of each object the view asks the server for.
+    /// How much of each object the view requests from the server.
     const PROJECTION: Projection = Projection::Whole;
-    /// Whether the view can be decoded from protobuf; if not, only JSON is asked for.
+    /// Whether the view can be decoded from protobuf; if not, only JSON is requested.
     const PROTOBUF: bool = false;
 
     /// The object's metadata.
@@ -15,7 +15,7 @@ pub trait View: Send + Sync + Sized + 'static {
     /// Reads one object.
     ///
     /// # Errors
-    /// The body is not what it should be; the error names the field. Nobody retries: the bytes will not get better.
+    /// The body is invalid; the error names the field. A retry does not help: the bytes stay the same.
     fn decode(body: Encoded<'_>) -> Result<Self, DecodeError>;
 }
 
@@ -25,13 +25,13 @@ pub trait HasMeta: Send + Sync {
     fn meta(&self) -> &Meta;
 }
 
-/// A view whose resource is known at compile time; [`Meta`] and custom kinds are told theirs at run time.
+/// A view whose resource is known at compile time; for [`Meta`] and custom kinds it is known at run time.
 pub trait Kind: View {
     /// The resource whose objects these are.
     const RESOURCE: Resource;
 }
 
-/// How much of each object is asked for.
+/// How much of each object is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Projection {
     /// The object as it is.
@@ -60,13 +60,13 @@ pub enum DecodeError {
     Protobuf {
         /// Where reading stopped.
         offset: usize,
-        /// What is wrong there.
+        /// The problem.
         problem: &'static str,
     },
     /// A view that reads only JSON was given protobuf.
     #[error("{kind} is read as JSON only, but the body is protobuf")]
     JsonOnly {
-        /// What was to be read.
+        /// The type that was being decoded.
         kind: &'static str,
     },
 }

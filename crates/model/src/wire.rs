@@ -1,4 +1,4 @@
-//! How a value is read from the wire: once from JSON, once from protobuf, with the same result.
+//! Decoding of values from the wire: once from JSON, once from protobuf, with the same result.
 //!
 //! [`view!`](crate::view) writes the readers of structs; this module has those of everything a field can be.
 //!
@@ -35,7 +35,7 @@ pub trait Wire: Sized + Default {
     /// Whether it can be read from protobuf.
     const PROTOBUF: bool = true;
 
-    /// What gathers while protobuf fields arrive: a list comes as many fields, and a message may come in parts.
+    /// The accumulator while protobuf fields arrive: a list arrives as many fields, and a message may arrive in parts.
     type Building<'a>: Default;
 
     /// Reads a JSON value other than `null`.
@@ -50,7 +50,7 @@ pub trait Wire: Sized + Default {
     /// The field has the wrong wire type or ends too early.
     fn take<'a>(building: &mut Self::Building<'a>, value: Value<'_, 'a>) -> Result<(), Fault>;
 
-    /// The value, when all fields have come.
+    /// Returns the value, when all fields have arrived.
     ///
     /// # Errors
     /// A part of it cannot be read.
@@ -108,13 +108,13 @@ pub fn decode<T: Message>(body: Encoded<'_>, kind: &'static str) -> Result<T, De
 }
 
 pub(crate) fn decode_json<T: Wire>(bytes: &[u8]) -> Result<T, DecodeError> {
-    // One look at the whole body is cheaper than one at each string.
+    // One check of the whole body is cheaper than one of each string.
     if let Ok(text) = std::str::from_utf8(bytes)
         && let Ok(Json(value)) = json::read(text)
     {
         return Ok(value);
     }
-    // Something is wrong or unusual: here is who can tell.
+    // The input is invalid or unusual: `serde_json` decides.
     let Json(value) = serde_json::from_str(&protobuf::lossy(bytes))?;
     Ok(value)
 }

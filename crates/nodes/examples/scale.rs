@@ -1,4 +1,4 @@
-//! How many nodes and pods one process carries: an embedded cluster, and figures.
+//! Measures how many nodes and pods one process can run: an embedded cluster, and figures.
 //!
 //! `cargo run --release -p steersman-nodes --example scale -- 1000 100000`
 
@@ -12,9 +12,9 @@ use steersman_testing::objects::{self, ObjectBuilder as _};
 use steersman_testing::{Failure, TestCluster};
 use tokio::time::Instant;
 
-/// Pods are created so many at once.
+/// The number of pods created concurrently.
 const CREATES_AT_ONCE: usize = 64;
-/// Between two looks.
+/// The polling period.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 #[tokio::main(flavor = "multi_thread")]
@@ -50,7 +50,7 @@ async fn main() -> Result<(), Failure> {
     cluster.stop().await
 }
 
-/// Waits until there are so many pods.
+/// Waits until there are this many pods.
 async fn until(api: &kube::Api<Pod>, fields: &str, count: usize) -> Result<(), Failure> {
     while api.list_metadata(&ListParams::default().fields(fields)).await?.items.len() != count {
         tokio::time::sleep(LOOK_EVERY).await;
@@ -58,7 +58,7 @@ async fn until(api: &kube::Api<Pod>, fields: &str, count: usize) -> Result<(), F
     Ok(())
 }
 
-/// What this process holds in memory, where the system tells.
+/// Returns the resident memory of this process, where the system reports it.
 fn resident() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

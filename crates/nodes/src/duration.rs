@@ -3,10 +3,10 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Nobody means longer ones, and sums of them stay far from overflow.
+/// The maximum: longer ones are mistakes, and sums stay far from overflow.
 const MAX: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 
-/// Reads `90`, `1.5`, `500ms`, `2m`, `1h30m`, `1d`; a number alone is seconds. `None` if it is no duration.
+/// Parses `90`, `1.5`, `500ms`, `2m`, `1h30m`, `1d`; a number alone is in seconds. `None` if it is not a duration.
 pub(crate) fn parse(text: &str) -> Option<Duration> {
     if text.is_empty() {
         return None;
@@ -19,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
         rest = &rest[digits..];
         let letters = rest.find(|char: char| char.is_ascii_digit() || char == '.').unwrap_or(rest.len());
         let unit = match &rest[..letters] {
-            // Only a number that stands alone goes without a unit.
+            // Only a number that stands alone may have no unit.
             "" if digits == text.len() => 1.0,
             "s" => 1.0,
             "ms" => 0.001,
@@ -34,10 +34,12 @@ pub(crate) fn parse(text: &str) -> Option<Duration> {
     Some(sum.min(MAX))
 }
 
-/// Whole seconds as Go prints them: `10s`, `1m20s`, `5m0s`.
+/// Formats whole seconds as Go does: `10s`, `1m20s`, `5m0s`.
 pub(crate) fn go_text(time: Duration) -> String {
     let seconds = time.as_secs();
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let hours = seconds / 3600;
+    let minutes = seconds / 60 % 60;
+    let seconds = seconds % 60;
     let mut text = String::new();
     if hours > 0 {
         let _ = write!(text, "{hours}h");

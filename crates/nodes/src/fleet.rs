@@ -1,4 +1,4 @@
-//! Which nodes are ours, how they are, and what faults they have: what the parts of this crate share.
+//! The state of the simulated nodes and their faults, shared by the parts of this crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use tokio::sync::Notify;
 use crate::kubelet::budget;
 use crate::options::NodesOptions;
 
-/// Our nodes. Cheap to clone; clones are the same fleet.
+/// The simulated nodes. Cheap to clone; clones share one state.
 #[derive(Clone, Debug)]
 pub(crate) struct Fleet(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    /// How much may be told.
+    /// The budget of events.
     budget: Mutex<Bucket>,
-    /// Told when a node is not as it was.
-    stirred: Notify,
+    /// Notified when a node has changed.
+    changed: Notify,
 }
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ struct State {
     unready: BTreeSet<ObjectKey>,
 }
 
-/// One of our nodes.
+/// One simulated node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     /// Its number; its addresses follow from it.
@@ -39,28 +39,28 @@ pub(crate) struct Machine {
     pub(crate) registration: Registration,
     /// Whether it was last seen cordoned.
     pub(crate) cordoned: bool,
-    /// When its lease was renewed last.
+    /// When its lease was last renewed.
     pub(crate) renewed: Option<MicroTime>,
-    /// When its status was written last.
-    pub(crate) told: Option<MicroTime>,
+    /// When its status was last written.
+    pub(crate) reported: Option<MicroTime>,
 }
 
-/// How a node is.
+/// The health of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Health {
     Well,
-    /// Its kubelet does nothing and says nothing.
+    /// Its kubelet does nothing and sends no heartbeats.
     Silent,
-    /// It is to go, or has gone.
+    /// It is being removed, or is removed.
     Removed,
 }
 
 /// Whether the cluster knows a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Registration {
-    /// It was not seen yet.
+    /// It was not observed yet.
     Missing,
-    /// The cache showed it. If it goes then, somebody removed it.
+    /// The cache showed it. If it disappears after that, somebody deleted it.
     Seen,
 }
 
@@ -71,7 +71,7 @@ impl Fleet {
         let numbers = options.first..options.first + options.count;
         let machines = numbers.map(|number| (Istr::interned(&options.name(number)), Machine::new(number))).collect();
         let state = Mutex::new(State { machines, unready: BTreeSet::new() });
-        Self(Arc::new(Shared { state, budget: Mutex::new(budget(now)), stirred: Notify::new() }))
+        Self(Arc::new(Shared { state, budget: Mutex::new(budget(now)), changed: Notify::new() }))
     }
 
     pub(crate) fn names(&self) -> Vec<Istr> {
@@ -82,20 +82,20 @@ impl Fleet {
         self.0.state.lock().machines.get(name).cloned()
     }
 
-    /// The node, if its kubelet works.
+    /// Returns the node, if its kubelet works.
     pub(crate) fn working(&self, name: &str) -> Option<Machine> {
         self.get(name).filter(|machine| machine.health == Health::Well)
     }
 
-    /// The nodes whose kubelets work and that the cluster knows.
-    pub(crate) fn beating(&self) -> Vec<(Istr, Machine)> {
+    /// Returns the nodes whose kubelets work and that the cluster knows.
+    pub(crate) fn working_nodes(&self) -> Vec<(Istr, Machine)> {
         let state = self.0.state.lock();
         let beats = |machine: &Machine| machine.health == Health::Well && machine.registration == Registration::Seen;
-        let beating = state.machines.iter().filter(|(_, machine)| beats(machine));
-        beating.map(|(name, machine)| (name.clone(), machine.clone())).collect()
+        let working_nodes = state.machines.iter().filter(|(_, machine)| beats(machine));
+        working_nodes.map(|(name, machine)| (name.clone(), machine.clone())).collect()
     }
 
-    /// Changes a node. Answers whether there is one.
+    /// Changes a node, and notifies waiters. Returns whether the node exists.
     pub(crate) fn change(&self, name: &str, change: impl FnOnce(&mut Machine)) -> bool {
         let is_same = {
             let mut state = self.0.state.lock();
@@ -105,25 +105,26 @@ impl Fleet {
             *machine == before
         };
         if !is_same {
-            self.0.stirred.notify_one();
+            self.0.changed.notify_one();
         }
         true
     }
 
-    /// Notes something of a node that concerns nobody else.
+    /// Changes a node without notifying waiters.
     pub(crate) fn note(&self, name: &str, note: impl FnOnce(&mut Machine)) {
         if let Some(machine) = self.0.state.lock().machines.get_mut(name) {
             note(machine);
         }
     }
 
-    /// Waits until a node is not as it was.
-    pub(crate) async fn stirred(&self) {
-        self.0.stirred.notified().await;
+    /// Waits until a node has changed.
+    pub(crate) async fn changed(&self) {
+        self.0.changed.notified().await;
     }
 
-    /// Whether so many events may be told: a budget that all nodes share, so that a flood of good news stays small.
-    pub(crate) fn may_tell(&self, count: usize, now: MicroTime) -> bool {
+    /// Whether this many events may be sent: a budget that all nodes share, so that a flood of normal events stays
+    /// small.
+    pub(crate) fn may_send(&self, count: usize, now: MicroTime) -> bool {
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         self.0.budget.lock().try_take(count, now.since_epoch())
     }
@@ -153,7 +154,7 @@ impl Machine {
             registration: Registration::Missing,
             cordoned: false,
             renewed: None,
-            told: None,
+            reported: None,
         }
     }
 }

@@ -1,14 +1,14 @@
-//! The kubelets of all our nodes, in one controller: what is on a node lives, and ends, and says so.
+//! The kubelets of all simulated nodes, in one controller: they run, end and report pods.
 //!
-//! 1. A pod that is bound to a node of ours is accepted, gets an address of its own, and its containers start in order: init
-//!    containers one by one, sidecars in their place, then the others. It is ready when they are.
-//! 2. Containers end as their command, an annotation or the [stages](Stages) say, and are started again as the restart
-//!    policy says, with the kubelet's back-off.
-//! 3. A pod whose deletion is asked for stops within its grace period; then the object goes, this one and no other of its
-//!    name. Its last status is written only if finalizers keep the object: nobody else could read it.
-//! 4. Nothing is remembered: the next step follows from the pod's own status, so that another process can go on.
-//! 5. Statuses are patched, one write for all that happens at a time: two or three in the life of a pod.
-//! 6. What happened is told in events, as kubelets tell it; in a flood of them, only what went wrong.
+//! 1. A pod that is bound to a simulated node is accepted, gets its own address, and its containers start in order:
+//!    init containers one by one, sidecars in their place, then the others. It is ready when they are.
+//! 2. Containers end as their command, an annotation or the [stages](Stages) define, and are restarted by the restart
+//!    policy, with the kubelet's backoff.
+//! 3. A terminating pod stops within its grace period; then the object is deleted, by uid. Its last status is written
+//!    only if finalizers keep the object: otherwise nobody could read it.
+//! 4. Nothing is remembered: the next step follows from the pod's own status, so that another process can continue.
+//! 5. Statuses are patched, with one write for everything that happens at a time: two or three in the life of a pod.
+//! 6. Events report what happened, as kubelets do; in a flood of events, only warnings are sent.
 
 use std::sync::Arc;
 
@@ -22,6 +22,7 @@ use crate::view::SimPodView;
 
 mod backoff;
 mod command;
+mod events;
 mod ids;
 mod ipam;
 mod life;
@@ -33,14 +34,13 @@ mod step;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod told;
 
 use crate::duration::go_text as duration_text;
+pub(crate) use events::budget;
 pub use logs::{Log, LogError, LogQuery};
 pub(crate) use logs::{log, text as log_text};
 pub use stages::{Stages, StagesError};
 pub use sync::Why;
-pub(crate) use told::budget;
 
 pub(crate) fn build(
     cx: &BuildContext,

@@ -15,38 +15,38 @@
 //! ```
 //!
 //! Everything is done through the API, by three controllers: the [nodes](node) register and renew their leases, the
-//! [scheduler] binds pods, and one controller is the [kubelet] of all nodes. There is no task and no timer per node or pod,
-//! so that a thousand nodes with a hundred thousand pods are one process.
+//! [scheduler] binds pods, and one controller is the [kubelet] of all nodes. There is no task and no timer per node or
+//! pod, so that a thousand nodes with a hundred thousand pods fit into one process.
 //!
 //! # What containers do
 //!
-//! Commands that everybody knows are obeyed: `true`, `false`, `exit N`, `sleep N`, `echo …`, and `sh -c` of these with `;`,
-//! `&&` and `||`. Everything else, and images without a command, runs until the pod is deleted.
+//! Common commands are simulated: `true`, `false`, `exit N`, `sleep N`, `echo …`, and `sh -c` of these with `;`, `&&`
+//! and `||`. All others, and images without a command, run until the pod is deleted.
 //!
-//! Annotations script the rest, for all main containers or, with `.<container>` behind the name, for one of any kind:
+//! Annotations script the rest, for all main containers or, with `.<container>` after the name, for one of any kind:
 //!
 //! | `nodes.steersman.dev/…` | |
 //! |---|---|
-//! | `accept-delay`, `start-delay`, `ready-delay` | how long until the pod is accepted, a container starts, is ready |
+//! | `accept-delay`, `start-delay`, `ready-delay` | delay before the pod is accepted, a container starts, is ready |
 //! | `run-time` | the container ends after this time, with `exit-code` or 0 |
 //! | `crash-after` | the container ends after this time, with `exit-code` or 1 |
-//! | `exit-code` | the code with which it ends; alone: at once |
+//! | `exit-code` | the exit code; alone: the container ends at once |
 //! | `never-ready` | the container runs and is never ready |
-//! | `stop-delay`, `stop-code` | how long the pod takes to stop (its grace period at most), and with which code |
+//! | `stop-delay`, `stop-code` | how long the pod takes to stop (its grace period at most), and its exit code |
 //!
-//! Times are written `500ms`, `2s`, `1m30s`; a number alone is seconds. What cannot be read counts for nothing, and an event
-//! says so. More than that is said with a table of [`Stages`] of one's own.
+//! Durations are written `500ms`, `2s`, `1m30s`; a number alone is in seconds. Invalid values are ignored and reported
+//! by an event. A custom table of [`Stages`] defines more.
 
 mod duration;
 mod fleet;
+mod handle;
 pub mod kubelet;
 pub mod node;
-mod nodes;
 mod options;
 pub mod scheduler;
 pub mod view;
 
+pub use handle::{NoSuchNode, Nodes};
 pub use kubelet::{Log, LogError, LogQuery, Stages, StagesError};
-pub use nodes::{NoSuchNode, Nodes};
 pub use options::{COUNT_MAX, NodesError, NodesOptions};
 pub use view::SimPodView;

@@ -1,12 +1,12 @@
-//! The nodes themselves: they register, and let the cluster know that they live.
+//! The nodes: they register, and send heartbeats.
 //!
 //! 1. Each node is created once, with its status. A Node object that somebody deletes stays deleted, as with a kubelet.
-//! 2. One task is the heart of all: a lease in `kube-node-lease` is renewed every [`LEASE_EVERY`], each node's at a moment of
-//!    its own, so that a thousand nodes are a hundred small writes each second and no burst. Its status follows every
-//!    [`STATUS_EVERY`].
-//! 3. It tells in events that it starts, is ready, is cordoned or is free again, as kubelets do.
-//! 4. The taint that a server gives to new nodes goes when the node is ready, as the node lifecycle controller would have
-//!    it; where one runs, the two agree.
+//! 2. One task sends the heartbeats of all nodes: a lease in `kube-node-lease` is renewed every [`LEASE_EVERY`], spread
+//!    over the nodes, so that a thousand nodes are a hundred small writes each second and no burst. The status follows
+//!    every [`STATUS_EVERY`].
+//! 3. Events report that a node starts, is ready, is cordoned or uncordoned, as kubelets do.
+//! 4. The taint that a server gives to new nodes is removed when the node is ready, as the node lifecycle controller
+//!    does; where one runs, the two agree.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,8 +18,8 @@ use steersman_runtime::{BuildContext, Controller};
 use crate::fleet::Fleet;
 use crate::options::NodesOptions;
 
-mod beat;
 mod object;
+mod schedule;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -27,25 +27,26 @@ mod tests;
 pub(crate) use object::{host_address, pod_range};
 pub use sync::Why;
 
-/// How often a lease is renewed: a quarter of its duration, as kubelets do.
+/// The renewal period of a lease: a quarter of its duration, as kubelets.
 pub const LEASE_EVERY: Duration = Duration::from_secs(10);
-/// How long a lease lasts.
+/// The duration of a lease.
 pub const LEASE_DURATION: Duration = Duration::from_secs(40);
-/// How often the status is written if nothing changes.
+/// The period of status writes if nothing changes.
 pub const STATUS_EVERY: Duration = Duration::from_secs(300);
 
-/// Answers are waited for so many at once: at the start, each node makes a handful of writes.
+/// The number of concurrent requests: at the start, each node makes a handful of writes.
 const WORKERS: usize = 16;
 
 pub(crate) fn build(cx: &BuildContext, options: &Arc<NodesOptions>, fleet: &Fleet) -> Controller {
     let builder = cx.controller::<NodeView>("simulated-nodes").workers(WORKERS);
-    let (ours, wanted) = (fleet.clone(), Arc::clone(options));
+    let ours = fleet.clone();
+    let wanted = Arc::clone(options);
     let builder = builder.when(move |change| {
         let node = change.object();
-        ours.get(&node.metadata.name).is_some() && object::is_news(change, &wanted)
+        ours.get(&node.metadata.name).is_some() && object::is_relevant(change, &wanted)
     });
     let nodes = builder.main().lister();
-    let heart = sync::Heart {
+    let heart = sync::Heartbeats {
         nodes: nodes.clone(),
         fleet: fleet.clone(),
         options: Arc::clone(options),

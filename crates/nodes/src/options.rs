@@ -1,41 +1,41 @@
-//! How many nodes there are, and what they are like.
+//! Options: the number of nodes, and their properties.
 
 use std::collections::BTreeMap;
 
 use crate::kubelet::Stages;
 use crate::scheduler;
 
-/// How many nodes there are, and what they are like.
+/// The number of nodes, and their properties.
 #[derive(Clone, Debug)]
 pub struct NodesOptions {
-    /// How many; at most [`COUNT_MAX`] with `first`.
+    /// The number of nodes; at most [`COUNT_MAX`] with `first`.
     pub count: usize,
-    /// What their names begin with: `node` makes `node-0`, `node-1`, ….
+    /// The prefix of their names: `node` gives `node-0`, `node-1`, ….
     pub prefix: String,
-    /// The number of the first one. Fleets of one cluster that share no number share no address.
+    /// The number of the first one. Sets of nodes in one cluster that share no number share no address.
     pub first: usize,
-    /// What each of them has, by the names of resources: all of it is for pods.
+    /// The capacity of each node, by resource names: all of it is allocatable.
     pub capacity: BTreeMap<String, String>,
-    /// The zones they are in, in turns; none, if there are none.
+    /// The zones, assigned in turns; empty for none.
     pub zones: Vec<String>,
     /// The region of the zones.
     pub region: String,
-    /// Further labels of all of them.
+    /// Additional labels of all nodes.
     pub labels: BTreeMap<String, String>,
-    /// How pods live on them.
+    /// The stages of pods on them.
     pub stages: Stages,
     /// Whether there is a scheduler, too. A cluster that has one already needs no other.
     pub scheduler: bool,
-    /// Which pods it schedules: those that name it. The default one also those that name none.
+    /// The scheduler's name: it schedules the pods that name it. The default one also those that name none.
     pub scheduler_name: String,
-    /// Whether it uses our nodes alone: for clusters that several share.
+    /// Whether it uses only these nodes: for clusters with several sets of simulated nodes.
     pub own_nodes_only: bool,
-    /// How many pods are worked on at once, by the scheduler and by all kubelets together. Decisions are made one after the
-    /// other; what takes time is the server's answer.
+    /// The number of pods processed concurrently, by the scheduler and by all kubelets together. Decisions are
+    /// sequential; the concurrency hides the server's response time.
     pub workers: usize,
 }
 
-/// Why there can be no such nodes.
+/// Why the options are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NodesError {
     /// There are not enough addresses.
@@ -43,18 +43,18 @@ pub enum NodesError {
         "{asked} nodes are too many: there are addresses for {COUNT_MAX}; ask for fewer, or begin with a lower number"
     )]
     TooMany {
-        /// Up to which number there would be nodes.
+        /// The highest number of a node.
         asked: usize,
     },
-    /// A capacity is no quantity.
+    /// A capacity is not a quantity.
     #[error("the capacity {value:?} of {resource:?} is no quantity; write one as 8, 500m or 32Gi")]
     Capacity {
-        /// Of what.
+        /// The resource.
         resource: String,
-        /// What was said.
+        /// The given text.
         value: String,
     },
-    /// The prefix makes no names.
+    /// The prefix gives invalid names.
     #[error("nodes cannot be called {name:?}: {problem}")]
     Name {
         /// The name of the first node.
@@ -64,12 +64,12 @@ pub enum NodesError {
     },
 }
 
-/// So many nodes have addresses: ranges of a thousand pods in `10.128.0.0/9`.
+/// The number of nodes that have addresses: ranges of a thousand pods in `10.128.0.0/9`.
 pub const COUNT_MAX: usize = 8192;
 
-/// Small machines, so that newcomers see a scheduler at work; 110 pods is what kubelets allow.
+/// Small machines, so that the effect of scheduling is visible; 110 pods is the limit of kubelets.
 const CAPACITY: [(&str, &str); 4] = [("cpu", "8"), ("memory", "32Gi"), ("ephemeral-storage", "100Gi"), ("pods", "110")];
-/// More answers than these are not waited for at once.
+/// The number of concurrent requests.
 const WORKERS: usize = 16;
 
 // === impl NodesOptions ===
@@ -94,19 +94,19 @@ impl Default for NodesOptions {
 }
 
 impl NodesOptions {
-    /// So many nodes, all else as usual.
+    /// Returns options with this number of nodes, and defaults for the rest.
     #[must_use]
     pub fn count(count: usize) -> Self {
         Self { count, ..Self::default() }
     }
 
-    /// The name of the node with this number.
+    /// Returns the name of the node with this number.
     pub(crate) fn name(&self, number: usize) -> String {
         format!("{}-{number}", self.prefix)
     }
 
     /// # Errors
-    /// There can be no such nodes.
+    /// The options are invalid.
     pub(crate) fn check(&self) -> Result<(), NodesError> {
         let asked = self.first.saturating_add(self.count);
         if asked > COUNT_MAX {

@@ -1,14 +1,14 @@
-//! The scheduler: every pod gets a node that fits, or is told why there is none.
+//! The scheduler: every pod gets a node that fits, or a condition that says why there is none.
 //!
-//! 1. What a pod asks for fits into what the node has left, decided pods counted before the cache shows them.
-//! 2. Node selector, required node affinity, taints, cordons, ports of nodes and scheduling gates are kept to.
-//! 3. The more important pod is decided first, then the older one.
-//! 4. A pod for which there is no node says so in its condition `PodScheduled` and in an event, in upstream's words, and is
-//!    tried again when a node or a freed place may have changed that, and not before.
-//! 5. Deterministic: the same pods and nodes in the same order give the same places.
+//! 1. The requests of a pod fit into what the node has left; decided pods count before the cache shows them.
+//! 2. Node selector, required node affinity, taints, cordons, host ports and scheduling gates are respected.
+//! 3. Pods are decided by priority, then by age.
+//! 4. A pod that fits no node gets the condition `PodScheduled=False` and an event, in upstream's words, and is retried
+//!    when a node or a freed resource may have changed that, and not before.
+//! 5. Decisions are deterministic: the same pods and nodes in the same order give the same bindings.
 //!
-//! It is a simulation. It looks at no preferences but `PreferNoSchedule`, at no affinity between pods, spread constraints
-//! or volumes, and takes no place away from anybody.
+//! It is a simulation: it ignores preferences except `PreferNoSchedule`, affinity between pods, spread constraints and
+//! volumes, and preempts no pod.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,12 +40,12 @@ mod tests;
 
 pub use sync::Why;
 
-/// The scheduler's name: pods that name none have it.
+/// The name of the default scheduler, for pods that name none.
 pub const NAME: &str = "default-scheduler";
-/// Pods without a node are tried again this long after something changed: many changes, one try.
+/// The delay before unschedulable pods are retried after a change: many changes, one retry.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
-/// The key that stands for all pods without a node.
+/// The key that stands for all unschedulable pods.
 fn try_again() -> ObjectKey {
     ObjectKey::cluster("try-again")
 }
@@ -59,12 +59,14 @@ pub(crate) fn build(
     let ledger = Arc::new(Mutex::new(Ledger::default()));
     let name = Istr::interned(&options.scheduler_name);
     let nodes = cx.informers.informer::<NodeView>();
-    let (of_nodes, ours) = (Arc::clone(&ledger), options.own_nodes_only.then(|| fleet.clone()));
+    let of_nodes = Arc::clone(&ledger);
+    let ours = options.own_nodes_only.then(|| fleet.clone());
     let pods_of_node = move |change: &Change<NodeView>| {
         let is_ours = ours.as_ref().is_none_or(|fleet| fleet.get(&change.object().metadata.name).is_some());
         if is_ours { see_node(&mut of_nodes.lock(), change) } else { Keys::default() }
     };
-    let (of_pods, scheduler) = (Arc::clone(&ledger), name.clone());
+    let of_pods = Arc::clone(&ledger);
+    let scheduler = name.clone();
     let pods_of_pod = move |change: &Change<SimPodView>| see_pod(&mut of_pods.lock(), &scheduler, change);
     let builder = cx.controller_on(NAME, pods).queue_name("scheduler").workers(options.workers).without_main_watch();
     let builder = builder.watch(&nodes, pods_of_node).watch(pods, pods_of_pod);
@@ -73,13 +75,13 @@ pub(crate) fn build(
     builder.build_with(|queue| sync::Scheduler { pods, ledger, name, events, queue: queue.clone() })
 }
 
-/// Keeps the ledger, and says who is to be looked at.
+/// Updates the ledger with a change of a node; returns the keys to enqueue.
 fn see_node(ledger: &mut Ledger, change: &Change<NodeView>) -> Keys {
     let node = change.object();
     let may_help = match change {
         Change::Deleted { .. } => {
             ledger.remove_node(&node.metadata.name);
-            // What is said about those without a node counts the nodes.
+            // The message about unschedulable pods counts the nodes.
             true
         }
         _ => ledger.put_node(Arc::clone(node)),
@@ -87,7 +89,7 @@ fn see_node(ledger: &mut Ledger, change: &Change<NodeView>) -> Keys {
     Keys::after((may_help && ledger.has_unschedulable()).then(try_again), TRY_AGAIN_AFTER)
 }
 
-/// Keeps the ledger, and says who is to be looked at.
+/// Updates the ledger with a change of a pod; returns the keys to enqueue.
 fn see_pod(ledger: &mut Ledger, scheduler: &str, change: &Change<SimPodView>) -> Keys {
     let mut keys = Keys::default();
     let pod = change.object();
@@ -96,12 +98,12 @@ fn see_pod(ledger: &mut Ledger, scheduler: &str, change: &Change<SimPodView>) ->
     let mut frees = false;
     match now {
         Part::Waiting => {
-            // A pod's own news, such as that there is no node, is no reason to look again.
-            let is_news = match change {
+            // A change of a pod's condition is no reason to retry.
+            let is_relevant = match change {
                 Change::Updated { old, new } => old.spec != new.spec || part(old, scheduler) != now,
                 _ => true,
             };
-            if is_news {
+            if is_relevant {
                 ledger.await_turn(pod);
                 keys.add(key);
             }

@@ -1,7 +1,7 @@
-//! What the scheduler and the kubelets read of a pod: one view for both, so that one watch feeds them.
+//! The view of a pod for the scheduler and the kubelets: one view for both, so that they share one watch.
 //!
-//! A kubelet remembers nothing of its own: what it must know of a pod's past, it reads off the status that it wrote. So the
-//! view holds all of the status that a kubelet writes. Containers are held once for all pods of a template.
+//! A kubelet remembers nothing: what it must know of a pod's past is in the status that it wrote. So the view holds
+//! everything of the status that a kubelet writes. Containers are stored once for all pods of a template.
 
 use steersman_base::{Istr, Meta, StringMap};
 use steersman_model::view;
@@ -14,30 +14,30 @@ pub use spec::{NodeSelectorTerm, Probe, ReadinessGate, SchedulingGate, SimPodSpe
 pub use status::{ContainerState, ContainerStatus, PodCondition, Running, SimPodStatus, Terminated, Waiting};
 
 view! {
-    /// What the scheduler and the kubelets read of a pod.
+    /// The parts of a pod that the scheduler and the kubelets read.
     pub struct SimPodView for namespaced("", "v1", "pods", "Pod") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it should be.
+        /// The spec.
         spec: SimPodSpec = 2,
-        /// What it is.
+        /// The status.
         status: SimPodStatus = 3,
     }
 }
 
-/// The annotations that script a pod begin with this.
+/// The prefix of the annotations that script a pod.
 pub const PREFIX: &str = "nodes.steersman.dev/";
 
 // === impl SimPodView ===
 
 impl SimPodView {
-    /// Whether its life is over: it succeeded or failed.
+    /// Whether the pod has ended: it succeeded or failed.
     #[must_use]
     pub fn is_over(&self) -> bool {
         matches!(self.status.phase.as_str(), "Succeeded" | "Failed")
     }
 
-    /// Forgets the annotations that nobody here reads: some are as large as the rest of the pod.
+    /// Drops the annotations that are not read here: some are as large as the rest of the pod.
     pub(crate) fn keep_own_annotations(&mut self) {
         let kept = |key: &str| key.starts_with(PREFIX);
         let annotations = &self.metadata.annotations;
@@ -65,7 +65,8 @@ mod tests {
         let pod = every_field("core.v1.Pod");
         let json = SimPodView::decode(Encoded::Json(pod.to_string().as_bytes())).unwrap();
         assert_eq!(SimPodView::decode(Encoded::Protobuf(&protobuf::encode("core.v1.Pod", &pod))).unwrap(), json);
-        let (spec, status) = (&json.spec, &json.status);
+        let spec = &json.spec;
+        let status = &json.status;
         let nothing = SimPodView::default();
         assert_ne!(spec.restart_policy, nothing.spec.restart_policy);
         assert!(spec.required_node_affinity().is_some_and(|required| {

@@ -35,7 +35,7 @@ macro_rules! embedded {
 
 lives::scenarios!(embedded);
 
-/// The writes of the cluster's controllers, but for events.
+/// Counts the writes of the cluster's controllers, except events.
 fn writes(cluster: &TestCluster) -> Vec<String> {
     let writes = cluster.last_writes();
     let told = writes.iter().filter(|write| write.resource != "events");
@@ -124,7 +124,7 @@ async fn a_crashing_container_backs_off_and_says_so() -> Result<(), Failure> {
     cluster.advance(10 * MINUTE).await;
     let bad = cluster.api::<Pod>().get("bad").await?;
     let container = bad.status.unwrap_or_default().container_statuses.unwrap_or_default().remove(0);
-    // At once, then after 10 s, 20 s, 40 s, 80 s, 160 s; five minutes later it is not over yet.
+    // At once, then after 10 s, 20 s, 40 s, 80 s, 160 s; the next would be five minutes later.
     assert_eq!(container.restart_count, 6);
     let waiting = container.state.and_then(|state| state.waiting).unwrap_or_default();
     assert_eq!(waiting.reason.as_deref(), Some("CrashLoopBackOff"));

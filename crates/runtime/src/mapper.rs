@@ -195,9 +195,13 @@ impl RestMapper {
     /// subscriptions are kept. Metadata is all that is watched. Call it before the informers start.
     ///
     /// # Errors
-    /// The server cannot be asked whether it has them.
+    /// `/api` or `/apis` cannot be read, so it is not known which groups there are. The next call asks again.
     pub async fn watch(&self, informers: &InformerFactory) -> Result<Vec<Subscription>, DiscoveryError> {
         let known = self.resources().await?;
+        if let Some(root) = known.missing_root() {
+            self.invalidate();
+            return Err(DiscoveryError::of_root(root));
+        }
         let served =
             SIGNS.into_iter().filter(|sign| known.kind(&sign.group, Some(&sign.version), &sign.kind).is_some());
         let subscribe = |sign| {

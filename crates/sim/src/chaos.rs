@@ -3,8 +3,9 @@
 //! 1. A rig gives a store and an API server; another API server on the same store is the one that is hit ([`plane`]).
 //! 2. Two managers with a lease, ours or Go's, talk to it through a proxy each ([`proxy`]); simulated nodes and the
 //!    simulator's users talk to it directly.
-//! 3. Every change is recorded ([`recorder`]), laid to whoever asked for it ([`audit`]), and judged afterwards ([`judge`]).
-//! 4. When the storm is over, all must become as the specs say, and stay so.
+//! 3. Every change is recorded ([`recorder`]), attributed to its author ([`audit`]), and checked afterwards
+//!    ([`judge`]).
+//! 4. When the storm is over, the cluster must reach the state of its specs, and stay so.
 
 pub mod audit;
 pub mod cli;
@@ -42,7 +43,7 @@ use proxy::Weather;
 use recorder::Recorder;
 use table::Outcome;
 
-/// What goes wrong in the harness itself, as opposed to what it finds.
+/// An error of the harness itself, as opposed to its findings.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Problem(String);
@@ -75,7 +76,7 @@ const LEADS_WITHIN: Duration = Duration::from_secs(90);
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(25);
 /// How long the frozen one stays so after that.
 const STAYS_FROZEN: Duration = Duration::from_secs(2);
-/// How many violations of one invariant are told in words.
+/// How many violations of one invariant are printed.
 const TOLD_MAX: usize = 10;
 
 // === impl Problem ===
@@ -224,7 +225,7 @@ struct Cluster {
 // === impl Cluster ===
 
 impl Cluster {
-    /// Waits until somebody leads.
+    /// Waits until there is a leader.
     async fn lead(&self) -> Result<(), Problem> {
         let began = Instant::now();
         while self.managers.lock().await.leader().is_none() {
@@ -246,7 +247,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// All that the plan says. Answers how often each blow fell.
+    /// Runs the whole plan. Returns how often each process fault was injected.
     async fn storm(&self, plan: &Plan) -> Result<BTreeMap<String, u64>, Problem> {
         let start = Instant::now();
         *self.weather.lock() = Faults::new(plan.windows.clone());
@@ -285,7 +286,7 @@ impl Cluster {
         Ok(counts)
     }
 
-    /// Whether the blow found somebody to hit.
+    /// Whether the fault had a target.
     async fn fall(&self, blow: Blow) -> Result<bool, Problem> {
         match blow {
             Blow::LeaderKilled => {
@@ -323,7 +324,7 @@ impl Cluster {
         }
     }
 
-    /// The instant of the last change, after which all is as the specs say.
+    /// The time of the last change, after which the state matches the specs.
     async fn heal(&self, recorder: &Recorder, until: Instant) -> Result<Option<Instant>, Problem> {
         loop {
             self.managers.lock().await.replace().await?;

@@ -16,7 +16,7 @@ use crate::report::{Report, insert};
 use crate::shrink::{self, shrink};
 use crate::trace::LINES_MAX;
 
-/// What the command line says.
+/// The command line.
 #[derive(Clone, Debug)]
 struct Args {
     /// One world, by its seed.
@@ -67,7 +67,7 @@ usage: cargo xtask sim [OPTIONS]
   --complete           fail if an operation, a fault or an invariant never came about, in fewer than 40 worlds, too
   --save               write the tables to docs/reliability.md";
 
-/// In so many worlds, a minute's worth, every operation, fault and invariant comes about: zero is a failure.
+/// In this many worlds, a minute's worth, every operation, fault and invariant occurs: zero is a failure.
 const COMPLETE_FROM: u64 = 40;
 const DOCUMENT: &str = "docs/reliability.md";
 /// Where plans of failing worlds go.
@@ -75,7 +75,7 @@ const PLANS: &str = "target/sim";
 /// How many lines of a trace are shown.
 const SHOWN_LINES: usize = 25;
 
-/// Runs what the arguments say.
+/// Runs the command of the arguments.
 #[must_use]
 pub fn run(args: &[String]) -> ExitCode {
     let args = match parse(args) {
@@ -204,7 +204,7 @@ fn read(path: &Path) -> Result<Plan, String> {
     serde_json::from_str(&text).map_err(|error| error.to_string())
 }
 
-/// Makes a failing plan small, and says how to run it.
+/// Shrinks a failing plan, and prints how to run it.
 fn tell_smaller(plan: &Plan, violation: &Violation) {
     let began = now();
     let shrunk = shrink(plan, violation, || began.elapsed() > shrink::PATIENCE);
@@ -296,7 +296,8 @@ fn every(args: &Args) -> bool {
     let is_wanted = |name: &str| args.controllers.is_empty() || args.controllers.iter().any(|wanted| wanted == name);
     let work: Vec<_> = exhaustive::workloads().into_iter().filter(|work| is_wanted(work.controller)).collect();
     let jobs: Vec<_> = work.iter().flat_map(|work| KINDS.map(|kind| (work, kind))).collect();
-    let (next, report) = (AtomicU64::new(0), Mutex::new(Report::default()));
+    let next = AtomicU64::new(0);
+    let report = Mutex::new(Report::default());
     let rows: Mutex<BTreeMap<usize, Row>> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..args.threads {

@@ -71,7 +71,8 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
     let (server, recorder) = Recorder::server(&clock, judged_by(&plan.options), trace_lines_max);
     let faults = Faults::new(plan.faults.clone());
     let users = Users::new(&server, &recorder, &faults);
-    let (options, logs) = (&plan.options, Logs::default());
+    let options = &plan.options;
+    let logs = Logs::default();
     let mut world = JoinSet::new();
     let signer = SIGNER.clone().expect("there is randomness");
     let storm = async {
@@ -142,7 +143,7 @@ async fn tell_of_faults(mut windows: Vec<Window>, faults: Faults, recorder: Reco
     }
 }
 
-/// What invariants have to be told of the world.
+/// Facts about the world that invariants need.
 fn judged_by(options: &Options) -> invariants::Options {
     let controllers = options.controllers.iter().map(|name| Istr::interned(name)).collect::<BTreeSet<_>>();
     invariants::Options {
@@ -167,7 +168,7 @@ fn start_nodes(line: &Line, clock: &Clock, count: usize, world: &mut JoinSet<()>
     nodes
 }
 
-/// Panics are noted, so that those which somebody catches count, too.
+/// Panics are recorded, so that caught ones count, too.
 fn note_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

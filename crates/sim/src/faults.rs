@@ -28,7 +28,7 @@ struct State {
     kills: BTreeMap<usize, Option<u32>>,
 }
 
-/// Who asks for something, and for what.
+/// The author and the target of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct About {
     /// The number of the manager; none for nodes and users.
@@ -78,7 +78,7 @@ impl Faults {
             .min_by_key(|(from, _)| *from)
     }
 
-    /// Until when a manager stands still, if it does.
+    /// Until when a manager is stopped, if it is.
     #[must_use]
     pub fn frozen_until(&self, manager: Option<usize>) -> Option<Millis> {
         let now = self.now();
@@ -106,7 +106,7 @@ impl Faults {
         self.0.state.lock().acted.clone()
     }
 
-    /// Counts a write. Answers for how long it is gone if that was its last one.
+    /// Counts a write. Returns for how long the manager is dead if that was its last one.
     #[must_use]
     pub fn dies_of_write(&self, about: &About) -> Option<Millis> {
         let now = self.now();
@@ -140,7 +140,7 @@ impl Faults {
         kills.map(|(_, window)| window.to).min()
     }
 
-    /// Whether a manager dies at this time though it did not write enough, and for how long it is gone.
+    /// Whether a manager dies at this time without enough writes, and for how long it is dead.
     #[must_use]
     pub fn dies_at_last(&self, manager: usize, at: Millis) -> Option<Millis> {
         let mut state = self.0.state.lock();

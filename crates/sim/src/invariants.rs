@@ -58,12 +58,12 @@ pub(crate) const ROOT_CA: &str = "root-ca-certificate-publisher-controller";
 pub(crate) const ACCOUNT: &str = "serviceaccount-controller";
 pub(crate) const TOKEN: &str = "serviceaccount-token-controller";
 
-/// What invariants have to be told of the world.
+/// Facts about the world that invariants need.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The lease of the managers; none if they run without one.
     pub lease: Option<ObjectKey>,
-    /// The controllers that run; what the others would do is not asked for at rest. None means all.
+    /// The controllers that run; the results of others are not expected at rest. None means all.
     pub controllers: Option<BTreeSet<Istr>>,
     /// `--max-endpoints-per-slice`.
     pub endpoints_per_slice_max: usize,
@@ -76,11 +76,11 @@ pub struct Options {
 /// How often an invariant was checked, and what came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How often it had something to say.
+    /// How often it applied.
     pub checked: u64,
     /// How often only staleness excused what was written.
     pub stale: u64,
-    /// How often something else excused it, such as a user's own wish.
+    /// How often it was excused for another reason, such as a user's own action.
     pub excused: u64,
     /// How often it was violated.
     pub violated: u64,
@@ -97,7 +97,7 @@ pub struct Violation {
     pub revision: u64,
 }
 
-/// When an invariant is asked, and against what it is judged.
+/// When an invariant is checked, and against what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Judged {
     /// At a write, against the store.
@@ -116,10 +116,10 @@ pub struct Suite {
     counts: BTreeMap<&'static str, Count>,
 }
 
-/// What an invariant says of a write.
+/// The result of an invariant for a write.
 #[derive(Debug)]
 enum Verdict {
-    /// It has nothing to say.
+    /// It does not apply.
     NotMine,
     /// The write is right.
     Holds,
@@ -164,7 +164,7 @@ macro_rules! rows {
     };
 }
 
-/// The invariants that are asked after every write.
+/// Returns the invariants that are checked after every write.
 const AT_WRITE: &[(&str, Judged, AtWrite)] = rows![
     Shown availability::rolling_updates_keep_their_available_pods,
     Shown availability::scaling_down_stops_at_the_wanted_number,
@@ -208,7 +208,7 @@ const AT_WRITE: &[(&str, Judged, AtWrite)] = rows![
     Shown revisions::no_needed_replica_set_is_forgotten,
 ];
 
-/// The invariants that are asked once the world is quiet.
+/// Returns the invariants that are checked once the world is quiet.
 const AT_REST: &[(&str, Judged, AtRest)] = rows![
     Rest replicas::every_set_has_its_replicas,
     Rest replicas::statuses_of_sets_are_true_at_rest,
@@ -317,7 +317,8 @@ impl Suite {
         violations
     }
 
-    /// Judges whether each write has a reason: so many have, in so many cases nobody can tell, and these have none.
+    /// Checks whether each write has a reason: the number that have one, the number that cannot be checked, and those
+    /// without.
     pub fn reasons(&mut self, found: u64, excused: u64, missing: Vec<String>, revision: u64) -> Vec<Violation> {
         let count = self.counts.entry(REASONS).or_default();
         let violated = u64::try_from(missing.len()).unwrap_or(u64::MAX);
@@ -327,14 +328,14 @@ impl Suite {
         missing.into_iter().map(|text| Violation { invariant: REASONS, text, revision }).collect()
     }
 
-    /// How often each invariant was checked, and what came of it; those that were never asked are there, too.
+    /// Returns how often each invariant was checked, and the results; those that were never checked are included.
     #[must_use]
     pub fn counts(&self) -> &BTreeMap<&'static str, Count> {
         &self.counts
     }
 }
 
-/// Who asked for a change, in a message.
+/// Formats the author of a change.
 struct Author<'a>(&'a Change);
 
 impl std::fmt::Display for Author<'_> {
@@ -369,7 +370,7 @@ impl Verdict {
 // === impl Case ===
 
 impl<'a> Case<'a> {
-    /// Whether one of these controllers asked for the write.
+    /// Whether one of these controllers made the write.
     fn by(&self, controllers: &[&str]) -> bool {
         self.change.by.controller().is_some_and(|name| controllers.contains(&name))
     }
@@ -388,7 +389,8 @@ impl<'a> Case<'a> {
         self.step.before.as_ref().zip(self.step.after.as_ref())
     }
 
-    /// The object whose deletion was asked for with this write: it is terminating now, or gone, and was not before.
+    /// Returns the object whose deletion was requested with this write: it is terminating now, or deleted, and was not
+    /// before.
     fn deleted(&self) -> Option<&'a Arc<Object>> {
         let before = self.step.before.as_ref().filter(|before| !before.is_terminating())?;
         self.step.after.as_ref().is_none_or(|after| after.is_terminating()).then_some(before)
@@ -402,7 +404,7 @@ impl<'a> Case<'a> {
 // === impl Findings ===
 
 impl Findings {
-    /// One thing was looked at; `text` says what is wrong with it if it is not right.
+    /// Records one check; `text` describes the violation, if there is one.
     fn expect(&mut self, holds: bool, text: impl FnOnce() -> String) {
         self.count.checked += 1;
         if !holds {
@@ -411,7 +413,7 @@ impl Findings {
         }
     }
 
-    /// One thing is not as it should be, and nobody here can help it.
+    /// Records a violation that no controller can prevent.
     fn excuse(&mut self) {
         self.count.checked += 1;
         self.count.excused += 1;

@@ -3,7 +3,7 @@
 //!
 //! 1. A world is a [`Plan`](plan::Plan): data, made from a seed, kept as JSON. The same plan gives the same trace, to the byte.
 //! 2. One world is one thread and one runtime with a paused clock ([`engine::run`]).
-//! 3. What is written is seen at the store by a recorder ([`server`]), which knows who asked for it ([`line`]).
+//! 3. A recorder at the store observes every write ([`server`]), and knows its author ([`line`]).
 //! 4. A failing plan is made small ([`shrink`]), and is then a scripted test.
 
 #[cfg(feature = "chaos")]

@@ -1,8 +1,8 @@
 //! The way from one process to the server: it is slow, loses and forges what the plan says, and notes what the process has
 //! been shown.
 //!
-//! 1. Requests carry who asks, so that the recorder knows.
-//! 2. A process that is dead sends nothing more, and hears nothing more.
+//! 1. Requests carry their author, so that the recorder knows it.
+//! 2. A dead process sends and receives nothing more.
 //! 3. A process that is frozen sends what it holds when it thaws: only then is the body of a request pulled.
 //! 4. What a watch holds back arrives in order, and no later than the fault ends.
 
@@ -35,7 +35,7 @@ use crate::server::{ASKED_BY, Recorder};
 use body::Carried;
 use shown::Sight;
 
-/// The way from one process to the server. Clones are the same one.
+/// The connection from one process to the server. Clones share it.
 #[derive(Clone)]
 pub struct Line(Arc<Shared>);
 
@@ -52,7 +52,7 @@ struct Shared {
     random: Mutex<Rng>,
     sight: Mutex<Sight>,
     dead: CancellationToken,
-    /// For how long the process is gone when it is dead.
+    /// For how long the process is dead.
     away: Mutex<Millis>,
 }
 
@@ -113,7 +113,7 @@ impl Line {
         self.0.dead.cancel();
     }
 
-    /// For how long the dead process is gone.
+    /// Returns for how long the dead process is dead.
     #[must_use]
     pub fn away(&self) -> Millis {
         *self.0.away.lock()
@@ -129,7 +129,7 @@ impl Line {
             None => Actor::Node,
         };
         shared.recorder.aside(format_args!("? {actor} {} {}", request.method(), request.uri()));
-        // What it knew when it asked, not what it knows when the server hears of it. Who reads is not judged.
+        // The state at the time of the request, not at the time of the write. Reads are not checked.
         let judged = shared.manager.is_some() && verb.writes();
         let seen = judged.then(|| shared.sight.lock().now(shared.clock.now()));
         self.alive().await;
@@ -279,7 +279,7 @@ impl Line {
                     tokio::time::sleep_until(faults.instant(window.to)).await;
                     return Err("the server did not answer, on purpose".into());
                 }
-                // Those who lead would go mad: the lease has faults of its own.
+                // The lease has faults of its own: leaders could not work otherwise.
                 _ if is_lease => {}
                 Fault::RequestsLost(count) if self.one_in(count) => {
                     faults.acted(fault);
@@ -325,11 +325,11 @@ impl std::fmt::Debug for Line {
 /// What becomes of a request.
 enum Fate {
     Passes,
-    /// It gets this answer, and is not done.
+    /// It gets this response, and is not made.
     Refused(Box<Response<Answer>>),
-    /// It is done, and the answer is lost.
+    /// It is made, and the response is lost.
     Lost(Fault),
-    /// It is done, and the answer is an error.
+    /// It is made, and the response is an error.
     Forged(Fault, StatusCode),
 }
 

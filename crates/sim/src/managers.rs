@@ -1,4 +1,4 @@
-//! The managers of a world: each dies, loses its lease and comes back as the plan says.
+//! The managers of a world: each crashes, loses its lease and restarts as planned.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ struct Life {
 
 /// The time at which worlds begin: a Sunday.
 pub(crate) const EPOCH: i64 = 1_794_744_000;
-/// How long somebody takes to start a manager again that has ended by itself.
+/// The delay before a manager that has exited is started again.
 const STARTS_AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// Enough for all that a manager decides in a world.
 const DECISIONS_BYTES: usize = 256 << 20;
@@ -60,7 +60,7 @@ const ROOT_CA: &str = "-----BEGIN CERTIFICATE-----\nMA==\n-----END CERTIFICATE--
 // === impl Setting ===
 
 impl Setting {
-    /// Keeps a manager alive, for ever: one life after the other.
+    /// Keeps a manager running: one process after the other.
     pub(crate) async fn keep_alive(self, number: usize) {
         for life in 0_u64.. {
             self.recorder.note(format_args!("manager {number} starts life {life}"));
@@ -124,7 +124,7 @@ impl Setting {
                 if let Some(away) = self.faults.dies_at_last(number, at) {
                     return life.line.kill(away);
                 }
-                // It has died of a write before.
+                // It was killed after a write before.
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         };

@@ -9,21 +9,21 @@ pub use generate::{FULL, NAMESPACES, OWNERS, Owner, OwnerKind, SMALL, Size, gene
 /// Milliseconds since the world began.
 pub type Millis = u64;
 
-/// A world: who lives in it, what users do, and what goes wrong.
+/// A world: its participants, what users do, and the faults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// The seed of all chance in the world that the plan does not settle.
     pub seed: u64,
-    /// Who lives in it.
+    /// The participants.
     pub options: Options,
     /// What users do, in order.
     pub operations: Vec<Step>,
-    /// What goes wrong.
+    /// The faults.
     pub faults: Vec<Window>,
 }
 
-/// Who lives in a world, and for how long.
+/// The participants of a world, and its duration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
@@ -37,11 +37,11 @@ pub struct Options {
     pub skew_seconds: Vec<i64>,
     /// When users and faults are done.
     pub ends: Millis,
-    /// How long after that the world may take to be what its specs say.
+    /// How long the world may take after that to match its specs.
     pub heals_within: Millis,
     /// How long it must then stay so without a write.
     pub quiet_for: Millis,
-    /// How long a request is on its way at most, each way.
+    /// The maximum latency of a request, in each direction.
     pub latency_max: Millis,
 }
 
@@ -56,7 +56,7 @@ pub struct Step {
     pub operation: Operation,
 }
 
-/// Something that goes wrong for a while.
+/// A fault with a duration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
@@ -71,7 +71,7 @@ pub struct Window {
     pub fault: Fault,
 }
 
-/// Which requests a fault is about: all for which everything that is said here holds.
+/// Which requests a fault applies to: all conditions must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Target {
@@ -111,7 +111,7 @@ pub enum Verb {
     Delete,
 }
 
-/// What goes wrong.
+/// The kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
@@ -127,38 +127,39 @@ pub enum Fault {
     WatchHides,
     /// Watches expire at the beginning. Lists show the state of this time before; what happened since arrives at the end.
     ListsFromThePast(Millis),
-    /// One in so many requests is done, and its answer is lost.
+    /// One in this many requests is made, and its response is lost.
     RepliesLost(u32),
-    /// One in so many requests is not done, and fails.
+    /// One in this many requests is not made, and fails.
     RequestsLost(u32),
-    /// One in so many requests is done, and answered with this code.
+    /// One in this many requests is made, and answered with this code.
     DoneThen(u16, u32),
     /// Requests reach the server late by this time.
     RequestsLate(Millis),
     /// The server refuses the connection; what is open breaks.
     ServerAway,
-    /// The server takes requests and does not answer; what is open stands still.
+    /// The server accepts requests and does not respond; open streams stall.
     ServerSilent,
-    /// The manager is gone after so many writes, or at the end, and another one takes its place after this time.
+    /// The manager is killed after this many writes, or at the end, and replaced after this time.
     Killed {
         /// After how many writes.
         writes: u32,
-        /// How long it is gone.
+        /// How long it is dead.
         away: Millis,
     },
-    /// The process stands still: nothing leaves it and nothing reaches it.
+    /// The process is stopped: it sends and receives nothing.
     Frozen,
-    /// One in so many requests is answered with 429.
+    /// One in this many requests is answered with 429.
     Throttled(u32),
     /// Pods are refused, because a quota is used up.
     QuotaRefuses,
-    /// One in so many writes is refused by a webhook.
+    /// One in this many writes is refused by a webhook.
     WebhookRefuses(u32),
     /// Status writes wait until the fault ends.
     StatusHeld,
     /// What kubelets write arrives late by this time.
     SlowKubelets(Millis),
-    /// One object cannot be read, as one that a newer server lets in: nobody relies on it, and it does not go away.
+    /// One object cannot be decoded, as after an upgrade of the server: no other object depends on it, and it is not
+    /// deleted.
     Unreadable,
 }
 
@@ -208,9 +209,9 @@ pub enum Operation {
         /// Which one of them.
         pick: usize,
     },
-    /// Gives a pod of nobody the label that an owner looks for; makes one if there is none.
+    /// Gives an orphaned pod the label that an owner selects; creates one if there is none.
     Adopt {
-        /// Who adopts it.
+        /// The owner that adopts it.
         owner: usize,
         /// Which one.
         pick: usize,
@@ -251,7 +252,7 @@ pub enum Operation {
         /// The account `default`, or else the root certificate.
         account: bool,
     },
-    /// Makes pods of nobody that end by themselves.
+    /// Creates pods without owner that end by themselves.
     RunPods {
         /// Where.
         namespace: usize,
@@ -332,20 +333,20 @@ pub enum Edit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Share {
-    /// So many.
+    /// A number.
     Count(u32),
-    /// So many of a hundred.
+    /// A percentage.
     Percent(u32),
 }
 
 /// What becomes of what a deleted object owned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Propagation {
-    /// It goes afterwards.
+    /// Background deletion.
     Background,
-    /// It goes first.
+    /// Foreground deletion.
     Foreground,
-    /// It stays.
+    /// Orphaning.
     Orphan,
 }
 
@@ -559,13 +560,13 @@ impl Edit {
     }
 }
 
-/// So many minutes.
+/// Returns minutes in milliseconds.
 #[must_use]
 pub const fn minutes(minutes: u64) -> Millis {
     minutes * 60_000
 }
 
-/// So many seconds.
+/// Returns seconds in milliseconds.
 #[must_use]
 pub const fn seconds(seconds: u64) -> Millis {
     seconds * 1000

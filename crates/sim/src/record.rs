@@ -20,15 +20,15 @@ pub struct Change {
     pub key: ObjectKey,
     /// The object before the write; none if it was created.
     pub before: Option<Arc<Value>>,
-    /// The object after the write; none if it is gone.
+    /// The object after the write; none if it is deleted.
     pub after: Option<Arc<Value>>,
-    /// Who asked for it.
+    /// The author.
     pub by: Actor,
-    /// What the manager that asked for it had been shown at that time; none for everybody else, and where it is not known.
+    /// What the author had been shown at that time; none for actors that are not managers, and where it is unknown.
     pub shown: Option<Arc<Shown>>,
 }
 
-/// Who asked for a write.
+/// The author of a write.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Actor {
     /// A controller of one of the managers.
@@ -42,7 +42,7 @@ pub enum Actor {
     Node,
     /// A user of the cluster.
     User,
-    /// The API server itself, or nobody knows.
+    /// The API server itself, or unknown.
     Server,
 }
 
@@ -65,7 +65,7 @@ pub struct Shown {
 // === impl Actor ===
 
 impl Actor {
-    /// The controller's name, if a controller asked for the write.
+    /// Returns the controller's name, if a controller made the write.
     #[must_use]
     pub fn controller(&self) -> Option<&str> {
         match self {
@@ -74,7 +74,7 @@ impl Actor {
         }
     }
 
-    /// The number of the manager, if a controller asked for the write.
+    /// Returns the number of the manager, if a controller made the write.
     #[must_use]
     pub fn manager(&self) -> Option<usize> {
         match self {

@@ -108,7 +108,7 @@ impl Report {
     }
 }
 
-/// Returns the processor time that this process has used, where the system tells it.
+/// Returns the processor time that this process has used, where the system reports it.
 fn processor_seconds() -> Option<f64> {
     /// Linux counts in hundredths of a second.
     const TICKS_PER_SECOND: f64 = 100.0;
@@ -124,7 +124,8 @@ fn processor_seconds() -> Option<f64> {
 /// # Errors
 /// The document has no such markers.
 pub fn insert(document: &str, marker: &str, text: &str) -> Result<String, String> {
-    let (begin, end) = (format!("<!-- {marker} -->"), format!("<!-- /{marker} -->"));
+    let begin = format!("<!-- {marker} -->");
+    let end = format!("<!-- /{marker} -->");
     let missing = || format!("there is no `{begin}` … `{end}` in the document");
     let (before, rest) = document.split_once(&begin).ok_or_else(missing)?;
     let (_, after) = rest.split_once(&end).ok_or_else(missing)?;

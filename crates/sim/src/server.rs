@@ -1,4 +1,5 @@
-//! The API server of a world, and the recorder at its store: every write is seen when it is committed, with who asked for it.
+//! The API server of a world, and the recorder at its store: every write is observed when it is committed, with its
+//! author.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -21,11 +22,11 @@ use crate::trace::{Trace, hash_of};
 use crate::world::World;
 
 tokio::task_local! {
-    /// Who asked for what is being done, and what that one had been shown.
+    /// The author of the current request, and what it had been shown.
     pub(crate) static ASKED_BY: (Actor, Option<Arc<Shown>>);
 }
 
-/// A store that tells of every write. Clones are the same recorder.
+/// A store that reports every write. Clones share the recorder.
 #[derive(Clone)]
 pub struct Recorder(Arc<Shared>);
 
@@ -48,7 +49,7 @@ struct State {
     /// Which revision was reached when, one entry per instant.
     revisions: VecDeque<(Instant, u64)>,
     writes: u64,
-    /// Writes that no heartbeat asks for, since the last look.
+    /// Writes that are not heartbeats, since the last check.
     restless: Vec<String>,
     /// What controllers wrote, by the number of their manager's life.
     written: BTreeMap<usize, BTreeSet<(Istr, Istr, ObjectKey)>>,
@@ -137,7 +138,9 @@ impl Recorder {
     pub(crate) fn check_reasons(&self, logs: &BTreeMap<usize, Log>) {
         let mut state = self.0.state.lock();
         let state = &mut *state;
-        let (mut found, mut excused, mut missing) = (0, 0, Vec::new());
+        let mut found = 0;
+        let mut excused = 0;
+        let mut missing = Vec::new();
         for (life, log) in logs {
             let entries = log.entries(&Filter::default());
             // By object: a controller with two queues has two names in the log.
@@ -151,7 +154,8 @@ impl Recorder {
                 }
             }
             for (controller, resource, key) in state.written.get(life).into_iter().flatten() {
-                let (object, all) = (key.to_string(), format!("{}/*", key.namespace));
+                let object = key.to_string();
+                let all = format!("{}/*", key.namespace);
                 let resource = resource.strip_prefix("custom/").unwrap_or(resource);
                 let is_decided = |object: &str| decided.contains(&(resource, object));
                 if is_decided(&object) || is_decided(&all) {
@@ -167,7 +171,7 @@ impl Recorder {
         state.violated(violations);
     }
 
-    /// The writes since the last look that no heartbeat asked for.
+    /// Returns the writes since the last check that are not heartbeats.
     #[must_use]
     pub fn take_restless(&self) -> Vec<String> {
         std::mem::take(&mut self.0.state.lock().restless)
@@ -204,7 +208,8 @@ impl Recorder {
         stages: &[(u64, Option<&Object>)],
     ) {
         let (by, shown) = ASKED_BY.try_with(Clone::clone).unwrap_or((Actor::Server, None));
-        let (at, micros) = (self.0.clock.now(), self.0.start.elapsed().as_micros());
+        let at = self.0.clock.now();
+        let micros = self.0.start.elapsed().as_micros();
         let mut state = self.0.state.lock();
         let state = &mut *state;
         let place = (collection.name.clone(), key.clone());
@@ -355,12 +360,12 @@ impl State {
     }
 }
 
-/// Events tell of what happened; nobody decides by them.
+/// Events are informational; no decision depends on them.
 fn is_telling(resource: &str) -> bool {
     matches!(resource, "events" | "events.events.k8s.io")
 }
 
-/// Leases are renewed, and nodes say that they live, for ever. What nodes do is not ours.
+/// Leases and node heartbeats are written forever. What nodes do is not checked.
 fn is_heartbeat(resource: &str, by: &Actor) -> bool {
     resource == "leases.coordination.k8s.io" || *by == Actor::Node
 }

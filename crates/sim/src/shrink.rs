@@ -1,4 +1,4 @@
-//! Makes a failing plan small: operations and faults are taken out while it still fails in the same way.
+//! Shrinks a failing plan: operations and faults are removed while it still fails in the same way.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ pub struct Shrunk {
     ended: Millis,
 }
 
-/// Shrinks a plan that breaks an invariant, until nothing more can be taken out or `is_over` says so.
+/// Shrinks a plan that violates an invariant, until nothing more can be removed or `is_over` returns true.
 ///
 /// Halves are tried before quarters, and so on, as in delta debugging: first all faults of a half, then its operations.
 pub fn shrink(plan: &Plan, violation: &Violation, mut is_over: impl FnMut() -> bool) -> Shrunk {
@@ -41,7 +41,7 @@ pub fn shrink(plan: &Plan, violation: &Violation, mut is_over: impl FnMut() -> b
     }
 }
 
-/// How long shrinking may take, unless somebody says otherwise.
+/// The default time limit of shrinking.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 fn size(plan: &Plan) -> (usize, usize, usize) {
@@ -72,7 +72,7 @@ impl Shrunk {
         }
     }
 
-    /// Tries with those alone who are named, and with their nodes and namespaces: most of the time it is between them.
+    /// Tries only the named objects, with their nodes and namespaces: these are usually enough.
     fn guess(&mut self, text: &str) {
         let is_named = |owner: &usize| text.contains(OWNERS[*owner].name);
         let mut smaller = self.plan.clone();
@@ -110,7 +110,7 @@ impl Shrunk {
         }
     }
 
-    /// Takes the plan if it still fails in the same way.
+    /// Accepts the plan if it still fails in the same way.
     fn adopt(&mut self, plan: Plan) -> bool {
         self.worlds += 1;
         let Outcome { violations, ended, .. } = engine::run(&plan, 0);

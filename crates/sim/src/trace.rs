@@ -23,7 +23,7 @@ static HASHES: FixedState = FixedState::with_seed(0);
 // === impl Trace ===
 
 impl Trace {
-    /// An empty trace that keeps at most so many lines.
+    /// Returns an empty trace that keeps at most this many lines.
     #[must_use]
     pub fn new(kept_max: usize) -> Self {
         Self { hash: 0, lines: Vec::new(), count: 0, kept_max }

@@ -1,4 +1,4 @@
-//! The users of a world: they ask the server directly, and take no for an answer.
+//! The users of a world: they use the server directly, and accept refusals.
 
 mod objects;
 #[cfg(feature = "chaos")]
@@ -23,13 +23,13 @@ use crate::server::{ASKED_BY, Recorder};
 
 use objects::{HOLD, LOST, definition_of_cakes, path_of, pods_in};
 
-/// Those who use the cluster.
+/// The users of the cluster.
 pub(crate) struct Users {
     door: Door,
     counts: Mutex<BTreeMap<&'static str, u64>>,
 }
 
-/// Which server they ask.
+/// The server that they use.
 enum Door {
     /// That of a simulated world.
     Simulated { server: ApiServer, recorder: Recorder, faults: Faults },
@@ -48,7 +48,9 @@ const RUN_AT_ONCE: usize = 4;
 
 impl Users {
     pub(crate) fn new(server: &ApiServer, recorder: &Recorder, faults: &Faults) -> Self {
-        let (server, recorder, faults) = (server.clone(), recorder.clone(), faults.clone());
+        let server = server.clone();
+        let recorder = recorder.clone();
+        let faults = faults.clone();
         Self { door: Door::Simulated { server, recorder, faults }, counts: Mutex::default() }
     }
 
@@ -63,7 +65,7 @@ impl Users {
         self.counts.lock().clone()
     }
 
-    /// What there is before anybody comes.
+    /// The objects that exist at the start.
     pub(crate) async fn furnish(&self) {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         self.ask(Method::POST, path, JSON, &definition_of_cakes()).await;
@@ -107,7 +109,7 @@ impl Users {
     async fn attempt(&self, operation: &Operation, nodes: &Nodes) -> bool {
         match operation {
             Operation::Create { owner, changes } => self.create(*owner, changes).await,
-            // Who finds nothing to change makes it.
+            // If there is nothing to change, it is created.
             Operation::Edit { owner, changes } => {
                 self.edit(*owner, changes).await || self.create(*owner, changes).await
             }
@@ -174,7 +176,7 @@ impl Users {
     }
 
     async fn create(&self, owner: usize, changes: &[Edit]) -> bool {
-        // Whoever makes something in a namespace makes the namespace first.
+        // A user creates the namespace first.
         self.create_namespace(OWNERS[owner].namespace).await;
         let collection = objects::collection_of(owner);
         let Some(made) = self.ask(Method::POST, &collection, JSON, &objects::object_of(owner, changes)).await else {
@@ -226,7 +228,8 @@ impl Users {
 
     /// The first object of a tree belongs to another owner, too.
     async fn share(&self, owner: usize, other: usize) -> bool {
-        let (one, other_one) = (OWNERS[owner], OWNERS[other]);
+        let one = OWNERS[owner];
+        let other_one = OWNERS[other];
         let path = format!("/api/v1/namespaces/{}/configmaps/{}-0", NAMESPACES[one.namespace], one.name);
         if one.namespace != other_one.namespace {
             return false;

@@ -32,7 +32,7 @@ pub use object::{
 /// How long a pass may take from what it read to its last write, in seconds: a request that is tried again after 429, a
 /// reply that is waited for.
 pub const PASS_SECONDS: i64 = 60;
-/// How late the caches of a manager are taken to be where nobody recorded what it was shown, in seconds.
+/// The assumed maximum lag of a manager's caches where it was not recorded, in seconds.
 pub const ASSUMED_LAG_SECONDS: i64 = 10;
 
 /// Resource, namespace and name.
@@ -59,7 +59,7 @@ pub struct World {
     /// Revisions and their times, for as long as versions are kept; all, and by resource.
     times: VecDeque<(u64, Time)>,
     times_of: BTreeMap<Istr, VecDeque<(u64, Time)>>,
-    /// What is gone, and since when: it is forgotten when its versions are.
+    /// Deleted objects, and since when: they are dropped with their versions.
     gone: VecDeque<(Time, Address)>,
     last: Step,
 }
@@ -75,7 +75,7 @@ struct Entry {
 pub struct Step {
     /// The object before the write; none if it was created.
     pub before: Option<Arc<Object>>,
-    /// The object after the write; none if it is gone.
+    /// The object after the write; none if it is deleted.
     pub after: Option<Arc<Object>>,
 }
 
@@ -113,7 +113,9 @@ impl World {
         }
         let before = entry.history.now().cloned();
         let after = change.after.as_ref().map(parse);
-        let (revision, at, by) = (change.revision, change.at, change.by.clone());
+        let revision = change.revision;
+        let at = change.at;
+        let by = change.by.clone();
         entry.history.push(Version { revision, at, by, object: after.clone() });
         entry.raw = change.after.clone();
         if let Some(before) = &before {
@@ -264,7 +266,7 @@ impl World {
         self.ended_pods
     }
 
-    /// The versions of all objects of a resource. It walks.
+    /// Returns the versions of all objects of a resource. It iterates.
     pub fn all_histories(&self, resource: &str) -> impl Iterator<Item = &History> {
         self.objects.get(resource).into_iter().flat_map(BTreeMap::values).map(|entry| &entry.history)
     }
@@ -364,19 +366,19 @@ impl<'a> Window<'a> {
         self.change.shown.as_ref()?.hidden.get(resource)
     }
 
-    /// The versions of an object in the window, without those before its last write by the one who asked for the change.
+    /// Returns the versions of an object in the window, without those before its author's last write.
     #[must_use]
     pub fn of(&self, resource: &str, history: &'a History) -> Since<'a> {
         history.since(self.begin(resource), self.hidden(resource)).known_to(&self.change.by)
     }
 
-    /// The versions of an object in the window, whoever wrote them.
+    /// Returns the versions of an object in the window, of any author.
     #[must_use]
     pub fn of_key(&self, resource: &str, key: &ObjectKey) -> Option<Since<'a>> {
         Some(self.all_of(resource, self.world.history(resource, key)?))
     }
 
-    /// The versions of an object in the window, whoever wrote them.
+    /// Returns the versions of an object in the window, of any author.
     #[must_use]
     pub fn all_of(&self, resource: &str, history: &'a History) -> Since<'a> {
         history.since(self.begin(resource), self.hidden(resource))

@@ -58,7 +58,9 @@ fn worlds_that_failed_once_hold() {
 
 /// Runs plans, two at a time. Fails with the first violation of each that fails.
 fn run_all(plans: &[(String, Plan)]) -> Report {
-    let (next, report, failures) = (AtomicUsize::new(0), Mutex::new(Report::default()), Mutex::new(Vec::new()));
+    let next = AtomicUsize::new(0);
+    let report = Mutex::new(Report::default());
+    let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {

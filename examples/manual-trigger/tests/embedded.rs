@@ -12,7 +12,8 @@ use steersman::testing::{Failure, TestCluster};
 async fn a_request_makes_the_controller_look_now() -> Result<(), Failure> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sender = Arc::new(OnceLock::new());
-    let (diary, made) = (Arc::clone(&seen), Arc::clone(&sender));
+    let diary = Arc::clone(&seen);
+    let made = Arc::clone(&sender);
     let cluster = TestCluster::builder()
         .with(move |manager| {
             let diary = Arc::clone(&diary);

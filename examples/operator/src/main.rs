@@ -1,8 +1,8 @@
 //! Runs the operator: creates a site, waits for its deployment, and has a wrong site refused.
 //!
-//! `cargo run -p example-operator` brings an API server of its own, in this process; that one stores sites and does not
-//! ask webhooks. With `KUBECONFIG` set, the operator works in that cluster, whose API server must be able to reach this
-//! machine's loopback interface: `cargo xtask k8s run -- cargo run -p example-operator` brings one.
+//! `cargo run -p example-operator` starts an API server in this process, which stores sites and does not call webhooks. With
+//! `KUBECONFIG` set, the operator works in that cluster, whose API server must be able to reach this machine's loopback
+//! interface: `cargo xtask k8s run -- cargo run -p example-operator` starts one.
 
 use std::error::Error;
 use std::time::Duration;
@@ -14,13 +14,14 @@ use kube::core::{ApiResource, GroupVersionKind};
 use kube::{Api, Client};
 use serde_json::Value;
 use steersman::apiserver::{self, ApiServer};
+use steersman::runtime::definition::install_value;
 use steersman::runtime::serving::{CertificateSource, ServeOptions, Tls};
 use steersman::runtime::{LeaseOptions, Manager, ManagerOptions, connection};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_EVERY: Duration = Duration::from_millis(50);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -30,16 +31,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     } else {
         Client::new(ApiServer::new(apiserver::Options::default()), "default")
     };
-    apply(&client, "customresourcedefinitions", &definition()).await?;
+    install_value(&client, &definition()).await?;
     let sites = Api::<Site>::default_namespaced(client.clone());
-    timeout(PATIENCE, async {
-        while sites.list(&Default::default()).await.is_err() {
-            sleep(LOOK_EVERY).await;
-        }
-    })
-    .await?;
 
-    // Several processes may run this; the one with the lease works, and gives it back when it ends.
+    // Several processes may run this; the one with the lease works, and releases it when it ends.
     let lease = LeaseOptions { release_on_exit: true, ..LeaseOptions::new("default", "site-operator") };
     let manager = Manager::new(client.clone(), ManagerOptions { lease: Some(lease), ..ManagerOptions::default() })?;
     add_operator(&manager);
@@ -54,7 +49,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let stop = CancellationToken::new();
     let running = tokio::spawn({
-        let (manager, stop) = (manager.clone(), stop.clone());
+        let manager = manager.clone();
+        let stop = stop.clone();
         async move { manager.run(stop).await }
     });
     apply(&client, "mutatingwebhookconfigurations", &mutating).await?;
@@ -86,13 +82,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// What the API server says against a site. It notices new webhooks after a while; until then it says nothing.
+/// Returns the API server's refusal of a site. It notices new webhooks after a while; until then it accepts the site.
 async fn refusal(sites: &Api<Site>, site: &Site) -> Result<String, Box<dyn Error>> {
     let dry_run = PostParams { dry_run: true, ..PostParams::default() };
     let refused = async {
         loop {
             match sites.create(&dry_run, site).await {
-                Ok(_) => sleep(LOOK_EVERY).await,
+                Ok(_) => sleep(POLL_EVERY).await,
                 Err(kube::Error::Api(status)) => return Ok(status.message),
                 Err(error) => return Err(error),
             }
@@ -105,12 +101,12 @@ async fn until_exists(deployments: &Api<Deployment>, name: &str) -> Result<Deplo
     loop {
         match deployments.get_opt(name).await? {
             Some(deployment) => return Ok(deployment),
-            None => sleep(LOOK_EVERY).await,
+            None => sleep(POLL_EVERY).await,
         }
     }
 }
 
-/// Creates an object without a namespace, or brings it up to date.
+/// Creates a cluster-scoped object, or updates it.
 async fn apply(client: &Client, plural: &str, object: &Value) -> Result<(), Box<dyn Error>> {
     let (api, name) = api_of(client, plural, object)?;
     match api.create(&PostParams::default(), &serde_json::from_value(object.clone())?).await {
@@ -124,7 +120,8 @@ async fn apply(client: &Client, plural: &str, object: &Value) -> Result<(), Box<
 
 fn api_of(client: &Client, plural: &str, object: &Value) -> Result<(Api<DynamicObject>, String), Box<dyn Error>> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+    let api_version = text(&object["apiVersion"]);
+    let kind = text(&object["kind"]);
     let (group, version) = api_version.split_once('/').ok_or("the API version has no group")?;
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, &kind), plural);
     Ok((Api::all_with(client.clone(), &resource), text(&object["metadata"]["name"])))

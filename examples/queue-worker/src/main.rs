@@ -48,8 +48,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         (0..WORKERS).map(|_| tokio::spawn(work(queue.clone(), pods.lister(), report.clone()))).collect();
 
     let api: Api<Pod> = Api::default_namespaced(client);
-    let (good, bad) = (create(&api, "good-").await?, create(&api, "bad-").await?);
-    let (mut processed, mut given_up) = (false, false);
+    let good = create(&api, "good-").await?;
+    let bad = create(&api, "bad-").await?;
+    let mut processed = false;
+    let mut given_up = false;
     while !(processed && given_up) {
         match outcomes.recv().await {
             Some(Outcome::Processed(key)) => processed |= *key.name == *good,

@@ -4,7 +4,7 @@
 //!
 //! 1. Each manager works on a kube-apiserver and an etcd of its own, fresh and alike; only the restart has one for both.
 //! 2. Go's figures of [`RIG`]'s steps are the peer of our embedded cluster too: same load, same run.
-//! 3. The audit log holds the managers' calls and nobody else's ([`POLICY`]).
+//! 3. The audit log contains only the calls of the managers ([`POLICY`]).
 //! 4. Figures with holes are not saved.
 
 mod audit;
@@ -27,7 +27,7 @@ const PEER: &str = "kube-controller-manager";
 
 type Goals = &'static [(&'static str, &'static str)];
 
-/// What is wanted of the embedded cluster, beside Go's manager on kube-apiserver; the load is that of [`RIG`].
+/// The goals for the embedded cluster, compared with Go's manager on kube-apiserver; the load is that of [`RIG`].
 const EMBEDDED: Goals = &[
     ("roll-out, wall", "≥ 4 ×"),
     ("cascade delete, wall", "≥ 4 ×"),
@@ -37,7 +37,7 @@ const EMBEDDED: Goals = &[
     ("ownership graph, memory", "≤ 60 MB"),
 ];
 
-/// What is wanted on kube-apiserver, beside Go's manager with the same controllers and flags.
+/// The goals on kube-apiserver, compared with Go's manager with the same controllers and flags.
 const RIG: Goals = &[
     ("roll-out, wall", "≥ 1 ×"),
     ("roll-out, CPU", "≥ 3 ×"),
@@ -134,7 +134,8 @@ fn measure(driver: &Driver) -> Result<Figures> {
 
 /// The program of the load, compiled.
 fn load(quick: bool) -> Result<PathBuf> {
-    let (package, bench) = ("steersman-controllers", "manager");
+    let package = "steersman-controllers";
+    let bench = "manager";
     let mut build = process::cargo(["build", "--package", package, "--bench", bench]);
     rig::built(build.args(release(quick)), package, bench)
 }
@@ -169,7 +170,7 @@ impl Driver {
     }
 }
 
-/// What a mode measured; none where a controller is missing, of which it said so.
+/// Returns the measurements of a mode; none where a controller is missing, which it has printed.
 fn figures_of(command: &mut Command) -> Result<Vec<Measurement>> {
     eprintln!("+ {}", process::shown(command));
     let figures = super::parse(&process::output(command)?);

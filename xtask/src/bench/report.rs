@@ -1,16 +1,16 @@
 //! `docs/benchmarks.md`: each suite owns the lines between `<!-- bench:NAME -->` and `<!-- /bench:NAME -->`; the rest of
-//! the file belongs to people.
+//! the file is written by people.
 
 use std::fmt::Display;
 use std::fs;
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
-use crate::{k8s, process, workspace};
+use crate::{k8s, process, sections, workspace};
 
 const FILE: &str = "docs/benchmarks.md";
 
-/// Writes the section of a suite; one with a peer names the peer and its versions too.
+/// Writes the section of a suite; with a peer, the section names the peer and its version too.
 pub(super) fn save(name: &str, peer: Option<&str>, tables: &dyn Display) -> Result<()> {
     let path = workspace::root().join(FILE);
     let before = match fs::read_to_string(&path) {
@@ -19,7 +19,8 @@ pub(super) fn save(name: &str, peer: Option<&str>, tables: &dyn Display) -> Resu
         Err(error) => return Err(Failure::io("reading", &path)(error)),
     };
     let section = format!("{}\n\n{tables}", conditions(name, peer)?);
-    let after = replaced(&before, name, &section).map_err(|problem| Failure::error(format!("{FILE}: {problem}")))?;
+    let after =
+        with_section(&before, name, &section).map_err(|problem| Failure::error(format!("{FILE}: {problem}")))?;
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(Failure::io("making", parent))?;
     }
@@ -28,20 +29,14 @@ pub(super) fn save(name: &str, peer: Option<&str>, tables: &dyn Display) -> Resu
     Ok(())
 }
 
-/// The text with the section of a suite replaced, or added at the end.
-fn replaced(text: &str, name: &str, section: &str) -> std::result::Result<String, String> {
-    let (open, close) = (format!("<!-- bench:{name} -->"), format!("<!-- /bench:{name} -->"));
-    let block = format!("{open}\n{}\n{close}", section.trim_end());
-    match (text.find(&open), text.find(&close)) {
-        (None, None) => Ok(format!("{}\n\n## {name}\n\n{block}\n", text.trim_end())),
-        (Some(start), Some(end)) if start < end => {
-            Ok(format!("{}{block}{}", &text[..start], &text[end + close.len()..]))
-        }
-        _ => Err(format!("`{open}` and `{close}` must both be there, in this order")),
-    }
+/// Returns the text with the section of a suite replaced, or added at the end.
+fn with_section(text: &str, name: &str, section: &str) -> std::result::Result<String, String> {
+    let mark = format!("bench:{name}");
+    let added = || format!("{}\n\n## {name}\n\n{}\n", text.trim_end(), sections::block(&mark, section));
+    Ok(sections::replaced(text, &mark, section)?.unwrap_or_else(added))
 }
 
-/// What the figures depend on, in one paragraph.
+/// Returns what the figures depend on, in one paragraph.
 fn conditions(name: &str, peer: Option<&str>) -> Result<String> {
     let date = process::output(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
     let rust = process::output(Command::new("rustc").arg("--version"))?;
@@ -65,25 +60,25 @@ fn cpu_model() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::replaced;
+    use super::with_section;
 
     #[test]
     fn a_section_is_replaced_in_place_and_the_rest_stays() {
         let text = "# B\n\nwords\n<!-- bench:a -->\nold\n<!-- /bench:a -->\nmore words\n";
-        let once = replaced(text, "a", "new\n").expect("both marks are there");
+        let once = with_section(text, "a", "new\n").expect("both marks are there");
         assert_eq!(once, "# B\n\nwords\n<!-- bench:a -->\nnew\n<!-- /bench:a -->\nmore words\n");
-        assert_eq!(replaced(&once, "a", "new\n"), Ok(once));
+        assert_eq!(with_section(&once, "a", "new\n"), Ok(once));
     }
 
     #[test]
     fn a_section_that_is_not_there_yet_is_added() {
-        let added = replaced("# B\n", "a", "new\n").expect("no mark is there");
+        let added = with_section("# B\n", "a", "new\n").expect("no mark is there");
         assert_eq!(added, "# B\n\n## a\n\n<!-- bench:a -->\nnew\n<!-- /bench:a -->\n");
     }
 
     #[test]
     fn half_a_section_is_an_error() {
-        assert!(replaced("<!-- bench:a -->\n", "a", "new").is_err());
-        assert!(replaced("<!-- /bench:a --><!-- bench:a -->", "a", "new").is_err());
+        assert!(with_section("<!-- bench:a -->\n", "a", "new").is_err());
+        assert!(with_section("<!-- /bench:a --><!-- bench:a -->", "a", "new").is_err());
     }
 }

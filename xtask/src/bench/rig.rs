@@ -10,7 +10,7 @@ use super::{Measurement, parse};
 use crate::failure::{Failure, Result};
 use crate::process;
 
-/// What rigd says on standard error when both servers are there, before the duration.
+/// The message of rigd on standard error when both servers are ready, before the duration.
 const READY: &str = "kube-apiserver ready in ";
 
 /// Where a benchmark finds the program that it runs beside our own.
@@ -50,7 +50,8 @@ pub(super) fn measure(
     }
     let mut measurements = parse(&output);
     if let (Ok(Some(value)), Some(start)) = (errors.join(), start) {
-        let (bench, unit) = (start.to_owned(), "ms".to_owned());
+        let bench = start.to_owned();
+        let unit = "ms".to_owned();
         measurements.push(Measurement { bench, value, unit, of_peer: true });
     }
     Ok(measurements)
@@ -84,7 +85,8 @@ fn duration_ms(text: &str) -> Option<f64> {
         return number.parse().ok();
     }
     let (minutes, seconds) = text.strip_suffix('s')?.split_once('m').unwrap_or(("0", text.strip_suffix('s')?));
-    let (minutes, seconds): (f64, f64) = (minutes.parse().ok()?, seconds.parse().ok()?);
+    let minutes: f64 = minutes.parse().ok()?;
+    let seconds: f64 = seconds.parse().ok()?;
     Some((minutes * 60.0 + seconds) * 1e3)
 }
 

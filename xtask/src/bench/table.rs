@@ -9,7 +9,7 @@ use super::Measurement;
 pub(super) struct Row {
     pub(super) ours: Measurement,
     pub(super) peer: Option<f64>,
-    /// What we want to reach.
+    /// The goal.
     pub(super) goal: Option<&'static str>,
 }
 
@@ -23,7 +23,7 @@ pub(super) struct Table {
 // === impl Row ===
 
 impl Row {
-    /// How many times as good as the peer: it takes longer or more, or gets less done in the same time.
+    /// The ratio to the peer: larger means faster, or less memory.
     fn ratio(&self) -> Option<f64> {
         let higher_is_better = self.ours.unit.ends_with("/s");
         self.peer.map(|peer| if higher_is_better { self.ours.value / peer } else { peer / self.ours.value })

@@ -41,7 +41,7 @@ pub(crate) fn link(file: &Path, name: &Path) -> Result<()> {
     if name.exists() || fs::hard_link(file, name).is_ok() {
         return Ok(());
     }
-    // Under a temporary name first: who sees the final one may run it.
+    // Under a temporary name first: a file with the final name may be run at once.
     let temporary = name.with_extension("new");
     fs::copy(file, &temporary).map_err(Failure::io("writing", &temporary))?;
     fs::rename(&temporary, name).map_err(Failure::io("writing", name))
@@ -59,14 +59,14 @@ impl Key {
         Self(0xcbf2_9ce4_8422_2325)
     }
 
-    /// Adds one part; the length goes in too, so that parts cannot run into each other.
+    /// Adds one part with its length, so that parts cannot run into each other.
     pub(crate) fn add(&mut self, part: &[u8]) {
         for byte in (part.len() as u64).to_le_bytes().iter().chain(part) {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
     }
 
-    /// Adds every file of a directory, by name and content; directories in it are somebody else's.
+    /// Adds every file of a directory, by name and content, without subdirectories.
     pub(crate) fn add_dir(&mut self, dir: &Path) -> Result<()> {
         let mut files = Vec::new();
         for entry in fs::read_dir(dir).map_err(Failure::io("reading", dir))? {

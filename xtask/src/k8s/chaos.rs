@@ -1,7 +1,7 @@
 //! `cargo xtask k8s chaos`: a random load and faults on a real kube-apiserver, judged by the invariants of the simulator; our
 //! managers and Go's one after the other, each in a rig of its own, and a table of both.
 //!
-//! What is done there is in `crates/sim/src/chaos.rs`; this only starts it.
+//! The program is `crates/sim/src/chaos.rs`; this only starts it.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -16,7 +16,7 @@ use crate::{process, workspace};
 pub(crate) const NO_GO: &str =
     "Go is not installed, and the rig builds Kubernetes with it: install Go 1.26 or newer (https://go.dev/dl)";
 
-/// A registry under load answers 429 for a minute or two; after this many pauses the trouble is another one.
+/// A registry under load answers 429 for a minute or two; after this many pauses the problem is another one.
 const RETRY_PAUSES_S: [u64; 7] = [10, 20, 30, 60, 60, 120, 120];
 
 /// Often enough to see that it is alive, seldom enough for a CI log.
@@ -55,7 +55,7 @@ pub(crate) fn all(go: &Go) -> Result<PathBuf> {
     Ok(bin)
 }
 
-/// The path of one binary, built now if need be; for those who do not need the rest.
+/// Returns the path of one binary, built now if necessary; for callers that do not need the rest.
 pub(crate) fn binary(name: &str) -> Result<PathBuf> {
     let target = TARGETS
         .iter()
@@ -105,7 +105,7 @@ fn build(target: &Target, versions: &Versions, rig_dir: &Path, label: &str) -> R
     Ok(built)
 }
 
-/// Runs `go build` once and shows that it goes on; the inner error is its output.
+/// Runs `go build` once and shows progress; the inner error is its output.
 fn compile(
     target: &Target,
     versions: &Versions,
@@ -161,7 +161,7 @@ fn compile(
     Ok(Err(lines.into_iter().filter(|line| line.contains(' ')).collect()))
 }
 
-/// Whether a line of Go's output tells of the network and not of the code.
+/// Whether a line of Go's output is a network error.
 fn is_transient(line: &str) -> bool {
     const SIGNS: [&str; 14] = [
         "429 ",
@@ -191,7 +191,7 @@ fn seconds(duration: Duration) -> String {
 impl Go {
     /// The toolchain on the `PATH`, if there is one.
     pub(crate) fn find() -> Option<Self> {
-        // Without the check Command would print nothing and `output` an error: absence is an answer here.
+        // A missing program is not an error here.
         if !process::succeeds(Command::new("go").arg("version")) {
             return None;
         }

@@ -1,4 +1,4 @@
-//! What is built, from where, and under which key.
+//! The programs to build, their sources, and their cache keys.
 //!
 //! Versions are written in one place, `rig/go.mod` and `rig/etcd/go.mod`, and read from there.
 
@@ -14,7 +14,7 @@ pub(crate) struct Target {
     pub(crate) name: &'static str,
     /// The directory of its module, relative to the root.
     pub(crate) module: &'static str,
-    /// What `go build` gets; `./` is in the module and part of the key.
+    /// The argument of `go build`; `./` is in the module and part of the key.
     pub(crate) package: &'static str,
 }
 
@@ -69,14 +69,14 @@ impl Target {
     pub(crate) fn flags(&self, versions: &Versions) -> Vec<String> {
         let mut link = String::from("-s -w");
         if self.module == "rig" {
-            // As hack/lib/version.sh of Kubernetes does; without it /version says v0.0.0-master.
+            // As hack/lib/version.sh of Kubernetes does; without it /version would be v0.0.0-master.
             let minor = versions.kubernetes.split('.').nth(1).unwrap_or_default();
             for package in ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"] {
                 for (name, value) in [
                     ("gitMajor", "1"),
                     ("gitMinor", minor),
                     ("gitVersion", &versions.kubernetes),
-                    // A module does not know its commit; this says where it comes from.
+                    // A module does not know its commit; this names its origin.
                     ("gitCommit", &format!("k8s.io/kubernetes@{}", versions.kubernetes)),
                     ("gitTreeState", "clean"),
                 ] {

@@ -34,7 +34,7 @@ enum Task {
     Example { package: String },
 }
 
-/// Compiles, then runs every package in a rig of its own, also after a failure, and then says which failed.
+/// Compiles, then runs every package in a rig of its own, also after a failure, and lists those that failed.
 pub(crate) fn run(bin: &Path, filter: Option<&str>, timings: &mut Timings) -> Result<()> {
     let tasks = tasks(&workspace::packages()?);
     // xtask's own tests are about the rig itself: alone they prove nothing about Steersman.

@@ -1,4 +1,4 @@
-//! What must not be committed: tests that do not run, holes in the code, `mod.rs`, paths of somebody's machine.
+//! What must not be committed: tests that do not run, unfinished code, `mod.rs`, paths of a machine.
 
 use std::path::Path;
 

@@ -2,7 +2,7 @@
 //!
 //! 1. A module is the name of its row without `-controller`, in snake case.
 //! 2. Its page is `docs/NAME.md` in the crate, and the module includes it as its documentation.
-//! 3. Whether a pass reads from the cache or from the server is the runtime's choice: no controller looks at it.
+//! 3. The runtime decides whether a pass reads from the cache or from the server: no controller uses `Freshness`.
 
 use std::path::{Path, PathBuf};
 

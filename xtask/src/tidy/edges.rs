@@ -1,4 +1,4 @@
-//! Crate edges: who may depend on whom.
+//! Crate edges: which crate may depend on which.
 //!
 //! The table is the drawing in ARCHITECTURE.md, one row per crate. Edges point one way, so a crate can be read knowing
 //! only what stands above it in the table.

@@ -1,4 +1,4 @@
-//! Just enough of Rust's grammar to tell code from comments and strings, and to find functions.
+//! Just enough of Rust's grammar to distinguish code from comments and strings, and to find functions.
 //!
 //! [`Source::code`] is the text with comments, strings and character literals replaced by spaces. Every
 //! line keeps its number, so a search in it finds code only and knows where.
@@ -61,7 +61,8 @@ fn find(chars: &[char], from: usize, matches: impl Fn(char) -> bool) -> Option<u
 
 /// Rust's block comments nest.
 fn block_comment(chars: &[char], start: usize) -> usize {
-    let (mut depth, mut at) = (0_usize, start);
+    let mut depth = 0_usize;
+    let mut at = start;
     while at + 1 < chars.len() {
         match (chars[at], chars[at + 1]) {
             ('/', '*') => (depth, at) = (depth + 1, at + 2),
@@ -170,7 +171,9 @@ impl<'a> Source<'a> {
 
     /// The braces of the item that starts at `at`; none if a semicolon ends it first.
     fn body(&self, at: usize) -> Option<Range<usize>> {
-        let (mut nested, mut braces, mut start) = (0_i32, 0_i32, None);
+        let mut nested = 0_i32;
+        let mut braces = 0_i32;
+        let mut start = None;
         for (offset, byte) in self.code.as_bytes()[at..].iter().enumerate() {
             match byte {
                 b'(' | b'[' if braces == 0 => nested += 1,

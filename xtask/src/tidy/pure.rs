@@ -9,7 +9,7 @@ use std::path::Path;
 use super::Finding;
 use super::lexer::{Source, find_word};
 
-/// What a pure file must not contain, and what it would be.
+/// Words that a pure file must not contain, and what they are.
 const IMPURE: [(&str, &str); 24] = [
     ("async", "async code"),
     (".await", "async code"),
@@ -37,7 +37,7 @@ const IMPURE: [(&str, &str); 24] = [
     ("prometheus", "metrics"),
 ];
 
-/// What a controller's folder holds beside decisions, as files or folders.
+/// The impure parts of a controller's folder, as files or folders.
 const NOT_DECISIONS: [&str; 4] = ["sync", "memory", "metrics", "tests"];
 
 /// The marker counts in the first lines only, where a reader sees it.

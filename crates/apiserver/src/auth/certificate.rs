@@ -9,7 +9,7 @@ use super::User;
 const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
 const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
 
-/// The user of a certificate: its common name; its organizations are the groups.
+/// Returns the user of a certificate: its common name; its organizations are the groups.
 pub(super) fn user(der: &[u8]) -> Option<User> {
     let certificate = Certificate::from_der(der).ok()?;
     let mut user = User::default();

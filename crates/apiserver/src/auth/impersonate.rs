@@ -1,6 +1,6 @@
-//! Requests on behalf of somebody else: `kubectl --as`.
+//! Impersonation: `kubectl --as`.
 //!
-//! 1. A request with any `Impersonate-…` header is never the sender's own: it names a user, or it is 400.
+//! 1. A request with any `Impersonate-…` header is never made as the sender: it names a user, or it is 400.
 //!
 //! Follows `apiserver/pkg/endpoints/filters/impersonation.go` of Kubernetes 1.37, which takes an empty user for none.
 
@@ -20,15 +20,15 @@ const EXTRA: &str = "impersonate-extra-";
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 const ANONYMOUS: &str = "system:anonymous";
 
-/// Whose request it is, once it is known who sent it.
+/// Returns the user that a request is made as, once its sender is authenticated.
 ///
 /// # Errors
-/// The sender may not be who they want to be, or does not say who that is.
+/// The sender may not impersonate this user, or names none.
 pub(crate) fn impersonate(registry: &Registry, sender: User, headers: &HeaderMap) -> Result<User, Status> {
     if !headers.keys().any(|name| name.as_str().starts_with(PREFIX)) {
         return Ok(sender);
     }
-    // A name may have any letters. Go takes the bytes; those that are no text become U+FFFD, as in Go's JSON.
+    // A name may have any letters. Go uses the bytes; invalid UTF-8 becomes U+FFFD, as in Go's JSON.
     let all = |name: &str| -> Vec<String> {
         headers.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect()
     };

@@ -1,10 +1,10 @@
-//! Who may do what, by the roles and bindings that are stored.
+//! Authorization by the stored roles and bindings.
 //!
-//! 1. `system:masters` may do everything; for all others the first binding with a fitting rule counts, those of the
-//!    cluster before those of the namespace.
-//! 2. Nothing forbids: what no rule allows is not allowed.
+//! 1. `system:masters` may do everything; for all others the first binding with a matching rule counts, cluster-wide
+//!    ones before those of the namespace.
+//! 2. There are no deny rules: what no rule allows is refused.
 //! 3. The reasons are upstream's, so that `kubectl auth can-i` and reviewers see why.
-//! 4. A ClusterRole that is put together from others (`admin`, `edit`, `view`) has their rules ([`aggregation`]).
+//! 4. An aggregated ClusterRole (`admin`, `edit`, `view`) has the rules of those it selects ([`aggregation`]).
 //!
 //! Follows `plugin/pkg/auth/authorizer/rbac` and `pkg/registry/rbac/validation` of Kubernetes 1.37.
 
@@ -23,10 +23,10 @@ use crate::registry::{Registry, Row};
 use aggregation::rules_of;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
-/// Who may do everything, whatever is bound.
+/// The group that may do everything, regardless of bindings.
 const MASTERS: &str = "system:masters";
 
-/// What somebody wants to do.
+/// The attributes of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Attributes {
     pub(crate) verb: String,
@@ -35,18 +35,18 @@ pub(crate) struct Attributes {
     pub(crate) resource: String,
     pub(crate) subresource: String,
     pub(crate) name: String,
-    /// The path, if it is about no resource.
+    /// The path, if it is a non-resource request.
     pub(crate) path: Option<String>,
 }
 
-/// Whether somebody may do something, and why.
+/// A decision and its reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) is_allowed: bool,
     pub(crate) reason: String,
 }
 
-/// Whether a user may do something.
+/// Whether a user may make a request.
 pub(crate) fn decide(registry: &Registry, user: &User, wanted: &Attributes) -> Decision {
     if user.groups.iter().any(|group| group == MASTERS) {
         return Decision { is_allowed: true, reason: String::new() };
@@ -69,7 +69,7 @@ pub(crate) fn decide(registry: &Registry, user: &User, wanted: &Attributes) -> D
     }
 }
 
-/// The rules that hold for a user in a namespace: those about resources, and those about paths.
+/// Returns the rules for a user in a namespace: resource rules, and non-resource rules.
 pub(crate) fn rules(registry: &Registry, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
     if user.groups.iter().any(|group| group == MASTERS) {
         return (
@@ -83,7 +83,7 @@ pub(crate) fn rules(registry: &Registry, user: &User, namespace: &str) -> (Vec<V
     rules.partition(|rule| strings(&rule["nonResourceURLs"]).is_empty())
 }
 
-/// The bindings of the cluster, then those of a namespace.
+/// Returns the bindings of the cluster, then those of a namespace.
 fn bindings(registry: &Registry, namespace: &str) -> impl Iterator<Item = Value> {
     let of = |plural: &str, namespace: &str| {
         let row = registry.row(GROUP, "v1", plural);
@@ -105,7 +105,7 @@ fn role_of(registry: &Registry, binding: &Value) -> Option<Value> {
     }
 }
 
-/// The subject of a binding that is this user, in upstream's words.
+/// Returns the subject of a binding that matches this user, in upstream's words.
 fn subject_of(binding: &Value, user: &User) -> Option<String> {
     let subjects = binding["subjects"].as_array().into_iter().flatten();
     subjects.into_iter().find_map(|subject| {
@@ -137,7 +137,7 @@ fn allowed_by(binding: &Value, subject: &str) -> String {
     format!("RBAC: allowed by {binding} of {kind} {role:?} to {subject}")
 }
 
-/// Several errors as Go shows them together.
+/// Formats several errors as Go does.
 fn joined(errors: &[String]) -> String {
     match errors {
         [one] => one.clone(),
@@ -148,7 +148,7 @@ fn joined(errors: &[String]) -> String {
 // === impl Attributes ===
 
 impl Attributes {
-    /// The creation of an object of a resource.
+    /// Returns the attributes of a create of a resource.
     pub(crate) fn create(row: &Row, namespace: &str, name: &str) -> Self {
         Self {
             verb: "create".to_owned(),
@@ -160,7 +160,7 @@ impl Attributes {
         }
     }
 
-    /// What a review asks about.
+    /// Returns the attributes that a review is about.
     pub(crate) fn of_review(spec: &Value) -> Self {
         let resource = &spec["resourceAttributes"];
         let path = &spec["nonResourceAttributes"];
@@ -197,7 +197,7 @@ impl Attributes {
             && (names.is_empty() || names.contains(&self.name.as_str()))
     }
 
-    /// Whether the resource is the one of a rule: `pods`, `pods/log`, `*/scale` or `*`.
+    /// Whether a rule's resource matches: `pods`, `pods/log`, `*/scale` or `*`.
     fn is_resource(&self, allowed: &str) -> bool {
         match allowed.split_once('/') {
             _ if allowed == "*" => true,
@@ -208,7 +208,7 @@ impl Attributes {
         }
     }
 
-    /// The refusal, in upstream's words.
+    /// Returns the refusal, in upstream's words.
     pub(crate) fn refusal(&self, user: &User, decision: &Decision) -> crate::status::Status {
         let Self { verb, namespace, group, resource, subresource, .. } = self;
         let mut why = match &self.path {

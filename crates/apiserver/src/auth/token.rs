@@ -1,7 +1,7 @@
-//! Tokens of service accounts: signed with ES256, checked for signature, audience and time.
+//! Tokens of service accounts: signed with ES256, verified by signature, audience and time.
 //!
-//! Tokens that are kept in secrets (*legacy* ones) are signed by a controller with the same key, and have neither audience
-//! nor end.
+//! Tokens in secrets (*legacy* tokens) are signed by a controller with the same key, and have neither audience nor
+//! expiry.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ use steersman_base::Time;
 use super::ISSUER;
 use crate::registry::object_meta::new_uid;
 
-/// The keys that sign and check.
+/// The keys that sign and verify.
 pub(crate) struct Keys {
     signing: EncodingKey,
     checking: DecodingKey,
@@ -23,7 +23,7 @@ pub(crate) struct Keys {
     y: String,
 }
 
-/// What a token is about.
+/// The claims of a token.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bound {
     pub(crate) namespace: String,
@@ -33,7 +33,7 @@ pub(crate) struct Bound {
     pub(crate) objects: Vec<(&'static str, String, String)>,
 }
 
-/// The issuer of tokens that are kept in secrets.
+/// The issuer of tokens in secrets.
 const LEGACY_ISSUER: &str = "kubernetes/serviceaccount";
 /// Coordinates of a P-256 point.
 const COORDINATE_BYTES: usize = 32;
@@ -44,13 +44,13 @@ pub struct TokenKey(Keys);
 /// A key cannot be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadKey {
-    /// It cannot be made, or is no key.
+    /// It cannot be created, or is not a key.
     #[error("cannot make a key: {0}")]
     Generate(#[from] rcgen::Error),
     /// It cannot be used.
     #[error("cannot read a key: {0}")]
     Read(#[from] jsonwebtoken::errors::Error),
-    /// It is no key of P-256.
+    /// It is not a P-256 key.
     #[error("the key is none of P-256")]
     Size,
 }
@@ -61,7 +61,7 @@ impl TokenKey {
     /// The key in a PEM file, such as [`ApiServer::token_key_pem`](crate::ApiServer::token_key_pem) gives.
     ///
     /// # Errors
-    /// If it is no private key of P-256 in PKCS#8.
+    /// If it is not a P-256 private key in PKCS#8.
     pub fn from_pem(pem: &str) -> Result<Self, BadKey> {
         Keys::of(&rcgen::KeyPair::from_pem(pem)?).map(Self)
     }
@@ -101,17 +101,17 @@ impl Keys {
         })
     }
 
-    /// The public key as a JWK.
+    /// Returns the public key as a JWK.
     pub(crate) fn jwk(&self) -> Value {
         json!({"use": "sig", "kty": "EC", "kid": self.id, "crv": "P-256", "alg": "ES256", "x": self.x, "y": self.y})
     }
 
-    /// The private key as PEM.
+    /// Returns the private key as PEM.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
 
-    /// A token for a service account.
+    /// Returns a token for a service account.
     pub(crate) fn sign(&self, bound: &Bound, audiences: &[&str], from: Time, to: Time) -> Result<String, BadKey> {
         let mut about = json!({
             "namespace": bound.namespace,
@@ -134,7 +134,7 @@ impl Keys {
         Ok(jsonwebtoken::encode(&header, &claims, &self.signing)?)
     }
 
-    /// The claims of a token that is ours, for this audience, and of this time.
+    /// Returns the claims of a valid token of this issuer, for this audience, at this time.
     pub(crate) fn verify(&self, token: &str, audience: &str, now: Time) -> Option<Value> {
         let mut validation = Validation::new(Algorithm::ES256);
         validation.set_audience(&[audience]);
@@ -149,7 +149,7 @@ impl Keys {
         is_current.then_some(claims)
     }
 
-    /// The claims of a token that is kept in a secret.
+    /// Returns the claims of a token in a secret.
     pub(crate) fn verify_legacy(&self, token: &str) -> Option<Value> {
         let mut validation = Validation::new(Algorithm::ES256);
         validation.set_issuer(&[LEGACY_ISSUER]);

@@ -1,4 +1,4 @@
-//! Bodies of answers: bytes, or chunks as they come.
+//! Bodies of responses: bytes, or a stream of chunks.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures::stream::Stream;
 use http_body::{Frame, SizeHint};
 
-/// The body of an answer.
+/// The body of a response.
 pub struct Body(Kind);
 
 enum Kind {
@@ -19,13 +19,13 @@ enum Kind {
 // === impl Body ===
 
 impl Body {
-    /// A body that is known already.
+    /// Returns a complete body.
     #[must_use]
     pub fn whole(bytes: impl Into<Bytes>) -> Self {
         Self(Kind::Whole(Some(bytes.into())))
     }
 
-    /// A body that comes chunk by chunk; each is sent when it comes.
+    /// Returns a streamed body; each chunk is sent as it arrives.
     #[must_use]
     pub fn chunks(chunks: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self(Kind::Chunks(Box::pin(chunks)))

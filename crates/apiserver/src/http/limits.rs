@@ -1,11 +1,11 @@
-//! How many requests are worked on at a time, for how long, and where.
+//! Limits of requests: their number, duration and threads.
 //!
-//! 1. Requests in flight are bounded, those that read and those that write apart; one too many hears 429 at once. Watches
-//!    and followed logs do not count, nor do questions about health and requests from the process itself.
-//! 2. A request has [`RequestLimits::timeout`] from its headers to its answer, its body included; watches and followed logs
-//!    have their own.
-//! 3. Heavy requests do not hold a thread that others need: see [`HeavyWork`]. There are never more of them at a time than
-//!    processors, so what they allocate is bounded, too.
+//! 1. Requests in flight are bounded, separately for reads and writes; one too many gets 429 at once. Watches and
+//!    followed logs do not count, nor do health checks and requests within the process.
+//! 2. A request has [`RequestLimits::timeout`] from its headers to its response, its body included; watches and
+//!    followed logs have their own.
+//! 3. Heavy requests do not block threads that others need: see [`HeavyWork`]. There are never more of them at a time
+//!    than processors, so their memory is bounded, too.
 //!
 //! Follows `apiserver/pkg/server/filters/{maxinflight,timeout,waitgroup}.go` of Kubernetes 1.37, with its defaults.
 
@@ -20,38 +20,38 @@ use super::path::{self, Target};
 use crate::registry::Registry;
 use crate::registry::query::Query;
 
-/// How many requests that only read are in flight at most: `--max-requests-inflight`.
+/// The maximum number of reads in flight: `--max-requests-inflight`.
 pub const READS_MAX: usize = 400;
-/// How many requests that write are in flight at most: `--max-mutating-requests-inflight`.
+/// The maximum number of writes in flight: `--max-mutating-requests-inflight`.
 pub const WRITES_MAX: usize = 200;
-/// How long a request has: `--request-timeout`.
+/// The time limit of a request: `--request-timeout`.
 pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// A request is heavy if its body, or the object that it changes, is larger than this.
 pub const HEAVY_BYTES: usize = 64 << 10;
 
-/// Where heavy requests are worked on: those with a large body or object, lists, and documents about the whole API.
+/// Where heavy requests run: those with a large body or object, lists, and documents about the whole API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeavyWork {
-    /// Where they come in. For tests and simulations: paused time does not wait for other threads, and a seed does not
-    /// replay with them.
+    /// On the thread that receives them. For tests and simulations: paused time does not wait for other threads, and a
+    /// seed is not reproducible with them.
     #[default]
     Inline,
-    /// On threads of their own. For servers whose threads have other things to do, such as to renew a lease.
+    /// On threads of their own. For servers whose threads have other duties, such as renewing a lease.
     BlockingPool,
 }
 
-/// How many requests are in flight at most, and how long each has.
+/// The limits of requests in flight, and the time limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
-    /// How many that only read.
+    /// The maximum number of reads.
     pub reads_max: usize,
-    /// How many that write.
+    /// The maximum number of writes.
     pub writes_max: usize,
-    /// How long each has.
+    /// The time limit.
     pub timeout: Duration,
 }
 
-/// What is left of the limits.
+/// The free capacity.
 #[derive(Debug)]
 pub(crate) struct Limits {
     reads: Arc<Semaphore>,
@@ -60,12 +60,12 @@ pub(crate) struct Limits {
     pub(super) timeout: Duration,
 }
 
-/// What a request is to the limits.
+/// The class of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
     Reads,
     Writes,
-    /// It lasts as long as the client likes.
+    /// Unlimited: a watch or a followed log.
     LongRunning,
 }
 
@@ -91,7 +91,7 @@ impl Limits {
         }
     }
 
-    /// A place for a request, unless there is none.
+    /// Returns a permit for a request, if there is one.
     pub(super) fn admit(&self, class: Class) -> Option<OwnedSemaphorePermit> {
         let places = match class {
             Class::Reads | Class::LongRunning => &self.reads,
@@ -100,7 +100,7 @@ impl Limits {
         Arc::clone(places).try_acquire_owned().ok()
     }
 
-    /// A place for heavy work, as soon as there is one.
+    /// Waits for a permit for heavy work.
     pub(super) async fn heavy(&self) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.heavy).acquire_owned().await.ok()
     }
@@ -121,13 +121,13 @@ impl Class {
     }
 }
 
-/// Whether a request takes so long that others should not wait for its thread.
+/// Whether a request is heavy.
 pub(super) fn is_heavy(registry: &Registry, parts: &Parts, body: &[u8]) -> bool {
     if body.len() > HEAVY_BYTES {
         return true;
     }
     match path::parse(parts.uri.path()) {
-        // Lists, and what is deleted as a collection.
+        // Lists and deletions of collections.
         Target::Resource(path) if path.name.is_empty() => parts.method != Method::POST,
         Target::Resource(path) if parts.method != Method::GET => {
             let row = registry.row(&path.group, &path.version, &path.plural);

@@ -1,7 +1,7 @@
-//! Which form an answer takes, and which form a body has.
+//! Content negotiation of responses and bodies.
 //!
-//! The first clause of `Accept` that we can serve wins. Protobuf is read but not written, so a clause for it is skipped:
-//! clients that ask for it also take JSON.
+//! The first supported clause of `Accept` wins. Protobuf is read but not written, so a clause for it is skipped:
+//! clients that request it also accept JSON.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
@@ -12,21 +12,21 @@ use crate::patch::PatchType;
 use crate::registry::query::Query;
 use crate::status::Status;
 
-/// How an answer is written.
+/// The encoding of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Json,
     Yaml,
 }
 
-/// What an answer shows of an object or a list.
+/// The representation of an object or a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// All of it.
+    /// The whole object.
     Full,
-    /// A table for people.
+    /// A table, for people.
     Table,
-    /// The metadata of an object, also of each in a watch.
+    /// The metadata of an object, also for each object of a watch.
     Metadata,
     /// The metadata of each object of a list.
     MetadataList,
@@ -42,19 +42,19 @@ pub(crate) struct Accepted {
 /// The document of OpenAPI version 2 as protobuf.
 pub(crate) const OPENAPI_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// Bodies of creates and updates; custom resources come in the first two.
+/// Content types of creates and updates; the first two for custom resources.
 const OBJECT_TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const CUSTOM_PATCH_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
-/// The form of the answer to a request.
+/// Negotiates the response to a request.
 pub(crate) fn accepted(headers: &HeaderMap) -> Result<Accepted, Status> {
     let header = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     if header.trim().is_empty() {
         return Ok(Accepted { encoding: Encoding::Json, shape: Shape::Full });
     }
     let refused = || match header.split(',').any(|clause| encoding_of(clause).is_some()) {
-        // The encoding is ours, the shape is not.
+        // The encoding is supported, the representation is not.
         true => Status::new(
             406,
             "NotAcceptable",
@@ -121,7 +121,7 @@ pub(crate) fn wants_openapi_protobuf(headers: &HeaderMap) -> Option<bool> {
     })
 }
 
-/// Whether the client wants aggregated discovery.
+/// Whether the client requests aggregated discovery.
 pub(crate) fn wants_aggregated(headers: &HeaderMap) -> bool {
     let header = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let first = header.split(',').find(|clause| clause.trim().starts_with("application/json"));
@@ -136,7 +136,7 @@ fn media_type(headers: &HeaderMap) -> &str {
     header.split(';').next().unwrap_or_default().trim()
 }
 
-/// The form of an object in a body. Custom resources have no protobuf.
+/// Returns the encoding of a body. Custom resources have no protobuf.
 pub(crate) fn content_type(headers: &HeaderMap, is_custom: bool) -> Result<ContentType, Status> {
     match media_type(headers) {
         "" | "application/json" => Ok(ContentType::Json),
@@ -146,7 +146,7 @@ pub(crate) fn content_type(headers: &HeaderMap, is_custom: bool) -> Result<Conte
     }
 }
 
-/// The kind of a patch. Custom resources take no strategic merge patch.
+/// Returns the type of a patch. Custom resources do not support strategic merge patches.
 pub(crate) fn patch_type(headers: &HeaderMap, is_custom: bool) -> Result<PatchType, Status> {
     match media_type(headers) {
         "application/json-patch+json" => Ok(PatchType::Json),

@@ -1,10 +1,10 @@
-//! What a path is about.
+//! Parsing of paths.
 //!
 //! Follows `apiserver/pkg/endpoints/request/requestinfo.go` of Kubernetes 1.37.
 
 use crate::registry::query::decode;
 
-/// What a path is about.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target {
     /// `/api`
@@ -36,7 +36,7 @@ pub(crate) struct ResourcePath {
     pub(crate) has_rest: bool,
 }
 
-/// Reads a path.
+/// Parses a path.
 pub(crate) fn parse(path: &str) -> Target {
     let segments: Vec<String> = path.split('/').filter(|segment| !segment.is_empty()).map(decode_segment).collect();
     let words: Vec<&str> = segments.iter().map(String::as_str).collect();
@@ -66,7 +66,7 @@ fn resource(group: &str, version: &str, rest: &[&str]) -> ResourcePath {
         path.is_watch = true;
         rest = behind;
     }
-    // `namespaces/<name>` and its subresources are about a namespace; anything longer is within it.
+    // `namespaces/<name>` and its subresources refer to a namespace; anything longer is within it.
     if let ["namespaces", namespace, behind @ ..] = rest
         && !matches!(behind, [] | ["status" | "finalize"])
     {

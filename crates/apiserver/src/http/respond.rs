@@ -1,4 +1,4 @@
-//! Answers, encoded.
+//! Encoding of responses.
 
 use std::collections::HashSet;
 use std::io::Write;
@@ -20,17 +20,17 @@ use crate::status::Status;
 use crate::store::Object;
 use crate::table::{self, IncludeObject};
 
-/// Answers of at least this size are compressed for those who can read it, as upstream does.
+/// Responses of at least this size are compressed if the client supports it, as upstream.
 const GZIP_BYTES_MIN: usize = 128 << 10;
 /// Lists are encoded and sent in pieces of about this size.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// How many letters all warnings may have before they are cut; upstream's bound.
+/// The total length of warnings beyond which they are truncated; upstream's bound.
 const WARNING_LETTERS_TOTAL: usize = 4096;
-/// How many letters one of them has then; upstream's bound.
+/// The length of a truncated warning; upstream's bound.
 const WARNING_LETTERS_MAX: usize = 256;
-/// How many warnings there are at most. Upstream has no bound but that of findings (100), and Python's clients refuse an answer
-/// with more than 100 headers.
+/// The maximum number of warnings. Upstream has no bound but that of findings (100), and Python's clients refuse a
+/// response with more than 100 headers.
 const WARNINGS_MAX: usize = 64;
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -41,7 +41,7 @@ const AGGREGATED: HeaderValue =
     HeaderValue::from_static("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList");
 const OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
 
-/// Makes the response to one request.
+/// Builds the response to one request.
 pub(super) struct Responder<'a> {
     parts: &'a Parts,
     /// Whether answers are indented.
@@ -72,7 +72,7 @@ impl<'a> Responder<'a> {
             .any(|name| name.split(';').next().is_some_and(|name| name.trim() == "gzip"))
     }
 
-    /// A body that is known, compressed if it is large and may be.
+    /// Returns a complete body, compressed if it is large and the client supports it.
     fn whole(&self, code: u16, kind: HeaderValue, bytes: Bytes) -> Response<Body> {
         if bytes.len() >= GZIP_BYTES_MIN
             && self.may_gzip()
@@ -134,7 +134,7 @@ impl<'a> Responder<'a> {
         response
     }
 
-    /// A refusal, with the warning that everybody gets who uses the resource.
+    /// Returns a refusal, with the warnings of the resource.
     pub(super) fn refused(&self, status: &Status, warning: Option<&str>) -> Response<Body> {
         let mut response = self.status(status);
         warn(&mut response, warning);
@@ -252,7 +252,7 @@ impl<'a> Responder<'a> {
     }
 }
 
-/// What comes before the items of a list.
+/// Returns the part before the items of a list.
 struct ListHead {
     kind: String,
     api_version: String,
@@ -335,7 +335,7 @@ impl Iterator for ListChunks {
     }
 }
 
-/// An object in the shape that was asked for.
+/// Returns an object in the requested representation.
 fn shaped(registry: &Registry, row: &Row, shape: Shape, include: IncludeObject, object: Value) -> Value {
     match shape {
         // A status, a scale or a review has no columns.
@@ -348,7 +348,7 @@ fn shaped(registry: &Registry, row: &Row, shape: Shape, include: IncludeObject, 
     }
 }
 
-/// 406, in upstream's words. What was asked for has been done by then: the answer is all that fails.
+/// Returns 406, in upstream's words. The request has been carried out by then: only the response fails.
 fn other_shape(row: &Row, asked: &str, is: &str) -> Status {
     let list = if is == "a list" { "List" } else { "" };
     let package = row.resource.group.split('.').next().filter(|group| !group.is_empty()).unwrap_or("core");
@@ -369,8 +369,8 @@ fn partial(object: &Value) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
 }
 
-/// One header each, as RFC 7234 has them, bounded as upstream's `filters/warning.go` does: if all are too long together, each
-/// is cut, and the rest is left out.
+/// Adds one header per warning, as in RFC 7234, bounded as upstream's `filters/warning.go` does: if all are too long
+/// together, each is truncated, and the rest is left out.
 fn warn<'a>(response: &mut Response<Body>, warnings: impl IntoIterator<Item = &'a str>) {
     let mut seen = HashSet::new();
     let warnings: Vec<&str> =

@@ -1,4 +1,4 @@
-//! The file that tells kubectl where the server is and who its user is.
+//! The kubeconfig of the server.
 
 use std::fs;
 use std::io::{self, Write};
@@ -7,7 +7,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// A kubeconfig for the administrator. The texts are ours and need no escaping.
+/// Returns a kubeconfig for the administrator. The texts are ours and need no escaping.
 pub(super) fn text(url: &str, authority_pem: &str, token: &str) -> String {
     let authority = STANDARD.encode(authority_pem);
     format!(

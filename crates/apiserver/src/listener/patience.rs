@@ -1,9 +1,9 @@
-//! How long a client may take, without hurrying one that has nothing to say.
+//! Time limits of clients, without disconnecting idle ones.
 //!
-//! 1. The first bytes of a connection come within the patience, whatever the protocol.
-//! 2. The headers of an HTTP/1.1 request come within the patience, counted from their first byte.
-//! 3. A connection between two requests is left open for [`IDLE_MAX`], as kube-apiserver does: clients keep connections for
-//!    their next request, and one that is closed under their hands looks to them as a reset.
+//! 1. The first bytes of a connection arrive within the limit, whatever the protocol.
+//! 2. The headers of an HTTP/1.1 request arrive within the limit, counted from their first byte.
+//! 3. A connection between two requests is kept for [`IDLE_MAX`], as kube-apiserver does: clients reuse connections,
+//!    and a closed one looks like a reset to them.
 //!
 //! hyper has one time for the last two, counted from the end of the request before. It asks a [`Timer`] for it whenever it
 //! begins to wait for headers, so a timer that also knows when bytes came can tell the two apart.
@@ -19,36 +19,36 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, BufReader, ReadBuf};
 use tokio::time::Instant;
 
-/// How long a connection between two requests is left open: kube-apiserver's `IdleTimeout`.
+/// The time limit of a connection between two requests: kube-apiserver's `IdleTimeout`.
 pub(super) const IDLE_MAX: Duration = Duration::from_secs(90);
 
 /// Enough to see that something came; larger reads go past this buffer.
 const FIRST_BYTES: usize = 16;
 
-/// A connection that notes when bytes come.
+/// A connection that records when bytes arrive.
 pub(super) struct Heard<S> {
     stream: BufReader<S>,
     head: Arc<Mutex<Head>>,
 }
 
-/// The timer that hyper asks when it waits for headers.
+/// The timer that hyper uses while it waits for headers.
 pub(super) struct HeadTimer {
     patience: Duration,
     head: Arc<Mutex<Head>>,
 }
 
-/// What is known of the headers that are waited for.
+/// The state of the awaited headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Head {
-    /// The first ones: they are on their way since then, and nobody has waited for them yet.
+    /// The first headers: they are arriving since then, and are not awaited yet.
     First { since: Instant },
-    /// Nothing of them has come.
+    /// None of them have arrived.
     Awaited,
-    /// They are on their way since then.
+    /// They are arriving since then.
     Coming { since: Instant },
 }
 
-/// The time that headers have.
+/// The time limit of headers.
 struct HeadSleep {
     /// When the connection has been idle for too long.
     idle_until: Instant,
@@ -60,7 +60,7 @@ struct HeadSleep {
 // === impl Heard ===
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Heard<S> {
-    /// Waits for the first bytes; `None` if they do not come in time.
+    /// Waits for the first bytes; `None` if they do not arrive in time.
     pub(super) async fn first_bytes(stream: S, patience: Duration) -> Option<Self> {
         let mut stream = BufReader::with_capacity(FIRST_BYTES, stream);
         let came = tokio::time::timeout(patience, stream.fill_buf()).await.ok()?;
@@ -70,7 +70,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Heard<S> {
         Some(Self { stream, head: Arc::new(Mutex::new(Head::First { since: Instant::now() })) })
     }
 
-    /// The timer for its headers.
+    /// Returns the timer for its headers.
     pub(super) fn timer(&self, patience: Duration) -> HeadTimer {
         HeadTimer { patience, head: Arc::clone(&self.head) }
     }
@@ -161,7 +161,7 @@ impl Future for HeadSleep {
     type Output = ();
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        // hyper asks again whenever bytes have come and the headers are not complete.
+        // hyper asks again whenever bytes have arrived and the headers are not complete.
         let head = *self.head.lock();
         let until = match head {
             Head::Awaited => self.idle_until,

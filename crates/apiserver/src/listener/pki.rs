@@ -13,7 +13,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Names by which the server is called from inside a cluster, and from this machine.
+/// Names of the server inside a cluster, and on this machine.
 const NAMES: [&str; 5] =
     ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"];
 
@@ -29,16 +29,16 @@ pub struct Certificate {
 /// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum PkiError {
-    /// It cannot be made.
+    /// It cannot be created.
     #[error("cannot make a certificate: {0}")]
     Make(#[from] rcgen::Error),
-    /// TLS does not take it.
+    /// TLS does not accept it.
     #[error("cannot use a certificate: {0}")]
     Tls(#[from] rustls::Error),
-    /// Clients cannot be checked.
+    /// Client certificates cannot be verified.
     #[error("cannot check client certificates: {0}")]
     Clients(#[from] rustls::server::VerifierBuilderError),
-    /// It is not encoded as it should be.
+    /// It is malformed.
     #[error("a certificate is not encoded as it should be")]
     Encoding,
 }
@@ -56,8 +56,8 @@ pub(super) struct Pki {
 // === impl Pki ===
 
 impl Pki {
-    /// New certificates for a server at this address, by an authority with this key, or with a new one. Whoever trusts one
-    /// certificate of the authority trusts all that have its key: they differ in nothing that is looked at.
+    /// Creates certificates for a server at this address, by an authority with this key, or with a new one.
+    /// Certificates of the authority with the same key are interchangeable for clients.
     pub(super) fn generate(address: IpAddr, names: &[String], key_pem: Option<&str>) -> Result<Self, PkiError> {
         let key = key_pem.map_or_else(p256, |pem| Ok(KeyPair::from_pem(pem)?))?;
         let mut params = CertificateParams::new(Vec::new())?;
@@ -108,7 +108,7 @@ impl Pki {
         Ok(Certificate { certificate_pem, key_pem: key.serialize_pem() })
     }
 
-    /// TLS as the server speaks it: a client certificate is taken, but not asked for.
+    /// Returns the TLS configuration: client certificates are optional.
     pub(super) fn server_config(&self) -> Result<ServerConfig, PkiError> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let mut roots = RootCertStore::empty();

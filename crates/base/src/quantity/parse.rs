@@ -13,18 +13,18 @@ use std::str::FromStr;
 
 use super::{BINARY_NANOS_MAX, Format, NANOS, NANOS_MAX, Quantity};
 
-/// A text that is no quantity.
+/// A text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseQuantityError {
-    /// It does not look like a number and a suffix.
+    /// It is not a number with a suffix.
     #[error("quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$': {0:?}")]
     Format(String),
-    /// There is no such suffix.
+    /// The suffix is unknown.
     #[error("unable to parse quantity's suffix: {0:?}")]
     Suffix(String),
 }
 
-/// What a suffix multiplies by: 10^ten · 2^two.
+/// The factor of a suffix: 10^ten · 2^two.
 struct Suffix {
     ten: i64,
     two: u32,
@@ -101,7 +101,8 @@ impl Suffix {
         let digits = whole.bytes().chain(fraction.bytes()).map(|digit| i128::from(digit - b'0'));
         let length = whole.len() + fraction.len();
         let point = self.ten.saturating_add(whole.len() as i64);
-        let (before, behind) = (point.clamp(0, length as i64) as usize, point.saturating_neg().max(0));
+        let before = point.clamp(0, length as i64) as usize;
+        let behind = point.saturating_neg().max(0);
         let ten_times = |number: i128| number.saturating_mul(10).min(NANOS_MAX);
 
         let mut integer = digits.clone().take(before).fold(0, |sum, digit| ten_times(sum).saturating_add(digit));

@@ -257,10 +257,12 @@ fn scales_convert() {
 #[test]
 fn the_left_side_gives_the_format_unless_it_is_zero() {
     let check = |left: &str, right: &str, sum: &str, difference: &str| {
-        let (left, right) = (quantity(left), quantity(right));
+        let left = quantity(left);
+        let right = quantity(right);
         assert_eq!((left + right).to_string(), sum, "{left} + {right}");
         assert_eq!((left - right).to_string(), difference, "{left} - {right}");
-        let (mut added, mut subtracted) = (left, left);
+        let mut added = left;
+        let mut subtracted = left;
         added += right;
         subtracted -= right;
         assert_eq!((added, subtracted), (left + right, left - right));
@@ -281,7 +283,8 @@ fn the_left_side_gives_the_format_unless_it_is_zero() {
 #[test]
 fn quantities_compare_by_value() {
     let check = |left: &str, right: &str, want: Ordering| {
-        let (left, right) = (quantity(left), quantity(right));
+        let left = quantity(left);
+        let right = quantity(right);
         assert_eq!(left.cmp(&right), want, "{left} against {right}");
         assert_eq!(right.cmp(&left), want.reverse(), "{right} against {left}");
         assert_eq!((-left).cmp(&-right), want.reverse(), "-{left} against -{right}");
@@ -361,7 +364,8 @@ proptest! {
     #[test]
     fn order_agrees_with_exact_rationals(left in any_text(), right in any_text()) {
         let parts = |(_, up, down): &(String, i128, i128)| (up.div_euclid(*down), up.rem_euclid(*down));
-        let ((left_whole, left_rest), (right_whole, right_rest)) = (parts(&left), parts(&right));
+        let (left_whole, left_rest) = parts(&left);
+        let (right_whole, right_rest) = parts(&right);
         let exact = left_whole.cmp(&right_whole).then_with(|| (left_rest * right.2).cmp(&(right_rest * left.2)));
         let got = quantity(&left.0).cmp(&quantity(&right.0));
         // Rounding can make two finer amounts equal, and never turns them round.
@@ -382,7 +386,8 @@ proptest! {
 
     #[test]
     fn sums_and_differences_undo_each_other(left in any::<i64>(), right in any::<i64>()) {
-        let (left, right) = (Quantity::from_milli(left, Format::DecimalSi), Quantity::new(right, Format::BinarySi));
+        let left = Quantity::from_milli(left, Format::DecimalSi);
+        let right = Quantity::new(right, Format::BinarySi);
         prop_assert_eq!(left + right - right, left);
         prop_assert_eq!(-(left - right), right - left);
     }

@@ -64,7 +64,7 @@ impl LabelSelector {
                 "NotIn" => Operator::NotIn(expression.values.clone()),
                 "Exists" => Operator::Exists,
                 "DoesNotExist" => Operator::DoesNotExist,
-                _ => return None, // `validate` lets no other through
+                _ => return None, // `validate` accepts no other
             };
             Some((&expression.key, operator))
         });

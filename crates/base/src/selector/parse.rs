@@ -14,7 +14,7 @@ use super::{Operator, Requirement, Selector};
 use crate::Istr;
 use crate::validation::{FieldError, FieldErrors, label_value, qualified_name};
 
-/// A text that is no label selector.
+/// A text that is not a label selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("couldn't parse the selector string {selector:?}: {reason}")]
 pub struct ParseSelectorError {
@@ -23,7 +23,7 @@ pub struct ParseSelectorError {
 }
 
 struct Parser<'a> {
-    /// What is still to be read.
+    /// The rest of the input.
     rest: &'a str,
 }
 
@@ -41,13 +41,13 @@ const OPERATORS: &str = "in, notin, =, ==, !=, gt, lt";
 // === impl ParseSelectorError ===
 
 impl ParseSelectorError {
-    /// The text that was to be parsed.
+    /// Returns the text that was parsed.
     #[must_use]
     pub fn selector(&self) -> &str {
         &self.selector
     }
 
-    /// What is wrong with it, in upstream's words.
+    /// Returns the error in upstream's words.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason

@@ -13,13 +13,13 @@ pub struct FieldError {
     pub kind: FieldErrorKind,
     /// Path of the field, such as `spec.selector.matchExpressions[0].key`.
     pub field: String,
-    /// The value it held, unless the kind of error says enough.
+    /// The value of the field, unless the kind of error says enough.
     pub value: Option<Value>,
-    /// What is wrong, in a sentence; may be empty.
+    /// The problem in a sentence; may be empty.
     pub detail: String,
 }
 
-/// In which way a field is wrong; [`reason`](FieldErrorKind::reason) is what goes into `Status.details.causes`.
+/// The kind of a field error; [`reason`](FieldErrorKind::reason) is the value for `Status.details.causes`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FieldErrorKind {
     /// The value refers to something that is not there.
@@ -40,7 +40,7 @@ pub enum FieldErrorKind {
     TooMany,
     /// The value has another type.
     TypeInvalid,
-    /// The value could not be looked at.
+    /// The value could not be validated.
     Internal,
 }
 

@@ -73,7 +73,8 @@ pub(crate) fn run(namespace: &str) {
         let ages = add(&manager);
         let stop = CancellationToken::new();
         let running = tokio::spawn({
-            let (manager, stop) = (manager.clone(), stop.clone());
+            let manager = manager.clone();
+            let stop = stop.clone();
             async move { manager.run(stop).await }
         });
         filled(&manager).await;

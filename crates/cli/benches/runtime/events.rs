@@ -78,7 +78,8 @@ fn round(script: Script, count: usize) -> Duration {
         assert_eq!(built, Build::Enabled);
         let stop = CancellationToken::new();
         let running = tokio::spawn({
-            let (manager, stop) = (manager.clone(), stop.clone());
+            let manager = manager.clone();
+            let stop = stop.clone();
             async move { manager.run(stop).await }
         });
         crate::controller::filled(&manager).await;
@@ -190,7 +191,8 @@ impl Format {
             }
             Self::Protobuf => {
                 let object = envelope("v1", "Pod", &to_protobuf("core.v1.Pod", pod));
-                let (mut raw, mut event) = (Vec::new(), Vec::new());
+                let mut raw = Vec::new();
+                let mut event = Vec::new();
                 put_bytes(&mut raw, 1, &object);
                 put_bytes(&mut event, 1, event_type.as_bytes());
                 put_bytes(&mut event, 2, &raw);

@@ -94,7 +94,8 @@ async fn in_process() -> Value {
     let ages = controller::add(&manager);
     let stop = CancellationToken::new();
     let running = tokio::spawn({
-        let (manager, stop) = (manager.clone(), stop.clone());
+        let manager = manager.clone();
+        let stop = stop.clone();
         async move { manager.run(stop).await }
     });
     controller::filled(&manager).await;
@@ -125,7 +126,8 @@ async fn watched(client: Client, mut program: Command, kubeconfig: &Path, namesp
     load.create().await;
     load.warm_up().await;
     tokio::time::sleep(SETTLE).await;
-    let (before, start) = (controller.processor_time(), std::time::Instant::now());
+    let before = controller.processor_time();
+    let start = std::time::Instant::now();
     let (total, rate) = load.change(per_second, TIME).await;
     let spent = (controller.processor_time() - before).as_secs_f64() / start.elapsed().as_secs_f64();
     tokio::time::sleep(SETTLE).await;

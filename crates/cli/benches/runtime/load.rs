@@ -67,7 +67,8 @@ impl Load {
             let due = (start.elapsed().as_secs_f64() * f64::from(per_second)) as usize;
             while sent < due.min(total) {
                 let permit = Arc::clone(&permits).acquire_owned().await.expect("it is never closed");
-                let (load, number) = (Arc::clone(self), sent);
+                let load = Arc::clone(self);
+                let number = sent;
                 tokio::spawn(async move {
                     load.patch(number, json!({SENT: now_nanos().to_string()})).await;
                     drop(permit);

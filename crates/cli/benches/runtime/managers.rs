@@ -54,7 +54,8 @@ pub(crate) async fn on_rig(kubeconfig: &Path) {
         report(side, "manager start to first pod, kube-apiserver", millis(took), "ms");
 
         tokio::time::sleep(CALM).await;
-        let (before, start) = (first.processor_time(), Instant::now());
+        let before = first.processor_time();
+        let start = Instant::now();
         tokio::time::sleep(IDLE).await;
         let share = (first.processor_time() - before).as_secs_f64() / start.elapsed().as_secs_f64();
         report(side, "manager idle: memory", first.resident_bytes() as f64 / 1e6, "MB");
@@ -132,7 +133,8 @@ impl<'a> Managers<'a> {
 
     async fn create_set(&mut self) -> String {
         self.sets += 1;
-        let (name, labels) = (format!("set-{}", self.sets), json!({"set": format!("set-{}", self.sets)}));
+        let name = format!("set-{}", self.sets);
+        let labels = json!({"set": format!("set-{}", self.sets)});
         let containers = json!([{"name": "main", "image": "example/none"}]);
         let template = json!({"metadata": {"labels": labels}, "spec": {"containers": containers}});
         let spec = json!({"replicas": 1, "selector": {"matchLabels": labels}, "template": template});

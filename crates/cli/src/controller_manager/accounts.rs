@@ -29,13 +29,13 @@ use tower::{BoxError, Service, ServiceExt as _};
 pub(super) struct Accounts {
     /// Without a user agent; with our own credentials, or with none.
     base: Transport,
-    /// Every controller has limits of its own, so that a busy one holds up nobody else.
+    /// Every controller has limits of its own, so that a busy one does not delay others.
     throttle: Throttle,
     /// Makes accounts and their tokens, where every controller has one of its own.
     root: Option<Client>,
 }
 
-/// What a request of an account goes through.
+/// The layers of an account's requests.
 #[derive(Clone)]
 struct Account {
     base: Transport,
@@ -53,7 +53,7 @@ struct Tokens {
 #[derive(Clone)]
 struct Token {
     bearer: HeaderValue,
-    /// When it is time to ask for another one.
+    /// When to request another one.
     fresh_until: Instant,
     ends: Instant,
 }
@@ -68,7 +68,7 @@ struct NoToken {
 
 /// Where the accounts of controllers live.
 const NAMESPACE: &str = "kube-system";
-/// upstream's: how long a token is asked for.
+/// Upstream's: the requested lifetime of a token.
 const SECONDS: i64 = 3600;
 /// upstream's: a life shorter than this means that clocks differ.
 const LIFE_MIN: Duration = Duration::from_secs(600);
@@ -133,7 +133,7 @@ impl Service<Request<Body>> for Account {
 // === impl Tokens ===
 
 impl Tokens {
-    /// A token that works, as far as is known. Who comes while one is asked for waits for it.
+    /// Returns a valid token, as far as is known. Concurrent callers wait for one request.
     async fn bearer(&self) -> Result<HeaderValue, NoToken> {
         let mut held = self.token.lock().await;
         let now = Instant::now();
@@ -202,7 +202,7 @@ impl Tokens {
         }
         match accounts.create(&PostParams::default(), &named(&self.account)).await {
             Ok(_) => Ok(()),
-            // Somebody else was faster.
+            // Created by another process meanwhile.
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -215,7 +215,7 @@ fn named<K: Resource + Default>(name: &str) -> K {
     object
 }
 
-/// How long a token of this life is shown before another one is asked for.
+/// Returns how long a token of this lifetime is used before another one is requested.
 fn fresh_for(life: Duration) -> Duration {
     life.max(LIFE_MIN) * 4 / 5
 }
@@ -235,7 +235,7 @@ mod tests {
     struct Papers {
         /// The user agent and token of each request.
         seen: Vec<(String, String)>,
-        /// What is to be answered instead of 200.
+        /// The status to answer instead of 200.
         answers: Vec<u16>,
     }
 

@@ -11,7 +11,7 @@ use super::super::rows;
 /// The name of the configuration on `/configz`.
 pub(super) const NAME: &str = "kubecontrollermanager.config.k8s.io";
 
-/// What the flags come to.
+/// The effective configuration.
 pub(super) fn of(flags: &Parsed) -> Value {
     let mut config = json!({});
     for (field, value) in table() {
@@ -57,7 +57,7 @@ fn shown(value: &flags::Value) -> Value {
     }
 }
 
-/// Go shows whole numbers without a point; and what JSON cannot say is text.
+/// Go prints whole numbers without a point; and values that JSON cannot express as text.
 fn number_of(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }

@@ -1,4 +1,4 @@
-//! What is wrong with credentials that a server does not accept, as far as they tell it themselves.
+//! Diagnosis of credentials that a server rejects.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +24,7 @@ pub(super) fn explain(error: &ConnectError, now: Time) -> String {
     }
 }
 
-/// The user of a context, and the folder that relative paths start from. What cannot be read was said by who needs it.
+/// Returns the user of a context, and the base directory of relative paths. Unreadable files are reported elsewhere.
 fn user_of(files: &str, context: &str) -> Option<(AuthInfo, PathBuf)> {
     let files: Vec<_> = files.split(", ").map(Path::new).collect();
     let read: Vec<_> = files.iter().filter_map(|file| Some((file, Kubeconfig::read_from(file).ok()?))).collect();
@@ -101,7 +101,7 @@ mod tests {
         format!("e30.{}.c2lnbmF0dXJl", URL_SAFE_NO_PAD.encode(claims))
     }
 
-    /// What is told of a user, at the beginning of 2026.
+    /// The diagnosis of a user, at the beginning of 2026.
     fn told(user: &str) -> Option<String> {
         let text = format!(
             "{{apiVersion: v1, kind: Config, contexts: [{{name: c, context: {{cluster: x, user: u}}}}], \

@@ -1,4 +1,4 @@
-//! What the secure port shows.
+//! The pages of the secure port.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ fn status(clock: &Clock) -> StatusInfo {
         language_version: format!("Rust {} or later", env!("CARGO_PKG_RUST_VERSION")),
         binary_version: binary_version().to_owned(),
         emulation_version: EMULATED.to_owned(),
-        // Beside upstream's `/healthz`, for probes that ask so.
+        // In addition to upstream's `/healthz`, for probes that use them.
         unlisted: vec!["/livez", "/readyz"],
     }
 }

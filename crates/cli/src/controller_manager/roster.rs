@@ -1,11 +1,11 @@
-//! Pure: `/debug/controllers`, which says of each of upstream's controllers whether it runs here, and why not.
+//! Pure: `/debug/controllers`: whether each of upstream's controllers runs here, and why not.
 
 use serde_json::{Value, json};
 use steersman_runtime::descriptor::Row;
 
 use super::super::selection::Selection;
 
-/// What became of each controller, in the order of the table.
+/// The state of each controller, in the order of the table.
 #[derive(Debug)]
 pub(super) struct Roster(Vec<(&'static str, State)>);
 
@@ -20,7 +20,7 @@ enum State {
 // === impl Roster ===
 
 impl Roster {
-    /// What a selection says, before anything is built.
+    /// The state from the selection, before anything is built.
     pub(super) fn of(table: &'static [Row], selection: &Selection<'_>) -> Self {
         let state = |row: &Row| {
             let is = |other: &&Row| other.name == row.name;

@@ -17,19 +17,20 @@ const ASK_EVERY: Duration = Duration::from_secs(1);
 /// The name of the check that we are not ready before the server is there.
 const CHECK: &str = "api-server";
 
-/// Why a server does not say that it is healthy.
+/// Why a server is not healthy.
 #[derive(Debug, PartialEq)]
 enum Problem {
-    /// It may pass.
+    /// A temporary error.
     Passing(String),
-    /// It will not.
+    /// A permanent error.
     Lasting(String),
 }
 
-/// Waits until the server says that it is healthy. Until then, we are not ready.
+/// Waits until the server is healthy. Until then, the manager is not ready.
 ///
 /// # Errors
-/// It does not within [`PATIENCE`]; or it does not know us or we do not trust it, which waiting does not mend.
+/// It is not healthy within [`PATIENCE`]; or it rejects the credentials, or its certificate is not trusted, which
+/// waiting does not change.
 pub(super) async fn wait_until_healthy(
     connection: &Connection,
     client: &Client,
@@ -42,7 +43,8 @@ pub(super) async fn wait_until_healthy(
 }
 
 async fn wait(connection: &Connection, client: &Client) -> Result<(), ConnectError> {
-    let (server, origin) = (connection.server(), connection.origin().clone());
+    let server = connection.server();
+    let origin = connection.origin().clone();
     let deadline = Instant::now() + PATIENCE;
     loop {
         let problem = match tokio::time::timeout_at(deadline, health(client)).await {
@@ -74,7 +76,7 @@ async fn health(client: &Client) -> Result<StatusCode, Problem> {
 fn problem(error: &kube::Error) -> Problem {
     let causes = || std::iter::successors(Some(error as &(dyn std::error::Error + 'static)), |error| (*error).source());
     let distrust = |mut error: &(dyn std::error::Error + 'static)| {
-        // What an I/O error holds is not among its causes; and it may hold another one.
+        // The content of an I/O error is not among its causes; and it may contain another one.
         while let Some(held) = error.downcast_ref::<std::io::Error>() {
             error = held.get_ref()?;
         }
@@ -89,8 +91,8 @@ fn problem(error: &kube::Error) -> Problem {
     }
 }
 
-/// Which resources a server does not serve, among those that controllers need. What cannot be found out counts as served:
-/// its informer will tell.
+/// Returns the resources that a server does not serve, among those that controllers need. If that cannot be determined,
+/// a resource counts as served: its informer will report the error.
 pub(super) async fn absent(client: &Client, needs: impl IntoIterator<Item = &Resource>) -> BTreeSet<String> {
     let mut groups: BTreeMap<(String, String), Vec<&Resource>> = BTreeMap::new();
     for resource in needs {
@@ -134,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// A server that answers so, from a time on.
+    /// A server that answers so from a given time on.
     fn answering(status: u16, from: Duration) -> Client {
         let start = Instant::now();
         let service = tower::service_fn(move |_: Request<Body>| async move {
@@ -152,7 +154,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_is_waited_for_ten_seconds_and_then_named() {
-        let (connection, start) = (connection().await, Instant::now());
+        let connection = connection().await;
+        let start = Instant::now();
         let health = Health::new();
         let ready = || health.report(Probe::Readyz, &Ask::default()).passed;
         let late = answering(200, Duration::from_secs(5));
@@ -173,7 +176,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_know_us_is_not_waited_for() {
-        let (connection, start) = (connection().await, Instant::now());
+        let connection = connection().await;
+        let start = Instant::now();
         let error = wait(&connection, &answering(401, Duration::ZERO)).await.unwrap_err();
         assert!(matches!(error, ConnectError::Unauthorized { .. }), "{error}");
         assert!(start.elapsed().is_zero());

@@ -33,7 +33,7 @@ pub(super) struct Port {
     serving: JoinHandle<()>,
 }
 
-/// What upstream calls its certificate's files.
+/// Upstream's names of the certificate files.
 const PAIR: &str = "kube-controller-manager";
 
 /// Listens on the secure port; `None` if it is 0.
@@ -95,7 +95,7 @@ fn tls(flags: &Parsed) -> Result<Tls, CommandError> {
     Ok(tls)
 }
 
-/// Answers from now on. Nobody but who needs no authority is let in yet.
+/// Serves from now on. Only paths that need no authorization are open yet.
 pub(super) async fn answer(
     serving: Serving,
     flags: &Parsed,
@@ -105,7 +105,8 @@ pub(super) async fn answer(
 ) -> Result<Port, CommandError> {
     let guard = guard(flags, clock, metrics).await?;
     admin.guard(guard.clone());
-    let (admin, stop) = (admin.clone(), CancellationToken::new());
+    let admin = admin.clone();
+    let stop = CancellationToken::new();
     let serving = tokio::spawn({
         let stop = stop.clone();
         async move { serving.run(admin, stop).await }
@@ -116,7 +117,7 @@ pub(super) async fn answer(
 // === impl Port ===
 
 impl Port {
-    /// Looks up who vouches for clients, which takes an API server. What comes back keeps that up to date.
+    /// Sets up client authentication, which needs the API server. The returned task keeps it up to date.
     pub(super) async fn with_authorities(self) -> Result<impl Runnable, CommandError> {
         let Self { guard, stop: end, serving } = self;
         guard.look_up().await.map_err(|error| {

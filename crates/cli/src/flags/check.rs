@@ -32,7 +32,7 @@ const SIGNERS: [&str; 4] = ["kubelet-serving", "kubelet-client", "kube-apiserver
 /// The minor versions of 1.x that 1.37 can emulate.
 const EMULATED: std::ops::RangeInclusive<u32> = 34..=37;
 
-/// How much longer than the retry period a renewal may take (`leaderelection.JitterFactor`).
+/// The ratio between the renewal timeout and the retry period (`leaderelection.JitterFactor`).
 const RETRY_JITTER: f64 = 1.2;
 
 /// Everything that is wrong, each a sentence that names the flag.
@@ -173,7 +173,8 @@ fn versions(flags: &Parsed, wrong: &mut Vec<String>) {
             let text = item.strip_prefix("kube=").unwrap_or(item);
             let minor = text.strip_prefix("1.").and_then(|minor| minor.parse::<u32>().ok());
             if minor.is_none_or(|minor| !EMULATED.contains(&minor)) {
-                let (first, last) = (EMULATED.start(), EMULATED.end());
+                let first = EMULATED.start();
+                let last = EMULATED.end();
                 wrong.push(format!("--{name}: {item:?} is not one of kube=1.{first} to kube=1.{last}"));
             }
         }

@@ -56,7 +56,8 @@ pub(super) enum Float {
     Hexadecimal(f64),
 }
 
-/// What `strconv.ParseFloat` takes: decimal or hexadecimal, `_` between digits, infinities, and a NaN without a sign.
+/// Parses what `strconv.ParseFloat` accepts: decimal or hexadecimal, `_` between digits, infinities, and a NaN without
+/// a sign.
 pub(super) fn parse_float(text: &str) -> Option<Float> {
     let lower = text.to_ascii_lowercase();
     if !underscores_separate_digits(&lower) || lower.trim_start_matches(['-', '+']) == "nan" && lower != "nan" {
@@ -197,7 +198,7 @@ pub(super) fn parse_csv(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// What stands before the closing quotation mark, and what follows it.
+/// Returns the text before the closing quotation mark, and the rest.
 fn quoted_field(text: &str) -> Result<(String, &str), String> {
     let mut field = String::new();
     let mut rest = text;

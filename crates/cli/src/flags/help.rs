@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Flag, Kind, Value, table};
 
-/// What `--help` prints.
+/// Returns the output of `--help`.
 pub(crate) fn help(program: &str, controllers: &str, gates: &str) -> String {
     let mut text = format!(
         "The Kubernetes controller manager: the control loops that ship with Kubernetes 1.37, each of which watches the\n\

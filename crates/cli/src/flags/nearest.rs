@@ -1,4 +1,4 @@
-//! Pure: what somebody may have meant.
+//! Pure: suggestions for misspelled names.
 
 /// The candidate that is nearest to what was written, if one is near.
 pub(crate) fn nearest<'a>(written: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -13,9 +13,10 @@ pub(crate) fn did_you_mean(near: Option<&str>) -> String {
     near.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
-/// How many letters to add, drop, change or swap with their neighbour.
+/// Returns the number of letters to add, drop, change or swap with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.to_lowercase().chars().collect(), b.to_lowercase().chars().collect());
+    let a: Vec<char> = a.to_lowercase().chars().collect();
+    let b: Vec<char> = b.to_lowercase().chars().collect();
     let width = b.len() + 1;
     let mut rows = vec![0; (a.len() + 1) * width];
     for i in 0..=a.len() {

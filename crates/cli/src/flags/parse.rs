@@ -56,7 +56,7 @@ pub(crate) fn parse(table: &'static [Flag], words: impl IntoIterator<Item = Stri
 
 fn argument(table: &[Flag], word: String) -> FlagError {
     let bare = word.split('=').next().unwrap_or_default().replace('_', "-");
-    // Somebody forgot the dashes.
+    // The dashes were probably forgotten.
     let nearest = nearest(&bare, table.iter().map(|flag| flag.name)).filter(|_| word.len() > 2);
     let nearest = nearest.map(|name| format!("--{name}"));
     FlagError::Argument { word, nearest }

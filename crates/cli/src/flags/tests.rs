@@ -29,7 +29,7 @@ fn every_flag_has_the_section_type_and_default_that_were_recorded() {
         assert_eq!(flag.section, facts[0], "--{name}");
         assert_eq!(flag.type_name, facts[2], "--{name}");
         assert_eq!(Kind::named(facts[2]), Some(flag.kind), "--{name}");
-        // What the program works with is the recorded default, printed as Go prints it.
+        // The effective default is the recorded one, printed as Go prints it.
         let value = flag.default_value();
         if facts[3].is_empty() {
             assert!(!value.is_set() || flag.kind == Kind::Version, "--{name}: {value}");

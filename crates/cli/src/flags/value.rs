@@ -10,7 +10,7 @@ use steersman_base::Quantity;
 use super::Kind;
 use super::go::{self, Float};
 
-/// The value of a flag. It prints as Go prints it.
+/// The value of a flag. It is printed as Go prints it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Bool(bool),
@@ -103,7 +103,7 @@ impl Value {
         })
     }
 
-    /// Whether the flag says something: true, not zero, not empty.
+    /// Whether the flag is set: true, not zero, not empty.
     pub(crate) fn is_set(&self) -> bool {
         match self {
             Self::Bool(on) => *on,
@@ -160,7 +160,8 @@ impl CertKey {
     fn parse(text: &str) -> Result<Self, String> {
         let (files, names) = text.split_once(':').unwrap_or((text, ""));
         let (cert, key) = files.split_once(',').ok_or("is not of the form cert,key or cert,key:name,…")?;
-        let (cert, key) = (cert.trim(), key.trim());
+        let cert = cert.trim();
+        let key = key.trim();
         if cert.is_empty() || key.is_empty() || key.contains(',') {
             return Err("is not of the form cert,key or cert,key:name,…".into());
         }

@@ -21,11 +21,11 @@ use super::story::{Change, Line, Story};
 
 /// Far more than any part takes.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at the nodes.
+/// The polling period for nodes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
-/// What all objects of the demo are called.
+/// The name of all objects of the demo.
 const NAME: &str = "web";
-/// How many pods it has.
+/// The number of its pods.
 const PODS: usize = 3;
 const IMAGES: [&str; 2] = ["example/web:1", "example/web:2"];
 /// The one in front of the screen.
@@ -35,7 +35,7 @@ const YOU: &str = "you";
 pub(super) const NEEDS: [&str; 4] =
     ["endpointslice-controller", "garbage-collector-controller", "deployment-controller", "replicaset-controller"];
 
-/// What the demo works with.
+/// The parts of the demo.
 struct Demo {
     deployments: Api<Deployment>,
     services: Api<Service>,
@@ -208,7 +208,7 @@ impl Demo {
     }
 }
 
-/// Standard output may be closed; who does not read does not want to know.
+/// Standard output may be closed: that is not an error.
 fn say(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stdout(), "{text}");

@@ -1,8 +1,8 @@
-//! Pure: what `up` says when the cluster is there.
+//! Pure: the message of `up` when the cluster is ready.
 
 use std::path::Path;
 
-/// What there is to say.
+/// The content of the message.
 pub(super) struct Greeting<'a> {
     pub(super) url: &'a str,
     pub(super) kubeconfig: &'a Path,
@@ -11,17 +11,17 @@ pub(super) struct Greeting<'a> {
     pub(super) controllers: &'a [&'a str],
     /// Those that upstream would run too, and that are not here yet.
     pub(super) missing: &'a [&'a str],
-    /// Controllers that were asked for and have nothing to do here, with the reason.
+    /// Selected controllers that do not run here, with the reason.
     pub(super) disabled: &'a [(&'a str, String)],
 }
 
-/// What a terminal shows without breaking lines, and what one reads without losing the line.
+/// The line width of a terminal, and of readable text.
 const WIDTH: usize = 100;
 /// Where values begin.
 const INDENT: &str = "              ";
-/// What all names of controllers end with, and nobody needs to read.
+/// The common suffix of controller names, which is left out.
 const SUFFIX: &str = "-controller";
-/// What people make, and wait for in vain where its controller is not there; in the order of their letters.
+/// Kinds that users create, and that have no effect without their controller; in alphabetical order.
 const KINDS: [(&str, &str); 9] = [
     ("certificatesigningrequest-signing-controller", "CertificateSigningRequests"),
     ("cronjob-controller", "CronJobs"),
@@ -39,7 +39,8 @@ const KINDS: [(&str, &str); 9] = [
 impl Greeting<'_> {
     pub(super) fn text(&self) -> String {
         let Self { url, kubeconfig, .. } = self;
-        let (kubeconfig, quoted) = (kubeconfig.display(), quoted(&kubeconfig.display().to_string()));
+        let quoted = quoted(&kubeconfig.display().to_string());
+        let kubeconfig = kubeconfig.display();
         format!(
             "API server:   {url}
 kubeconfig:   {kubeconfig}

@@ -1,7 +1,7 @@
 //! The file by which others find the cluster.
 //!
-//! 1. It replaces nothing but a file that an earlier `up` left behind: a kubeconfig of one's own is safe.
-//! 2. It goes when the cluster goes, however that ends, unless somebody has put another one in its place.
+//! 1. It replaces only a file that an earlier `up` left behind: other kubeconfigs are never overwritten.
+//! 2. It is removed when the cluster stops, however that happens, unless it was replaced meanwhile.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -23,7 +23,7 @@ impl Kubeconfig {
     /// Writes it; only its owner can read it.
     ///
     /// # Errors
-    /// The file cannot be written, or belongs to somebody else.
+    /// The file cannot be written, or was not written by `up`.
     pub(super) fn write(listening: &Listening, path: PathBuf) -> Result<Self, CommandError> {
         // It is printed for a shell that may be in another directory.
         let path = std::path::absolute(&path).unwrap_or(path);
@@ -49,14 +49,14 @@ impl Drop for Kubeconfig {
     fn drop(&mut self) {
         let is_this = fs::read_to_string(&self.path).is_ok_and(|text| text == self.text);
         if is_this {
-            // Nobody can use it any more; if it cannot be removed, it only says where a cluster was.
+            // It is of no use any more; if it cannot be removed, it only shows where a cluster was.
             let _ = fs::remove_file(&self.path);
         }
     }
 }
 
-/// Where the kubeconfig is if nobody says: in the user's own directory, if there is one. In the directory for temporary files
-/// somebody else could put another one in its place once it is gone.
+/// Returns the default path of the kubeconfig: in the user's own directory, if there is one. In the directory for
+/// temporary files another user could replace it once it is removed.
 pub(super) fn default_path(port: u16) -> PathBuf {
     let own = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|own| own.is_absolute() && own.is_dir());
     own.unwrap_or_else(std::env::temp_dir).join(format!("steersman-{port}.kubeconfig"))

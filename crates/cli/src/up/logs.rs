@@ -1,4 +1,4 @@
-//! What `kubectl logs` shows: the simulated kubelets' answer, handed to the API server.
+//! The source of `kubectl logs`: the log of a simulated kubelet, for the API server.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use steersman_nodes::{LogQuery, Nodes};
 #[derive(Clone, Default)]
 pub(super) struct NodeLogs(Arc<OnceLock<Nodes>>);
 
-/// Somebody who follows a run of a container.
+/// A follower of a run of a container.
 struct Follower {
     nodes: Nodes,
     wanted: Wanted,
     /// Which run it is.
     started: Time,
-    /// How many of its lines were shown.
+    /// The number of lines shown.
     shown: usize,
 }
 
-/// How often a follower looks for new lines: at once, to a reader.
+/// The polling period of a follower: immediate, for a reader.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 // === impl NodeLogs ===
@@ -42,7 +42,9 @@ impl Logs for NodeLogs {
         let goes_on = wanted.follow && !log.is_over;
         let lines: Vec<Line> = lines(log.lines, goes_on).collect();
         let more = goes_on.then(|| {
-            let (nodes, wanted, shown) = (nodes.clone(), wanted.clone(), lines.len());
+            let nodes = nodes.clone();
+            let wanted = wanted.clone();
+            let shown = lines.len();
             Follower { nodes, wanted, started: log.started, shown }.lines()
         });
         Ok(Log { lines, more })
@@ -52,7 +54,7 @@ impl Logs for NodeLogs {
 // === impl Follower ===
 
 impl Follower {
-    /// New lines as they come, until the run is over.
+    /// Returns new lines as they are printed, until the run is over.
     fn lines(self) -> BoxStream<'static, Line> {
         let looks = stream::unfold(Some(self), |follower| async {
             let mut follower = follower?;
@@ -63,7 +65,7 @@ impl Follower {
         looks.flatten().boxed()
     }
 
-    /// What is new, and whether that was all.
+    /// Returns the new lines, and whether the log is complete.
     fn look(&mut self) -> (Vec<Line>, bool) {
         // A run that is over may already be the one before the next.
         let runs = [self.wanted.previous, true].map(|previous| {
@@ -81,7 +83,7 @@ fn query(wanted: &Wanted, previous: bool) -> LogQuery {
     LogQuery { container: Some(wanted.container.clone()), previous, ..LogQuery::default() }
 }
 
-/// What was printed; of what goes on, the lines that have come to their end.
+/// Returns the output; of a running container, only complete lines.
 fn lines(printed: Vec<(MicroTime, String)>, goes_on: bool) -> impl Iterator<Item = Line> {
     printed.into_iter().filter_map(move |(time, mut text)| {
         let is_complete = text.ends_with('\n');

@@ -1,4 +1,4 @@
-//! Pure: what the cluster's changes mean, in words: who did what, one line each.
+//! Pure: a description of the cluster's changes: which component did what, one line each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,27 +16,27 @@ pub(super) enum Change {
     Slice(Box<EndpointSlice>),
 }
 
-/// What somebody did.
+/// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub(super) who: String,
     pub(super) what: String,
 }
 
-/// The cluster as far as the demo looks.
+/// The state of the cluster that the demo follows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Story {
     /// By name; the number is that of the pods it wants.
     sets: BTreeMap<String, i32>,
     pods: BTreeMap<String, Life>,
     addresses: BTreeSet<String>,
-    /// Who deletes pods in this part of the story.
+    /// The component that deletes pods in this part of the demo.
     deleter: &'static str,
-    /// Pods whose deletion has been told.
+    /// Pods whose deletion has been reported.
     told: BTreeSet<String>,
 }
 
-/// What is known of a pod.
+/// The state of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Life {
     image: String,
@@ -56,12 +56,12 @@ impl Line {
 // === impl Story ===
 
 impl Story {
-    /// From here on it is this one who deletes pods.
+    /// Sets the component that deletes pods from now on.
     pub(super) fn deleted_by(&mut self, who: &'static str) {
         self.deleter = who;
     }
 
-    /// The deletion of this pod is told by whoever asked for it.
+    /// The deletion of this pod is reported by the component that requested it.
     pub(super) fn told(&mut self, pod: &str) {
         self.told.insert(pod.to_owned());
     }
@@ -80,7 +80,7 @@ impl Story {
         self.pods.len() == pods && self.pods.values().all(is_well) && self.addresses.len() == pods
     }
 
-    /// Whether all pods and ReplicaSets are gone.
+    /// Whether all pods and ReplicaSets are deleted.
     pub(super) fn is_empty(&self) -> bool {
         self.pods.is_empty() && self.sets.is_empty()
     }
@@ -91,7 +91,7 @@ impl Story {
         addresses.join(", ")
     }
 
-    /// What is missing for [`is_ready`](Self::is_ready), for the one who waits in vain.
+    /// Returns what is missing for [`is_ready`](Self::is_ready), for the error message.
     pub(super) fn so_far(&self) -> String {
         let ready = self.pods.values().filter(|life| life.is_ready).count();
         format!(
@@ -102,7 +102,7 @@ impl Story {
         )
     }
 
-    /// Takes a change in; answers what there is to tell of it.
+    /// Applies a change; returns the lines to print.
     pub(super) fn take(&mut self, change: &Change) -> Option<Line> {
         match change {
             Change::Set(set) => self.set(set),
@@ -165,7 +165,7 @@ impl Story {
     }
 }
 
-/// So many of something, in words that fit the number.
+/// Formats a count with its noun.
 fn counted(count: impl std::fmt::Display, what: &str) -> String {
     let count = count.to_string();
     match (count.as_str(), what.ends_with('s')) {

@@ -41,7 +41,8 @@ async fn in_the_foreground_the_owner_goes_last() -> Result<(), Failure> {
 #[tokio::test]
 async fn orphans_stay_and_are_adopted_by_the_next_owner() -> Result<(), Failure> {
     let up = with_web().await?;
-    let (sets, pods) = (up.names("rs").await?, up.names("pods").await?);
+    let sets = up.names("rs").await?;
+    let pods = up.names("pods").await?;
     up.kubectl("delete deployment web --cascade=orphan --timeout=40s").await?;
     assert_eq!((up.names("rs").await?, up.names("pods").await?), (sets.clone(), pods.clone()));
     assert_eq!(owners(&up.json("get rs").await?), 0, "the ReplicaSet is nobody's");

@@ -22,7 +22,9 @@ fn takes(program: &mut Command, line: &str) -> Result<bool, Failure> {
 fn upstreams_program_and_ours_take_and_refuse_the_same_lines() -> Result<(), Failure> {
     let upstream = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?).join("kube-controller-manager");
     let lines = include_str!("../data/lines.txt").lines();
-    let (mut differ, mut taken, mut refused) = (Vec::new(), 0, 0);
+    let mut differ = Vec::new();
+    let mut taken = 0;
+    let mut refused = 0;
     for line in lines {
         // Neither shall write certificates or listen.
         let theirs = takes(Command::new(&upstream).arg("--secure-port=0"), line)?;

@@ -66,10 +66,12 @@ async fn credentials_that_are_not_taken_are_named_and_not_waited_for() -> Result
     (client.not_before, client.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(2021, 1, 1));
     let key = KeyPair::generate()?;
     let directory = scratch("expired")?;
-    let (certificate, key_file) = (directory.join("client.crt"), directory.join("client.key"));
+    let certificate = directory.join("client.crt");
+    let key_file = directory.join("client.key");
     std::fs::write(&certificate, client.signed_by(&key, &authority)?.pem())?;
     std::fs::write(&key_file, key.serialize_pem())?;
-    let (certificate, key_file) = (certificate.display(), key_file.display());
+    let certificate = certificate.display();
+    let key_file = key_file.display();
     let expired = showing("expired", &format!("    client-certificate: {certificate}\n    client-key: {key_file}"))?;
     let when = format!("the client certificate {certificate} has expired, at 2021-01-01T00:00:00Z");
     assert_named(&expired, &[&wanted[..], &[&when]].concat())
@@ -151,7 +153,8 @@ async fn called_as_kube_controller_manager_it_is_that_program_and_keeps_its_limi
     let pods = cluster.pods_of(&set).until_count(6).await?;
     // Six pods at two a second, and one ahead.
     let made = |pod: &Pod| pod.metadata.creation_timestamp.clone();
-    let (first, last) = (pods.iter().filter_map(made).min(), pods.iter().filter_map(made).max());
+    let first = pods.iter().filter_map(made).min();
+    let last = pods.iter().filter_map(made).max();
     let took = first.zip(last).map(|(first, last)| last.0.duration_since(first.0).as_secs()).unwrap_or_default();
     assert!((2..30).contains(&took), "made within {took} s");
     manager.signal("TERM")?;

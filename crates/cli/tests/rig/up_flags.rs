@@ -41,8 +41,8 @@ async fn the_authority_and_the_key_reach_the_controllers() -> Result<(), Failure
     let metadata = ObjectMeta { generate_name: Some("flags-".into()), ..ObjectMeta::default() };
     let made = namespaces.create(&PostParams::default(), &Namespace { metadata, ..Namespace::default() }).await?;
     let name = made.metadata.name.unwrap_or_default();
-    let (maps, accounts): (Api<ConfigMap>, Api<ServiceAccount>) =
-        (Api::namespaced(cluster.client(), &name), Api::namespaced(cluster.client(), &name));
+    let maps: Api<ConfigMap> = Api::namespaced(cluster.client(), &name);
+    let accounts: Api<ServiceAccount> = Api::namespaced(cluster.client(), &name);
     let published = cluster
         .until("the authority is published", || async {
             let map = maps.get_opt("kube-root-ca.crt").await?;

@@ -1,4 +1,4 @@
-//! The API of a cluster, as little of it as a load needs.
+//! The API of a cluster, as far as the load needs it.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use kube::Client;
 use serde_json::Value;
 use steersman_runtime::connection::{Connection, Options};
 
-/// Requests under way at once; more only wait in the server.
+/// The number of concurrent requests; more would only wait in the server.
 const AT_ONCE: usize = 32;
-/// Between two looks: fine enough for what takes a second, and no load.
+/// The polling period: fine enough for what takes a second, and little load.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// For one thing to come true; the slowest takes a fifth of this.
+/// The time limit of a wait; the slowest takes a fifth of this.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// For a server that has just started.
+/// The time limit of a server that has just started.
 const START: Duration = Duration::from_secs(30);
 
 /// A cluster, as its administrator.
@@ -87,7 +87,7 @@ impl Api {
         self.0.request(call.request()).await.unwrap_or_else(|error| panic!("{shown}: {error}"))
     }
 
-    /// Many requests, several at once; the answers are not looked at.
+    /// Sends many requests, several concurrently; the responses are ignored.
     pub(crate) async fn send_all(&self, calls: Vec<Call>) {
         let mut sent = stream::iter(calls)
             .map(|call| async {
@@ -104,7 +104,7 @@ impl Api {
         self.send(Call::create("/api/v1/namespaces", &serde_json::json!({"metadata": {"name": name}}))).await;
     }
 
-    /// How many objects a resource has.
+    /// Returns the number of objects of a resource.
     pub(crate) async fn count(&self, path: &str) -> usize {
         let list = self.get(&format!("{path}?limit=1")).await;
         let more = list["metadata"]["remainingItemCount"].as_u64().unwrap_or_default();
@@ -126,7 +126,7 @@ impl Api {
     }
 }
 
-/// Looks again and again until it is so.
+/// Polls until the condition holds.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut look: impl FnMut() -> F) {
     let since = Instant::now();
     while !look().await {

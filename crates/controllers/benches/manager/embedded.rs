@@ -20,7 +20,8 @@ struct Up {
 
 /// Without nodes, as beside the Go manager, whose rig has none; and then with nodes.
 pub(crate) async fn clusters(sizes: &Sizes) {
-    let (scratch, selection) = (Scratch::new(), Selection::existing());
+    let scratch = Scratch::new();
+    let selection = Selection::existing();
     if !selection.has("the embedded cluster", steps::ROLL_OUT) {
         return;
     }
@@ -56,7 +57,8 @@ pub(crate) async fn clusters(sizes: &Sizes) {
 
 /// What the garbage collector adds to a manager, in a process of its own so that the API server's memory is not counted.
 pub(crate) async fn graph(sizes: &Sizes) {
-    let (scratch, selection) = (Scratch::new(), Selection::existing());
+    let scratch = Scratch::new();
+    let selection = Selection::existing();
     if !selection.has("the ownership graph", COLLECTOR) {
         return;
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::api::Call;
 use crate::sizes::Mixed;
 
-/// Long before any run, so that nobody waits for it.
+/// Long before any run, so that nothing waits for it.
 const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 /// Of the ConfigMaps that fill a cluster.
 const LARGE_BYTES: usize = 8 << 10;
@@ -73,7 +73,7 @@ pub(crate) fn pod_status(at: usize, ready: bool) -> Value {
     }})
 }
 
-/// A namespace's worth of different things, none of which needs a controller outside our list to go.
+/// Different objects for a namespace, none of which needs a controller outside our list to be deleted.
 pub(crate) fn mixed(namespace: &str, sizes: &Mixed) -> Vec<Call> {
     let rbac = format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/roles");
     let many = |count: usize, path: String, object: &dyn Fn(String) -> Value| -> Vec<Call> {

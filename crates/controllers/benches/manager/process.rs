@@ -148,7 +148,8 @@ impl Drop for Scratch {
 /// User and system time of `/proc/PID/stat`; the name, second, may have spaces in it and ends with the last bracket.
 fn cpu(stat: &str) -> Option<Duration> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let (user, system): (u32, u32) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+    let user: u32 = fields.next()?.parse().ok()?;
+    let system: u32 = fields.next()?.parse().ok()?;
     Some(TICK * (user + system))
 }
 

@@ -25,7 +25,9 @@ struct Measured {
 
 /// One manager from its start to its end.
 pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
-    let (scratch, selection, rig) = (Scratch::new(), Selection::existing(), Rig::around_us());
+    let scratch = Scratch::new();
+    let selection = Selection::existing();
+    let rig = Rig::around_us();
     let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
     let mut measured = Measured::new(manager.start(&rig, &selection, &scratch));
     measured.process.quiet().await;
@@ -60,7 +62,9 @@ pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
 
 /// As [`work`], with our simulated nodes: a cluster whose pods run.
 pub(crate) async fn running(sizes: &Sizes, manager: Manager) {
-    let (scratch, selection, rig) = (Scratch::new(), Selection::existing(), Rig::around_us());
+    let scratch = Scratch::new();
+    let selection = Selection::existing();
+    let rig = Rig::around_us();
     if !selection.has("running and in EndpointSlices", &[steps::ROLL_OUT, steps::SLICES].concat()) {
         return;
     }
@@ -79,7 +83,9 @@ pub(crate) async fn running(sizes: &Sizes, manager: Manager) {
 
 /// A full cluster on which each manager starts in turn. Ours is the first: what there is still to write, it writes.
 pub(crate) async fn restart(sizes: &Sizes) {
-    let (scratch, selection, rig) = (Scratch::new(), Selection::existing(), Rig::around_us());
+    let scratch = Scratch::new();
+    let selection = Selection::existing();
+    let rig = Rig::around_us();
     let api = Api::connect(&rig.admin()).await;
     steps::fill(&api, &sizes.full).await;
     for manager in [Manager::Ours, Manager::Go] {

@@ -1,4 +1,4 @@
-//! What is asked of every cluster, step by step. A step says how long it took until the cluster was as wanted.
+//! The steps that every cluster runs. A step returns how long it took until the cluster reached the wanted state.
 
 use std::time::{Duration, Instant};
 
@@ -111,7 +111,8 @@ impl<'a> Cluster<'a> {
     }
 
     fn deployments(&self) -> Vec<Call> {
-        let (path, replicas) = (load::deployments(WORK), self.sizes.replicas);
+        let path = load::deployments(WORK);
+        let replicas = self.sizes.replicas;
         (0..self.sizes.deployments).map(|at| Call::create(&path, &load::deployment(at, replicas))).collect()
     }
 
@@ -130,7 +131,8 @@ pub(crate) async fn fill(api: &Api, full: &Full) {
     for number in 0..full.namespaces {
         let namespace = format!("bench-full-{number}");
         api.create_namespace(&namespace).await;
-        let (sets, pods) = (load::replica_sets(&namespace), load::pods(&namespace));
+        let sets = load::replica_sets(&namespace);
+        let pods = load::pods(&namespace);
         let mut calls = Vec::new();
         for at in 0..full.sets_per_namespace {
             let name = format!("set-{at}");

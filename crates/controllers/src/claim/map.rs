@@ -1,4 +1,4 @@
-//! Pure: which owners a change of an object concerns, and how both are indexed.
+//! Pure: which owners a change of an object concerns, and how owners and objects are indexed.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use steersman_model::View;
 
 use super::Selecting;
 
-/// Owners of kind `O`, as events of their objects find them.
+/// The owners of kind `O`, for the handlers of their objects' events.
 pub(crate) struct Owners<O> {
     lister: Lister<O>,
     by_selector: Index<SelectorKey, O>,
 }
 
-/// The key of an owner in the index by selector: one label that the selector requires, so that an orphan asks once per
-/// label and nobody walks the namespace.
+/// The key of an owner in the index by selector: one label that the selector requires, so that an orphan needs one
+/// lookup per label and no iteration over the namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum SelectorKey {
     Label {
@@ -23,7 +23,7 @@ pub(crate) enum SelectorKey {
         key: Istr,
         value: Istr,
     },
-    /// A selector that insists on no label with one value: found by every orphan of its namespace.
+    /// For a selector that requires no label with a single value: found by every orphan of its namespace.
     Any {
         namespace: Istr,
     },
@@ -32,19 +32,19 @@ pub(crate) enum SelectorKey {
 // === impl Owners ===
 
 impl<O: Selecting> Owners<O> {
-    /// The owners that an informer sees.
+    /// Returns the owners of an informer.
     pub(crate) fn new(informer: &SharedInformer<O>) -> Self {
         Self { lister: informer.lister(), by_selector: informer.shared_index(selector_key::<O>) }
     }
 
-    /// The owners that a change of an object concerns.
+    /// Returns the owners that a change of an object concerns.
     pub(crate) fn of<V: View>(&self, change: &Change<V>) -> Vec<ObjectKey> {
         let uid_of = |key: &ObjectKey| self.lister.get(key).map(|owner| owner.meta().uid.clone());
         owners_of(change, uid_of, |key| self.by_selector.get(key))
     }
 }
 
-/// The index key of an owner, by selector.
+/// Returns the index key of an owner, by selector.
 pub(crate) fn selector_key<O: Selecting>(owner: &O) -> Option<SelectorKey> {
     let namespace = owner.meta().namespace.clone();
     let selector = owner.selector()?;
@@ -58,7 +58,7 @@ pub(crate) fn selector_key<O: Selecting>(owner: &O) -> Option<SelectorKey> {
     })
 }
 
-/// The keys under which owners that may want this orphan are found.
+/// Returns the keys under which the owners are found that may select this orphan.
 fn wanted_under(orphan: &Meta) -> impl Iterator<Item = SelectorKey> {
     let namespace = &orphan.namespace;
     let labels = orphan.labels.iter().map(|(key, value)| SelectorKey::Label {
@@ -69,7 +69,7 @@ fn wanted_under(orphan: &Meta) -> impl Iterator<Item = SelectorKey> {
     labels.chain([SelectorKey::Any { namespace: namespace.clone() }])
 }
 
-/// The owner of kind `O` that a reference names, if it is the one that has the name now.
+/// Returns the owner of kind `O` that a reference names, if its uid is that of the current object of the name.
 pub(crate) fn controller_of<O: Selecting>(
     object: &Meta,
     uid_of: impl Fn(&ObjectKey) -> Option<Uid>,
@@ -81,9 +81,9 @@ pub(crate) fn controller_of<O: Selecting>(
     (uid_of(&key).as_ref() == Some(&owner.uid)).then_some(key)
 }
 
-/// The owners of kind `O` that a change of an object concerns.
+/// Returns the owners of kind `O` that a change of an object concerns.
 ///
-/// `uid_of` tells which owner has a name now; `owners_under` finds owners by selector.
+/// `uid_of` returns the uid of the current owner of a name; `owners_under` finds owners by selector.
 pub(crate) fn owners_of<O: Selecting, V: View>(
     change: &Change<V>,
     uid_of: impl Fn(&ObjectKey) -> Option<Uid>,
@@ -102,20 +102,21 @@ pub(crate) fn owners_of<O: Selecting, V: View>(
         Change::Added { new, .. } if new.meta().is_terminating() => Vec::new(),
         Change::Added { new, .. } => takers(new.meta()),
         Change::Updated { old, new } => {
-            let (old, new) = (old.meta(), new.meta());
+            let old = old.meta();
+            let new = new.meta();
             if old.resource_version == new.resource_version {
                 return Vec::new();
             }
             let before = (old.controller() != new.controller()).then(|| controller(old)).flatten();
             let now = controller(new);
-            // An orphan concerns those who may want it, and only when something about that changed.
+            // An orphan concerns the owners that may select it, and only when its labels or owners changed.
             let orphan_changed = new.controller().is_none()
                 && !new.is_terminating()
                 && (old.labels != new.labels || old.controller().is_some());
             let takers = if orphan_changed { takers(new) } else { Vec::new() };
             before.into_iter().chain(now).chain(takers).collect()
         }
-        // Nobody misses an orphan.
+        // The deletion of an orphan concerns no owner.
         Change::Deleted { last, .. } => controller(last.meta()).into_iter().collect(),
     }
 }

@@ -1,4 +1,4 @@
-//! The shell: adopts what is to be adopted, and releases what is to be released.
+//! The shell: adopts and releases objects.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use steersman_runtime::{Children, Context, Error, Patch, WriteError, reasons};
 
 use super::{Claim, claim, owner_ref};
 
-/// What an owner has, after it has claimed what is its own.
+/// The objects of an owner after claiming.
 pub(crate) struct Claimed<V> {
-    /// The objects that count and are the owner's.
+    /// The owner's objects that count.
     pub(crate) own: Vec<Arc<V>>,
     /// The owner's objects that do not count.
     pub(crate) others: Vec<Arc<V>>,
-    /// Whether one of them was just adopted.
+    /// Whether one of them was adopted in this pass.
     pub(crate) has_adopted: bool,
 }
 
@@ -24,22 +24,22 @@ pub(crate) struct Claimed<V> {
 struct Claimer<'a, O> {
     cx: &'a Context,
     owner: &'a O,
-    /// Whether the server was asked if the owner is still there: once a pass is enough.
+    /// Whether the server was asked if the owner still exists: once per pass is enough.
     checked: bool,
 }
 
 reasons! {
     /// Why an object gets another controller.
     pub(crate) enum Why {
-        /// An object without owner matches the selector.
+        /// An object without controller matches the selector.
         Adopt { object: Istr } => "orphan {object} matches the selector",
-        /// An object of ours does not match the selector any more.
+        /// An object of ours no longer matches the selector.
         Release { object: Istr } => "{object} does not match the selector any more",
     }
 }
 
-/// The objects that are the owner's own: orphans that match and count are adopted, objects that do not match any more are
-/// released. An object that does not `count` is neither.
+/// Returns the owner's objects: orphans that match and count are adopted, objects that no longer match are released. An
+/// object that does not `count` is neither adopted nor released.
 pub(crate) async fn claimed<O: Kind, V: Kind>(
     cx: &Context,
     children: &Children<V>,
@@ -75,7 +75,7 @@ pub(crate) async fn claimed<O: Kind, V: Kind>(
 // === impl Claimer ===
 
 impl<O: Kind> Claimer<'_, O> {
-    /// The cache may show an owner that is gone, or another of its name: before the first adoption, the server is asked.
+    /// The cache may show an owner that was deleted or replaced: before the first adoption, the server is asked.
     async fn check_still_wanted(&mut self) -> Result<(), Error> {
         if self.checked {
             return Ok(());
@@ -94,7 +94,7 @@ impl<O: Kind> Claimer<'_, O> {
         }
     }
 
-    /// Adopts an object; whether it is still there.
+    /// Adopts an object; returns whether it still exists.
     async fn adopt<V: Kind>(&self, object: &Meta) -> Result<bool, Error> {
         let patch = json!({ "metadata": { "ownerReferences": [owner_ref(self.owner)], "uid": object.uid } });
         let why = Why::Adopt { object: object.name.clone() };
@@ -112,7 +112,7 @@ impl<O: Kind> Claimer<'_, O> {
         let why = Why::Release { object: object.name.clone() };
         let write = self.cx.writer.on_behalf_of(self.owner.meta());
         let released = write.patch(&V::RESOURCE, &object.key(), Patch::Strategic(&patch), &why).await;
-        // It has no owners any more, or is another object of that name: released either way.
+        // It has no owners any more, or another object has the name: it is released either way.
         let is_released =
             |error: &WriteError| matches!(error, WriteError::Rejected(status) if status.reason == "Invalid");
         Ok(released.ok_if_gone().ok_if(is_released)?)

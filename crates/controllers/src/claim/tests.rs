@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use std::sync::Arc;
 
@@ -22,7 +22,8 @@ fn owned_by(uid: &str) -> Value {
 #[test]
 fn a_pod_is_claimed_as_upstream_claims_it() {
     let check = |name: &str, set_more: Value, pod_more: Value, want: Claim| {
-        let (set, pod) = (replica_set(set_more), pod("a", pod_more));
+        let set = replica_set(set_more);
+        let pod = pod("a", pod_more);
         let selector = set.selector().unwrap();
         assert_eq!(claim(set.meta(), &selector, pod.meta()), want, "{name}");
     };

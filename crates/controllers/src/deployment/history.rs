@@ -1,9 +1,12 @@
-//! Pure: revisions. Which number the new ReplicaSet has, which numbers it had before, and which old ones are forgotten.
+//! Pure: revisions. Which revision the new ReplicaSet has, which ones it had before, and which old ReplicaSets are
+//! deleted.
 //!
-//! 1. The new ReplicaSet has the highest revision; rolled back to, it gets a new one and remembers those it had, in an
+//! 1. The new ReplicaSet has the highest revision; after a rollback it gets a new one and records those it had, in an
 //!    annotation of at most [`HISTORY_CHARS_MAX`] characters.
-//! 2. Annotations of the Deployment are copied to the new ReplicaSet, so that `kubectl rollout history` can tell why.
-//! 3. Of old ReplicaSets that want no pods and have none, `revisionHistoryLimit` are kept: those with the highest revisions.
+//! 2. Annotations of the Deployment are copied to the new ReplicaSet, so that `kubectl rollout history` can show the
+//!    cause.
+//! 3. Of old ReplicaSets with no pods wanted and none left, `revisionHistoryLimit` are kept: those with the highest
+//!    revisions.
 //!
 //! Follows `deployment_util.go` and `sync.go` of Kubernetes 1.37.1.
 
@@ -19,10 +22,10 @@ use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use super::rolling::Limits;
 use super::sets::{Sets, by_age, is_observed, wanted};
 
-/// How long the list of earlier revisions may get: upstream's figure, some hundred of them.
+/// The maximum length of the list of earlier revisions: upstream's figure, some hundred revisions.
 const HISTORY_CHARS_MAX: usize = 2000;
 
-/// Annotations that say something about the one object they are on, and are never copied.
+/// Annotations that concern one object only, and are never copied.
 const NEVER_COPIED: [&str; 6] = [
     annotations::LAST_APPLIED_CONFIGURATION,
     annotations::DEPLOYMENT_REVISION,
@@ -32,28 +35,28 @@ const NEVER_COPIED: [&str; 6] = [
     annotations::DEPLOYMENT_ROLLBACK_TO,
 ];
 
-/// Annotations under construction.
+/// Annotations being built.
 type Map = BTreeMap<Istr, Istr>;
 
-/// The revision of an object: zero if it has none, nothing if it is no number.
+/// Returns the revision of an object: zero if it has none, `None` if it is not a number.
 pub(super) fn revision(meta: &Meta) -> Option<i64> {
     meta.annotations.get(annotations::DEPLOYMENT_REVISION).map_or(Some(0), |text| text.parse().ok())
 }
 
-/// The revision that the new ReplicaSet should have at least.
+/// Returns the lowest revision that the new ReplicaSet may have.
 pub(super) fn next_revision(sets: &Sets) -> i64 {
     let highest = sets.old.iter().filter_map(|set| revision(set.meta())).max();
     highest.unwrap_or(0).max(0).saturating_add(1)
 }
 
-/// The revision before the newest one; zero if there is none.
+/// Returns the revision before the newest one; zero if there is none.
 pub(super) fn last_revision(sets: &Sets) -> i64 {
     let mut revisions: Vec<_> = sets.all().filter_map(|set| revision(set.meta())).collect();
     revisions.sort_unstable();
     revisions.into_iter().rev().nth(1).unwrap_or(0).max(0)
 }
 
-/// The annotations of a ReplicaSet that is to be made.
+/// Returns the annotations of a ReplicaSet that is to be created.
 pub(super) fn first_annotations(deployment: &DeploymentView, sets: &Sets) -> StringMap {
     let mut map = copied(deployment.meta(), Map::new());
     put(&mut map, annotations::DEPLOYMENT_REVISION, &next_revision(sets).to_string());
@@ -61,9 +64,9 @@ pub(super) fn first_annotations(deployment: &DeploymentView, sets: &Sets) -> Str
     map.into_iter().collect()
 }
 
-/// The annotations that the new ReplicaSet should have.
+/// Returns the annotations that the new ReplicaSet should have.
 ///
-/// A revision that is no number is somebody else's doing: then nothing is changed.
+/// If a revision is not a number, it was changed by others, and nothing is changed.
 pub(super) fn annotations_of_new(deployment: &DeploymentView, sets: &Sets, new: &ReplicaSetView) -> StringMap {
     let held = &new.meta().annotations;
     let Some(before) = revision(new.meta()) else { return held.clone() };
@@ -78,14 +81,14 @@ pub(super) fn annotations_of_new(deployment: &DeploymentView, sets: &Sets, new: 
     map.into_iter().collect()
 }
 
-/// The same annotations, saying that the ReplicaSet was sized for the Deployment as it is.
+/// Returns the annotations with the Deployment's current size as the size that the ReplicaSet was scaled for.
 pub(super) fn annotations_when_sized(held: &StringMap, limits: Limits) -> StringMap {
     let mut map = map_of(held);
     sized_for(&mut map, limits);
     map.into_iter().collect()
 }
 
-/// The annotations of a Deployment that is rolled back to a ReplicaSet: those that were copied then.
+/// Returns the annotations of a Deployment that is rolled back to a ReplicaSet: those that were copied from it before.
 pub(super) fn annotations_rolled_back(deployment: &Meta, to: &Meta) -> StringMap {
     let pairs = |map: &StringMap, of: &dyn Fn(&str) -> bool| -> Vec<(Istr, Istr)> {
         map.iter().filter(|(key, _)| of(key)).map(|(key, value)| (key.clone(), value.clone())).collect()
@@ -94,14 +97,14 @@ pub(super) fn annotations_rolled_back(deployment: &Meta, to: &Meta) -> StringMap
     kept.into_iter().chain(pairs(&to.annotations, &|key| !NEVER_COPIED.contains(&key))).collect()
 }
 
-/// The same annotations with another revision.
+/// Returns the annotations with another revision.
 pub(super) fn with_revision(held: &StringMap, revision: &str) -> StringMap {
     let mut map = map_of(held);
     put(&mut map, annotations::DEPLOYMENT_REVISION, revision);
     map.into_iter().collect()
 }
 
-/// The old ReplicaSets that are forgotten, lowest revision first.
+/// Returns the old ReplicaSets to delete, lowest revision first.
 pub(super) fn forgotten(deployment: &DeploymentView, sets: &Sets) -> Vec<Arc<ReplicaSetView>> {
     let Some(limit) = deployment.spec.revision_history_limit.filter(|limit| *limit != i32::MAX) else {
         return Vec::new();
@@ -116,7 +119,7 @@ pub(super) fn forgotten(deployment: &DeploymentView, sets: &Sets) -> Vec<Arc<Rep
 }
 
 fn by_revision(left: &ReplicaSetView, right: &ReplicaSetView) -> Ordering {
-    // What has no number comes first, so that the order is one.
+    // A revision that is not a number sorts first, so that the order is total.
     revision(left.meta()).cmp(&revision(right.meta())).then_with(|| by_age(left, right))
 }
 
@@ -139,7 +142,7 @@ fn sized_for(map: &mut Map, limits: Limits) {
     put(map, annotations::DEPLOYMENT_MAX_REPLICAS, &limits.total_max().to_string());
 }
 
-/// Appends a revision to those that the ReplicaSet had before; the oldest are dropped if there are too many.
+/// Appends a revision to the recorded ones; the oldest are dropped if the list gets too long.
 fn remember(map: &mut Map, revision: &str) {
     let held = map.get(annotations::DEPLOYMENT_REVISION_HISTORY).cloned().unwrap_or_default();
     let mut earlier: Vec<&str> = held.split(',').filter(|text| !text.is_empty()).collect();

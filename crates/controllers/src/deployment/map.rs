@@ -1,4 +1,4 @@
-//! Pure: which Deployment a pod's end concerns. That of ReplicaSets is told by `claim`.
+//! Pure: which Deployment the deletion of a pod concerns. `claim` does the same for ReplicaSets.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use steersman_model::core::PodView;
 use super::rolling::is_rolling;
 use crate::claim::map::controller_of;
 
-/// Deployments and ReplicaSets, as events of pods find them.
+/// The Deployments and ReplicaSets, for the handlers of pod events.
 pub(super) struct Recreated {
     pub(super) deployments: Lister<DeploymentView>,
     pub(super) sets: Lister<ReplicaSetView>,
@@ -20,14 +20,14 @@ pub(super) struct Recreated {
 // === impl Recreated ===
 
 impl Recreated {
-    /// The Deployment that a change of a pod concerns.
+    /// Returns the Deployment that a change of a pod concerns.
     pub(super) fn by(&self, change: &Change<PodView>) -> Option<ObjectKey> {
         recreated_by(change, |key| self.sets.get(key), |key| self.deployments.get(key))
     }
 }
 
-/// The Deployment that waited for this pod to go: one that is recreated. No other event of a pod concerns a Deployment, its
-/// ReplicaSets tell the rest.
+/// Returns the Deployment with strategy `Recreate` that waited for this pod to be deleted. Other events of a pod
+/// concern only its ReplicaSet, whose status then concerns the Deployment.
 pub(super) fn recreated_by(
     change: &Change<PodView>,
     set_at: impl Fn(&ObjectKey) -> Option<Arc<ReplicaSetView>>,

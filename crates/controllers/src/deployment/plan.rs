@@ -1,4 +1,4 @@
-//! Pure: what is seen of a Deployment and its ReplicaSets → what is to be done. The decision ladder.
+//! Pure: a Deployment and its ReplicaSets → the writes of a pass. The decision ladder.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use super::sets::{Sets, wanted};
 use super::status::{Estimate, is_complete};
 use super::{history, recreate, template};
 
-/// What is to be done.
+/// What to do.
 #[derive(Debug)]
 pub(super) enum Plan {
-    /// The Deployment's own template is changed.
+    /// Change the Deployment's own template.
     Rollback(Rollback),
-    /// The ReplicaSets are brought closer to what is wanted.
+    /// Bring the ReplicaSets closer to the desired state.
     Work(Work),
 }
 
-/// What is to be done about the ReplicaSets, in this order; then status follows.
+/// What to do with the ReplicaSets, in this order; the status is written last.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// This one is made.
+    /// The ReplicaSet to create.
     pub(super) create: Option<Box<ReplicaSetView>>,
-    /// These are changed.
+    /// The ReplicaSets to change.
     pub(super) change: Vec<Change>,
-    /// These are forgotten.
+    /// The ReplicaSets to delete.
     pub(super) delete: Vec<Arc<ReplicaSetView>>,
-    /// What status tells.
+    /// What the status reports.
     pub(super) estimate: Estimate,
 }
 
-/// A ReplicaSet that is written as it should be.
+/// A ReplicaSet with its desired size and annotations.
 #[derive(Debug)]
 pub(super) struct Change {
     pub(super) set: Arc<ReplicaSetView>,
@@ -45,17 +45,18 @@ pub(super) struct Change {
     pub(super) min_ready_seconds: i32,
 }
 
-/// What is seen.
+/// The observed state.
 pub(super) struct Observed<'a> {
     pub(super) deployment: &'a DeploymentView,
     pub(super) sets: &'a Sets,
-    /// Pods that old ReplicaSets control; they matter if the Deployment is recreated.
+    /// Pods of old ReplicaSets; needed for the strategy `Recreate`.
     pub(super) old_pods: &'a [Arc<PodView>],
 }
 
-/// Decides.
+/// Decides what to do.
 pub(super) fn plan(seen: &Observed<'_>) -> Plan {
-    let (deployment, sets) = (seen.deployment, seen.sets);
+    let deployment = seen.deployment;
+    let sets = seen.sets;
     if deployment.meta().is_terminating() {
         return Plan::Work(Work::nothing(Estimate::Nothing));
     }
@@ -65,14 +66,14 @@ pub(super) fn plan(seen: &Observed<'_>) -> Plan {
         return Plan::Work(Work { delete, ..scaled(deployment, sets) });
     }
     if let Some(revision) = rollback {
-        // The ReplicaSet of the present template comes first, with its revision: what was last is told by that.
+        // The ReplicaSet of the current template comes first, with its revision: the others are compared with it.
         let first = prepared(deployment, sets);
         if first.is_nothing() {
             return Plan::Rollback(rollback::decide(deployment, sets, revision));
         }
         return Plan::Work(first);
     }
-    // What is recreated has its number when it comes back; to wait for proportions would be to wait for ever.
+    // With `Recreate`, the size is set when the ReplicaSet is scaled up again; waiting for proportions would never end.
     if !rolling::is_rolling(&deployment.spec) {
         return Plan::Work(recreated(seen));
     }
@@ -82,7 +83,7 @@ pub(super) fn plan(seen: &Observed<'_>) -> Plan {
     Plan::Work(rolled(deployment, sets))
 }
 
-/// The new ReplicaSet is there and says what it should; nobody is scaled.
+/// The new ReplicaSet exists with the right annotations; no ReplicaSet is scaled.
 fn prepared(deployment: &DeploymentView, sets: &Sets) -> Work {
     let mut work = Work::nothing(Estimate::Nothing);
     match &sets.new {
@@ -92,7 +93,7 @@ fn prepared(deployment: &DeploymentView, sets: &Sets) -> Work {
     work
 }
 
-/// The ReplicaSets follow the Deployment's number of replicas; no roll-out is begun or goes on.
+/// Scales the ReplicaSets to the Deployment's number of replicas; no rollout starts or continues.
 fn scaled(deployment: &DeploymentView, sets: &Sets) -> Work {
     let limits = Limits::of(&deployment.spec);
     let mut resizes = scale::resize(deployment, sets);
@@ -111,7 +112,7 @@ fn scaled(deployment: &DeploymentView, sets: &Sets) -> Work {
     work
 }
 
-/// One step of a rolling update: up, then down, then the history.
+/// One step of a rolling update: scale up, else scale down, then clean up the history.
 fn rolled(deployment: &DeploymentView, sets: &Sets) -> Work {
     let limits = Limits::of(&deployment.spec);
     let mut work = Work::nothing(Estimate::Progress);
@@ -147,9 +148,10 @@ fn rolled(deployment: &DeploymentView, sets: &Sets) -> Work {
     work
 }
 
-/// One step of a recreation: nothing of the new before all of the old is gone.
+/// One step of a recreation: no new pods before all old ones are gone.
 fn recreated(seen: &Observed<'_>) -> Work {
-    let (deployment, sets) = (seen.deployment, seen.sets);
+    let deployment = seen.deployment;
+    let sets = seen.sets;
     let limits = Limits::of(&deployment.spec);
     let mut work = Work::nothing(Estimate::Progress);
     let new = sets.new.as_ref().map(|new| synced(deployment, sets, new));
@@ -169,13 +171,13 @@ fn recreated(seen: &Observed<'_>) -> Work {
     work
 }
 
-/// History is forgotten only when the roll-out is through: until then, the way back is open.
+/// Old ReplicaSets are deleted only when the rollout is complete: until then, a rollback is possible.
 fn forgotten_if_through(deployment: &DeploymentView, sets: &Sets) -> Vec<Arc<ReplicaSetView>> {
     let is_through = is_complete(deployment, &deployment.status) && sets.are_observed();
     if is_through { history::forgotten(deployment, sets) } else { Vec::new() }
 }
 
-/// The ReplicaSet of the Deployment's template, with as many pods as it may have at once.
+/// Returns the ReplicaSet of the Deployment's template, with as many pods as it may have at once.
 fn new_set(deployment: &DeploymentView, sets: &Sets) -> ReplicaSetView {
     let limits = Limits::of(&deployment.spec);
     let replicas = if rolling::is_rolling(&deployment.spec) {
@@ -186,7 +188,7 @@ fn new_set(deployment: &DeploymentView, sets: &Sets) -> ReplicaSetView {
     template::new_set(deployment, history::first_annotations(deployment, sets), replicas)
 }
 
-/// The new ReplicaSet with the revision and annotations it should have.
+/// Returns the new ReplicaSet with the revision and annotations that it should have.
 fn synced(deployment: &DeploymentView, sets: &Sets, new: &Arc<ReplicaSetView>) -> Change {
     let annotations = history::annotations_of_new(deployment, sets, new);
     Change { annotations, min_ready_seconds: deployment.spec.min_ready_seconds, ..Change::of(new) }
@@ -207,7 +209,7 @@ impl Work {
 // === impl Change ===
 
 impl Change {
-    /// No change.
+    /// Returns the unchanged ReplicaSet.
     fn of(set: &Arc<ReplicaSetView>) -> Self {
         Self {
             replicas: wanted(set),
@@ -217,7 +219,7 @@ impl Change {
         }
     }
 
-    /// It wants so many pods, and says that it was sized for the Deployment as it is.
+    /// Sets the number of pods, and records the Deployment's current size.
     fn sized(self, replicas: i32, limits: Limits) -> Self {
         let annotations = history::annotations_when_sized(&self.annotations, limits);
         Self { replicas, annotations, ..self }
@@ -231,7 +233,7 @@ impl Change {
         differs.then_some(self)
     }
 
-    /// The ReplicaSet as it is written.
+    /// Returns the ReplicaSet to write.
     pub(super) fn applied(&self) -> ReplicaSetView {
         let mut set = ReplicaSetView::clone(&self.set);
         set.spec.replicas = Some(self.replicas);

@@ -1,10 +1,12 @@
-//! Pure: whether a roll-out gets anywhere, and what the conditions say of it.
+//! Pure: whether a rollout makes progress, and the conditions that report it.
 //!
-//! 1. It gets somewhere when pods of the new template appear, become ready or available, or old ones go.
-//! 2. If it gets nowhere for `progressDeadlineSeconds`, that is said: `ProgressDeadlineExceeded`. Nothing else comes of it.
-//! 3. Time in which the Deployment is paused does not count.
-//! 4. A Deployment that is through is not looked at again, even if its pods fail later. It is through when its ReplicaSets
-//!    say so of the specs they have, and not of older ones.
+//! 1. A rollout makes progress when pods of the new template appear, become ready or available, or old pods are
+//!    deleted.
+//! 2. Without progress for `progressDeadlineSeconds` the condition says `ProgressDeadlineExceeded`. It has no other
+//!    effect.
+//! 3. Paused time does not count.
+//! 4. A complete Deployment is not checked again, even if its pods fail later. It is complete when its ReplicaSets
+//!    report the numbers for their current specs, and not for older ones.
 //!
 //! Follows `progress.go` and `deployment_util.go` of Kubernetes 1.37.1.
 
@@ -16,34 +18,35 @@ use steersman_model::apps::{DeploymentSpec, DeploymentStatus, DeploymentView};
 
 use super::status::is_complete;
 
-/// Whether enough pods are available.
+/// The condition: whether enough pods are available.
 pub(super) const AVAILABLE: &str = "Available";
-/// Whether the roll-out gets anywhere, or is through.
+/// The condition: whether the rollout makes progress, or is complete.
 pub(super) const PROGRESSING: &str = "Progressing";
-/// Pods cannot be made or deleted.
+/// The condition: pods cannot be created or deleted.
 pub(super) const REPLICA_FAILURE: &str = "ReplicaFailure";
 
 const THROUGH: &str = "NewReplicaSetAvailable";
 const TIMED_OUT: &str = "ProgressDeadlineExceeded";
 const PAUSED: &str = "DeploymentPaused";
 
-/// How long the roll-out may get nowhere, if that is limited. The largest number means no limit.
+/// Returns the time without progress after which a rollout has failed, if there is a limit. The largest number means no
+/// limit.
 fn deadline(spec: &DeploymentSpec) -> Option<i64> {
     spec.progress_deadline_seconds.filter(|seconds| *seconds != i32::MAX).map(i64::from)
 }
 
-/// Whether there is a limit to getting nowhere.
+/// Whether there is a limit to the time without progress.
 pub(super) fn has_deadline(spec: &DeploymentSpec) -> bool {
     deadline(spec).is_some()
 }
 
-/// Puts a condition in the place of the one of its type, as upstream does: same status and reason change nothing, and a
-/// changed one goes to the end.
+/// Replaces the condition of the same type, as upstream does: equal status and reason change nothing, and a changed
+/// condition is moved to the end.
 pub(super) fn set(conditions: &mut Vec<Condition>, condition: Condition, now: Time) {
     set_as_it_is(conditions, Condition { last_update_time: Some(now), last_transition_time: Some(now), ..condition });
 }
 
-/// As [`set`], with the times that the condition brings.
+/// As [`set`], with the times that the condition has.
 pub(super) fn set_as_it_is(conditions: &mut Vec<Condition>, mut condition: Condition) {
     if let Some(held) = condition::find(conditions, &condition.type_) {
         if held.status == condition.status && held.reason == condition.reason {
@@ -57,8 +60,8 @@ pub(super) fn set_as_it_is(conditions: &mut Vec<Condition>, mut condition: Condi
     conditions.push(condition);
 }
 
-/// What is said when the Deployment is paused or resumed, if it was not said yet: neither counts as getting nowhere. What
-/// has timed out stays so.
+/// Reports that the Deployment is paused or resumed, if that was not reported yet: both restart the deadline. An
+/// exceeded deadline is kept.
 pub(super) fn pause(deployment: &DeploymentView) -> Option<Condition> {
     let held = condition::find(&deployment.status.conditions, PROGRESSING).map(|condition| &*condition.reason);
     if deployment.metadata.is_terminating() || held == Some(TIMED_OUT) {
@@ -72,32 +75,32 @@ pub(super) fn pause(deployment: &DeploymentView) -> Option<Condition> {
     }
 }
 
-/// The new ReplicaSet was made.
+/// Reports that the new ReplicaSet was created.
 pub(super) fn created(set: &str) -> Condition {
     let text = format!("Created new replica set {set:?}");
     Condition::new(PROGRESSING, ConditionStatus::True).because("NewReplicaSetCreated", &text)
 }
 
-/// The new ReplicaSet has been there already.
+/// Reports that the new ReplicaSet existed already.
 pub(super) fn found(set: &str) -> Condition {
     let text = format!("Found new replica set {set:?}");
     Condition::new(PROGRESSING, ConditionStatus::True).because("FoundNewReplicaSet", &text)
 }
 
-/// The new ReplicaSet cannot be made.
+/// Reports that the new ReplicaSet cannot be created.
 pub(super) fn not_created(text: &str) -> Condition {
     Condition::new(PROGRESSING, ConditionStatus::False).because(super::FAILED_CREATE, text)
 }
 
-/// What there is now.
+/// The current state of a rollout.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen<'a> {
     pub(super) status: &'a DeploymentStatus,
-    /// Whether the ReplicaSets have seen their specs: otherwise the counts may be those of an earlier roll-out.
+    /// Whether the ReplicaSets have observed their specs: otherwise the counts may be those of an earlier rollout.
     pub(super) observed: bool,
 }
 
-/// Says how the roll-out gets on. `current` is what was said of it before.
+/// Sets the conditions of progress. `current` is the previous condition.
 pub(super) fn estimate(
     deployment: &DeploymentView,
     current: Option<&Condition>,
@@ -121,13 +124,13 @@ pub(super) fn estimate(
     let say =
         |status, reason, text: &str| Condition::new(PROGRESSING, status).because(reason, &format!("{who} {text}"));
     if is_complete(deployment, status) && !observed {
-        // It looks as if it were through; the status that is about to come tells.
+        // The numbers look complete; the next status of a ReplicaSet will tell.
     } else if is_complete(deployment, status) {
         let through = say(ConditionStatus::True, THROUGH, "has successfully progressed.");
         set(conditions, through, now);
     } else if gets_somewhere(&deployment.status, status) {
         let on_its_way = say(ConditionStatus::True, "ReplicaSetUpdated", "is progressing.");
-        // It is said again each time, because the time at which it was said counts.
+        // Written with every progress, because the deadline counts from its time.
         let since = current.filter(|current| current.is_true()).and_then(|current| current.last_transition_time);
         condition::remove(conditions, PROGRESSING);
         let last_transition_time = since.or(Some(now));
@@ -149,22 +152,22 @@ fn gets_somewhere(before: &DeploymentStatus, now: &DeploymentStatus) -> bool {
 fn has_timed_out(current: Option<&Condition>, deadline: i64, now: Time) -> bool {
     let Some(current) = current else { return false };
     match &*current.reason {
-        // The condition is about an earlier roll-out; that a new one has begun is about to be seen.
+        // The condition is that of an earlier rollout; the start of the new one is about to be observed.
         THROUGH => false,
         TIMED_OUT => true,
         _ => current.last_update_time.is_some_and(|said| said.plus_seconds(deadline) < now),
     }
 }
 
-/// When to look whether the deadline has passed, if it can.
+/// Returns when to check whether the deadline has passed, if there is one.
 pub(super) fn next_check(deployment: &DeploymentView, status: &DeploymentStatus, now: Time) -> Option<Duration> {
     let deadline = deadline(&deployment.spec)?;
     let current = condition::find(&status.conditions, PROGRESSING)?;
-    // What is through cannot time out any more: to look again would be to look for ever.
+    // A complete rollout cannot time out any more; checking again would never end.
     if is_complete(deployment, status) || matches!(&*current.reason, TIMED_OUT | THROUGH) {
         return None;
     }
     let due = current.last_update_time?.plus_seconds(deadline);
-    // One second more: times are cut to seconds.
+    // One second more, because times are truncated to seconds.
     Some(due.since(now) + Duration::from_secs(1))
 }

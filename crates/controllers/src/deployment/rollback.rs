@@ -1,4 +1,4 @@
-//! Pure: rolling back as old clients ask for it, with an annotation. `kubectl rollout undo` does it by itself.
+//! Pure: rollbacks that old clients request with an annotation. `kubectl rollout undo` does not need it.
 
 use std::sync::Arc;
 
@@ -10,23 +10,24 @@ use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use super::history;
 use super::sets::Sets;
 
-/// What comes of the wish to roll back. In any case, the annotation goes.
+/// The result of a requested rollback. The annotation is removed in any case.
 #[derive(Debug)]
 pub(super) enum Rollback {
-    /// There is no such revision; this is said.
+    /// There is no such revision; an event reports it.
     NotFound(&'static str),
-    /// That revision has the template that the Deployment has.
+    /// The revision has the template that the Deployment has already.
     Unchanged,
     /// The Deployment gets the template of this ReplicaSet.
     To { set: Arc<ReplicaSetView>, revision: i64 },
 }
 
-/// The revision to roll back to, if somebody asks for it; zero is the last one. What is no number asks for nothing.
+/// Returns the revision to roll back to, if requested; zero is the last one. A text that is not a number requests
+/// nothing.
 pub(super) fn asked_for(deployment: &Meta) -> Option<i64> {
     deployment.annotations.get(annotations::DEPLOYMENT_ROLLBACK_TO)?.parse().ok()
 }
 
-/// What comes of it.
+/// Decides about a requested rollback.
 pub(super) fn decide(deployment: &DeploymentView, sets: &Sets, asked_for: i64) -> Rollback {
     let revision = if asked_for == 0 { history::last_revision(sets) } else { asked_for };
     if revision == 0 {
@@ -41,7 +42,7 @@ pub(super) fn decide(deployment: &DeploymentView, sets: &Sets, asked_for: i64) -
     Rollback::To { set: Arc::clone(set), revision }
 }
 
-/// The Deployment as it is written then.
+/// Returns the Deployment to write.
 pub(super) fn rolled_back(deployment: &DeploymentView, rollback: &Rollback) -> DeploymentView {
     let mut deployment = deployment.clone();
     if let Rollback::To { set, .. } = rollback {

@@ -1,16 +1,16 @@
 //! Pure: the arithmetic of a rolling update.
 //!
-//! 1. ReplicaSets never want more pods in all than `replicas + maxSurge`. What is wanted counts: a pod that its ReplicaSet
-//!    is about to delete takes no room, as upstream.
-//! 2. No step takes an available pod away while `replicas - maxUnavailable` of them or fewer *remain*: a pod remains if its
-//!    ReplicaSet still wants it ([`Size::remaining`]). A ReplicaSet's status is late, so it may count pods that are about to
-//!    be deleted, or that were deleted since; what it says of an older spec counts for nothing.
-//! 3. Pods of old ReplicaSets that are not available go first: they are missed by nobody, and could block the update.
-//! 4. Unless pods never become available, every step is followed by another until the new ReplicaSet has them all. A step
-//!    that waits for a status is woken by it: every ReplicaSet reports on every spec it was given.
+//! 1. ReplicaSets never want more than `replicas + maxSurge` pods in total. The wanted number counts: as upstream, a
+//!    pod that is about to be deleted takes no room.
+//! 2. No step deletes an available pod while `replicas - maxUnavailable` or fewer *would remain*: a pod remains if its
+//!    ReplicaSet still wants it ([`Size::remaining`]). The status of a ReplicaSet is late, so it may count pods that
+//!    are about to be deleted or were deleted since; a status of an older spec counts as zero.
+//! 3. Unavailable pods of old ReplicaSets are deleted first: they serve nobody, and could block the update.
+//! 4. If the new pods become available, every step is followed by another until the new ReplicaSet has them all. A step
+//!    that waits for a status is enqueued by it: every ReplicaSet reports on every spec.
 //!
-//! Follows `rolling.go` and `deployment_util.go` of Kubernetes 1.37.1, which adds up `availableReplicas` as reported, and
-//! is kept from most of the harm by an error ("invalid request to scale down") that ends the pass.
+//! Follows `rolling.go` and `deployment_util.go` of Kubernetes 1.37.1, which sums `availableReplicas` as reported, and
+//! relies on an error ("invalid request to scale down") that ends the pass in most cases.
 
 use steersman_base::IntOrString;
 use steersman_base::int_or_string::Rounding;
@@ -18,39 +18,39 @@ use steersman_model::apps::{DeploymentSpec, ReplicaSetView};
 
 use super::sets::{is_observed, wanted};
 
-/// How far a rolling update may go, in pods.
+/// The limits of a rolling update, in pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// How many pods there should be.
+    /// The desired number of pods.
     pub(super) desired: i32,
-    /// How many there may be beyond that.
+    /// The number of pods allowed beyond that.
     pub(super) surge: i32,
-    /// How many of them may be missing.
+    /// The number of pods that may be unavailable.
     pub(super) unavailable: i32,
 }
 
-/// One ReplicaSet, as the arithmetic sees it.
+/// The size of one ReplicaSet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Size {
-    /// How many pods it wants.
+    /// The number of pods it wants.
     pub(super) wanted: i32,
-    /// How many of its pods it says are available. That can be more than it wants: it was just scaled down.
+    /// The number of available pods in its status. It can exceed `wanted` just after a scale-down.
     pub(super) available: i32,
-    /// Whether it says so of what it wants now, and not of what it wanted before.
+    /// Whether the status is about the current spec.
     pub(super) observed: bool,
 }
 
-/// How many pods a Deployment wants. An absent count means one: the API server's default.
+/// Returns the number of pods a Deployment wants. An absent count means one: the API server's default.
 pub(super) fn desired(spec: &DeploymentSpec) -> i32 {
     spec.replicas.unwrap_or(1)
 }
 
-/// Whether pods of an older template are replaced step by step. An absent strategy means that: the API server's default.
+/// Whether old pods are replaced step by step. An absent strategy means so: the API server's default.
 pub(super) fn is_rolling(spec: &DeploymentSpec) -> bool {
     spec.strategy.type_.is_empty() || spec.strategy.type_ == "RollingUpdate"
 }
 
-/// How many pods the new ReplicaSet should want. `total` is what all of them want now.
+/// Returns the number of pods the new ReplicaSet should want. `total` is the sum over all ReplicaSets.
 pub(super) fn new_size(limits: Limits, new: i32, total: i32) -> i32 {
     if new >= limits.desired {
         return limits.desired;
@@ -59,10 +59,10 @@ pub(super) fn new_size(limits: Limits, new: i32, total: i32) -> i32 {
     new.saturating_add(room.min(limits.desired - new))
 }
 
-/// How many pods each old ReplicaSet should want. They come oldest first.
+/// Returns the number of pods each old ReplicaSet should want. They are given oldest first.
 pub(super) fn old_sizes(limits: Limits, new: Size, old: &[Size]) -> Vec<i32> {
     let mut sizes: Vec<i32> = old.iter().map(|set| set.wanted).collect();
-    // Even if all pods that old ones keep are available, these are all there are: the new one's others may never be.
+    // Assumes that all pods kept by old ReplicaSets are available: pods of the new one may never be.
     let may_go = sum(sizes.iter().copied()).saturating_add(new.remaining()).saturating_sub(limits.available_min());
     if may_go <= 0 {
         return sizes;
@@ -73,7 +73,7 @@ pub(super) fn old_sizes(limits: Limits, new: Size, old: &[Size]) -> Vec<i32> {
     sizes
 }
 
-/// Takes up to `count` in all, from the first to the last, and from each no more than it has or than `at_most` says.
+/// Takes up to `count` in total, from first to last, and from each at most what it has and what `at_most` allows.
 fn take(sizes: &mut [i32], count: i32, at_most: impl Fn(usize) -> i32) {
     let mut left = count.max(0);
     for (at, size) in sizes.iter_mut().enumerate() {
@@ -90,25 +90,26 @@ fn sum(counts: impl Iterator<Item = i32>) -> i32 {
 // === impl Size ===
 
 impl Size {
-    /// What a ReplicaSet wants and says.
+    /// Returns the size of a ReplicaSet.
     pub(super) fn of(set: &ReplicaSetView) -> Self {
         Self { wanted: wanted(set), available: set.status.available_replicas, observed: is_observed(set) }
     }
 
-    /// How many available pods are there for certain when the ReplicaSet has done what it was last asked for.
+    /// Returns the number of available pods that certainly remain when the ReplicaSet has reached its wanted size.
     ///
-    /// It deletes pods first that are not available, so no more than it wants remain. If its status is about an older spec,
-    /// nobody can tell: it may have been scaled down and up again, and the pods that come back are not available.
+    /// It deletes unavailable pods first, so at most the wanted number remains. If its status is about an older spec,
+    /// nothing is certain: it may have been scaled down and up again, and the new pods are not available.
     pub(super) fn remaining(self) -> i32 {
         if self.observed { self.reported() } else { 0 }
     }
 
-    /// How many available pods it says it has, of those it wants; also if that is about an older spec.
+    /// Returns the number of available pods in its status, at most the wanted number; also if the status is about an
+    /// older spec.
     pub(super) fn reported(self) -> i32 {
         self.available.min(self.wanted).max(0)
     }
 
-    /// How many of the pods it wants are known not to be available.
+    /// Returns the number of wanted pods that are known to be unavailable.
     fn unavailable(self) -> i32 {
         if self.observed { self.wanted.saturating_sub(self.remaining()) } else { 0 }
     }
@@ -117,32 +118,32 @@ impl Size {
 // === impl Limits ===
 
 impl Limits {
-    /// The limits of a Deployment. A Deployment that is recreated has no room either way.
+    /// Returns the limits of a Deployment. With `Recreate` both are zero.
     pub(super) fn of(spec: &DeploymentSpec) -> Self {
         let desired = desired(spec);
         if !is_rolling(spec) {
             return Self { desired, surge: 0, unavailable: 0 };
         }
         let rolling = spec.strategy.rolling_update.as_ref();
-        // What validation lets through always scales; nothing else may stop a Deployment.
+        // Values that pass validation always convert; any other must not stop a Deployment.
         let scaled = |field: Option<&IntOrString>, rounding| {
             field.and_then(|share| share.scaled(desired, rounding).ok()).unwrap_or(0).max(0)
         };
         let surge = scaled(rolling.and_then(|rolling| rolling.max_surge.as_ref()), Rounding::Up);
         let mut unavailable = scaled(rolling.and_then(|rolling| rolling.max_unavailable.as_ref()), Rounding::Down);
         if surge == 0 && unavailable == 0 {
-            // Both rounded to nothing: one pod at a time may go, because a quota may have no room for one more.
+            // Both were rounded to zero: one pod at a time may be unavailable, because a quota may not allow a surge.
             unavailable = 1;
         }
         Self { desired, surge, unavailable: unavailable.min(desired) }
     }
 
-    /// How many pods all ReplicaSets may want.
+    /// Returns the maximum number of pods over all ReplicaSets.
     pub(super) fn total_max(self) -> i32 {
         self.desired.saturating_add(self.surge)
     }
 
-    /// How many pods must be available.
+    /// Returns the minimum number of available pods.
     pub(super) fn available_min(self) -> i32 {
         self.desired.saturating_sub(self.unavailable)
     }

@@ -1,10 +1,9 @@
-//! Pure: what becomes of the ReplicaSets when the Deployment itself is scaled, or is paused.
+//! Pure: the sizes of the ReplicaSets when the Deployment itself is scaled, or is paused.
 //!
-//! 1. A change of the number of replicas is told from a roll-out by an annotation: for how many replicas a ReplicaSet was
-//!    last sized.
-//! 2. In the middle of a roll-out every ReplicaSet grows or shrinks in proportion, so that scaling never hastens a roll-out
-//!    that may be going wrong. What does not come out even goes to the largest.
-//! 3. What is rounded off costs no available pod that is needed while one is kept that is not available. (Upstream rounds.)
+//! 1. An annotation distinguishes scaling from a rollout: the number of replicas that a ReplicaSet was last scaled for.
+//! 2. During a rollout every ReplicaSet grows or shrinks in proportion, so that scaling never speeds up a rollout that
+//!    may be failing. The rounding remainder goes to the largest.
+//! 3. The remainder removes no needed available pod while an unavailable one is kept. (Upstream only rounds.)
 //!
 //! Follows `sync.go` and `deployment_util.go` of Kubernetes 1.37.1.
 
@@ -17,27 +16,27 @@ use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use super::rolling::{self, Limits, Size};
 use super::sets::{Sets, by_age, wanted};
 
-/// A ReplicaSet and how many pods it should want.
+/// A ReplicaSet and the number of pods it should want.
 #[derive(Clone, Debug)]
 pub(super) struct Resize {
     pub(super) set: Arc<ReplicaSetView>,
     pub(super) to: i32,
 }
 
-/// Whether the Deployment's number of replicas has changed since its ReplicaSets were sized.
+/// Whether the Deployment's number of replicas has changed since its ReplicaSets were scaled.
 pub(super) fn is_scaled(desired: i32, sets: &Sets) -> bool {
     let active = sets.all().filter(|set| wanted(set) > 0);
     active.filter_map(|set| noted(set, annotations::DEPLOYMENT_DESIRED_REPLICAS)).any(|sized_for| sized_for != desired)
 }
 
-/// How many pods each ReplicaSet should want. Whoever is named is noted to be sized for the Deployment as it is, even if its
-/// number stays the same.
+/// Returns the number of pods each ReplicaSet should want. Every returned ReplicaSet gets the desired-replicas
+/// annotation, even if its number is unchanged.
 pub(super) fn resize(deployment: &DeploymentView, sets: &Sets) -> Vec<Resize> {
     let limits = Limits::of(&deployment.spec);
     if let Some(only) = active_or_latest(sets) {
         let sized_for = noted(only, annotations::DEPLOYMENT_DESIRED_REPLICAS);
         let is_right = wanted(only) == limits.desired && sized_for.is_none_or(|sized_for| sized_for == limits.desired);
-        // Another surge alone is noted when it is sized for another reason.
+        // A changed surge alone is recorded with the next change of size.
         return if is_right { Vec::new() } else { vec![Resize { set: Arc::clone(only), to: limits.desired }] };
     }
     if sets.new.as_deref().is_some_and(|new| is_saturated(limits.desired, new)) {
@@ -49,7 +48,7 @@ pub(super) fn resize(deployment: &DeploymentView, sets: &Sets) -> Vec<Resize> {
     proportional(limits, deployment.status.replicas, sets)
 }
 
-/// The only ReplicaSet that wants pods, or if none does, the newest; none if several do.
+/// Returns the only ReplicaSet that wants pods, or the newest if none does; `None` if several do.
 fn active_or_latest(sets: &Sets) -> Option<&Arc<ReplicaSetView>> {
     let mut active = sets.all().filter(|set| wanted(set) > 0);
     match (active.next(), active.next()) {
@@ -59,7 +58,8 @@ fn active_or_latest(sets: &Sets) -> Option<&Arc<ReplicaSetView>> {
     }
 }
 
-/// Whether the new ReplicaSet has all pods of the Deployment, both think so, and none of them is about to go.
+/// Whether the new ReplicaSet has all pods of the Deployment, by both statuses, and none of them is about to be
+/// deleted.
 fn is_saturated(desired: i32, new: &ReplicaSetView) -> bool {
     wanted(new) == desired
         && noted(new, annotations::DEPLOYMENT_DESIRED_REPLICAS) == Some(desired)
@@ -71,7 +71,7 @@ fn proportional(limits: Limits, replicas_seen: i32, sets: &Sets) -> Vec<Resize> 
     let total = active.iter().fold(0, |sum: i32, set| sum.saturating_add(wanted(set)));
     let allowed = if limits.desired > 0 { limits.total_max() } else { 0 };
     let to_add = allowed.saturating_sub(total);
-    // Of equals, the newer grows first, and the older shrinks first.
+    // Among equal sizes, the newer grows first, and the older shrinks first.
     active.sort_by(|left, right| {
         let by_age = by_age(left, right);
         let by_age = if to_add > 0 { by_age.reverse() } else { by_age };
@@ -94,14 +94,14 @@ fn proportional(limits: Limits, replicas_seen: i32, sets: &Sets) -> Vec<Resize> 
     active.into_iter().zip(sizes).map(|(set, to)| Resize { set, to }).collect()
 }
 
-/// Moves pods between ReplicaSets so that `least` available ones remain, if there are as many. `held` is how many available
-/// pods each has.
+/// Moves pods between ReplicaSets so that `least` available ones remain, if there are as many. `held` is the number of
+/// available pods of each.
 fn keep_available(least: i32, held: &[i32], sizes: &mut [i32]) {
     let sum = |counts: &mut dyn Iterator<Item = i32>| counts.fold(0, i32::saturating_add);
     let have = sum(&mut held.iter().copied());
     let remain = sum(&mut held.iter().zip(&*sizes).map(|(held, size)| *held.min(size)));
     let mut missing = least.min(have).saturating_sub(remain).max(0);
-    // The largest comes first: it is the one that what is left was taken from.
+    // The largest comes first: the remainder was taken from it.
     for to in 0..sizes.len() {
         for from in (0..sizes.len()).rev() {
             let moved = missing.min(held[to] - sizes[to]).min(sizes[from] - held[from]).max(0);
@@ -112,23 +112,23 @@ fn keep_available(least: i32, held: &[i32], sizes: &mut [i32]) {
     }
 }
 
-/// By how much a ReplicaSet grows or shrinks if it keeps its part of the Deployment.
+/// Returns by how much a ReplicaSet grows or shrinks to keep its share of the Deployment.
 fn share(limits: Limits, replicas_seen: i32, set: &ReplicaSetView) -> i32 {
     if limits.desired == 0 {
         return -wanted(set);
     }
     let noted = noted(set, annotations::DEPLOYMENT_MAX_REPLICAS).filter(|noted| *noted != 0);
-    // Without the annotation, the Deployment's size as it was last seen stands in for it.
+    // Without the annotation, the size in the Deployment's status is used.
     let before = noted.unwrap_or(replicas_seen);
     if before == 0 {
         return 0;
     }
     let size = f64::from(wanted(set)) * f64::from(limits.total_max()) / f64::from(before);
-    // A cast of a number that is out of range takes the nearest one that is in it.
+    // A cast of a number that is out of range saturates.
     (size.round() as i32).saturating_sub(wanted(set))
 }
 
-/// A number that a ReplicaSet's annotation holds; none if it is not there, or is no plain number.
+/// Returns a number from an annotation of a ReplicaSet; `None` if it is absent or not a plain number.
 fn noted(set: &ReplicaSetView, annotation: &str) -> Option<i32> {
     let text = set.meta().annotations.get(annotation)?;
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Pure: which of a Deployment's ReplicaSets is the new one, and what they have between them.
+//! Pure: which ReplicaSet of a Deployment is the new one, and sums over all of them.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use steersman_model::template::Template;
 /// The ReplicaSets of a Deployment.
 #[derive(Debug, Default)]
 pub(super) struct Sets {
-    /// The one with the Deployment's template; none before it is made.
+    /// The ReplicaSet with the Deployment's template; `None` before it is created.
     pub(super) new: Option<Arc<ReplicaSetView>>,
     /// All others, oldest first.
     pub(super) old: Vec<Arc<ReplicaSetView>>,
 }
 
-/// How many pods a ReplicaSet wants. An absent count means one: the API server's default.
+/// Returns the number of pods a ReplicaSet wants. An absent count means one: the API server's default.
 pub(super) fn wanted(set: &ReplicaSetView) -> i32 {
     set.spec.replicas.unwrap_or(1)
 }
 
-/// Whether the ReplicaSet's status is about its spec as it is. Until then its counts are those of an older one.
+/// Whether the ReplicaSet's status is about its current spec. Until then its counts are those of an older one.
 pub(super) fn is_observed(set: &ReplicaSetView) -> bool {
     set.status.observed_generation >= set.meta().generation
 }
 
-/// Older first, then by name: upstream's order wherever one is needed.
+/// Orders by age, oldest first, then by name: upstream's order wherever one is needed.
 pub(super) fn by_age(left: &ReplicaSetView, right: &ReplicaSetView) -> Ordering {
     let created = |set: &ReplicaSetView| set.meta().creation_timestamp;
     created(left).cmp(&created(right)).then_with(|| left.meta().name.cmp(&right.meta().name))
@@ -35,8 +35,8 @@ pub(super) fn by_age(left: &ReplicaSetView, right: &ReplicaSetView) -> Ordering 
 // === impl Sets ===
 
 impl Sets {
-    /// Sorts a Deployment's ReplicaSets. The new one is found by its template and by nothing else: whoever made it, and
-    /// whatever its hash, it is kept. Of several, the oldest counts.
+    /// Sorts a Deployment's ReplicaSets. The new one is found by its template alone, regardless of who created it and
+    /// of its hash. Of several, the oldest is used.
     pub(super) fn find(template: &Template, mut sets: Vec<Arc<ReplicaSetView>>) -> Self {
         sets.sort_by(|left, right| by_age(left, right));
         let new = sets.iter().position(|set| set.spec.template.equals_but_for_hash(template));
@@ -44,22 +44,22 @@ impl Sets {
         Self { new, old: sets }
     }
 
-    /// Old ones first, then the new one.
+    /// Returns the old ReplicaSets, then the new one.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<ReplicaSetView>> {
         self.old.iter().chain(&self.new)
     }
 
-    /// Old ones that want pods.
+    /// Returns the old ReplicaSets that want pods.
     pub(super) fn active_old(&self) -> impl Iterator<Item = &Arc<ReplicaSetView>> {
         self.old.iter().filter(|set| wanted(set) > 0)
     }
 
-    /// Whether every status is about the spec as it is.
+    /// Whether every status is about the current spec.
     pub(super) fn are_observed(&self) -> bool {
         self.all().all(|set| is_observed(set))
     }
 
-    /// The sum of something over all of them.
+    /// Returns a sum over all of them.
     pub(super) fn sum(&self, count: impl Fn(&ReplicaSetView) -> i32) -> i32 {
         self.all().fold(0, |sum, set| sum.saturating_add(count(set)))
     }

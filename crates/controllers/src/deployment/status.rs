@@ -1,4 +1,4 @@
-//! Pure: the status of a Deployment: what its ReplicaSets say, added up, and what follows from it.
+//! Pure: the status of a Deployment: the sum of its ReplicaSets' statuses, and the conditions.
 
 use steersman_base::condition;
 use steersman_base::{Condition, ConditionStatus, Time};
@@ -9,25 +9,25 @@ use super::progress::{self, AVAILABLE, PROGRESSING, REPLICA_FAILURE};
 use super::rolling::{Limits, desired};
 use super::sets::{Sets, wanted};
 
-/// The new ReplicaSet, as status tells of it.
+/// The new ReplicaSet, for the status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum New<'a> {
-    /// There is none yet.
+    /// It does not exist yet.
     None,
-    /// It has been there.
+    /// It existed before this pass.
     Found { name: &'a str },
-    /// It was made in this pass, and wants so many pods.
+    /// It was created in this pass, and wants this many pods.
     Made { name: &'a str, wanted: i32 },
 }
 
-/// Whether the progress of the roll-out is looked at: not while the Deployment is paused, scaled or on its way out.
+/// Whether the progress of the rollout is checked: not while the Deployment is paused, scaled or terminating.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Estimate {
     Progress,
     Nothing,
 }
 
-/// The status as it should be.
+/// Returns the status that the Deployment should have.
 pub(super) fn status(
     deployment: &DeploymentView,
     sets: &Sets,
@@ -57,7 +57,7 @@ pub(super) fn status(
     status
 }
 
-/// The conditions, with what this pass knows of pause, resumption and the new ReplicaSet.
+/// Returns the conditions, with what this pass knows of pause, resumption and the new ReplicaSet.
 fn conditions_before(deployment: &DeploymentView, new: New<'_>, now: Time) -> Vec<Condition> {
     let mut conditions = deployment.status.conditions.to_vec();
     if !progress::has_deadline(&deployment.spec) {
@@ -68,7 +68,7 @@ fn conditions_before(deployment: &DeploymentView, new: New<'_>, now: Time) -> Ve
     }
     match new {
         New::Made { name, .. } => progress::set(&mut conditions, progress::created(name), now),
-        // Somebody began to care about progress: it counts from now.
+        // A deadline was added: it counts from now.
         New::Found { name } if condition::find(&conditions, PROGRESSING).is_none() => {
             progress::set(&mut conditions, progress::found(name), now);
         }
@@ -87,7 +87,7 @@ fn counts(deployment: &DeploymentView, sets: &Sets, new: New<'_>) -> DeploymentS
         updated_replicas: sets.new.as_ref().map_or(0, |set| set.status.replicas),
         ready_replicas: sets.sum(|set| set.status.ready_replicas),
         available_replicas: available,
-        // While it scales down there are more available than wanted.
+        // During a scale-down more pods are available than wanted.
         unavailable_replicas: total.saturating_sub(available).max(0),
         conditions: Box::default(),
         collision_count: deployment.status.collision_count,
@@ -95,11 +95,11 @@ fn counts(deployment: &DeploymentView, sets: &Sets, new: New<'_>) -> DeploymentS
     }
 }
 
-/// How many pods terminate; absent if a ReplicaSet's status does not tell.
+/// Returns the number of terminating pods; `None` if the status of a ReplicaSet does not report it.
 fn terminating(sets: &Sets) -> Option<i32> {
     sets.all().try_fold(0_i32, |sum, set| match set.status.terminating_replicas {
         Some(count) => Some(sum.saturating_add(count)),
-        // Nobody has looked at it yet, so it has no pods.
+        // Its controller has not observed it yet, so it has no pods.
         None if set.status.observed_generation == 0 => Some(sum),
         None => None,
     })
@@ -115,7 +115,7 @@ fn availability(deployment: &DeploymentView, available: i32) -> Condition {
     }
 }
 
-/// Why pods cannot be made or deleted: what the new ReplicaSet says comes before what old ones say.
+/// Returns why pods cannot be created or deleted: the new ReplicaSet's condition takes precedence over the old ones'.
 fn failure(sets: &Sets) -> Option<Condition> {
     let mut says =
         sets.new.iter().chain(&sets.old).filter_map(|set| condition::find(&set.status.conditions, REPLICA_FAILURE));
@@ -123,7 +123,7 @@ fn failure(sets: &Sets) -> Option<Condition> {
     Some(Condition { last_update_time: failure.last_transition_time, ..failure })
 }
 
-/// Whether all pods are there, of the new template, and available; and the status is about the Deployment as it is.
+/// Whether all pods are of the new template and available, and the status is about the Deployment's current spec.
 pub(super) fn is_complete(deployment: &DeploymentView, status: &DeploymentStatus) -> bool {
     let desired = desired(&deployment.spec);
     status.updated_replicas == desired

@@ -21,7 +21,7 @@ use crate::claim::{Selecting, claimed, usable};
 const DEPLOYMENTS: &Resource = &DeploymentView::RESOURCE;
 const SETS: &Resource = &ReplicaSetView::RESOURCE;
 
-/// The controller's shell: what it reads from.
+/// The controller's shell: the caches that it reads from.
 pub(super) struct Deployments {
     pub(super) deployments: Lister<DeploymentView>,
     pub(super) sets: Lister<ReplicaSetView>,
@@ -36,7 +36,7 @@ reasons! {
         /// There is no ReplicaSet of this template.
         NewTemplate { replicas: i32 } => "no ReplicaSet has this template; there is room for {replicas} pods of it"
             event "ScalingReplicaSet" |set| "Scaled up replica set {set} from 0 to {replicas}",
-        /// There is no ReplicaSet of this template, and no room for pods of it.
+        /// There is no ReplicaSet of this template, and no room for its pods.
         NewTemplateNoRoom => "no ReplicaSet has this template; there is no room for pods of it yet",
         /// A ReplicaSet may have more pods.
         ScaleUp { from: i32, to: i32 } => "there is room for {to} pods of it; it wants {from}"
@@ -44,30 +44,30 @@ reasons! {
         /// A ReplicaSet should have fewer pods.
         ScaleDown { from: i32, to: i32 } => "{to} pods of it are enough for now; it wants {from}"
             event "ScalingReplicaSet" |set| "Scaled down replica set {set} from {from} to {to}",
-        /// A ReplicaSet does not say of itself what it should.
+        /// A ReplicaSet has wrong annotations.
         Annotate { revision: String } => "it should have the Deployment's annotations, and revision {revision}",
-        /// A ReplicaSet is older than the history goes.
+        /// A ReplicaSet is beyond the revision history limit.
         Forget { limit: i32 } => "{limit} old ReplicaSets are kept, and it is older",
-        /// The name of the new ReplicaSet is taken.
+        /// The name of the new ReplicaSet is taken by another owner.
         Collision { count: i32 } => "the name of the new ReplicaSet is taken, for the {count}th time",
-        /// The new ReplicaSet cannot be made.
+        /// The new ReplicaSet cannot be created.
         CreateFailed => "the new ReplicaSet cannot be made",
-        /// Somebody asked for an earlier template.
+        /// A rollback to an earlier template was requested.
         RollBack { revision: i64 } => "somebody asked for revision {revision}"
             event "DeploymentRollback" |deployment| "Rolled back deployment \"{deployment}\" to revision {revision}",
-        /// Somebody asked for an earlier template, and there is nothing to change.
+        /// A rollback was requested that changes nothing.
         NoRollBack => "somebody asked for an earlier revision, and there is nothing to change",
-        /// It selects every pod there is.
+        /// The selector matches every pod.
         SelectsAll => "it selects every pod there is, and is left alone",
-        /// The status is not what is seen.
+        /// The status is out of date.
         Status { replicas: i32, updated: i32, available: i32 } =>
             "{replicas} pods are there, {updated} of the present template, {available} available",
     }
 }
 
-/// Why a pass ends before its end.
+/// Why a pass ends early.
 enum Halt {
-    /// The world has changed meanwhile, or is about to be seen to have: look again.
+    /// The state has changed meanwhile, or the cache is about to show a change: reconcile again.
     LookAgain,
     Write(WriteError),
     Error(Error),
@@ -81,7 +81,7 @@ impl Reconciler for Deployments {
         match self.pass(cx, &deployment).await {
             Ok(action) => Ok(action),
             Err(Halt::LookAgain | Halt::Write(WriteError::Conflict | WriteError::NotFound)) => Ok(Action::Again),
-            // Nothing can be made there any more.
+            // Nothing can be created in a terminating namespace.
             Err(Halt::Write(WriteError::NamespaceTerminating)) => Ok(Action::Done),
             Err(Halt::Write(error)) => Err(error.into()),
             Err(Halt::Error(error)) => Err(error),
@@ -104,7 +104,7 @@ impl Deployments {
         }
         let mine = claimed(cx, &self.sets_of, deployment, &selector, |_| true).await?;
         if mine.has_adopted {
-            // The pass that decides sees it as it is then, and comes with its event.
+            // The event of this write triggers the pass that decides.
             return Ok(Action::Done);
         }
         let sets = Sets::find(&deployment.spec.template, mine.own);
@@ -115,7 +115,7 @@ impl Deployments {
         }
     }
 
-    /// Pods of the old ReplicaSets, if the Deployment is recreated and they matter.
+    /// Returns the pods of the old ReplicaSets, if the strategy is `Recreate`.
     async fn old_pods(
         &self,
         cx: &Context,
@@ -129,7 +129,7 @@ impl Deployments {
         Ok(self.pods_of.of_any(cx, &deployment.meta().namespace, &old).await?)
     }
 
-    /// Writes what is to be written, in order; then status.
+    /// Makes the writes in order, the status last.
     async fn work(&self, cx: &Context, deployment: &DeploymentView, sets: &Sets, work: Work) -> Result<Action, Halt> {
         let now = cx.clock.now();
         if let Some(set) = &work.create {
@@ -166,14 +166,14 @@ impl Deployments {
         };
         match &error {
             WriteError::AlreadyExists => Err(self.name_is_taken(cx, deployment, &set.meta().key()).await),
-            // It may have been made: then nothing failed, and nobody is told so.
+            // The create may have succeeded: then nothing failed, and no failure is reported.
             WriteError::Unknown(_) if self.is_made(cx, deployment, &set.meta().key()).await? => Err(Halt::LookAgain),
             WriteError::Rejected(_) | WriteError::Unknown(_) => {
                 let text =
                     format!("Failed to create new replica set {:?}: {}", set.meta().name.as_str(), error.message());
                 cx.events.warning(&About::new(DEPLOYMENTS, deployment.meta()), FAILED_CREATE, text.as_str());
                 if progress::has_deadline(&deployment.spec) {
-                    tell_of_failure(cx, deployment, &text).await?;
+                    report_failure(cx, deployment, &text).await?;
                 }
                 Err(error.into())
             }
@@ -181,14 +181,14 @@ impl Deployments {
         }
     }
 
-    /// Whether the ReplicaSet that was to be made is there, as the server has it.
+    /// Whether the ReplicaSet exists on the server.
     async fn is_made(&self, cx: &Context, deployment: &DeploymentView, key: &ObjectKey) -> Result<bool, Halt> {
         let found = cx.live.get::<ReplicaSetView>(key).await.map_err(Error::from)?;
         Ok(found.is_some_and(|found| template::is_the_wanted_one(deployment, &found)))
     }
 
-    /// A ReplicaSet has the name that the new one should get: it is the one that was to be made, and the cache is late, or it
-    /// is another one, and the next try has another name.
+    /// Handles a ReplicaSet with the name of the new one: it is the new one and the cache is stale, or it is another
+    /// one, and the next attempt uses another name.
     async fn name_is_taken(&self, cx: &Context, deployment: &DeploymentView, key: &ObjectKey) -> Halt {
         let found = match cx.get(&self.sets, key).await {
             Ok(Some(found)) => found,
@@ -208,9 +208,10 @@ impl Deployments {
     }
 }
 
-/// Writes a ReplicaSet as it should be.
+/// Writes a ReplicaSet with its desired size and annotations.
 async fn change(cx: &Context, deployment: &DeploymentView, change: &Change) -> Result<(), Halt> {
-    let (from, to) = (wanted(&change.set), change.replicas);
+    let from = wanted(&change.set);
+    let to = change.replicas;
     let revision =
         || change.annotations.get(annotations::DEPLOYMENT_REVISION).map(ToString::to_string).unwrap_or_default();
     let why = match to.cmp(&from) {
@@ -226,12 +227,12 @@ async fn change(cx: &Context, deployment: &DeploymentView, change: &Change) -> R
 async fn forget(cx: &Context, deployment: &DeploymentView, set: &Meta) -> Result<(), Halt> {
     let why = Why::Forget { limit: deployment.spec.revision_history_limit.unwrap_or_default() };
     let deleted = cx.writer.on_behalf_of(deployment.meta()).delete(SETS, set, Propagation::Background, &why).await;
-    // Gone, or another one of that name by now: what was wanted.
+    // Deleted or replaced meanwhile: nothing is left to do.
     Ok(deleted.ok_if_gone().ok_if_replaced()?)
 }
 
-/// Says in a condition that the new ReplicaSet cannot be made. The rest of the status is left as it is.
-async fn tell_of_failure(cx: &Context, deployment: &DeploymentView, text: &str) -> Result<(), Halt> {
+/// Reports in a condition that the new ReplicaSet cannot be created. The rest of the status is kept.
+async fn report_failure(cx: &Context, deployment: &DeploymentView, text: &str) -> Result<(), Halt> {
     let mut conditions = deployment.status.conditions.to_vec();
     progress::set(&mut conditions, progress::not_created(text), cx.clock.now());
     let status = DeploymentStatus { conditions: conditions.into(), ..deployment.status.clone() };
@@ -241,7 +242,7 @@ async fn tell_of_failure(cx: &Context, deployment: &DeploymentView, text: &str) 
     Ok(())
 }
 
-/// The Deployment's annotations, with the revision that its new ReplicaSet has after this pass.
+/// Returns the Deployment's annotations, with the revision that its new ReplicaSet has after this pass.
 fn with_revision(deployment: &DeploymentView, sets: &Sets, work: &Work) -> StringMap {
     let of_new = |change: &&Change| sets.new.as_ref().is_some_and(|new| Arc::ptr_eq(new, &change.set));
     let changed = || work.change.iter().find(of_new).map(|change| &change.annotations);
@@ -254,7 +255,7 @@ fn with_revision(deployment: &DeploymentView, sets: &Sets, work: &Work) -> Strin
     }
 }
 
-/// Writes status and revision if they are not what they should be.
+/// Writes status and revision if they are out of date.
 async fn put_status(
     cx: &Context,
     deployment: &DeploymentView,
@@ -274,11 +275,12 @@ async fn put_status(
     Ok(write.put_status_of::<DeploymentView>(&meta, &status, &why).await.ok_if_gone()?)
 }
 
-/// A Deployment that selects every pod there is, is told so and left alone.
+/// Reports a Deployment that selects every pod, and does nothing else with it.
 async fn selects_all(cx: &Context, deployment: &DeploymentView) -> Result<Action, Halt> {
     let text = "This deployment is selecting all pods. A non-empty selector is required.";
     cx.events.warning(&About::new(DEPLOYMENTS, deployment.meta()), "SelectingAll", text);
-    let (generation, held) = (deployment.meta().generation, &deployment.status);
+    let generation = deployment.meta().generation;
+    let held = &deployment.status;
     if held.observed_generation < generation {
         let status = DeploymentStatus { observed_generation: generation, ..held.clone() };
         let write = cx.writer.on_behalf_of(deployment.meta());
@@ -287,7 +289,7 @@ async fn selects_all(cx: &Context, deployment: &DeploymentView) -> Result<Action
     Ok(Action::Done)
 }
 
-/// Takes the wish to roll back off the Deployment, and with it gives it the earlier template if there is one.
+/// Removes the rollback request from the Deployment, and sets the earlier template if there is one.
 async fn roll_back(cx: &Context, deployment: &DeploymentView, rollback: &Rollback) -> Result<Action, Halt> {
     let why = match rollback {
         Rollback::To { revision, .. } => Why::RollBack { revision: *revision },

@@ -1,9 +1,10 @@
-//! Pure: the ReplicaSet of a template: its hash, its name, and the object itself.
+//! Pure: the ReplicaSet of a template: its hash, its name, and the object.
 //!
-//! 1. The hash only has to be the same for the same template and rarely the same for another: an existing ReplicaSet is found
-//!    by comparing templates, never by the hash. So one that another controller made, with a hash of its own, is kept.
-//! 2. It is stable: neither the order of fields nor what is absent or empty counts, and no version of this program changes it.
-//! 3. If a name is taken by a ReplicaSet that is not ours, the collision count goes up, and with it the hash changes.
+//! 1. The hash is the same for the same template, and rarely the same for another: an existing ReplicaSet is found by
+//!    comparing templates, never by the hash. So a ReplicaSet of another controller, with another hash, is kept.
+//! 2. The hash is stable: the order of fields and absent or empty fields do not count, and no version of this program
+//!    changes it.
+//! 3. If a name is taken by a ReplicaSet of another owner, the collision count is incremented, which changes the hash.
 
 use serde_json::Value;
 use steersman_base::meta::Owners;
@@ -15,14 +16,14 @@ use steersman_model::template::Template;
 
 use crate::claim::owner_ref;
 
-/// Letters and digits that make no words: upstream's.
+/// Letters and digits that form no words: upstream's.
 const ALPHABET: &[u8; 27] = b"bcdfghjklmnpqrstvwxz2456789";
-/// As many as upstream's hash has at most. 27 to the tenth are 2·10¹⁴ hashes.
+/// The maximum length of upstream's hash. 27 to the tenth are 2·10¹⁴ hashes.
 const HASH_LENGTH: usize = 10;
-/// The longest name of an object.
+/// The maximum length of the name of an object.
 const NAME_MAX: usize = 253;
 
-/// The new ReplicaSet of a Deployment, that wants `replicas` pods.
+/// Returns the new ReplicaSet of a Deployment, with `replicas` pods.
 pub(super) fn new_set(deployment: &DeploymentView, annotations: StringMap, replicas: i32) -> ReplicaSetView {
     let spec = &deployment.spec;
     let hash = hash(&spec.template, deployment.status.collision_count);
@@ -53,14 +54,14 @@ pub(super) fn new_set(deployment: &DeploymentView, annotations: StringMap, repli
     }
 }
 
-/// The name of the ReplicaSet with this hash; the Deployment's part is cut if it would get too long.
+/// Returns the name of the ReplicaSet with this hash; the Deployment's name is truncated if it would get too long.
 fn set_name(deployment: &str, hash: &str) -> String {
     let room = NAME_MAX.saturating_sub(hash.len() + 1);
     let prefix = deployment.get(..room).unwrap_or(deployment);
     format!("{prefix}-{hash}")
 }
 
-/// The hash of a template.
+/// Returns the hash of a template.
 pub(super) fn hash(template: &Template, collisions: Option<i32>) -> String {
     let mut hash = Fnv::default();
     let maps = [template.labels(), template.annotations()];
@@ -72,7 +73,7 @@ pub(super) fn hash(template: &Template, collisions: Option<i32>) -> String {
         hash.mark(b'|');
     }
     template.finalizers().iter().for_each(|finalizer| hash.text(finalizer));
-    // What the API server has taken is JSON.
+    // What the API server has accepted is JSON.
     hash.value(&serde_json::from_str(template.spec().as_str()).unwrap_or(Value::Null));
     if let Some(collisions) = collisions {
         hash.text(&collisions.to_string());
@@ -86,7 +87,7 @@ pub(super) fn hash(template: &Template, collisions: Option<i32>) -> String {
     letters.collect()
 }
 
-/// FNV-1a of 64 bits: small, and the same for ever.
+/// FNV-1a of 64 bits: small and stable.
 struct Fnv(u64);
 
 // === impl Fnv ===
@@ -102,13 +103,13 @@ impl Fnv {
         self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
     }
 
-    /// A text and its end, so that two texts are never one.
+    /// Hashes a text and its end, so that two texts are not taken for one.
     fn text(&mut self, text: &str) {
         text.bytes().for_each(|byte| self.mark(byte));
         self.mark(0);
     }
 
-    /// A value by its fields in their order, without those that are absent or empty.
+    /// Hashes a value by its sorted fields, without absent or empty ones.
     fn value(&mut self, value: &Value) {
         match value {
             Value::Object(fields) => {
@@ -138,7 +139,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether this ReplicaSet, which has the name that a new one should get, is the one that was to be made.
+/// Whether this ReplicaSet, which has the name of the new one, is the new one.
 pub(super) fn is_the_wanted_one(deployment: &DeploymentView, found: &ReplicaSetView) -> bool {
     found.meta().is_controlled_by(deployment.meta())
         && found.spec.template.equals_but_for_hash(&deployment.spec.template)

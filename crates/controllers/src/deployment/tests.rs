@@ -1,4 +1,4 @@
-//! Tables for the pure parts, and what they are made of.
+//! Table tests of the pure functions, and their objects.
 
 use std::sync::Arc;
 
@@ -17,12 +17,12 @@ mod rolling;
 mod scale;
 mod template;
 
-/// A pod's spec that differs by its image.
+/// Returns a pod spec with this image.
 fn pod_spec(image: &str) -> Value {
     json!({ "containers": [{ "name": "main", "image": image }] })
 }
 
-/// A Deployment of three `web:2`.
+/// Returns a Deployment of three `web:2`.
 fn deployment(more: Value) -> DeploymentView {
     let web = objects::deployment("web").in_namespace("default").uid("d").replicas(3).image("web:2");
     let defaults = json!({
@@ -36,7 +36,7 @@ fn deployment(more: Value) -> DeploymentView {
     view(&web, merged(defaults, more))
 }
 
-/// A ReplicaSet of the Deployment, with this image; its name tells its age.
+/// Returns a ReplicaSet of the Deployment with this image; its name determines its age.
 fn set(name: &str, image: &str, replicas: i32, more: Value) -> Arc<ReplicaSetView> {
     let minute = name.bytes().last().unwrap_or(b'0') % 60;
     let labels = json!({ "app": "web", "pod-template-hash": name });
@@ -52,14 +52,14 @@ fn set(name: &str, image: &str, replicas: i32, more: Value) -> Arc<ReplicaSetVie
     Arc::new(view(&set, more))
 }
 
-/// What a ReplicaSet says when it has so many pods, all available.
+/// Returns the status of a ReplicaSet with this many pods, all available.
 fn available(replicas: i32) -> Value {
     json!({ "status": {
         "replicas": replicas, "readyReplicas": replicas, "availableReplicas": replicas, "terminatingReplicas": 0,
     } })
 }
 
-/// The annotations of a ReplicaSet of this revision that was sized for a Deployment of so many, and so many at most.
+/// Returns the annotations of a ReplicaSet of this revision that was scaled for a Deployment of this size and maximum.
 fn noted(revision: i64, desired: i32, max: i32) -> Value {
     json!({ "metadata": { "annotations": {
         "deployment.kubernetes.io/revision": revision.to_string(),

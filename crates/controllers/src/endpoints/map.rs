@@ -5,7 +5,7 @@ use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::EndpointsView;
 
-/// Whether this controller keeps the object.
+/// Whether this controller manages the object.
 pub(super) fn is_ours(endpoints: &Meta) -> bool {
     endpoints.labels.get(names::labels::ENDPOINTS_MANAGED_BY).is_some_and(|keeper| *keeper == *super::KEEPER)
 }
@@ -15,15 +15,15 @@ pub(super) fn is_lock(endpoints: &Meta) -> bool {
     endpoints.annotations.contains_key(names::annotations::LEADER)
 }
 
-/// The service of the same name, if it has to be looked at: because its Endpoints are gone; because they were there before
-/// us and nobody may want them; because they come from us, and the service went away meanwhile.
+/// Returns the service of the same name, if it has to be reconciled: its Endpoints were deleted; or they existed before
+/// the start and may be obsolete; or they were written by us, and the service was deleted meanwhile.
 pub(super) fn service_of(
     change: &Change<EndpointsView>,
     service_exists: impl Fn(&ObjectKey) -> bool,
 ) -> Option<ObjectKey> {
     let meta = change.object().meta();
     let concerns = |key: &ObjectKey| match change {
-        // Services that exist are looked at by themselves.
+        // Existing services are enqueued by their own events.
         Change::Added { initial: true, .. } => !is_lock(meta) && !service_exists(key),
         Change::Added { .. } => is_ours(meta) && !service_exists(key),
         Change::Deleted { .. } => true,

@@ -1,4 +1,4 @@
-//! Pure: what is seen of a service, its pods and its Endpoints → what is to be written.
+//! Pure: a service, its pods and its Endpoints → the write.
 
 use std::sync::Arc;
 
@@ -9,21 +9,21 @@ use steersman_model::core::{EndpointsView, PodView, ServiceView};
 use super::{KEEPER, subsets};
 use crate::service_pods;
 
-/// The value of the annotation that tells that addresses are left out.
+/// The value of the annotation that says that addresses are left out.
 const TRUNCATED: &str = "truncated";
 
-/// What is to be written.
+/// What to write.
 #[derive(Debug, PartialEq)]
 pub(super) enum Plan {
-    /// All is as it should be.
+    /// The Endpoints are up to date.
     Nothing,
-    /// There is none.
+    /// There are no Endpoints.
     Create(EndpointsView),
-    /// It is not as it should be.
+    /// The Endpoints are out of date.
     Update(EndpointsView),
 }
 
-/// Decides. `time` is that of the change that led here, if it is known.
+/// Decides what to write. `time` is the time of the change that triggered the pass, if known.
 pub(super) fn plan(
     service: &ServiceView,
     pods: &[Arc<PodView>],
@@ -39,7 +39,8 @@ pub(super) fn plan(
         service_pods::triggered_at(&held, time)
     };
     let Some(current) = current else {
-        let (name, namespace) = (service.meta().name.clone(), service.meta().namespace.clone());
+        let name = service.meta().name.clone();
+        let namespace = service.meta().namespace.clone();
         let annotations = annotations(&StringMap::default());
         let metadata = Meta { name, namespace, labels, annotations, ..Meta::default() };
         return Plan::Create(EndpointsView { metadata, subsets: wanted.into() });
@@ -54,7 +55,7 @@ pub(super) fn plan(
     Plan::Update(EndpointsView { metadata, subsets: wanted.into() })
 }
 
-/// The labels of the service, whether it is headless, and whose the object is.
+/// Returns the labels: those of the service, whether it is headless, and the managing controller.
 fn labels(service: &ServiceView) -> StringMap {
     let headless = service_pods::is_headless(service).then(Istr::default);
     let labels = service_pods::with(&service.meta().labels, names::labels::HEADLESS_SERVICE, headless);

@@ -1,7 +1,7 @@
-//! Pure: the subsets of an Endpoints object, in canonical form, and cut to size.
+//! Pure: the subsets of an Endpoints object, in canonical form and truncated.
 //!
-//! Addresses that have the same ports stand together. Upstream orders subsets and ports by a hash of Go's own; the order
-//! here is by ports and addresses, and both sides compare by what is in them.
+//! Addresses with the same ports are in one subset. Upstream orders subsets and ports by a Go hash; here they are
+//! ordered by ports and addresses, and both sides compare without order.
 //!
 //! Follows `pkg/api/v1/endpoints/util.go` of Kubernetes 1.37.1.
 
@@ -9,27 +9,25 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use steersman_base::{Istr, Uid};
-use steersman_model::View;
-use steersman_model::core::{
-    EndpointAddress, EndpointPort, EndpointSubset, ObjectReference, PodView, ServicePort, ServiceView,
-};
+use steersman_model::core::{EndpointAddress, EndpointPort, EndpointSubset, PodView, ServicePort, ServiceView};
 
 use crate::pod;
 use crate::service_pods::address::{self, Family};
 use crate::service_pods::{self, ports};
 
-/// So many addresses an Endpoints object has at most: upstream's figure. With more, every change of a pod would send
-/// megabytes to every node.
+/// The maximum number of addresses of an Endpoints object: upstream's figure. With more, every change of a pod would
+/// send megabytes to every node.
 pub const ADDRESSES_MAX: usize = 1000;
 
-/// Equal addresses of different pods are different; those of nobody are not.
+/// An address by IP and pod: equal addresses of different pods differ, those without a pod do not.
 type AddressKey = (Istr, Uid);
-/// A port, as it is compared and sorted. `None` stands for an address without ports.
+/// A port, for comparison and sorting. `None` stands for an address without ports.
 type PortKey = Option<(Istr, i32, Istr, Option<Istr>)>;
-/// Whether each address is ready, by its place among all.
+/// Whether each address is ready, by its index.
 type Readiness = BTreeMap<usize, bool>;
 
-/// The subsets that the pods of a service make up: canonical, and not cut yet. `pods` are those the service selects.
+/// Returns the subsets of the pods of a service: canonical, and not truncated yet. `pods` are those the service
+/// selects.
 pub(super) fn subsets(service: &ServiceView, pods: &[Arc<PodView>]) -> Vec<EndpointSubset> {
     let mut repacking = Repacking::default();
     let publish_all = service.spec.publish_not_ready_addresses;
@@ -45,7 +43,7 @@ pub(super) fn subsets(service: &ServiceView, pods: &[Arc<PodView>]) -> Vec<Endpo
     repacking.pack()
 }
 
-/// Subsets in canonical form. Which version of a pod was seen is left out.
+/// Returns the subsets in canonical form, without the resourceVersions of pods.
 pub(super) fn repack(subsets: &[EndpointSubset]) -> Vec<EndpointSubset> {
     let mut repacking = Repacking::default();
     for subset in subsets {
@@ -62,8 +60,8 @@ pub(super) fn repack(subsets: &[EndpointSubset]) -> Vec<EndpointSubset> {
     repacking.pack()
 }
 
-/// Cuts subsets to [`ADDRESSES_MAX`] addresses: those that are not ready first, and each subset in proportion. Says whether
-/// something was cut.
+/// Truncates the subsets to [`ADDRESSES_MAX`] addresses: not ready ones are dropped first, and each subset in
+/// proportion. Returns whether addresses were dropped.
 pub(super) fn truncate(subsets: &mut Vec<EndpointSubset>) -> bool {
     let ready: usize = subsets.iter().map(|subset| subset.addresses.len()).sum();
     let not_ready: usize = subsets.iter().map(|subset| subset.not_ready_addresses.len()).sum();
@@ -83,30 +81,23 @@ pub(super) fn truncate(subsets: &mut Vec<EndpointSubset>) -> bool {
         left -= share.min(addresses.len());
         *addresses = addresses.iter().take(share).cloned().collect();
     }
-    // The server takes no subset without addresses.
+    // The server refuses a subset without addresses.
     subsets.retain(|subset| !subset.addresses.is_empty() || !subset.not_ready_addresses.is_empty());
     true
 }
 
-/// The address of a pod in the service's main family; none if the pod has no such address.
+/// Returns the address of a pod in the service's primary family, if it has one.
 fn address_of(service: &ServiceView, pod: &PodView) -> Option<EndpointAddress> {
     let cluster_ip = &service.spec.cluster_ip;
-    // The server sets the families; what an older one left out is told by the address of the service, or of the pod.
+    // The server sets the families; for an older server, the address of the service or of the pod determines them.
     let family = address::declared(service).next().unwrap_or_else(|| {
         let told_by = if service_pods::is_headless(service) { &pod.status.pod_ip } else { cluster_ip };
         Family::of_text(told_by)
     });
     let ip = address::of_pod(pod, family).next()?;
-    let target_ref = ObjectReference {
-        kind: Istr::interned("Pod"),
-        namespace: pod.meta().namespace.clone(),
-        name: pod.meta().name.clone(),
-        uid: pod.meta().uid.clone(),
-        ..ObjectReference::default()
-    };
     Some(EndpointAddress {
         ip,
-        target_ref: Some(Box::new(target_ref)),
+        target_ref: Some(Box::new(service_pods::target_ref(pod))),
         hostname: service_pods::hostname(pod, service).cloned().unwrap_or_default(),
         node_name: Some(pod.spec.node_name.clone()).filter(|name| !name.is_empty()),
     })
@@ -122,7 +113,7 @@ fn key_of(port: &EndpointPort) -> PortKey {
     Some((port.name.clone(), port.port, protocol, port.app_protocol.clone()))
 }
 
-/// Addresses by the ports they have.
+/// The addresses by their ports.
 #[derive(Default)]
 struct Repacking {
     places: BTreeMap<AddressKey, usize>,
@@ -133,7 +124,7 @@ struct Repacking {
 // === impl Repacking ===
 
 impl Repacking {
-    /// This address has these ports.
+    /// Adds an address with these ports.
     fn add(&mut self, address: &EndpointAddress, ready: bool, ports: impl IntoIterator<Item = PortKey>) {
         let uid = address.target_ref.as_ref().map(|target| target.uid.clone()).unwrap_or_default();
         let place = *self.places.entry((address.ip.clone(), uid)).or_insert_with(|| {
@@ -145,13 +136,13 @@ impl Repacking {
             self.addresses.len() - 1
         });
         for port in ports {
-            // Who is told once not to be ready is not ready.
-            let told = self.by_port.entry(port).or_default().entry(place).or_insert(ready);
-            *told = *told && ready;
+            // An address that is not ready for one of its pods is not ready.
+            let is_ready = self.by_port.entry(port).or_default().entry(place).or_insert(ready);
+            *is_ready = *is_ready && ready;
         }
     }
 
-    /// Ports with the same addresses become one subset.
+    /// Merges ports with the same addresses into one subset.
     fn pack(self) -> Vec<EndpointSubset> {
         // In the order of their keys: by address, then by uid.
         let sorted: Vec<usize> = self.places.into_values().collect();
@@ -183,7 +174,7 @@ impl Repacking {
                 ports: ports.into(),
             })
             .collect();
-        // Stable: subsets with equal ports stay in the order of their addresses.
+        // A stable sort: subsets with equal ports stay in the order of their addresses.
         subsets.sort_by_cached_key(|subset| subset.ports.iter().map(key_of).collect::<Vec<_>>());
         subsets
     }

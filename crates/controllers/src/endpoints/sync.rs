@@ -16,13 +16,13 @@ use crate::service_pods::{self, ServicePods, address};
 
 const ENDPOINTS: &Resource = &EndpointsView::RESOURCE;
 
-/// The controller's shell: what it reads from, and what it remembers.
+/// The controller's shell: the caches that it reads from, and its memory.
 pub(super) struct Endpoints {
     pub(super) services: Lister<ServiceView>,
     pub(super) endpoints: Lister<EndpointsView>,
     pub(super) pods: ServicePods,
     pub(super) times: TriggerTimes,
-    pub(super) told: Once,
+    pub(super) warned: Once,
 }
 
 reasons! {
@@ -30,9 +30,9 @@ reasons! {
     pub enum Why {
         /// The service has no Endpoints yet.
         Missing { ready: usize, not_ready: usize } => "the service has no Endpoints; {ready} addresses are ready, {not_ready} are not",
-        /// The Endpoints are not those of the pods.
+        /// The Endpoints do not match the pods.
         Changed { ready: usize, not_ready: usize } => "{ready} addresses are ready, {not_ready} are not",
-        /// There is no service of that name.
+        /// There is no service of this name.
         ServiceGone => "there is no service of that name",
     }
 }
@@ -50,9 +50,9 @@ impl Reconciler for Endpoints {
             return Ok(Action::Done);
         }
         let pods = self.pods.of(&service);
-        self.tell_of_invalid(&pods);
+        self.log_invalid(&pods);
         let current = cx.get(&self.endpoints, key).await?;
-        let (time, seen) = self.times.look(&service, &pods);
+        let (time, seen) = self.times.observe(&service, &pods);
         match plan(&service, &pods, current.as_deref(), time) {
             Plan::Nothing => {}
             Plan::Create(endpoints) => create(cx, &service, &endpoints).await?,
@@ -64,19 +64,19 @@ impl Reconciler for Endpoints {
 }
 
 impl Endpoints {
-    /// The service is gone: its Endpoints go, too. Those that are not shown yet come back here when they are.
+    /// Deletes the Endpoints of a deleted service. Those that the cache does not show yet enqueue the key when it does.
     async fn remove(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
         let Some(endpoints) = self.endpoints.get(key) else { return Ok(()) };
         let write = cx.writer.unowned();
         let deleted = write.delete(ENDPOINTS, endpoints.meta(), Propagation::Background, &Why::ServiceGone).await;
-        // Gone, or another one of that name by now.
+        // Deleted or replaced meanwhile.
         Ok(deleted.ok_if_gone().ok_if_replaced()?)
     }
 
-    fn tell_of_invalid(&self, pods: &[Arc<PodView>]) {
+    fn log_invalid(&self, pods: &[Arc<PodView>]) {
         for pod in pods {
-            if let Some(address) = address::invalid(pod).filter(|_| self.told.is_first(&pod.meta().uid)) {
-                tracing::warn!(pod = %pod.meta().key(), %address, "this is no IP address; it is left out of endpoints");
+            if let Some(address) = address::invalid(pod).filter(|_| self.warned.is_first(&pod.meta().uid)) {
+                tracing::warn!(pod = %pod.meta().key(), %address, "the address is invalid and left out of the Endpoints");
             }
         }
     }
@@ -84,29 +84,31 @@ impl Endpoints {
 
 async fn create(cx: &Context, service: &ServiceView, endpoints: &EndpointsView) -> Result<(), Error> {
     let (ready, not_ready) = counts(endpoints);
-    let (body, why) = (object_body(endpoints), Why::Missing { ready, not_ready });
+    let body = object_body(endpoints);
+    let why = Why::Missing { ready, not_ready };
     let created = cx.writer.on_behalf_of(service.meta()).create(ENDPOINTS, body, &why).await;
-    // In a namespace that is terminating there is nothing to create.
+    // Nothing can be created in a terminating namespace.
     let Err(error) = created.ok_if_terminating() else { return Ok(()) };
     let key = service.meta().key();
-    let told = format!("Failed to create endpoint for service {key}: {}", error.message());
-    tell(cx, endpoints, &error, "FailedToCreateEndpoint", told);
+    let note = format!("Failed to create endpoint for service {key}: {}", error.message());
+    report(cx, endpoints, &error, "FailedToCreateEndpoint", note);
     Err(error.into())
 }
 
 async fn update(cx: &Context, service: &ServiceView, endpoints: &EndpointsView) -> Result<(), Error> {
     let (ready, not_ready) = counts(endpoints);
-    let (body, why) = (object_body(endpoints), Why::Changed { ready, not_ready });
+    let body = object_body(endpoints);
+    let why = Why::Changed { ready, not_ready };
     let key = endpoints.meta().key();
     let updated = cx.writer.on_behalf_of(service.meta()).put(ENDPOINTS, &key, body, &why).await;
     let Err(error) = updated else { return Ok(()) };
-    let told = format!("Failed to update endpoint {key}: {}", error.message());
-    tell(cx, endpoints, &error, "FailedToUpdateEndpoint", told);
+    let note = format!("Failed to update endpoint {key}: {}", error.message());
+    report(cx, endpoints, &error, "FailedToUpdateEndpoint", note);
     Err(error.into())
 }
 
 /// Upstream's warnings are about the Endpoints, not about the service.
-fn tell(cx: &Context, endpoints: &EndpointsView, error: &WriteError, reason: &str, note: String) {
+fn report(cx: &Context, endpoints: &EndpointsView, error: &WriteError, reason: &str, note: String) {
     if !matches!(error, WriteError::NotLeader) {
         cx.events.warning(&About::new(ENDPOINTS, endpoints.meta()), reason, note);
     }

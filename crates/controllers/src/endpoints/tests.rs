@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use super::plan::{Plan, plan};
 use super::subsets::{repack, subsets, truncate};
 use crate::service_pods::tests::{NOW, decode, merged, not_ready, pod, service, terminating, with_ips};
 
-/// Subsets as `ready/not ready:ports`, addresses by the last byte.
-fn told(subsets: &[EndpointSubset]) -> Vec<String> {
+/// Formats subsets as `ready/not ready:ports`, addresses by the last byte.
+fn described(subsets: &[EndpointSubset]) -> Vec<String> {
     let addresses = |addresses: &[steersman_model::core::EndpointAddress]| {
         let ends: Vec<_> = addresses.iter().filter_map(|address| address.ip.rsplit(['.', ':']).next()).collect();
         ends.join(",")
@@ -38,7 +38,7 @@ fn named_ports(number: i32) -> Value {
 #[test]
 fn subsets_are_the_addresses_of_pods_by_their_ports() {
     let check = |name: &str, service_more: Value, pods: &[Arc<PodView>], want: &[&str]| {
-        assert_eq!(told(&subsets(&service(service_more), pods)), want, "{name}");
+        assert_eq!(described(&subsets(&service(service_more), pods)), want, "{name}");
     };
     let two_ports = || {
         json!({ "spec": { "ports": [
@@ -105,7 +105,7 @@ fn subsets_in_another_order_are_the_same() {
     assert_ne!(other, wanted);
     assert_eq!(repack(&other), wanted);
 
-    // Spread over a subset for each port, as no controller writes it, but people do.
+    // Split into a subset for each port: no controller writes that, but people do.
     let apart: Vec<_> = wanted[0]
         .ports
         .iter()
@@ -118,7 +118,7 @@ fn subsets_in_another_order_are_the_same() {
 fn an_address_that_is_told_both_ways_is_not_ready() {
     let once = subsets(&service(json!({})), &[pod(1, json!({}))]).remove(0);
     let twice = EndpointSubset { not_ready_addresses: once.addresses.clone(), ..once };
-    assert_eq!(told(&repack(&[twice])), ["/2:http=8080"]);
+    assert_eq!(described(&repack(&[twice])), ["/2:http=8080"]);
 }
 
 #[test]
@@ -207,8 +207,8 @@ fn endpoints_have_the_labels_of_their_service_and_keep_their_annotations() {
         }
         other => panic!("it claims to be cut: {other:?}"),
     };
-    let told = format!("endpoints.kubernetes.io/last-change-trigger-time={NOW}");
-    assert_eq!(update(Some(NOW.parse().unwrap())), [told.as_str(), "example.dev/note=kept"]);
+    let described = format!("endpoints.kubernetes.io/last-change-trigger-time={NOW}");
+    assert_eq!(update(Some(NOW.parse().unwrap())), [described.as_str(), "example.dev/note=kept"]);
     assert_eq!(update(None), ["example.dev/note=kept"]);
 }
 

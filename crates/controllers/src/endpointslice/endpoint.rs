@@ -1,10 +1,10 @@
-//! Pure: a pod as an endpoint, and what slices of a service have in common.
+//! Pure: a pod as an endpoint, and the common parts of a service's slices.
 
 use std::sync::Arc;
 
 use steersman_base::meta::{Owners, RareMeta};
 use steersman_base::{Istr, Meta, OwnerRef, StringMap, Time, names};
-use steersman_model::core::{ObjectReference, PodView, ServiceView};
+use steersman_model::core::{PodView, ServiceView};
 use steersman_model::discovery::{Endpoint, EndpointConditions, EndpointPort};
 use steersman_model::{EndpointSliceView, View};
 
@@ -14,28 +14,22 @@ use crate::pod;
 use crate::service_pods::address::{self, Family};
 use crate::service_pods::{self, ports};
 
-/// The pod as an endpoint of a service; none, if it has no address of the family.
+/// Returns the pod as an endpoint of a service; `None` if it has no address of the family.
 pub(super) fn endpoint(pod: &PodView, zone: Option<&Istr>, service: &ServiceView, family: Family) -> Option<Endpoint> {
     let mut addresses: Vec<Istr> = address::of_pod(pod, family).collect();
     if addresses.is_empty() {
         return None;
     }
     addresses.sort();
-    let (serving, terminating) = (pod::is_ready(pod), pod.meta().is_terminating());
-    // Consumers that do not look further take `ready` for all there is, so what is about to go is never ready.
+    let serving = pod::is_ready(pod);
+    let terminating = pod.meta().is_terminating();
+    // Consumers that only read `ready` must not use a terminating endpoint, so it is never ready.
     let ready = service.spec.publish_not_ready_addresses || (serving && !terminating);
-    let target_ref = ObjectReference {
-        kind: Istr::interned("Pod"),
-        namespace: pod.meta().namespace.clone(),
-        name: pod.meta().name.clone(),
-        uid: pod.meta().uid.clone(),
-        ..ObjectReference::default()
-    };
     Some(Endpoint {
         addresses: addresses.into(),
         conditions: EndpointConditions { ready: Some(ready), serving: Some(serving), terminating: Some(terminating) },
         hostname: service_pods::hostname(pod, service).cloned(),
-        target_ref: Some(Box::new(target_ref)),
+        target_ref: Some(Box::new(service_pods::target_ref(pod))),
         deprecated_topology: StringMap::default(),
         node_name: Some(pod.spec.node_name.clone()).filter(|name| !name.is_empty()),
         zone: zone.cloned(),
@@ -43,7 +37,7 @@ pub(super) fn endpoint(pod: &PodView, zone: Option<&Istr>, service: &ServiceView
     })
 }
 
-/// The ports of a pod that the service leads to. One that the pod does not have is left out.
+/// Returns the ports of a pod that the service targets. One that the pod does not have is left out.
 pub(super) fn endpoint_ports(service: &ServiceView, pod: &PodView) -> Vec<EndpointPort> {
     let found = service.spec.ports.iter().filter_map(|port| {
         Some(EndpointPort {
@@ -56,10 +50,10 @@ pub(super) fn endpoint_ports(service: &ServiceView, pod: &PodView) -> Vec<Endpoi
     found.collect()
 }
 
-/// The families of the service's slices.
+/// Returns the address families of the service's slices.
 ///
-/// A server that is older than families leaves them out. Then the address tells; a service without one gets both, so that
-/// nobody loses endpoints until the server is a newer one.
+/// A server that predates dual-stack leaves them out. Then the address determines the family; a service without an
+/// address gets both, so that no endpoints are lost until the server is upgraded.
 pub(super) fn families(service: &ServiceView) -> Vec<Family> {
     let mut families: Vec<_> = address::declared(service).collect();
     if families.is_empty() {
@@ -74,7 +68,7 @@ pub(super) fn families(service: &ServiceView) -> Vec<Family> {
     families
 }
 
-/// The labels of a service's slices: its own, but for those that say whose the slice is.
+/// Returns the labels of a service's slices: those of the service, and those that name the service and the manager.
 pub(super) fn labels(service: &ServiceView) -> StringMap {
     let headless = service_pods::is_headless(service).then(Istr::default);
     let labels = service_pods::with(&service.meta().labels, names::labels::HEADLESS_SERVICE, headless);
@@ -82,14 +76,14 @@ pub(super) fn labels(service: &ServiceView) -> StringMap {
     service_pods::with(&labels, names::labels::ENDPOINTSLICE_MANAGED_BY, Some(Istr::interned(MANAGER)))
 }
 
-/// Whether the slice is one of this very service, and not of an earlier one of its name.
+/// Whether the slice belongs to this service, and not to a previous one of the same name.
 pub(super) fn is_owned(slice: &EndpointSliceView, service: &ServiceView) -> bool {
     let is_service =
         |owner: &OwnerRef| owner.uid == service.meta().uid && owner.kind == "Service" && owner.api_version == "v1";
     slice.meta().owner_references.iter().any(is_service)
 }
 
-/// A draft as it is written.
+/// Returns the slice to write for a draft.
 pub(super) fn slice(
     draft: Draft,
     service: &ServiceView,
@@ -119,7 +113,7 @@ pub(super) fn slice(
     EndpointSliceView { metadata, address_type, endpoints: draft.endpoints.into(), ports: draft.ports.into() }
 }
 
-/// Whether a slice is what stands for no endpoints at all.
+/// Whether a slice is the placeholder for no endpoints.
 pub(super) fn is_placeholder(slice: &Arc<EndpointSliceView>, service: &ServiceView, labels: &StringMap) -> bool {
     slice.endpoints.is_empty() && slice.ports.is_empty() && slice.meta().labels == *labels && is_owned(slice, service)
 }

@@ -1,12 +1,12 @@
-//! Pure: who should use which endpoint.
+//! Pure: hints, which clients should use which endpoint.
 //!
-//! * `trafficDistribution: PreferSameZone` (and its older name `PreferClose`): those in the endpoint's zone.
-//! * `PreferSameNode`: those on the endpoint's node; and those in its zone, for where no endpoint is on the node.
-//! * The annotation of the topology mode: see [`zones`](super::zones). It counts before the field.
-//! * Else nobody in particular: hints are removed.
+//! * `trafficDistribution: PreferSameZone` (and its older name `PreferClose`): clients in the endpoint's zone.
+//! * `PreferSameNode`: clients on the endpoint's node; clients in its zone, where no endpoint is on the node.
+//! * The annotation of the topology mode: see [`zones`](super::zones). It takes precedence over the field.
+//! * Otherwise hints are removed.
 //!
-//! Follows `trafficdist/trafficdist.go` of k8s.io/endpointslice 0.37.1. Hints of endpoints that are not ready are removed
-//! whenever their slice is written.
+//! Follows `trafficdist/trafficdist.go` of k8s.io/endpointslice 0.37.1. Hints of endpoints that are not ready are
+//! removed whenever their slice is written.
 
 use std::sync::Arc;
 
@@ -17,14 +17,14 @@ use steersman_model::discovery::{Endpoint, EndpointHints, Named};
 
 use super::packing::{Draft, Packed};
 
-/// How near clients should be.
+/// How close clients should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Near {
     Zone,
     Node,
 }
 
-/// What the service's `trafficDistribution` asks for; none if it asks for nothing that is known.
+/// Returns what the service's `trafficDistribution` requests; `None` if absent or unknown.
 pub(super) fn near(service: &ServiceView) -> Option<Near> {
     match &**service.spec.traffic_distribution.as_ref()? {
         "PreferClose" | "PreferSameZone" => Some(Near::Zone),
@@ -33,7 +33,7 @@ pub(super) fn near(service: &ServiceView) -> Option<Near> {
     }
 }
 
-/// Each endpoint that is ready is for those that are near.
+/// Sets hints on each ready endpoint for the clients nearby.
 pub(super) fn prefer(packed: &mut Packed, near: Near) {
     let outdated = |slice: &EndpointSliceView| {
         let wrong = |endpoint: &Endpoint| is_ready(endpoint) && endpoint.hints != for_those_near(endpoint, near);
@@ -45,7 +45,7 @@ pub(super) fn prefer(packed: &mut Packed, near: Near) {
     }
 }
 
-/// Every endpoint is for everybody.
+/// Removes all hints.
 pub(super) fn remove(packed: &mut Packed) {
     rewrite(packed, |slice| slice.endpoints.iter().any(|endpoint| endpoint.hints.is_some()));
     for endpoint in packed.drafts.iter_mut().flat_map(|draft| &mut draft.endpoints) {
@@ -53,7 +53,7 @@ pub(super) fn remove(packed: &mut Packed) {
     }
 }
 
-/// Slices of which this is true are written, too.
+/// Adds the slices of which this is true to those to be written.
 pub(super) fn rewrite(packed: &mut Packed, mut outdated: impl FnMut(&EndpointSliceView) -> bool) {
     let (write, keep): (Vec<Arc<_>>, Vec<_>) = packed.unchanged.drain(..).partition(|slice| outdated(slice));
     packed.unchanged = keep;
@@ -65,7 +65,7 @@ pub(super) fn is_ready(endpoint: &Endpoint) -> bool {
     endpoint.conditions.ready == Some(true)
 }
 
-/// The hint for one zone.
+/// Returns the hint for one zone.
 pub(super) fn for_zone(zone: &Istr) -> EndpointHints {
     EndpointHints { for_zones: [Named { name: zone.clone() }].into(), for_nodes: Box::default() }
 }

@@ -1,5 +1,5 @@
-//! What the controller remembers between passes. None of it is needed to decide what is right: without it, more services
-//! are reconciled than need be.
+//! What the controller remembers between passes. Decisions do not depend on it: without it, more services are
+//! reconciled than necessary.
 
 mod nodeless;
 mod topology;
@@ -23,7 +23,7 @@ pub(super) struct Memory {
     pub(super) tracker: Tracker,
     pub(super) nodeless: Nodeless,
     pub(super) times: TriggerTimes,
-    pub(super) told: Once,
+    pub(super) warned: Once,
 }
 
 // === impl Memory ===
@@ -35,11 +35,11 @@ impl Memory {
             tracker: Tracker::default(),
             nodeless: Nodeless::default(),
             times: TriggerTimes::default(),
-            told: Once::default(),
+            warned: Once::default(),
         }
     }
 
-    /// The services that a change of a node concerns.
+    /// Returns the services that a change of a node concerns.
     pub(super) fn services_of_node(&self, change: &Change<NodeView>) -> Vec<ObjectKey> {
         let mut services = Vec::new();
         if map::changes_zones(change) {
@@ -51,7 +51,7 @@ impl Memory {
         services
     }
 
-    /// The service is gone, or its slices are not ours to keep.
+    /// Forgets a service that was deleted, or whose slices we do not manage.
     pub(super) fn forget(&self, service: &ObjectKey) {
         self.topology.forget(service);
         self.nodeless.set(service, std::collections::BTreeSet::new());

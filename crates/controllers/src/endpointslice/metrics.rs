@@ -1,4 +1,4 @@
-//! What is counted, under upstream's names.
+//! The metrics, under upstream's names.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use steersman_runtime::metrics::{Families, FamilyError};
 use super::plan::Group;
 use crate::service_pods::address::Family;
 
-/// The metric families, and what of each service is counted in the gauges.
+/// The metric families, and each service's contribution to the gauges.
 pub(super) struct Metrics {
     endpoints_added: Histogram,
     endpoints_removed: Histogram,
@@ -27,7 +27,7 @@ pub(super) struct Metrics {
     known: Mutex<BTreeMap<ObjectKey, Known>>,
 }
 
-/// What the gauges count of one service.
+/// The contribution of one service to the gauges.
 #[derive(Default)]
 struct Known {
     families: BTreeMap<Family, Totals>,
@@ -45,7 +45,7 @@ struct Totals {
 
 impl Metrics {
     /// # Errors
-    /// Somebody has such metrics, and they are other ones.
+    /// Another metric of the same name is registered.
     pub(super) fn new(families: &Families, endpoints_per_slice_max: usize) -> Result<Self, FamilyError> {
         let options = |name: &str, help: &str| Opts::new(name, help).subsystem("endpoint_slice_controller");
         let per_sync = |name: &str, help: &str| {
@@ -58,7 +58,7 @@ impl Metrics {
             "endpointslices_changed_per_sync",
             "Number of EndpointSlices changed on each Service sync",
         ))
-        // Upstream names none, and shows this one alone.
+        // Upstream registers these without help text, except one.
         .buckets(vec![f64::INFINITY]);
         let by_distribution = options(
             "services_count_by_traffic_distribution",
@@ -85,7 +85,7 @@ impl Metrics {
         })
     }
 
-    /// What a pass found of one family.
+    /// Records the plan of one address family.
     pub(super) fn planned(&self, key: &ObjectKey, family: Family, groups: &[Group], added: usize, removed: usize) {
         self.endpoints_added.observe(added as f64);
         self.endpoints_removed.observe(removed as f64);
@@ -94,13 +94,13 @@ impl Metrics {
         self.shift(before.unwrap_or_default(), totals);
     }
 
-    /// The service has no slices of a family any more.
+    /// Records that the service has no slices of a family any more.
     pub(super) fn dropped(&self, key: &ObjectKey, family: Family) {
         let before = self.known.lock().get_mut(key).and_then(|known| known.families.remove(&family));
         self.shift(before.unwrap_or_default(), Totals::default());
     }
 
-    /// The traffic distribution that the service has.
+    /// Records the traffic distribution of a service.
     pub(super) fn distributed(&self, key: &ObjectKey, distribution: Option<&Istr>) {
         let mut known = self.known.lock();
         let held = &mut known.entry(key.clone()).or_default().distribution;
@@ -111,7 +111,7 @@ impl Metrics {
         self.count_distribution(before.as_ref(), distribution);
     }
 
-    /// The service is gone.
+    /// Forgets a deleted service.
     pub(super) fn forget(&self, key: &ObjectKey) {
         let Some(known) = self.known.lock().remove(key) else { return };
         for totals in known.families.into_values() {
@@ -120,17 +120,17 @@ impl Metrics {
         self.count_distribution(known.distribution.as_ref(), None);
     }
 
-    /// A slice was written: `create`, `update` or `delete`.
+    /// Counts a written slice: `create`, `update` or `delete`.
     pub(super) fn changed(&self, operation: &str) {
         self.changes.with_label_values(&[operation]).inc();
     }
 
-    /// A pass wrote so many slices of one family.
+    /// Records how many slices of one family a pass wrote.
     pub(super) fn wrote(&self, topology: &str, distribution: &str, slices: usize) {
         self.changed_per_sync.with_label_values(&[topology, distribution]).observe(slices as f64);
     }
 
-    /// A pass ended: with `success` or `error`.
+    /// Counts a pass: `success` or `error`.
     pub(super) fn synced(&self, result: &str) {
         self.syncs.with_label_values(&[result]).inc();
     }
@@ -159,7 +159,7 @@ impl Totals {
         Self {
             endpoints: count(groups.iter().map(|group| group.endpoints).sum()),
             slices: count(groups.iter().map(|group| group.slices).sum()),
-            // There is always one, if only to say that there are no endpoints.
+            // There is always one slice, an empty one if there are no endpoints.
             slices_desired: count(desired.max(1)),
         }
     }

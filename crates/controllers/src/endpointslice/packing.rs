@@ -1,13 +1,14 @@
 //! Pure: how endpoints with the same ports are packed into slices.
 //!
-//! 1. Endpoints that are in a slice stay in it; those that are not wanted any more leave it.
-//! 2. New ones fill the slices that are written anyway, the fullest first.
-//! 3. What is left goes into the one untouched slice that it fills best, if it fits; else into new ones.
+//! 1. Endpoints stay in their slice; those that are no longer wanted are removed from it.
+//! 2. New endpoints fill the slices that are written anyway, the fullest first.
+//! 3. The rest goes into the one unchanged slice that it fills best, if it fits; otherwise into new slices.
 //!
-//! So a change costs as few writes as can be, and slices may stay half empty: a pod that comes is far more often told to
-//! every node than a slice more is missed. Of `n` endpoints at most one slice more is written than they fill.
+//! So a change needs as few writes as possible, and slices may stay half empty: every write is sent to every node,
+//! which costs more than an additional slice. For `n` endpoints at most one slice more is written than they fill.
 //!
-//! Follows `reconcileByPortMapping` of k8s.io/endpointslice 0.37.1; where that takes any endpoint, this takes them by name.
+//! Follows `reconcileByPortMapping` of k8s.io/endpointslice 0.37.1, which adds endpoints in random order; here they are
+//! added by name.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,28 +22,28 @@ use crate::service_pods::ports::DEFAULT_PROTOCOL;
 /// A slice as it should be.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Draft {
-    /// The slice it takes the place of; a new one, if there is none.
+    /// The slice that it replaces; `None` for a new one.
     pub(super) base: Option<Arc<EndpointSliceView>>,
     pub(super) ports: Vec<EndpointPort>,
     pub(super) endpoints: Vec<Endpoint>,
 }
 
-/// What becomes of slices.
+/// The result of packing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Packed {
-    /// Those to be written.
+    /// Slices to write.
     pub(super) drafts: Vec<Draft>,
-    /// Those that are as they should be.
+    /// Slices that are up to date.
     pub(super) unchanged: Vec<Arc<EndpointSliceView>>,
-    /// Those that are to go.
+    /// Slices to delete.
     pub(super) delete: Vec<Arc<EndpointSliceView>>,
-    /// How many endpoints are new.
+    /// The number of new endpoints.
     pub(super) added: usize,
-    /// How many endpoints are not wanted any more.
+    /// The number of endpoints that are no longer wanted.
     pub(super) removed: usize,
 }
 
-/// By what an endpoint is recognised, whatever else changes about it.
+/// The identity of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Identity {
     name: Istr,
@@ -51,11 +52,11 @@ pub(super) struct Identity {
     namespace: Istr,
 }
 
-/// By what sets of ports are recognised: in no order.
+/// The identity of a set of ports, without order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PortSet(Vec<(Istr, Istr, Option<i32>, Option<Istr>)>);
 
-/// Endpoints that are wanted, all with the same ports.
+/// The wanted endpoints with one set of ports.
 pub(super) type Wanted = BTreeMap<Identity, Endpoint>;
 
 // === impl Identity ===
@@ -90,7 +91,7 @@ impl PortSet {
     }
 }
 
-/// Packs endpoints into the slices there are, by name, and into new ones. Slices have these labels, or are written.
+/// Packs endpoints into the existing slices, by name, and into new ones. Slices with other labels are written.
 pub(super) fn pack(
     existing: Vec<Arc<EndpointSliceView>>,
     mut wanted: Wanted,
@@ -115,7 +116,7 @@ pub(super) fn pack(
     packed
 }
 
-/// Step 1: what is wanted stays where it is, and is as it should be.
+/// Step 1: wanted endpoints stay in their slice, and are updated.
 fn keep_wanted(packed: &mut Packed, slice: Arc<EndpointSliceView>, wanted: &mut Wanted, labels: &StringMap) {
     let mut kept = Vec::with_capacity(slice.endpoints.len());
     let mut changed = false;
@@ -138,7 +139,7 @@ fn keep_wanted(packed: &mut Packed, slice: Arc<EndpointSliceView>, wanted: &mut 
     }
 }
 
-/// Step 2: slices that are written anyway take what they can, the fullest first.
+/// Step 2: slices that are written anyway are filled, the fullest first.
 fn fill_written(drafts: &mut [Draft], wanted: &mut Wanted, max: usize) {
     let mut order: Vec<usize> = (0..drafts.len()).collect();
     order.sort_by_key(|at| std::cmp::Reverse(drafts[*at].endpoints.len()));
@@ -147,7 +148,7 @@ fn fill_written(drafts: &mut [Draft], wanted: &mut Wanted, max: usize) {
     }
 }
 
-/// Step 3: the slice that is closest to full with so many endpoints more.
+/// Step 3: returns the slice that is closest to full with this many additional endpoints.
 fn best_fit(slices: &[Arc<EndpointSliceView>], count: usize, max: usize) -> Option<usize> {
     if count >= max {
         return None;
@@ -157,11 +158,11 @@ fn best_fit(slices: &[Arc<EndpointSliceView>], count: usize, max: usize) -> Opti
     fitting.min().map(|(_, at)| at)
 }
 
-/// Whether nothing changed about an endpoint. Hints are decided on later.
+/// Whether an endpoint is unchanged. Hints are decided later.
 fn is_same(held: &Endpoint, wanted: &Endpoint) -> bool {
     let same_target = match (&held.target_ref, &wanted.target_ref) {
         (Some(held), Some(wanted)) => {
-            // Which version of the pod was seen, does not matter.
+            // The resourceVersion of the pod does not matter.
             (&held.kind, &held.uid, &held.api_version, &held.field_path)
                 == (&wanted.kind, &wanted.uid, &wanted.api_version, &wanted.field_path)
         }
@@ -176,7 +177,7 @@ fn is_same(held: &Endpoint, wanted: &Endpoint) -> bool {
 // === impl Draft ===
 
 impl Draft {
-    /// The slice as it is, to be changed.
+    /// Returns the slice as a draft, to be changed.
     pub(super) fn of(slice: Arc<EndpointSliceView>) -> Self {
         Self { ports: slice.ports.to_vec(), endpoints: slice.endpoints.to_vec(), base: Some(slice) }
     }
@@ -192,7 +193,7 @@ impl Draft {
 // === impl Packed ===
 
 impl Packed {
-    /// Both.
+    /// Combines two results.
     pub(super) fn join(&mut self, other: Self) {
         self.drafts.extend(other.drafts);
         self.unchanged.extend(other.unchanged);
@@ -201,8 +202,8 @@ impl Packed {
         self.removed += other.removed;
     }
 
-    /// Lets drafts without a slice of their own take the place of slices that would go: one write in place of two. Only
-    /// those that `may` be taken are.
+    /// Lets new drafts replace slices that would be deleted: one write instead of two. Only slices for which `may` is
+    /// true are reused.
     pub(super) fn reuse(&mut self, may: impl Fn(&EndpointSliceView) -> bool) {
         for draft in self.drafts.iter_mut().filter(|draft| draft.base.is_none()) {
             let Some(at) = self.delete.iter().position(|slice| may(slice)) else { return };

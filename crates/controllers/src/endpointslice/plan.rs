@@ -1,4 +1,4 @@
-//! Pure: what is seen of a service → what becomes of its slices of one family.
+//! Pure: a service and its pods → the slices of one address family.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,32 +13,32 @@ use super::packing::{Draft, Identity, Packed, PortSet, Wanted, pack};
 use crate::service_pods;
 use crate::service_pods::address::Family;
 
-/// What is seen.
+/// The observed state.
 pub(super) struct Observed<'a> {
     pub(super) service: &'a ServiceView,
-    /// Those that the service selects.
+    /// The pods that the service selects.
     pub(super) pods: &'a [Arc<PodView>],
-    /// What its slices are labelled with.
+    /// The labels of its slices.
     pub(super) labels: &'a StringMap,
     pub(super) endpoints_per_slice_max: usize,
 }
 
-/// What is known of a pod's node.
+/// What is known about a pod's node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum NodeSeen {
-    /// It is in this zone, or in none.
+    /// The node exists, with this zone, if it has one.
     Is(Option<Istr>),
     /// There is no such node.
     Missing,
 }
 
-/// What becomes of the slices of one family.
+/// The plan for the slices of one family.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     pub(super) packed: Packed,
-    /// Pods that are left out, because nobody knows their node.
+    /// Pods that are left out, because their node is unknown.
     pub(super) nodeless: Vec<Arc<PodView>>,
-    /// How many endpoints each set of ports has, and in how many slices.
+    /// The number of endpoints and of slices per set of ports.
     pub(super) groups: Vec<Group>,
 }
 
@@ -63,19 +63,20 @@ pub(super) fn plan(
         if endpoint::is_owned(&slice, seen.service) {
             by_ports.entry(PortSet::of(&slice.ports)).or_default().push(slice);
         } else {
-            // Of an earlier service of that name.
+            // Slices of a previous service of the same name.
             plan.packed.delete.push(slice);
         }
     }
     for (set, (ports, wanted)) in wanted(seen, family, node, &mut plan.nodeless) {
         let existing = by_ports.remove(&set).unwrap_or_default();
-        let (endpoints, before) = (wanted.len(), existing.len());
+        let endpoints = wanted.len();
+        let before = existing.len();
         let packed = pack(existing, wanted, &ports, seen.labels, seen.endpoints_per_slice_max);
         let new = packed.drafts.iter().filter(|draft| draft.base.is_none()).count();
         plan.groups.push(Group { endpoints, slices: before + new - packed.delete.len() });
         plan.packed.join(packed);
     }
-    // Sets of ports that nobody has any more.
+    // Sets of ports that no endpoint has any more.
     plan.packed.delete.extend(by_ports.into_values().flatten());
     plan.keep_one(seen, count);
     plan
@@ -83,7 +84,7 @@ pub(super) fn plan(
 
 type ByPorts = BTreeMap<PortSet, (Vec<EndpointPort>, Wanted)>;
 
-/// The endpoints that should be, by their ports.
+/// Returns the wanted endpoints, by their ports.
 fn wanted(
     seen: &Observed<'_>,
     family: Family,
@@ -96,7 +97,7 @@ fn wanted(
         let (_, wanted) = groups.entry(PortSet::of(&ports)).or_insert_with(|| (ports, Wanted::new()));
         let zone = match node(&pod.spec.node_name) {
             NodeSeen::Is(zone) => zone,
-            // Who publishes what is not ready wants it published.
+            // `publishNotReadyAddresses` also publishes pods that are not ready.
             NodeSeen::Missing if seen.service.spec.publish_not_ready_addresses => None,
             NodeSeen::Missing => {
                 nodeless.push(Arc::clone(pod));
@@ -113,7 +114,7 @@ fn wanted(
 // === impl Plan ===
 
 impl Plan {
-    /// Where no slice would be left, an empty one stands for that: kept, if it is there already.
+    /// If no slice would be left, keeps or creates an empty one as a placeholder.
     fn keep_one(&mut self, seen: &Observed<'_>, before: usize) {
         let packed = &mut self.packed;
         let creates = packed.drafts.iter().any(|draft| draft.base.is_none());
@@ -130,17 +131,18 @@ impl Plan {
     }
 }
 
-/// Slices by family.
+/// Slices by address family.
 pub(super) type ByFamily = BTreeMap<Family, Vec<Arc<EndpointSliceView>>>;
 
-/// Slices by family; those of a family that the service does not have any more stand apart.
+/// Groups slices by family; slices of families that the service does not have any more are returned separately.
 pub(super) fn by_family(
     slices: Vec<Arc<EndpointSliceView>>,
     families: &[Family],
 ) -> (ByFamily, Vec<Arc<EndpointSliceView>>) {
     let mut sorted = slices;
     sorted.sort_by(|left, right| left.meta().name.cmp(&right.meta().name));
-    let (mut ours, mut others) = (BTreeMap::new(), Vec::new());
+    let mut ours = BTreeMap::new();
+    let mut others = Vec::new();
     for family in families {
         ours.insert(*family, Vec::new());
     }

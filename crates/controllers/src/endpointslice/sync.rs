@@ -1,29 +1,26 @@
-//! The shell: observe → plan → hints → write, family by family.
+//! The shell: observes, and runs a [`Pass`] for each address family.
 
-use std::collections::BTreeSet;
+mod pass;
+
 use std::sync::Arc;
 
-use steersman_base::{Istr, Meta, ObjectKey, Resource, StringMap, Time};
+use steersman_base::{Istr, ObjectKey};
 use steersman_informer::Lister;
 use steersman_model::core::{NodeView, PodView, ServiceView};
-use steersman_model::{EndpointSliceView, Kind, View, object_body};
-use steersman_runtime::events::About;
+use steersman_model::{EndpointSliceView, View};
 use steersman_runtime::found::Found;
-use steersman_runtime::writer::{Naming, Outcome};
-use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
+use steersman_runtime::{Action, Context, Error, Reconciler};
 
 use super::memory::Memory;
 use super::metrics::Metrics;
-use super::packing::Packed;
-use super::plan::{NodeSeen, Observed, by_family, plan};
-use super::{asks_for_topology_hints, endpoint, hints, map, zones};
-use crate::service_pods::address::{self, Family};
-use crate::service_pods::{self, ServicePods};
+use super::plan::{NodeSeen, by_family};
+use super::{endpoint, map};
+use crate::service_pods::{self, ServicePods, address};
+use pass::Pass;
 
-const SLICES: &Resource = &EndpointSliceView::RESOURCE;
-const SERVICES: &Resource = &ServiceView::RESOURCE;
+pub use pass::Why;
 
-/// The controller's shell: what it reads from, and what it remembers.
+/// The controller's shell: the caches that it reads from, and its memory.
 pub(super) struct EndpointSlices {
     pub(super) services: Lister<ServiceView>,
     pub(super) nodes: Lister<NodeView>,
@@ -32,51 +29,6 @@ pub(super) struct EndpointSlices {
     pub(super) endpoints_per_slice_max: usize,
     pub(super) metrics: Metrics,
     pub(super) memory: Arc<Memory>,
-}
-
-reasons! {
-    /// Why the endpointslice controller writes.
-    pub enum Why {
-        /// Endpoints fit into no slice.
-        NeedsSlice { endpoints: usize, family: &'static str } => "{endpoints} endpoints of {family} need a slice",
-        /// The slice is not as it should be.
-        Changed { endpoints: usize, before: usize } => "the slice has {before} endpoints and should have these {endpoints}",
-        /// The slice has no endpoints left, or is not this service's.
-        NotNeeded { endpoints: usize } => "none of its {endpoints} endpoints is wanted there any more",
-    }
-}
-
-/// Why a pass is not through.
-#[derive(Debug, thiserror::Error)]
-enum SyncError {
-    #[error("failed to {what} EndpointSlice for Service {service}: {}", .source.message())]
-    Write { what: String, service: ObjectKey, source: WriteError },
-    #[error("skipping Pod {pod} for Service {service}: Node {node} Not Found")]
-    Nodeless { pod: Istr, service: ObjectKey, node: Istr },
-}
-
-/// One pass over one service.
-struct Pass<'a> {
-    shell: &'a EndpointSlices,
-    cx: &'a Context,
-    service: &'a ServiceView,
-    key: &'a ObjectKey,
-    pods: &'a [Arc<PodView>],
-    labels: StringMap,
-    time: Option<Time>,
-    errors: Vec<SyncError>,
-    nodeless: BTreeSet<Istr>,
-}
-
-/// Several errors as upstream says them: what is said twice, as for a pod of both families, is said once.
-fn aggregate(errors: &[impl ToString]) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    for text in errors.iter().map(ToString::to_string) {
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    if let [only] = &*texts { only.clone() } else { format!("[{}]", texts.join(", ")) }
 }
 
 // === impl EndpointSlices ===
@@ -92,7 +44,7 @@ impl Reconciler for EndpointSlices {
 impl EndpointSlices {
     async fn sync(&self, cx: &Context, key: &ObjectKey) -> Result<(), Error> {
         let Some(service) = self.services.get(key) else {
-            // Its slices have an owner that is gone, and go with it.
+            // The garbage collector deletes the slices of a deleted service.
             self.forget(key);
             return Ok(());
         };
@@ -101,34 +53,24 @@ impl EndpointSlices {
             return Ok(());
         }
         let pods = self.pods.of(&service);
-        self.tell_of_invalid(&pods);
+        self.log_invalid(&pods);
         let families = endpoint::families(&service);
         let (ours, others) = by_family(self.slices(cx, key).await?, &families);
-        let (time, seen) = self.memory.times.look(&service, &pods);
-        let mut pass = Pass {
-            shell: self,
-            cx,
-            service: &service,
-            key,
-            pods: &pods,
-            labels: endpoint::labels(&service),
-            time,
-            errors: Vec::new(),
-            nodeless: BTreeSet::new(),
-        };
+        let (time, seen) = self.memory.times.observe(&service, &pods);
+        let mut pass = Pass::new(self, cx, &service, key, &pods, time);
         for (family, slices) in ours {
             pass.family(family, slices).await;
         }
         pass.drop_others(others).await;
-        self.memory.nodeless.set(key, std::mem::take(&mut pass.nodeless));
-        // A pod whose node is not known keeps no other endpoint from being written.
-        if pass.errors.iter().all(|error| matches!(error, SyncError::Nodeless { .. })) {
+        self.memory.nodeless.set(key, pass.take_nodeless());
+        // A pod whose node is unknown does not prevent the other endpoints from being written.
+        if pass.has_written_all() {
             self.memory.times.keep(key, seen);
         }
         pass.end()
     }
 
-    /// The slices of the service that are ours. Those that are terminating are gone.
+    /// Returns the slices of the service that we manage, without terminating ones.
     async fn slices(&self, cx: &Context, key: &ObjectKey) -> Result<Vec<Arc<EndpointSliceView>>, Error> {
         let mut slices = self.slices.get(cx, key).await?;
         slices.retain(|slice| !slice.meta().is_terminating());
@@ -145,195 +87,11 @@ impl EndpointSlices {
         self.metrics.forget(key);
     }
 
-    fn tell_of_invalid(&self, pods: &[Arc<PodView>]) {
+    fn log_invalid(&self, pods: &[Arc<PodView>]) {
         for pod in pods {
-            if let Some(address) = address::invalid(pod).filter(|_| self.memory.told.is_first(&pod.meta().uid)) {
-                tracing::warn!(pod = %pod.meta().key(), %address, "this is no IP address; it is left out of slices");
+            if let Some(address) = address::invalid(pod).filter(|_| self.memory.warned.is_first(&pod.meta().uid)) {
+                tracing::warn!(pod = %pod.meta().key(), %address, "the address is invalid and left out of the EndpointSlices");
             }
-        }
-    }
-}
-
-// === impl Pass ===
-
-impl Pass<'_> {
-    /// Brings the slices of one family to what they should be. What goes wrong is noted, and keeps no other family.
-    async fn family(&mut self, family: Family, slices: Vec<Arc<EndpointSliceView>>) {
-        let seen = Observed {
-            service: self.service,
-            pods: self.pods,
-            labels: &self.labels,
-            endpoints_per_slice_max: self.shell.endpoints_per_slice_max,
-        };
-        let plan = plan(&seen, family, slices, |name| self.shell.node(name));
-        for pod in &plan.nodeless {
-            let (pod, service, node) = (pod.meta().name.clone(), self.key.clone(), pod.spec.node_name.clone());
-            self.nodeless.insert(node.clone());
-            self.errors.push(SyncError::Nodeless { pod, service, node });
-        }
-        let mut packed = plan.packed;
-        self.shell.metrics.planned(self.key, family, &plan.groups, packed.added, packed.removed);
-        self.give_hints(&mut packed, family);
-        packed.reuse(|slice| endpoint::is_owned(slice, self.service));
-        let written = self.write(packed, family).await;
-        self.errors.extend(written.err());
-    }
-
-    /// Decides who should use which endpoint, and tells if that works from now on, or does not.
-    fn give_hints(&self, packed: &mut Packed, family: Family) {
-        let topology = &self.shell.memory.topology;
-        let near = hints::near(self.service).filter(|_| !asks_for_topology_hints(self.service));
-        let distribution = near.and(self.service.spec.traffic_distribution.as_ref());
-        self.shell.metrics.distributed(self.key, distribution);
-        if asks_for_topology_hints(self.service) {
-            match zones::spread(packed, topology.shares().as_ref()) {
-                Ok(allotted) => {
-                    if !topology.set(self.key, family, allotted) {
-                        self.tell_of_hints("Topology Aware Hints has been enabled", family, true);
-                    }
-                }
-                Err(why) => {
-                    topology.clear(self.key, family);
-                    hints::remove(packed);
-                    self.tell_of_hints(&why, family, false);
-                }
-            }
-            return;
-        }
-        if topology.clear(self.key, family) {
-            self.tell_of_hints("Topology Aware Hints has been disabled", family, false);
-        }
-        match near {
-            Some(near) => hints::prefer(packed, near),
-            None => hints::remove(packed),
-        }
-    }
-
-    fn tell_of_hints(&self, what: &str, family: Family, enabled: bool) {
-        let (about, note) = (About::new(SERVICES, self.service.meta()), format!("{what}, addressType: {family}"));
-        if enabled {
-            self.cx.events.normal(&about, "TopologyAwareHintsEnabled", note);
-        } else {
-            self.cx.events.warning(&about, "TopologyAwareHintsDisabled", note);
-        }
-    }
-
-    /// Creates, then updates, then deletes: endpoints that move are twice there for a while, and never nowhere. The first
-    /// failure is the last write.
-    async fn write(&self, packed: Packed, family: Family) -> Result<(), SyncError> {
-        let (mut creates, updates): (Vec<_>, Vec<_>) =
-            packed.drafts.into_iter().partition(|draft| draft.base.is_none());
-        if self.service.meta().is_terminating() {
-            // The garbage collector deletes slices of this service; new ones would only make it more work.
-            creates.clear();
-        }
-        let count = creates.len() + updates.len() + packed.delete.len();
-        let slice = |draft| endpoint::slice(draft, self.service, family, &self.labels, self.time);
-        for draft in creates {
-            let why = Why::NeedsSlice { endpoints: draft.endpoints.len(), family: family.as_str() };
-            match self.create(&slice(draft), &why).await {
-                // There is nothing to create in any more.
-                Err(WriteError::NamespaceTerminating) => return Ok(()),
-                created => created.map_err(|error| self.failed("create", error))?,
-            }
-        }
-        for draft in updates {
-            let before = draft.base.as_ref().map_or(0, |base| base.endpoints.len());
-            let why = Why::Changed { endpoints: draft.endpoints.len(), before };
-            let slice = slice(draft);
-            let updated = self.update(&slice, &why).await;
-            updated.map_err(|error| self.failed(&format!("update {}", slice.meta().name), error))?;
-        }
-        for slice in &packed.delete {
-            self.delete(slice).await?;
-        }
-        let topology = if asks_for_topology_hints(self.service) { "Auto" } else { "Disabled" };
-        let distribution = self.service.spec.traffic_distribution.as_ref();
-        let distribution = distribution.filter(|_| topology == "Disabled" && hints::near(self.service).is_some());
-        let distribution = distribution.map_or("", Istr::as_str);
-        self.shell.metrics.wrote(topology, distribution, count);
-        Ok(())
-    }
-
-    async fn create(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
-        // Slices of this pass are looked for by their endpoints; one that came late is seen by the next.
-        let naming = Naming { prefix: slice.meta().generate_name(), is_seen: &|_| false };
-        let body = |name: &str| {
-            let metadata = Meta { name: Istr::new(name), ..slice.meta().clone() };
-            object_body(&EndpointSliceView { metadata, ..slice.clone() })
-        };
-        let write = self.cx.writer.on_behalf_of(self.service.meta());
-        let created = write.create_named(SLICES, naming, body, why).await?;
-        self.shell.memory.tracker.wrote(&created);
-        self.shell.metrics.changed("create");
-        Ok(())
-    }
-
-    async fn update(&self, slice: &EndpointSliceView, why: &Why) -> Result<(), WriteError> {
-        let write = self.cx.writer.on_behalf_of(self.service.meta());
-        let updated = write.put(SLICES, &slice.meta().key(), object_body(slice), why).await?;
-        self.shell.memory.tracker.wrote(&updated);
-        self.shell.metrics.changed("update");
-        Ok(())
-    }
-
-    async fn delete(&self, slice: &EndpointSliceView) -> Result<(), SyncError> {
-        let why = Why::NotNeeded { endpoints: slice.endpoints.len() };
-        let write = self.cx.writer.on_behalf_of(self.service.meta());
-        let deleted = write.delete(SLICES, slice.meta(), Propagation::Background, &why).await;
-        if deleted.is_ok() {
-            self.shell.memory.tracker.deleted(&slice.meta().uid);
-            self.shell.metrics.changed("delete");
-        }
-        // Gone, or another one of that name by now: what was wanted.
-        let deleted = deleted.ok_if_gone().ok_if_replaced();
-        deleted.map_err(|error| self.failed(&format!("delete {}", slice.meta().name), error))
-    }
-
-    /// The service does not have these families any more.
-    async fn drop_others(&mut self, slices: Vec<Arc<EndpointSliceView>>) {
-        for slice in slices {
-            if let Some(family) = Family::parse(&slice.address_type) {
-                self.shell.memory.topology.clear(self.key, family);
-                self.shell.metrics.dropped(self.key, family);
-            }
-            let deleted = self.delete(&slice).await;
-            self.errors.extend(deleted.err());
-        }
-    }
-
-    /// Tells of what went wrong, and answers the first of it: an error that says how to go on comes before one that does not.
-    fn end(self) -> Result<(), Error> {
-        if self.errors.is_empty() {
-            return Ok(());
-        }
-        let note = format!("Error updating Endpoint Slices for Service {}: {}", self.key, aggregate(&self.errors));
-        let is_write = |error: &SyncError| matches!(error, SyncError::Write { .. });
-        let is_told = |error: &SyncError| !matches!(error, SyncError::Write { source: WriteError::NotLeader, .. });
-        if self.errors.iter().all(is_told) {
-            let about = About::new(SERVICES, self.service.meta());
-            self.cx.events.warning(&about, "FailedToUpdateEndpointSlices", note);
-        }
-        let mut errors = self.errors;
-        let first = errors.iter().position(is_write).unwrap_or(0);
-        Err(errors.swap_remove(first).into())
-    }
-
-    fn failed(&self, what: &str, source: WriteError) -> SyncError {
-        SyncError::Write { what: what.to_owned(), service: self.key.clone(), source }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::aggregate;
-
-    #[test]
-    fn errors_are_told_once_each() {
-        for (errors, want) in
-            [(&["a"][..], "a"), (&["a", "a"], "a"), (&["a", "b"], "[a, b]"), (&["b", "a", "b"], "[b, a]")]
-        {
-            assert_eq!(aggregate(errors), want, "{errors:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 mod hints;
 mod packing;
@@ -18,14 +18,14 @@ use super::{asks_for_topology_hints, endpoint, map};
 use crate::service_pods::address::Family;
 use crate::service_pods::tests::{decode, merged, not_ready, pod, service, terminating, with_ips};
 
-/// A plan with all pods on a node without zone, and slices of at most so many endpoints.
+/// Plans with all pods on a node without zone, and slices of at most this many endpoints.
 fn plan(service: &ServiceView, pods: &[Arc<PodView>], slices: &[Arc<EndpointSliceView>], max: usize) -> Plan {
     let labels = endpoint::labels(service);
     let seen = Observed { service, pods, labels: &labels, endpoints_per_slice_max: max };
     super::plan::plan(&seen, Family::V4, slices.to_vec(), |_| NodeSeen::Is(None))
 }
 
-/// The slices there are when a plan is carried out. New ones get names.
+/// Returns the slices after a plan is carried out. New ones get names.
 fn carried_out(service: &ServiceView, mut packed: Packed) -> Vec<Arc<EndpointSliceView>> {
     packed.reuse(|slice| endpoint::is_owned(slice, service));
     let labels = endpoint::labels(service);
@@ -42,7 +42,7 @@ fn carried_out(service: &ServiceView, mut packed: Packed) -> Vec<Arc<EndpointSli
     slices
 }
 
-/// How many slices a plan creates, updates and deletes.
+/// Counts the slices that a plan creates, updates and deletes.
 fn writes(service: &ServiceView, packed: &Packed) -> (usize, usize, usize) {
     let mut packed = packed.clone();
     packed.reuse(|slice| endpoint::is_owned(slice, service));
@@ -108,8 +108,8 @@ fn slices_have_the_labels_of_their_service_but_for_what_says_whose_they_are() {
         let labels = endpoint::labels(&service(more));
         labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>()
     };
-    let (manager, name) =
-        ("endpointslice.kubernetes.io/managed-by=endpointslice-controller.k8s.io", "kubernetes.io/service-name=web");
+    let manager = "endpointslice.kubernetes.io/managed-by=endpointslice-controller.k8s.io";
+    let name = "kubernetes.io/service-name=web";
     assert_eq!(labels(json!({})), [manager, name]);
     let odd = json!({ "metadata": { "labels": {
         "kubernetes.io/service-name": "bad", "endpointslice.kubernetes.io/managed-by": "actor",
@@ -156,7 +156,8 @@ fn a_slices_change_concerns_its_service_unless_we_made_it() {
         let want: Vec<_> = want.iter().map(|name| ObjectKey::new("default", name)).collect();
         assert_eq!(map::services_of(&change, &tracker), want, "{name}");
     };
-    let (five, six) = (ours("5"), ours("6"));
+    let five = ours("5");
+    let six = ours("6");
     let others = slice("6", labels("web", "somebody"));
     check("the state it began with", None, Change::Added { new: five.clone(), initial: true }, &[]);
     check("unknown", None, Change::Added { new: five.clone(), initial: false }, &["web"]);
@@ -191,7 +192,8 @@ fn topology_hints_are_asked_for_by_either_annotation_and_the_older_one_counts() 
         let service = service(json!({ "metadata": { "annotations": annotations } }));
         assert_eq!(asks_for_topology_hints(&service), want, "{annotations}");
     };
-    let (old, new) = ("service.kubernetes.io/topology-aware-hints", "service.kubernetes.io/topology-mode");
+    let old = "service.kubernetes.io/topology-aware-hints";
+    let new = "service.kubernetes.io/topology-mode";
     check(json!({}), false);
     check(json!({ new: "Auto" }), true);
     check(json!({ old: "auto" }), true);

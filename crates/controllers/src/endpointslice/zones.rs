@@ -1,7 +1,8 @@
-//! Pure: hints by topology. Each zone gets endpoints in proportion to the CPUs of its nodes, of its own zone where it can.
+//! Pure: topology hints. Each zone gets endpoints in proportion to the CPUs of its nodes, from its own zone where
+//! possible.
 //!
-//! There are no hints at all where they would do harm: where a node does not tell its zone or CPUs, where there are fewer
-//! endpoints than zones, or where an endpoint would get over 20 % more than its share.
+//! No hints are set where they would do harm: where a node has no zone label or CPU capacity, where there are fewer
+//! endpoints than zones, or where an endpoint would be overloaded by more than 20 %.
 //!
 //! Follows `topologycache/` of k8s.io/endpointslice 0.37.1.
 
@@ -16,22 +17,22 @@ use super::hints;
 use super::map;
 use super::packing::Packed;
 
-/// The share of the cluster's CPUs that each zone has.
+/// The share of the cluster's CPUs of each zone.
 pub(super) type Shares = BTreeMap<Istr, f64>;
-/// How many endpoints each zone is told to use.
+/// The number of endpoints assigned to each zone.
 pub(super) type Allotted = BTreeMap<Istr, usize>;
 
-/// How many endpoints a zone should get.
+/// The number of endpoints that a zone should get.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Allocation {
     maximum: usize,
     desired: f64,
 }
 
-/// So much more than its share an endpoint may get.
+/// The maximum overload of an endpoint.
 const OVERLOAD_MAX: f64 = 0.2;
 
-/// The shares of the zones; none where a node does not tell, or all are in one zone.
+/// Returns the shares of the zones; `None` if the zone or capacity of a node is unknown, or there is only one zone.
 pub(super) fn shares<'a>(nodes: impl IntoIterator<Item = &'a NodeView>) -> Option<Shares> {
     let mut by_zone: BTreeMap<Istr, i64> = BTreeMap::new();
     for node in nodes.into_iter().filter(|node| !runs_control_plane(node) && map::is_ready(node)) {
@@ -46,7 +47,7 @@ pub(super) fn shares<'a>(nodes: impl IntoIterator<Item = &'a NodeView>) -> Optio
     Some(by_zone.into_iter().map(|(zone, cpus)| (zone, cpus as f64 / total as f64)).collect())
 }
 
-/// Whether a service with so many endpoints for each zone has too few for one, as the shares are now.
+/// Whether a service with these endpoints per zone has too few for a zone, given the current shares.
 pub(super) fn is_overloaded(allotted: &Allotted, shares: Option<&Shares>) -> bool {
     if allotted.is_empty() {
         return false;
@@ -58,8 +59,8 @@ pub(super) fn is_overloaded(allotted: &Allotted, shares: Option<&Shares>) -> boo
         .any(|(zone, share)| allotted.get(zone).is_none_or(|endpoints| *endpoints < minimum(*share * total as f64)))
 }
 
-/// Gives hints to all endpoints, and answers how many there are for each zone. What cannot be is said in upstream's words;
-/// then nothing is changed.
+/// Sets hints on all endpoints, and returns the number per zone. If that is not possible, returns upstream's message
+/// and changes nothing.
 pub(super) fn spread(packed: &mut Packed, shares: Option<&Shares>) -> Result<Allotted, String> {
     let allocations = allocations(packed, shares)?;
     let ready = |endpoint: &&Endpoint| hints::is_ready(endpoint);
@@ -69,7 +70,7 @@ pub(super) fn spread(packed: &mut Packed, shares: Option<&Shares>) -> Result<All
         return Err("One or more endpoints do not have a zone specified".to_owned());
     }
     let mut allotted = keep_good(packed, &allocations);
-    // Everybody is for its own zone, to begin with.
+    // Every endpoint is assigned to its own zone first.
     for endpoint in packed.drafts.iter_mut().flat_map(|draft| &mut draft.endpoints) {
         endpoint.hints =
             endpoint.zone.as_ref().filter(|_| endpoint.conditions.ready == Some(true)).map(hints::for_zone);
@@ -84,7 +85,7 @@ pub(super) fn spread(packed: &mut Packed, shares: Option<&Shares>) -> Result<All
     Ok(allotted)
 }
 
-/// How many endpoints each zone should get.
+/// Returns the number of endpoints that each zone should get.
 fn allocations(packed: &Packed, shares: Option<&Shares>) -> Result<BTreeMap<Istr, Allocation>, String> {
     let Some(shares) = shares else {
         let why = "Insufficient Node information: allocatable CPU or zone not specified on one or more nodes";
@@ -109,13 +110,13 @@ fn allocations(packed: &Packed, shares: Option<&Shares>) -> Result<BTreeMap<Istr
     Ok(shares.iter().map(|(zone, share)| (zone.clone(), allocation(*share))).collect())
 }
 
-/// The least number of endpoints that are not overloaded by what `desired` many should do.
+/// Returns the least number of endpoints that can do the work of `desired` ones without being overloaded.
 fn minimum(desired: f64) -> usize {
     // Not negative, and not above the number of endpoints.
     (desired / (1.0 + OVERLOAD_MAX)).ceil() as usize
 }
 
-/// Slices whose hints are good stay; the others are written. Answers how many endpoints the good ones have for each zone.
+/// Keeps slices with valid hints; the others are written. Returns the number of endpoints per zone in the kept ones.
 fn keep_good(packed: &mut Packed, allocations: &BTreeMap<Istr, Allocation>) -> Allotted {
     let mut allotted = Allotted::new();
     hints::rewrite(packed, |slice| match hinted(slice, &allotted, allocations) {
@@ -130,8 +131,8 @@ fn keep_good(packed: &mut Packed, allocations: &BTreeMap<Istr, Allocation>) -> A
     allotted
 }
 
-/// How many endpoints of a slice are for each zone; none if a hint is missing, is for a zone that needs none, or is one
-/// too many.
+/// Returns the number of endpoints of a slice per zone; `None` if a hint is missing, names a zone that needs none, or
+/// exceeds what the zone needs.
 fn hinted(
     slice: &EndpointSliceView,
     allotted: &Allotted,
@@ -151,7 +152,7 @@ fn hinted(
     hinted.iter().all(fits).then_some(hinted)
 }
 
-/// Zones with more endpoints than they need give some to those with fewer.
+/// Reassigns endpoints from zones with too many to zones with too few.
 fn redistribute(packed: &mut Packed, allocations: &BTreeMap<Istr, Allocation>, allotted: &mut Allotted) {
     let (mut giving, mut receiving) = exchange(allocations, allotted);
     for endpoint in packed.drafts.iter_mut().flat_map(|draft| &mut draft.endpoints) {
@@ -180,14 +181,15 @@ fn take_one(counts: &mut Allotted, zone: &Istr) {
     }
 }
 
-/// How many endpoints zones should give away, and how many they should receive, in whole endpoints.
+/// Returns the whole number of endpoints that zones should give and receive.
 fn exchange(allocations: &BTreeMap<Istr, Allocation>, allotted: &Allotted) -> (Allotted, Allotted) {
     let surplus = allocations
         .iter()
         .map(|(zone, allocation)| (zone.clone(), allotted.get(zone).copied().unwrap_or(0) as f64 - allocation.desired));
     let (mut over, mut under): (BTreeMap<_, f64>, BTreeMap<_, f64>) = surplus.partition(|(_, surplus)| *surplus > 0.0);
     under.values_mut().for_each(|missing| *missing = -*missing);
-    let (mut giving, mut receiving) = (Allotted::new(), Allotted::new());
+    let mut giving = Allotted::new();
+    let mut receiving = Allotted::new();
     while let (Some((from, gives)), Some((to, takes))) = (most(&over), most(&under)) {
         if (gives < 1.0 && takes < 1.0) || gives < 0.5 || takes < 0.5 {
             break;
@@ -200,7 +202,7 @@ fn exchange(allocations: &BTreeMap<Istr, Allocation>, allotted: &Allotted) -> (A
     (giving, receiving)
 }
 
-/// The zone with the largest number above zero; of several, the first.
+/// Returns the zone with the largest positive number; of several, the first.
 fn most(zones: &BTreeMap<Istr, f64>) -> Option<(Istr, f64)> {
     let mut best = None;
     for (zone, number) in zones {

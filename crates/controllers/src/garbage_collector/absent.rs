@@ -1,10 +1,10 @@
-//! Owners of which the server said that they are not there: the next hundred dependents need not ask again.
+//! Owners that the server reported as absent: their other dependents need not ask again.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::identity::Identity;
 
-/// The identities that were last found absent; the longest unused goes first.
+/// The identities last found absent; the least recently used is dropped first.
 #[derive(Debug, Default)]
 pub(crate) struct Absent {
     used_at: HashMap<Identity, u64>,
@@ -12,14 +12,14 @@ pub(crate) struct Absent {
     uses: u64,
 }
 
-/// Upstream's figure: the owners of one cascade, and no memory to speak of.
+/// Upstream's figure: enough for the owners of one cascade, with little memory.
 pub(crate) const ABSENT_MAX: usize = 500;
 
 // === impl Absent ===
 
 impl Absent {
-    /// Remembers that there is no such object. A uid that is gone does not come back, unless the server is restored from a
-    /// backup: then all is [forgotten](Self::clear).
+    /// Records that an object is absent. A deleted uid does not reappear, unless the server is restored from a backup:
+    /// then everything is [forgotten](Self::clear).
     pub(crate) fn add(&mut self, identity: Identity) {
         self.uses += 1;
         if let Some(before) = self.used_at.insert(identity.clone(), self.uses) {
@@ -33,7 +33,7 @@ impl Absent {
         }
     }
 
-    /// There is such an object.
+    /// Records that an object exists.
     pub(crate) fn forget(&mut self, identity: &Identity) {
         if !self.used_at.is_empty()
             && let Some(used_at) = self.used_at.remove(identity)
@@ -47,7 +47,7 @@ impl Absent {
         *self = Self::default();
     }
 
-    /// Whether it is known that there is no such object.
+    /// Whether the object is known to be absent.
     pub(crate) fn has(&mut self, identity: &Identity) -> bool {
         let Some(used_at) = self.used_at.get_mut(identity) else { return false };
         self.uses += 1;

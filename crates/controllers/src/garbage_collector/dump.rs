@@ -1,4 +1,4 @@
-//! The graph as DOT, as upstream shows it, and as JSON. Objects that neither own nor are owned are left out.
+//! The graph as DOT, as upstream shows it, and as JSON. Objects without owners and dependents are left out.
 
 use std::collections::HashSet;
 
@@ -6,16 +6,16 @@ use serde_json::{Value, json};
 use steersman_base::meta::Owners;
 use steersman_base::{OwnerRef, Uid};
 
-use super::graph::{Graph, Look};
+use super::graph::{Graph, NodeState};
 use super::identity::Identity;
 
-/// A vertex of the picture: an object, or one that is referred to and not in the graph.
+/// A vertex: an object, or a referenced object that is not in the graph.
 struct Vertex {
-    look: Look,
+    node: NodeState,
     is_missing: bool,
 }
 
-/// The graph as it was at one time: vertices and edges in order.
+/// A snapshot of the graph: vertices and edges in order.
 pub(crate) struct Picture {
     vertices: Vec<Vertex>,
     edges: Vec<(Uid, Uid)>,
@@ -24,29 +24,31 @@ pub(crate) struct Picture {
 // === impl Picture ===
 
 impl Picture {
-    /// The whole graph; only what is connected to `around`, if that names any.
+    /// Takes a snapshot of the whole graph, or of what is connected to the uids in `around`, if there are any.
     pub(crate) fn of(graph: &Graph, around: &[Uid]) -> Self {
         let near = (!around.is_empty()).then(|| graph.around(around));
-        let is_near = |(look, _): &(Look, &Owners)| near.as_ref().is_none_or(|near| near.contains(&look.identity.uid));
+        let is_near =
+            |(node, _): &(NodeState, &Owners)| near.as_ref().is_none_or(|near| near.contains(&node.identity.uid));
         let shown: Vec<_> = graph.related().filter(is_near).collect();
-        let mut known: HashSet<Uid> = shown.iter().map(|(look, _)| look.identity.uid.clone()).collect();
-        let (mut vertices, mut edges) = (Vec::new(), Vec::new());
-        for (look, owners) in shown {
+        let mut known: HashSet<Uid> = shown.iter().map(|(node, _)| node.identity.uid.clone()).collect();
+        let mut vertices = Vec::new();
+        let mut edges = Vec::new();
+        for (node, owners) in shown {
             for owner in owners.iter() {
-                edges.push((look.identity.uid.clone(), owner.uid.clone()));
+                edges.push((node.identity.uid.clone(), owner.uid.clone()));
                 if known.insert(owner.uid.clone()) {
                     vertices.push(Vertex::missing(owner));
                 }
             }
-            vertices.push(Vertex { look, is_missing: false });
+            vertices.push(Vertex { node, is_missing: false });
         }
-        vertices.sort_by_cached_key(|vertex| vertex.look.identity.uid.to_string());
+        vertices.sort_by_cached_key(|vertex| vertex.node.identity.uid.to_string());
         edges.sort_by_cached_key(|(from, to)| (from.to_string(), to.to_string()));
         edges.dedup();
         Self { vertices, edges }
     }
 
-    /// In the language of Graphviz.
+    /// Formats the graph for Graphviz.
     pub(crate) fn dot(&self) -> String {
         let Self { vertices, edges } = self;
         let mut text = "strict digraph full {\n".to_owned();
@@ -54,7 +56,7 @@ impl Picture {
             text += "  // Node definitions.\n";
         }
         for vertex in vertices {
-            text += &format!("  {} [\n", quoted(&vertex.look.identity.uid.to_string()));
+            text += &format!("  {} [\n", quoted(&vertex.node.identity.uid.to_string()));
             for (name, value) in vertex.attributes() {
                 text += &format!("    {name}={}\n", quoted(&value));
             }
@@ -69,10 +71,10 @@ impl Picture {
         text + "}\n"
     }
 
-    /// For programs.
+    /// Formats the graph as JSON.
     pub(crate) fn json(&self) -> Value {
         let vertex = |vertex: &Vertex| {
-            let Look { identity, is_virtual, is_being_deleted, is_deleting_dependents } = &vertex.look;
+            let NodeState { identity, is_virtual, is_being_deleted, is_deleting_dependents } = &vertex.node;
             json!({
                 "uid": identity.uid, "apiVersion": identity.api_version, "kind": identity.kind,
                 "namespace": identity.namespace, "name": identity.name,
@@ -88,7 +90,7 @@ impl Picture {
     }
 }
 
-/// As a string of DOT, which is one of Go's.
+/// Formats a DOT string, which is a Go string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
@@ -108,15 +110,16 @@ fn quoted(text: &str) -> String {
 impl Vertex {
     fn missing(reference: &OwnerRef) -> Self {
         let identity = Identity::referred_to(reference, &"".into());
-        let look = Look { identity, is_virtual: false, is_being_deleted: false, is_deleting_dependents: false };
-        Self { look, is_missing: true }
+        let node = NodeState { identity, is_virtual: false, is_being_deleted: false, is_deleting_dependents: false };
+        Self { node, is_missing: true }
     }
 
-    /// In upstream's order and words.
+    /// Formats a vertex in upstream's order and words.
     fn attributes(&self) -> [(&'static str, String); 11] {
-        let Look { identity, is_virtual, is_being_deleted, is_deleting_dependents } = &self.look;
+        let NodeState { identity, is_virtual, is_being_deleted, is_deleting_dependents } = &self.node;
         let Identity { kind, namespace, name, uid, .. } = identity;
-        let (group, version) = (identity.group(), identity.version());
+        let group = identity.group();
+        let version = identity.version();
         let gap = if group.is_empty() { "" } else { "." };
         let states = [
             ("beingDeleted", *is_being_deleted),

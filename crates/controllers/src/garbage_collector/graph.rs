@@ -1,19 +1,20 @@
-//! Who owns whom: what is observed goes in, what is to be looked at comes out.
+//! The graph of owners and dependents: observed changes go in, objects to process come out.
 //!
-//! 1. One node per uid. A node is *virtual* while its object was only referred to, and *observed* from its first event on.
-//! 2. An object that is referred to and was not observed is looked at: it may be gone.
-//! 3. When an object has gone, its dependents are looked at, and each owner that waited for it alone.
-//! 4. When an object begins to be deleted in the foreground, its dependents are looked at and then the object itself; when it
-//!    is to leave its dependents behind, it is handed out for that.
-//! 5. References that disagree with what was observed, or with each other, make the dependents be looked at; a reference
-//!    into another namespace is [reported](Work::misplaced).
-//! 6. Nothing here decides that an object goes: whoever looks asks the server.
+//! 1. There is one node per uid. A node is *virtual* while its object was only referred to, and *observed* from its
+//!    first event on.
+//! 2. An object that is referred to and was not observed is enqueued: it may be absent.
+//! 3. When an object is deleted, its dependents are enqueued, and each owner that waited for it alone.
+//! 4. When foreground deletion of an object starts, its dependents are enqueued and then the object itself; when its
+//!    deletion requests `orphan`, it is enqueued for orphaning.
+//! 5. References that contradict what was observed, or each other, enqueue the dependents; a reference into another
+//!    namespace is [reported](Work::misplaced).
+//! 6. The graph does not decide that an object is deleted: the worker asks the server.
 //!
-//! A change costs what the object has references, also for an owner with 100,000 dependents. Follows `graph_builder.go` of
-//! Kubernetes 1.37.1; what differs is said where it does.
+//! The cost of a change is proportional to the object's references, also for an owner with 100,000 dependents. Follows
+//! `graph_builder.go` of Kubernetes 1.37.1; differences are noted where they are.
 
+mod absence;
 mod edges;
-mod gone;
 #[cfg(test)]
 mod tests;
 
@@ -25,30 +26,30 @@ use steersman_base::{Meta, OwnerRef, Uid};
 use steersman_informer::End;
 
 use super::absent::Absent;
-use super::classify::Dependents;
 use super::identity::{Identity, Kind};
+use super::plan::Dependents;
 use edges::{Edge, Edges, List, NONE};
 
-/// Who owns whom.
+/// The graph.
 #[derive(Debug, Default)]
 pub(crate) struct Graph {
     nodes: Vec<Node>,
-    /// Places of nodes that have gone.
+    /// Indexes of removed nodes, for reuse.
     free: Vec<u32>,
     by_uid: HashMap<Uid, u32>,
     edges: Edges,
-    /// Owners that are known not to be there.
+    /// Owners known to be absent.
     pub(crate) absent: Absent,
 }
 
-/// What is to be done about a change.
+/// The work that follows from a change.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Work {
-    /// These are looked at: they may have to go.
-    pub(crate) look_at: Vec<Uid>,
-    /// These leave their dependents behind.
+    /// Objects to check: they may have to be deleted.
+    pub(crate) to_check: Vec<Uid>,
+    /// Owners whose dependents are to be orphaned.
     pub(crate) orphan: Vec<Uid>,
-    /// These refer to an owner in another namespace.
+    /// Objects that refer to an owner in another namespace.
     pub(crate) misplaced: Vec<Misplaced>,
 }
 
@@ -59,9 +60,9 @@ pub(crate) struct Misplaced {
     pub(crate) reference: OwnerRef,
 }
 
-/// What the graph knows of an object.
+/// What the graph knows about an object.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Look {
+pub(crate) struct NodeState {
     pub(crate) identity: Identity,
     pub(crate) is_virtual: bool,
     pub(crate) is_being_deleted: bool,
@@ -73,24 +74,24 @@ pub(crate) struct Look {
 struct Node {
     identity: Identity,
     owners: Owners,
-    /// The first of the edges to its dependents.
+    /// The first edge to a dependent.
     dependents: u32,
-    /// The first of the edges to its owners.
+    /// The first edge to an owner.
     owned_by: u32,
     is_virtual: bool,
     is_being_deleted: bool,
     is_deleting_dependents: bool,
-    /// Whether it is being deleted and leaves its dependents behind.
+    /// Whether its deletion orphans its dependents.
     is_orphaning: bool,
-    /// Whether somebody asked for a look for another reason than that it is virtual. A node that was only virtual, and is
-    /// observed by the time it is looked at, needs none: at a restart, that is nearly every owner.
+    /// Whether the node was enqueued for a reason other than being virtual. A node that was only virtual, and is
+    /// observed by the time it is processed, needs no check: at a restart, that is nearly every owner.
     is_wanted: bool,
 }
 
 // === impl Graph ===
 
 impl Graph {
-    /// An object is there, as an informer shows it; `before` is what the informer showed before.
+    /// Applies an observed object; `before` is its previous state.
     pub(crate) fn observed(&mut self, kind: &Kind, meta: &Meta, before: Option<&Meta>, work: &mut Work) {
         let identity = Identity::observed(kind, meta);
         // A server that was restored brings uids back.
@@ -121,8 +122,8 @@ impl Graph {
         }
     }
 
-    /// An object has gone, as an informer shows it. If it was only missed in a list, its absence is not taken for granted:
-    /// whoever looks at its dependents asks for it. (Upstream takes it for granted, also if the list was short by mistake.)
+    /// Applies a deletion. If the object was only missing in a list, its absence is not recorded: the check of its
+    /// dependents asks the server. (Upstream records it, even if the list was incomplete by mistake.)
     pub(crate) fn deleted(&mut self, kind: &Kind, last: &Meta, end: End, work: &mut Work) {
         if let Some(node) = self.find(&last.uid) {
             let absent = (end == End::Observed).then(|| Identity::observed(kind, last));
@@ -130,32 +131,32 @@ impl Graph {
         }
     }
 
-    /// What is known of an object that is about to be looked at; none if there is no need to any more.
-    pub(crate) fn take_up(&mut self, uid: &Uid) -> Option<Look> {
+    /// Returns what is known of an object that is about to be checked; `None` if that is no longer needed.
+    pub(crate) fn take(&mut self, uid: &Uid) -> Option<NodeState> {
         let held = &mut self.nodes[self.by_uid.get(uid).copied()? as usize];
         let is_wanted = std::mem::take(&mut held.is_wanted);
-        (is_wanted || held.is_virtual).then(|| held.look())
+        (is_wanted || held.is_virtual).then(|| held.state())
     }
 
-    /// The look at an object came to nothing, and is to be had again.
+    /// Records that the check of an object failed, and is pending again.
     pub(crate) fn put_back(&mut self, uid: &Uid) {
         if let Some(node) = self.find(uid) {
             self.node_mut(node).is_wanted = true;
         }
     }
 
-    /// What is to be looked at now, whatever was said of it before: for a leader that begins.
-    pub(crate) fn to_look_at(&self) -> Vec<Uid> {
+    /// Returns the objects to check, for a new leader.
+    pub(crate) fn to_check(&self) -> Vec<Uid> {
         self.those(|node| node.is_wanted || node.is_virtual)
     }
 
-    /// What leaves its dependents behind now.
+    /// Returns the owners whose dependents are to be orphaned, for a new leader.
     pub(crate) fn to_orphan(&self) -> Vec<Uid> {
         self.those(|node| node.is_orphaning)
     }
 
     fn those(&self, is_meant: impl Fn(&Node) -> bool) -> Vec<Uid> {
-        // By place and not by hash: the same history gives the same order.
+        // By index and not by hash: the same history gives the same order.
         let is_held =
             |(at, node): &(usize, &Node)| self.by_uid.get(&node.identity.uid).is_some_and(|held| *held as usize == *at);
         let nodes = self.nodes.iter().enumerate().filter(|(_, node)| is_meant(node)).filter(is_held);
@@ -167,7 +168,7 @@ impl Graph {
         self.find(uid).is_some_and(|node| self.node(node).is_virtual)
     }
 
-    /// What is known of an object's dependents.
+    /// Returns what is known about an object's dependents.
     pub(crate) fn dependents_known(&self, uid: &Uid) -> Dependents {
         let Some(node) = self.find(uid) else { return Dependents::default() };
         let mut others = self.dependents(node).filter(|other| *other != node).peekable();
@@ -175,9 +176,9 @@ impl Graph {
         Dependents { any, any_waiting: others.any(|other| self.node(other).is_deleting_dependents) }
     }
 
-    /// Asks for a look at the dependents that keep an object from going; the answer is whether there are any.
+    /// Enqueues the dependents that block the deletion of an object; returns whether there are any.
     ///
-    /// Those that are being deleted already have nothing to be asked. (Upstream asks them each time.)
+    /// Dependents that are terminating already are not enqueued. (Upstream enqueues them each time.)
     pub(crate) fn want_blocking(&mut self, uid: &Uid, work: &mut Work) -> bool {
         let Some(node) = self.find(uid) else { return false };
         let blocking: Vec<u32> = self.dependents(node).filter(|other| self.blocks(*other, node)).collect();
@@ -189,21 +190,21 @@ impl Graph {
         !blocking.is_empty()
     }
 
-    /// An owner, and its dependents but for itself.
+    /// Returns an owner and its dependents, except itself.
     pub(crate) fn family(&self, uid: &Uid) -> Option<(Identity, Vec<Identity>)> {
         let node = self.find(uid)?;
         let others = self.dependents(node).filter(|other| *other != node);
         Some((self.node(node).identity.clone(), others.map(|other| self.node(other).identity.clone()).collect()))
     }
 
-    /// Every object that owns or is owned, and the references to its owners; in no order.
-    pub(crate) fn related(&self) -> impl Iterator<Item = (Look, &Owners)> {
+    /// Returns every object with owners or dependents, and its owner references, in no order.
+    pub(crate) fn related(&self) -> impl Iterator<Item = (NodeState, &Owners)> {
         let nodes = self.by_uid.values().map(|node| self.node(*node));
         let related = nodes.filter(|node| node.dependents != NONE || !node.owners.is_empty());
-        related.map(|node| (node.look(), &node.owners))
+        related.map(|node| (node.state(), &node.owners))
     }
 
-    /// The uids of all that are connected to one of these, over any number of steps.
+    /// Returns the uids of all objects that are connected to one of these, over any number of steps.
     pub(crate) fn around(&self, uids: &[Uid]) -> HashSet<Uid> {
         let mut found = HashSet::new();
         let mut open: Vec<u32> = uids.iter().filter_map(|uid| self.find(uid)).collect();
@@ -217,7 +218,7 @@ impl Graph {
         found
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     pub(crate) fn len(&self) -> usize {
         self.by_uid.len()
     }
@@ -245,7 +246,7 @@ impl Graph {
     fn want(&mut self, node: u32, work: &mut Work) {
         let held = self.node_mut(node);
         held.is_wanted = true;
-        work.look_at.push(held.identity.uid.clone());
+        work.to_check.push(held.identity.uid.clone());
     }
 
     fn insert(&mut self, node: Node) -> u32 {
@@ -256,7 +257,7 @@ impl Graph {
                 at
             }
             None => {
-                // By a quarter, not twofold: of the largest block that the manager has, half would be empty.
+                // Grown by a quarter, not doubled: half of the manager's largest allocation would be empty.
                 if self.nodes.len() == self.nodes.capacity() {
                     self.nodes.reserve_exact(self.nodes.len() / 4 + 16);
                 }
@@ -268,7 +269,7 @@ impl Graph {
         at
     }
 
-    /// A node is what an informer says it is. Dependents that thought otherwise are looked at.
+    /// Makes a node observed. Dependents that referred to another identity are enqueued.
     fn identify(&mut self, node: u32, observed: Identity, work: &mut Work) {
         let held = self.node(node);
         if held.identity == observed {
@@ -284,7 +285,7 @@ impl Graph {
                 self.want(dependent, work);
             }
         } else if held.identity.group() != observed.group() || held.identity.kind != observed.kind {
-            // One object under two names: the first counts. Another version of one name follows what is served.
+            // One uid under two names: the first counts. For another API version of one name, the served one counts.
             return;
         }
         let held = self.node_mut(node);
@@ -298,7 +299,8 @@ impl Graph {
             return;
         }
         let mut left: BTreeMap<&Uid, &OwnerRef> = before.iter().map(|owner| (&owner.uid, owner)).collect();
-        let (mut added, mut unblocked) = (Vec::new(), Vec::new());
+        let mut added = Vec::new();
+        let mut unblocked = Vec::new();
         for owner in owners.iter() {
             match left.remove(&owner.uid) {
                 Some(old) if is_blocking(old) && !is_blocking(owner) => unblocked.push(&owner.uid),
@@ -322,11 +324,12 @@ impl Graph {
         }
     }
 
-    /// Makes a node the dependent of the owners that it refers to.
+    /// Adds a node to the dependents of the owners that it refers to.
     fn connect(&mut self, node: u32, owners: &mut dyn ExactSizeIterator<Item = &OwnerRef>, work: &mut Work) {
         let is_only = owners.len() <= 1 && self.node(node).owned_by == NONE;
         let mut connected: HashSet<u32> = self.owners(node).collect();
-        let (mut is_doubtful, mut is_waited_for) = (false, false);
+        let mut is_doubtful = false;
+        let mut is_waited_for = false;
         for reference in owners {
             let (owner, is_new) = match self.find(&reference.uid) {
                 Some(owner) => (owner, false),
@@ -336,17 +339,19 @@ impl Graph {
                 }
             };
             if is_only || connected.insert(owner) {
-                let (dependents, owned_by) = (self.node(owner).dependents, self.node(node).owned_by);
+                let dependents = self.node(owner).dependents;
+                let owned_by = self.node(node).owned_by;
                 let edge = self.edges.add(owner, node, dependents, owned_by);
                 self.node_mut(owner).dependents = edge;
                 self.node_mut(node).owned_by = edge;
             }
             if is_new {
-                work.look_at.push(reference.uid.clone());
+                work.to_check.push(reference.uid.clone());
             } else {
-                // An owner that waits for its dependents has not asked this one yet. (Upstream lets it wait for another.)
+                // The owner is in foreground deletion and has not enqueued this dependent yet. (Upstream lets it wait
+                // for another.)
                 is_waited_for |= self.node(owner).is_deleting_dependents;
-                // One doubt is enough for a look.
+                // One mismatch is enough to enqueue.
                 is_doubtful = is_doubtful || self.is_doubtful(node, owner, reference, work);
             }
         }
@@ -355,9 +360,10 @@ impl Graph {
         }
     }
 
-    /// Whether a reference does not fit what is known of the owner.
+    /// Whether a reference contradicts what is known of the owner.
     fn is_doubtful(&self, node: u32, owner: u32, reference: &OwnerRef, work: &mut Work) -> bool {
-        let (dependent, owner) = (self.node(node), self.node(owner));
+        let dependent = self.node(node);
+        let owner = self.node(owner);
         let is_elsewhere = owner.identity.namespace != dependent.identity.namespace;
         if !owner.identity.namespace.is_empty() && is_elsewhere {
             if !owner.is_virtual {
@@ -365,7 +371,8 @@ impl Graph {
             }
             return true;
         }
-        // A virtual owner without namespace: it may be of a namespaced kind, if a cluster-wide object referred to it first.
+        // A virtual owner without namespace may be of a namespaced kind, if a cluster-scoped object referred to it
+        // first.
         !owner.identity.is_meant_by(reference) || (is_elsewhere && owner.is_virtual)
     }
 
@@ -376,8 +383,7 @@ impl Graph {
         }
     }
 
-    /// An owner that was only referred to, and is not any more, is nothing to look at: nobody would ever take it out on a
-    /// standby, which looks at nothing.
+    /// Removes a virtual owner that is no longer referred to: a standby checks nothing, so it would stay forever.
     fn drop_if_unreferred(&mut self, node: u32) {
         let held = self.node(node);
         if held.is_virtual && held.dependents == NONE && self.find(&held.identity.uid) == Some(node) {
@@ -399,14 +405,16 @@ impl Graph {
         self.edges.free(at);
     }
 
-    /// Whether a dependent keeps its owner from going. Nobody waits for itself. (With upstream, it does, for ever.)
+    /// Whether a dependent blocks the deletion of its owner. An object does not block itself. (With upstream it does,
+    /// forever.)
     fn blocks(&self, dependent: u32, owner: u32) -> bool {
         let uid = &self.node(owner).identity.uid;
         let blocks = |reference: &OwnerRef| reference.uid == *uid && is_blocking(reference);
         dependent != owner && self.node(dependent).owners.iter().any(blocks)
     }
 
-    /// One dependent less blocks an owner. If it was the last, the owner is looked at. (Upstream looks each time.)
+    /// Records that one dependent less blocks an owner. If it was the last, the owner is enqueued. (Upstream enqueues
+    /// each time.)
     fn note_unblocked(&mut self, owner: u32, work: &mut Work) {
         if self.node(owner).is_deleting_dependents && !self.dependents(owner).any(|other| self.blocks(other, owner)) {
             self.want(owner, work);
@@ -435,8 +443,8 @@ impl Node {
         }
     }
 
-    fn look(&self) -> Look {
-        Look {
+    fn state(&self) -> NodeState {
+        NodeState {
             identity: self.identity.clone(),
             is_virtual: self.is_virtual,
             is_being_deleted: self.is_being_deleted,
@@ -445,7 +453,7 @@ impl Node {
     }
 }
 
-/// Whether an object is being deleted and waits for what this finalizer asks for.
+/// Whether an object is terminating and has this finalizer.
 fn waits_with(meta: &Meta, finalizer: &str) -> bool {
     meta.is_terminating() && meta.has_finalizer(finalizer)
 }

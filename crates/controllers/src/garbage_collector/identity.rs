@@ -1,25 +1,25 @@
-//! Who an object is: kind, place, name and uid.
+//! The identity of an object: kind, namespace, name and uid.
 
 use std::fmt;
 
 use steersman_base::{Istr, Meta, OwnerRef, Resource, Uid};
 
-/// The kind of objects, as owner references name it.
+/// The kind of an object, as owner references name it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Kind {
     pub(crate) api_version: Istr,
     pub(crate) kind: Istr,
 }
 
-/// Who an object is. For an owner that is only referred to, this is what a reference says.
+/// The identity of an object. For an owner that is only referred to, it is taken from a reference.
 ///
-/// Two of one uid that differ elsewhere disagree: at most one of them is true. The order is that in which alternatives are
-/// tried, kinds first.
+/// Two identities with one uid that differ otherwise contradict each other: at most one is right. The order is that in
+/// which alternatives are tried, kinds first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Identity {
     pub(crate) kind: Istr,
     pub(crate) api_version: Istr,
-    /// Empty for cluster-wide objects.
+    /// Empty for cluster-scoped objects.
     pub(crate) namespace: Istr,
     pub(crate) name: Istr,
     pub(crate) uid: Uid,
@@ -36,7 +36,7 @@ impl Kind {
 // === impl Identity ===
 
 impl Identity {
-    /// An object of this kind, as it was observed.
+    /// Returns the identity of an observed object of this kind.
     pub(crate) fn observed(kind: &Kind, meta: &Meta) -> Self {
         Self {
             kind: kind.kind.clone(),
@@ -47,7 +47,7 @@ impl Identity {
         }
     }
 
-    /// The owner that a reference of an object in `namespace` means: it is in the same one, or in none.
+    /// Returns the owner that a reference of an object in `namespace` names: in the same namespace, or in none.
     pub(crate) fn referred_to(reference: &OwnerRef, namespace: &Istr) -> Self {
         Self {
             kind: reference.kind.clone(),
@@ -58,12 +58,12 @@ impl Identity {
         }
     }
 
-    /// The same, taken as cluster-wide.
+    /// Returns the identity as a cluster-scoped one.
     pub(crate) fn cluster_wide(self) -> Self {
         Self { namespace: Istr::default(), ..self }
     }
 
-    /// Whether a reference means this object, wherever it is.
+    /// Whether a reference names this object, in any namespace.
     pub(crate) fn is_meant_by(&self, reference: &OwnerRef) -> bool {
         self.uid == reference.uid
             && self.name == reference.name
@@ -71,18 +71,18 @@ impl Identity {
             && self.api_version == reference.api_version
     }
 
-    /// The API group; empty for the core group.
+    /// Returns the API group; empty for the core group.
     pub(crate) fn group(&self) -> &str {
         self.api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The version within the group.
+    /// Returns the version within the group.
     pub(crate) fn version(&self) -> &str {
         self.api_version.split_once('/').map_or(&self.api_version, |(_, version)| version)
     }
 }
 
-/// As upstream prints references in events.
+/// Formats the identity as upstream prints references in events.
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, api_version, namespace, name, uid } = self;

@@ -1,17 +1,17 @@
-//! The bodies of patches. Each names the uid of the object it means, so that another one of its name stays untouched.
+//! The bodies of patches. Each contains the uid of its object, so that another object of the same name is not changed.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 use steersman_base::{Meta, OwnerRef, Uid};
 
-/// Takes owners out of an object, by uid. For built-in kinds: nobody else's change is in the way.
-pub(crate) fn let_go(object: &Uid, owners: &[Uid]) -> Value {
+/// Removes owners from an object, by uid. For built-in kinds: concurrent changes by others do not conflict.
+pub(crate) fn remove_owners(object: &Uid, owners: &[Uid]) -> Value {
     let owners: Vec<_> = owners.iter().map(|uid| json!({ "$patch": "delete", "uid": uid })).collect();
     json!({ "metadata": { "uid": object, "ownerReferences": owners } })
 }
 
-/// The same for custom resources, whose lists cannot be merged: the whole list, on condition that nobody changed it.
+/// Removes owners from a custom resource, whose lists cannot be merged: the whole list, on condition of the version.
 pub(crate) fn let_go_merge(object: &Meta, owners: &[Uid]) -> Value {
     let owners: HashSet<&Uid> = owners.iter().collect();
     let kept = object.owner_references.iter().filter(|owner| !owners.contains(&owner.uid));
@@ -25,18 +25,19 @@ pub(crate) fn unblock(object: &Meta) -> Value {
     json!({ "metadata": { "uid": object.uid, "ownerReferences": owners } })
 }
 
-/// The same for custom resources.
+/// Makes references of a custom resource stop blocking.
 pub(crate) fn unblock_merge(object: &Meta) -> Value {
     whole_list(object, &object.owner_references.iter().cloned().map(not_blocking).collect::<Vec<_>>())
 }
 
-/// Takes a finalizer off an object, on condition that nobody changed it. None if it is not on it.
+/// Removes a finalizer from an object, on condition of the version. `None` if the object does not have it.
 pub(crate) fn without_finalizer(object: &Meta, finalizer: &str) -> Option<Value> {
     if !object.has_finalizer(finalizer) {
         return None;
     }
     let kept: Vec<_> = object.finalizers().iter().filter(|held| **held != *finalizer).collect();
-    let (version, uid) = (&object.resource_version, &object.uid);
+    let version = &object.resource_version;
+    let uid = &object.uid;
     Some(json!({ "metadata": { "uid": uid, "resourceVersion": version, "finalizers": kept } }))
 }
 
@@ -45,9 +46,10 @@ fn not_blocking(owner: OwnerRef) -> OwnerRef {
 }
 
 fn whole_list(object: &Meta, owners: &[OwnerRef]) -> Value {
-    // A merge patch removes what is null.
+    // A merge patch removes fields that are null.
     let owners = if owners.is_empty() { Value::Null } else { json!(owners) };
-    let (version, uid) = (&object.resource_version, &object.uid);
+    let version = &object.resource_version;
+    let uid = &object.uid;
     json!({ "metadata": { "uid": uid, "resourceVersion": version, "ownerReferences": owners } })
 }
 
@@ -81,7 +83,7 @@ mod tests {
     #[test]
     fn owners_are_let_go_by_uid() {
         let want = json!({"metadata": {"uid": "me", "ownerReferences": [{"$patch": "delete", "uid": "a"}]}});
-        assert_eq!(let_go(&"me".into(), &["a".into()]), want);
+        assert_eq!(remove_owners(&"me".into(), &["a".into()]), want);
         let kept = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "b", "uid": "b"}]);
         let want = json!({"metadata": {"uid": "me", "resourceVersion": "7", "ownerReferences": kept}});
         assert_eq!(let_go_merge(&object(), &["a".into()]), want, "of one uid, all references go");

@@ -1,4 +1,4 @@
-//! A graph to measure: as many objects as are asked for, in families as Deployments make them.
+//! A graph for measurements: any number of objects, in families as Deployments create them.
 
 use steersman_base::meta::Owners;
 use steersman_base::{Istr, Meta, OwnerRef, Uid};
@@ -6,8 +6,9 @@ use steersman_base::{Istr, Meta, OwnerRef, Uid};
 use super::graph::{Graph, Work};
 use super::identity::Kind;
 
-/// A graph of so many objects: pods, in ReplicaSets of 40, in Deployments of 5 of those. Dependents come first, as when
-/// lists come in the order of groups. It answers how many objects there are, and how many are still to be looked at.
+/// Builds a graph of this many objects: pods, in ReplicaSets of 40, in Deployments of 5 ReplicaSets. Dependents are
+/// added first, as when lists arrive in the order of groups. Returns the number of objects, and of those still to be
+/// checked.
 #[doc(hidden)]
 #[must_use]
 pub fn sample_graph(objects: usize) -> SampleGraph {
@@ -22,7 +23,8 @@ pub fn sample_graph(objects: usize) -> SampleGraph {
     let sets = objects / (PODS + 1);
     let deployments = sets / (SETS + 1);
     let counts = [objects - sets - deployments, sets, deployments];
-    let (mut graph, mut work) = (Graph::default(), Work::default());
+    let mut graph = Graph::default();
+    let mut work = Work::default();
     for level in 0..3 {
         for n in 0..counts[level] {
             let parent = (n / sizes[level]).min(counts.get(level + 1).map_or(0, |count| count.saturating_sub(1)));
@@ -58,7 +60,7 @@ pub struct SampleGraph(Graph);
 // === impl SampleGraph ===
 
 impl SampleGraph {
-    /// How many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()

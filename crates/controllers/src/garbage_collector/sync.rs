@@ -1,6 +1,6 @@
 //! The shell: informers → graph → queues → live reads → writes.
 
-mod look;
+mod check;
 mod monitors;
 mod orphan;
 mod pages;
@@ -19,44 +19,44 @@ use steersman_runtime::mapper::MapperError;
 use steersman_runtime::{Error, WriteError, reasons};
 use steersman_workqueue::{Priority, Queue};
 
-pub(super) use look::Looks;
+pub(super) use check::Checks;
 pub(super) use monitors::Monitors;
 pub(super) use orphan::Orphans;
 pub(super) use pages::serve;
 pub(super) use server::Server;
 
-use super::graph::{Graph, Look, Misplaced, Work};
+use super::graph::{Graph, Misplaced, NodeState, Work};
 use super::identity::{Identity, Kind};
 
-/// The graph, and the queues that its changes fill. Cheap to clone; clones are the same.
+/// The graph, and the queues that its changes fill. Cheap to clone; clones share one graph.
 #[derive(Clone)]
 pub(super) struct Collector(Arc<Shared>);
 
 struct Shared {
-    /// One change at a time.
+    /// Locked for one change at a time.
     graph: Mutex<Graph>,
     queues: Queues,
-    /// How far the graph is filled.
+    /// The progress of filling the graph.
     ready: watch::Sender<Ready>,
     events: Recorder,
 }
 
-/// Nothing is put into a queue before its workers [begin](Collector::begin): a standby has no use for what was to be looked at
-/// once. What still is, the graph knows.
+/// Nothing is enqueued before the workers of a queue [begin](Collector::begin): a standby has no use for old work.
+/// Pending work is in the graph.
 #[derive(Default)]
 struct Queues {
-    look_at: Begun,
+    to_check: Begun,
     orphan: Begun,
 }
 
-/// A queue, once its workers have begun.
+/// A queue, once its workers have started.
 #[derive(Default)]
 struct Begun(OnceLock<Queue<ObjectKey>>);
 
 /// One of the two queues.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Of {
-    Looks,
+pub(super) enum Purpose {
+    Checks,
     Orphans,
 }
 
@@ -64,47 +64,47 @@ pub(super) enum Of {
 enum Ready {
     /// Dependents may be missing.
     NotYet,
-    /// The graph is filled, as far as it can be.
+    /// The graph is filled, as far as possible.
     Yes,
-    /// Workers are to end.
+    /// Workers are stopping.
     Stopped,
 }
 
-/// An object that is being looked at. Unless that [is done](TakenUp::done), it is still to be.
-struct TakenUp<'a> {
+/// An object that is being checked. Unless the check [is done](InProgress::done), it stays pending.
+struct InProgress<'a> {
     collector: &'a Collector,
-    look: Look,
+    node: NodeState,
     is_done: bool,
 }
 
-/// Why a look came to nothing.
-enum Trouble {
-    /// The server knows no such kind: it may come, or be a reference to nowhere. Tried again, less and less often.
+/// Why a check failed.
+enum CheckError {
+    /// The server does not know the kind: it may be added, or the reference is wrong. Retried with backoff.
     UnknownKind(String),
-    /// An object of the whole cluster cannot have an owner in a namespace. Trying again does not help.
+    /// A cluster-scoped object cannot have a namespaced owner. A retry does not help.
     OwnerInNamespace(Identity),
-    /// Somebody was faster. Ordinary: look again.
+    /// A conflict with another writer. Expected: check again.
     Outrun,
-    /// Anything else.
+    /// Any other error.
     Error(Error),
 }
 
 reasons! {
     /// Why the garbage collector writes.
     pub enum Why {
-        /// All owners of the object have gone.
+        /// All owners of the object are absent.
         OwnersGone { owners: usize } => "all of its {owners} owners are gone",
-        /// An owner of the object waits for it to go.
+        /// An owner of the object waits for its deletion.
         OwnerWaits { owners: usize } => "none of its {owners} owners stays, and one waits for it to go",
-        /// Owners of the object have gone, or wait for it to go, and others stay.
+        /// Owners of the object are absent, or wait for its deletion, and others exist.
         SomeOwnersGone { gone: usize, owners: usize } => "{gone} of {owners} owners are gone or going, others stay",
         /// The object, an owner and a dependent of it wait for each other.
         Cycle => "it waits for its dependents, and an owner of them waits for it",
-        /// The object was deleted in the foreground, and its dependents have gone.
+        /// The object was deleted in the foreground, and its dependents are gone.
         DependentsGone => "no dependent keeps it from going",
-        /// An owner of the object was deleted, and leaves its dependents behind.
+        /// An owner of the object was deleted with `orphan`.
         LeftBehind { owner: Istr } => "its owner {owner} was deleted and leaves its dependents behind",
-        /// All dependents of the object have been left behind.
+        /// All dependents of the object are orphaned.
         AllLeftBehind { dependents: usize } => "its {dependents} dependents are left behind",
     }
 }
@@ -117,28 +117,28 @@ impl Collector {
         Self(Arc::new(Shared { graph: Mutex::default(), queues: Queues::default(), ready, events }))
     }
 
-    /// Workers begin: what is to be done by now goes into their queue, and what comes up from now on. The queue is set while
-    /// the graph is held, so what is not put into it before that is in the graph when that is asked.
-    pub(super) fn begin(&self, of: Of, queue: &Queue<ObjectKey>) {
+    /// Starts the workers of a queue: pending work is enqueued, and new work from now on. The queue is set while the
+    /// graph is locked, so work that was not enqueued before is in the graph at that time.
+    pub(super) fn begin(&self, purpose: Purpose, queue: &Queue<ObjectKey>) {
         let queues = &self.0.queues;
         let (begun, uids) = self.graph(|graph| {
-            let (begun, uids) = match of {
-                Of::Looks => (&queues.look_at, graph.to_look_at()),
-                Of::Orphans => (&queues.orphan, graph.to_orphan()),
+            let (begun, uids) = match purpose {
+                Purpose::Checks => (&queues.to_check, graph.to_check()),
+                Purpose::Orphans => (&queues.orphan, graph.to_orphan()),
             };
-            // Workers begin once.
+            // Workers start once.
             let _ = begun.0.set(queue.clone());
             (begun, uids)
         });
         begun.add(&uids, Priority::Background);
     }
 
-    /// The server went back in time, as one that was restored from a backup: what was gone may be there.
+    /// Forgets absent objects: the server went back in time, as after a restore from a backup.
     fn went_back(&self) {
         self.graph(|graph| graph.absent.clear());
     }
 
-    /// Takes a change into the graph.
+    /// Applies a change to the graph.
     fn take_in(&self, resource: &Resource, kind: &Kind, change: &Change<dyn HasMeta>) {
         let mut work = Work::default();
         let mut priority = Priority::Live;
@@ -161,20 +161,20 @@ impl Collector {
         self.dispatch(&work, priority);
     }
 
-    /// The server says that there is no such object.
-    fn gone(&self, identity: &Identity) {
+    /// Records that the server has no such object.
+    fn mark_absent(&self, identity: &Identity) {
         let mut work = Work::default();
-        self.graph(|graph| graph.gone(identity, &mut work));
+        self.graph(|graph| graph.mark_absent(identity, &mut work));
         self.dispatch(&work, Priority::Live);
     }
 
-    fn graph<T>(&self, look: impl FnOnce(&mut Graph) -> T) -> T {
-        look(&mut self.0.graph.lock())
+    fn graph<T>(&self, access: impl FnOnce(&mut Graph) -> T) -> T {
+        access(&mut self.0.graph.lock())
     }
 
     fn dispatch(&self, work: &Work, priority: Priority) {
         let queues = &self.0.queues;
-        queues.look_at.add(&work.look_at, priority);
+        queues.to_check.add(&work.to_check, priority);
         queues.orphan.add(&work.orphan, priority);
         work.misplaced.iter().for_each(|misplaced| self.report(misplaced));
     }
@@ -182,9 +182,10 @@ impl Collector {
     fn report(&self, misplaced: &Misplaced) {
         let Misplaced { dependent, reference } = misplaced;
         let owner = Identity::referred_to(reference, &dependent.namespace);
-        tracing::warn!(object = %dependent, %owner, "the owner is in another namespace, which cannot be");
+        tracing::warn!(object = %dependent, %owner, "the owner reference names another namespace");
         let note = format!("ownerRef {owner} does not exist in namespace {:?}", &*dependent.namespace);
-        let (group, version) = (dependent.group().to_owned(), dependent.version().to_owned());
+        let group = dependent.group().to_owned();
+        let version = dependent.version().to_owned();
         let resource = Resource {
             group: group.into(),
             version: version.into(),
@@ -200,29 +201,28 @@ impl Collector {
         self.0.events.warning(&About::new(&resource, &meta), "OwnerRefInvalidNamespace", note);
     }
 
-    /// The graph is filled, as far as it can be.
+    /// Records that the graph is filled, as far as possible.
     fn set_ready(&self) {
         self.0
             .ready
             .send_if_modified(|ready| *ready == Ready::NotYet && std::mem::replace(ready, Ready::Yes) != Ready::Yes);
     }
 
-    /// Workers are to end, also those that wait for the graph.
+    /// Stops the workers, also those that wait for the graph.
     pub(super) fn stop(&self) {
         self.0.ready.send_replace(Ready::Stopped);
     }
 
-    /// Waits until the graph is filled: dependents that are not known yet would be forgotten. False if it will not be, because
-    /// the workers are to end.
+    /// Waits until the graph is filled: unknown dependents would be missed. Returns false if the workers are stopping.
     async fn ready(&self) -> bool {
-        // The sender lives as long as `self`, so an error cannot come.
+        // The sender lives as long as `self`, so there is no error.
         let mut ready = self.0.ready.subscribe();
         ready.wait_for(|ready| *ready != Ready::NotYet).await.is_ok_and(|ready| *ready == Ready::Yes)
     }
 
-    fn take_up(&self, uid: &Uid) -> Option<TakenUp<'_>> {
-        let look = self.graph(|graph| graph.take_up(uid))?;
-        Some(TakenUp { collector: self, look, is_done: false })
+    fn take(&self, uid: &Uid) -> Option<InProgress<'_>> {
+        let node = self.graph(|graph| graph.take(uid))?;
+        Some(InProgress { collector: self, node, is_done: false })
     }
 }
 
@@ -236,7 +236,7 @@ impl Begun {
     }
 }
 
-/// A node as a key of a queue: its uid, which stays the same whoever the node turns out to be.
+/// Returns a node as a key of a queue: its uid, which does not change with the node's identity.
 fn key(uid: &Uid) -> ObjectKey {
     ObjectKey::cluster(&uid.to_string())
 }
@@ -245,32 +245,32 @@ fn uid(key: &ObjectKey) -> Uid {
     Uid::new(&key.name)
 }
 
-/// Whether nothing changed that the graph holds: so it is with nearly every change of a pod.
+/// Whether nothing changed that the graph holds, as for nearly every change of a pod.
 fn says_the_same(old: &Meta, new: &Meta) -> bool {
     old.owner_references == new.owner_references
         && old.is_terminating() == new.is_terminating()
         && old.finalizers() == new.finalizers()
 }
 
-// === impl TakenUp ===
+// === impl InProgress ===
 
-impl TakenUp<'_> {
+impl InProgress<'_> {
     fn done(mut self) {
         self.is_done = true;
     }
 }
 
-impl Drop for TakenUp<'_> {
+impl Drop for InProgress<'_> {
     fn drop(&mut self) {
         if !self.is_done {
-            self.collector.graph(|graph| graph.put_back(&self.look.identity.uid));
+            self.collector.graph(|graph| graph.put_back(&self.node.identity.uid));
         }
     }
 }
 
-// === impl Trouble ===
+// === impl CheckError ===
 
-impl From<WriteError> for Trouble {
+impl From<WriteError> for CheckError {
     fn from(error: WriteError) -> Self {
         match error {
             WriteError::Conflict => Self::Outrun,
@@ -279,13 +279,13 @@ impl From<WriteError> for Trouble {
     }
 }
 
-impl From<LiveReadError> for Trouble {
+impl From<LiveReadError> for CheckError {
     fn from(error: LiveReadError) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<MapperError> for Trouble {
+impl From<MapperError> for CheckError {
     fn from(error: MapperError) -> Self {
         match error {
             MapperError::NoKind { .. } => Self::UnknownKind(error.to_string()),
@@ -294,8 +294,8 @@ impl From<MapperError> for Trouble {
     }
 }
 
-impl Trouble {
-    /// Whether the object that was to be changed is gone.
+impl CheckError {
+    /// Whether the object to change is deleted.
     fn is_not_found(&self) -> bool {
         let Self::Error(error) = self else { return false };
         matches!(error.source().downcast_ref::<WriteError>(), Some(WriteError::NotFound))

@@ -1,4 +1,4 @@
-//! Tables for what an object's owners are worth, and for the picture of the graph.
+//! Table tests of the classification of owners, and of the dump of the graph.
 
 use serde_json::json;
 use steersman_base::meta::{Owners, RareMeta};
@@ -6,10 +6,10 @@ use steersman_base::names::finalizers;
 use steersman_base::{Istr, Meta, OwnerRef, Time};
 use steersman_runtime::Propagation;
 
-use super::classify::{Dependents, Fate, Standing, fate, standing};
 use super::dump::Picture;
 use super::graph::{Graph, Work};
 use super::identity::{Identity, Kind};
+use super::plan::{Dependents, OwnerState, Plan, owner_state, plan};
 
 fn owner(uid: &str) -> OwnerRef {
     OwnerRef { api_version: "v1".into(), kind: "Pod".into(), name: "p".into(), uid: uid.into(), ..OwnerRef::default() }
@@ -36,52 +36,52 @@ fn terminating(mut object: Meta) -> Meta {
 
 #[test]
 fn an_owner_is_worth_what_the_server_has() {
-    let check = |name: &str, live: Option<Meta>, want: Standing| {
-        assert_eq!(standing(&owner("o"), live.as_ref()), want, "{name}");
+    let check = |name: &str, live: Option<Meta>, want: OwnerState| {
+        assert_eq!(owner_state(&owner("o"), live.as_ref()), want, "{name}");
     };
     let foreground = [finalizers::FOREGROUND_DELETION];
-    check("none", None, Standing::Dangling);
-    check("another of its name", Some(object("x", &[], &[])), Standing::Dangling);
-    check("another that waits", Some(terminating(object("x", &[], &foreground))), Standing::Dangling);
-    check("there", Some(object("o", &[], &[])), Standing::Solid);
-    check("going, in no hurry", Some(terminating(object("o", &[], &["example.com/hold"]))), Standing::Solid);
-    check("going, leaving us behind", Some(terminating(object("o", &[], &[finalizers::ORPHAN]))), Standing::Solid);
-    check("with the finalizer, not going", Some(object("o", &[], &foreground)), Standing::Solid);
-    check("waiting", Some(terminating(object("o", &[], &foreground))), Standing::Waiting);
+    check("none", None, OwnerState::Dangling);
+    check("another of its name", Some(object("x", &[], &[])), OwnerState::Dangling);
+    check("another that waits", Some(terminating(object("x", &[], &foreground))), OwnerState::Dangling);
+    check("there", Some(object("o", &[], &[])), OwnerState::Solid);
+    check("going, in no hurry", Some(terminating(object("o", &[], &["example.com/hold"]))), OwnerState::Solid);
+    check("going, leaving us behind", Some(terminating(object("o", &[], &[finalizers::ORPHAN]))), OwnerState::Solid);
+    check("with the finalizer, not going", Some(object("o", &[], &foreground)), OwnerState::Solid);
+    check("waiting", Some(terminating(object("o", &[], &foreground))), OwnerState::Waiting);
 }
 
 #[test]
 fn an_object_stays_for_one_solid_owner_and_goes_for_none() {
-    use Standing::{Dangling, Solid, Waiting};
+    use OwnerState::{Dangling, Solid, Waiting};
     const NO: Dependents = Dependents { any: false, any_waiting: false };
     const SOME: Dependents = Dependents { any: true, any_waiting: false };
     const CYCLE: Dependents = Dependents { any: true, any_waiting: true };
-    let check = |owners: &[&str], standings: &[Standing], held_by: &[&str], dependents: Dependents, want: Fate| {
-        let got = fate(&object("me", owners, held_by), standings, dependents);
-        assert_eq!(got, want, "{owners:?} {standings:?} {held_by:?} {dependents:?}");
+    let check = |owners: &[&str], owner_states: &[OwnerState], held_by: &[&str], dependents: Dependents, want: Plan| {
+        let got = plan(&object("me", owners, held_by), owner_states, dependents);
+        assert_eq!(got, want, "{owners:?} {owner_states:?} {held_by:?} {dependents:?}");
     };
-    let lets_go = |uids: &[&str]| Fate::LetsGo(uids.iter().map(|uid| (*uid).into()).collect());
-    check(&[], &[], &[], SOME, Fate::Stays);
-    check(&["a", "b"], &[Solid, Solid], &[], NO, Fate::Stays);
+    let lets_go = |uids: &[&str]| Plan::RemoveOwners(uids.iter().map(|uid| (*uid).into()).collect());
+    check(&[], &[], &[], SOME, Plan::Keep);
+    check(&["a", "b"], &[Solid, Solid], &[], NO, Plan::Keep);
     check(&["a", "b"], &[Solid, Dangling], &[], NO, lets_go(&["b"]));
     check(&["a", "b", "c"], &[Waiting, Dangling, Solid], &[], CYCLE, lets_go(&["a", "b"]));
     check(&["a", "b", "b"], &[Solid, Dangling, Dangling], &[], NO, lets_go(&["b"]));
-    check(&["a", "a"], &[Solid, Dangling], &[], NO, Fate::Stays);
-    check(&["a", "a"], &[Dangling, Solid], &[], NO, Fate::Stays);
+    check(&["a", "a"], &[Solid, Dangling], &[], NO, Plan::Keep);
+    check(&["a", "a"], &[Dangling, Solid], &[], NO, Plan::Keep);
 
-    let background = Fate::Goes(Propagation::Background);
+    let background = Plan::Delete(Propagation::Background);
     check(&["a"], &[Dangling], &[], NO, background.clone());
     check(&["a"], &[Dangling], &[], CYCLE, background.clone());
     check(&["a"], &[Waiting], &[], NO, background.clone());
     check(&["a"], &[Dangling], &["example.com/hold"], NO, background);
-    check(&["a"], &[Dangling], &[finalizers::ORPHAN], SOME, Fate::Goes(Propagation::Orphan));
-    check(&["a"], &[Dangling], &[finalizers::FOREGROUND_DELETION], SOME, Fate::Goes(Propagation::Foreground));
-    check(&["a"], &[Waiting], &[finalizers::ORPHAN], NO, Fate::Goes(Propagation::Orphan));
-    check(&["a", "b"], &[Dangling, Waiting], &[], SOME, Fate::GoesInForeground { in_cycle: false });
-    check(&["a"], &[Waiting], &[finalizers::ORPHAN], CYCLE, Fate::GoesInForeground { in_cycle: true });
+    check(&["a"], &[Dangling], &[finalizers::ORPHAN], SOME, Plan::Delete(Propagation::Orphan));
+    check(&["a"], &[Dangling], &[finalizers::FOREGROUND_DELETION], SOME, Plan::Delete(Propagation::Foreground));
+    check(&["a"], &[Waiting], &[finalizers::ORPHAN], NO, Plan::Delete(Propagation::Orphan));
+    check(&["a", "b"], &[Dangling, Waiting], &[], SOME, Plan::DeleteInForeground { in_cycle: false });
+    check(&["a"], &[Waiting], &[finalizers::ORPHAN], CYCLE, Plan::DeleteInForeground { in_cycle: true });
 }
 
-/// Upstream's `escaping.dot`, as far as it can be read.
+/// Upstream's `escaping.dot`, as far as it is legible.
 #[test]
 fn the_picture_is_upstreams() {
     let mut graph = Graph::default();
@@ -128,7 +128,7 @@ fn the_picture_is_upstreams() {
     assert_eq!(json["edges"], json!([{ "dependent": "ref1-\"\\ü", "owner": "ref2-" }]));
     assert_eq!(json["nodes"][1]["virtual"], true);
 
-    graph.gone(&Identity::referred_to(&owner("ref2-"), &"a".into()), &mut Work::default());
+    graph.mark_absent(&Identity::referred_to(&owner("ref2-"), &"a".into()), &mut Work::default());
     let json = Picture::of(&graph, &["ref1-\"\\ü".into()]).json();
     assert_eq!((json["nodes"].as_array().map(Vec::len), &json["nodes"][1]["missing"]), (Some(2), &json!(true)));
     assert_eq!(Picture::of(&graph, &["alone".into()]).json()["nodes"], json!([]));

@@ -1,4 +1,4 @@
-//! Pure: what is left of a resource in a namespace, and what that means.
+//! Pure: the remaining objects of a resource in a namespace.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,24 +6,24 @@ use std::sync::Arc;
 use steersman_base::names::finalizers::{FOREGROUND_DELETION, ORPHAN};
 use steersman_base::{Istr, Meta, Resource};
 
-/// What came of emptying one resource.
+/// The result of deleting the objects of one resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Outcome {
-    /// How many objects are left.
+    /// The number of remaining objects.
     pub(super) count: usize,
-    /// How many of them wait for which finalizer.
+    /// The number of remaining objects per finalizer.
     pub(super) finalizers: BTreeMap<Istr, usize>,
-    /// For how many seconds they may be left.
+    /// For how many seconds they may remain.
     pub(super) seconds: u64,
-    /// What went wrong.
+    /// The error, if there was one.
     pub(super) failure: Option<String>,
 }
 
-/// Upstream's guess of how long somebody takes to finish with an object.
+/// Upstream's estimate of how long a finalizer takes.
 const FINALIZER_SECONDS: u64 = 15;
 
-/// Whether all that can be asked for was asked for: every object is going, and no finalizer of the garbage collector
-/// keeps it, which another deletion would take off.
+/// Whether nothing is left to request: every object is terminating, and none has a finalizer of the garbage collector,
+/// which another deletion would remove.
 pub(super) fn is_asked_for(objects: &[Arc<Meta>]) -> bool {
     objects.iter().all(|object| {
         let kept = object.finalizers().iter().any(|name| name == ORPHAN || name == FOREGROUND_DELETION);
@@ -34,7 +34,7 @@ pub(super) fn is_asked_for(objects: &[Arc<Meta>]) -> bool {
 // === impl Outcome ===
 
 impl Outcome {
-    /// What the objects that are left after a deletion mean. `seconds` is how long they were given.
+    /// Evaluates the objects that remain after a deletion. `seconds` is their grace period.
     pub(super) fn of_left(objects: &[Arc<Meta>], resource: &Resource, namespace: &str, seconds: u64) -> Self {
         if objects.is_empty() {
             return Self::default();
@@ -57,7 +57,7 @@ impl Outcome {
         Self { count, failure: Some(failure), ..Self::default() }
     }
 
-    /// Emptying a resource failed: nobody knows what is left.
+    /// Returns the result of a failed deletion: the remaining number is unknown.
     pub(super) fn failed(failure: String, seconds: u64) -> Self {
         Self { failure: Some(failure), seconds, ..Self::default() }
     }

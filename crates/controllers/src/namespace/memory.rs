@@ -1,4 +1,4 @@
-//! What the controller remembers between passes: which namespaces wait for the last of their pods.
+//! What the controller remembers between passes: which namespaces wait for their last pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use steersman_base::Istr;
 use steersman_informer::Change;
 use steersman_model::HasMeta;
 
-/// Which namespaces wait for the last of their pods, and how many pods each namespace has.
+/// Which namespaces wait for their last pod, and how many pods each namespace has.
 #[derive(Debug, Default)]
 pub(super) struct LastPods(Mutex<State>);
 
@@ -20,17 +20,18 @@ struct State {
 // === impl LastPods ===
 
 impl LastPods {
-    /// A pass begins that will wait for the pods of a namespace, if there are any: from now on, their end is told.
+    /// Records that a pass waits for the pods of a namespace, if there are any: from now on, the deletion of the last
+    /// one is reported.
     pub(super) fn await_in(&self, namespace: &Istr) {
         self.0.lock().waiting.insert(namespace.clone());
     }
 
-    /// Nobody waits for pods of this namespace any more.
+    /// Records that the namespace waits for no pods any more.
     pub(super) fn forget(&self, namespace: &Istr) {
         self.0.lock().waiting.remove(namespace);
     }
 
-    /// Takes a change of a pod in; the namespace, if that was its last one and somebody waits for it.
+    /// Applies a change of a pod; returns the namespace, if that was its last pod and it waits for it.
     pub(super) fn note(&self, change: &Change<dyn HasMeta>) -> Option<Istr> {
         let State { waiting, counts } = &mut *self.0.lock();
         match change {

@@ -1,4 +1,4 @@
-//! Pure: what a pass has to go through, and what the namespace keeps.
+//! Pure: the resources that a pass empties, and the finalizers that the namespace keeps.
 
 use steersman_base::Istr;
 use steersman_base::names::finalizers::KUBERNETES;
@@ -8,14 +8,14 @@ use steersman_runtime::mapper::{ApiResource, Discovered, Failure};
 /// The resources to empty.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Work<'a> {
-    /// First of all.
+    /// Emptied first.
     pub(super) pods: Option<&'a ApiResource>,
-    /// When there are no pods left.
+    /// Emptied when there are no pods left.
     pub(super) others: Vec<&'a ApiResource>,
 }
 
-/// What a server has that lives in namespaces and can be deleted. What it could not tell of is left out, even where it was
-/// known before: who cannot say what it has will not delete it either.
+/// Returns the namespaced resources that can be deleted. Groups whose discovery failed are left out, even if they were
+/// known before: a server that does not answer discovery will not delete either.
 pub(super) fn work(known: &Discovered) -> Work<'_> {
     let deletable = known.supporting(&["delete"]).into_iter();
     let all = deletable.filter(|found| found.is_namespaced() && !found.is_stale);
@@ -24,7 +24,7 @@ pub(super) fn work(known: &Discovered) -> Work<'_> {
     Work { pods: pods.first().copied(), others }
 }
 
-/// What could not be asked, as client-go says it; `None` if all could.
+/// Returns the failed discovery, in client-go's words; `None` if all succeeded.
 pub(super) fn discovery_failure(failures: &[Failure]) -> Option<String> {
     if failures.is_empty() {
         return None;
@@ -38,7 +38,7 @@ pub(super) fn discovery_failure(failures: &[Failure]) -> Option<String> {
     ))
 }
 
-/// The namespace without our finalizer, others sorted; `None` if we have none on it.
+/// Returns the namespace without our finalizer, others sorted; `None` if it does not have ours.
 pub(super) fn finalized(namespace: &NamespaceView) -> Option<NamespaceView> {
     let held = &namespace.spec.finalizers;
     if !held.iter().any(|name| name == KUBERNETES) {

@@ -1,4 +1,4 @@
-//! Pure: how long pods may take to end.
+//! Pure: how long pods may take to terminate.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,35 +7,35 @@ use steersman_base::{Istr, Meta};
 use steersman_model::view;
 
 view! {
-    /// What tells how long a pod may take to end.
+    /// The part of a pod that determines how long it may take to terminate.
     pub(super) struct EndingPod for namespaced("", "v1", "pods", "Pod") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it should be.
+        /// The spec.
         spec: EndingPodSpec = 2,
-        /// What it is.
+        /// The status.
         status: EndingPodStatus = 3,
     }
 }
 
 view! {
-    /// How long it is given.
+    /// The grace period.
     pub(super) struct EndingPodSpec {
-        /// Seconds between asking and killing.
+        /// Seconds between SIGTERM and SIGKILL.
         termination_grace_period_seconds: Option<i64> = 4,
     }
 }
 
 view! {
-    /// How far it is.
+    /// The phase.
     pub(super) struct EndingPodStatus {
         /// `Succeeded` and `Failed` have ended.
         phase: Istr = 1,
     }
 }
 
-/// For how many seconds the namespace may wait for its pods: the longest grace period of those that have not ended. Once
-/// the namespace has been going for longer than that, there is nothing to wait for: zero.
+/// Returns for how many seconds the namespace may wait for its pods: the longest grace period of those that have not
+/// ended; zero, once the namespace has been terminating for longer than that.
 pub(super) fn seconds_to_end(pods: &[Arc<EndingPod>], since_deletion: Duration) -> u64 {
     let running = pods.iter().filter(|pod| !matches!(&*pod.status.phase, "Succeeded" | "Failed"));
     let grace = running.filter_map(|pod| pod.spec.termination_grace_period_seconds).max().unwrap_or(0);

@@ -6,24 +6,24 @@ use steersman_base::{Condition, ConditionStatus, Istr, Resource, Time};
 
 use super::content::Outcome;
 
-/// What a pass has found.
+/// The findings of a pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Findings {
-    /// What could not be asked.
+    /// The failed discovery.
     pub(super) discovery: Option<String>,
-    /// What could not be deleted, in the server's words.
+    /// The failed deletions, in the server's words.
     pub(super) failures: Vec<String>,
-    /// How many objects are left, of which resource.
+    /// The number of remaining objects per resource.
     pub(super) left: BTreeMap<String, usize>,
-    /// How many of them wait for which finalizer.
+    /// The number of remaining objects per finalizer.
     pub(super) finalizers: BTreeMap<Istr, usize>,
-    /// For how many seconds they may be left.
+    /// For how many seconds they may remain.
     pub(super) seconds: u64,
-    /// Whether nobody could tell what is left, of some resource at least.
+    /// Whether the remaining number of some resource is unknown.
     pub(super) unknown: bool,
 }
 
-/// A condition: its type, and what it says when all is well.
+/// A condition: its type, and its reason and message in the good case.
 struct Kind {
     type_: &'static str,
     reason: &'static str,
@@ -53,17 +53,17 @@ const FINALIZERS: Kind = Kind {
     message: "All content-preserving finalizers finished",
 };
 
-/// The conditions as they should be; `None` if they are. Those of others stay.
+/// Returns the conditions that the namespace should have; `None` if it has them. Conditions of others are kept.
 pub(super) fn conditions(held: &[Condition], findings: &Findings, now: Time) -> Option<Box<[Condition]>> {
     let mut conditions = held.to_vec();
     let mut changed = false;
-    for condition in findings.conditions().into_iter().filter(|condition| !findings.cannot_tell(condition)) {
+    for condition in findings.conditions().into_iter().filter(|condition| !findings.is_unknown(condition)) {
         changed |= set(&mut conditions, condition, now);
     }
     changed.then(|| conditions.into())
 }
 
-/// As upstream does it: the time changes with the status alone.
+/// As upstream: the time changes only with the status.
 fn set(conditions: &mut Vec<Condition>, wanted: Condition, now: Time) -> bool {
     let Some(held) = conditions.iter_mut().find(|held| held.type_ == wanted.type_) else {
         conditions.push(Condition { last_transition_time: Some(now), ..wanted });
@@ -81,11 +81,11 @@ fn set(conditions: &mut Vec<Condition>, wanted: Condition, now: Time) -> bool {
 // === impl Findings ===
 
 impl Findings {
-    /// Adds what came of one resource.
+    /// Adds the result for one resource.
     pub(super) fn add(&mut self, resource: &Resource, outcome: Outcome) {
         let Outcome { count, finalizers, seconds, failure } = outcome;
         if count > 0 {
-            // With a dot, even if there is no group: upstream's way.
+            // With a dot, even for the core group, as upstream.
             *self.left.entry(format!("{}.{}", resource.plural, resource.group)).or_default() += count;
         }
         self.unknown |= count == 0 && failure.is_some();
@@ -96,29 +96,29 @@ impl Findings {
         self.seconds = self.seconds.max(seconds);
     }
 
-    /// Everything that went wrong, in a sentence.
+    /// Returns all errors in one sentence.
     pub(super) fn failure(&self) -> Option<String> {
         let all: Vec<&str> = self.discovery.iter().chain(&self.failures).map(String::as_str).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 
     fn conditions(&self) -> [Condition; 5] {
-        let told = |found: Option<(&str, String)>, kind: Kind| match found {
+        let reported = |found: Option<(&str, String)>, kind: Kind| match found {
             Some((reason, message)) => Condition::new(kind.type_, ConditionStatus::True).because(reason, &message),
             None => Condition::new(kind.type_, ConditionStatus::False).because(kind.reason, kind.message),
         };
         [
-            told(self.discovery.clone().map(|message| ("DiscoveryFailed", message)), DISCOVERY),
-            // Discovery that cannot be read is discovery that failed: there is nothing left to be parsed here.
-            told(None, PARSING),
-            told(self.deletion_failures().map(|message| ("ContentDeletionFailed", message)), DELETION),
-            told(self.content_left().map(|message| ("SomeResourcesRemain", message)), CONTENT),
-            told(self.finalizers_left().map(|message| ("SomeFinalizersRemain", message)), FINALIZERS),
+            reported(self.discovery.clone().map(|message| ("DiscoveryFailed", message)), DISCOVERY),
+            // Unreadable discovery counts as failed discovery: nothing is parsed here.
+            reported(None, PARSING),
+            reported(self.deletion_failures().map(|message| ("ContentDeletionFailed", message)), DELETION),
+            reported(self.content_left().map(|message| ("SomeResourcesRemain", message)), CONTENT),
+            reported(self.finalizers_left().map(|message| ("SomeFinalizersRemain", message)), FINALIZERS),
         ]
     }
 
-    /// Whether a condition says that nothing is left, and that is not known: then what was said before stays.
-    fn cannot_tell(&self, condition: &Condition) -> bool {
+    /// Whether the condition would say that nothing remains while that is unknown: then its previous value is kept.
+    fn is_unknown(&self, condition: &Condition) -> bool {
         let is_about_content = [CONTENT.type_, FINALIZERS.type_].contains(&&*condition.type_);
         self.unknown && is_about_content && condition.status == ConditionStatus::False
     }
@@ -141,7 +141,7 @@ impl Findings {
     }
 }
 
-/// One line of all; `None` of nothing.
+/// Joins lines; `None` if there are none.
 fn sorted(each: impl Iterator<Item = String>) -> Option<String> {
     let mut all: Vec<String> = each.collect();
     all.sort();

@@ -1,4 +1,4 @@
-//! The shell: read the namespace → empty it → tell what is left → let it go.
+//! The shell: read the namespace → delete its content → report what remains → remove the finalizer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,13 +21,13 @@ use super::status::{Findings, conditions};
 
 const NAMESPACES: &Resource = &NamespaceView::RESOURCE;
 const TERMINATING: &str = "Terminating";
-/// So many resources are emptied at once, and so many objects deleted one by one: enough to hide the server's answer
-/// times, few enough that ten namespaces at a time leave room for others.
+/// The number of resources emptied concurrently, and of objects deleted concurrently: enough to hide the server's
+/// response times, few enough that ten namespaces at a time leave capacity for others.
 const AT_ONCE: usize = 16;
-/// So often a write is tried again because somebody else was first. Nobody changes a dying namespace that often.
+/// How often a write is retried after a conflict. Terminating namespaces are rarely changed more often.
 const CONFLICTS_MAX: usize = 10;
 
-/// The controller's shell: what it reads from.
+/// The controller's shell: the caches that it reads from.
 pub(super) struct Namespaces {
     pub(super) mapper: RestMapper,
     pub(super) namespaces: Lister<NamespaceView>,
@@ -37,13 +37,13 @@ pub(super) struct Namespaces {
 reasons! {
     /// Why the namespace controller writes.
     pub enum Why {
-        /// The phase does not tell that the namespace is being deleted.
+        /// The phase does not show that the namespace is terminating.
         Terminating => "the namespace is being deleted",
-        /// What is in a deleted namespace goes, too.
+        /// The content of a terminating namespace is deleted.
         Content { namespace: Istr } => "namespace {namespace} is being deleted",
-        /// The conditions do not tell what is left.
+        /// The conditions do not report what remains.
         Conditions { left: usize, failures: usize } => "objects of {left} resources are left, {failures} things failed",
-        /// Nothing is left.
+        /// Nothing remains.
         Empty => "nothing is left in the namespace",
     }
 }
@@ -63,7 +63,7 @@ impl Reconciler for Namespaces {
         let findings = self.empty(cx, namespace.meta()).await;
         put_conditions(cx, &mut namespace, &findings).await;
         if cx.writer.is_shadow() {
-            // Nothing was deleted, so nothing more can be said than what would have been.
+            // Nothing was deleted in shadow mode, so the pass ends here.
             return Ok(Action::Done);
         }
         if let Some(failure) = findings.failure() {
@@ -72,13 +72,13 @@ impl Reconciler for Namespaces {
         if findings.seconds > 0 {
             return Ok(Action::After(Duration::from_secs(findings.seconds / 2 + 1)));
         }
-        self.let_go(cx, namespace).await?;
+        self.remove_finalizer(cx, namespace).await?;
         Ok(Action::Done)
     }
 }
 
 impl Namespaces {
-    /// The namespace as the server has it, if it is being deleted; its phase says so, too.
+    /// Reads the namespace from the server, if it is terminating, and sets its phase accordingly.
     async fn marked(&self, cx: &Context, key: &ObjectKey) -> Result<Option<NamespaceView>, Error> {
         for _ in 0..CONFLICTS_MAX {
             let read = cx.live.get::<NamespaceView>(key).await?;
@@ -103,7 +103,7 @@ impl Namespaces {
         Err(Error::message(format!("{key} is changed by others all the time")))
     }
 
-    /// Deletes what is in the namespace: the pods, and when none is left, all the rest.
+    /// Deletes the content of the namespace: the pods first, and the rest when none is left.
     async fn empty(&self, cx: &Context, namespace: &Meta) -> Findings {
         let mut findings = Findings::default();
         let known = match self.mapper.refresh().await {
@@ -118,7 +118,7 @@ impl Namespaces {
         let work = work(&known);
         if let Some(pods) = work.pods {
             findings.add(&pods.resource, self.empty_pods(cx, namespace, pods).await);
-            // What nobody could count may be there: a pod must not outlive what protects it, or others from it.
+            // Pods that could not be counted may exist: a pod must not outlive its network policies.
             if findings.unknown || !findings.left.is_empty() {
                 return findings;
             }
@@ -137,7 +137,7 @@ impl Namespaces {
     }
 
     async fn empty_pods(&self, cx: &Context, namespace: &Meta, kind: &ApiResource) -> Outcome {
-        // Before the look: a pod that goes right after it is noticed.
+        // Before the list: a pod that is deleted right after it is noticed.
         self.last_pods.await_in(&namespace.name);
         let pods = match cx.live.list::<EndingPod>(Scope::namespace(&namespace.name)).await {
             Ok(pods) => pods,
@@ -149,7 +149,7 @@ impl Namespaces {
         self.empty_resource(cx, kind, &namespace.name, Ok(Some(objects)), seconds).await
     }
 
-    /// Deletes the objects of one resource, unless that was done or there are none, and tells what is left.
+    /// Deletes the objects of one resource, if there are any that are not terminating yet, and returns what remains.
     async fn empty_resource(
         &self,
         cx: &Context,
@@ -171,14 +171,14 @@ impl Namespaces {
         }
         match list(cx, kind, namespace).await {
             Ok(Some(left)) => Outcome::of_left(&left, resource, namespace, seconds),
-            // What cannot be listed cannot be waited for.
+            // A resource that cannot be listed is not waited for.
             Ok(None) => Outcome { seconds, ..Outcome::default() },
             Err(error) => Outcome::failed(said(&error), seconds),
         }
     }
 
-    /// Takes our finalizer off.
-    async fn let_go(&self, cx: &Context, mut namespace: NamespaceView) -> Result<(), Error> {
+    /// Removes our finalizer.
+    async fn remove_finalizer(&self, cx: &Context, mut namespace: NamespaceView) -> Result<(), Error> {
         let key = namespace.meta().key();
         for _ in 0..CONFLICTS_MAX {
             let Some(finalized) = finalized(&namespace) else { return Ok(()) };
@@ -197,7 +197,7 @@ impl Namespaces {
     }
 }
 
-/// The objects of a resource in a namespace; `None` if they cannot be listed.
+/// Lists the objects of a resource in a namespace; `None` if that is not supported.
 async fn list(cx: &Context, kind: &ApiResource, namespace: &str) -> Result<Option<Vec<Arc<Meta>>>, WireError> {
     if !kind.supports(&["list"]) {
         return Ok(None);
@@ -205,17 +205,18 @@ async fn list(cx: &Context, kind: &ApiResource, namespace: &str) -> Result<Optio
     let target = Target { resource: kind.resource.clone(), scope: Scope::namespace(namespace) };
     match cx.live.list_of::<Meta>(&target).await {
         Ok(objects) => Ok(Some(objects)),
-        // Discovery of a moment ago may tell of what is gone by now.
+        // A resource may be removed since the last discovery.
         Err(WireError::Status(status)) if matches!(status.code, 404 | 405) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Deletes all objects of a resource at once, or one by one where the server cannot do that.
+/// Deletes all objects of a resource at once, or one by one where the server does not support that.
 async fn delete(cx: &Context, kind: &ApiResource, namespace: &Istr, objects: &[Arc<Meta>]) -> Result<(), WriteError> {
-    // Nobody waits until a cache shows this: what is left is read from the server.
+    // The consistency book does not track this: what remains is read from the server.
     let write = cx.writer.unowned();
-    let (resource, why) = (&kind.resource, &Why::Content { namespace: namespace.clone() });
+    let resource = &kind.resource;
+    let why = &Why::Content { namespace: namespace.clone() };
     let how = Propagation::Background;
     if kind.supports(&["deletecollection"]) {
         match write.delete_collection(resource, Some(namespace), Selected::default(), how, why).await {
@@ -227,7 +228,7 @@ async fn delete(cx: &Context, kind: &ApiResource, namespace: &Istr, objects: &[A
     let mut outcomes = stream::iter(deletes).buffer_unordered(AT_ONCE);
     while let Some(outcome) = outcomes.next().await {
         match outcome {
-            // It is gone; or another one has its name, and is looked at below.
+            // Deleted or replaced meanwhile; a replacement is found by the list below.
             Ok(()) | Err(WriteError::Conflict) => {}
             Err(error) if is_unsupported(&error) => {}
             Err(error) => return Err(error),
@@ -236,7 +237,7 @@ async fn delete(cx: &Context, kind: &ApiResource, namespace: &Istr, objects: &[A
     Ok(())
 }
 
-/// Whether there is no such thing, or it cannot be done: upstream treats both alike (its issue 22413).
+/// Whether the resource or the method does not exist: upstream treats both alike (its issue 22413).
 fn is_unsupported(error: &WriteError) -> bool {
     match error {
         WriteError::NotFound => true,
@@ -245,7 +246,7 @@ fn is_unsupported(error: &WriteError) -> bool {
     }
 }
 
-/// Writes the conditions if they do not say what was found. That they could not be written stops nothing.
+/// Writes the conditions if they changed. A failure to write them is not an error of the pass.
 async fn put_conditions(cx: &Context, namespace: &mut NamespaceView, findings: &Findings) {
     let Some(conditions) = conditions(&namespace.status.conditions, findings, cx.clock.now()) else { return };
     namespace.status.conditions = conditions;
@@ -259,7 +260,7 @@ async fn put_conditions(cx: &Context, namespace: &mut NamespaceView, findings: &
     }
 }
 
-/// What the server said, word for word, if it said something.
+/// Returns the server's message verbatim, if there is one.
 fn said(error: &WireError) -> String {
     match error {
         WireError::Status(status) if !status.message.is_empty() => status.message.clone(),

@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use steersman_model::{Encoded, View};
 use steersman_runtime::mapper::Failure;
 
 use super::content::{Outcome, is_asked_for};
-use super::map::is_news;
+use super::map::is_relevant;
 use super::memory::LastPods;
 use super::plan::{discovery_failure, finalized};
 use super::pods::{EndingPod, seconds_to_end};
@@ -40,21 +40,21 @@ fn pod(grace: Option<i64>, phase: &str) -> Arc<EndingPod> {
 }
 
 #[test]
-fn a_change_is_news_unless_we_made_it() {
+fn a_change_is_relevant_unless_we_made_it() {
     let deleted = json!({ "name": "a", "deletionTimestamp": NOW });
     let active = namespace(&json!({ "metadata": { "name": "a" }, "status": { "phase": "Active" } }));
     let going = namespace(&json!({ "metadata": deleted, "spec": { "finalizers": ["kubernetes", "x.dev/y"] } }));
-    let told = NamespaceView { status: active.status.clone(), ..going.clone() };
+    let reported = NamespaceView { status: active.status.clone(), ..going.clone() };
     let fewer = namespace(&json!({ "metadata": deleted, "spec": { "finalizers": ["kubernetes"] } }));
     for (name, before, now, want) in [
         ("an active one", None, &active, false),
         ("a deleted one, seen for the first time", None, &going, true),
         ("deleted just now", Some(&active), &going, true),
-        ("only its status changed", Some(&going), &told, false),
+        ("only its status changed", Some(&going), &reported, false),
         ("somebody has finished", Some(&going), &fewer, true),
         ("everything is looked at again", Some(&going), &going, true),
     ] {
-        assert_eq!(is_news(before, now), want, "{name}");
+        assert_eq!(is_relevant(before, now), want, "{name}");
     }
 }
 
@@ -90,7 +90,7 @@ fn the_last_pod_of_a_namespace_is_told_to_who_waits_for_it() {
     assert_eq!(deleted(&a), None, "one is left");
     assert_eq!(deleted(&a).as_deref(), Some("a"));
     assert_eq!(deleted(&a), None, "nobody can be less than none");
-    assert_eq!([added(&a), deleted(&a)], [None, None], "it was told");
+    assert_eq!([added(&a), deleted(&a)], [None, None], "it was reported");
     pods.await_in(&a.namespace);
     pods.forget(&a.namespace);
     assert_eq!([added(&a), deleted(&a)], [None, None], "it does not wait any more");
@@ -138,9 +138,10 @@ fn conditions_tell_what_is_left_in_upstreams_words() {
         Failure { what: "z.dev/v1".into(), why: "away".into() },
         Failure { what: "a.dev/v1".into(), why: "away, too".into() },
     ]);
-    let told = conditions(&[], &findings, NOW).unwrap();
-    let told: Vec<_> = told.iter().map(|it| (it.status, it.reason.as_str(), it.message.as_str())).collect();
-    let (yes, no) = (ConditionStatus::True, ConditionStatus::False);
+    let reported = conditions(&[], &findings, NOW).unwrap();
+    let reported: Vec<_> = reported.iter().map(|it| (it.status, it.reason.as_str(), it.message.as_str())).collect();
+    let yes = ConditionStatus::True;
+    let no = ConditionStatus::False;
     let want = [
         (
             yes,
@@ -167,7 +168,7 @@ fn conditions_tell_what_is_left_in_upstreams_words() {
              resource instances",
         ),
     ];
-    assert_eq!(told, want);
+    assert_eq!(reported, want);
 }
 
 #[test]

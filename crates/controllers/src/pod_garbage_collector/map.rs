@@ -4,12 +4,12 @@ use steersman_base::Istr;
 use steersman_model::View;
 use steersman_model::core::PodView;
 
-/// Pods that are being deleted.
+/// Index function: terminating pods.
 pub(super) fn terminating(pod: &PodView) -> Option<()> {
     pod.meta().is_terminating().then_some(())
 }
 
-/// The node of a pod that has one.
+/// Index function: the node of a scheduled pod.
 pub(super) fn node(pod: &PodView) -> Option<Istr> {
     (!pod.spec.node_name.is_empty()).then(|| pod.spec.node_name.clone())
 }

@@ -5,7 +5,7 @@ use steersman_runtime::metrics::{Families, FamilyError};
 
 use super::plan::Cause;
 
-/// How many pods were deleted, and how many could not be.
+/// The number of deleted pods, and of failed deletions.
 pub(super) struct Metrics {
     deleted: IntCounterVec,
     failed: IntCounterVec,

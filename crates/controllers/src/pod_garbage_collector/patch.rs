@@ -1,4 +1,4 @@
-//! Pure: what is said of a pod before it goes.
+//! Pure: the status of a pod before it is deleted.
 
 use serde_json::{Value, json};
 use steersman_base::{ConditionStatus, Time};
@@ -10,7 +10,7 @@ use crate::pod;
 
 const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
-/// The patch of its status that makes a pod `Failed`; `None` if it has ended already.
+/// Returns the status patch that makes a pod `Failed`; `None` if it has ended already.
 pub(super) fn failed(pod: &PodView, cause: Cause, now: Time) -> Option<Value> {
     if pod::has_ended(pod) {
         return None;

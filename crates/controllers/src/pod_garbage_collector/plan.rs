@@ -1,4 +1,4 @@
-//! Pure: which pods go, and why.
+//! Pure: which pods are deleted, and why.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use steersman_model::core::{NodeView, PodView};
 
 use crate::pod;
 
-/// Why a pod goes.
+/// Why a pod is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
     /// It has ended, and too many have.
     Terminated,
-    /// It is being deleted, and its node is out of service.
+    /// It is terminating, and its node is out of service.
     OutOfService,
-    /// Its node is gone.
+    /// Its node does not exist.
     Orphaned,
-    /// It is being deleted, and was never on a node.
+    /// It is terminating, and was never scheduled.
     Unscheduled,
 }
 
-/// Who takes a node out of service says so with this taint.
+/// The taint of a node that is out of service.
 const OUT_OF_SERVICE: &str = "node.kubernetes.io/out-of-service";
 
-/// Of the pods that have ended, those that are too many: evicted ones first, then the oldest.
+/// Returns the ended pods beyond the threshold: evicted ones first, then the oldest.
 pub(super) fn too_many(mut ended: Vec<Arc<PodView>>, threshold: usize) -> Vec<Arc<PodView>> {
     let surplus = ended.len().saturating_sub(threshold);
     if surplus == 0 {
@@ -36,7 +36,7 @@ pub(super) fn too_many(mut ended: Vec<Arc<PodView>>, threshold: usize) -> Vec<Ar
     ended
 }
 
-/// Evicted pods are missed least: others were made by somebody who looks at them.
+/// Evicted pods are the least useful: others may still be inspected by their creators.
 fn missed_less(left: &PodView, right: &PodView) -> Ordering {
     let evicted = |pod: &PodView| pod.status.phase == "Failed" && pod.status.reason() == "Evicted";
     let created = |pod: &PodView| pod.meta().creation_timestamp;
@@ -47,14 +47,14 @@ fn missed_less(left: &PodView, right: &PodView) -> Ordering {
         .then_with(|| left.meta().namespace.cmp(&right.meta().namespace))
 }
 
-/// Whether there is nothing more to ask for: the pod has ended, its time is over, and only somebody's finalizer keeps it.
+/// Whether nothing is left to request: the pod has ended, its grace period is over, and only a finalizer keeps it.
 pub(super) fn is_asked_for(pod: &PodView) -> bool {
     let meta = pod.meta();
     let is_over = meta.is_terminating() && meta.deletion_grace_period_seconds() == Some(0);
     pod::has_ended(pod) && is_over && !meta.finalizers().is_empty()
 }
 
-/// Why a pod that is being deleted goes at once, if it does; `node` is what its node is, if there is one.
+/// Returns why a terminating pod is deleted at once, if it is; `node` is its node, if that exists.
 pub(super) fn of_terminating(pod: &PodView, node: Option<&NodeView>) -> Option<Cause> {
     if pod.spec.node_name.is_empty() {
         return Some(Cause::Unscheduled);
@@ -71,7 +71,7 @@ fn is_out_of_service(node: &NodeView) -> bool {
 // === impl Cause ===
 
 impl Cause {
-    /// What metrics call it.
+    /// Returns the label of the metrics.
     pub(super) const fn label(self) -> &'static str {
         match self {
             Self::Terminated => "terminated",

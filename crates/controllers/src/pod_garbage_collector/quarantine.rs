@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use steersman_base::{Istr, Time};
 
-/// How long a node may be missing in the cache before the server is asked: a new node may be seen later than its pods.
+/// How long a node may be missing in the cache before the server is asked: a new node may be observed after its pods.
 pub const QUARANTINE: Duration = Duration::from_secs(40);
 
-/// Nodes that have pods and are not in the cache, and since when. There are as many as have pods.
+/// Nodes with pods that are not in the cache, and since when. Bounded by the number of nodes with pods.
 #[derive(Debug, Default)]
 pub(super) struct Quarantine(BTreeMap<Istr, Time>);
 
 // === impl Quarantine ===
 
 impl Quarantine {
-    /// Takes in which nodes are missing now; answers those that have been for long enough. They begin anew: what is not
-    /// settled by the question to the server is asked again after as long.
+    /// Updates the missing nodes; returns those that have been missing long enough. Their time starts again, so that
+    /// the server is asked again later if the answer was not conclusive.
     pub(super) fn pass(&mut self, missing: &BTreeSet<Istr>, now: Time) -> Vec<Istr> {
         self.0.retain(|node, _| missing.contains(node));
         for node in missing {

@@ -1,4 +1,4 @@
-//! The shell: look at what may have to go → say so → delete.
+//! The shell: observe → plan → patch the status → delete.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use super::quarantine::Quarantine;
 
 const PODS: &Resource = &PodView::RESOURCE;
 const NODES: &Resource = &NodeView::RESOURCE;
-/// So many pods go at once: a node of many pods is cleared in a few round trips, and the server has time for others.
+/// The number of concurrent deletions: a node with many pods is cleared in a few round trips, and the server can serve
+/// others.
 const AT_ONCE: usize = 32;
 
-/// The controller's shell: what it reads from.
+/// The controller's shell: the caches that it reads from.
 pub(super) struct PodGarbageCollector {
     pub(super) ended: Index<(), PodView>,
     pub(super) terminating: Index<(), PodView>,
@@ -38,11 +39,11 @@ reasons! {
     pub enum Why {
         /// More pods have ended than are kept.
         Terminated { threshold: usize } => "it has ended, and more than {threshold} pods have",
-        /// The pod is being deleted, and no kubelet will end it.
+        /// The pod is terminating, and no kubelet will end it.
         OutOfService { node: Istr } => "it is being deleted, and node {node} is out of service",
-        /// The pod's node is gone.
+        /// The pod's node does not exist.
         Orphaned { node: Istr } => "node {node} is gone",
-        /// The pod is being deleted, and no kubelet ever knew of it.
+        /// The pod is terminating, and was never scheduled.
         Unscheduled => "it is being deleted, and was never on a node",
     }
 }
@@ -60,7 +61,7 @@ impl Reconciler for PodGarbageCollector {
 }
 
 impl PodGarbageCollector {
-    /// The pods that have to go, each once, for the first cause that there is.
+    /// Returns the pods to delete, each once, with the first reason that applies.
     async fn to_delete(&self, cx: &Context, now: Time) -> BTreeMap<ObjectKey, (Arc<PodView>, Cause)> {
         let mut found = BTreeMap::new();
         let mut add = |pod: Arc<PodView>, cause| {
@@ -77,14 +78,14 @@ impl PodGarbageCollector {
                 add(pod, cause);
             }
         }
-        for node in self.gone_nodes(cx, now).await {
+        for node in self.absent_nodes(cx, now).await {
             self.by_node.get(&node).into_iter().for_each(|pod| add(pod, Cause::Orphaned));
         }
         found
     }
 
-    /// The nodes that have pods, have been missing for long enough, and are gone for the server, too.
-    async fn gone_nodes(&self, cx: &Context, now: Time) -> Vec<Istr> {
+    /// Returns the nodes with pods that have been missing long enough, and that the server does not have either.
+    async fn absent_nodes(&self, cx: &Context, now: Time) -> Vec<Istr> {
         let key = |node: &Istr| ObjectKey { namespace: Istr::default(), name: node.clone() };
         let used = self.by_node.keys().into_iter();
         let missing = used.filter(|node| self.nodes.get(&key(node)).is_none()).collect();
@@ -94,15 +95,15 @@ impl PodGarbageCollector {
             match cx.live.get_meta(NODES, &key(&node)).await {
                 Ok(None) => gone.push(node),
                 Ok(Some(_)) => {}
-                Err(error) => tracing::warn!(%node, %error, "whether the node is gone could not be asked"),
+                Err(error) => tracing::warn!(%node, %error, "the node could not be read"),
             }
         }
         gone
     }
 
-    /// Makes a pod `Failed`, and deletes it. What fails is tried again by a later pass.
+    /// Sets a pod to `Failed`, and deletes it. Failures are retried by a later pass.
     async fn end(&self, cx: &Context, pod: Arc<PodView>, cause: Cause, now: Time) {
-        // It is gone, or another one has its name: what was wanted.
+        // Deleted or replaced meanwhile: nothing is left to do.
         let outcome = self.try_to_end(cx, &pod, cause, now).await.ok_if_gone().ok_if_replaced();
         self.metrics.count(&pod.meta().namespace, cause, outcome.is_err());
         if let Err(error) = outcome {
@@ -118,7 +119,7 @@ impl PodGarbageCollector {
             Cause::Orphaned => Why::Orphaned { node: node() },
             Cause::Unscheduled => Why::Unscheduled,
         };
-        // A pass reads every pod anew and waits for none: each write names the uid it means.
+        // Not tracked by the consistency book: a pass reads every pod anew, and each write names its uid.
         let write = cx.writer.unowned();
         if let Some(patch) = patch::failed(pod, cause, now) {
             let patch = Patch::Strategic(&patch);

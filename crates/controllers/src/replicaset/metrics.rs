@@ -1,4 +1,4 @@
-//! How good the choice of pods to delete was, under upstream's name.
+//! The quality of the choice of pods to delete, under upstream's name.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use steersman_runtime::metrics::{Families, FamilyError};
 
 use crate::pod;
 
-/// ReplicaSets and ReplicationControllers count in the same histogram, as upstream's do.
+/// ReplicaSets and ReplicationControllers share one histogram, as upstream.
 pub(super) struct Metrics(Histogram);
 
 // === impl Metrics ===
@@ -24,19 +24,20 @@ impl Metrics {
         families.histogram(options.buckets(exponential_buckets(0.25, 2.0, 6)?)).map(Self)
     }
 
-    /// Counts the pods that were chosen to be deleted.
+    /// Records the pods that were chosen to be deleted.
     pub(super) fn count(&self, active: &[Arc<PodView>], chosen: &[Arc<PodView>], now: Time) {
         age_ratios(active, chosen, now).for_each(|ratio| self.0.observe(ratio));
     }
 }
 
-/// How many times older than the youngest ready pod each ready pod is that was chosen. Where all go, nothing was chosen.
+/// Returns the age of each chosen ready pod relative to the youngest ready pod. If all pods are deleted, none was
+/// chosen.
 pub(super) fn age_ratios(active: &[Arc<PodView>], chosen: &[Arc<PodView>], now: Time) -> impl Iterator<Item = f64> {
     let age = move |pod: &Arc<PodView>| Some(now.since(pod.meta().creation_timestamp?).as_secs());
     let ready =
         |pods: &[Arc<PodView>]| pods.iter().filter(|pod| pod::is_ready(pod)).filter_map(age).collect::<Vec<_>>();
     let youngest = ready(active).into_iter().min().unwrap_or_default();
     let chosen = if chosen.len() < active.len() { ready(chosen) } else { Vec::new() };
-    // Whole times, as upstream; a pod of this very second is as old as one of the last.
+    // Whole numbers, as upstream; ages below a second count as one second.
     chosen.into_iter().map(move |age| (age.max(1) / youngest.max(1)) as f64)
 }

@@ -1,4 +1,4 @@
-//! Pure: what is seen of a ReplicaSet → what is to be done about its pods.
+//! Pure: a ReplicaSet and its pods → the pods to create or delete.
 
 use std::sync::Arc;
 
@@ -7,23 +7,23 @@ use steersman_model::core::PodView;
 
 use super::{BURST, Options, Replicated, ranking};
 
-/// What is to be done about a ReplicaSet's pods.
+/// What to do with a ReplicaSet's pods.
 #[derive(Debug, PartialEq)]
 pub(super) enum Plan {
-    /// There are as many as wanted, or nobody wants any more.
+    /// Nothing: the number is right, or the ReplicaSet is terminating.
     Nothing,
-    /// So many more are to be created.
+    /// Create this many pods.
     Create { count: usize },
-    /// These are to be deleted.
+    /// Delete these pods.
     Delete { pods: Vec<Arc<PodView>> },
 }
 
-/// How many pods are wanted. An absent count means one: the API server's default.
+/// Returns the wanted number of pods. An absent count means one: the API server's default.
 pub(super) fn wanted(set: &impl Replicated) -> usize {
     usize::try_from(set.replicas().unwrap_or(1)).unwrap_or(0)
 }
 
-/// Decides. `active` are the pods that count; `related` finds those of the same Deployment, if it comes to that.
+/// Decides. `active` are the active pods; `related` finds those of the same Deployment, if needed.
 pub(super) fn plan(
     set: &impl Replicated,
     active: &[Arc<PodView>],
@@ -31,7 +31,8 @@ pub(super) fn plan(
     options: Options,
     now: Time,
 ) -> Plan {
-    let (have, want) = (active.len(), wanted(set));
+    let have = active.len();
+    let want = wanted(set);
     if set.meta().is_terminating() || have == want {
         return Plan::Nothing;
     }

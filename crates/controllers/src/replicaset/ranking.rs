@@ -1,6 +1,6 @@
-//! Pure: which pods go first when there are too many.
+//! Pure: which pods are deleted first when there are too many.
 //!
-//! The order of `ActivePodsWithRanks` in upstream's `controller_utils.go`: those first that are missed least.
+//! The order of `ActivePodsWithRanks` in upstream's `controller_utils.go`: the least useful pods first.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,8 +13,21 @@ use steersman_model::core::PodView;
 use super::Options;
 use crate::pod;
 
-/// Sorts `pods` so that those to be deleted come first. `related` are all pods of the same Deployment: where many of
-/// them share a node, one of those goes before one that stands alone.
+/// An age by its order of magnitude: no time at all comes first, then zero and the future, then each doubling.
+///
+/// Upstream compares exact times before magnitudes, and the uid in between, which is not a total order: the comparison
+/// of three pods can be cyclic. This order is total, and differs only where upstream's result depends on the input
+/// order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Age {
+    Unknown,
+    Zero,
+    /// The binary logarithm of the age in nanoseconds.
+    Magnitude(u32),
+}
+
+/// Sorts `pods` so that those to be deleted come first. `related` are all pods of the same Deployment: a pod that
+/// shares its node with many of them is deleted before one that does not.
 pub(super) fn rank(pods: &mut [Arc<PodView>], related: &[Arc<PodView>], options: Options, now: Time) {
     let mut on_node: BTreeMap<&str, usize> = BTreeMap::new();
     for pod in related.iter().filter(|pod| pod::is_active(pod)) {
@@ -40,15 +53,15 @@ fn before_cost(left: &PodView, right: &PodView) -> Ordering {
 
 fn after_neighbours(left: &PodView, right: &PodView, now: Time) -> Ordering {
     let created = |pod: &PodView| pod.meta().creation_timestamp;
-    age(pod::ready_since(left).flatten(), now)
-        .cmp(&age(pod::ready_since(right).flatten(), now))
+    Age::new(pod::ready_since(left), now)
+        .cmp(&Age::new(pod::ready_since(right), now))
         .then_with(|| restarts(right).cmp(&restarts(left)))
-        .then_with(|| age(created(left), now).cmp(&age(created(right), now)))
-        // Not by the exact age: equals would always be cut from the same side.
+        .then_with(|| Age::new(created(left), now).cmp(&Age::new(created(right), now)))
+        // Not by the exact age: pods of about the same age would always be deleted in one order.
         .then_with(|| left.meta().uid.cmp(&right.meta().uid))
 }
 
-/// Pending before unknown before running.
+/// Orders phases: pending before unknown before running.
 fn startup(pod: &PodView) -> u8 {
     match &*pod.status.phase {
         "Running" => 2,
@@ -61,13 +74,13 @@ fn deletion_cost(pod: &PodView) -> i32 {
     pod.meta().annotations.get(names::annotations::POD_DELETION_COST).and_then(|cost| parse_cost(cost)).unwrap_or(0)
 }
 
-/// A cost in upstream's strict form: no plus sign, no leading zeros. Anything else counts as no cost.
+/// Parses a cost in upstream's strict form: no plus sign, no leading zeros. Any other text counts as no cost.
 fn parse_cost(text: &str) -> Option<i32> {
     let plain = text == "0" || text.starts_with(|first: char| first == '-' || ('1'..='9').contains(&first));
     plain.then(|| text.parse().ok()).flatten()
 }
 
-/// The most restarts of any container, then of any sidecar. Other init containers do not count.
+/// Returns the most restarts of any container, then of any sidecar. Other init containers do not count.
 fn restarts(pod: &PodView) -> (i32, i32) {
     let is_sidecar = |name: &str| {
         pod.spec.init_containers.iter().any(|container| container.name == *name && container.restart_policy == "Always")
@@ -78,10 +91,12 @@ fn restarts(pod: &PodView) -> (i32, i32) {
     (containers, most(&mut sidecars.map(|status| status.restart_count)))
 }
 
-/// An age by its order of magnitude: no time at all comes first, then the future, then each doubling.
-///
-/// Upstream compares exact times before magnitudes, and the uid in between, which is no total order: three pods can each
-/// come before the next. This is one, and differs only where upstream's answer depends on the order it looked in.
-fn age(time: Option<Time>, now: Time) -> Option<Option<u32>> {
-    time.map(|time| u64::try_from(now.since(time).as_nanos()).unwrap_or(u64::MAX).checked_ilog2())
+// === impl Age ===
+
+impl Age {
+    fn new(time: Option<Time>, now: Time) -> Self {
+        let Some(time) = time else { return Self::Unknown };
+        let nanos = u64::try_from(now.since(time).as_nanos()).unwrap_or(u64::MAX);
+        nanos.checked_ilog2().map_or(Self::Zero, Self::Magnitude)
+    }
 }

@@ -1,4 +1,4 @@
-//! Pure: what the controller asks of a kind that keeps a number of pods.
+//! Pure: the kinds that keep a number of pods.
 
 use steersman_base::Selector;
 use steersman_model::apps::{ReplicaSetStatus, ReplicaSetView};
@@ -6,23 +6,23 @@ use steersman_model::template::Template;
 
 use crate::claim::Selecting;
 
-/// A kind that keeps a number of pods: ReplicaSets, and ReplicationControllers before them.
+/// A kind that keeps a number of pods: ReplicaSet or ReplicationController.
 ///
-/// The status of both is written in the same form: what one of them does not have stays absent.
+/// The status of both is written in the same form: fields that one of them does not have stay absent.
 pub(crate) trait Replicated: Selecting {
-    /// Whether its status tells how many pods terminate.
+    /// Whether the status reports the number of terminating pods.
     const COUNTS_TERMINATING: bool;
 
-    /// How many pods there should be, as the object says it.
+    /// Returns `spec.replicas`.
     fn replicas(&self) -> Option<i32>;
 
-    /// What the pods are.
+    /// Returns the pod template.
     fn template(&self) -> &Template;
 
-    /// How long a pod must be ready to be available.
+    /// Returns `spec.minReadySeconds`.
     fn min_ready_seconds(&self) -> i32;
 
-    /// What the object says it is.
+    /// Returns the status.
     fn status(&self) -> ReplicaSetStatus;
 }
 

@@ -1,4 +1,4 @@
-//! Pure: the status of a ReplicaSet, and when to look again.
+//! Pure: the status of a ReplicaSet, and when to check again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,21 +12,22 @@ use steersman_model::core::PodView;
 use super::{Options, Replicated, plan};
 use crate::pod;
 
-/// A failed pass shows as this condition.
+/// The condition that reports a failed pass.
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
-/// Whether a change of a pod concerns nothing but the status: it has the same owner and labels, and counts as before. What is
-/// ready is a matter of the status; whether a pod is missed is not.
+/// Whether a change of a pod concerns only the status: owner and labels are unchanged, and it is active as before.
+/// Readiness concerns the status; whether a pod has to be replaced does not.
 pub(super) fn is_all_that_changes(change: &Change<PodView>) -> bool {
     let Change::Updated { old, new } = change else { return false };
-    let (before, now) = (old.meta(), new.meta());
+    let before = old.meta();
+    let now = new.meta();
     before.controller() == now.controller()
         && before.labels == now.labels
         && before.is_terminating() == now.is_terminating()
         && pod::has_ended(old) == pod::has_ended(new)
 }
 
-/// The status as it should be. `failure` is what went wrong in this pass.
+/// Returns the status that the ReplicaSet should have. `failure` is the error of this pass.
 pub(super) fn status<V: Replicated>(
     set: &V,
     active: &[Arc<PodView>],
@@ -65,7 +66,7 @@ fn conditions(set: &impl Replicated, have: usize, failure: Option<&str>, now: Ti
     conditions.into()
 }
 
-/// When a pod that is ready has been so for long enough to count as available, if any is waiting for that.
+/// Returns when the next ready pod becomes available, if one is waiting for `minReadySeconds`.
 pub(super) fn next_check(
     set: &impl Replicated,
     status: &ReplicaSetStatus,
@@ -76,7 +77,7 @@ pub(super) fn next_check(
         return None;
     }
     let waits = active.iter().filter_map(|pod| pod::available_in(pod, min_ready(set), now));
-    // A ready pod that does not say since when is looked at again after the whole time.
+    // A ready pod without a time is checked again after the whole period.
     Some(waits.filter(|wait| !wait.is_zero()).min().unwrap_or(min_ready(set)))
 }
 

@@ -17,7 +17,7 @@ use crate::pod;
 
 const PODS: &Resource = &PodView::RESOURCE;
 
-/// The controller's shell: what it reads from.
+/// The controller's shell: the caches that it reads from.
 pub(super) struct Sets<V> {
     pub(super) sets: Lister<V>,
     pub(super) siblings: Children<V>,
@@ -37,7 +37,7 @@ reasons! {
         TooMany { have: usize, want: usize } => "{have} pods are active, {want} are wanted"
             event "SuccessfulDelete" |pod| "Deleted pod: {pod}"
             or "FailedDelete" |error| "Error deleting: {error}",
-        /// The status is not what is seen.
+        /// The status is out of date.
         Status { have: i32, ready: i32 } => "{have} pods are active, {ready} of them ready",
     }
 }
@@ -65,7 +65,7 @@ impl<V: Replicated> Reconciler for Sets<V> {
         let status = status::status(&*set, active, terminating, failure.as_deref(), self.options, now);
         let why = Why::Status { have: status.replicas, ready: status.ready_replicas };
         let write = cx.writer.on_behalf_of(set.meta());
-        // A conflict is left to the next pass: it comes with the change.
+        // A conflict is left to the next pass: the change triggers it.
         write.put_status_if_changed::<V, _>(set.meta(), &set.status(), &status, &why).await.ok_if_gone()?;
         outcome?;
         Ok(status::next_check(&*set, &status, active, now).map_or(Action::Done, Action::After))
@@ -73,7 +73,7 @@ impl<V: Replicated> Reconciler for Sets<V> {
 }
 
 impl<V: Replicated> Sets<V> {
-    /// All pods of the ReplicaSets of the same Deployment.
+    /// Returns all pods of the ReplicaSets of the same Deployment.
     fn related(&self, set: &V) -> Vec<Arc<PodView>> {
         let Some(owner) = set.meta().controller() else { return Vec::new() };
         let siblings = self.siblings.cached_by_uid(&owner.uid);
@@ -90,7 +90,7 @@ async fn create<V: Replicated>(cx: &Context, set: &V, active: &[Arc<PodView>], c
     let why = Why::TooFew { have: active.len(), want: wanted(set) };
     let naming = Naming { prefix: &prefix, is_seen: &|name| active.iter().any(|pod| pod.meta().name == *name) };
     let (_, failure) = write.slow_start(count, |_| write.create_named(PODS, naming, &body, &why)).await;
-    // In a namespace that is terminating there is nothing to create.
+    // Nothing can be created in a terminating namespace.
     failure.map_or(Ok(()), Err).ok_if_terminating()
 }
 
@@ -99,6 +99,6 @@ async fn delete(cx: &Context, set: &impl Replicated, have: usize, pods: Vec<Arc<
     let why = Why::TooMany { have, want: wanted(set) };
     let deletes = pods.iter().map(|pod| write.delete(PODS, pod.meta(), Propagation::Background, &why));
     let outcomes = futures::future::join_all(deletes).await;
-    // Gone, or another one of that name by now: what was wanted.
+    // Deleted or replaced meanwhile: nothing is left to do.
     outcomes.into_iter().try_for_each(|outcome| outcome.ok_if_gone().ok_if_replaced())
 }

@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +59,7 @@ fn a_set_that_goes_away_makes_no_pods_and_deletes_none() {
 
 #[test]
 fn those_go_first_that_are_missed_least() {
-    // Each row: the pod that goes, the pod that stays, for one reason alone.
+    // Each row: the deleted pod, the kept pod, for one reason alone.
     let old = "2026-11-01T00:00:00Z";
     let ready = || ready_since(old);
     let cost =
@@ -73,7 +73,8 @@ fn those_go_first_that_are_missed_least() {
     };
     let created = |time: &str| json!({ "metadata": { "creationTimestamp": time } });
     let check = |name: &str, goes: Value, stays: Value| {
-        let (goes, stays) = (pod("goes", goes), pod("a-stays", stays));
+        let goes = pod("goes", goes);
+        let stays = pod("a-stays", stays);
         for mut pods in [vec![goes.clone(), stays.clone()], vec![stays, goes]] {
             ranking::rank(&mut pods, &[], Options::default(), now());
             assert_eq!(pods[0].meta().name, "goes", "{name}");
@@ -186,7 +187,8 @@ fn the_choice_is_measured_by_how_much_older_than_the_youngest_it_is() {
     let at = |name: &str, time: &str| {
         pod(name, merged(json!({ "metadata": { "creationTimestamp": time } }), ready_since(NOW)))
     };
-    let (young, old) = (at("young", "2026-11-15T11:59:00Z"), at("old", "2026-11-15T11:57:30Z"));
+    let young = at("young", "2026-11-15T11:59:00Z");
+    let old = at("old", "2026-11-15T11:57:30Z");
     let unready = pod("unready", json!({ "metadata": { "creationTimestamp": NOW } }));
     let all = [Arc::clone(&young), Arc::clone(&old), Arc::clone(&unready)];
     let ratios = |chosen: &[Arc<PodView>]| metrics::age_ratios(&all, chosen, now()).collect::<Vec<_>>();

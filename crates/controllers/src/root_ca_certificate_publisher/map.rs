@@ -5,8 +5,8 @@ use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::ConfigMapView;
 
-/// The namespace of a ConfigMap that was changed or deleted. One that is new is as we made it, or is looked at with its
-/// namespace.
+/// Returns the namespace of a ConfigMap that was changed or deleted. A new one was created by us, or is checked with
+/// its namespace.
 pub(super) fn namespace_of(change: &Change<ConfigMapView>) -> Option<ObjectKey> {
     match change {
         Change::Added { .. } => None,

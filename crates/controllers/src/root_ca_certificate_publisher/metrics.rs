@@ -1,4 +1,4 @@
-//! Passes by HTTP code, under upstream's names.
+//! Passes by HTTP status code, under upstream's names.
 
 use std::time::Duration;
 
@@ -6,16 +6,16 @@ use prometheus::{HistogramOpts, HistogramVec, IntCounterVec, Opts, exponential_b
 use steersman_runtime::WriteError;
 use steersman_runtime::metrics::{Families, FamilyError};
 
-/// How passes ended and how long they took, by HTTP code.
+/// The result and duration of passes, by HTTP status code.
 pub(super) struct Metrics {
     total: IntCounterVec,
     seconds: HistogramVec,
 }
 
-/// The code that upstream counts for what is no answer of the server.
+/// Upstream's code for errors that are not a response of the server.
 pub(super) const NO_ANSWER: u16 = 500;
 
-/// The code that stands for how a pass ended.
+/// Returns the code for the result of a pass.
 pub(super) fn code(outcome: Result<(), &WriteError>) -> u16 {
     match outcome {
         Ok(()) => 200,
@@ -33,7 +33,7 @@ pub(super) fn code(outcome: Result<(), &WriteError>) -> u16 {
 
 impl Metrics {
     pub(super) fn new(families: &Families) -> Result<Self, FamilyError> {
-        // Upstream says the same of both.
+        // Upstream has the same help text for both.
         let help = "[ALPHA] Number of namespace syncs happened in root ca cert publisher.";
         let seconds = HistogramOpts::new("root_ca_cert_publisher_sync_duration_seconds", help)
             .buckets(exponential_buckets(0.001, 2.0, 15)?);
@@ -43,7 +43,7 @@ impl Metrics {
         })
     }
 
-    /// Records how a pass ended, and how long it took.
+    /// Records the result and duration of a pass.
     pub(super) fn note(&self, code: u16, took: Duration) {
         let code = code.to_string();
         self.total.with_label_values(&[&code]).inc();

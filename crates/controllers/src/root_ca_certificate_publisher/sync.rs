@@ -1,4 +1,4 @@
-//! The shell: is it there, and right? → create it, or mend it.
+//! The shell: observe → create or correct the ConfigMap.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use super::{NAME, plan};
 
 const MAPS: &Resource = &ConfigMapView::RESOURCE;
 
-/// The controller's shell: what it reads from.
+/// The controller's shell: the caches that it reads from.
 pub(super) struct Publisher {
-    /// The manager's own: the publisher's account may create and update, and not read.
+    /// The manager's own client: the publisher's account may create and update, but not read.
     pub(super) live: Live,
     pub(super) namespaces: Lister<NamespaceView>,
     pub(super) maps: Lister<ConfigMapView>,
@@ -27,11 +27,11 @@ pub(super) struct Publisher {
 }
 
 reasons! {
-    /// Why the publisher of the root certificate writes.
+    /// Why the root CA certificate publisher writes.
     pub enum Why {
         /// A namespace has no ConfigMap with the certificate.
         Missing => "the namespace does not have the root certificate",
-        /// It has one, and it is not as it should be.
+        /// The ConfigMap of a namespace is wrong.
         Changed => "the root certificate of the namespace is not the cluster's",
     }
 }
@@ -45,13 +45,13 @@ impl Reconciler for Publisher {
         let outcome = match self.maps.namespace(&key.name).get(NAME) {
             Some(map) if plan::is_as_wanted(&map, &self.root_ca) => Ok(()),
             Some(map) => match self.live.get_json(MAPS, &map.meta().key()).await {
-                Ok(live) => self.mend(cx, namespace.meta(), &map.meta().key(), live).await,
+                Ok(live) => self.correct(cx, namespace.meta(), &map.meta().key(), live).await,
                 Err(error) => {
                     self.metrics.note(NO_ANSWER, began.elapsed());
                     return Err(error.into());
                 }
             },
-            // What is going away gets nothing; the server would refuse it anyway.
+            // Nothing is created in a terminating namespace; the server would refuse it anyway.
             None if namespace.meta().is_terminating() => Ok(()),
             None => self.create(cx, namespace.meta()).await,
         };
@@ -66,13 +66,13 @@ impl Publisher {
         let body = plan::new(&namespace.name, &self.root_ca).to_string().into_bytes();
         let write = cx.writer.on_behalf_of(namespace);
         let created = write.create_in(Some(&namespace.name), MAPS, body, &Why::Missing).await;
-        // There is nothing to create in any more.
+        // Nothing can be created in a terminating namespace.
         created.ok_if_gone().ok_if_terminating()
     }
 
-    /// Changes what is wrong with the ConfigMap as the server has it, and leaves all else alone. If it is gone, its end is
-    /// an event of its own.
-    async fn mend(
+    /// Corrects the ConfigMap as the server has it, and keeps all other fields. If it is deleted, its deletion is an
+    /// event of its own.
+    async fn correct(
         &self,
         cx: &Context,
         namespace: &Meta,
@@ -80,7 +80,7 @@ impl Publisher {
         live: Option<serde_json::Value>,
     ) -> Result<(), WriteError> {
         let Some(mut map) = live else { return Ok(()) };
-        if !plan::mend(&mut map, &self.root_ca) {
+        if !plan::correct(&mut map, &self.root_ca) {
             return Ok(());
         }
         let write = cx.writer.on_behalf_of(namespace);

@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use serde_json::{Value, json};
 use steersman_model::core::ConfigMapView;
@@ -6,18 +6,18 @@ use steersman_model::{Encoded, View};
 use steersman_runtime::WriteError;
 
 use super::metrics::code;
-use super::plan::{is_as_wanted, mend, new};
+use super::plan::{correct, is_as_wanted, new};
 
 #[test]
-fn a_map_that_is_not_as_wanted_is_mended_and_nothing_else_is_changed() {
+fn a_map_that_is_not_as_wanted_is_corrected_and_nothing_else_is_changed() {
     let check = |name: &str, map: &Value, want: bool| {
         let view = ConfigMapView::decode(Encoded::Json(map.to_string().as_bytes())).unwrap();
         assert_eq!(is_as_wanted(&view, "CA"), want, "{name}");
         let mut mended = map.clone();
-        assert_eq!(mend(&mut mended, "CA"), !want, "{name}");
+        assert_eq!(correct(&mut mended, "CA"), !want, "{name}");
         let view = ConfigMapView::decode(Encoded::Json(mended.to_string().as_bytes())).unwrap();
         assert!(is_as_wanted(&view, "CA"), "{name}: {mended}");
-        assert!(!mend(&mut mended, "CA"), "{name}: {mended}");
+        assert!(!correct(&mut mended, "CA"), "{name}: {mended}");
         mended
     };
     let mut map = new("ns", "CA");

@@ -6,7 +6,7 @@ use std::fmt;
 use steersman_base::Istr;
 use steersman_model::core::{PodView, ServiceView};
 
-/// A family of addresses: upstream's `addressType` and `ipFamily`.
+/// An address family: upstream's `addressType` and `ipFamily`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Family {
     V4,
@@ -16,7 +16,7 @@ pub(crate) enum Family {
 // === impl Family ===
 
 impl Family {
-    /// As the API writes it.
+    /// Returns the name in the API.
     pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::V4 => "IPv4",
@@ -24,7 +24,7 @@ impl Family {
         }
     }
 
-    /// The family of this name. Slices of host names are none of ours.
+    /// Returns the family of this name. Slices of host names are not managed here.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         [Self::V4, Self::V6].into_iter().find(|family| family.as_str() == name)
     }
@@ -33,7 +33,7 @@ impl Family {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
-    /// The family of an address in text; what is no address counts as IPv4, as upstream has it.
+    /// Returns the family of an address in text; an invalid address counts as IPv4, as upstream.
     pub(crate) fn of_text(text: &str) -> Self {
         parse(text).map_or(Self::V4, Self::of)
     }
@@ -45,12 +45,12 @@ impl fmt::Display for Family {
     }
 }
 
-/// The families that the service declares.
+/// Returns the families that the service declares.
 pub(crate) fn declared(service: &ServiceView) -> impl Iterator<Item = Family> {
     service.spec.ip_families.iter().filter_map(|family| Family::parse(family))
 }
 
-/// The pod's addresses of a family, in the pod's order, each as it should be written.
+/// Returns the pod's addresses of a family, in the pod's order, in canonical form.
 pub(crate) fn of_pod(pod: &PodView, family: Family) -> impl Iterator<Item = Istr> {
     pod.status.pod_ips().filter_map(move |text| {
         let address = parse(text).filter(|address| Family::of(*address) == family)?;
@@ -59,12 +59,13 @@ pub(crate) fn of_pod(pod: &PodView, family: Family) -> impl Iterator<Item = Istr
     })
 }
 
-/// What the pod says is an address of its, and is none.
+/// Returns an invalid address of the pod, if there is one.
 pub(crate) fn invalid(pod: &PodView) -> Option<&Istr> {
     pod.status.pod_ips().find(|text| parse(text).is_none())
 }
 
-/// Reads an address as Go's `ParseIPSloppy`: zeros may lead, and an IPv4 address that is written as IPv6 is one of IPv4.
+/// Parses an address as Go's `ParseIPSloppy`: leading zeros are allowed, and an IPv4-mapped IPv6 address is an IPv4
+/// one.
 pub(crate) fn parse(text: &str) -> Option<IpAddr> {
     match text.parse::<IpAddr>() {
         Ok(address) => Some(address.to_canonical()),

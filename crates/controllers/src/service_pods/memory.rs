@@ -1,4 +1,4 @@
-//! What the controllers of services remember between passes. None of it is needed to decide what is right.
+//! What the controllers of services remember between passes. Decisions do not depend on it.
 
 mod once;
 mod trigger_time;

@@ -1,14 +1,14 @@
-//! Pure: which port of a pod a service's port means.
+//! Pure: the pod port of a service port.
 
 use steersman_base::IntOrString;
 use steersman_model::core::pod::Container;
 use steersman_model::core::{PodView, ServicePort};
 
-/// The protocol of a port that names none.
+/// The default protocol.
 pub(crate) const DEFAULT_PROTOCOL: &str = "TCP";
 
-/// The number of the pod's port that the service's port leads to: the number it says, or that of the container port it
-/// names, if a container, or one that runs beside them, has it.
+/// Returns the number of the pod port that the service port targets: the given number, or that of the named port of a
+/// container or sidecar.
 pub(crate) fn find(pod: &PodView, port: &ServicePort) -> Option<i32> {
     let name = match &port.target_port {
         IntOrString::Int(number) => return Some(*number),
@@ -21,7 +21,7 @@ pub(crate) fn find(pod: &PodView, port: &ServicePort) -> Option<i32> {
     Some(found.container_port)
 }
 
-/// The protocol, or what its absence means.
+/// Returns the protocol, or the default if absent.
 pub(crate) fn protocol(name: &str) -> &str {
     if name.is_empty() { DEFAULT_PROTOCOL } else { name }
 }

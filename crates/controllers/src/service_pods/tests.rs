@@ -1,4 +1,4 @@
-//! Tables for the pure parts, and the objects that endpoints' tables are made of.
+//! Table tests of the pure functions, and objects for the tests of endpoints.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(crate) use crate::test_objects::{NOW, decode, merged, terminating, view};
 
 const LATER: &str = "2026-11-15T12:00:05Z";
 
-/// A pod that runs on `node-1`, has an address of its own and is ready.
+/// Returns a running, ready pod on `node-1` with an address.
 pub(crate) fn pod_json(number: usize, more: Value) -> Value {
     let ip = format!("10.0.{}.{}", number / 250, number % 250 + 1);
     let pod = objects::pod(&format!("pod-{number:04}")).app("web").in_namespace("default");
@@ -31,7 +31,7 @@ pub(crate) fn pod(number: usize, more: Value) -> Arc<PodView> {
     Arc::new(decode(pod_json(number, more)))
 }
 
-/// A service with one port, of pods labelled `app=web`.
+/// Returns a service with one port, for pods labelled `app=web`.
 pub(crate) fn service(more: Value) -> ServiceView {
     let web = objects::service("web").in_namespace("default").uid("svc").created("2026-11-01T00:00:00Z");
     let defaults = json!({ "spec": {
@@ -162,7 +162,8 @@ fn a_pods_change_concerns_the_services_whose_endpoints_it_changes() {
         assert_eq!(got, texts(want), "{name}");
     };
     let labelled = |labels: Value| json!({ "metadata": { "labels": labels, "resourceVersion": "2" } });
-    let (plain, bare) = (pod(1, json!({})), pod(1, json!({ "status": { "podIP": "", "podIPs": null } })));
+    let plain = pod(1, json!({}));
+    let bare = pod(1, json!({ "status": { "podIP": "", "podIPs": null } }));
     let front = pod(1, labelled(json!({ "app": "web", "tier": "front" })));
     let api = pod(1, labelled(json!({ "app": "api" })));
 
@@ -195,7 +196,7 @@ fn a_pods_change_concerns_the_services_whose_endpoints_it_changes() {
     update("relabelled before it had an address", &bare, never, &[]);
 }
 
-/// What a pod with more labels than people write costs is bounded, and it is found like any other.
+/// The cost of a pod with very many labels is bounded, and it is found like any other.
 #[tokio::test]
 async fn a_pod_with_very_many_labels_is_found_by_its_namespace() {
     let labels = |count: usize| {
@@ -250,26 +251,26 @@ fn the_trigger_time_is_the_earliest_news_since_the_last_pass() {
     };
     let pods = [ready_at(1, NOW), ready_at(2, NOW)];
 
-    let (time, _) = times.look(&service, &pods);
+    let (time, _) = times.observe(&service, &pods);
     assert_eq!(time, service.meta().creation_timestamp, "a service that is new");
-    let (time, seen) = times.look(&service, &pods);
+    let (time, seen) = times.observe(&service, &pods);
     assert_eq!(time, service.meta().creation_timestamp, "and is still new, for nothing was written");
     times.keep(&key, seen);
-    assert_eq!(times.look(&service, &pods).0, None, "nothing is news");
+    assert_eq!(times.observe(&service, &pods).0, None, "nothing is news");
 
     let pods = [ready_at(1, NOW), ready_at(2, LATER), ready_at(3, NOW), ready_at(4, LATER)];
-    let (time, seen) = times.look(&service, &pods);
+    let (time, seen) = times.observe(&service, &pods);
     assert_eq!(time, at(NOW), "the earliest of those that are news");
     times.keep(&key, seen);
-    assert_eq!(times.look(&service, &pods[..2]).0, None, "a pod that is gone has no time");
-    assert_eq!(times.look(&service, &[ready_at(2, NOW)]).0, None, "nobody goes back in time");
+    assert_eq!(times.observe(&service, &pods[..2]).0, None, "a pod that is gone has no time");
+    assert_eq!(times.observe(&service, &[ready_at(2, NOW)]).0, None, "nobody goes back in time");
 
     let changed = |number: usize, more: Value| {
         let condition = json!([{ "type": "Ready", "status": "False", "lastTransitionTime": LATER }]);
         pod(number, merged(json!({ "status": { "conditions": condition } }), more))
     };
     let check = |name: &str, pod: Arc<PodView>, want: Option<Time>| {
-        assert_eq!(times.look(&service, &[pod]).0, want, "{name}");
+        assert_eq!(times.observe(&service, &[pod]).0, want, "{name}");
     };
     let ended = || json!({ "status": { "phase": "Failed" } });
     check("not ready any more", changed(1, json!({})), at(LATER));
@@ -279,7 +280,7 @@ fn the_trigger_time_is_the_earliest_news_since_the_last_pass() {
     check("new, without an address", pod(9, json!({ "status": { "podIP": "", "podIPs": null } })), None);
 
     times.forget(&key);
-    assert_eq!(times.look(&service, &pods).0, service.meta().creation_timestamp, "a new service of that name");
+    assert_eq!(times.observe(&service, &pods).0, service.meta().creation_timestamp, "a new service of that name");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use steersman_model::core::ServiceAccountView;
 
 use super::DEFAULT;
 
-/// The namespace whose account `default` was deleted.
+/// Returns the namespace whose account `default` was deleted.
 pub(super) fn namespace_of(change: &Change<ServiceAccountView>) -> Option<ObjectKey> {
     match change {
         Change::Deleted { last, .. } if last.meta().name == DEFAULT => Some(ObjectKey::cluster(&last.meta().namespace)),

@@ -1,4 +1,4 @@
-//! Pure: what a namespace needs.
+//! Pure: whether a namespace needs its account.
 
 use serde_json::{Value, json};
 use steersman_model::View;
@@ -6,16 +6,16 @@ use steersman_model::core::{NamespaceView, ServiceAccountView};
 
 use super::DEFAULT;
 
-/// What is to be done for a namespace.
+/// What to do for a namespace.
 #[derive(Debug, PartialEq)]
 pub(super) enum Plan {
-    /// The account is there, or the namespace is not active.
+    /// Nothing: the account exists, or the namespace is not active.
     Nothing,
-    /// This account is to be created.
+    /// Create this account.
     Create(Value),
 }
 
-/// Decides. `account` is the namespace's account `default`, if it has one.
+/// Decides. `account` is the namespace's account `default`, if it exists.
 pub(super) fn plan(namespace: &NamespaceView, account: Option<&ServiceAccountView>) -> Plan {
     if namespace.status.phase != "Active" || account.is_some() {
         return Plan::Nothing;

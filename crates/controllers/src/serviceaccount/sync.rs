@@ -12,7 +12,7 @@ use super::plan::{Plan, plan};
 
 const ACCOUNTS: &Resource = &ServiceAccountView::RESOURCE;
 
-/// The controller's shell: what it reads from.
+/// The controller's shell: the caches that it reads from.
 pub(super) struct ServiceAccounts {
     pub(super) namespaces: Lister<NamespaceView>,
     pub(super) accounts: Lister<ServiceAccountView>,
@@ -36,7 +36,7 @@ impl Reconciler for ServiceAccounts {
         let body = account.to_string().into_bytes();
         let write = cx.writer.on_behalf_of(namespace.meta());
         let created = write.create_in(Some(&key.name), ACCOUNTS, body, &Why::Missing).await;
-        // Somebody was faster, or there is nothing to create in any more.
+        // Created by another, or the namespace is terminating.
         created.ok_if_exists().ok_if_gone().ok_if_terminating()?;
         Ok(Action::Done)
     }

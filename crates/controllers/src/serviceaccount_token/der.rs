@@ -1,7 +1,7 @@
-//! Pure: private keys from one envelope into another: the signing crate takes RSA keys bare (PKCS #1) and ECDSA keys in
-//! PKCS #8, and files have them either way.
+//! Pure: conversion of private keys: the signing crate needs RSA keys as PKCS #1 and ECDSA keys as PKCS #8, and files
+//! have either form.
 
-/// `AlgorithmIdentifier` of an ECDSA key: `ecPublicKey`, and the curve.
+/// The `AlgorithmIdentifier` of an ECDSA key: `ecPublicKey`, and the curve.
 pub(super) const P256: &[u8] = &[
     0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x03,
     0x01, 0x07,
@@ -13,13 +13,13 @@ const INTEGER: u8 = 0x02;
 const OCTETS: u8 = 0x04;
 const SEQUENCE: u8 = 0x30;
 
-/// A SEC 1 key, put into PKCS #8.
+/// Wraps a SEC 1 key in PKCS #8.
 pub(super) fn into_pkcs8(algorithm: &[u8], sec1: &[u8]) -> Vec<u8> {
     let version = tagged(INTEGER, &[0]);
     tagged(SEQUENCE, &[&version, algorithm, &tagged(OCTETS, sec1)].concat())
 }
 
-/// The key in PKCS #8, taken out; `None` if it is none.
+/// Extracts the key from PKCS #8; `None` if it is malformed.
 pub(super) fn out_of_pkcs8(pkcs8: &[u8]) -> Option<&[u8]> {
     let (inside, _) = value(pkcs8, SEQUENCE)?;
     let (_version, rest) = value(inside, INTEGER)?;
@@ -27,7 +27,7 @@ pub(super) fn out_of_pkcs8(pkcs8: &[u8]) -> Option<&[u8]> {
     Some(value(rest, OCTETS)?.0)
 }
 
-/// Content and rest of a value with this tag.
+/// Returns the content and the rest of a value with this tag.
 fn value(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let (&found, rest) = der.split_first()?;
     let (&first, rest) = rest.split_first()?;
@@ -40,7 +40,7 @@ fn value(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     rest.split_at_checked(length).filter(|_| found == tag)
 }
 
-/// A value: tag, length, content.
+/// Encodes a value: tag, length, content.
 fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
     let length = content.len();
     let mut value = vec![tag];
@@ -48,7 +48,7 @@ fn tagged(tag: u8, content: &[u8]) -> Vec<u8> {
         Ok(length @ ..0x80) => value.push(length),
         _ => {
             let bytes: Vec<u8> = length.to_be_bytes().into_iter().skip_while(|&byte| byte == 0).collect();
-            // No more than eight bytes tell a length.
+            // A length has at most eight bytes.
             value.push(0x80 | u8::try_from(bytes.len()).unwrap_or(8));
             value.extend(bytes);
         }

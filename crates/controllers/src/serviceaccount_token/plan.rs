@@ -1,4 +1,4 @@
-//! Pure: what a secret with a token lacks, and how it is filled.
+//! Pure: what a token secret lacks, and its content.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,10 +9,10 @@ use steersman_model::core::TokenData;
 
 use super::signer::{KeyError, Signer};
 
-/// The type of the secrets that are filled.
+/// The type of token secrets.
 pub(super) const TYPE: &str = "kubernetes.io/service-account-token";
 
-/// What secrets are filled with.
+/// The content of token secrets.
 #[derive(Clone, Debug)]
 pub(super) struct Fill {
     pub(super) signer: Signer,
@@ -20,7 +20,7 @@ pub(super) struct Fill {
     pub(super) root_ca: Option<String>,
 }
 
-/// What a secret lacks.
+/// The missing parts of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Lacks {
     pub(super) ca_certificate: bool,
@@ -44,7 +44,7 @@ impl Lacks {
 // === impl Fill ===
 
 impl Fill {
-    /// What a secret lacks.
+    /// Returns the missing parts of a secret.
     pub(super) fn lacks(&self, data: &TokenData) -> Lacks {
         let is_right = |root_ca: &String| data.ca_certificate == root_ca.as_str();
         Lacks {
@@ -54,10 +54,10 @@ impl Fill {
         }
     }
 
-    /// Fills a secret, as the server has it, for an account; whether anything was missing.
+    /// Fills a secret, as the server has it, for an account; returns whether anything was missing.
     ///
     /// # Errors
-    /// The key does not sign.
+    /// The key cannot sign.
     pub(super) fn fill(&self, secret: &mut Value, account: &Meta) -> Result<bool, KeyError> {
         let text = |name: &str| secret["data"][name].as_str().unwrap_or_default();
         let lacks = self.lacks(&TokenData {
@@ -88,7 +88,7 @@ impl Fill {
     }
 }
 
-/// Makes what is at this place a map, if it is none.
+/// Replaces the value by an empty map, if it is not a map.
 fn make_map(object: &mut Value, place: &str) {
     let mut at = object;
     for name in place.split('/').filter(|name| !name.is_empty()) {

@@ -24,34 +24,34 @@ struct Inner {
     id: String,
 }
 
-/// Why a key does not sign.
+/// Why a key cannot sign.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// There is no private key in it.
+    /// The file has no private key.
     #[error("there is no private key in PEM in it: {0}")]
     NotPem(#[from] rustls_pki_types::pem::Error),
-    /// It is no key, or of another kind.
+    /// The key is malformed, or of an unsupported kind.
     #[error("it is neither an RSA key of 2048 bits or more nor an ECDSA key")]
     NotAKey(#[from] rcgen::Error),
-    /// An ECDSA key of another curve.
+    /// An ECDSA key of an unsupported curve.
     #[error("tokens are signed with RSA keys and with ECDSA keys of the curves P-256 and P-384, not with {0}")]
     Unsupported(String),
-    /// It does not sign.
+    /// Signing failed.
     #[error("the key does not sign: {0}")]
     Signing(#[from] jsonwebtoken::errors::Error),
 }
 
-/// Who issues tokens that are kept in secrets.
+/// The issuer of tokens in secrets.
 const ISSUER: &str = "kubernetes/serviceaccount";
 
 // === impl Signer ===
 
 impl Signer {
-    /// The signer with a private key in PEM: RSA (PKCS #1 or #8), or ECDSA (SEC 1 or PKCS #8).
+    /// Returns a signer for a private key in PEM: RSA (PKCS #1 or #8), or ECDSA (SEC 1 or PKCS #8).
     ///
     /// # Errors
-    /// It is none, or of a kind that is not supported.
+    /// The key is malformed, or of an unsupported kind.
     pub fn from_pem(pem: &[u8]) -> Result<Self, KeyError> {
         // Files of `openssl ecparam` begin with parameters; the first *key* counts.
         let key = PrivateKeyDer::from_pem_slice(pem)?;
@@ -77,10 +77,10 @@ impl Signer {
         Ok(Self(Arc::new(Inner { key, algorithm, id })))
     }
 
-    /// The token of an account that is kept in a secret of this name. It does not end by itself.
+    /// Returns the token of an account, for a secret of this name. It does not expire.
     ///
     /// # Errors
-    /// The key does not sign.
+    /// The key cannot sign.
     pub(super) fn legacy_token(&self, account: &Meta, secret: &str) -> Result<String, KeyError> {
         let Meta { name, namespace, uid, .. } = account;
         let claims = json!({
@@ -103,7 +103,7 @@ impl fmt::Debug for Signer {
     }
 }
 
-/// The way upstream names keys: a hash of the public one.
+/// Returns upstream's key id: a hash of the public key.
 fn sha256(bytes: &[u8]) -> Vec<u8> {
     let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
     let hash = suite.tls13().map(|suite| suite.common.hash_provider.hash(bytes));

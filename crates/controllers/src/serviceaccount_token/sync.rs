@@ -1,4 +1,4 @@
-//! The shell: look at the account → fill the secret, or delete it; and take deleted ones off the list.
+//! The shell: read the account → fill the secret, or delete it; and remove deleted secrets from lists.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,15 +16,15 @@ use super::reference::Reference;
 
 const SECRETS: &Resource = &TokenSecretView::RESOURCE;
 const ACCOUNTS: &Resource = &ServiceAccountView::RESOURCE;
-/// Upstream's: so often the list of an account is read and written again because somebody else was first, with this pause.
+/// Upstream's: how often the update of an account's list is retried after a conflict, and the delay.
 const CONFLICTS_MAX: usize = 10;
 const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How soon a secret is looked at again whose account the cache does not show: if the account goes before the cache has
-/// seen it, nobody hears of its end.
+/// The delay before a secret is reconciled again whose account the cache does not show: if the account is deleted
+/// before the cache has shown it, there is no event.
 const UNSEEN_PAUSE: Duration = Duration::from_secs(30);
 
-/// Who knows of an account.
+/// Where an account was found.
 enum Shown {
     ByCache,
     ByServer,
@@ -37,13 +37,13 @@ pub(super) struct Tokens {
     pub(super) fill: Fill,
 }
 
-/// Takes deleted secrets off the lists of their accounts.
+/// Removes deleted secrets from the lists of their accounts.
 pub(super) struct References {
     pub(super) accounts: Lister<ServiceAccountView>,
     pub(super) secrets: Lister<TokenSecretView>,
 }
 
-/// Deletes the secrets of accounts that are gone.
+/// Deletes the secrets of deleted accounts.
 pub(super) struct Departures {
     pub(super) secrets: Lister<TokenSecretView>,
 }
@@ -53,9 +53,9 @@ reasons! {
     pub enum Why {
         /// A secret lacks a token, the namespace or the right certificates.
         Lacking { account: Istr } => "the secret for service account {account} lacks something",
-        /// The account of a secret is gone.
+        /// The account of a secret is deleted.
         NoAccount { account: Istr } => "service account {account} is gone",
-        /// An account lists a secret that is gone.
+        /// An account lists a deleted secret.
         SecretGone { secret: String } => "secret {secret} is gone",
     }
 }
@@ -80,8 +80,8 @@ impl Reconciler for Tokens {
 }
 
 impl Tokens {
-    /// The account that a secret is about: of the name that it says, and of the uid, if it says one. What the cache does
-    /// not show, the server is asked for: a secret is not deleted because a cache is behind.
+    /// Returns the account of a secret: by name, and by uid, if the secret has one. If the cache does not show it, the
+    /// server is asked: a secret is not deleted because a cache is stale.
     async fn account(&self, cx: &Context, key: &ObjectKey, secret: &Meta) -> Result<Option<(Meta, Shown)>, Error> {
         let uid = map::account_uid(secret);
         let is_meant = |account: &Meta| uid.as_ref().is_none_or(|uid| *uid == account.uid);
@@ -89,7 +89,7 @@ impl Tokens {
             return Ok(Some((account.meta().clone(), Shown::ByCache)));
         }
         if secret.is_terminating() {
-            // It has been deleted, and somebody's finalizer keeps it: there is nothing to ask for.
+            // It is terminating, and a finalizer keeps it: nothing is left to do.
             return Ok(None);
         }
         let live = cx.live.get_meta(ACCOUNTS, key).await?.filter(is_meant);
@@ -100,14 +100,14 @@ impl Tokens {
         let key = secret.meta().key();
         let Some(mut live) = cx.live.get_json(SECRETS, &key).await? else { return Ok(()) };
         let is_seen = live["metadata"]["resourceVersion"] == secret.meta().resource_version.as_str();
-        // What we have not seen comes as an event, and is looked at then.
+        // A secret that the cache does not show yet is enqueued by its event.
         if !is_seen || !self.fill.fill(&mut live, account).map_err(Error::terminal)? {
             return Ok(());
         }
         let why = Why::Lacking { account: account.name.clone() };
         let write = cx.writer.on_behalf_of(secret.meta());
         let filled = write.put(SECRETS, &key, live.to_string().into_bytes(), &why).await;
-        // Somebody changed or deleted it, which is an event.
+        // It was changed or deleted by others, which is an event.
         Ok(filled.ok_if_replaced().ok_if_gone()?)
     }
 }
@@ -128,7 +128,7 @@ impl Reconciler for Departures {
         if live.is_some_and(|live| live.uid == account_uid) {
             return Ok(Action::Done);
         }
-        // It may have become the secret of the account that has the name now: then it is to stay.
+        // It may belong to the account that has the name now: then it is kept.
         let as_seen = Delete { unchanged_only: true, ..Delete::default() };
         delete(cx, &secret, account.name, as_seen).await
     }
@@ -158,7 +158,7 @@ impl Reconciler for References {
     }
 }
 
-/// Deletes a secret whose account is gone.
+/// Deletes a secret whose account is deleted.
 async fn delete(cx: &Context, secret: &TokenSecretView, account: Istr, how: Delete) -> Result<Action, Error> {
     if secret.meta().is_terminating() {
         return Ok(Action::Done);
@@ -167,7 +167,7 @@ async fn delete(cx: &Context, secret: &TokenSecretView, account: Istr, how: Dele
     match write.delete(SECRETS, secret.meta(), how, &Why::NoAccount { account }).await {
         Ok(()) | Err(WriteError::NotFound) => Ok(Action::Done),
         Err(WriteError::Conflict) if how.unchanged_only => Ok(Action::Again),
-        // Another one has its name.
+        // Another secret has the name.
         Err(WriteError::Conflict) => Ok(Action::Done),
         Err(error) => Err(error.into()),
     }

@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ fn a_token_says_what_upstreams_say() {
     assert!(!format!("{signer:?}").contains("PRIVATE"), "{signer:?}");
 }
 
-/// Whether the key's public half takes the token for its own.
+/// Whether the token verifies with the public key.
 fn is_signed_by(token: &str, pair: &KeyPair, algorithm: jsonwebtoken::Algorithm) -> bool {
     let raw = pair.der_bytes();
     let key = match algorithm {
@@ -156,7 +156,7 @@ fn a_secret_is_filled_once_and_keeps_what_it_has() {
     assert!(!fill.fill(&mut secret, &account()).unwrap());
     assert_eq!(secret, filled);
 
-    // Another certificate does not cost the token.
+    // Another certificate does not replace the token.
     let renewed = Fill { root_ca: Some(base64(b"NEW")), ..fill };
     assert!(renewed.fill(&mut secret, &account()).unwrap());
     assert_eq!(
@@ -193,10 +193,10 @@ fn a_token_goes_with_the_account_that_it_was_made_for() {
     check(Some("u1"), json!({}), true);
     check(Some("u2"), token(), false);
     check(Some("u2"), json!({}), false);
-    // Whose it was, nobody says.
+    // It does not say whose it was.
     check(None, token(), true);
     check(Some(""), token(), true);
-    // It was nobody's yet.
+    // It belonged to no account yet.
     check(None, json!({}), false);
     check(Some(""), json!({ "namespace": base64(b"ns") }), false);
 }

@@ -1,5 +1,5 @@
-//! Objects that no validation stopped: nothing crashes, nothing runs in circles, nothing is deleted that is not owned, and
-//! somebody is told.
+//! Objects that no validation stopped: nothing crashes or loops, nothing is deleted that is not owned, and the problem
+//! is reported.
 
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{ConfigMap, Event, Pod};
@@ -19,10 +19,10 @@ use crate::scenarios::support::log::Logged;
 const SETS: &[Controller] = &[controllers::DEPLOYMENT, controllers::REPLICA_SET];
 const SETS_AND_COLLECTOR: &[Controller] = &[controllers::REPLICA_SET, controllers::GARBAGE_COLLECTOR];
 
-/// In ten quiet minutes: discovery every half a minute, and watches that are renewed.
+/// In ten idle minutes: discovery every half a minute, and watches that are renewed.
 const CALLS_MAX: usize = 150;
 
-/// Nothing is written for ten minutes, and hardly anything is asked for.
+/// Nothing is written for ten minutes, and there are hardly any requests.
 async fn expect_calm(cluster: &TestCluster, line: &Line) -> Result<(), Failure> {
     cluster.settle().await?;
     let before = line.requests().len();
@@ -64,7 +64,7 @@ async fn a_selector_that_matches_everything_or_nothing_makes_and_takes_nothing()
     Ok(())
 }
 
-/// A Deployment that selects everything is told so by an event, as upstream does; of any other, the log tells.
+/// A Deployment that selects everything is reported by an event, as upstream does; any other in the log.
 async fn told_about_the_deployment(
     cluster: &TestCluster,
     logged: &Logged,
@@ -119,12 +119,12 @@ async fn of_two_controllers_of_a_pod_the_first_one_counts() -> Result<(), Failur
     second.controller = Some(false);
     cluster.create(objects::pod("pod").app("web").owned_by(&sets[0]).owner(second)).await?;
 
-    // What no server would have stored: both say that they control it.
+    // No server would have stored this: both claim to be its controller.
     let forges = Trouble::Forges(r#""controller":false"#, r#""controller":true"#);
     let line = Line::to(cluster.faulty_client(), forges);
     let manager = Beside::start(&cluster, line.client(), SETS_AND_COLLECTOR)?;
     expect_calm(&cluster, &line).await?;
-    expect_eq("pods", &crate::scenarios::pod_gc::names(&cluster).await?, &vec!["pod".to_owned()])?;
+    expect_eq("pods", &crate::scenarios::pod_garbage_collector::names(&cluster).await?, &vec!["pod".to_owned()])?;
     for (name, replicas) in [("first", 1), ("second", 0)] {
         let status = cluster.api::<ReplicaSet>().get(name).await?.status.unwrap_or_default();
         expect_eq("its pods", &status.replicas, &replicas)?;
@@ -170,7 +170,7 @@ async fn an_address_that_is_none_is_left_out_and_told_once() -> Result<(), Failu
     let manager = Beside::start(&cluster, line.client(), services::CONTROLLERS)?;
     until_endpoints(&cluster, "web", &["10.1.0.1 ready"]).await?;
     until_slices(&cluster, "web", &["10.1.0.1 ready"]).await?;
-    // What happens to others must not be told again, or lost.
+    // Changes of others must not be reported again, or lost.
     for n in 2..10 {
         run_pod(&cluster, &format!("good-{n}"), &node, &format!("10.1.0.{n}")).await?;
         cluster.settle().await?;
@@ -192,7 +192,7 @@ async fn an_address_that_is_none_is_left_out_and_told_once() -> Result<(), Failu
     cluster.stop().await
 }
 
-/// One object that no typed client can read: the others are reconciled, and somebody is told which one it is.
+/// One object that no typed client can decode: the others are reconciled, and the log names it.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_cannot_be_read_holds_back_no_other() -> Result<(), Failure> {
     const REPLICAS: &str = r#""replicas":7"#;
@@ -226,7 +226,7 @@ async fn an_object_that_cannot_be_read_holds_back_no_other() -> Result<(), Failu
     let told = logged.with(&["cannot be read", "/large"]);
     expect_eq(&format!("lines about it, among {:?}", logged.all()), &told.len(), &1)?;
     assert!(told[0].contains("deployments") && told[0].contains("3000000000"), "{told:?}");
-    // What is mended is reconciled.
+    // A corrected object is reconciled.
     let patch = json!({ "spec": { "replicas": 4 } });
     let params = kube::api::PatchParams::default();
     cluster.api::<Deployment>().patch("large", &params, &kube::api::Patch::Merge(patch)).await?;

@@ -1,4 +1,4 @@
-//! The garbage collector when things go wrong.
+//! The garbage collector under faults.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ async fn an_owner_in_another_namespace_is_none_and_an_event_says_so() -> Result<
 /// kubernetes/kubernetes issue 101078: one CRD that cannot be read, and nothing is collected after a restart.
 #[tokio::test(start_paused = true)]
 async fn issue_101078_a_broken_resource_stops_nothing() -> Result<(), Failure> {
-    // Where one is broken, the other may do instead.
+    // Where one is broken, the other may serve instead.
     for broken in [&[Verb::List][..], &[Verb::Watch], &[Verb::List, Verb::Watch]] {
         let faults = Faults::default();
         for &verb in broken {
@@ -211,7 +211,8 @@ async fn the_graph_is_shown_as_dot_and_json() -> Result<(), Failure> {
     let parent = cluster.create(config_map("parent", vec![])).await?;
     let child = cluster.create(held(config_map("child", vec![owner(&parent)]))).await?;
     until_known(&cluster, 2).await?;
-    let (parent, child) = (parent.metadata.uid.unwrap_or_default(), child.metadata.uid.unwrap_or_default());
+    let parent = parent.metadata.uid.unwrap_or_default();
+    let child = child.metadata.uid.unwrap_or_default();
     let shown = graph(&cluster).await?;
     expect_eq("edges", &shown["edges"].clone(), &serde_json::json!([{ "dependent": child, "owner": parent }]))?;
     let page = async |path: &str| {
@@ -243,7 +244,8 @@ async fn world(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
     let metas = configs.into_iter().map(|config| config.metadata).chain(cakes.into_iter().map(|cake| cake.metadata));
     let line = |meta: k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta| {
         let owners: Vec<_> = meta.owner_references.unwrap_or_default().into_iter().map(|owner| owner.name).collect();
-        let (name, finalizers) = (meta.name.unwrap_or_default(), meta.finalizers.unwrap_or_default());
+        let name = meta.name.unwrap_or_default();
+        let finalizers = meta.finalizers.unwrap_or_default();
         format!("{name} of {owners:?}, held by {finalizers:?}, going: {}", meta.deletion_timestamp.is_some())
     };
     Ok(metas.map(line).collect())
@@ -268,7 +270,7 @@ async fn a_crash_after_any_write_of_a_cascade_changes_nothing() -> Result<(), Fa
     for how in [DeleteParams::background(), DeleteParams::foreground(), DeleteParams::orphan()] {
         let story = async |scene: &Scene<'_>| {
             family(scene.cluster()).await?;
-            // The graph is to see the family: who is not known cannot be left behind.
+            // The graph must show the family: unknown dependents cannot be orphaned.
             scene.rest().await?;
             delete::<ConfigMap>(scene.cluster(), "parent", how.clone()).await
         };
@@ -293,7 +295,7 @@ async fn a_crash_after_any_write_of_an_opened_cycle_changes_nothing() -> Result<
     Ok(())
 }
 
-/// Looks wait until all resources are read, or half a minute; who is told to stop does not.
+/// Checks wait until all resources are synced, or half a minute; a stop does not wait.
 #[tokio::test(start_paused = true)]
 async fn a_stop_does_not_wait_for_resources_that_cannot_be_read() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;

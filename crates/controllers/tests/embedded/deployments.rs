@@ -1,4 +1,4 @@
-//! Deployments when things go wrong.
+//! Deployments under faults.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 /// Far longer than any deadline here.
 const QUIET: Duration = Duration::from_secs(600);
 
-/// The whole life of a Deployment: it comes, rolls out, goes back, grows and forgets.
+/// The whole life of a Deployment: created, rolled out, rolled back, scaled, cleaned up.
 async fn a_whole_life(scene: &Scene<'_>) -> Result<(), Failure> {
     let cluster = scene.cluster();
     cluster.create(scenarios::deployment(1, json!({}))).await?;
@@ -28,7 +28,7 @@ async fn a_whole_life(scene: &Scene<'_>) -> Result<(), Failure> {
     scenarios::patch(cluster, json!({ "spec": { "replicas": 2, "revisionHistoryLimit": 0 } })).await
 }
 
-/// What is left of it.
+/// The final state.
 async fn what_is_left(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
     scenarios::until_sizes(cluster, [("web:1", 2)]).await?;
     let web = scenarios::until_reason(cluster, "Progressing", "NewReplicaSetAvailable").await?;
@@ -51,7 +51,7 @@ async fn a_crash_after_any_write_of_a_deployment_changes_nothing() -> Result<(),
     Ok(())
 }
 
-/// Upstream's Deployments act on caches that lag; ours wait.
+/// Upstream's Deployments act on stale caches; ours wait.
 #[tokio::test(start_paused = true)]
 async fn lost_replies_and_lagging_caches_make_no_second_replica_set() -> Result<(), Failure> {
     let falsified = Fault::DoThenRefuse(http::StatusCode::INTERNAL_SERVER_ERROR);
@@ -96,7 +96,7 @@ async fn a_status_that_is_held_back_costs_no_available_pod() -> Result<(), Failu
     Ok(())
 }
 
-/// The same, told step by step: nobody reports but this test.
+/// The same step by step: only this test reports statuses.
 #[tokio::test(start_paused = true)]
 async fn pods_that_are_condemned_and_still_reported_are_not_counted() -> Result<(), Failure> {
     let cluster = TestCluster::builder().controllers(&[controllers::DEPLOYMENT]).start().await?;
@@ -111,13 +111,13 @@ async fn pods_that_are_condemned_and_still_reported_are_not_counted() -> Result<
     report(&cluster, "web:2", 10, 10).await?;
     cluster.settle().await?;
     scenarios::until_sizes(&cluster, [("web:1", 15), ("web:2", 10)]).await?;
-    // The first one has seen its new size, and counts what it is about to delete.
+    // The first one has observed its new size, and counts what it is about to delete.
     report(&cluster, "web:1", 20, 20).await?;
     scenarios::until_sizes(&cluster, [("web:1", 10), ("web:2", 15)]).await?;
     cluster.stop().await
 }
 
-/// Writes the status of the ReplicaSet with this image, as its controller does when it has seen its spec.
+/// Writes the status of the ReplicaSet with this image, as its controller does when it has observed its spec.
 async fn report(cluster: &TestCluster, image: &str, replicas: i32, available: i32) -> Result<(), Failure> {
     let sets = scenarios::sets(cluster).await?;
     let set = sets.into_iter().find(|set| scenarios::image_in(set) == image);
@@ -220,8 +220,8 @@ async fn taking_over_from_the_go_manager_writes_nothing() -> Result<(), Failure>
             "ReplicaSet \"web-5d78c9869d\" has successfully progressed."
         ),
     ]);
-    let (params, merge) =
-        (kube::api::PatchParams::default(), |value| kube::api::Patch::Merge(json!({ "status": value })));
+    let params = kube::api::PatchParams::default();
+    let merge = |value| kube::api::Patch::Merge(json!({ "status": value }));
     cluster.api::<ReplicaSet>().patch_status("web-5d78c9869d", &params, &merge(set_status)).await?;
     cluster.api::<Deployment>().patch_status("web", &params, &merge(web_status)).await?;
     scenarios::patch(&cluster, json!({ "metadata": { "annotations": { scenarios::REVISION: "1" } } })).await?;

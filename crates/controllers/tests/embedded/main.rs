@@ -1,5 +1,5 @@
-//! The controllers on the embedded server, under the paused clock: the scenarios that every server runs, and what only
-//! happens where faults can be made.
+//! The controllers on the embedded server, under the paused clock: the scenarios of every server, and those that need
+//! fault injection.
 
 #[macro_use]
 #[path = "../scenarios/all.rs"]
@@ -8,12 +8,12 @@ mod scenarios;
 mod bad_input;
 mod collection;
 mod deployments;
-mod hearsay;
 mod namespaces;
 mod pods;
 mod quiet;
 mod replicasets;
 mod slices;
+mod stale_caches;
 mod standby;
 mod tokens;
 
@@ -26,7 +26,7 @@ use scenarios::garbage_collector::looks;
 /// How long quiet is expected: time costs nothing here.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 
-/// In that time: owners of kinds that nobody knows are looked for again and again, ever more seldom.
+/// In that time: owners of unknown kinds are retried with growing backoff.
 const LOOKS_MAX: u64 = 6;
 
 macro_rules! embedded {
@@ -47,7 +47,7 @@ async fn run(cluster: Builder, scenario: impl AsyncFnOnce(&TestCluster) -> Resul
     quiet(cluster).await
 }
 
-/// Nothing is written any more, and the garbage collector looks at nothing again and again.
+/// Nothing is written any more, and the garbage collector does not loop.
 async fn quiet(cluster: TestCluster) -> Result<(), Failure> {
     cluster.settle().await?;
     let before = looks(&cluster);

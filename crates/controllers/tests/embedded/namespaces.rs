@@ -1,4 +1,4 @@
-//! Deletion of namespaces when things go wrong.
+//! Deletion of namespaces under faults.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use crate::scenarios::issues::until_discovery_failure;
 use crate::scenarios::namespace::{
     CONTROLLERS, HOLD, conditions, config_map, delete, fill, namespaces, release, told, until_gone,
 };
-use crate::scenarios::pod_gc::names;
+use crate::scenarios::pod_garbage_collector::names;
 use crate::scenarios::support::beside::Beside;
 use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
@@ -25,10 +25,11 @@ async fn until_told(cluster: &TestCluster, type_: &str, want: [&str; 3]) -> Resu
     cluster.until_eq(type_, async || told(cluster, type_).await, want.map(str::to_owned)).await
 }
 
-/// What is a server to do that has a group whose own server is away: as kube-apiserver, it says that it cannot tell.
+/// A server with a group whose own server is unavailable: as kube-apiserver, it reports the failed discovery.
 fn with_broken_group(server: kube::Client, group: &'static str, healed: CancellationToken) -> kube::Client {
     let service = tower::service_fn(move |request: Request<Body>| {
-        let (server, healed) = (server.clone(), healed.clone());
+        let server = server.clone();
+        let healed = healed.clone();
         async move {
             let is_discovery = request.uri().path() == "/apis";
             let answer = server.send(request).await?;
@@ -52,8 +53,9 @@ fn with_broken_group(server: kube::Client, group: &'static str, healed: Cancella
     kube::Client::new(service, "default")
 }
 
-/// Upstream issue 60807: an aggregated API whose server is away keeps namespaces from going. Everything else goes at once,
-/// the conditions say what is missing, and the namespace goes within a minute after the API is back, or is removed.
+/// Upstream issue 60807: an aggregated API whose server is unavailable blocks the deletion of namespaces. Everything
+/// else is deleted at once, the conditions name the failure, and the namespace is deleted within a minute after the API
+/// is back, or is removed.
 #[tokio::test(start_paused = true)]
 async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_told() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
@@ -79,7 +81,7 @@ async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_tol
     cluster.stop().await
 }
 
-/// Upstream takes pods that cannot be listed for none, and deletes the network policies around them.
+/// Upstream treats pods that cannot be listed as absent, and deletes their network policies.
 #[tokio::test(start_paused = true)]
 async fn pods_that_cannot_be_counted_are_not_taken_for_none() -> Result<(), Failure> {
     let cluster = crate::scenarios::namespace::cluster().start().await?;

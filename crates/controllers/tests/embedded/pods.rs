@@ -1,4 +1,4 @@
-//! Pods that nobody ends, when things go wrong.
+//! Pods that no kubelet ends, under faults.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use prometheus::Registry;
 use steersman_controllers::pod_garbage_collector;
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb};
 
-use crate::scenarios::pod_gc::{CONTROLLERS, create_node, held, names, on_node, release, until_phase};
+use crate::scenarios::pod_garbage_collector::{CONTROLLERS, create_node, held, names, on_node, release, until_phase};
 use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
 /// A quarantine, and two passes.
@@ -54,7 +54,7 @@ async fn a_node_that_only_the_cache_misses_keeps_its_pods() -> Result<(), Failur
 
 #[tokio::test(start_paused = true)]
 async fn a_node_that_cannot_be_asked_for_keeps_its_pods() -> Result<(), Failure> {
-    let cluster = crate::scenarios::pod_gc::cluster().start().await?;
+    let cluster = crate::scenarios::pod_garbage_collector::cluster().start().await?;
     cluster.faults().on(Verb::Get, "nodes").refuse(http::StatusCode::SERVICE_UNAVAILABLE);
     cluster.create(on_node("pod", "gone")).await?;
     cluster.expect_quiet(LONG_ENOUGH * 2).await?;

@@ -1,4 +1,4 @@
-//! Quiet means quiet: when all is done, nothing is written but heartbeats, whatever there is in the cluster.
+//! An idle cluster is quiet: when all is done, only heartbeats are written, whatever the cluster contains.
 
 use std::time::Duration;
 
@@ -107,7 +107,7 @@ fn selector(app: &str) -> Value {
     json!({ "matchLabels": { objects::APP: app } })
 }
 
-/// A pod for which there is no node.
+/// A pod that fits no node.
 fn unschedulable() -> Value {
     json!({ "spec": {
         "containers": [{ "name": "main", "image": "stuck:1" }],

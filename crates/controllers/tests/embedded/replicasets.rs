@@ -1,4 +1,4 @@
-//! ReplicaSets and ReplicationControllers when things go wrong.
+//! ReplicaSets and ReplicationControllers under faults.
 
 use std::time::Duration;
 
@@ -151,7 +151,8 @@ async fn a_create_that_arrives_late_is_not_made_again() -> Result<(), Failure> {
     use http::StatusCode as Code;
     for (code, late) in [(Code::INTERNAL_SERVER_ERROR, 1), (Code::SERVICE_UNAVAILABLE, 5), (Code::GATEWAY_TIMEOUT, 45)]
     {
-        let (faults, late) = (Faults::default(), Duration::from_secs(late));
+        let faults = Faults::default();
+        let late = Duration::from_secs(late);
         faults.on(Verb::Create, "pods").nth(2).happens(Fault::RefuseThenDo(code, late));
         let cluster = scenarios::cluster().faults(&faults).start().await?;
         let web = cluster.create(objects::replica_set("web").replicas(3)).await?;
@@ -314,7 +315,8 @@ async fn the_decision_log_tells_what_woke_a_pass_and_what_it_did() -> Result<(),
     cluster.pods_of(&web).make_ready().await?;
     cluster.settle().await?;
     let entries = log.for_key(controllers::REPLICA_SET.name, &key);
-    let (last, pods) = (&entries[entries.len() - 1], cluster.pods_of(&web).list().await?);
+    let last = &entries[entries.len() - 1];
+    let pods = cluster.pods_of(&web).list().await?;
     let pod = pods[0].metadata.name.as_deref().unwrap_or_default();
     let updated = format!("Pod {}/{pod} updated", cluster.namespace());
     assert_eq!((&*last.trigger, last.decisions[0].rule), (&*updated, "Status"), "also if it was gathered: {last}");

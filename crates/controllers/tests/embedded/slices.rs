@@ -1,4 +1,4 @@
-//! Endpoints and slices when things go wrong.
+//! Endpoints and slices under faults.
 
 use std::time::Duration;
 
@@ -73,7 +73,8 @@ async fn a_lost_reply_never_makes_a_second_slice() -> Result<(), Failure> {
 async fn a_crash_after_any_write_of_endpoints_and_slices_changes_nothing() -> Result<(), Failure> {
     let story = async |scene: &Scene<'_>| {
         let cluster = scene.cluster();
-        let (a, b) = (add_node(cluster, "a", Some("zone-a")).await?, add_node(cluster, "b", Some("zone-b")).await?);
+        let a = add_node(cluster, "a", Some("zone-a")).await?;
+        let b = add_node(cluster, "b", Some("zone-b")).await?;
         cluster.create(service("web", json!({ "spec": { "trafficDistribution": "PreferClose" } }))).await?;
         cluster.create(service("api", json!({ "spec": { "clusterIP": "None", "ports": null } }))).await?;
         cluster.create(service("gone", json!({}))).await?;
@@ -193,7 +194,7 @@ async fn slices_are_as_large_as_the_flag_says_and_are_counted() -> Result<(), Fa
     ];
     expect(told == [Some(7.0), Some(3.0), Some(3.0), Some(3.0), Some(1.0)], "what is counted", &told)?;
 
-    // What we wrote wakes nobody: no pass comes after the last write.
+    // Our own writes trigger no pass: no pass follows the last write.
     let passes = value("syncs", "success");
     cluster.advance(Duration::from_secs(60)).await;
     expect(value("syncs", "success") == passes, "nobody looked again", &(passes, value("syncs", "success")))?;

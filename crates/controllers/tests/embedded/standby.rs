@@ -1,4 +1,4 @@
-//! A manager that stands by: it holds no more than what lives, and misses nothing when it wins.
+//! A standby manager: its memory is bounded by the live objects, and it misses nothing when it becomes the leader.
 
 use std::time::Duration;
 

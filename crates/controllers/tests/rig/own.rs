@@ -79,7 +79,8 @@ impl OwnRig {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
-        let (stdin, stdout) = (rigd.stdin.take(), rigd.stdout.take());
+        let stdin = rigd.stdin.take();
+        let stdout = rigd.stdout.take();
         let stdout = stdout.ok_or_else(|| Failure::new("the rig says nothing"))?;
         let first_line = tokio::task::spawn_blocking(move || BufReader::new(stdout).lines().next()).await?;
         let dir = first_line.ok_or_else(|| Failure::new("the rig did not start; its error is above"))??.into();
@@ -152,7 +153,8 @@ impl OwnRig {
     /// Waits until nobody has written for a while, and at least so long.
     pub(crate) async fn still(&self, at_least: Duration) -> Result<(), Failure> {
         let began = Instant::now();
-        let (mut seen, mut since) = (self.mark()?, began);
+        let mut seen = self.mark()?;
+        let mut since = began;
         while since.elapsed() < STILL_FOR || began.elapsed() < at_least {
             if began.elapsed() > STILL_WITHIN {
                 return Err(Failure::new(format!("it never becomes still: {:?}", self.writes_since(seen)?)));

@@ -60,7 +60,8 @@ async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> R
     let by_go = rig.writes_since(mark)?;
     println!("Go when it comes back: {by_go:#?}");
 
-    let (before, mark) = (versions(&cluster).await?, rig.mark()?);
+    let before = versions(&cluster).await?;
+    let mark = rig.mark()?;
     let ours = start_ours(&rig, &cluster)?;
     rig.still(TAKE_OVER).await?;
     let by_us = rig.writes_since(mark)?;
@@ -70,7 +71,8 @@ async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> R
     as_kubelet(&cluster, changes(&cluster)).await?;
     rig.still(TAKE_OVER).await?;
     ours.stop().await?;
-    let (before, mark) = (versions(&cluster).await?, rig.mark()?);
+    let before = versions(&cluster).await?;
+    let mark = rig.mark()?;
     let go = rig.start_go()?;
     rig.still(TAKE_OVER).await?;
     no_more("Go takes over from us", &rig.writes_since(mark)?, &by_go)?;

@@ -25,8 +25,8 @@ macro_rules! scenarios {
 macro_rules! tests_of_all {
     ($tier:ident) => {
         tests_of_all! {
-            $tier in accounts, deployment, garbage_collector, gates, issues, namespace, pod_gc, replicaset,
-            replication_controller, services
+            $tier in accounts, deployment, garbage_collector, gates, issues, namespace, pod_garbage_collector,
+            replicaset, replicationcontroller, services
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -40,8 +40,8 @@ pub(crate) mod garbage_collector;
 pub(crate) mod gates;
 pub(crate) mod issues;
 pub(crate) mod namespace;
-pub(crate) mod pod_gc;
+pub(crate) mod pod_garbage_collector;
 pub(crate) mod replicaset;
-pub(crate) mod replication_controller;
+pub(crate) mod replicationcontroller;
 pub(crate) mod services;
 pub(crate) mod support;

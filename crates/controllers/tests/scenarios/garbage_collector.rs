@@ -56,7 +56,8 @@ pub(crate) async fn background_deletion_deletes_dependents_without_another_owner
 ) -> Result<(), Failure> {
     let deleted = cluster.create(replication_controller("deleted")).await?;
     let remaining = cluster.create(replication_controller("remaining")).await?;
-    let (gone, stays) = (owner(&deleted), owner(&remaining));
+    let gone = owner(&deleted);
+    let stays = owner(&remaining);
     for (name, owners) in [("garbage", vec![gone.clone()]), ("shared", vec![gone, stays.clone()]), ("free", vec![])] {
         cluster.create(owners.into_iter().fold(objects::pod(name), Pod::owner)).await?;
     }

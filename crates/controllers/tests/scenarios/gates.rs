@@ -55,7 +55,8 @@ async fn scale_down(cluster: &TestCluster) -> Result<(String, String, String), F
     let set = cluster.create(objects::replica_set("web").replicas(2)).await?;
     let name = |pod: &Pod| pod.metadata.name.clone().unwrap_or_default();
     let pods: Vec<_> = cluster.pods_of(&set).until_count(2).await?.iter().map(name).collect();
-    let (cheap, young) = (pods[0].clone(), pods[1].clone());
+    let cheap = pods[0].clone();
+    let young = pods[1].clone();
     let cost = json!({ "metadata": { "annotations": { "controller.kubernetes.io/pod-deletion-cost": "-5" } } });
     cluster.api::<Pod>().patch(&cheap, &PatchParams::default(), &Patch::Merge(cost)).await?;
     for (pod, since) in [(&cheap, "2020-01-01T00:00:00Z"), (&young, "2026-01-01T00:00:00Z")] {

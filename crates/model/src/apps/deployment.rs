@@ -9,77 +9,77 @@ use crate::view;
 view! {
     /// A Deployment.
     pub struct DeploymentView: Serialize for namespaced("apps", "v1", "deployments", "Deployment") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it should be.
+        /// The spec.
         spec: DeploymentSpec = 2,
-        /// What it is.
+        /// The status.
         status: DeploymentStatus = 3,
     }
 }
 
 view! {
-    /// What a Deployment should be.
+    /// The spec of a Deployment.
     pub struct DeploymentSpec: Serialize {
-        /// How many pods there should be; absent is one.
+        /// The desired number of pods; absent means one.
         replicas: Option<i32> = 1,
         /// Which pods count. Compile it to match with it.
         selector: Option<LabelSelector> = 2,
-        /// What the pods are.
+        /// The template of the pods.
         template: Template = 3,
-        /// How pods of an older template are replaced.
+        /// The strategy for replacing old pods.
         strategy: DeploymentStrategy = 4,
-        /// How long a pod must be ready to be available.
+        /// How many seconds a pod must be ready to be available.
         min_ready_seconds: i32 = 5,
-        /// How many old ReplicaSets are kept; absent is ten.
+        /// The number of old ReplicaSets to keep; absent means ten.
         revision_history_limit: Option<i32> = 6,
         /// Whether changes of the template wait.
         paused: bool = 7,
-        /// How long it may take to make progress; absent is ten minutes.
+        /// How many seconds a rollout may make no progress; absent means ten minutes.
         progress_deadline_seconds: Option<i32> = 9,
     }
 }
 
 view! {
-    /// How pods of an older template are replaced.
+    /// The strategy for replacing old pods.
     pub struct DeploymentStrategy: Serialize {
         /// `Recreate` or `RollingUpdate`; empty is the latter.
         type_ "type": Istr = 1,
-        /// How far a rolling update may go.
+        /// The limits of a rolling update.
         rolling_update: Option<RollingUpdate> = 2,
     }
 }
 
 view! {
-    /// How far a rolling update may go.
+    /// The limits of a rolling update.
     pub struct RollingUpdate: Serialize {
-        /// How many pods may be missing.
+        /// The number or percentage of pods that may be unavailable.
         max_unavailable: Option<IntOrString> = 1,
-        /// How many pods there may be above the number asked for.
+        /// The number or percentage of pods above the desired number.
         max_surge: Option<IntOrString> = 2,
     }
 }
 
 view! {
-    /// What a Deployment is.
+    /// The status of a Deployment.
     pub struct DeploymentStatus: Serialize {
         /// The generation that this is about.
         observed_generation: i64 = 1,
-        /// How many pods there are that do not terminate.
+        /// The number of pods that are not terminating.
         replicas: i32 = 2,
-        /// How many of them are of the newest template.
+        /// The number of pods of the newest template.
         updated_replicas: i32 = 3,
-        /// How many have been ready long enough.
+        /// The number of available pods.
         available_replicas: i32 = 4,
-        /// How many are missing.
+        /// The number of unavailable pods.
         unavailable_replicas: i32 = 5,
-        /// What is true of it.
+        /// The conditions.
         conditions: Box<[Condition]> as Vec<DeploymentCondition> = 6,
-        /// How many are ready.
+        /// The number of ready pods.
         ready_replicas: i32 = 7,
-        /// How often the hash of a template met that of another.
+        /// The number of hash collisions.
         collision_count: Option<i32> = 8,
-        /// How many terminate; absent if the server does not count them.
+        /// The number of terminating pods; absent if the server does not count them.
         terminating_replicas: Option<i32> = 9,
     }
 }

@@ -9,45 +9,45 @@ use crate::view;
 view! {
     /// A ReplicaSet.
     pub struct ReplicaSetView: Serialize for namespaced("apps", "v1", "replicasets", "ReplicaSet") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it should be.
+        /// The spec.
         spec: ReplicaSetSpec = 2,
-        /// What it is.
+        /// The status.
         status: ReplicaSetStatus = 3,
     }
 }
 
 view! {
-    /// What a ReplicaSet should be.
+    /// The spec of a ReplicaSet.
     pub struct ReplicaSetSpec: Serialize {
-        /// How many pods there should be; absent is one.
+        /// The desired number of pods; absent means one.
         replicas: Option<i32> = 1,
         /// Which pods count. Compile it to match with it.
         selector: Option<LabelSelector> = 2,
-        /// What the pods are.
+        /// The template of the pods.
         template: Template = 3,
-        /// How long a pod must be ready to be available.
+        /// How many seconds a pod must be ready to be available.
         min_ready_seconds: i32 = 4,
     }
 }
 
 view! {
-    /// What a ReplicaSet is.
+    /// The status of a ReplicaSet.
     pub struct ReplicaSetStatus: Serialize {
-        /// How many pods there are that do not terminate.
+        /// The number of pods that are not terminating.
         replicas: i32 = 1,
-        /// How many of them have all labels of the template.
+        /// The number of pods with all labels of the template.
         fully_labeled_replicas: i32 = 2,
         /// The generation that this is about.
         observed_generation: i64 = 3,
-        /// How many are ready.
+        /// The number of ready pods.
         ready_replicas: i32 = 4,
-        /// How many have been ready long enough.
+        /// The number of available pods.
         available_replicas: i32 = 5,
-        /// What is true of it.
+        /// The conditions.
         conditions: Box<[Condition]> as Vec<ReplicaSetCondition> = 6,
-        /// How many terminate; absent if the server does not count them.
+        /// The number of terminating pods; absent if the server does not count them.
         terminating_replicas: Option<i32> = 7,
     }
 }

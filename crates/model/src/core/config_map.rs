@@ -8,9 +8,9 @@ view! {
     /// What controllers read of a ConfigMap: for watches of those that have a certain name. Of all others the metadata
     /// alone is of interest. It is never written from here: `binaryData` would be lost.
     pub struct ConfigMapView for namespaced("", "v1", "configmaps", "ConfigMap") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it holds as text.
+        /// The text data.
         data: StringMap = 2,
     }
 }

@@ -9,7 +9,7 @@ use crate::wire::Unique;
 view! {
     /// The endpoints of a service, in the old form.
     pub struct EndpointsView: Serialize for namespaced("", "v1", "endpoints", "Endpoints") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
         /// Addresses, by the ports they have.
         subsets: Box<[EndpointSubset]> = 2,
@@ -54,7 +54,7 @@ view! {
         port: i32 = 2,
         /// `TCP`, `UDP` or `SCTP`.
         protocol: Istr = 3,
-        /// What is spoken there.
+        /// The application protocol.
         app_protocol: Option<Istr> = 4,
     }
 }

@@ -8,29 +8,29 @@ use crate::view;
 view! {
     /// A namespace, whole: its finalizers and its status are PUT.
     pub struct NamespaceView: Serialize for cluster("", "v1", "namespaces", "Namespace") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it should be.
+        /// The spec.
         spec: NamespaceSpec = 2,
-        /// What it is.
+        /// The status.
         status: NamespaceStatus = 3,
     }
 }
 
 view! {
-    /// What a namespace should be.
+    /// The spec of a namespace.
     pub struct NamespaceSpec: Serialize {
-        /// Who must act before it can go.
+        /// The finalizers of the namespace.
         finalizers: Box<[Istr]> = 1,
     }
 }
 
 view! {
-    /// What a namespace is.
+    /// The status of a namespace.
     pub struct NamespaceStatus: Serialize {
         /// `Active` or `Terminating`.
         phase: Istr = 1,
-        /// What is true of it.
+        /// The conditions.
         conditions: Box<[Condition]> as Vec<NamespaceCondition> = 2,
     }
 }

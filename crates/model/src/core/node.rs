@@ -7,25 +7,26 @@ use crate::view;
 use crate::wire::Quantities;
 
 view! {
-    /// What controllers read of a node. It is never written from here: taints, labels and status are patched.
+    /// The fields of a node that controllers read. It is never written from here: taints, labels and status are
+    /// patched.
     pub struct NodeView for cluster("", "v1", "nodes", "Node") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it should be.
+        /// The spec.
         spec: NodeSpec = 2,
-        /// What it is.
+        /// The status.
         status: NodeStatus = 3,
     }
 }
 
 view! {
-    /// What a node should be.
+    /// The spec of a node.
     pub struct NodeSpec {
         /// The first of its pods' address ranges.
         pod_cidr "podCIDR": Istr = 1,
         /// Whether pods are kept from it.
         unschedulable: bool = 4,
-        /// What pods must bear to be there.
+        /// The taints.
         taints: Box<[Taint]> = 5,
         /// Its pods' address ranges.
         pod_cidrs "podCIDRs": Box<[Istr]> = 7,
@@ -33,7 +34,7 @@ view! {
 }
 
 view! {
-    /// What a pod must bear to be on a node.
+    /// A taint of a node.
     #[derive(Eq, Hash)]
     pub struct Taint: Serialize {
         /// Its key.
@@ -48,11 +49,11 @@ view! {
 }
 
 view! {
-    /// What a node is.
+    /// The status of a node.
     pub struct NodeStatus {
-        /// What its pods can have.
+        /// The resources that are available for pods.
         allocatable: Quantities = 2,
-        /// What is true of it.
+        /// The conditions.
         conditions: Box<[Condition]> as Vec<NodeCondition> = 4,
         /// Volumes that it uses.
         volumes_in_use: Box<[Istr]> = 9,

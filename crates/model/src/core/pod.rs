@@ -1,7 +1,7 @@
 //! Pods.
 //!
-//! What siblings of one template have in common is kept once: [`PodSpecShared`], the volumes, the shape of the
-//! conditions and the container statuses. What remains is the pod's own.
+//! Parts that siblings of one template have in common are stored once: [`PodSpecShared`], the volumes, the shape of the
+//! conditions and the container statuses. The rest is stored per pod.
 
 mod affinity;
 mod container;
@@ -27,15 +27,15 @@ use crate::meta::PodMeta;
 use crate::view;
 
 view! {
-    /// What controllers read of a pod.
+    /// The fields of a pod that controllers read.
     ///
     /// Of the annotations only those are kept that a controller reads; `generateName` is not kept.
     pub struct PodView for namespaced("", "v1", "pods", "Pod") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta as PodMeta = 1,
-        /// What it should be.
+        /// The spec.
         spec: PodSpec as ReadPodSpec = 2,
-        /// What it is.
+        /// The status.
         status: PodStatus as PodStatusFields = 3,
     }
 }

@@ -11,43 +11,43 @@ view! {
     pub struct ReplicationControllerView: Serialize
         for namespaced("", "v1", "replicationcontrollers", "ReplicationController")
     {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it should be.
+        /// The spec.
         spec: ReplicationControllerSpec = 2,
-        /// What it is.
+        /// The status.
         status: ReplicationControllerStatus = 3,
     }
 }
 
 view! {
-    /// What a ReplicationController should be.
+    /// The spec of a ReplicationController.
     pub struct ReplicationControllerSpec: Serialize {
-        /// How many pods there should be; absent is one.
+        /// The desired number of pods; absent means one.
         replicas: Option<i32> = 1,
         /// Which pods count: those with all these labels.
         selector: StringMap = 2,
-        /// What the pods are.
+        /// The template of the pods.
         template: Template = 3,
-        /// How long a pod must be ready to be available.
+        /// How many seconds a pod must be ready to be available.
         min_ready_seconds: i32 = 4,
     }
 }
 
 view! {
-    /// What a ReplicationController is.
+    /// The status of a ReplicationController.
     pub struct ReplicationControllerStatus: Serialize {
-        /// How many pods there are.
+        /// The number of pods.
         replicas: i32 = 1,
-        /// How many of them have all labels of the template.
+        /// The number of pods with all labels of the template.
         fully_labeled_replicas: i32 = 2,
         /// The generation that this is about.
         observed_generation: i64 = 3,
-        /// How many are ready.
+        /// The number of ready pods.
         ready_replicas: i32 = 4,
-        /// How many have been ready long enough.
+        /// The number of available pods.
         available_replicas: i32 = 5,
-        /// What is true of it.
+        /// The conditions.
         conditions: Box<[Condition]> as Vec<ReplicaSetCondition> = 6,
     }
 }

@@ -15,16 +15,16 @@ view! {
     ///
     /// It is read as JSON only, where values are Base64: the certificate is compared as such.
     pub struct TokenSecretView for namespaced("", "v1", "secrets", "Secret") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it holds. The token itself is not kept.
+        /// The data. The token itself is not kept.
         data: TokenData = 2,
         /// Its type, such as `kubernetes.io/service-account-token`.
         type_ "type": Istr = 3,
     }
 }
 
-/// What is kept of the data of a secret with a token.
+/// The data of a token secret that is kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TokenData {
     /// `ca.crt`, in Base64; empty if there is none.

@@ -7,15 +7,15 @@ use crate::view;
 view! {
     /// What controllers read of a service. No controller of ours writes one.
     pub struct ServiceView for namespaced("", "v1", "services", "Service") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
-        /// What it should be.
+        /// The spec.
         spec: ServiceSpec = 2,
     }
 }
 
 view! {
-    /// What a service should be.
+    /// The spec of a service.
     pub struct ServiceSpec {
         /// Its ports.
         ports: Box<[ServicePort]> = 1,
@@ -49,7 +49,7 @@ view! {
         target_port: IntOrString = 4,
         /// The number on every node.
         node_port: i32 = 5,
-        /// What is spoken there.
+        /// The application protocol.
         app_protocol: Option<Istr> = 6,
     }
 }

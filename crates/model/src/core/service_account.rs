@@ -7,9 +7,9 @@ use crate::view;
 use crate::wire::Adapt;
 
 view! {
-    /// What controllers read of a service account.
+    /// The fields of a service account that controllers read.
     pub struct ServiceAccountView for namespaced("", "v1", "serviceaccounts", "ServiceAccount") {
-        /// Its metadata.
+        /// The metadata.
         metadata: Meta = 1,
         /// Names of the secrets it lists.
         secret_names "secrets": Box<[Istr]> as Vec<ObjectReference> = 2,

@@ -2,7 +2,7 @@
 
 use super::{Numbers, TEMPLATES};
 
-/// What all objects of one template share.
+/// The parts that all objects of one template share.
 struct Template {
     app: String,
     tier: &'static str,
@@ -23,11 +23,15 @@ pub(super) fn pod(numbers: &mut Numbers, index: usize) -> String {
     let Template { app, tier, team, hash, checksum, replica_set_uid, namespace, spec_head, spec_tail } = &template;
     let suffix = numbers.suffix(5);
     let name = format!("{app}-{hash}-{suffix}");
-    let (uid, trace) = (numbers.uid(), numbers.hex(20));
+    let uid = numbers.uid();
+    let trace = numbers.hex(20);
     let version = 1_000_000 + index;
     let node = format!("ip-10-0-{}-{}.eu-central-1.compute.internal", numbers.below(4), numbers.below(250));
-    let (ip, host) = (address(numbers, 244), address(numbers, 0));
-    let (created, started, ready) = (numbers.time(), numbers.time(), numbers.time());
+    let ip = address(numbers, 244);
+    let host = address(numbers, 0);
+    let created = numbers.time();
+    let started = numbers.time();
+    let ready = numbers.time();
     let token = format!("kube-api-access-{}", numbers.suffix(5));
     let containers = ["server", "proxy"].map(|container| container_status(numbers, container, app, &started)).join(",");
     let managed = managed_fields(&created, &ready);
@@ -45,10 +49,14 @@ pub(super) fn pod(numbers: &mut Numbers, index: usize) -> String {
 pub(super) fn replica_set(numbers: &mut Numbers, index: usize) -> String {
     let template = Template::new(index % TEMPLATES);
     let Template { app, tier, team, hash, namespace, spec_head, spec_tail, .. } = &template;
-    let (uid, owner, created) = (numbers.uid(), numbers.uid(), numbers.time());
+    let uid = numbers.uid();
+    let owner = numbers.uid();
+    let created = numbers.time();
     let copy = index / TEMPLATES;
     let name = if copy == 0 { format!("{app}-{hash}") } else { format!("{app}-{copy}-{hash}") };
-    let (version, revision, replicas) = (2_000_000 + index, numbers.below(20) + 1, numbers.below(10));
+    let version = 2_000_000 + index;
+    let revision = numbers.below(20) + 1;
+    let replicas = numbers.below(10);
     let labels = format!(
         r#"{{"app.kubernetes.io/name":"{app}","example.dev/team":"{team}","pod-template-hash":"{hash}","tier":"{tier}"}}"#
     );
@@ -83,9 +91,10 @@ impl Template {
     }
 }
 
-/// The spec up to the mounts of the first container, and what comes after them.
+/// The spec up to the mounts of the first container, and the rest.
 fn spec(app: &str, index: usize) -> (String, String) {
-    let (cpu, memory) = (100 + index % 7 * 50, 128 + index % 5 * 64);
+    let cpu = 100 + index % 7 * 50;
+    let memory = 128 + index % 5 * 64;
     let variables: String = (0..6)
         .map(|n| format!(r#"{{"name":"SETTING_{n}","value":"value {n} of {app}, template {index}"}},"#))
         .collect();
@@ -116,7 +125,8 @@ fn condition(type_: &str, time: &str) -> String {
 }
 
 fn container_status(numbers: &mut Numbers, name: &str, app: &str, started: &str) -> String {
-    let (id, image) = (numbers.hex(64), numbers.hex(64));
+    let id = numbers.hex(64);
+    let image = numbers.hex(64);
     format!(
         r#"{{"name":"{name}","state":{{"running":{{"startedAt":"{started}"}}}},"lastState":{{}},"ready":true,"restartCount":0,"image":"registry.example.dev/{app}:v1","imageID":"registry.example.dev/{app}@sha256:{image}","containerID":"containerd://{id}","started":true,"allocatedResources":{{"cpu":"10m","memory":"64Mi"}},"resources":{{"limits":{{"memory":"64Mi"}},"requests":{{"cpu":"10m","memory":"64Mi"}}}}}}"#
     )

@@ -17,13 +17,13 @@ pub struct Field {
     pub name: &'static str,
     /// Its number.
     pub number: u64,
-    /// How often it can come.
+    /// The cardinality.
     pub label: Label,
     /// `string`, `bool`, `int32`, `int64`, `bytes`, or the name of a message.
     pub type_name: &'static str,
 }
 
-/// How often a field can come.
+/// The cardinality of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// At most once.
@@ -227,7 +227,7 @@ impl Encoder {
     }
 }
 
-/// What Go writes for a plain value that was never set.
+/// Go's output for a plain value that was never set.
 fn put_zero(field: &Field, body: &mut Vec<u8>) {
     match field.type_name {
         "bool" | "int32" | "int64" => put_number(body, field.number, 0),

@@ -1,4 +1,4 @@
-//! Whether two pod specs ask for the same.
+//! Whether two pod specs describe the same pod.
 //!
 //! Follows what `apiequality.Semantic.DeepEqual` makes of Go's types, which the Deployment controller of Kubernetes 1.37.1
 //! compares templates with. `data/pod-spec-fields.tsv` holds those types, because JSON alone does not tell them:
@@ -17,10 +17,10 @@ use std::sync::LazyLock;
 use serde_json::{Map, Value};
 use steersman_base::Quantity;
 
-/// What a field holds.
+/// The type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kind {
-    /// Whether being there says something.
+    /// Whether its presence has a meaning.
     is_pointer: bool,
     what: What,
 }
@@ -52,7 +52,7 @@ static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
 /// The kind of all that is in an object that is newer than the table.
 const UNKNOWN: Kind = Kind { is_pointer: true, what: What::Unknown };
 
-/// Whether two JSON texts of a pod's spec ask for the same pod.
+/// Whether two JSON texts of a pod's spec describe the same pod.
 pub(super) fn same_spec(left: &str, right: &str) -> bool {
     let parse = |text: &str| if text.is_empty() { Ok(Value::Null) } else { serde_json::from_str(text) };
     match (parse(left), parse(right)) {
@@ -83,7 +83,7 @@ fn same(kind: Kind, left: &Value, right: &Value) -> bool {
     }
 }
 
-/// What it means that an entry is not there.
+/// The meaning of an absent entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Entries {
     /// The same as one that is empty.
@@ -116,7 +116,7 @@ fn same_items(kind: Kind, left: &[Value], right: &[Value]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same(kind, left, right))
 }
 
-/// Whether a value says no more than one that is not there.
+/// Whether a value means the same as an absent one.
 fn is_absent(kind: Kind, value: &Value) -> bool {
     match (kind.what, value) {
         (_, Value::Null) => true,

@@ -106,9 +106,9 @@ impl<T, W: Adapt<T>> Adapt<Box<[T]>> for Vec<W> {
 
 /// An element of which something, or nothing, is kept.
 pub trait Pick: Wire {
-    /// What is kept of it.
+    /// The kept part.
     type Kept;
-    /// What is kept of this one.
+    /// Returns the kept part of this value.
     fn pick(self) -> Option<Self::Kept>;
 }
 
@@ -333,7 +333,7 @@ impl Wire for Quantities {
 // === impl Quantities ===
 
 impl Quantities {
-    /// The amounts with these names. If a name comes twice, the last one counts.
+    /// Returns the amounts with these names. If a name occurs twice, the last one counts.
     #[must_use]
     pub fn new(mut pairs: Vec<(Istr, Quantity)>) -> Self {
         if !pairs.is_sorted_by(|(left, _), (right, _)| left < right) {

@@ -1,6 +1,6 @@
 //! A short list that needs no allocation.
 
-/// A list that is held in place up to `N` elements.
+/// A list that is stored inline up to `N` elements.
 #[derive(Clone, Debug)]
 pub struct Few<T, const N: usize> {
     inline: [T; N],

@@ -17,14 +17,14 @@ use self::skip::{end_of_nested, end_of_string};
 pub(super) struct Reader<'de> {
     text: &'de str,
     at: usize,
-    /// How many more objects and lists may be opened, one in another.
+    /// The remaining nesting depth.
     depth_left: u8,
 }
 
-/// As deep as `serde_json` goes.
+/// The depth limit of `serde_json`.
 const DEPTH_MAX: u8 = 127;
 
-/// How `serde_json` asks for a value as it stands.
+/// The request of `serde_json` for a raw value.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
 /// Elements of a list, or entries of an object.
@@ -66,7 +66,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// The next byte that is no white space; it is not taken.
+    /// Returns the next byte that is not white space, without consuming it.
     #[inline]
     fn peek(&mut self) -> Result<u8, Error> {
         self.skip_space();
@@ -333,7 +333,7 @@ mod tests {
     use crate::wire::Json;
     use crate::{DeploymentView, EndpointSliceView, NodeView, PodView, ReplicaSetView, ServiceView};
 
-    /// What an API server sends is read here, and as `serde_json` reads it.
+    /// Bodies of API servers are decoded here, with the same result as `serde_json`.
     #[test]
     fn usual_objects_need_no_help() {
         fn check<T: crate::wire::Wire + PartialEq + std::fmt::Debug>(body: &str) {

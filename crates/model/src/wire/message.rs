@@ -49,7 +49,7 @@ struct KeyOf<M: Message>(Option<M::Key>);
 /// Reads a message from a JSON object.
 ///
 /// # Errors
-/// It is no object, or a field has the wrong type.
+/// It is not an object, or a field has the wrong type.
 pub fn read_message<'de, M: Message, D: Deserializer<'de>>(deserializer: D) -> Result<M, D::Error> {
     deserializer.deserialize_map(ObjectOf(PhantomData))
 }

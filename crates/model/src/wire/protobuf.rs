@@ -26,16 +26,16 @@ pub struct Reader<'a> {
     end: usize,
 }
 
-/// What is wrong with a protobuf body, and where.
+/// The error in a protobuf body, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Where reading stopped.
     pub offset: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: &'static str,
 }
 
-/// Bytes as text: borrowed if they are UTF-8, else with U+FFFD in the place of each byte that is not.
+/// Decodes text: borrowed if it is UTF-8, else with U+FFFD for each invalid byte.
 #[inline]
 pub(crate) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
     /// The next field: its number and its value. `None` at the end of the message.
     ///
     /// # Errors
-    /// The message is cut off, or what stands here is no field.
+    /// The message is truncated, or the bytes are not a field.
     #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "three bits are left")]
     pub fn field(&mut self) -> Result<Option<(u32, Value<'_, 'a>)>, Fault> {
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn each_byte_that_is_no_text_becomes_a_mark_as_in_go() {
-        // What `json.Marshal(string(bytes))` of Go 1.26 writes.
+        // The output of `json.Marshal(string(bytes))` of Go 1.26.
         let check = |bytes: &[u8], want: &str| assert_eq!(lossy(bytes), want, "{bytes:x?}");
         check(b"", "");
         check("h\u{fc}".as_bytes(), "h\u{fc}");

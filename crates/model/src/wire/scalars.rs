@@ -5,7 +5,7 @@ use steersman_base::{ConditionStatus, IntOrString, Istr, MicroTime, Quantity, Re
 
 use super::{Adapt, Fault, Slice, Value, Wire};
 
-/// Reads a text that hardly any two objects share, such as a name: it is kept as it is and not looked up among others.
+/// Reads a text that is usually unique, such as a name: it is not interned.
 #[derive(Clone, Debug, Default)]
 pub struct Unique(pub Istr);
 
@@ -74,7 +74,7 @@ scalar! {
     ConditionStatus, value => condition_status(value.slice()?.bytes());
 }
 
-/// Bytes that are no text are neither of the two that matter.
+/// Bytes that are not text are neither of the two that matter.
 fn condition_status(text: &[u8]) -> ConditionStatus {
     match text {
         b"True" => ConditionStatus::True,

@@ -1,4 +1,4 @@
-//! Bad input gives an error that says where, and never a panic.
+//! Bad input gives an error with its position, and never a panic.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! How views are decoded: objects in which every field is set, absent and null fields, bad input, and sharing.
+//! Decoding of views: objects in which every field is set, absent and null fields, bad input, and sharing.
 
 #![allow(clippy::unwrap_used, reason = "a test says what it expects")]
 

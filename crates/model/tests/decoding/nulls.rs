@@ -1,4 +1,4 @@
-//! What is null is as if absent.
+//! Null is the same as absent.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
@@ -41,7 +41,8 @@ fn null_some(null: &mut Value, absent: &mut Value, random: &mut TestRng) {
 }
 
 fn check<V: View + PartialEq + std::fmt::Debug>(object: &Value, random: &mut TestRng) {
-    let (mut null, mut absent) = (object.clone(), object.clone());
+    let mut null = object.clone();
+    let mut absent = object.clone();
     null_some(&mut null, &mut absent, random);
     let decode = |value: &Value| V::decode(Encoded::Json(value.to_string().as_bytes())).unwrap();
     assert!(decode(&null) == decode(&absent), "null is not as if absent here: {null}");

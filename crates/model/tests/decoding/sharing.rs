@@ -1,4 +1,4 @@
-//! What siblings have in common is kept once, and never mistaken.
+//! Parts that siblings have in common are stored once, and never mixed up.
 
 use serde_json::{Value, json};
 use steersman_model::corpus::{Corpus, TEMPLATES, protobuf};
@@ -6,7 +6,8 @@ use steersman_model::{Encoded, PodView, View};
 
 /// Decodes from both encodings, twice each: the second time everything is remembered.
 fn decode(pod: &Value) -> PodView {
-    let (json, protobuf) = (pod.to_string(), protobuf::encode("core.v1.Pod", pod));
+    let json = pod.to_string();
+    let protobuf = protobuf::encode("core.v1.Pod", pod);
     let decode = |body| PodView::decode(body).unwrap();
     let view = decode(Encoded::Json(json.as_bytes()));
     for again in [
@@ -26,9 +27,12 @@ fn of_corpus(index: usize) -> Value {
 
 #[test]
 fn siblings_share_all_of_their_spec_but_their_own() {
-    let (one, other) = (of_corpus(17), of_corpus(17 + TEMPLATES));
+    let one = of_corpus(17);
+    let other = of_corpus(17 + TEMPLATES);
     assert_ne!(one["spec"]["volumes"], other["spec"]["volumes"], "the token's volume has a name of its own");
-    let (one, other, stranger) = (decode(&one), decode(&other), decode(&of_corpus(18)));
+    let one = decode(&one);
+    let other = decode(&other);
+    let stranger = decode(&of_corpus(18));
     assert!(one.spec.shared.same_allocation(&other.spec.shared));
     assert!(std::ptr::eq(&*one.spec.volumes, &*other.spec.volumes));
     assert!(std::ptr::eq(&*one.status.container_statuses, &*other.status.container_statuses));
@@ -54,7 +58,8 @@ fn of_stateful_set(ordinal: usize) -> Value {
 
 #[test]
 fn pods_of_a_stateful_set_share_all_but_their_claims() {
-    let (one, other) = (decode(&of_stateful_set(0)), decode(&of_stateful_set(1)));
+    let one = decode(&of_stateful_set(0));
+    let other = decode(&of_stateful_set(1));
     assert!(one.spec.shared.same_allocation(&other.spec.shared));
     assert_eq!(one.spec.containers[0].volume_mounts[0], "data");
     assert_ne!(one.spec.volumes, other.spec.volumes);
@@ -69,7 +74,8 @@ fn bound_pods_of_a_daemon_set_share_their_spec() {
         let affinity = json!({"nodeAffinity": required});
         json!({"spec": {"nodeName": node, "affinity": affinity, "containers": [{"name": "agent"}]}})
     };
-    let (one, other) = (decode(&of_daemon_set("a")), decode(&of_daemon_set("b")));
+    let one = decode(&of_daemon_set("a"));
+    let other = decode(&of_daemon_set("b"));
     assert!(one.spec.shared.same_allocation(&other.spec.shared));
 }
 

@@ -1,4 +1,4 @@
-//! Templates: kept as they came, spliced into new pods, equal if they ask for the same.
+//! Templates: kept as received, spliced into new pods, equal if they describe the same pods.
 
 use serde_json::{Value, json};
 use steersman_base::{OwnerRef, StringMap};
@@ -58,7 +58,8 @@ fn equal_specs_are_one_allocation_over_kinds_and_labels() {
         replica_set(&format!(r#"{{"metadata":{{"labels":{{"app":"web","pod-template-hash":"abc"}}}},"spec":{spec}}}"#));
     let body = format!(r#"{{"spec":{{"template":{{"metadata":{{"labels":{{"app":"web"}}}},"spec":{spec}}}}}}}"#);
     let deployment = DeploymentView::decode(Encoded::Json(body.as_bytes())).unwrap();
-    let (of_set, of_deployment) = (&set.spec.template, &deployment.spec.template);
+    let of_set = &set.spec.template;
+    let of_deployment = &deployment.spec.template;
     assert!(of_set.spec().same_allocation(of_deployment.spec()));
     assert_ne!(of_set, of_deployment);
     assert!(of_set.equals_but_for_hash(of_deployment));

@@ -1,19 +1,20 @@
-//! How long a container waits before it is started again. Follows the kubelet of Kubernetes 1.37: the first restart comes
-//! at once, then 10 s, 20 s, 40 s … up to five minutes.
+//! The delay before a container is restarted. Follows the kubelet of Kubernetes 1.37: the first restart is immediate,
+//! then 10 s, 20 s, 40 s … up to five minutes.
 
 use std::time::Duration;
 
-/// The first wait.
+/// The first delay.
 const FIRST: Duration = Duration::from_secs(10);
-/// The longest one.
+/// The longest delay.
 pub(super) const MAX: Duration = Duration::from_secs(300);
-/// Who ran for longer than this is started again at once: upstream forgets after twice the longest wait. Unlike upstream,
-/// a short run after that waits by all restarts there were, because their number is all that a status tells.
-const FORGIVEN_AFTER: Duration = Duration::from_secs(600);
+/// A container that ran for longer than this is restarted at once: upstream resets after twice the longest delay.
+/// Unlike upstream, a short run after that is delayed by the total number of restarts, because the status has nothing
+/// else.
+const RESET_AFTER: Duration = Duration::from_secs(600);
 
-/// How long the container waits that ran for so long, after so many restarts.
+/// Returns the delay of a container that ran for this long, after this many restarts.
 pub(super) fn wait(restarts: i32, ran: Duration) -> Duration {
-    if restarts <= 0 || ran > FORGIVEN_AFTER {
+    if restarts <= 0 || ran > RESET_AFTER {
         return Duration::ZERO;
     }
     let doublings = u32::try_from(restarts - 1).unwrap_or(0).min(16);

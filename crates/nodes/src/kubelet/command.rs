@@ -1,41 +1,41 @@
-//! What a container's command does: what it prints, when it ends, and how.
+//! The simulation of a container's command: its output, when it ends, and its exit code.
 //!
-//! Obeyed are `true`, `false`, `exit`, `sleep`, `echo` and `:`, alone or in `sh -c` with `;`, line ends, `&&` and `||`. A
-//! command that is not understood to its end runs until its pod is deleted, as does an image without a command: it is better
-//! to run on than to end wrongly.
+//! Supported are `true`, `false`, `exit`, `sleep`, `echo` and `:`, alone or in `sh -c` with `;`, newlines, `&&` and
+//! `||`. A command that is not fully understood runs until its pod is deleted, as does an image without a command:
+//! running on is better than ending wrongly.
 
 use std::time::Duration;
 
 use crate::duration;
 
-/// What a command does, with times from its start on.
+/// What a command does, with times relative to its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
-    /// What it prints, and when.
+    /// The output, and when it is printed.
     pub(crate) printed: Vec<(Duration, String)>,
-    /// When it ends, and with which code; never, if nothing is said.
+    /// When it ends, and its exit code; `None` if it never ends.
     pub(crate) end: Option<(Duration, i32)>,
 }
 
-/// How a command of a script hangs together with the one before it.
+/// How a command of a script depends on the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     /// It runs in any case.
     Then,
-    /// It runs if what was before succeeded.
+    /// It runs if the previous one succeeded.
     And,
-    /// It runs if what was before failed.
+    /// It runs if the previous one failed.
     Or,
 }
 
-/// What a script is made of.
+/// A token of a script.
 #[derive(Debug, PartialEq, Eq)]
 enum Token {
     Word(String),
     Link(Link),
 }
 
-/// A command of a script, and what it hangs on.
+/// A command of a script, and its dependency.
 type Linked = (Link, Vec<String>);
 
 /// What one command does.
@@ -43,16 +43,16 @@ enum Does {
     Prints(String),
     Sleeps(Duration),
     Ends(i32),
-    /// It is over at once, with this code.
+    /// It ends at once, with this code.
     Answers(i32),
-    /// It goes on for ever.
+    /// It never ends.
     RunsOn,
 }
 
 // === impl Program ===
 
 impl Program {
-    /// What these words do. What is not understood runs on, and prints nothing.
+    /// Interprets these words. A command that is not understood never ends, and prints nothing.
     pub(crate) fn of<T: AsRef<str>>(words: impl IntoIterator<Item = T>) -> Self {
         let words: Vec<String> = words.into_iter().map(|word| word.as_ref().to_owned()).collect();
         match shell_script(&words) {
@@ -64,7 +64,8 @@ impl Program {
 
     fn of_script(script: &str, stops_at_failure: bool) -> Option<Self> {
         let mut commands: Vec<Linked> = Vec::new();
-        let (mut link, mut words) = (Link::Then, Vec::new());
+        let mut link = Link::Then;
+        let mut words = Vec::new();
         for token in tokens(script)? {
             match token {
                 Token::Word(word) => words.push(word),
@@ -88,7 +89,8 @@ impl Program {
 
     fn of_commands(commands: &[Linked], stops_at_failure: bool) -> Option<Self> {
         let mut program = Self::default();
-        let (mut at, mut code) = (Duration::ZERO, 0);
+        let mut at = Duration::ZERO;
+        let mut code = 0;
         // All of it must be understood, also what does not run.
         let effects: Vec<Does> = commands.iter().map(|(_, words)| does(words)).collect::<Option<_>>()?;
         for (index, ((link, words), effect)) in commands.iter().zip(effects).enumerate() {
@@ -126,7 +128,7 @@ impl Program {
     }
 }
 
-/// The script of `sh -c script`, and whether the shell stops at the first failure.
+/// Returns the script of `sh -c script`, and whether the shell stops at the first failure.
 fn shell_script(words: &[String]) -> Option<(&str, bool)> {
     let [shell, flags, script, ..] = words else { return None };
     let is_shell = matches!(base_name(shell), "sh" | "bash" | "ash" | "dash");
@@ -139,7 +141,7 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// What one command does, if it is one of ours.
+/// Interprets one command, if it is supported.
 fn does(words: &[String]) -> Option<Does> {
     let (name, arguments) = words.split_first()?;
     Some(match base_name(name) {
@@ -160,7 +162,7 @@ fn does(words: &[String]) -> Option<Does> {
     })
 }
 
-/// What `echo` prints: its arguments in a line; `-n` keeps the line open.
+/// Returns the output of `echo`: its arguments in a line; `-n` omits the newline.
 fn echo(arguments: &[String]) -> String {
     match arguments.split_first() {
         Some((flag, rest)) if flag == "-n" => rest.join(" "),
@@ -168,8 +170,8 @@ fn echo(arguments: &[String]) -> String {
     }
 }
 
-/// Cuts a script into words and links. `None` if there is more in it: pipes, files, braces, subshells. Variables stay as
-/// they are written: nobody here knows their values.
+/// Splits a script into words and operators. `None` if it contains anything else: pipes, redirections, braces,
+/// subshells. Variables are not expanded: their values are unknown.
 fn tokens(script: &str) -> Option<Vec<Token>> {
     let mut tokens = Vec::new();
     let mut word: Option<String> = None;
@@ -192,7 +194,7 @@ fn tokens(script: &str) -> Option<Vec<Token>> {
             '\\' => word.get_or_insert_default().push(rest.next()?),
             '#' if word.is_none() => while rest.next_if(|char| *char != '\n').is_some() {},
             '&' | '|' => {
-                // Twice it links; once it is a pipe or a job.
+                // `&&` and `||` are operators; `&` and `|` are not supported.
                 rest.next_if_eq(&char)?;
                 tokens.extend(word.take().map(Token::Word));
                 tokens.push(Token::Link(if char == '&' { Link::And } else { Link::Or }));

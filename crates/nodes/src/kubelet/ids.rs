@@ -1,29 +1,29 @@
-//! Ids that containers and images would have: made up, and the same whenever they are made up again.
+//! Ids of containers and images: derived, and stable.
 
 use std::fmt::Write;
 
 use steersman_base::Uid;
 
-/// As long as a SHA-256 in hexadecimal digits: four words of 64 bits.
+/// The length of a SHA-256 in hexadecimal digits: four words of 64 bits.
 const WORDS: u64 = 4;
 
-/// The id of a container: another one after each restart.
+/// Returns the id of a container: a different one after each restart.
 pub(super) fn container_id(pod: &Uid, container: &str, restarts: i32) -> String {
     format!("steersman://{}", digest(&[&pod.to_string(), container, &restarts.to_string()]))
 }
 
-/// The id of an image: a digest of its name, for there is no content.
+/// Returns the id of an image: a digest of its name, because there is no content.
 pub(super) fn image_id(image: &str) -> String {
     let name = image.split('@').next().unwrap_or(image);
-    // A colon behind the last slash begins the tag; before it, a port.
+    // A colon after the last slash begins the tag; before it, a port.
     let slash = name.rfind('/').map_or(0, |at| at + 1);
     let name = name[slash..].find(':').map_or(name, |at| &name[..slash + at]);
     format!("{name}@sha256:{}", digest(&[image]))
 }
 
-/// A number that is the same for the same texts, in every build and on every machine.
+/// Returns a hash of the texts that is stable over builds and machines.
 pub(super) fn stable_hash(texts: &[&str], seed: u64) -> u64 {
-    // FNV-1a, with an end mark behind each text, and a last stir so that near texts give far numbers.
+    // FNV-1a, with an end mark after each text, and a final mix so that similar texts give different numbers.
     let mut hash = 0xcbf2_9ce4_8422_2325 ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for text in texts {
         for byte in text.bytes().chain([0xff]) {

@@ -1,4 +1,4 @@
-//! Addresses of pods: each unique, from the range of its node, and taken again only when all others were.
+//! Pod addresses: unique, from the range of the node, and reused as late as possible.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -6,7 +6,7 @@ use core::net::Ipv4Addr;
 use ipnet::Ipv4Net;
 use steersman_base::{Istr, ObjectKey, Uid};
 
-/// Which pod has which address. What it knows comes back from the pods' statuses after a restart.
+/// Assigns addresses to pods. After a restart the state is restored from the pods' statuses.
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
     ranges: BTreeMap<Istr, Range>,
@@ -18,11 +18,11 @@ pub(super) struct Addresses {
 struct Range {
     net: Ipv4Net,
     used: BTreeSet<u32>,
-    /// Where the search begins: behind the address given last, so that an address rests before it is used again.
+    /// Where the search begins: after the last assigned address, so that an address is not reused at once.
     next: u32,
 }
 
-/// An address that a pod has.
+/// An assigned address.
 #[derive(Debug)]
 struct Held {
     uid: Uid,
@@ -30,7 +30,7 @@ struct Held {
     address: u32,
 }
 
-/// The network itself and its gateway are nobody's.
+/// The network address and the gateway are not assigned.
 const FIRST: u32 = 2;
 
 // === impl Addresses ===
@@ -41,19 +41,19 @@ impl Addresses {
         self.ranges.contains_key(node)
     }
 
-    /// Tells the range of a node. A known one stays.
+    /// Sets the range of a node, if it is not known yet.
     pub(super) fn add_range(&mut self, node: &Istr, net: Ipv4Net) {
         let range = || Range { net, used: BTreeSet::new(), next: FIRST };
         self.ranges.entry(node.clone()).or_insert_with(range);
     }
 
-    /// Tells that a pod has an address already.
+    /// Records that a pod has an address already.
     pub(super) fn claim(&mut self, key: &ObjectKey, uid: &Uid, node: &Istr, address: &str) {
         let Ok(address) = address.parse::<Ipv4Addr>() else { return };
         self.hold(key, uid, node, address.to_bits());
     }
 
-    /// The address of a pod: the one it has, or a new one; `None` if the node has none left.
+    /// Returns the address of a pod: its present one, or a new one; `None` if the node has none left.
     pub(super) fn address(&mut self, key: &ObjectKey, uid: &Uid, node: &Istr) -> Option<String> {
         if let Some(held) = self.held.get(key).filter(|held| held.uid == *uid && held.node == *node) {
             return Some(Ipv4Addr::from_bits(held.address).to_string());
@@ -63,7 +63,7 @@ impl Addresses {
         Some(Ipv4Addr::from_bits(address).to_string())
     }
 
-    /// The pod with this key is gone, or needs no address any more.
+    /// Releases the address of a pod that is deleted or needs none any more.
     pub(super) fn release(&mut self, key: &ObjectKey) {
         if let Some(held) = self.held.remove(key)
             && let Some(range) = self.ranges.get_mut(&held.node)
@@ -88,10 +88,10 @@ impl Addresses {
 // === impl Range ===
 
 impl Range {
-    /// The next free address.
+    /// Returns the next free address.
     fn take(&mut self) -> Option<u32> {
         let first = self.net.network().to_bits();
-        // The last address of a range is its broadcast.
+        // The last address of a range is its broadcast address.
         let size = self.net.broadcast().to_bits() - first;
         if size <= FIRST {
             return None;

@@ -1,4 +1,4 @@
-//! A pod as its kubelet sees it: read off its status, moved on, written back.
+//! A pod's state as its kubelet sees it: parsed from the status, advanced, written back.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use steersman_base::{Istr, MicroTime, Time};
 
 use crate::view::{Container, ContainerState, ContainerStatus, SimPodView};
 
-/// How far a pod has come.
+/// The state of a pod.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Life<'a> {
     pub(super) pod: &'a SimPodView,
@@ -16,37 +16,37 @@ pub(super) struct Life<'a> {
     pub(super) containers: Vec<ContainerLife<'a>>,
     /// How it ended for another reason than the ends of its containers.
     pub(super) cut_short: Option<CutShort>,
-    /// Its phase, if that is a last one: whoever set it, there is no way back.
+    /// Its phase, if that is final: it is kept, whoever set it.
     pub(super) over: Option<Phase>,
 }
 
-/// What became of a pod for another reason than the ends of its containers.
+/// How a pod ended for another reason than the ends of its containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CutShort {
     pub(super) reason: Istr,
     pub(super) message: Istr,
 }
 
-/// How far a container has come.
+/// The state of a container.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ContainerLife<'a> {
     pub(super) spec: &'a Container,
     pub(super) role: Role,
     pub(super) state: State,
-    /// How it ended before it was started again, or is to be.
+    /// How its previous run ended.
     pub(super) last: Option<Ending>,
     pub(super) restarts: i32,
     pub(super) ready: bool,
 }
 
-/// What a container is for.
+/// The role of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// It must succeed before the next one starts.
+    /// An init container: it must succeed before the next one starts.
     Init,
-    /// It starts before the next one does, and runs on.
+    /// A sidecar: it starts before the next one does, and keeps running.
     Sidecar,
-    /// The pod is there for it.
+    /// A main container.
     Main,
 }
 
@@ -76,23 +76,23 @@ pub(super) enum Phase {
     Failed,
 }
 
-/// Nothing was started yet.
+/// The reason before anything was started.
 pub(super) const CREATING: &str = "ContainerCreating";
-/// It waits for the init containers.
+/// The reason while it waits for the init containers.
 pub(super) const INITIALIZING: &str = "PodInitializing";
-/// It waits to be started again.
+/// The reason while it waits to be restarted.
 pub(super) const BACK_OFF: &str = "CrashLoopBackOff";
-/// Why a pod was cut short that was on its node for too long.
+/// The reason of a pod that exceeded its active deadline.
 pub(super) const EXPIRED: &str = "DeadlineExceeded";
-/// The same, in a sentence.
+/// The message of a pod that exceeded its active deadline.
 pub(super) const EXPIRED_MESSAGE: &str = "Pod was active on the node longer than the specified deadline";
-/// The code of a process that was killed.
+/// The exit code of a killed process.
 pub(super) const KILLED: i32 = 137;
 
 // === impl Life ===
 
 impl<'a> Life<'a> {
-    /// What the status says. Containers that it does not mention have not started.
+    /// Parses the status. Containers that it does not mention have not started.
     pub(super) fn read(pod: &'a SimPodView) -> Self {
         let status = &pod.status;
         let has_inits = !pod.spec.init_containers.is_empty();
@@ -102,7 +102,7 @@ impl<'a> Life<'a> {
         });
         let mains = pod.spec.containers.iter();
         let mains = mains.map(|spec| ContainerLife::read(spec, Role::Main, &status.container_statuses, has_inits));
-        // A reason is there only if somebody cut it short.
+        // A reason is set only if the pod was ended early.
         let cut_short = (pod.is_over() && !status.reason.is_empty())
             .then(|| CutShort { reason: status.reason.clone(), message: status.message.clone() });
         let over = match status.phase.as_str() {
@@ -113,23 +113,23 @@ impl<'a> Life<'a> {
         Self { pod, accepted: status.start_time, containers: inits.chain(mains).collect(), cut_short, over }
     }
 
-    /// The pod, as kubelets name it when they must not mean another one.
+    /// Returns name and uid of the pod, as kubelets print them.
     pub(super) fn full_name(&self) -> String {
         let meta = &self.pod.metadata;
         format!("{}_{}({})", meta.name, meta.namespace, meta.uid)
     }
 
-    /// Whether the container's turn has come: those before it are through, or run if they are to.
+    /// Whether the container may start: the init containers before it have succeeded, and sidecars run.
     pub(super) fn may_start(&self, index: usize) -> bool {
         self.containers[..index].iter().all(|before| match before.role {
             Role::Init => before.has_succeeded(),
-            // One that ended once has started; the pod does not begin anew.
+            // One that ended once has started; the pod does not start over.
             Role::Sidecar => !matches!(before.state, State::Waiting { .. }) || before.last.is_some(),
             Role::Main => true,
         })
     }
 
-    /// When the container's turn came.
+    /// Returns when the container was allowed to start.
     pub(super) fn turn_came(&self, index: usize) -> Option<Time> {
         let ends = self.containers[..index].iter().filter_map(|before| match (&before.state, before.role) {
             (State::Ended(ending), Role::Init) => Some(ending.finished),
@@ -139,20 +139,20 @@ impl<'a> Life<'a> {
         ends.chain(self.accepted).max()
     }
 
-    /// Whether the container is started again after such an end.
+    /// Whether the container is restarted after such an end.
     pub(super) fn restarts_after(&self, container: &ContainerLife<'_>, code: i32) -> bool {
         let own = &container.spec.restart_policy;
         let policy = if own.is_empty() { &self.pod.spec.restart_policy } else { own };
         match (container.role, policy.as_str()) {
             (Role::Sidecar, _) => true,
             (_, "Never") => false,
-            // An init container that succeeded is through, whatever the policy.
+            // An init container that succeeded is done, whatever the policy.
             (Role::Init, _) | (Role::Main, "OnFailure") => code != 0,
             (Role::Main, _) => true,
         }
     }
 
-    /// Whether nothing of it will run any more.
+    /// Whether nothing of the pod will run any more.
     pub(super) fn is_through(&self) -> bool {
         if self.over.is_some() || self.cut_short.is_some() || self.init_failed() {
             return true;
@@ -173,7 +173,7 @@ impl<'a> Life<'a> {
         self.containers.iter().any(|container| matches!(container.state, State::Running { .. }))
     }
 
-    /// Ends what still runs, with this code.
+    /// Ends all running containers, with this code.
     pub(super) fn end_all(&mut self, code: impl Fn(&ContainerLife<'_>) -> i32, now: Time) {
         for container in &mut self.containers {
             if matches!(container.state, State::Running { .. }) {
@@ -183,7 +183,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// What never started never will: nobody can tell how it would have ended.
+    /// Ends the containers that never started: their exit codes are unknown.
     pub(super) fn give_up_unstarted(&mut self, now: Time) {
         for container in &mut self.containers {
             if matches!(container.state, State::Waiting { .. }) && container.last.is_none() {
@@ -193,7 +193,7 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// The phase. Follows `getPhase` of `pkg/kubelet/kubelet_pods.go`.
+    /// Returns the phase. Follows `getPhase` of `pkg/kubelet/kubelet_pods.go`.
     pub(super) fn phase(&self) -> Phase {
         if let Some(over) = self.over {
             return over;
@@ -205,7 +205,7 @@ impl<'a> Life<'a> {
         let started = |container: &ContainerLife<'_>| {
             container.last.is_some() || !matches!(container.state, State::Waiting { .. })
         };
-        // Once the main containers have started, init containers do not hold the phase back any more.
+        // Once the main containers have started, init containers do not affect the phase any more.
         let initialized = of(Role::Main).any(started);
         let is_through = |init: &ContainerLife<'_>| init.has_succeeded() || init.is_restarting();
         if !(initialized || of(Role::Init).all(is_through) && of(Role::Sidecar).all(started)) {
@@ -250,7 +250,7 @@ impl<'a> ContainerLife<'a> {
         matches!(&self.state, State::Ended(end) if end.code == 0)
     }
 
-    /// Whether it has ended before, and waits to be started again.
+    /// Whether it has ended before, and waits to be restarted.
     pub(super) fn is_restarting(&self) -> bool {
         matches!(self.state, State::Waiting { .. }) && self.last.is_some()
     }
@@ -276,7 +276,7 @@ impl<'a> ContainerLife<'a> {
         self.ready = self.role == Role::Init && code == 0;
     }
 
-    /// Lets it wait to be started again.
+    /// Makes it wait to be restarted.
     pub(super) fn back_off(&mut self, message: &str) {
         if let State::Ended(ending) = &self.state {
             self.last = Some(ending.clone());
@@ -313,14 +313,14 @@ impl Ending {
         }
     }
 
-    /// How long it ran.
+    /// Returns how long it ran.
     pub(super) fn ran(&self) -> Duration {
         self.started.map_or(Duration::ZERO, |started| self.finished.since(started))
     }
 }
 
-/// When something is due that takes so long since then. A status knows seconds only; what is not due at once is late by up
-/// to one of them, and never early. Kubelets look once a second, too.
+/// Returns when something is due that takes this long. A status has whole seconds only; what is not due at once is late
+/// by up to a second, and never early. Kubelets poll once a second, too.
 pub(super) fn due(since: Time, delay: Duration, now: MicroTime) -> MicroTime {
     if delay.is_zero() {
         return now;

@@ -1,5 +1,5 @@
-//! What `kubectl logs` shows: what a container's `echo`s have printed by now. Nothing is kept for it; it follows from the
-//! command, and from when the container started.
+//! The output of `kubectl logs`: what the `echo` commands of a container have printed so far. It is not stored; it
+//! follows from the command and the start time of the container.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -11,30 +11,30 @@ use super::life::{ContainerLife, Life, State};
 use super::step::program;
 use crate::view::SimPodView;
 
-/// What is asked for: the parameters of `pods/log`.
+/// A log query: the parameters of `pods/log`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LogQuery {
-    /// Which container; may be left out if there is one.
+    /// The container; may be omitted if there is only one.
     pub container: Option<String>,
-    /// Of the container before the last restart.
+    /// Whether the run before the last restart is meant.
     pub previous: bool,
-    /// With the time before each line.
+    /// Whether each line has a timestamp.
     pub timestamps: bool,
-    /// Only what was printed in this time.
+    /// Only lines of this period.
     pub since: Option<Duration>,
-    /// Only so many of the last lines.
+    /// Only this many of the last lines.
     pub tail_lines: Option<usize>,
-    /// Only so many bytes.
+    /// Only this many bytes.
     pub limit_bytes: Option<usize>,
 }
 
-/// Why there is no log: upstream's words.
+/// Why there is no log, in upstream's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LogError {
     /// There is no such pod.
     #[error("pods {0:?} not found")]
     NoPod(String),
-    /// There are several containers.
+    /// There are several containers, and none was named.
     #[error("a container name must be specified for pod {pod}, choose one of: [{names}]")]
     WhichContainer {
         /// The pod.
@@ -47,10 +47,10 @@ pub enum LogError {
     NoContainer {
         /// The pod.
         pod: String,
-        /// What was asked for.
+        /// The requested container.
         container: String,
     },
-    /// The container was never started again.
+    /// The container was never restarted.
     #[error("previous terminated container {container:?} in pod {pod:?} not found")]
     NoPrevious {
         /// The pod.
@@ -65,29 +65,29 @@ pub enum LogError {
         pod: String,
         /// The container.
         container: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// What one run of a container has printed by now.
+/// The output of one run of a container so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
-    /// Its lines, each with its time and the end of the line; the last one may still be open.
+    /// The lines, each with its time and newline; the last one may be incomplete.
     pub lines: Vec<(MicroTime, String)>,
-    /// When the run began: another one begins later.
+    /// When the run began; a later run has another time.
     pub started: Time,
-    /// Whether nothing more will come.
+    /// Whether the output is complete.
     pub is_over: bool,
 }
 
-/// A container's time: from when to when it ran.
+/// The time span of a run.
 struct Run {
     since: Time,
     until: Option<Time>,
 }
 
-/// What was printed by now.
+/// Returns the output so far.
 pub(crate) fn text(pod: &SimPodView, query: &LogQuery, now: MicroTime) -> Result<String, LogError> {
     let since = query.since.map(|since| MicroTime::from_unix_micros(now.unix_micros() - micros(since)));
     let Log { lines, .. } = log(pod, query, now)?;
@@ -107,7 +107,7 @@ pub(crate) fn text(pod: &SimPodView, query: &LogQuery, now: MicroTime) -> Result
     Ok(text)
 }
 
-/// What a run of a container has printed by now; of the query, container and run count.
+/// Returns the output of a run so far; only container and run of the query are used.
 pub(crate) fn log(pod: &SimPodView, query: &LogQuery, now: MicroTime) -> Result<Log, LogError> {
     let life = Life::read(pod);
     let container = container(&life, query)?;
@@ -123,7 +123,7 @@ fn micros(time: Duration) -> i64 {
 fn container<'a, 'b>(life: &'b Life<'a>, query: &LogQuery) -> Result<&'b ContainerLife<'a>, LogError> {
     let pod = || life.pod.metadata.name.to_string();
     let Some(asked) = &query.container else {
-        // As upstream: the main containers count, and init containers are named along.
+        // As upstream: the main containers count, and init containers are listed, too.
         return match &life.containers[..] {
             [one] => Ok(one),
             all => {
@@ -137,7 +137,8 @@ fn container<'a, 'b>(life: &'b Life<'a>, query: &LogQuery) -> Result<&'b Contain
 }
 
 fn run(pod: &SimPodView, container: &ContainerLife<'_>, previous: bool) -> Result<Run, LogError> {
-    let (pod, name) = (pod.metadata.name.to_string(), container.spec.name.to_string());
+    let pod = pod.metadata.name.to_string();
+    let name = container.spec.name.to_string();
     let ended =
         |end: &super::life::Ending| Run { since: end.started.unwrap_or(end.finished), until: Some(end.finished) };
     let last = container.last.as_ref().map(ended);
@@ -151,9 +152,9 @@ fn run(pod: &SimPodView, container: &ContainerLife<'_>, previous: bool) -> Resul
     }
 }
 
-/// What is printed in lines, each with its time.
+/// Splits the output into lines with times.
 fn printed(program: &Program, run: &Run, now: MicroTime) -> Vec<(MicroTime, String)> {
-    // An end is known by the second; what is printed in it was printed before.
+    // The end is known to the second; output of that second was printed before it.
     let end = run.until.map_or(now, |until| MicroTime::from(until) + Duration::from_secs(1));
     let mut lines: Vec<(MicroTime, String)> = Vec::new();
     for (after, text) in &program.printed {

@@ -1,8 +1,8 @@
-//! The life of a pod as a table: what comes next from each state, and when.
+//! The life of a pod as a table: the next event for each state, and its delay.
 //!
-//! The table is YAML. A stage says in which state it applies (`on`), to which pods (`when`), after what time (`delay`), and
-//! what then happens (`then`). For each state the first stage that matches counts; where none does, nothing happens any more.
-//! The built-in table is `stages.yaml`.
+//! The table is YAML. A stage has a state in which it applies (`on`), a filter of pods (`when`), a `delay`, and what
+//! happens (`then`). For each state the first stage that matches is used; if none does, the state is final. The
+//! built-in table is `stages.yaml`.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,27 +15,27 @@ use super::life::Role;
 use super::script;
 use crate::duration;
 
-/// What comes next from each state of a pod, and when.
+/// What happens next in each state of a pod, and when.
 #[derive(Clone, Debug)]
 pub struct Stages(Vec<Stage>);
 
-/// Why a table of stages cannot be used.
+/// Why a table of stages is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum StagesError {
-    /// It is not YAML, or not of the right shape.
+    /// It is not YAML, or has the wrong structure.
     #[error("the stages cannot be read: {0}")]
     Yaml(String),
-    /// A stage says something that makes no sense.
+    /// A stage is invalid.
     #[error("stage {stage:?}: {problem}")]
     Stage {
-        /// Its name.
+        /// The name of the stage.
         stage: String,
         /// What is wrong with it.
         problem: String,
     },
 }
 
-/// One row.
+/// One stage.
 #[derive(Clone, Debug)]
 pub(super) struct Stage {
     name: String,
@@ -47,23 +47,23 @@ pub(super) struct Stage {
     code_from: Option<String>,
 }
 
-/// A state of a pod, or of a container.
+/// A state of a pod or of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum On {
     /// The pod is bound, and the kubelet has not accepted it yet.
     Bound,
-    /// It is the container's turn to start for the first time.
+    /// The container may start for the first time.
     Waiting,
     /// The container runs.
     Running,
     /// The container runs and is not ready.
     Unready,
-    /// The container has ended, and is to be started again.
+    /// The container has ended, and is to be restarted.
     Ended,
-    /// The pod's deletion was asked for, and something runs.
+    /// The pod is terminating, and containers run.
     Terminating,
-    /// The pod's deletion was asked for, and nothing runs.
+    /// The pod is terminating, and no container runs.
     Stopped,
 }
 
@@ -73,15 +73,15 @@ pub(super) enum On {
 pub(super) enum Then {
     Accept,
     Start,
-    /// It ends.
+    /// The container ends.
     Exit,
-    /// It does what its command says.
+    /// The container does what its command says.
     Obey,
     Ready,
     Restart,
     Stop,
     Remove,
-    /// Nothing: for ever.
+    /// Nothing, forever.
     Stay,
 }
 
@@ -105,14 +105,14 @@ struct Row {
     code_from: Option<String>,
 }
 
-/// Which pods and containers a stage is for; all that is said must hold.
+/// Which pods and containers a stage applies to; all conditions must hold.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct When {
     namespace: Option<String>,
-    /// A label selector, as `kubectl -l` takes it.
+    /// A label selector, as for `kubectl -l`.
     labels: Option<String>,
-    /// An annotation that is there; without prefix, one of ours.
+    /// An annotation that must be present; without prefix, one of ours.
     annotation: Option<String>,
     container: Option<String>,
 }
@@ -121,9 +121,9 @@ struct When {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct DelayRow {
     duration: Option<String>,
-    /// Up to so much more, by the pod's uid: the same whenever it is asked.
+    /// A jitter up to this, derived from the pod's uid and therefore stable.
     jitter: Option<String>,
-    /// An annotation that says it instead.
+    /// An annotation that overrides it.
     from: Option<String>,
 }
 
@@ -142,7 +142,7 @@ struct Delay {
     from: Option<String>,
 }
 
-/// What stages are asked about: a pod, or one of its containers.
+/// The subject of a stage: a pod, or one of its containers.
 #[derive(Clone, Copy)]
 pub(super) struct Subject<'a> {
     pub(super) pod: &'a Meta,
@@ -152,24 +152,24 @@ pub(super) struct Subject<'a> {
 // === impl Stages ===
 
 impl Stages {
-    /// The built-in table, as text: what to begin one's own with.
+    /// The text of the built-in table, as a template for custom ones.
     pub const BUILT_IN: &'static str = include_str!("stages.yaml");
 
-    /// Reads a table.
+    /// Parses a table.
     ///
     /// # Errors
-    /// It is not YAML, or a stage makes no sense; the error says which.
+    /// It is not YAML, or a stage is invalid; the error names it.
     pub fn parse(yaml: &str) -> Result<Self, StagesError> {
         let table: Table = serde_saphyr::from_str(yaml).map_err(|error| StagesError::Yaml(error.to_string()))?;
         table.stages.into_iter().map(Stage::try_from).collect::<Result<_, _>>().map(Self)
     }
 
-    /// What comes next from this state.
+    /// Returns the stage for this state.
     pub(super) fn next(&self, on: On, subject: Subject<'_>) -> Option<&Stage> {
         self.0.iter().find(|stage| stage.on == on && stage.is_for(subject))
     }
 
-    /// What is wrong with the annotations that script a pod, each in a sentence.
+    /// Returns the errors in the annotations that script a pod, each as a sentence.
     pub(super) fn complaints(&self, pod: &Meta) -> Vec<String> {
         script::all(pod).filter_map(|(name, value)| self.complaint(name, value)).collect()
     }
@@ -192,9 +192,9 @@ impl Stages {
 }
 
 impl Default for Stages {
-    /// The built-in table.
+    /// Returns the built-in table.
     fn default() -> Self {
-        // It is read by a test, too. An empty one would leave pods pending for ever, where everybody sees it.
+        // A test parses it, too. An empty table would leave pods pending forever, which would be obvious.
         Self::parse(Self::BUILT_IN).unwrap_or(Self(Vec::new()))
     }
 }
@@ -202,7 +202,7 @@ impl Default for Stages {
 // === impl Stage ===
 
 impl Stage {
-    /// Whether it is for this one. An annotation that it waits for counts if it can be read as what it is read as.
+    /// Whether the stage applies to the subject. A required annotation counts if its value can be parsed.
     fn is_for(&self, subject: Subject<'_>) -> bool {
         let wanted = self.when.annotation.as_deref();
         let Subject { pod, container } = subject;
@@ -215,13 +215,13 @@ impl Stage {
             })
     }
 
-    /// How long it takes.
+    /// Returns the delay.
     pub(super) fn delay(&self, subject: Subject<'_>) -> Duration {
         let scripted = self.delay.from.as_deref().and_then(|from| script::time(subject.pod, from, subject.container));
         scripted.unwrap_or_else(|| self.delay.duration + self.jitter(subject))
     }
 
-    /// The code with which something ends; `None` if nothing is said.
+    /// Returns the exit code; `None` if it is not defined.
     pub(super) fn code(&self, subject: Subject<'_>) -> Option<i32> {
         let scripted = self.code_from.as_deref().and_then(|from| script::code(subject.pod, from, subject.container));
         scripted.or(self.code)
@@ -267,7 +267,7 @@ impl TryFrom<Row> for Stage {
     }
 }
 
-/// As the table writes it: all of these are single words.
+/// Formats as in the table: all of these are single words.
 fn word(of: impl fmt::Debug) -> String {
     format!("{of:?}").to_lowercase()
 }
@@ -275,7 +275,7 @@ fn word(of: impl fmt::Debug) -> String {
 // === impl On ===
 
 impl On {
-    /// What can happen; and it can always stay as it is.
+    /// Lists what can happen in this state; it can always stay as it is.
     fn happenings(self) -> &'static [Then] {
         match self {
             Self::Bound => &[Then::Accept],

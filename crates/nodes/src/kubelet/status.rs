@@ -1,4 +1,4 @@
-//! The status of a pod: what its kubelet says of it. Follows `pkg/kubelet/status/generate.go` and `kubelet_pods.go` of
+//! The status of a pod, as a kubelet reports it. Follows `pkg/kubelet/status/generate.go` and `kubelet_pods.go` of
 //! Kubernetes 1.37.1.
 
 use serde_json::{Map, Value, json};
@@ -9,34 +9,35 @@ use super::ids::{container_id, image_id};
 use super::life::{ContainerLife, Ending, Life, Phase, Role, State};
 use crate::view::SimPodView;
 
-/// Where a pod is.
+/// The addresses of a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
-    /// Its node's address.
+pub(super) struct PodAddresses {
+    /// The address of its node.
     pub(super) host_ip: String,
-    /// Its own.
+    /// The address of the pod.
     pub(super) pod_ip: String,
 }
 
-/// A condition as it should be.
+/// A condition that the pod should have.
 #[derive(Debug, PartialEq, Eq)]
-struct Said {
+struct WantedCondition {
     type_: &'static str,
     holds: bool,
     reason: &'static str,
     message: String,
 }
 
-/// The patch that makes the status what it should be; `None` if it is.
-pub(super) fn patch(life: &Life<'_>, seat: &Seat, now: Time) -> Option<Value> {
+/// Returns the patch that updates the status; `None` if it is up to date.
+pub(super) fn patch(life: &Life<'_>, addresses: &PodAddresses, now: Time) -> Option<Value> {
     let accepted = life.accepted?;
     let pod = life.pod;
-    let (old, phase) = (&pod.status, life.phase());
+    let old = &pod.status;
+    let phase = life.phase();
     let conditions = conditions(life, phase);
     let is_same = *life == Life::read(pod)
         && old.phase == phase.as_str()
-        && old.pod_ip == seat.pod_ip.as_str()
-        && old.host_ip == seat.host_ip.as_str()
+        && old.pod_ip == addresses.pod_ip.as_str()
+        && old.host_ip == addresses.host_ip.as_str()
         && old.observed_generation == pod.metadata.generation
         && old.container_statuses.len() == pod.spec.containers.len()
         && old.init_container_statuses.len() == pod.spec.init_containers.len()
@@ -52,10 +53,10 @@ pub(super) fn patch(life: &Life<'_>, seat: &Seat, now: Time) -> Option<Value> {
         "phase": phase.as_str(),
         "conditions": conditions.iter().map(|said| said.condition(pod, now)).collect::<Vec<_>>(),
         "startTime": accepted,
-        "hostIP": seat.host_ip,
-        "hostIPs": [{ "ip": seat.host_ip }],
-        "podIP": seat.pod_ip,
-        "podIPs": [{ "ip": seat.pod_ip }],
+        "hostIP": addresses.host_ip,
+        "hostIPs": [{ "ip": addresses.host_ip }],
+        "podIP": addresses.pod_ip,
+        "podIPs": [{ "ip": addresses.pod_ip }],
         "containerStatuses": statuses(&mains),
         "observedGeneration": pod.metadata.generation,
     });
@@ -66,14 +67,15 @@ pub(super) fn patch(life: &Life<'_>, seat: &Seat, now: Time) -> Option<Value> {
         status["reason"] = why.reason.as_str().into();
         status["message"] = why.message.as_str().into();
     }
-    // What is said follows from this version of the pod, and from no other.
+    // The status is derived from this version of the pod, and from no other.
     let meta = json!({ "uid": pod.metadata.uid, "resourceVersion": pod.metadata.resource_version });
     Some(json!({ "metadata": meta, "status": status }))
 }
 
 fn container_status(pod: &SimPodView, container: &ContainerLife<'_>) -> Value {
     let uid = &pod.metadata.uid;
-    let (spec, restarts) = (container.spec, container.restarts);
+    let spec = container.spec;
+    let restarts = container.restarts;
     let id = container_id(uid, &spec.name, restarts);
     let has_started = container.last.is_some() || !matches!(container.state, State::Waiting { .. });
     let mut status = json!({
@@ -88,14 +90,14 @@ fn container_status(pod: &SimPodView, container: &ContainerLife<'_>) -> Value {
         "resources": resources(&spec.resources),
     });
     if !spec.resources.requests.is_empty() {
-        // What is asked for is there, also when it is asked for later: a resize takes no time.
+        // Requested resources are always available: a resize takes no time.
         status["allocatedResources"] = json!(spec.resources.requests);
     }
     if has_started {
         status["containerID"] = id.clone().into();
     }
     if let Some(last) = &container.last {
-        // While it waits to be started again, the last end is the one of the container that is still counted.
+        // While it waits to be restarted, its last end is still reported as the current state.
         let waits = matches!(container.state, State::Waiting { .. });
         let id = if waits { id } else { container_id(uid, &spec.name, restarts - 1) };
         status["lastState"] = json!({ "terminated": terminated(last, &id) });
@@ -132,25 +134,25 @@ fn terminated(ending: &Ending, id: &str) -> Value {
     })
 }
 
-/// What is true of the pod, in upstream's order.
-fn conditions(life: &Life<'_>, phase: Phase) -> Vec<Said> {
+/// Returns the conditions of the pod, in upstream's order.
+fn conditions(life: &Life<'_>, phase: Phase) -> Vec<WantedCondition> {
     let is_over = matches!(phase, Phase::Succeeded | Phase::Failed);
     let sandbox = match is_over {
-        false => Said::yes("PodReadyToStartContainers"),
-        true => Said::no("PodReadyToStartContainers", "PodSandboxNotReady", String::new()),
+        false => WantedCondition::yes("PodReadyToStartContainers"),
+        true => WantedCondition::no("PodReadyToStartContainers", "PodSandboxNotReady", String::new()),
     };
     let containers_ready = containers_ready(life, phase);
     let ready = match containers_ready.holds {
         true => gated(life.pod),
-        false => Said { type_: "Ready", message: containers_ready.message.clone(), ..containers_ready },
+        false => WantedCondition { type_: "Ready", message: containers_ready.message.clone(), ..containers_ready },
     };
-    vec![sandbox, initialized(life, phase), ready, containers_ready, Said::yes("PodScheduled")]
+    vec![sandbox, initialized(life, phase), ready, containers_ready, WantedCondition::yes("PodScheduled")]
 }
 
-fn initialized(life: &Life<'_>, phase: Phase) -> Said {
+fn initialized(life: &Life<'_>, phase: Phase) -> WantedCondition {
     const TYPE: &str = "Initialized";
     if phase == Phase::Succeeded {
-        return Said { reason: "PodCompleted", ..Said::yes(TYPE) };
+        return WantedCondition { reason: "PodCompleted", ..WantedCondition::yes(TYPE) };
     }
     let has_started = |container: &&ContainerLife<'_>| {
         container.role == Role::Main && (container.last.is_some() || !matches!(container.state, State::Waiting { .. }))
@@ -162,29 +164,29 @@ fn initialized(life: &Life<'_>, phase: Phase) -> Said {
     });
     let names: Vec<_> = incomplete.map(|container| container.spec.name.as_str()).collect();
     if names.is_empty() || life.containers.iter().any(|container| has_started(&container)) {
-        return Said::yes(TYPE);
+        return WantedCondition::yes(TYPE);
     }
     let message = format!("containers with incomplete status: [{}]", names.join(" "));
-    Said::no(TYPE, "ContainersNotInitialized", message)
+    WantedCondition::no(TYPE, "ContainersNotInitialized", message)
 }
 
-fn containers_ready(life: &Life<'_>, phase: Phase) -> Said {
+fn containers_ready(life: &Life<'_>, phase: Phase) -> WantedCondition {
     const TYPE: &str = "ContainersReady";
     match phase {
-        Phase::Succeeded => return Said::no(TYPE, "PodCompleted", String::new()),
-        Phase::Failed => return Said::no(TYPE, "PodFailed", String::new()),
+        Phase::Succeeded => return WantedCondition::no(TYPE, "PodCompleted", String::new()),
+        Phase::Failed => return WantedCondition::no(TYPE, "PodFailed", String::new()),
         Phase::Pending | Phase::Running => {}
     }
     let unready = life.containers.iter().filter(|container| container.role != Role::Init && !container.ready);
     let names: Vec<_> = unready.map(|container| container.spec.name.as_str()).collect();
     if names.is_empty() {
-        return Said::yes(TYPE);
+        return WantedCondition::yes(TYPE);
     }
-    Said::no(TYPE, "ContainersNotReady", format!("containers with unready status: [{}]", names.join(" ")))
+    WantedCondition::no(TYPE, "ContainersNotReady", format!("containers with unready status: [{}]", names.join(" ")))
 }
 
-/// Whether a pod whose containers are ready is ready itself: others may have a word in it.
-fn gated(pod: &SimPodView) -> Said {
+/// Whether a pod whose containers are ready is ready itself: readiness gates may prevent it.
+fn gated(pod: &SimPodView) -> WantedCondition {
     let closed = pod.spec.readiness_gates.iter().filter_map(|gate| {
         let type_ = &gate.condition_type;
         match pod.status.condition(type_) {
@@ -198,8 +200,8 @@ fn gated(pod: &SimPodView) -> Said {
     });
     let messages: Vec<_> = closed.collect();
     match messages.is_empty() {
-        true => Said::yes("Ready"),
-        false => Said::no("Ready", "ReadinessGatesNotReady", messages.join(", ")),
+        true => WantedCondition::yes("Ready"),
+        false => WantedCondition::no("Ready", "ReadinessGatesNotReady", messages.join(", ")),
     }
 }
 
@@ -216,9 +218,9 @@ impl Phase {
     }
 }
 
-// === impl Said ===
+// === impl WantedCondition ===
 
-impl Said {
+impl WantedCondition {
     fn yes(type_: &'static str) -> Self {
         Self { type_, holds: true, reason: "", message: String::new() }
     }
@@ -231,7 +233,7 @@ impl Said {
         if self.holds { ConditionStatus::True } else { ConditionStatus::False }
     }
 
-    /// Whether the pod's status says so already.
+    /// Whether the pod's status has this condition already.
     fn stands_in(&self, pod: &SimPodView) -> bool {
         pod.status.condition(self.type_).is_some_and(|held| {
             held.status == self.status() && held.reason == self.reason && held.message == self.message.as_str()

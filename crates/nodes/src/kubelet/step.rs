@@ -1,31 +1,30 @@
-//! What happens to a pod until now, and when to look again: the stages, applied.
+//! What happens to a pod until now, and when to check again: the stages, applied.
 //!
 //! 1. All that is due happens in one step, so that a pod whose stages take no time is ready with one write.
-//! 2. A step depends on the pod, the stages and the time, and on nothing that was remembered: a kubelet that starts anew
-//!    goes on where the last one stopped.
-//! 3. What is over stays over.
+//! 2. A step depends only on the pod, the stages and the time: a new kubelet continues where the last one stopped.
+//! 3. What has ended stays ended.
 
 use std::time::Duration;
 
 use steersman_base::{Istr, MicroTime, Time};
 
 use super::command::Program;
+use super::events::Occurrence;
 use super::life::{ContainerLife, CutShort, EXPIRED, EXPIRED_MESSAGE, KILLED, Life, Role, State, due};
 use super::stages::{On, Stages, Subject, Then};
-use super::told::Told;
 use super::{backoff, duration_text};
 use crate::view::{Container, SimPodView};
 
-/// What has become of a pod.
+/// The result of a step.
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) life: Life<'a>,
     /// When the next thing happens by itself.
     pub(super) wake: Option<Duration>,
-    /// Whether nothing of it is left, so that the object can go.
+    /// Whether nothing of it is left, so that the object can be deleted.
     pub(super) remove: bool,
-    /// What its kubelet has to tell, in order.
-    pub(super) told: Vec<Told>,
+    /// What happened, for events, in order.
+    pub(super) occurred: Vec<Occurrence>,
 }
 
 /// Something that happens by itself.
@@ -40,25 +39,26 @@ enum Event {
     Remove,
 }
 
-/// What a step is about.
+/// The input of a step.
 struct Stepping<'a, 's> {
     life: Life<'a>,
     stages: &'s Stages,
     /// Whether a fault keeps the pod from being ready.
     unready: bool,
     now: MicroTime,
-    told: Vec<Told>,
+    occurred: Vec<Occurrence>,
 }
 
-/// Stages without delays could make a pod go in circles; after so many events the step ends, and the next one follows.
+/// The maximum number of events in a step: stages without delays could form a cycle; the rest follows in the next step.
 const EVENTS_MAX: usize = 1_000;
-/// When the next one follows.
+/// When the next step follows.
 const AFTER_EVENTS_MAX: Duration = Duration::from_secs(1);
 
-/// What happens to the pod until `now`.
+/// Computes what happens to the pod until `now`.
 pub(super) fn step<'a>(pod: &'a SimPodView, stages: &Stages, unready: bool, now: MicroTime) -> Step<'a> {
-    let mut stepping = Stepping { life: Life::read(pod), stages, unready, now, told: Vec::new() };
-    let (mut wake, mut remove) = (Some(AFTER_EVENTS_MAX), false);
+    let mut stepping = Stepping { life: Life::read(pod), stages, unready, now, occurred: Vec::new() };
+    let mut wake = Some(AFTER_EVENTS_MAX);
+    let mut remove = false;
     for _ in 0..EVENTS_MAX {
         stepping.settle();
         match stepping.next() {
@@ -75,13 +75,13 @@ pub(super) fn step<'a>(pod: &'a SimPodView, stages: &Stages, unready: bool, now:
             }
         }
     }
-    Step { life: stepping.life, wake, remove, told: stepping.told }
+    Step { life: stepping.life, wake, remove, occurred: stepping.occurred }
 }
 
-/// What a container's command does.
+/// Returns what a container's command does.
 pub(crate) fn program(container: &Container) -> Program {
-    // Without a command the image says what runs; the entry points of most images run their arguments, as with
-    // `kubectl run x --image=busybox -- echo hello`. Arguments that are no command we know mean that nobody knows.
+    // Without a command the image determines what runs; the entry points of most images run their arguments, as with
+    // `kubectl run x --image=busybox -- echo hello`. Arguments that are no supported command run forever.
     Program::of(container.command.iter().chain(&container.args).map(Istr::as_str))
 }
 
@@ -101,11 +101,11 @@ impl<'a> Stepping<'a, '_> {
         Subject { pod: &self.life.pod.metadata, container }
     }
 
-    /// What follows at once from what happened.
+    /// Applies what follows at once.
     fn settle(&mut self) {
         let now = self.now();
         if self.life.is_through() {
-            // Sidecars are there for the others.
+            // Sidecars end with the main containers.
             self.kill_all(|_| 0, now);
             return;
         }
@@ -113,7 +113,7 @@ impl<'a> Stepping<'a, '_> {
             for (index, container) in self.life.containers.iter_mut().enumerate() {
                 if container.ready && matches!(container.state, State::Running { .. }) {
                     container.ready = false;
-                    self.told.push(Told::Unready(index));
+                    self.occurred.push(Occurrence::Unready(index));
                 }
             }
         }
@@ -125,7 +125,7 @@ impl<'a> Stepping<'a, '_> {
         }
     }
 
-    /// Lets a container that ended wait until it may be started again.
+    /// Makes a container that ended wait for its restart.
     fn hold_back(&mut self, index: usize) {
         let container = &self.life.containers[index];
         let State::Ended(ending) = &container.state else { return };
@@ -136,17 +136,19 @@ impl<'a> Stepping<'a, '_> {
         if MicroTime::from(ending.finished) + wait <= self.now {
             return;
         }
-        let (name, wait, pod) = (&container.spec.name, duration_text(wait), self.life.full_name());
+        let name = &container.spec.name;
+        let wait = duration_text(wait);
+        let pod = self.life.full_name();
         let message = format!("back-off {wait} restarting failed container={name} pod={pod}");
         self.life.containers[index].back_off(&message);
-        self.told.push(Told::BackedOff(index));
+        self.occurred.push(Occurrence::BackedOff(index));
     }
 
-    /// Ends what still runs, with this code.
+    /// Ends all running containers, with this code.
     fn kill_all(&mut self, code: impl Fn(&ContainerLife<'_>) -> i32, now: Time) {
         for (index, container) in self.life.containers.iter().enumerate() {
             if matches!(container.state, State::Running { .. }) {
-                self.told.push(Told::Killed(index));
+                self.occurred.push(Occurrence::Killed(index));
             }
         }
         self.life.end_all(code, now);
@@ -154,23 +156,23 @@ impl<'a> Stepping<'a, '_> {
 
     fn start(&mut self, index: usize, now: Time) {
         self.life.containers[index].start(now);
-        self.told.push(Told::Started(index));
+        self.occurred.push(Occurrence::Started(index));
         let container = &self.life.containers[index];
         let next = self.stages.next(On::Unready, self.subject(Some(container)));
         let is_never_ready = next.is_some_and(|stage| stage.then == Then::Stay);
         if container.role != Role::Init && container.spec.readiness_probe.is_some() && is_never_ready {
-            self.told.push(Told::Unready(index));
+            self.occurred.push(Occurrence::Unready(index));
         }
     }
 
-    /// What happens next by itself, and when.
+    /// Returns what happens next by itself, and when.
     fn next(&self) -> Option<(MicroTime, Event)> {
         if self.life.accepted.is_none() && !self.is_terminating() {
             return if self.life.over.is_some() { None } else { self.next_accept() };
         }
         let containers = (0..self.life.containers.len()).filter_map(|index| self.next_of(index));
         let pod = if self.is_terminating() { self.next_end() } else { self.next_expiry() };
-        // Of what is due at the same time, what concerns the pod comes first.
+        // Among things due at the same time, those of the pod come first.
         pod.into_iter().chain(containers).min_by_key(|(due, _)| *due)
     }
 
@@ -189,13 +191,14 @@ impl<'a> Stepping<'a, '_> {
         Some((MicroTime::from(self.life.accepted?) + deadline, Event::Expire))
     }
 
-    /// Of a pod whose deletion was asked for.
+    /// Returns what happens next to a terminating pod.
     fn next_end(&self) -> Option<(MicroTime, Event)> {
         let meta = &self.life.pod.metadata;
         let subject = self.subject(None);
         if !self.life.is_anything_running() {
-            // The server knows that no time is left, and waits for finalizers: to ask again would change nothing. Without
-            // finalizers the object should be gone: whoever deleted it at once was cut short, and it is for us to end it.
+            // The server knows that no grace period is left, and waits for finalizers: another delete would change
+            // nothing. Without finalizers the object should be deleted: a forced delete was interrupted, and the
+            // kubelet completes it.
             let is_held = meta.deletion_grace_period_seconds() == Some(0) && !meta.finalizers().is_empty();
             self.stages.next(On::Stopped, subject).filter(|stage| stage.then == Then::Remove && !is_held)?;
             return Some((self.now, Event::Remove));
@@ -237,7 +240,7 @@ impl<'a> Stepping<'a, '_> {
         Some((due, Event::Start(index)))
     }
 
-    /// When a running container ends by itself, and how.
+    /// Returns when a running container ends by itself, and how.
     fn end_of(&self, container: &ContainerLife<'_>, since: Time, subject: Subject<'_>) -> Option<(MicroTime, i32)> {
         let stage = self.stages.next(On::Running, subject)?;
         match stage.then {
@@ -266,13 +269,13 @@ impl<'a> Stepping<'a, '_> {
             Event::Accept => {
                 self.life.accepted = Some(now);
                 let complaints = self.stages.complaints(&self.life.pod.metadata);
-                self.told.extend(complaints.into_iter().map(Told::Misread));
+                self.occurred.extend(complaints.into_iter().map(Occurrence::Misread));
             }
             Event::Start(index) => self.start(index, now),
             Event::End(index, code) => self.life.containers[index].end(code, now),
             Event::Ready(index) => self.life.containers[index].ready = true,
             Event::Stop(code) => {
-                // A server ends well when it is told to; who sleeps does not hear it, and is killed.
+                // A server ends successfully on SIGTERM; `sleep` ignores it, and is killed.
                 let usual = |container: &ContainerLife<'_>| match program(container.spec).end {
                     Some(_) => KILLED,
                     None => 0,
@@ -280,13 +283,13 @@ impl<'a> Stepping<'a, '_> {
                 self.kill_all(|container| code.unwrap_or_else(|| usual(container)), now);
             }
             Event::Expire => {
-                self.told.push(Told::Expired);
+                self.occurred.push(Occurrence::Expired);
                 self.kill_all(|_| KILLED, now);
                 self.life.cut_short =
                     Some(CutShort { reason: Istr::interned(EXPIRED), message: Istr::interned(EXPIRED_MESSAGE) });
             }
             Event::Remove => {
-                // Whoever keeps the object sees how it ended, also if it never began.
+                // While finalizers keep the object, the status shows how it ended, even if it never started.
                 self.life.accepted.get_or_insert(now);
                 self.life.give_up_unstarted(now);
             }

@@ -1,4 +1,4 @@
-//! The shell: look, step, write.
+//! The shell: observe → step → write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use steersman_model::core::NodeView;
 use steersman_runtime::events::{About, EventType, Recorder};
 use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
 
+use super::events;
 use super::ipam::Addresses;
-use super::status::{self, Seat};
+use super::status::{self, PodAddresses};
 use super::step::{Step, step};
-use super::told;
 use crate::fleet::{Fleet, Machine};
 use crate::node;
 use crate::options::NodesOptions;
@@ -37,14 +37,14 @@ pub(super) struct Kubelets {
 reasons! {
     /// Why kubelets write.
     pub enum Why {
-        /// Something happened to a pod.
+        /// The state of a pod has changed.
         Status { phase: &'static str } => "it is {phase}, and something in it has changed",
         /// Nothing of the pod is left.
         Ended => "its deletion was asked for, and nothing of it runs any more",
     }
 }
 
-/// When a pod is looked at again for which its node has no address left.
+/// The retry period of a pod for which its node has no address left.
 const NO_ADDRESS_AGAIN: Duration = Duration::from_secs(10);
 
 // === impl Kubelets ===
@@ -56,49 +56,55 @@ impl Reconciler for Kubelets {
             self.fleet.set_unready(key, false);
             return Ok(Action::Done);
         };
-        // A silent node does nothing; what it missed, it does when it is well again.
+        // A silent node does nothing; it catches up when it is resumed.
         let Some(machine) = self.fleet.working(&pod.spec.node_name) else { return Ok(Action::Done) };
         let now = cx.clock.now_micros();
         let step = step(&pod, &self.options.stages, self.fleet.is_unready(key), now);
-        let Some(seat) = self.seat(&pod, &machine) else {
+        let Some(addresses) = self.addresses(&pod, &machine) else {
             tracing::warn!(pod = %key, node = %pod.spec.node_name, "the node has no address left for the pod");
             return Ok(Action::After(NO_ADDRESS_AGAIN));
         };
         let is_seen = !step.remove || !pod.metadata.finalizers().is_empty();
-        let is_so = !is_seen || self.put_status(cx, &pod, &step, &seat).await?;
+        let is_so = !is_seen || self.put_status(cx, &pod, &step, &addresses).await?;
         if step.remove {
             remove(cx, &pod).await?;
         }
         if is_so {
-            self.tell(&pod, &step, now);
+            self.report(&pod, &step, now);
         }
         Ok(step.wake.map_or(Action::Done, Action::After))
     }
 }
 
 impl Kubelets {
-    /// Writes what has become of a pod. Answers whether it is so.
-    async fn put_status(&self, cx: &Context, pod: &SimPodView, step: &Step<'_>, seat: &Seat) -> Result<bool, Error> {
-        let Some(patch) = status::patch(&step.life, seat, cx.clock.now()) else { return Ok(true) };
+    /// Writes the status of a pod. Returns whether it is up to date.
+    async fn put_status(
+        &self,
+        cx: &Context,
+        pod: &SimPodView,
+        step: &Step<'_>,
+        addresses: &PodAddresses,
+    ) -> Result<bool, Error> {
+        let Some(patch) = status::patch(&step.life, addresses, cx.clock.now()) else { return Ok(true) };
         let meta = &pod.metadata;
         let why = Why::Status { phase: step.life.phase().as_str() };
         let write = cx.writer.on_behalf_of(meta);
         match write.patch_subresource(PODS, &meta.key(), "status", Patch::Strategic(&patch), &why).await {
             Ok(_) => Ok(true),
-            // Gone, or not as it was: the cache will show it.
+            // Deleted or changed meanwhile: the cache will show it.
             Err(WriteError::NotFound | WriteError::Conflict) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Tells what happened to a pod.
-    fn tell(&self, pod: &SimPodView, step: &Step<'_>, now: MicroTime) {
-        if step.told.is_empty() {
+    /// Sends the events of a pod.
+    fn report(&self, pod: &SimPodView, step: &Step<'_>, now: MicroTime) {
+        if step.occurred.is_empty() {
             return;
         }
-        let events = told::events(&step.life, &step.told);
-        let is_good = |event: &&told::PodEvent| event.type_ == EventType::Normal;
-        let tells_all = self.fleet.may_tell(events.iter().filter(is_good).count(), now);
+        let events = events::events(&step.life, &step.occurred);
+        let is_good = |event: &&events::PodEvent| event.type_ == EventType::Normal;
+        let tells_all = self.fleet.may_send(events.iter().filter(is_good).count(), now);
         let recorder = self.events.on_host(pod.spec.node_name.clone());
         for event in events.iter().filter(|event| tells_all || !is_good(event)) {
             let about = About { field_path: &event.field_path, ..About::new(PODS, &pod.metadata) };
@@ -106,17 +112,19 @@ impl Kubelets {
         }
     }
 
-    /// Where the pod is; `None` if there is no address for it.
-    fn seat(&self, pod: &SimPodView, machine: &Machine) -> Option<Seat> {
+    /// Returns the addresses of a pod; `None` if there is no address for it.
+    fn addresses(&self, pod: &SimPodView, machine: &Machine) -> Option<PodAddresses> {
         let host_ip = node::host_address(machine.number).to_string();
-        let (key, meta, name) = (pod.metadata.key(), &pod.metadata, &pod.spec.node_name);
+        let key = pod.metadata.key();
+        let meta = &pod.metadata;
+        let name = &pod.spec.node_name;
         if pod.spec.host_network {
-            return Some(Seat { pod_ip: host_ip.clone(), host_ip });
+            return Some(PodAddresses { pod_ip: host_ip.clone(), host_ip });
         }
         if pod.is_over() {
-            // Its address is free for others; what it was stays in the status.
+            // Its address is free for others; the status keeps it.
             self.addresses.lock().release(&key);
-            return Some(Seat { pod_ip: pod.status.pod_ip.to_string(), host_ip });
+            return Some(PodAddresses { pod_ip: pod.status.pod_ip.to_string(), host_ip });
         }
         let mut addresses = self.addresses.lock();
         if !addresses.knows(name) {
@@ -131,10 +139,10 @@ impl Kubelets {
             addresses.claim(&key, &meta.uid, name, &pod.status.pod_ip);
         }
         let pod_ip = addresses.address(&key, &meta.uid, name)?;
-        Some(Seat { host_ip, pod_ip })
+        Some(PodAddresses { host_ip, pod_ip })
     }
 
-    /// The addresses of a node's pods: what the node says, or else what we would have said.
+    /// Returns the address range of a node's pods: from the Node object, or else the default.
     fn range(&self, name: &Istr, machine: &Machine) -> Ipv4Net {
         let node = self.nodes.get(&ObjectKey::cluster(name));
         let said = node.and_then(|node| {
@@ -145,7 +153,7 @@ impl Kubelets {
     }
 }
 
-/// Lets the object go: this one, and none that got its name since.
+/// Deletes the object, by uid.
 async fn remove(cx: &Context, pod: &SimPodView) -> Result<(), Error> {
     let how = Delete { grace_period_seconds: Some(0), ..Delete::default() };
     match cx.writer.on_behalf_of(&pod.metadata).delete(PODS, &pod.metadata, how, &Why::Ended).await {

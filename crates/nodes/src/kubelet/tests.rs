@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use std::time::Duration;
 
@@ -7,22 +7,22 @@ use steersman_base::{Istr, MicroTime, ObjectKey, Time, Uid};
 use steersman_model::{Encoded, View};
 
 use super::command::Program;
+use super::events::{Occurrence, budget, events};
 use super::ipam::Addresses;
-use super::status::{Seat, patch};
+use super::status::{PodAddresses, patch};
 use super::step::step;
-use super::told::{Told, budget, events};
 use super::{Stages, backoff, ids};
 use crate::view::SimPodView;
 
+mod events;
 mod lives;
 mod logs;
 mod stages;
-mod told;
 
 /// When the pods of these tests are bound.
 const START: Time = Time::from_unix(1_800_000_000);
 
-/// A pod whose time passes as a test says.
+/// A pod with a simulated time.
 struct Pod {
     object: Value,
     stages: Stages,
@@ -30,11 +30,11 @@ struct Pod {
     now: MicroTime,
     /// How often its status was written.
     writes: usize,
-    /// What its kubelet has told: reasons, and containers.
-    told: Vec<String>,
-    /// Whether its kubelet let it go.
+    /// The reasons and containers of its events.
+    events: Vec<String>,
+    /// Whether its kubelet deleted it.
     removed: bool,
-    /// When it will be looked at again by itself.
+    /// When it will be checked again.
     wake: Option<Duration>,
 }
 
@@ -54,13 +54,13 @@ impl Pod {
             unready: false,
             now: START.into(),
             writes: 0,
-            told: Vec::new(),
+            events: Vec::new(),
             removed: false,
             wake: None,
         }
     }
 
-    /// A pod with one container that runs this.
+    /// Returns a pod with one container that runs this command.
     fn running(command: &[&str], restart_policy: &str) -> Self {
         let container = json!({ "name": "main", "image": "busybox:1", "command": command });
         Self::new(&json!({ "nodeName": "node-0", "restartPolicy": restart_policy, "containers": [container] }))
@@ -79,21 +79,21 @@ impl Pod {
     fn pass(&mut self) {
         let view = self.view();
         let step = step(&view, &self.stages, self.unready, self.now);
-        let seat = Seat { host_ip: "172.16.0.10".into(), pod_ip: "10.128.0.2".into() };
-        if let Some(patch) = patch(&step.life, &seat, self.now.to_seconds()) {
+        let addresses = PodAddresses { host_ip: "172.16.0.10".into(), pod_ip: "10.128.0.2".into() };
+        if let Some(patch) = patch(&step.life, &addresses, self.now.to_seconds()) {
             self.writes += 1;
             for (name, value) in patch["status"].as_object().unwrap() {
                 self.object["status"][name] = value.clone();
             }
         }
-        self.told.extend(events(&step.life, &step.told).iter().map(|event| {
+        self.events.extend(events(&step.life, &step.occurred).iter().map(|event| {
             let part = event.field_path.strip_prefix("spec.").unwrap_or_default();
             format!("{} {part}", event.reason).trim_end().to_owned()
         }));
         (self.wake, self.removed) = (step.wake, step.remove);
     }
 
-    /// Lets time pass, from look to look.
+    /// Advances the time, from pass to pass.
     fn after(&mut self, time: &str) -> &mut Self {
         let end = self.now + crate::duration::parse(time).unwrap();
         self.pass();
@@ -122,7 +122,7 @@ impl Pod {
         conditions.iter().any(|held| held["type"] == condition && held["status"] == "True")
     }
 
-    /// Each container in a few words.
+    /// Describes each container in a few words.
     fn containers(&self) -> Vec<String> {
         let status = &self.object["status"];
         let lists = ["initContainerStatuses", "containerStatuses"].map(|list| status[list].as_array());
@@ -178,7 +178,7 @@ fn commands_are_obeyed_or_run_on() {
         (&["sh", "-c", "echo \"a \\\"b\\\"\""], ends(0, 0), "a \"b\"\n"),
         (&["sh", "-c", "sleep infinity; exit 1"], None, ""),
         (&["sh", "-c", "echo a; sleep infinity"], None, "a\n"),
-        // What is not understood to its end runs on, whatever stands before it.
+        // A command that is not fully understood runs on, whatever precedes it.
         (&["sh", "-c", "echo a; make world"], None, ""),
         (&["sh", "-c", "while true; do echo a; sleep 1; done"], None, ""),
         (&["sh", "-c", "echo a | grep a"], None, ""),
@@ -223,7 +223,8 @@ fn ids_are_made_up_the_same_way_again() {
 
 #[test]
 fn every_pod_has_an_address_of_its_own_and_freed_ones_rest() {
-    let (node, mut addresses) = (Istr::new("node-0"), Addresses::default());
+    let node = Istr::new("node-0");
+    let mut addresses = Addresses::default();
     let key = |name: &str| ObjectKey::new("default", name);
     let uid = |number: u8| Uid::from_bytes([number; 16]);
     assert_eq!(addresses.address(&key("a"), &uid(1), &node), None, "no range yet");

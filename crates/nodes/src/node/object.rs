@@ -1,4 +1,4 @@
-//! What a node says of itself.
+//! The objects of a node: Node and Lease.
 
 use core::net::Ipv4Addr;
 
@@ -11,16 +11,16 @@ use steersman_model::core::{NodeView, Taint};
 use crate::options::NodesOptions;
 use crate::view::PREFIX;
 
-/// The version that kubelets of this simulation say they are.
+/// The kubelet version that the nodes report.
 const VERSION: &str = "v1.37.1";
-/// Where the addresses of nodes begin: `172.16.0.10`.
+/// The first address of a node: `172.16.0.10`.
 const HOSTS: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 10);
-/// Where the ranges of pods begin, and how long their prefixes are.
+/// The first pod range, and the prefix length of ranges.
 const PODS: Ipv4Addr = Ipv4Addr::new(10, 128, 0, 0);
 const PODS_PREFIX: u8 = 22;
 /// The taint that a server gives to new nodes.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// What is true of a healthy node: type, status, reason, message.
+/// The conditions of a healthy node: type, status, reason, message.
 const CONDITIONS: [(&str, &str, &str, &str); 4] = [
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -28,19 +28,19 @@ const CONDITIONS: [(&str, &str, &str, &str); 4] = [
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 ];
 
-/// The address of the node with this number.
+/// Returns the address of the node with this number.
 pub(crate) fn host_address(number: usize) -> Ipv4Addr {
     Ipv4Addr::from_bits(HOSTS.to_bits().wrapping_add(u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
-/// The addresses of the pods of the node with this number.
+/// Returns the pod range of the node with this number.
 pub(crate) fn pod_range(number: usize) -> Ipv4Net {
     let size = 1_u32 << (32 - u32::from(PODS_PREFIX));
     let start = PODS.to_bits().wrapping_add(u32::try_from(number).unwrap_or(u32::MAX).wrapping_mul(size));
     Ipv4Net::new_assert(Ipv4Addr::from_bits(start), PODS_PREFIX)
 }
 
-/// The node as it is created.
+/// Returns the node to create.
 pub(super) fn node(name: &str, number: usize, options: &NodesOptions, now: Time) -> Value {
     let mut labels = Map::new();
     for (key, value) in [("hostname", name), ("os", "linux"), ("arch", "amd64")] {
@@ -63,7 +63,7 @@ pub(super) fn node(name: &str, number: usize, options: &NodesOptions, now: Time)
     })
 }
 
-/// What the node says of itself; `known` is what it said before.
+/// Returns the status of the node; `known` is its previous status.
 pub(super) fn status(name: &str, number: usize, options: &NodesOptions, known: Option<&NodeView>, now: Time) -> Value {
     let conditions = CONDITIONS.iter().map(|(type_, status, reason, message)| {
         let held = known.and_then(|node| condition::find(&node.status.conditions, type_));
@@ -100,7 +100,7 @@ pub(super) fn status(name: &str, number: usize, options: &NodesOptions, known: O
     })
 }
 
-/// Whether the cluster has the wrong idea of a node that is well.
+/// Whether the cluster's conditions of a healthy node are wrong.
 pub(super) fn is_wrong(node: &NodeView, options: &NodesOptions) -> bool {
     let conditions = &node.status.conditions;
     let says = |(type_, status, ..): &(&str, &str, &str, &str)| {
@@ -112,8 +112,8 @@ pub(super) fn is_wrong(node: &NodeView, options: &NodesOptions) -> bool {
     !CONDITIONS.iter().all(says) || !options.capacity.iter().all(has)
 }
 
-/// Whether there is more to a change of a node than a heartbeat.
-pub(super) fn is_news(change: &Change<NodeView>, options: &NodesOptions) -> bool {
+/// Whether a change of a node is more than a heartbeat.
+pub(super) fn is_relevant(change: &Change<NodeView>, options: &NodesOptions) -> bool {
     match change {
         Change::Updated { old, new } => {
             let is_cordoned = old.spec.unschedulable != new.spec.unschedulable;
@@ -123,12 +123,12 @@ pub(super) fn is_news(change: &Change<NodeView>, options: &NodesOptions) -> bool
     }
 }
 
-/// When the node said last how it is.
-pub(super) fn heard(node: &NodeView) -> Option<Time> {
+/// Returns the time of the last heartbeat in the status.
+pub(super) fn last_heartbeat(node: &NodeView) -> Option<Time> {
     condition::find(&node.status.conditions, "Ready")?.last_heartbeat_time
 }
 
-/// The taints that a ready node keeps; `None` if it keeps all.
+/// Returns the taints that a ready node keeps; `None` if it keeps all.
 pub(super) fn kept_taints(node: &NodeView) -> Option<Vec<&Taint>> {
     let goes = |taint: &&Taint| taint.key == NOT_READY && taint.effect == "NoSchedule";
     let is_ready = condition::is_true(&node.status.conditions, "Ready");
@@ -136,7 +136,7 @@ pub(super) fn kept_taints(node: &NodeView) -> Option<Vec<&Taint>> {
     (is_ready && taints.iter().any(|taint| goes(&taint))).then(|| taints.iter().filter(|taint| !goes(taint)).collect())
 }
 
-/// The lease of a node.
+/// Returns the lease of a node.
 pub(super) fn lease(node: &Meta, spec: &Value) -> Value {
     let owner = json!({ "apiVersion": "v1", "kind": "Node", "name": node.name, "uid": node.uid });
     json!({

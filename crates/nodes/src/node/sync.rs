@@ -1,4 +1,4 @@
-//! The shell: register, tell, renew.
+//! The shell: register, report, renew.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use super::object;
 use crate::fleet::{Fleet, Health, Machine, Registration};
 use crate::options::NodesOptions;
 
-mod heart;
+mod heartbeats;
 
-pub(super) use heart::Heart;
+pub(super) use heartbeats::Heartbeats;
 
 const NODES: &Resource = &NodeView::RESOURCE;
 const LEASES: &Resource = &LeaseView::RESOURCE;
-/// Where the leases of nodes are.
+/// The namespace of node leases.
 pub(super) const LEASES_IN: &str = "kube-node-lease";
 
-/// A cache shows a new node within moments; one that it does not show by then is created again.
+/// A cache shows a new node within moments; after this time the node is created again.
 const SEEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// What keeps the nodes in the cluster.
+/// Keeps the nodes in the cluster.
 pub(super) struct Registry {
     pub(super) nodes: Lister<NodeView>,
     pub(super) fleet: Fleet,
@@ -38,15 +38,15 @@ pub(super) struct Registry {
 reasons! {
     /// Why simulated nodes write.
     pub enum Why {
-        /// The cluster does not know the node.
+        /// The cluster does not have the node.
         Register { node: Istr } => "{node} is new",
-        /// The node says how it is.
+        /// The node reports its status.
         Status { node: Istr } => "{node} says how it is",
-        /// The node is ready, and need not be avoided any more.
+        /// The node is ready, and its taint is removed.
         Untaint { node: Istr } => "{node} is ready",
-        /// The node lives.
+        /// The node sends a heartbeat.
         Renew { node: Istr } => "{node} lives",
-        /// The node was taken away.
+        /// The node was removed.
         Remove { node: Istr } => "{node} was taken away",
     }
 }
@@ -71,17 +71,21 @@ impl Reconciler for Registry {
         if machine.registration == Registration::Missing {
             self.fleet.change(&key.name, |machine| {
                 machine.registration = Registration::Seen;
-                machine.told = object::heard(&node).map(MicroTime::from);
+                machine.reported = object::last_heartbeat(&node).map(MicroTime::from);
             });
-            self.tell(&node.metadata, &[("Starting", "Starting kubelet.".to_owned()), status_is("NodeReady", key)], cx);
+            self.report(
+                &node.metadata,
+                &[("Starting", "Starting kubelet.".to_owned()), status_is("NodeReady", key)],
+                cx,
+            );
         }
         if machine.cordoned != node.spec.unschedulable {
             let what = if node.spec.unschedulable { "NodeNotSchedulable" } else { "NodeSchedulable" };
             self.fleet.note(&key.name, |machine| machine.cordoned = node.spec.unschedulable);
-            self.tell(&node.metadata, &[status_is(what, key)], cx);
+            self.report(&node.metadata, &[status_is(what, key)], cx);
         }
         if object::is_wrong(&node, &self.options) {
-            heart::tell(&cx.writer, &node, &machine, &self.options, cx.clock.now()).await?;
+            heartbeats::report(&cx.writer, &node, &machine, &self.options, cx.clock.now()).await?;
         }
         untaint(cx, &node).await?;
         Ok(Action::Done)
@@ -89,9 +93,9 @@ impl Reconciler for Registry {
 }
 
 impl Registry {
-    /// Tells of a node what its kubelet would.
-    fn tell(&self, node: &Meta, events: &[(&str, String)], cx: &Context) {
-        if self.fleet.may_tell(events.len(), cx.clock.now_micros()) {
+    /// Sends the events of a node that its kubelet would send.
+    fn report(&self, node: &Meta, events: &[(&str, String)], cx: &Context) {
+        if self.fleet.may_send(events.len(), cx.clock.now_micros()) {
             let recorder = self.events.on_host(node.name.clone());
             for (reason, note) in events {
                 recorder.normal(&About::new(NODES, node), reason, note.as_str());
@@ -108,17 +112,17 @@ impl Registry {
         let body = object::node(name, machine.number, &self.options, cx.clock.now()).to_string().into_bytes();
         let why = Why::Register { node: name.clone() };
         ordinary(cx.writer.unowned().create_in(None, NODES, body, &why).await.map(drop))?;
-        // The cache will show it; if it does not, somebody was quick to delete it.
+        // The cache will show it; if it does not, somebody deleted it at once.
         Ok(Action::After(SEEN_WITHIN))
     }
 }
 
-/// A kubelet's words for a state of its node.
+/// Returns a kubelet's message for a state of its node.
 fn status_is<'a>(what: &'a str, node: &ObjectKey) -> (&'a str, String) {
     (what, format!("Node {} status is now: {what}", node.name))
 }
 
-/// Lets the node be used once it is ready.
+/// Removes the taint of new nodes once the node is ready.
 async fn untaint(cx: &Context, node: &NodeView) -> Result<(), Error> {
     let Some(kept) = object::kept_taints(node) else { return Ok(()) };
     let meta = &node.metadata;
@@ -133,12 +137,12 @@ async fn remove(cx: &Context, node: &Meta) -> Result<(), Error> {
     let why = Why::Remove { node: node.name.clone() };
     let write = cx.writer.on_behalf_of(node);
     ordinary(write.delete(NODES, node, Delete::default(), &why).await)?;
-    // Whose it is says its name; its uid nobody has read.
+    // The lease is identified by its name; its uid was not read.
     let lease = Meta { name: node.name.clone(), namespace: Istr::interned(LEASES_IN), ..Meta::default() };
     ordinary(cx.writer.unowned().delete(LEASES, &lease, Delete::default(), &why).await)
 }
 
-/// What others did first, the next look shows.
+/// Ignores conflicts: the next pass sees the result.
 fn ordinary(outcome: Result<(), WriteError>) -> Result<(), Error> {
     match outcome {
         Ok(()) | Err(WriteError::NotFound | WriteError::Conflict | WriteError::AlreadyExists) => Ok(()),

@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use steersman_base::{Istr, MicroTime, Time};
 use steersman_model::core::NodeView;
 use steersman_model::{Encoded, View};
 
-use super::beat::Beat;
 use super::object::{self, host_address, pod_range};
+use super::schedule::Schedule;
 use super::{LEASE_EVERY, STATUS_EVERY};
 use crate::options::{COUNT_MAX, NodesError, NodesOptions};
 
@@ -21,7 +21,8 @@ fn read(object: &Value) -> NodeView {
 #[test]
 fn heartbeats_of_many_nodes_lie_side_by_side() {
     let now = MicroTime::from(NOW);
-    let mut nexts: Vec<_> = (0..1000).map(|index| Beat::new(LEASE_EVERY, index, 1000).next(now).as_millis()).collect();
+    let mut nexts: Vec<_> =
+        (0..1000).map(|index| Schedule::new(LEASE_EVERY, index, 1000).next(now).as_millis()).collect();
     nexts.sort_unstable();
     assert_eq!((nexts[0], nexts[999]), (10, 10_000));
     assert!(nexts.windows(2).all(|pair| pair[1] - pair[0] == 10), "each hundredth of a second one");
@@ -29,7 +30,7 @@ fn heartbeats_of_many_nodes_lie_side_by_side() {
 
 #[test]
 fn a_heartbeat_is_due_once_in_each_period() {
-    let beat = Beat::new(LEASE_EVERY, 3, 10);
+    let beat = Schedule::new(LEASE_EVERY, 3, 10);
     let mut now = MicroTime::from(NOW);
     assert!(beat.is_due(None, now));
     for _ in 0..5 {
@@ -59,7 +60,7 @@ fn a_node_that_is_created_needs_no_word_more() {
     let object = object::node("node-1", 1, &options, NOW);
     let node = read(&object);
     assert!(!object::is_wrong(&node, &options));
-    assert_eq!(object::heard(&node), Some(NOW));
+    assert_eq!(object::last_heartbeat(&node), Some(NOW));
     assert_eq!(node.metadata.labels.get("topology.kubernetes.io/zone").map(Istr::as_str), Some("b"));
     assert_eq!(node.metadata.labels.get("kubernetes.io/hostname").map(Istr::as_str), Some("node-1"));
 }

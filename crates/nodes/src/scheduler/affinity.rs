@@ -1,4 +1,4 @@
-//! Whether a node is one that a pod may go to by labels: node selector and required node affinity.
+//! Node selector and required node affinity: whether a pod may run on a node by its labels.
 
 use std::collections::BTreeSet;
 
@@ -7,25 +7,25 @@ use steersman_base::{Istr, Meta};
 use super::filter::Refusal;
 use crate::view::{NodeSelectorRequirement, NodeSelectorTerm, SimPodSpec};
 
-/// The nodes that a pod's required affinity names, as that of a daemon's pod does: no others are looked at.
+/// The nodes that a pod's required affinity names, as that of a DaemonSet's pod does: no others are considered.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Named<'a> {
-    /// It names none: all may do.
+    /// It names none: all nodes are considered.
     None,
-    /// These.
+    /// These nodes.
     Only(BTreeSet<&'a str>),
-    /// It names some, and rules each of them out again.
+    /// It names some, and excludes each of them again.
     Conflict,
 }
 
-/// The nodes that a pod's required affinity names.
+/// Returns the nodes that a pod's required affinity names.
 pub(super) fn named(spec: &SimPodSpec) -> Named<'_> {
     let terms = spec.required_node_affinity().map_or(&[][..], |required| &required.node_selector_terms);
     let mut all = BTreeSet::new();
     for term in terms {
         let fields = term.match_fields.iter().filter(|field| field.key == "metadata.name" && field.operator == "In");
         let names = fields.map(|field| field.values.iter().map(Istr::as_str).collect::<BTreeSet<_>>());
-        // One term that names none lets all nodes in: one of the terms is enough.
+        // A term that names none admits all nodes: one matching term is enough.
         let Some(names) = names.reduce(|names, more| names.intersection(&more).copied().collect()) else {
             return Named::None;
         };
@@ -41,7 +41,7 @@ pub(super) fn named(spec: &SimPodSpec) -> Named<'_> {
 // === impl Named ===
 
 impl Named<'_> {
-    /// Whether a node is looked at.
+    /// Whether a node is considered.
     pub(super) fn includes(&self, node: &str) -> bool {
         match self {
             Self::None => true,
@@ -50,7 +50,7 @@ impl Named<'_> {
         }
     }
 
-    /// What is said of a node that is not looked at.
+    /// Returns the message for a node that is not considered.
     pub(super) fn refusal(&self) -> Refusal {
         match self {
             Self::Conflict => Refusal::of_all("pod affinity terms conflict"),
@@ -59,7 +59,7 @@ impl Named<'_> {
     }
 }
 
-/// Whether the node has what the pod's selector and affinity require.
+/// Whether the node matches the pod's selector and affinity.
 pub(super) fn matches(spec: &SimPodSpec, node: &Meta) -> bool {
     let selected = spec.node_selector.iter().all(|(key, value)| node.labels.get(key) == Some(value));
     let wanted = spec
@@ -68,11 +68,11 @@ pub(super) fn matches(spec: &SimPodSpec, node: &Meta) -> bool {
     selected && wanted
 }
 
-/// A term without requirements matches nothing, as upstream has it.
+/// A term without requirements matches nothing, as upstream.
 fn term_matches(term: &NodeSelectorTerm, node: &Meta) -> bool {
     let is_empty = term.match_expressions.is_empty() && term.match_fields.is_empty();
     let label = |key: &str| node.labels.get(key).map(Istr::as_str);
-    // There is one field that can be asked for.
+    // `metadata.name` is the only supported field.
     let field = |key: &str| (key == "metadata.name").then_some(node.name.as_str());
     !is_empty
         && term.match_expressions.iter().all(|required| holds(required, label(&required.key)))

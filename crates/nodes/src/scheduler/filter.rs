@@ -1,5 +1,5 @@
-//! Whether a pod can go to a node, and if not, why: in upstream's order and words, of which the first plug-in that refuses
-//! has the word.
+//! Whether a pod can run on a node, and if not, why: in upstream's order and words, where the first plug-in that
+//! refuses gives the reason.
 
 use std::borrow::Cow;
 
@@ -11,21 +11,21 @@ use super::ledger::{NodeState, Used};
 use super::request::Request;
 use crate::view::SimPodSpec;
 
-/// Why a pod cannot go to a node.
+/// Why a pod cannot run on a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// Each of them is counted in the message.
+    /// The reasons, each of which is counted in the message.
     pub(super) reasons: Vec<Cow<'static, str>>,
-    /// Whether it would help if other pods went.
+    /// Whether the removal of other pods would help.
     pub(super) is_resolvable: bool,
-    /// Whether it is the pod that is refused, by all nodes alike: then the reason is said once, and not counted.
+    /// Whether the pod is refused by all nodes alike: then the reason is not counted.
     pub(super) is_of_all: bool,
 }
 
-/// Whether the pod can go to the node.
+/// Whether the pod can run on the node.
 pub(super) fn fits(spec: &SimPodSpec, request: &Request, node: &NodeState, used: &Used) -> Result<(), Refusal> {
     let view = &node.view;
-    let tolerates = |taint: &Taint| spec.tolerations.iter().any(|toleration| bears(toleration, taint));
+    let tolerates = |taint: &Taint| spec.tolerations.iter().any(|toleration| tolerates(toleration, taint));
     if view.spec.unschedulable && !tolerates(&unschedulable()) {
         return Err(Refusal::lasting("node(s) were unschedulable"));
     }
@@ -42,9 +42,9 @@ pub(super) fn fits(spec: &SimPodSpec, request: &Request, node: &NodeState, used:
     has_room(request, node, used)
 }
 
-/// How many taints with the effect `PreferNoSchedule` the pod does not bear.
-pub(super) fn unwelcome(spec: &SimPodSpec, node: &NodeView) -> usize {
-    let tolerates = |taint: &Taint| spec.tolerations.iter().any(|toleration| bears(toleration, taint));
+/// Returns the number of taints with the effect `PreferNoSchedule` that the pod does not tolerate.
+pub(super) fn untolerated_preferences(spec: &SimPodSpec, node: &NodeView) -> usize {
+    let tolerates = |taint: &Taint| spec.tolerations.iter().any(|toleration| tolerates(toleration, taint));
     node.spec.taints.iter().filter(|taint| taint.effect == "PreferNoSchedule" && !tolerates(taint)).count()
 }
 
@@ -52,13 +52,13 @@ fn untolerated(node: &NodeView, effect: &str, tolerates: impl Fn(&Taint) -> bool
     node.spec.taints.iter().any(|taint| taint.effect == effect && !tolerates(taint))
 }
 
-/// The taint that a cordoned node has, or is about to get.
+/// The taint of a cordoned node, set or about to be set.
 fn unschedulable() -> Taint {
     Taint { key: "node.kubernetes.io/unschedulable".into(), effect: "NoSchedule".into(), ..Taint::default() }
 }
 
-/// Whether a toleration bears a taint.
-pub(super) fn bears(toleration: &Toleration, taint: &Taint) -> bool {
+/// Whether a toleration matches a taint.
+pub(super) fn tolerates(toleration: &Toleration, taint: &Taint) -> bool {
     let effect = toleration.effect.is_empty() || toleration.effect == taint.effect;
     let key = toleration.key.is_empty() || toleration.key == taint.key;
     let number = |text: &str| text.parse::<i64>().ok();
@@ -67,7 +67,7 @@ pub(super) fn bears(toleration: &Toleration, taint: &Taint) -> bool {
         && key
         && match toleration.operator.as_str() {
             "Exists" => true,
-            // Only `Exists` may do without a key.
+            // Only `Exists` may have no key.
             "" | "Equal" => !toleration.key.is_empty() && toleration.value == taint.value,
             "Lt" => numbers().is_some_and(|(taint, bound)| taint < bound),
             "Gt" => numbers().is_some_and(|(taint, bound)| taint > bound),
@@ -76,7 +76,8 @@ pub(super) fn bears(toleration: &Toleration, taint: &Taint) -> bool {
 }
 
 fn has_room(request: &Request, node: &NodeState, used: &Used) -> Result<(), Refusal> {
-    let (asked, has) = (&request.asked, &node.allocatable);
+    let asked = &request.asked;
+    let has = &node.allocatable;
     let mut reasons: Vec<Cow<'static, str>> = Vec::new();
     let mut is_resolvable = true;
     if used.pods + 1 > node.pods {
@@ -85,7 +86,7 @@ fn has_room(request: &Request, node: &NodeState, used: &Used) -> Result<(), Refu
     let mut check = |asked: i64, used: i64, has: i64, reason: &dyn Fn() -> Cow<'static, str>| {
         if asked > 0 && asked > has - used {
             reasons.push(reason());
-            // No pod that goes makes the node larger.
+            // The removal of pods does not increase the capacity.
             is_resolvable &= asked <= has;
         }
     };

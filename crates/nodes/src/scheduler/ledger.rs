@@ -1,8 +1,8 @@
-//! What the scheduler knows: nodes, what is used of each, and who waits.
+//! The scheduler's state: nodes, the used resources of each, and waiting pods.
 //!
-//! 1. A pod counts on its node from the moment it is decided, not from when the cache shows it, so that no place is given
-//!    away twice.
-//! 2. Whatever comes from the caches replaces what was assumed.
+//! 1. A pod counts on its node from the decision on, not from when the cache shows it, so that no resource is assigned
+//!    twice.
+//! 2. The state of the caches replaces assumptions.
 //! 3. Pods are decided by priority, then by age.
 
 use std::cmp::Reverse;
@@ -21,29 +21,29 @@ use super::request::{Amounts, Request, request};
 use super::score::score;
 use crate::view::SimPodView;
 
-/// Nodes, what is used of each, and who waits.
+/// The nodes, the used resources of each, and the waiting pods.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// Nodes that exist, and such that pods are bound to.
+    /// Existing nodes, and nodes that pods are bound to.
     nodes: BTreeMap<Istr, Place>,
     placed: HashMap<ObjectKey, Placed>,
-    /// Pods to decide about, the next one first.
+    /// Pods to schedule, the next one first.
     active: BTreeSet<Turn>,
     turns: HashMap<ObjectKey, Turn>,
-    /// Pods for which there was no node.
+    /// Pods that fit no node.
     unschedulable: BTreeSet<Turn>,
-    /// Behind which node the search begins next, so that all get their share.
+    /// The node after which the next search starts, so that all get their share.
     last: Istr,
 }
 
-/// A node, if it exists, and what is used of it.
+/// A node, if it exists, and its used resources.
 #[derive(Debug, Default)]
 struct Place {
     node: Option<NodeState>,
     used: Used,
 }
 
-/// A node, and what it has.
+/// A node and its capacity.
 #[derive(Debug)]
 pub(super) struct NodeState {
     pub(super) view: Arc<NodeView>,
@@ -51,7 +51,7 @@ pub(super) struct NodeState {
     pub(super) pods: i64,
 }
 
-/// What the pods of a node use.
+/// The resources that the pods of a node use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Used {
     pub(super) asked: Amounts,
@@ -64,13 +64,13 @@ pub(super) struct Used {
 #[derive(Debug)]
 struct Placed {
     uid: Uid,
-    /// Which version of its spec this is: a pod can be resized where it is.
+    /// The generation of its spec: a pod can be resized in place.
     generation: i64,
     node: Istr,
     request: Request,
 }
 
-/// Who comes first: the more important, then the older.
+/// The order of pods: by priority, then by age.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Turn {
     priority: Reverse<i32>,
@@ -78,10 +78,10 @@ struct Turn {
     key: ObjectKey,
 }
 
-/// What was decided about a pod.
+/// The decision about a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
-    /// It goes to this node, and counts there from now on.
+    /// It runs on this node, and counts there from now on.
     Bind(Istr),
     /// No node fits, for this reason.
     Wait(String),
@@ -89,13 +89,13 @@ pub(super) enum Decision {
     Decided,
 }
 
-/// Of so many nodes that fit, the best is taken: upstream looks at no fewer, and at more only in large clusters.
+/// Of this many nodes that fit, the best is taken: upstream considers no fewer, and more only in large clusters.
 const COMPARED_MAX: usize = 100;
 
 // === impl Ledger ===
 
 impl Ledger {
-    /// Takes in a node. Answers whether pods that did not fit might fit now.
+    /// Updates a node. Returns whether pods that did not fit might fit now.
     pub(super) fn put_node(&mut self, view: Arc<NodeView>) -> bool {
         let quantities = &view.status.allocatable;
         let pods = quantities.get("pods").map_or(0, |pods| pods.value());
@@ -116,25 +116,27 @@ impl Ledger {
         self.forget_if_empty(name);
     }
 
-    /// Takes in a pod that is bound and not over: it uses something of its node. Answers whether that may leave room
-    /// that was not there before.
+    /// Updates a pod that is bound and has not ended: it uses resources of its node. Returns whether that may have
+    /// freed resources.
     pub(super) fn place(&mut self, pod: &SimPodView, node: &Istr) -> bool {
-        let (key, meta) = (pod.metadata.key(), &pod.metadata);
+        let key = pod.metadata.key();
+        let meta = &pod.metadata;
         let is_held = |held: &Placed| held.uid == meta.uid && held.node == *node && held.generation == meta.generation;
         if self.placed.get(&key).is_some_and(is_held) {
             return false;
         }
         let request = request(&pod.spec);
-        // A deletion is a new generation, too, and asks for what it asked for.
+        // A deletion increments the generation, too, with the same requests.
         let is_new = self.placed.get(&key).is_some_and(|held| held.node != *node || held.request != request);
         self.free(&key);
         self.nodes.entry(node.clone()).or_default().used.add(&request);
-        let (uid, generation) = (meta.uid.clone(), meta.generation);
+        let uid = meta.uid.clone();
+        let generation = meta.generation;
         self.placed.insert(key, Placed { uid, generation, node: node.clone(), request });
         is_new
     }
 
-    /// The pod uses nothing any more. Answers whether it did.
+    /// Removes a pod. Returns whether it used resources.
     pub(super) fn free(&mut self, key: &ObjectKey) -> bool {
         let Some(placed) = self.placed.remove(key) else { return false };
         if let Some(place) = self.nodes.get_mut(&placed.node) {
@@ -150,7 +152,7 @@ impl Ledger {
         }
     }
 
-    /// A pod waits to be decided about.
+    /// Adds a pod to schedule.
     pub(super) fn await_turn(&mut self, pod: &SimPodView) {
         let key = pod.metadata.key();
         let priority = Reverse(pod.spec.priority.unwrap_or(0));
@@ -165,7 +167,7 @@ impl Ledger {
         self.active.insert(turn);
     }
 
-    /// A pod does not wait any more.
+    /// Removes a waiting pod.
     pub(super) fn leave(&mut self, key: &ObjectKey) {
         if let Some(turn) = self.turns.remove(key) {
             self.active.remove(&turn);
@@ -173,7 +175,8 @@ impl Ledger {
         }
     }
 
-    /// Who comes before this pod, and waits. It is not asked for again before [`await_turn`](Self::await_turn).
+    /// Returns a waiting pod that comes before this one. This one is not returned again before
+    /// [`await_turn`](Self::await_turn).
     pub(super) fn take_before(&mut self, key: &ObjectKey) -> Option<ObjectKey> {
         let first = self.active.first()?;
         let own = self.turns.get(key)?;
@@ -183,7 +186,7 @@ impl Ledger {
         self.active.pop_first().map(|turn| turn.key)
     }
 
-    /// The pods for which there was no node, the most important first: they may try again.
+    /// Returns the pods that fit no node, by priority: they may be retried.
     pub(super) fn try_again(&mut self) -> Vec<ObjectKey> {
         let turns = std::mem::take(&mut self.unschedulable);
         let keys = turns.iter().map(|turn| turn.key.clone()).collect();
@@ -195,7 +198,7 @@ impl Ledger {
         !self.unschedulable.is_empty()
     }
 
-    /// Decides where a pod goes.
+    /// Decides where a pod runs.
     pub(super) fn decide(&mut self, pod: &SimPodView) -> Decision {
         let key = pod.metadata.key();
         if self.placed.get(&key).is_some_and(|held| held.uid == pod.metadata.uid) {
@@ -217,12 +220,17 @@ impl Ledger {
         }
     }
 
-    /// The best node for a pod, or what each node says.
+    /// Returns the best node for a pod, or the reason of each node.
     fn best(&mut self, pod: &SimPodView) -> Result<Istr, Vec<Refusal>> {
-        let (request, named) = (request(&pod.spec), named(&pod.spec));
+        let request = request(&pod.spec);
+        let named = named(&pod.spec);
         let mut refusals = Vec::new();
-        let (mut best, mut fitting, mut unnamed, mut last) = (None, 0, 0, None);
-        let (behind, before) = (Bound::Excluded(&self.last), Bound::Included(&self.last));
+        let mut best = None;
+        let mut fitting = 0;
+        let mut unnamed = 0;
+        let mut last = None;
+        let behind = Bound::Excluded(&self.last);
+        let before = Bound::Included(&self.last);
         let nodes = self.nodes.range::<Istr, _>((behind, Bound::Unbounded));
         let nodes = nodes.chain(self.nodes.range::<Istr, _>((Bound::Unbounded, before)));
         for (name, place) in nodes {
@@ -235,7 +243,7 @@ impl Ledger {
             match fits(&pod.spec, &request, node, &place.used) {
                 Ok(()) => {
                     let score = score(&pod.spec, &request, node, &place.used);
-                    // Of equals, the first one looked at.
+                    // Among equals, the first one wins.
                     if best.as_ref().is_none_or(|(best, _)| score > *best) {
                         best = Some((score, name));
                     }
@@ -247,7 +255,8 @@ impl Ledger {
                 Err(refusal) => refusals.push(refusal),
             }
         }
-        let (best, last) = (best.map(|(_, name)| name.clone()), last.cloned());
+        let best = best.map(|(_, name)| name.clone());
+        let last = last.cloned();
         if let Some(last) = last {
             self.last = last;
         }

@@ -1,4 +1,4 @@
-//! Which pods are the scheduler's.
+//! Which pods concern the scheduler.
 
 use crate::view::SimPodView;
 
@@ -7,13 +7,13 @@ use crate::view::SimPodView;
 pub(super) enum Part {
     /// It is to be scheduled.
     Waiting,
-    /// It uses something of its node.
+    /// It uses resources of its node.
     Placed,
-    /// It uses nothing, and waits for nothing that the scheduler could do.
+    /// It uses nothing, and is not to be scheduled.
     Apart,
 }
 
-/// What a pod is to the scheduler of this name.
+/// Classifies a pod for the scheduler of this name.
 pub(super) fn part(pod: &SimPodView, scheduler: &str) -> Part {
     let name = pod.spec.scheduler_name.as_str();
     let is_ours = name == scheduler || (name.is_empty() && scheduler == super::NAME);

@@ -1,4 +1,4 @@
-//! Ports of nodes that pods take. Follows `NodePorts` of `pkg/scheduler/framework/plugins` of Kubernetes 1.37.1.
+//! Host ports that pods use. Follows `NodePorts` of `pkg/scheduler/framework/plugins` of Kubernetes 1.37.1.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use steersman_base::Istr;
 
 use crate::view::{Container, ContainerPort, SimPodSpec};
 
-/// A port of a node, as a pod takes it.
+/// A host port of a pod.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct HostPort {
     port: i32,
     protocol: Istr,
-    /// The address on which it is taken.
+    /// The address on which it is used.
     address: Istr,
 }
 
-/// Ports that are taken, each with by how many: pods that were bound by others may share one.
+/// Used ports, each with its number of users: pods that were bound by others may share one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Taken(BTreeMap<HostPort, usize>);
 
 /// All addresses.
 const ANY: &str = "0.0.0.0";
 
-/// The ports that a pod takes: those of its containers and sidecars.
+/// Returns the host ports of a pod: those of its containers and sidecars.
 pub(crate) fn ports(spec: &SimPodSpec) -> Box<[HostPort]> {
     let sidecars = spec.init_containers.iter().filter(|container| container.is_sidecar());
     let of = |container: &Container| container.ports.iter().filter_map(HostPort::of).collect::<Vec<_>>();
@@ -34,11 +34,12 @@ pub(crate) fn ports(spec: &SimPodSpec) -> Box<[HostPort]> {
 impl HostPort {
     fn of(port: &ContainerPort) -> Option<Self> {
         let or = |text: &Istr, usual: &str| if text.is_empty() { Istr::interned(usual) } else { text.clone() };
-        let (protocol, address) = (or(&port.protocol, "TCP"), or(&port.host_ip, ANY));
+        let protocol = or(&port.protocol, "TCP");
+        let address = or(&port.host_ip, ANY);
         (port.host_port > 0).then_some(Self { port: port.host_port, protocol, address })
     }
 
-    /// Whether two cannot be taken at once.
+    /// Whether two ports conflict.
     fn conflicts(&self, other: &Self) -> bool {
         let overlap = self.address == other.address || self.address == ANY || other.address == ANY;
         self.port == other.port && self.protocol == other.protocol && overlap

@@ -1,5 +1,5 @@
-//! What a pod asks for, and what a node has. Follows `component-helpers/resource` and `pkg/scheduler/framework` of
-//! Kubernetes 1.37.1.
+//! The requests of a pod, and the capacity of a node. Follows `component-helpers/resource` and
+//! `pkg/scheduler/framework` of Kubernetes 1.37.1.
 
 use std::collections::BTreeMap;
 
@@ -20,24 +20,24 @@ pub(crate) struct Amounts {
     pub(crate) others: BTreeMap<Istr, i64>,
 }
 
-/// What a pod asks for.
+/// The requests of a pod.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// What must be free.
+    /// The resources that must be free.
     pub(crate) asked: Amounts,
-    /// CPU and memory by which nodes are compared: a pod that asks for nothing still takes something.
+    /// CPU and memory for comparing nodes: a pod without requests still uses something.
     pub(crate) counted_milli_cpu: i64,
     pub(crate) counted_memory: i64,
-    /// Ports of the node.
+    /// Host ports.
     pub(crate) ports: Box<[HostPort]>,
 }
 
-/// What a container that asks for nothing counts as: upstream's figures.
+/// What a container without requests counts as: upstream's figures.
 const COUNTED_MILLI_CPU: i64 = 100;
 const COUNTED_MEMORY: i64 = 200 << 20;
 
-/// What a pod asks for: its containers together with its sidecars, or the init container that asks for most, whichever is
-/// more; and the overhead. What the pod as a whole asks for counts instead.
+/// Returns the requests of a pod: its containers together with its sidecars, or the init container with the largest
+/// request, whichever is more; plus the overhead. Requests at pod level take precedence.
 pub(crate) fn request(spec: &SimPodSpec) -> Request {
     let asked = total(spec, |container| Amounts::of(&container.resources.requests));
     let counted = total(spec, |container| {
@@ -72,7 +72,8 @@ fn total(spec: &SimPodSpec, of: impl Fn(&Container) -> Amounts) -> Amounts {
     for container in &spec.containers {
         together.add(&of(container));
     }
-    let (mut sidecars, mut most) = (Amounts::default(), Amounts::default());
+    let mut sidecars = Amounts::default();
+    let mut most = Amounts::default();
     for container in &spec.init_containers {
         let own = of(container);
         if container.is_sidecar() {
@@ -92,7 +93,7 @@ fn total(spec: &SimPodSpec, of: impl Fn(&Container) -> Amounts) -> Amounts {
 // === impl Amounts ===
 
 impl Amounts {
-    /// The amounts in a list, but for `pods`.
+    /// Returns the amounts of a list, except `pods`.
     pub(crate) fn of(quantities: &Quantities) -> Self {
         let mut amounts = Self::default();
         for (name, quantity) in quantities.iter() {

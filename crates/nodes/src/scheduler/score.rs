@@ -1,23 +1,23 @@
-//! Which of several nodes is best: the one with most room left, with the fewest pods among equals. Nodes that would rather
-//! not have the pod come last.
+//! Which of several nodes is best: the one with the most resources left, with the fewest pods among equals. Nodes with
+//! `PreferNoSchedule` taints come last.
 
-use super::filter::unwelcome;
+use super::filter::untolerated_preferences;
 use super::ledger::{NodeState, Used};
 use super::request::Request;
 use crate::view::SimPodSpec;
 
-/// How good a node is; larger is better.
+/// The score of a node; larger is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Score {
-    /// Fewest taints that the pod would rather avoid.
+    /// Fewest untolerated `PreferNoSchedule` taints.
     welcome: std::cmp::Reverse<usize>,
-    /// Percentage of CPU and memory that would be left.
+    /// The percentage of CPU and memory that would be left.
     left: i64,
     /// Fewest pods.
     pods: std::cmp::Reverse<i64>,
 }
 
-/// The best a node can be.
+/// The highest score.
 const SCORE_MAX: i64 = 100;
 
 pub(super) fn score(spec: &SimPodSpec, request: &Request, node: &NodeState, used: &Used) -> Score {
@@ -28,7 +28,7 @@ pub(super) fn score(spec: &SimPodSpec, request: &Request, node: &NodeState, used
     let cpu = left(used.counted_milli_cpu, request.counted_milli_cpu, has.milli_cpu);
     let memory = left(used.counted_memory, request.counted_memory, has.memory);
     Score {
-        welcome: std::cmp::Reverse(unwelcome(spec, &node.view)),
+        welcome: std::cmp::Reverse(untolerated_preferences(spec, &node.view)),
         left: (cpu + memory) / 2,
         pods: std::cmp::Reverse(used.pods),
     }

@@ -1,4 +1,4 @@
-//! The shell: decide, bind, tell.
+//! The shell: decide → bind → report.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ reasons! {
     }
 }
 
-/// An event's note is no longer than this, as the API has it.
+/// The maximum length of an event's note in the API.
 const NOTE_MAX: usize = 1024;
 
 // === impl Scheduler ===
@@ -48,7 +48,7 @@ impl Reconciler for Scheduler {
             self.queue.add_all(&keys, Priority::Live);
             return Ok(Action::Done);
         }
-        // The queue is first come, first served. Who is more important and waits, too, is decided first.
+        // The queue is first in, first out. Waiting pods with a higher priority are decided first.
         while let Some(before) = self.take_before(key) {
             if let Err(error) = self.schedule(cx, &before).await {
                 tracing::warn!(pod = %before, %error, "cannot be scheduled now; it will be tried again");
@@ -74,7 +74,7 @@ impl Scheduler {
         match decision {
             Decision::Decided => Ok(()),
             Decision::Bind(node) => self.bind(cx, &pod, &node).await,
-            Decision::Wait(message) => self.say_why(cx, &pod, &message).await,
+            Decision::Wait(message) => self.report_unschedulable(cx, &pod, &message).await,
         }
     }
 
@@ -86,8 +86,10 @@ impl Scheduler {
             "metadata": { "name": meta.name, "namespace": meta.namespace, "uid": meta.uid },
             "target": { "apiVersion": "v1", "kind": "Node", "name": node },
         });
-        let (key, body, why) = (meta.key(), body.to_string().into_bytes(), Why::Fits { node: node.clone() });
-        // Nobody waits until the cache shows it: until then, the ledger knows.
+        let key = meta.key();
+        let body = body.to_string().into_bytes();
+        let why = Why::Fits { node: node.clone() };
+        // Not tracked by the consistency book: until the cache shows it, the ledger knows.
         match cx.writer.unowned().post_subresource(PODS, &key, "binding", body, &why).await {
             Ok(_) => {
                 let note = format!("Successfully assigned {}/{} to {node}", meta.namespace, meta.name);
@@ -95,9 +97,9 @@ impl Scheduler {
                 Ok(())
             }
             Err(error) => {
-                self.take_back(&key);
+                self.correct(&key);
                 match error {
-                    // Gone, going, or bound by somebody else: the cache will show it.
+                    // Deleted, terminating, or bound by others: the cache will show it.
                     WriteError::NotFound | WriteError::Conflict => Ok(()),
                     error => Err(error.into()),
                 }
@@ -105,8 +107,8 @@ impl Scheduler {
         }
     }
 
-    /// What was assumed may not have come about. What the cache shows by now, counts.
-    fn take_back(&self, key: &ObjectKey) {
+    /// Corrects an assumption that may not hold: the state of the cache counts.
+    fn correct(&self, key: &ObjectKey) {
         let mut ledger = self.ledger.lock();
         ledger.free(key);
         match self.pods.get(key) {
@@ -118,8 +120,8 @@ impl Scheduler {
         }
     }
 
-    /// Says in the pod's condition, and in an event, that there is no node; once for each reason.
-    async fn say_why(&self, cx: &Context, pod: &SimPodView, message: &str) -> Result<(), Error> {
+    /// Reports in the pod's condition, and in an event, that no node fits; once for each reason.
+    async fn report_unschedulable(&self, cx: &Context, pod: &SimPodView, message: &str) -> Result<(), Error> {
         let meta = &pod.metadata;
         let held = pod.status.condition("PodScheduled").filter(|held| held.status == ConditionStatus::False);
         if held.is_some_and(|held| held.reason == "Unschedulable" && held.message == message) {
@@ -140,7 +142,7 @@ impl Scheduler {
         let write = cx.writer.on_behalf_of(meta);
         match write.patch_subresource(PODS, &meta.key(), "status", Patch::Strategic(&patch), &why).await {
             Ok(_) => self.events.warning(&About::new(PODS, meta), "FailedScheduling", cut(message)),
-            // Gone, or another one by now.
+            // Deleted or replaced meanwhile.
             Err(WriteError::NotFound | WriteError::Conflict) => {}
             Err(error) => return Err(error.into()),
         }

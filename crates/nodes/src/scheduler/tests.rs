@@ -1,4 +1,4 @@
-//! Tables for the pure parts.
+//! Table tests of the pure functions.
 
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::new("default", name)
 }
 
-/// What a pod needs, set on the pod; and whether a node with labels, a taint and a cordon as given has it.
+/// Checks whether a pod with these requirements fits a node with the given labels, taint and cordon.
 #[test]
 fn a_pod_goes_where_selector_affinity_taints_and_cordons_allow() {
     let affinity = |term: Value| {
@@ -83,7 +83,8 @@ fn a_pod_goes_where_selector_affinity_taints_and_cordons_allow() {
     let taint = |effect: &str| json!({ "taints": [{ "key": "dedicated", "value": "db", "effect": effect }] });
     let plain = json!({});
     let cordoned = json!({ "unschedulable": true });
-    let (selector, tainted) = ("node(s) didn't match Pod's node affinity/selector", "node(s) had untolerated taint(s)");
+    let selector = "node(s) didn't match Pod's node affinity/selector";
+    let tainted = "node(s) had untolerated taint(s)";
     for (wish, node_spec, refusal) in [
         (json!({}), &plain, ""),
         (json!({ "nodeSelector": { "cores": "4" } }), &plain, ""),
@@ -141,8 +142,8 @@ fn a_node_is_never_given_more_than_it_has() {
     let says = |reasons: &str, preemption: &str| {
         waits(&format!("0/1 nodes are available: {reasons}. preemption: 0/1 nodes are available: 1 {preemption}."))
     };
-    let (victims, helpful) =
-        ("No preemption victims found for incoming pod", "Preemption is not helpful for scheduling");
+    let victims = "No preemption victims found for incoming pod";
+    let helpful = "Preemption is not helpful for scheduling";
     for (pod, want) in [
         (asks("b", "1001m", "1Gi"), says("1 Insufficient cpu", victims)),
         (asks("c", "2", "7.5Gi"), says("1 Insufficient cpu, 1 Insufficient memory", victims)),
@@ -187,7 +188,7 @@ fn the_message_counts_the_nodes_by_reason() {
     );
 }
 
-/// What is said about a pod whose affinity names nodes, among three of which the second one is full.
+/// Checks the message about a pod whose affinity names nodes, among three of which the second one is full.
 #[test]
 fn nodes_that_are_not_named_are_not_looked_at() {
     let fields = |values: &[&str]| json!({ "key": "metadata.name", "operator": "In", "values": values });
@@ -276,7 +277,7 @@ fn a_pod_that_is_decided_counts_before_the_cache_shows_it_and_is_not_decided_twi
     assert_eq!(decide(&mut ledger, &first), Decision::Decided);
     let Decision::Bind(other) = decide(&mut ledger, &asks("b", "4", "1Gi")) else { panic!("there is room") };
     assert_ne!(place, other);
-    // The cache shows it elsewhere: somebody else was quicker.
+    // The cache shows it elsewhere: it was bound by others.
     ledger.place(&first, &other);
     assert_eq!(decide(&mut ledger, &asks("c", "4", "1Gi")), goes_to(&place));
 }
@@ -305,7 +306,8 @@ fn the_more_important_pod_comes_first_then_the_older_one() {
             pod["metadata"]["creationTimestamp"] = created.into();
         })
     };
-    let (early, late) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z");
+    let early = "2026-01-01T00:00:00Z";
+    let late = "2026-01-01T00:00:01Z";
     let mut ledger = ledger(&[]);
     let pods = [at("young", 0, late), at("old", 0, early), at("important", 10, late), at("least", -5, early)];
     for pod in &pods {
@@ -316,7 +318,7 @@ fn the_more_important_pod_comes_first_then_the_older_one() {
     assert_eq!(ledger.take_before(&key("young")), Some(key("old")));
     assert_eq!(ledger.take_before(&key("young")), None);
     assert_eq!(ledger.take_before(&key("stranger")), None);
-    // Those without a node wait, and come back in the same order.
+    // Unschedulable pods wait, and come back in the same order.
     for pod in &pods {
         assert!(matches!(ledger.decide(pod), Decision::Wait(_)));
     }

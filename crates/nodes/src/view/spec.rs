@@ -1,4 +1,4 @@
-//! What is read of a pod's spec.
+//! The parts of a pod's spec that are read.
 
 use std::sync::LazyLock;
 
@@ -10,39 +10,39 @@ use steersman_model::wire::Quantities;
 use steersman_model::{SharedList, view};
 
 view! {
-    /// What a pod should be.
+    /// The spec of a pod.
     pub struct SimPodSpec {
-        /// Its containers.
+        /// The containers.
         containers: SharedList<Container> = 2,
-        /// `Always`, `OnFailure` or `Never`; empty is `Always`.
+        /// The restart policy: `Always`, `OnFailure` or `Never`; empty means `Always`.
         restart_policy: Istr = 3,
-        /// How long it may be on its node.
+        /// The maximum time on its node.
         active_deadline_seconds: Option<i64> = 5,
         /// Labels that its node must have.
         node_selector: StringMap = 7,
         /// The node it is bound to; empty until it is.
         node_name: Istr = 10,
-        /// Whether it has its node's address.
+        /// Whether it uses its node's address.
         host_network: bool = 11,
-        /// Which nodes it may go to.
+        /// The affinity.
         affinity: Option<Box<Affinity>> = 18,
-        /// Who schedules it.
+        /// The scheduler's name.
         scheduler_name: Istr = 19,
-        /// Containers that run before the others, or beside them.
+        /// The init containers and sidecars.
         init_containers: SharedList<Container> = 20,
-        /// Which taints it bears.
+        /// The tolerations.
         tolerations: Box<[Toleration]> = 22,
-        /// How important it is.
+        /// The priority.
         priority: Option<i32> = 25,
-        /// Conditions that others set and that it needs to be ready.
+        /// The readiness gates: conditions that others set and that it needs to be ready.
         readiness_gates: Box<[ReadinessGate]> = 28,
-        /// `Never`, if it takes nobody's place away.
+        /// The preemption policy; `Never`, if it preempts no pod.
         preemption_policy: Istr = 31,
-        /// What running it costs beside its containers.
+        /// The overhead beside its containers.
         overhead: Quantities = 32,
-        /// What must go before it may be scheduled.
+        /// The scheduling gates.
         scheduling_gates: Box<[SchedulingGate]> = 38,
-        /// What the pod as a whole asks for.
+        /// The resources at pod level.
         resources: Resources = 40,
     }
 }
@@ -55,39 +55,39 @@ view! {
         name: Istr = 1,
         /// Its image.
         image: Istr = 2,
-        /// What it runs; empty is what the image says.
+        /// The command; empty means that of the image.
         command: Box<[Istr]> = 3,
-        /// Arguments of what it runs.
+        /// The arguments of the command.
         args: Box<[Istr]> = 4,
         /// Its ports.
         ports: Box<[ContainerPort]> = 6,
-        /// What it asks for, and what it may use.
+        /// The requests and limits.
         resources: Resources = 8,
-        /// How its readiness is told.
+        /// The readiness probe.
         readiness_probe: Option<Probe> = 11,
-        /// `Always` for an init container that goes on running beside the others; for others, instead of the pod's.
+        /// `Always` for a sidecar; for other containers, it overrides the pod's restart policy.
         restart_policy: Istr = 24,
     }
 }
 
 view! {
-    /// A port of a container: what it takes of its node.
+    /// A port of a container.
     #[derive(Eq, Hash)]
     pub struct ContainerPort {
-        /// The node's port; 0 is none.
+        /// The host port; 0 is none.
         host_port: i32 = 2,
-        /// `TCP`, `UDP` or `SCTP`; empty is `TCP`.
+        /// The protocol: `TCP`, `UDP` or `SCTP`; empty means `TCP`.
         protocol: Istr = 4,
-        /// The node's address; empty is any.
+        /// The host address; empty is any.
         host_ip "hostIP": Istr = 5,
     }
 }
 
 view! {
-    /// A probe: it succeeds here when its time has come.
+    /// A probe: it succeeds when its delay is over.
     #[derive(Eq, Hash)]
     pub struct Probe {
-        /// How long after the start it is asked first.
+        /// The delay after the start.
         initial_delay_seconds: i32 = 2,
     }
 }
@@ -95,45 +95,45 @@ view! {
 view! {
     /// A condition that a pod needs to be ready.
     pub struct ReadinessGate {
-        /// Its type.
+        /// The type of the condition.
         condition_type: Istr = 1,
     }
 }
 
 view! {
-    /// What must go before a pod may be scheduled.
+    /// A scheduling gate of a pod.
     pub struct SchedulingGate {
-        /// Its name.
+        /// The name of the gate.
         name: Istr = 1,
     }
 }
 
 view! {
-    /// Which nodes a pod may go to.
+    /// The affinity of a pod.
     pub struct Affinity {
-        /// By what the nodes are.
+        /// The node affinity.
         node_affinity: Option<NodeAffinity> = 1,
     }
 }
 
 view! {
-    /// Which nodes a pod may go to, by what they are.
+    /// The node affinity of a pod.
     pub struct NodeAffinity {
-        /// What must hold; absent is no wish.
+        /// The required terms; absent means no requirement.
         required_during_scheduling_ignored_during_execution: Option<NodeSelector> = 1,
     }
 }
 
 view! {
-    /// Several ways to be the right node: one of them must hold.
+    /// Node selector terms: one of them must match.
     pub struct NodeSelector {
-        /// The ways.
+        /// The terms.
         node_selector_terms: Box<[NodeSelectorTerm]> = 1,
     }
 }
 
 view! {
-    /// One way to be the right node: all requirements hold. One without requirements never holds.
+    /// A node selector term: all requirements must match. A term without requirements never matches.
     pub struct NodeSelectorTerm {
         /// Requirements on labels.
         match_expressions: Box<[NodeSelectorRequirement]> = 1,
@@ -145,9 +145,9 @@ view! {
 view! {
     /// A requirement on a label or a field of a node.
     pub struct NodeSelectorRequirement {
-        /// Which label or field.
+        /// The label or field.
         key: Istr = 1,
-        /// `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
+        /// The operator: `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
         operator: Istr = 2,
         /// The values.
         values: Box<[Istr]> = 3,
@@ -165,7 +165,7 @@ impl PooledInLists for Container {
 // === impl SimPodSpec ===
 
 impl SimPodSpec {
-    /// The required node affinity, if there is one.
+    /// Returns the required node affinity, if there is one.
     #[must_use]
     pub fn required_node_affinity(&self) -> Option<&NodeSelector> {
         let affinity = self.affinity.as_ref()?.node_affinity.as_ref()?;
@@ -176,7 +176,7 @@ impl SimPodSpec {
 // === impl Container ===
 
 impl Container {
-    /// Of an init container: whether it goes on running beside the others.
+    /// Whether an init container is a sidecar.
     #[must_use]
     pub fn is_sidecar(&self) -> bool {
         self.restart_policy == "Always"

@@ -1,69 +1,69 @@
-//! What is read of a pod's status: all that a kubelet writes.
+//! The parts of a pod's status that are read: all that a kubelet writes.
 
 use steersman_base::{ConditionStatus, Istr, Time};
 use steersman_model::view;
 use steersman_model::wire::Unique;
 
 view! {
-    /// What a pod is.
+    /// The status of a pod.
     pub struct SimPodStatus {
-        /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+        /// The phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
         phase: Istr = 1,
-        /// What is true of it.
+        /// The conditions.
         conditions: Box<[PodCondition]> = 2,
-        /// Why it is in its phase, in a sentence.
+        /// The message about its phase.
         message: Istr = 3,
-        /// Why it is in its phase, in a word.
+        /// The reason of its phase.
         reason: Istr = 4,
-        /// Its node's address.
+        /// The address of its node.
         host_ip "hostIP": Istr = 5,
-        /// Its address.
+        /// The address of the pod.
         pod_ip "podIP": Istr as Unique = 6,
         /// When the kubelet accepted it.
         start_time: Option<Time> = 7,
-        /// How its containers are.
+        /// The statuses of its containers.
         container_statuses: Box<[ContainerStatus]> = 8,
-        /// How its init containers are.
+        /// The statuses of its init containers.
         init_container_statuses: Box<[ContainerStatus]> = 10,
-        /// The generation that this is about.
+        /// The generation that the status is about.
         observed_generation: i64 = 17,
     }
 }
 
 view! {
-    /// Something that is true of a pod, or not.
+    /// A condition of a pod.
     pub struct PodCondition {
-        /// What it is about.
+        /// The type.
         type_ "type": Istr = 1,
-        /// Whether it holds.
+        /// `True`, `False` or `Unknown`.
         status: ConditionStatus = 2,
-        /// Since when.
+        /// The time of its last change.
         last_transition_time: Option<Time> = 4,
-        /// Why, in a word.
+        /// The reason.
         reason: Istr = 5,
-        /// Why, in a sentence.
+        /// The message.
         message: Istr = 6,
     }
 }
 
 view! {
-    /// How a container is. Ids and images are not read: they follow from the rest.
+    /// The status of a container. Ids and images are not read: they follow from the rest.
     pub struct ContainerStatus {
         /// Its name within the pod.
         name: Istr = 1,
-        /// What it does.
+        /// The current state.
         state: ContainerState = 2,
-        /// How it ended before it was started again.
+        /// How its previous run ended.
         last_state: ContainerState = 3,
         /// Whether it is ready.
         ready: bool = 4,
-        /// How often it was started again.
+        /// The number of restarts.
         restart_count: i32 = 5,
     }
 }
 
 view! {
-    /// What a container does: one of the three.
+    /// The state of a container: one of the three.
     pub struct ContainerState {
         /// It does not run yet.
         waiting: Option<Box<Waiting>> = 1,
@@ -77,9 +77,9 @@ view! {
 view! {
     /// A container that does not run yet.
     pub struct Waiting {
-        /// Why, in a word.
+        /// The reason.
         reason: Istr = 1,
-        /// Why, in a sentence.
+        /// The message.
         message: Istr = 2,
     }
 }
@@ -88,7 +88,7 @@ view! {
     /// A container that runs.
     #[derive(Copy)]
     pub struct Running {
-        /// Since when.
+        /// When it started.
         started_at: Option<Time> = 1,
     }
 }
@@ -96,9 +96,9 @@ view! {
 view! {
     /// A container that has ended.
     pub struct Terminated {
-        /// With this code.
+        /// The exit code.
         exit_code: i32 = 1,
-        /// Why, in a word.
+        /// The reason.
         reason: Istr = 3,
         /// When it started.
         started_at: Option<Time> = 5,
@@ -110,7 +110,7 @@ view! {
 // === impl SimPodStatus ===
 
 impl SimPodStatus {
-    /// The condition of this type.
+    /// Returns the condition of this type.
     #[must_use]
     pub fn condition(&self, type_: &str) -> Option<&PodCondition> {
         self.conditions.iter().find(|condition| condition.type_ == type_)

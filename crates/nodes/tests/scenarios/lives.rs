@@ -7,7 +7,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use steersman_testing::{Failure, TestCluster};
 
-/// All scenarios, for a macro that makes tests of them: each runs on every kind of cluster.
+/// Lists all scenarios, for a macro that makes tests of them: each runs on every kind of cluster.
 macro_rules! scenarios {
     ($tests:ident) => {
         $tests! {
@@ -23,7 +23,7 @@ macro_rules! scenarios {
 }
 pub(crate) use scenarios;
 
-/// A pod, given as JSON but for what all have.
+/// Returns a pod from JSON, merged with what all have.
 pub(crate) fn pod(name: &str, spec: &Value) -> Pod {
     let mut object = json!({
         "apiVersion": "v1",
@@ -37,7 +37,7 @@ pub(crate) fn pod(name: &str, spec: &Value) -> Pod {
     serde_json::from_value(object).expect("a pod")
 }
 
-/// A pod whose container runs this.
+/// Returns a pod whose container runs this command.
 pub(crate) fn running(name: &str, command: &[&str], restart_policy: &str) -> Pod {
     let container = json!({ "name": "main", "image": "busybox:1", "command": command });
     pod(name, &json!({ "containers": [container], "restartPolicy": restart_policy }))
@@ -55,14 +55,14 @@ pub(crate) fn address_of(pod: &Pod) -> &str {
     pod.status.as_ref().and_then(|status| status.pod_ip.as_deref()).unwrap_or_default()
 }
 
-/// Status and message of a condition.
+/// Returns status and message of a condition.
 pub(crate) fn condition<'a>(pod: &'a Pod, type_: &str) -> (&'a str, &'a str) {
     let conditions = pod.status.as_ref().and_then(|status| status.conditions.as_ref());
     let held = conditions.into_iter().flatten().find(|held| held.type_ == type_);
     held.map_or(("", ""), |held| (&held.status, held.message.as_deref().unwrap_or_default()))
 }
 
-/// Waits until a pod looks as `looks` says.
+/// Waits until `looks` accepts the pod.
 pub(crate) async fn until(
     cluster: &TestCluster,
     name: &str,
@@ -86,7 +86,7 @@ pub(crate) async fn until_gone(cluster: &TestCluster, name: &str) -> Result<(), 
         .await
 }
 
-/// The classic story: a node, an address, readiness; and after the delete, nothing.
+/// A pod gets a node, an address, readiness; and is gone after its deletion.
 pub(crate) async fn a_pod_is_scheduled_runs_is_ready_and_goes(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(pod("web", &json!({}))).await?;
     let web = until_ready(cluster, "web").await?;
@@ -111,7 +111,7 @@ pub(crate) async fn a_pod_is_scheduled_runs_is_ready_and_goes(cluster: &TestClus
     until_gone(cluster, "web").await
 }
 
-/// What `kubectl describe` shows of a pod and of its node: what kubelets tell.
+/// The events of a pod and of its node, as `kubectl describe` shows them.
 pub(crate) async fn what_happens_to_a_pod_and_a_node_is_told(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(pod("web", &json!({}))).await?;
     let node = node_of(&until_ready(cluster, "web").await?).to_owned();
@@ -156,11 +156,11 @@ pub(crate) async fn what_happens_to_a_pod_and_a_node_is_told(cluster: &TestClust
     Ok(())
 }
 
-/// Pods that are through say how, and their logs what they printed.
+/// Pods that have ended report how, and their logs show what they printed.
 pub(crate) async fn a_pod_does_what_its_command_says(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(running("good", &["sh", "-c", "echo hello; sleep 1; echo bye"], "Never")).await?;
     cluster.create(running("bad", &["sh", "-c", "echo oh; exit 3"], "Never")).await?;
-    // As `kubectl run` has it: the image's entry point runs the arguments.
+    // As `kubectl run`: the image's entry point runs the arguments.
     let said = json!({ "name": "main", "image": "busybox:1", "args": ["echo", "said"] });
     cluster.create(pod("args", &json!({ "containers": [said], "restartPolicy": "Never" }))).await?;
     for name in ["good", "args"] {
@@ -170,7 +170,7 @@ pub(crate) async fn a_pod_does_what_its_command_says(cluster: &TestCluster) -> R
     let ended = bad.status.unwrap_or_default().container_statuses.unwrap_or_default().remove(0).state;
     let ended = ended.and_then(|state| state.terminated).map(|ended| (ended.exit_code, ended.reason));
     assert_eq!(ended, Some((3, Some("Error".to_owned()))));
-    // The kubelets read logs off their cache, which may lag behind the server.
+    // The kubelets read logs from their cache, which may lag behind the server.
     for (name, want) in [("good", "hello\nbye\n"), ("bad", "oh\n"), ("args", "said\n")] {
         let query = steersman_nodes::LogQuery::default();
         let log = async || Ok(cluster.nodes().logs(cluster.namespace(), name, &query).ok());
@@ -179,7 +179,7 @@ pub(crate) async fn a_pod_does_what_its_command_says(cluster: &TestCluster) -> R
     Ok(())
 }
 
-/// A pod for which there is no room says so, and gets the room that another one leaves.
+/// A pod that fits no node reports it, and gets the resources that another one frees.
 pub(crate) async fn a_pod_waits_for_room(cluster: &TestCluster) -> Result<(), Failure> {
     let large = |name: &str| {
         let container = json!({ "name": "main", "image": "x", "resources": { "requests": { "cpu": "6" } } });
@@ -216,7 +216,7 @@ pub(crate) async fn a_gated_pod_waits_for_its_gate(cluster: &TestCluster) -> Res
     Ok(())
 }
 
-/// A pod with finalizers ends, says how, and stays until they are gone.
+/// A pod with finalizers ends, reports how, and stays until they are removed.
 pub(crate) async fn a_finalizer_keeps_a_pod_that_has_ended(cluster: &TestCluster) -> Result<(), Failure> {
     let mut kept = running("kept", &["sleep", "3600"], "Never");
     kept.metadata.finalizers = Some(vec!["example.dev/keep".into()]);
@@ -229,7 +229,7 @@ pub(crate) async fn a_finalizer_keeps_a_pod_that_has_ended(cluster: &TestCluster
     until_gone(cluster, "kept").await
 }
 
-/// Nodes register, are ready, and renew their leases; one that is taken away is gone.
+/// Nodes register, are ready, and renew their leases; a removed one is deleted.
 pub(crate) async fn nodes_register_and_can_be_taken_away(cluster: &TestCluster) -> Result<(), Failure> {
     let nodes = Api::<Node>::all(cluster.client());
     let leases = Api::<Lease>::namespaced(cluster.client(), "kube-node-lease");
@@ -255,7 +255,7 @@ pub(crate) async fn nodes_register_and_can_be_taken_away(cluster: &TestCluster) 
     let back = cluster
         .until("the node is back", || async { Ok(nodes.get_opt(&first).await?.ok_or_else(|| "no node".to_owned())) })
         .await?;
-    // A node that somebody deletes stays away.
+    // A node that somebody deletes stays deleted.
     nodes.delete(&first, &DeleteParams::default()).await?;
     cluster.advance(std::time::Duration::from_secs(2)).await;
     let again = nodes.get_opt(&first).await?.map(|node| (node.metadata.uid, back.metadata.uid));

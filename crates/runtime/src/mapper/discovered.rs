@@ -87,6 +87,13 @@ impl Discovered {
         &self.failures
     }
 
+    /// Returns which root, `/api` or `/apis`, could not be asked, and why: then groups may be missing that were never seen.
+    pub(super) fn missing_root(&self) -> Option<(&'static str, &str)> {
+        let is_root = |failure: &&Failure| [CORE, GROUPS].contains(&failure.what.as_str());
+        let failure = self.failures.iter().find(is_root)?;
+        Some((if failure.what == CORE { CORE } else { GROUPS }, &failure.why))
+    }
+
     /// Every resource in every version, the preferred version first.
     pub fn resources(&self) -> impl Iterator<Item = &ApiResource> {
         self.groups.iter().flat_map(|group| &group.versions).flat_map(|version| &version.resources)

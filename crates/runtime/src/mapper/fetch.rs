@@ -22,6 +22,13 @@ pub struct DiscoveryError {
     why: String,
 }
 
+impl DiscoveryError {
+    /// The error of a root that could not be asked.
+    pub(super) fn of_root((what, why): (&'static str, &str)) -> Self {
+        Self { what, why: why.to_owned() }
+    }
+}
+
 /// Why one document could not be had.
 enum Problem {
     /// There is none, or not for us.

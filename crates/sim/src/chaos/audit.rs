@@ -1,9 +1,9 @@
-//! Who asked for a change: found in the audit log of kube-apiserver.
+//! The authors of changes, from the audit log of kube-apiserver.
 //!
 //! 1. The answer to most writes is the object with its new revision: that names one change, and no other.
 //! 2. Evictions, bindings and removals answer without one. Such an entry stands for the first change of the object after
 //!    the request came in that nobody else has claimed.
-//! 3. A server that is killed tells nothing of its last moment: what was done in it is nobody's.
+//! 3. The log of a killed server lacks its last moment: changes of that time have no author.
 //!
 //! Pure: text in, actors out.
 
@@ -16,7 +16,7 @@ use steersman_controllers::ALL;
 use crate::invariants::TOKEN;
 use crate::record::Actor;
 
-/// Writes with their answers; what nobody judges is left out.
+/// Writes with their responses; resources that are not checked are left out.
 pub const POLICY: &str = "apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -38,17 +38,17 @@ pub const USERS: &str = "chaos-users";
 pub const MANAGER: &str = "chaos-manager-";
 /// What the names of the service accounts of controllers begin with.
 const ACCOUNT: &str = "system:serviceaccount:kube-system:";
-/// Who a manager is for what it does for all its controllers.
+/// The actor name of a manager's own requests.
 const ITSELF: &str = "manager";
 /// How much later than the change itself its request may seem to have come in, by the two clocks' readings.
 const SLACK_MICROS: i64 = 500_000;
 
-/// What the log tells, ready to be asked.
+/// The log, indexed.
 #[derive(Debug, Default)]
 pub struct Audit {
     /// By resource, object and revision.
     exact: BTreeMap<(Istr, ObjectKey, u64), Entry>,
-    /// Those that do not tell their revision, by resource and object, in the order of the requests.
+    /// Requests without a revision, by resource and object, in the order of the requests.
     vague: BTreeMap<(Istr, ObjectKey), Vec<Entry>>,
     /// The requests of managers that were accepted, with their times.
     accepted: Vec<(MicroTime, Actor, String)>,
@@ -59,7 +59,7 @@ struct Entry {
     by: Actor,
     received: MicroTime,
     ended: MicroTime,
-    /// Whether one change has been laid to it.
+    /// Whether a change was attributed to it.
     is_spent: bool,
     /// Whether it takes several objects.
     is_collection: bool,
@@ -129,10 +129,11 @@ impl Audit {
         self.vague.entry((resource.clone(), key)).or_default().push(entry);
     }
 
-    /// Who asked for a change that was seen at a time.
+    /// Returns the author of a change that was observed at a time.
     pub fn author(&mut self, resource: &Istr, key: &ObjectKey, revision: u64, seen: MicroTime) -> Option<Actor> {
         if let Some(entry) = self.exact.get(&(resource.clone(), key.clone(), revision)) {
-            let (by, received) = (entry.by.clone(), entry.received);
+            let by = entry.by.clone();
+            let received = entry.received;
             let vague = self.vague.get_mut(&(resource.clone(), key.clone()));
             let same = vague.into_iter().flatten().find(|entry| entry.received == received && entry.by == by);
             if let Some(entry) = same {
@@ -156,7 +157,7 @@ impl Audit {
     }
 }
 
-/// Who sent a request, by its user and its user agent; none if nobody knows.
+/// Returns the sender of a request, by its user and its user agent; none if unknown.
 fn actor(entry: &Value) -> Option<Actor> {
     let agent = entry["userAgent"].as_str().unwrap_or_default();
     if agent.ends_with(NODES) {
@@ -186,7 +187,8 @@ fn text(value: &Value) -> &str {
 }
 
 fn resource(about: &Value) -> Istr {
-    let (plural, group) = (text(&about["resource"]), text(&about["apiGroup"]));
+    let plural = text(&about["resource"]);
+    let group = text(&about["apiGroup"]);
     if group.is_empty() { Istr::interned(plural) } else { Istr::interned(&format!("{plural}.{group}")) }
 }
 
@@ -239,19 +241,17 @@ mod tests {
         let pods = json!({"resource": "pods", "namespace": "a"});
         let named = json!({"resource": "pods", "namespace": "a", "name": "p"});
         let removed = json!({"kind": "Status", "status": "Success"});
-        let (replicas, namespaces) = (
-            "system:serviceaccount:kube-system:replicaset-controller",
-            "system:serviceaccount:kube-system:namespace-controller",
-        );
+        let replicas = "system:serviceaccount:kube-system:replicaset-controller";
+        let namespaces = "system:serviceaccount:kube-system:namespace-controller";
         let manager = "x/1 chaos-manager-3";
         let log = [
             // Under a generated name, and then a write that changes nothing.
             line(manager, replicas, "2026-01-01T00:00:01.000000Z", &pods, 201, &pod("p", 7)),
             line("x/1 chaos-nodes", "admin", "2026-01-01T00:00:02.000000Z", &named, 200, &pod("p", 7)),
             line("x/1 chaos-nodes", "admin", "2026-01-01T00:00:03.000000Z", &named, 200, &pod("p", 9)),
-            // One that was refused is nobody's.
+            // A refused request has no change.
             line("x/1 chaos-users", "admin", "2026-01-01T00:00:04.000000Z", &named, 409, &removed),
-            // A removal does not tell its revision.
+            // A removal has no revision.
             line("x/1 chaos-users", "admin", "2026-01-01T00:00:05.000000Z", &named, 200, &removed),
             // Half a line, by a server that was killed.
             format!(

@@ -22,7 +22,7 @@ const MARKER: &str = "chaos";
 const HEALS_WITHIN: Duration = Duration::from_secs(150);
 const REST: Duration = Duration::from_secs(20);
 
-/// Runs what the arguments say.
+/// Runs the command of the arguments.
 #[must_use]
 pub fn run(args: &[String]) -> ExitCode {
     let done = match args.split_first() {
@@ -40,7 +40,7 @@ pub fn run(args: &[String]) -> ExitCode {
     }
 }
 
-/// One storm. Whether all held is for whoever reads the outcome.
+/// Runs one storm. The caller judges the outcome.
 fn storm(args: &[String]) -> Result<bool, Problem> {
     let value = |name: &str| {
         let at = args.iter().position(|arg| arg == name);

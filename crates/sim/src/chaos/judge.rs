@@ -23,11 +23,11 @@ pub struct Judged {
     pub counts: BTreeMap<&'static str, Count>,
     /// How many changes were judged.
     pub changes: u64,
-    /// How many of them nobody is known to have asked for, though somebody did.
+    /// The number of changes without a known author.
     pub unknown: u64,
 }
 
-/// What was there before anybody was watched has no author.
+/// Objects that existed before the recording have no author.
 fn is_old(seen: &Seen, begin: u64) -> bool {
     seen.revision <= begin
 }
@@ -38,7 +38,9 @@ pub fn judge(seen: &[Seen], audit: &mut Audit, begin: u64) -> Judged {
     let mut world = World::default();
     let mut suite = Suite::new(Options::default());
     let mut before: BTreeMap<(Istr, ObjectKey), Arc<Value>> = BTreeMap::new();
-    let (mut violations, mut changes, mut unknown) = (Vec::new(), 0, 0);
+    let mut violations = Vec::new();
+    let mut changes = 0;
+    let mut unknown = 0;
     let mut now = Time::from_unix(0);
     for seen in seen {
         let by = if is_old(seen, begin) {
@@ -81,7 +83,7 @@ fn is_servers(seen: &Seen) -> bool {
         || (seen.key.namespace == "kube-system" && seen.resource == "configmaps")
 }
 
-/// What is not yet as the specs say.
+/// Returns what does not match the specs yet.
 #[must_use]
 pub fn unhealed(now: &[Seen]) -> Vec<Violation> {
     let mut world = World::default();
@@ -109,7 +111,8 @@ mod tests {
 
     fn seen(revision: u64, resource: &str, name: &str, after: Option<Value>) -> Seen {
         let at = MicroTime::from_unix_micros(1_700_000_000_000_000 + i64::try_from(revision).unwrap() * 1_000_000);
-        let (resource, key) = (Istr::interned(resource), ObjectKey::new("a", name));
+        let resource = Istr::interned(resource);
+        let key = ObjectKey::new("a", name);
         Seen { revision, at, resource, key, after: after.map(Arc::new) }
     }
 

@@ -146,7 +146,7 @@ impl Managers {
         Ok(())
     }
 
-    /// Stops one, or lets it go on.
+    /// Stops or resumes one.
     ///
     /// # Errors
     /// It cannot be signalled.
@@ -160,7 +160,7 @@ impl Managers {
     /// Ends all.
     pub fn end(&mut self) {
         for mut running in self.running.drain(..) {
-            // A process that stands still is killed all the same.
+            // A stopped process is killed all the same.
             let _ = running.child.kill();
             let _ = running.child.wait();
         }
@@ -173,5 +173,5 @@ impl Drop for Managers {
     }
 }
 
-/// How long a lease lasts that nobody renews.
+/// The duration of a lease that is not renewed.
 pub const LEASE_LASTS: Duration = Duration::from_secs(6);

@@ -11,22 +11,22 @@ pub struct Plan {
     pub operations: Vec<Step>,
     /// What happens to processes, one after the other.
     pub blows: Vec<(Millis, Blow)>,
-    /// What happens on the way between managers and the API server.
+    /// The faults between managers and the API server.
     pub windows: Vec<Window>,
     /// When the storm is over.
     pub ends: Millis,
 }
 
-/// What a process suffers.
+/// A fault of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Blow {
     /// The leading manager is killed; another process is started.
     LeaderKilled,
-    /// The leading manager stands still until another one has taken its lease, and a while longer.
+    /// The leading manager is stopped until another one has taken its lease, and a while longer.
     LeaderFrozen,
     /// The API server is killed and started again.
     ServerRestarted,
-    /// The store stands still for this time.
+    /// The store is stopped for this time.
     StoreStopped(Millis),
 }
 
@@ -35,11 +35,11 @@ const OPERATIONS_PER_MINUTE: u64 = 90;
 /// Longer ones would only be waited for.
 const READY_DELAY_MAX: u32 = 5;
 const MIN_READY_MAX: u32 = 3;
-/// A blow is followed by a time without one.
+/// A process fault is followed by a time without one.
 const BLOW_EVERY: Millis = 14_000;
 /// The first owners are there, and at work.
 const CALM: Millis = 5_000;
-/// Between the middle of a fault of the way and the beginning of the next: managers must get something done, too.
+/// The time between the middle of a network fault and the start of the next: managers must make progress, too.
 const PAUSE: Millis = 1_500;
 const STORE_STOPPED: Millis = 8_000;
 
@@ -58,7 +58,7 @@ impl Blow {
     }
 }
 
-/// The plan of a seed, for a storm of so many milliseconds.
+/// Returns the plan of a seed, for a storm of this many milliseconds.
 #[must_use]
 pub fn plan(seed: u64, ends: Millis) -> Plan {
     let mut random = Rng::with_seed(seed ^ 0x5eed_c4a0);
@@ -102,7 +102,7 @@ fn shorten(operation: &mut Operation) {
     }
 }
 
-/// The leader first, in both ways; then all blows, again and again, in an order of chance.
+/// The leader first, in both ways; then all process faults repeatedly, in random order.
 fn blows(random: &mut Rng, ends: Millis) -> Vec<(Millis, Blow)> {
     let mut blows = Vec::new();
     let mut at = CALM;
@@ -119,7 +119,7 @@ fn blows(random: &mut Rng, ends: Millis) -> Vec<(Millis, Blow)> {
     blows
 }
 
-/// Faults of the way, in an order of chance: each kind as soon as there is time for it.
+/// Network faults in random order: each kind as soon as there is time for it.
 fn windows(random: &mut Rng, ends: Millis) -> Vec<Window> {
     let on = |resource: &str| Target { resource: Some(resource.to_owned()), ..Target::default() };
     let creates = || Target { verb: Some(Verb::Create), ..on("pods") };
@@ -165,7 +165,9 @@ mod tests {
     #[test]
     fn a_seed_gives_one_plan_within_its_time_with_every_blow_and_fault_in_two_minutes() {
         let ends = 120_000;
-        let (one, same, other) = (plan(7, ends), plan(7, ends), plan(8, ends));
+        let one = plan(7, ends);
+        let same = plan(7, ends);
+        let other = plan(8, ends);
         assert_eq!((&one.operations, &one.windows, &one.blows), (&same.operations, &same.windows, &same.blows));
         assert_ne!(one.operations, other.operations);
         assert_eq!(one.operations.len(), 180);

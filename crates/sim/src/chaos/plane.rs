@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::{Problem, audit, ends_with_us, signal};
 
-/// The part of a control plane that can be hit. It ends with this.
+/// The part of a control plane that receives faults. It stops when dropped.
 #[derive(Debug)]
 pub struct Plane {
     server: Child,
@@ -111,7 +111,7 @@ impl Plane {
         Ok(())
     }
 
-    /// Stops the store, or lets it go on.
+    /// Stops or resumes the store.
     ///
     /// # Errors
     /// It cannot be signalled.

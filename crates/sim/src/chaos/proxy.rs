@@ -1,7 +1,8 @@
-//! The way from one manager to the API server: an HTTP proxy on the loopback, which does what the plan says.
+//! The connection from one manager to the API server: an HTTP proxy on the loopback, which injects the faults of the
+//! plan.
 //!
 //! 1. Requests without credentials go on with the certificate of the controller manager; those with a token keep it.
-//! 2. Each request names its manager in the user agent, so that the audit log tells who asked.
+//! 2. Each request names its manager in the user agent, so that the audit log shows its author.
 //! 3. What is late or held back on a watch arrives in order.
 
 use std::net::SocketAddr;
@@ -37,7 +38,7 @@ use crate::plan::{Fault, Verb, Window};
 /// The faults of the storm, which begins when all are there.
 pub type Weather = Arc<Mutex<Faults>>;
 
-/// A running proxy. It ends with this.
+/// A running proxy. It stops when dropped.
 #[derive(Debug)]
 pub struct Proxy {
     /// Where it listens.
@@ -59,7 +60,7 @@ struct Way {
 type Sender = steersman_runtime::connection::Transport;
 type Answer = Response<UnsyncBoxBody<Bytes, Problem>>;
 
-/// What a request suffers.
+/// The fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Nothing.
@@ -74,7 +75,7 @@ enum Fate {
     Falsified(u16),
 }
 
-/// What a piece of a watch suffers.
+/// The fault of a piece of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
     /// It arrives at this instant.
@@ -83,7 +84,7 @@ enum Piece {
     Cut,
 }
 
-/// How often a watch on which nothing happens is looked at.
+/// The polling period of an idle watch.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// What the path of the managers' lease ends with.
 const LEASE: &str = "/leases/kube-controller-manager";
@@ -247,7 +248,7 @@ fn piece<'a>(open: impl Iterator<Item = &'a Window>, faults: &Faults, now: Insta
     Piece::Due(due)
 }
 
-/// An answer of a server that did what it was asked for, and says that it did not.
+/// Returns an error response of a server that made the write.
 fn falsified(code: u16) -> Result<Answer, Problem> {
     let status = json!({
         "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": code,
@@ -259,7 +260,7 @@ fn falsified(code: u16) -> Result<Answer, Problem> {
     Ok(answer.header(header::CONTENT_TYPE, "application/json").body(body)?)
 }
 
-/// A watch on its way: one task reads it and says when each piece is due.
+/// A proxied watch: one task reads it and schedules each piece.
 fn watched(mut body: UnsyncBoxBody<Bytes, Problem>, weather: Weather, about: About) -> UnsyncBoxBody<Bytes, Problem> {
     type Held = (Instant, Result<Bytes, Problem>);
     let (send, receive) = mpsc::unbounded_channel::<Held>();

@@ -52,7 +52,7 @@ pub struct Seen {
     pub resource: Istr,
     /// The object.
     pub key: ObjectKey,
-    /// The object after the change; none if it is gone.
+    /// The object after the change; none if it is deleted.
     pub after: Option<Arc<Value>>,
 }
 
@@ -86,7 +86,8 @@ impl Recorder {
                     Err(_) => tokio::time::sleep(AGAIN_AFTER).await,
                 }
             };
-            let (recorder, client) = (recorder.clone(), client.clone());
+            let recorder = recorder.clone();
+            let client = client.clone();
             tasks.spawn(async move { recorder.follow(&client, resource, path, revision).await });
         }
         Ok(recorder)
@@ -173,7 +174,8 @@ impl Recorder {
 
     fn note(&self, resource: &'static str, mut object: Value, is_gone: bool) {
         let Some(revision) = revision_of(&object) else { return };
-        let (resource, key) = (Istr::interned(resource), key_of(&object));
+        let resource = Istr::interned(resource);
+        let key = key_of(&object);
         if let Some(meta) = object["metadata"].as_object_mut() {
             // Half of each object, and of no use here.
             meta.remove("managedFields");

@@ -19,7 +19,7 @@ pub struct Outcome {
     pub storm_seconds: u64,
     /// How many changes were judged.
     pub changes: u64,
-    /// How many of them nobody is known to have asked for.
+    /// The number of changes without a known author.
     pub unknown: u64,
     /// How many managers were started.
     pub managers: usize,
@@ -27,7 +27,7 @@ pub struct Outcome {
     pub operations: BTreeMap<String, u64>,
     /// What went wrong, and how often it acted.
     pub faults: BTreeMap<String, u64>,
-    /// How long it took until all was as the specs say, in milliseconds; none if it never was.
+    /// How long it took until the state matched the specs, in milliseconds; none if it never did.
     pub healed_after: Option<u64>,
     /// How many requests of managers were accepted while all was at rest, and for how many seconds that was watched.
     pub writes_at_rest: u64,
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub violations: Vec<String>,
 }
 
-/// The rows that people ask for first: a title, and the invariants that they sum up.
+/// The rows of the summary: a title, and the invariants that they sum up.
 const ROWS: [(&str, &[&str]); 4] = [
     ("pods created beyond what was ever missing", &["at_most_the_needed_pods_are_created"]),
     (

@@ -8,7 +8,7 @@ use crate::world::Object;
 /// The token controller "watches for ServiceAccount deletion and deletes all corresponding ServiceAccount token
 /// Secrets." (website: Managing Service Accounts)
 ///
-/// Asked when the token controller deletes a secret: the account that it names is gone, or is another one by its uid.
+/// Checked when the token controller deletes a secret: its account is deleted, or has another uid.
 /// Judged against the store; staleness excuses an account that was not there at some time by what was shown.
 pub(super) fn tokens_go_only_with_their_account(case: &Case<'_>) -> Verdict {
     let Some(secret) = case.deleted().filter(|_| case.by(&[TOKEN])) else { return Verdict::NotMine };
@@ -60,7 +60,7 @@ pub(super) fn every_namespace_has_the_root_certificate(rest: &Rest<'_>, found: &
 /// The token controller "watches for ServiceAccount token Secret addition, and ensures the referenced ServiceAccount
 /// exists, and adds a token to the Secret if needed." (website: Managing Service Accounts)
 ///
-/// At rest: a secret that names an account has a token if the account is there, and is gone if it is not.
+/// At rest: a secret that names an account has a token if the account exists, and is deleted if it does not.
 pub(super) fn tokens_follow_their_accounts(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(TOKEN) {
         return;

@@ -1,4 +1,4 @@
-//! Garbage collection: what goes, what stays, and in which order.
+//! Garbage collection: what is deleted, what is kept, and in which order.
 
 use steersman_base::names::finalizers::{FOREGROUND_DELETION, ORPHAN};
 

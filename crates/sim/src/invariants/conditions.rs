@@ -13,7 +13,8 @@ fn changed<'a>(
     type_: &str,
 ) -> Option<(&'a Object, &'a Deployment, Option<&'a Condition>, &'a Condition)> {
     let (before, after) = case.updated().filter(|_| case.by(&[DEPLOYMENT]))?;
-    let (was, is) = (condition::find(before.conditions(), type_), condition::find(after.conditions(), type_)?);
+    let was = condition::find(before.conditions(), type_);
+    let is = condition::find(after.conditions(), type_)?;
     let is_new = was.is_none_or(|was| was.status != is.status || was.reason != is.reason);
     is_new.then_some((&**after, after.deployment()?, was, is))
 }

@@ -10,7 +10,7 @@ use super::{Case, ENDPOINTS, Findings, Rest, SLICES, Verdict};
 use crate::world::{Object, Phase, Pod, Service};
 
 const SLICE_RESOURCE: &str = "endpointslices.discovery.k8s.io";
-/// Who keeps the slices that are judged, as they say themselves.
+/// The manager label of the slices that are checked.
 const MANAGER: &str = "endpointslice-controller.k8s.io";
 /// How many addresses an Endpoints object has at most: upstream's figure.
 const ADDRESSES_MAX: usize = 1000;
@@ -54,7 +54,7 @@ pub(super) fn slices_are_within_their_limits(case: &Case<'_>) -> Verdict {
     })
 }
 
-/// The pods that a slice or an Endpoints object leads to, and whether it says that they are ready.
+/// Returns the pods of a slice or an Endpoints object, and whether they are listed as ready.
 fn targets(object: &Object) -> Vec<(&Uid, bool)> {
     let slice = object.slice().into_iter().flat_map(|slice| &slice.endpoints);
     let of_slice = slice.filter_map(|endpoint| Some((endpoint.pod.as_ref()?, endpoint.ready)));
@@ -115,7 +115,7 @@ pub(super) fn ready_endpoints_are_ready_pods(case: &Case<'_>) -> Verdict {
             }
             continue;
         }
-        // A pod that is gone was there once: whether it was ready then is not known any more by its uid alone.
+        // A deleted pod existed once: whether it was ready then cannot be found by its uid alone.
         let as_shown =
             now.is_none_or(|pod| window.of_key("pods", &pod.key).is_some_and(|versions| versions.ever(is_ready)));
         if !as_shown {
@@ -211,7 +211,7 @@ pub(super) fn slices_are_those_of_the_pods(rest: &Rest<'_>, found: &mut Findings
     }
 }
 
-/// Whether the service has this family; one that says nothing has whatever its pods have.
+/// Whether the service has this family; one without families has those of its pods.
 fn is_in(families: &[Istr], address: IpAddr) -> bool {
     let family = if address.is_ipv4() { "IPv4" } else { "IPv6" };
     families.is_empty() || families.iter().any(|held| held == family)
@@ -277,7 +277,7 @@ fn has_named_ports(rest: &Rest<'_>, key: &ObjectKey) -> bool {
 /// (website: EndpointSlices) So the garbage collector deletes them. The Endpoints of a deleted service are deleted by
 /// their controller: follows `endpoints_controller.go` of Kubernetes 1.37.
 ///
-/// At rest: nothing that the two controllers keep stands for a service that is gone.
+/// At rest: no slice or Endpoints of the two controllers belongs to a deleted service.
 pub(super) fn no_endpoints_without_a_service(rest: &Rest<'_>, found: &mut Findings) {
     let is_kept = |namespace: &Istr, name: &Istr| {
         let key = ObjectKey { namespace: namespace.clone(), name: name.clone() };

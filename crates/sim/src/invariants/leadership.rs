@@ -1,4 +1,4 @@
-//! Who may write.
+//! Leadership: which manager may write.
 
 use super::{
     ACCOUNT, Case, DEPLOYMENT, ENDPOINTS, GARBAGE, NAMESPACE, POD_GC, REPLICA_SET, REPLICATION, ROOT_CA, SLICES, TOKEN,
@@ -23,7 +23,7 @@ pub(super) fn no_write_by_a_deposed_leader(case: &Case<'_>) -> Verdict {
     if [LEASES, "events", "events.events.k8s.io"].contains(&&*case.change.resource) {
         return Verdict::NotMine;
     }
-    // A recorder that does not say who wrote the lease leaves nothing to compare.
+    // Without the author of the lease there is nothing to compare.
     if case.memory.identities.is_empty() {
         return Verdict::NotMine;
     }
@@ -41,7 +41,8 @@ pub(super) fn no_write_by_a_deposed_leader(case: &Case<'_>) -> Verdict {
         Some(Body::Lease { holder }) => holder.to_string(),
         _ => String::new(),
     };
-    let (resource, object) = (&case.change.resource, &case.change.key);
+    let resource = &case.change.resource;
+    let object = &case.change.key;
     Verdict::Violated(format!(
         "{resource} {object} is written by manager {manager}, and the lease {key} is held by {holder:?}, not by {:?}",
         mine.map(ToString::to_string).unwrap_or_default()

@@ -54,7 +54,8 @@ impl Memory {
         if let Some(after) = &step.after {
             self.pods.insert(after.uid.clone());
         }
-        let (before, after) = (active_owner(step.before.as_ref()), active_owner(step.after.as_ref()));
+        let before = active_owner(step.before.as_ref());
+        let after = active_owner(step.after.as_ref());
         let is_create = step.before.is_none() && matches!(change.by.controller(), Some(REPLICA_SET | REPLICATION));
         if before == after {
             return;
@@ -69,7 +70,7 @@ impl Memory {
             if is_create {
                 ledger.created += 1;
                 self.overrun = ledger.created.saturating_sub(ledger.needed);
-                // One that was too many is told once.
+                // A surplus one is reported once.
                 ledger.needed += self.overrun;
             }
         }

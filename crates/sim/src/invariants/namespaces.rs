@@ -11,7 +11,7 @@ fn content<'a>(case: &Case<'a>, namespace: &str) -> Option<&'a Object> {
     content.next().map(|object| &**object)
 }
 
-/// Whether an object came so late that nobody who looked before can have seen it.
+/// Whether an object was created so late that an earlier list cannot have shown it.
 fn came_late(case: &Case<'_>, object: &Object) -> bool {
     object.created.is_some_and(|created| created.plus_seconds(PASS_SECONDS) >= case.change.at)
 }

@@ -1,4 +1,4 @@
-//! Who belongs to whom.
+//! Ownership.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const CLAIMERS: [&str; 3] = [DEPLOYMENT, REPLICA_SET, REPLICATION];
 
 /// "There cannot be more than one managing controller." (ObjectMeta, ownerReferences)
 ///
-/// Asked after every write, whoever asked for it. Judged against the object alone.
+/// Checked after every write of any author, against the object alone.
 pub(super) fn at_most_one_owner_controls(case: &Case<'_>) -> Verdict {
     let Some(after) = case.step.after.as_ref().filter(|after| !after.owners.is_empty()) else {
         return Verdict::NotMine;
@@ -142,7 +142,7 @@ fn claims<'a>(rest: &Rest<'a>) -> Vec<(&'static str, &'a Arc<Object>)> {
 /// "If there is a Pod that has no OwnerReference or the OwnerReference is not a Controller and it matches a
 /// ReplicaSet's selector, it will be immediately acquired by said ReplicaSet." (website: ReplicaSet)
 ///
-/// At rest: no active pod and no ReplicaSet that matches an owner in its namespace is nobody's.
+/// At rest: every active pod and every ReplicaSet that matches an owner in its namespace has one.
 pub(super) fn orphans_that_match_are_adopted(rest: &Rest<'_>, found: &mut Findings) {
     for (resource, owner) in claims(rest).into_iter().filter(|(_, owner)| !owner.is_terminating()) {
         let Some(selector) = owner.selector() else { continue };

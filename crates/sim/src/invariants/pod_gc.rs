@@ -1,4 +1,4 @@
-//! Pods that nobody will end any more, and no others.
+//! Pods that no kubelet will end, and no others.
 
 use steersman_base::ObjectKey;
 
@@ -56,7 +56,8 @@ pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdic
     if pod.node.is_empty() || !had_node {
         return Verdict::NotMine;
     }
-    let (left, max) = (case.world.ended_pods(), case.options.ended_pods_max);
+    let left = case.world.ended_pods();
+    let max = case.options.ended_pods_max;
     let window = case.window();
     let has_ended = |pod: &Object| !pod.is_terminating() && pod.pod().is_some_and(|pod| pod.phase == Phase::Ended);
     let as_shown = || {

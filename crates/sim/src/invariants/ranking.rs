@@ -9,7 +9,7 @@ use steersman_base::{Istr, ObjectKey, Time, Uid};
 use super::{Case, REPLICA_SET, REPLICATION, Verdict};
 use crate::world::{Object, Pod};
 
-/// How many moments of a window are looked at. More than this is more than anybody can judge.
+/// The maximum number of moments of a window that are checked.
 const MOMENTS_MAX: usize = 256;
 
 /// "When scaling down, the ReplicaSet controller chooses which pods to delete by sorting the available pods to
@@ -34,7 +34,7 @@ pub(super) fn pods_that_are_missed_least_go_first(case: &Case<'_>) -> Verdict {
         let mine = versions.objects().flatten().filter(|object| object.uid == owner.uid);
         mine.filter_map(|object| object.set()).map(|set| set.replicas).min()
     });
-    // Deleted for an owner that is gone: somebody else says so.
+    // Deleted for a deleted owner: another invariant checks that.
     let Some(wanted) = wanted else { return Verdict::NotMine };
     let wanted = usize::try_from(wanted).unwrap_or(0);
     let left: Vec<_> = case.world.controlled("pods", &owner.uid).filter(|pod| pod.is_active_pod()).collect();
@@ -76,7 +76,7 @@ fn neighbours(case: &Case<'_>, set: &Uid) -> Neighbours {
             for node in nodes {
                 let counts = |pod: &Object| pod.is_active_pod() && pod.pod().is_some_and(|pod| pod.node == *node);
                 let (least, most) = on_node.entry(node.clone()).or_default();
-                // One that somebody took away from the set is on its node, and is nobody's neighbour.
+                // A pod that was removed from the set is on its node, and is not counted.
                 let is_held = |pod: &Object| counts(pod) && pod.is_controlled_by(&sibling.uid);
                 *least += usize::from(versions.always(is_held));
                 *most += usize::from(versions.ever(counts));
@@ -98,7 +98,7 @@ struct Ranking<'a> {
 // === impl Ranking ===
 
 impl Ranking<'_> {
-    /// Whether `left` goes before `right` beyond doubt.
+    /// Whether `left` certainly comes before `right`.
     fn certainly_before(&self, left: &Object, right: &Object) -> bool {
         let Some((a, b)) = left.pod().zip(right.pod()).filter(|_| left.uid != right.uid) else { return false };
         let ladder = [
@@ -121,13 +121,14 @@ impl Ranking<'_> {
         false
     }
 
-    /// The one with more neighbours goes first; none if that is not beyond doubt.
+    /// The one with more pods on its node comes first; none if that is not certain.
     fn crowded(&self, left: &Pod, right: &Pod) -> Option<Ordering> {
         if left.node == right.node || self.neighbours.is_empty() {
             return Some(Ordering::Equal);
         }
         let of = |pod: &Pod| self.neighbours.get(&pod.node).copied().unwrap_or_default();
-        let (left, right) = (of(left), of(right));
+        let left = of(left);
+        let right = of(right);
         if left.0 > right.1 {
             Some(Ordering::Less)
         } else if right.0 > left.1 {
@@ -146,7 +147,8 @@ impl Ranking<'_> {
             return Some(Ordering::Equal);
         }
         let age = |time: Time| self.now.unix().saturating_sub(time.unix());
-        let (left, right) = (age(left), age(right));
+        let left = age(left);
+        let right = age(right);
         // Four times as old is another order of magnitude, whenever in a pass the clock was read.
         let slack = crate::world::PASS_SECONDS + self.skew;
         let is_far_older = |old: i64, young: i64| old - slack > 4 * (young + slack);

@@ -1,4 +1,4 @@
-//! At rest, the world is what the specs say.
+//! At rest, the state matches the specs.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::revisions::split;
 use super::{DEPLOYMENT, Findings, REPLICA_SET, REPLICATION, Rest};
 use crate::world::{Object, Phase, Set};
 
-/// ReplicaSets and ReplicationControllers that somebody keeps.
+/// ReplicaSets and ReplicationControllers that have a controller.
 fn sets<'a>(rest: &Rest<'a>) -> impl Iterator<Item = (&'a Arc<Object>, &'a Set)> {
     let rows = [(REPLICA_SET, "replicasets.apps"), (REPLICATION, "replicationcontrollers")];
     let runs = rows.map(|(controller, resource)| (rest.options.runs(controller), resource));
@@ -82,7 +82,8 @@ pub(super) fn deployments_are_rolled_out(rest: &Rest<'_>, found: &mut Findings) 
         let Some(deployment) = object.deployment().filter(|deployment| deployment.selector.is_some()) else { continue };
         let (new, old) = split(rest.world, object);
         let asks = |set: &Object| set.set().map_or(0, |set| set.replicas);
-        let (new_asks, old_ask) = (new.map(asks), old.iter().map(|set| asks(set)).sum::<i32>());
+        let new_asks = new.map(asks);
+        let old_ask = old.iter().map(|set| asks(set)).sum::<i32>();
         let is_through = new_asks == Some(deployment.replicas) && old_ask == 0;
         if !is_through && (deployment.paused || !stays(rest, object) || !can_go_on(rest, object, deployment.min_ready))
         {
@@ -125,7 +126,8 @@ pub(super) fn statuses_of_deployments_are_true_at_rest(rest: &Rest<'_>, found: &
         let sum = |counts: fn(&Object) -> bool| {
             rest.world.controlled("replicasets.apps", &object.uid).map(|set| of(set, counts)).sum::<i32>()
         };
-        let (active, ready) = (sum(Object::is_active_pod), sum(Object::is_ready_pod));
+        let active = sum(Object::is_active_pod);
+        let ready = sum(Object::is_ready_pod);
         let updated = new.map_or(0, |set| of(set, Object::is_active_pod));
         let status = &deployment.status;
         let is_true = (status.replicas, status.ready, status.updated) == (active, ready, updated)

@@ -97,7 +97,7 @@ pub(super) fn the_new_replica_set_has_the_highest_revision(rest: &Rest<'_>, foun
         let (Some(new), old) = split(rest.world, deployment) else { continue };
         let revision = |set: &Object| set.set().and_then(|set| set.revision);
         let highest = old.iter().filter_map(|set| revision(set)).max();
-        // What is no number is somebody else's doing, and stays.
+        // A revision that is not a number was changed by others, and is kept.
         let Some(is) = revision(new) else { continue };
         found.expect(Some(is) > highest && Some(is) == spec.revision, || {
             format!(

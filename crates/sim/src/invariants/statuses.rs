@@ -1,4 +1,4 @@
-//! Statuses say what is.
+//! Statuses match the state.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use super::availability::count;
 use super::{Case, DEPLOYMENT, REPLICA_SET, REPLICATION, Verdict};
 use crate::world::{Object, Phase, Set};
 
-/// How many moments of a window are looked at. More than this is more than anybody can judge.
+/// The maximum number of moments of a window that are checked.
 const MOMENTS_MAX: usize = 256;
 
 /// "The generation observed by the deployment controller." (DeploymentStatus, observedGeneration; those of ReplicaSets
 /// and ReplicationControllers mean the same)
 ///
-/// Asked after every write to one of them, whoever asked for it. Judged against the object alone.
+/// Checked after every write to one of them, of any author, against the object alone.
 pub(super) fn observed_generation_is_never_ahead_and_never_goes_back(case: &Case<'_>) -> Verdict {
     let observed = |object: &Object| {
         object.set().map(|set| set.status.observed).or_else(|| Some(object.deployment()?.status.observed))
@@ -116,7 +116,7 @@ pub(super) fn a_deployment_adds_up_its_replica_sets(case: &Case<'_>) -> Verdict 
         let newest: Vec<_> = sets.iter().filter(|(_, set)| set.template == is.template).collect();
         let is_updated = match &*newest {
             [] => told.3 == 0,
-            // Of several, the oldest counts; whoever cannot tell them apart accepts any.
+            // Of several, the oldest counts; where they cannot be distinguished, any is accepted.
             some => some.iter().any(|(_, set)| set.status.replicas == told.3),
         };
         (told.0, told.1, told.2) == counted && is_updated
@@ -134,7 +134,10 @@ pub(super) fn a_deployment_adds_up_its_replica_sets(case: &Case<'_>) -> Verdict 
     };
     Verdict::judge(false, as_shown, || {
         let sets = case.world.controlled("replicasets.apps", &after.uid).filter_map(|set| set.set());
-        let (mut replicas, mut ready, mut available, mut sets_count) = (0, 0, 0, 0_usize);
+        let mut replicas = 0;
+        let mut ready = 0;
+        let mut available = 0;
+        let mut sets_count = 0_usize;
         for set in sets {
             replicas += set.status.replicas;
             ready += set.status.ready;

@@ -37,7 +37,7 @@ fn each_invariant_fires_on_what_violates_it() {
 #[test]
 fn every_invariant_has_a_stream_that_violates_it() {
     let mut covered: BTreeSet<_> = violations().into_iter().map(|(invariant, _)| invariant).collect();
-    // No stream of changes tells of logs: a test of the recorder violates it.
+    // A stream of changes has no logs: a test of the recorder violates it.
     covered.insert(super::REASONS);
     let missing: Vec<_> = super::catalogue().map(|(name, _)| name).filter(|name| !covered.contains(name)).collect();
     assert!(missing.is_empty(), "no stream violates {missing:#?}");

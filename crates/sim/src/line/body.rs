@@ -1,4 +1,4 @@
-//! The body of an answer on its way through a line.
+//! The body of a response on a simulated connection.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use super::shown::Stream;
 use crate::faults::About;
 use crate::plan::{Fault, Window};
 
-/// The body of an answer on its way through a line.
+/// The body of a response on a simulated connection.
 pub(super) struct Carried {
     line: Line,
     inner: Answer,
@@ -30,11 +30,11 @@ enum Kind {
     Watch(Box<Watch>),
 }
 
-/// A watch on its way.
+/// A watch on a simulated connection.
 struct Watch {
     about: About,
     stream: Stream,
-    /// Whether the server still tells of what there is.
+    /// Whether the server is still sending the initial state.
     is_initial: bool,
     /// Whether what arrives still is what there is: it has shown nothing before it has shown all of it.
     shows_state: bool,
@@ -102,7 +102,7 @@ impl http_body::Body for Carried {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Polled {
         let Self { line, inner, kind } = self.get_mut();
         if line.0.dead.is_cancelled() {
-            // Nobody is there to hear it.
+            // The receiver is dropped.
             return Poll::Pending;
         }
         match kind {
@@ -252,7 +252,7 @@ impl Watch {
         }
     }
 
-    /// The server no longer knows where the watch is, and says so.
+    /// The revision of the watch has expired on the server.
     fn expire(&mut self) -> Polled {
         self.is_over = true;
         let status = r#"{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old resource version, on purpose","reason":"Expired","code":410}}"#;

@@ -1,4 +1,4 @@
-//! Lists from the past: what a server says that has not heard the news.
+//! Lists from the past: the response of a lagging server.
 
 use bytes::Bytes;
 use futures::stream::{self, StreamExt as _};

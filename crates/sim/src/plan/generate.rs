@@ -22,7 +22,7 @@ pub struct Owner {
 pub enum OwnerKind {
     /// A Deployment.
     Deployment,
-    /// A ReplicaSet of nobody.
+    /// A ReplicaSet without owner.
     ReplicaSet,
     /// A ReplicationController.
     ReplicationController,
@@ -120,7 +120,7 @@ pub const SMALL: Size = Size { operations: 60, faults_max: 12, ends: minutes(10)
 
 /// In this part of the storm owners are made first.
 const FIRST_PART: Millis = 10;
-/// Nothing is asked for before the server is there.
+/// No operation before the server is ready.
 const BEGINS: Millis = seconds(5);
 /// Operations and faults leave the last minute of the storm alone, so that they are over when it is.
 const LAST: Millis = seconds(60);
@@ -168,7 +168,8 @@ fn operations(random: &mut Rng, options: &Options, count: usize) -> Vec<Step> {
 
 fn operation(random: &mut Rng, options: &Options) -> Operation {
     let owner = random.usize(..OWNERS.len());
-    let (node, namespace) = (random.usize(..options.nodes), random.usize(1..NAMESPACES.len()));
+    let node = random.usize(..options.nodes);
+    let namespace = random.usize(1..NAMESPACES.len());
     let pick = random.usize(..16);
     match random.u32(..100) {
         0..45 => Operation::Edit { owner, changes: edits(random, owner) },
@@ -294,7 +295,8 @@ fn strategy(random: &mut Rng) -> Edit {
         0 => Share::Count(random.u32(0..4)),
         _ => Share::Percent([0, 10, 25, 25, 50, 100][random.usize(..6)]),
     };
-    let (surge, mut unavailable) = (share(random), share(random));
+    let surge = share(random);
+    let mut unavailable = share(random);
     let is_zero = |share| matches!(share, Share::Count(0) | Share::Percent(0));
     if is_zero(surge) && is_zero(unavailable) {
         unavailable = Share::Count(1);
@@ -331,7 +333,8 @@ fn fault(random: &mut Rng, options: &Options) -> (Millis, Target, Fault) {
             1 => Target { manager, verb: Some(Verb::Create), resource: Some("pods".to_owned()), ..Target::default() },
             2 => Target { manager, verb: Some(verb), ..Target::default() },
             _ => {
-                let (controller, resource) = (Some(controller.to_owned()), Some(resource.to_owned()));
+                let controller = Some(controller.to_owned());
+                let resource = Some(resource.to_owned());
                 Target { manager, controller, verb: None, resource }
             }
         }

@@ -164,7 +164,7 @@ pub(super) fn reference(api_version: &str, kind: &str, made: &Value, blocks: boo
     })
 }
 
-/// A ConfigMap that belongs to somebody.
+/// Returns a ConfigMap with an owner.
 pub(super) fn owned_map(name: &str, reference: &Value) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
@@ -172,7 +172,7 @@ pub(super) fn owned_map(name: &str, reference: &Value) -> Value {
     })
 }
 
-/// A secret that asks for a token of an account.
+/// Returns a secret that requests a token of an account.
 pub(super) fn token_secret(owner: usize) -> Value {
     let name = OWNERS[owner].name;
     json!({
@@ -181,7 +181,7 @@ pub(super) fn token_secret(owner: usize) -> Value {
     })
 }
 
-/// A pod of nobody that an owner will find.
+/// Returns a pod without owner that a selector matches.
 pub(super) fn bare_pod(owner: usize, number: usize) -> Value {
     let name = OWNERS[owner].name;
     json!({
@@ -191,7 +191,7 @@ pub(super) fn bare_pod(owner: usize, number: usize) -> Value {
     })
 }
 
-/// A pod of nobody that ends by itself.
+/// Returns a pod without owner that ends by itself.
 pub(super) fn ending_pod(pick: usize, number: usize) -> Value {
     json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -203,7 +203,8 @@ pub(super) fn ending_pod(pick: usize, number: usize) -> Value {
     })
 }
 
-/// Objects that nobody relies on, and that may become unreadable; with their resources. The pod fits no node.
+/// Returns objects that no other depends on, and that may become unreadable, with their resources. The pod fits no
+/// node.
 pub(super) fn bystanders() -> [(&'static str, Value); 3] {
     let metadata = json!({"name": "bystander", "labels": {"app": "bystander"}});
     let spec = json!({

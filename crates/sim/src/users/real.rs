@@ -1,4 +1,4 @@
-//! Users of a real server: it may be away for a while, and then they ask again.
+//! Users of a real server: it may be unavailable for a while, and then they retry.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use kube::Client;
 use kube::client::Body;
 use serde_json::Value;
 
-/// How often somebody asks before giving up.
+/// The number of attempts.
 const ATTEMPTS: usize = 8;
-/// How long somebody waits for an answer.
+/// The time limit of an attempt.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long somebody waits before asking again.
+/// The delay between attempts.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Asks the server. None if it refuses, or if it is away for too long. What was done though nobody heard of it is refused

@@ -20,9 +20,9 @@ pub struct Version {
     pub revision: u64,
     /// When it was written.
     pub at: Time,
-    /// Who wrote it.
+    /// The author.
     pub by: Actor,
-    /// The object; none if it was gone.
+    /// The object; none if it was deleted.
     pub object: Option<Arc<Object>>,
 }
 
@@ -52,7 +52,7 @@ impl History {
         self.is_cut = true;
     }
 
-    /// The object now; none if it is gone.
+    /// Returns the current object; none if it is deleted.
     #[must_use]
     pub fn now(&self) -> Option<&Arc<Object>> {
         self.versions.back()?.object.as_ref()
@@ -64,7 +64,7 @@ impl History {
         self.versions.back()
     }
 
-    /// The object as it was at a revision, for somebody from whom these revisions were hidden.
+    /// Returns the object at a revision, for an observer from whom these revisions were hidden.
     #[must_use]
     pub fn at(&self, revision: u64, hidden: Option<&BTreeSet<u64>>) -> Option<&Arc<Object>> {
         match self.place(revision, hidden) {
@@ -102,7 +102,7 @@ impl History {
     }
 }
 
-/// The versions that somebody may have decided on.
+/// The versions that a decision may be based on.
 #[derive(Debug)]
 pub struct Since<'a> {
     versions: Vec<&'a Version>,
@@ -112,7 +112,7 @@ pub struct Since<'a> {
 // === impl Since ===
 
 impl<'a> Since<'a> {
-    /// Without what came before the last write of `actor`: whoever writes knows what it wrote.
+    /// Removes the versions before the last write of `actor`: an author knows its own writes.
     #[must_use]
     pub fn known_to(mut self, actor: &Actor) -> Self {
         if let Some(place) = self.versions.iter().rposition(|version| version.by == *actor) {
@@ -122,7 +122,7 @@ impl<'a> Since<'a> {
         self
     }
 
-    /// The objects; none stands for a time at which it was not there.
+    /// Returns the objects; none stands for a time at which it did not exist.
     pub fn objects(&self) -> impl Iterator<Item = Option<&'a Arc<Object>>> {
         let absent = self.absent.then_some(None);
         absent.into_iter().chain(self.versions.iter().map(|version| version.object.as_ref()))

@@ -1,4 +1,4 @@
-//! Objects as invariants read them: the few fields they ask for.
+//! Objects as invariants read them: the few fields they need.
 
 use steersman_base::{Condition, Istr, ObjectKey, Selector, StringMap, Time, Uid};
 
@@ -17,7 +17,7 @@ pub struct Object {
     pub generation: i64,
     /// When it was created.
     pub created: Option<Time>,
-    /// When it is to be gone; set, it is terminating.
+    /// When it is to be deleted; if set, it is terminating.
     pub deleted: Option<Time>,
     /// The labels.
     pub labels: StringMap,
@@ -65,7 +65,7 @@ pub enum Body {
     Node(Node),
     /// A lease.
     Lease {
-        /// Who holds it; empty if nobody does.
+        /// The holder; empty if there is none.
         holder: Istr,
     },
     /// A secret.
@@ -85,7 +85,7 @@ pub struct Pod {
     pub ready: bool,
     /// Since when the condition `Ready` is what it is.
     pub ready_since: Option<Time>,
-    /// What its deletion costs, as the annotation says.
+    /// Its deletion cost, from the annotation.
     pub cost: i32,
     /// The most restarts of a container, and of a sidecar.
     pub restarts: (i64, i64),
@@ -96,17 +96,17 @@ pub struct Pod {
 /// The phase of a pod, in the order in which pods are deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
-    /// It has not begun, or says nothing.
+    /// It has not started, or has no phase.
     Pending,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
-    /// It runs.
+    /// Running.
     Running,
-    /// It has succeeded or failed.
+    /// Succeeded or failed.
     Ended,
 }
 
-/// What a ReplicaSet or ReplicationController asks for and says.
+/// Spec and status of a ReplicaSet or ReplicationController.
 #[derive(Clone, Debug)]
 pub struct Set {
     /// `spec.replicas`.
@@ -146,7 +146,7 @@ pub struct SetStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// What a Deployment asks for and says.
+/// Spec and status of a Deployment.
 #[derive(Clone, Debug)]
 pub struct Deployment {
     /// `spec.replicas`.
@@ -192,7 +192,7 @@ pub struct DeploymentStatus {
     pub conditions: Vec<Condition>,
 }
 
-/// What a service asks for.
+/// The spec of a service.
 #[derive(Clone, Debug)]
 pub struct Service {
     /// The selector; empty if it has none.
@@ -201,18 +201,18 @@ pub struct Service {
     pub external: bool,
     /// Whether pods that are not ready are published, too.
     pub publish_all: bool,
-    /// The families of its addresses; empty if the server did not say.
+    /// The address families; empty if the server did not set them.
     pub families: Vec<Istr>,
     /// Whether it has ports.
     pub has_ports: bool,
 }
 
-/// What an EndpointSlice says.
+/// An EndpointSlice.
 #[derive(Clone, Debug)]
 pub struct Slice {
-    /// Whose it is; empty if it does not say.
+    /// The name of its service; empty if it has none.
     pub service: Istr,
-    /// Who keeps it.
+    /// The managing controller.
     pub managed_by: Istr,
     /// The family of its addresses.
     pub family: Istr,
@@ -229,22 +229,22 @@ pub struct Endpoint {
     pub addresses: Vec<Istr>,
     /// Whether new requests may be sent to it; absent means yes.
     pub ready: bool,
-    /// The pod it stands for, if it stands for one.
+    /// The pod of the endpoint, if there is one.
     pub pod: Option<Uid>,
 }
 
-/// What an Endpoints object says.
+/// An Endpoints object.
 #[derive(Clone, Debug)]
 pub struct Endpoints {
     /// Whether it is the lock of an old leader election.
     pub is_lock: bool,
     /// The addresses, whether they are ready, and the pods behind them; one entry per subset.
     pub addresses: Vec<(Istr, bool, Option<Uid>)>,
-    /// Whether one address stands twice in one subset.
+    /// Whether one address is listed twice in one subset.
     pub twice: Option<Istr>,
 }
 
-/// What a namespace says.
+/// A namespace.
 #[derive(Clone, Debug)]
 pub struct Namespace {
     /// `spec.finalizers`.
@@ -253,7 +253,7 @@ pub struct Namespace {
     pub conditions: Vec<Condition>,
 }
 
-/// What a node says.
+/// A node.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Whether its condition `Ready` is true.
@@ -262,12 +262,12 @@ pub struct Node {
     pub out_of_service: bool,
 }
 
-/// What a secret says, if it asks for the token of a service account.
+/// A secret that requests the token of a service account.
 #[derive(Clone, Debug)]
 pub struct Secret {
     /// The account it names; empty if the secret is of another type.
     pub account: Istr,
-    /// The uid of the account, if it says it.
+    /// The uid of the account, if it is given.
     pub account_uid: Option<Uid>,
     /// Whether there is a token in it.
     pub has_token: bool,
@@ -276,7 +276,7 @@ pub struct Secret {
 // === impl Object ===
 
 impl Object {
-    /// Whether somebody asked for its deletion.
+    /// Whether it is terminating.
     #[must_use]
     pub fn is_terminating(&self) -> bool {
         self.deleted.is_some()
@@ -375,7 +375,7 @@ impl Object {
         }
     }
 
-    /// Whether the pod counts: it has not ended, and nobody asked it to.
+    /// Whether the pod is active: it has not ended, and is not terminating.
     #[must_use]
     pub fn is_active_pod(&self) -> bool {
         !self.is_terminating() && self.pod().is_some_and(|pod| pod.phase != Phase::Ended)
@@ -387,7 +387,7 @@ impl Object {
         self.is_active_pod() && self.pod().is_some_and(|pod| pod.ready)
     }
 
-    /// Whether the pod counts and has been ready for so many seconds.
+    /// Whether the pod is active and has been ready for this many seconds.
     #[must_use]
     pub fn is_available_pod(&self, min_ready: i64, now: Time) -> bool {
         let Some(pod) = self.pod().filter(|_| self.is_ready_pod()) else { return false };
@@ -411,7 +411,7 @@ impl Deployment {
         self.replicas.saturating_sub(self.unavailable).max(0)
     }
 
-    /// How many pods all ReplicaSets together may ask for.
+    /// Returns the maximum number of pods over all ReplicaSets.
     #[must_use]
     pub fn total_max(&self) -> i32 {
         self.replicas.saturating_add(self.surge)

@@ -15,7 +15,7 @@ use super::object::{
     Service, Set, SetStatus, Slice,
 };
 
-/// Kinds that are asked for by name, for recorders that leave them out of list items.
+/// Kinds that are looked up by name, for recorders that leave them out of list items.
 const KINDS: [(&str, &str); 10] = [
     ("pods", "Pod"),
     ("replicasets.apps", "ReplicaSet"),
@@ -102,7 +102,8 @@ impl Body {
 
 impl Pod {
     fn parse(value: &Value) -> Self {
-        let (spec, status) = (&value["spec"], &value["status"]);
+        let spec = &value["spec"];
+        let status = &value["status"];
         let phase = match status["phase"].as_str() {
             Some("Running") => Phase::Running,
             Some("Unknown") => Phase::Unknown,
@@ -145,7 +146,8 @@ fn parse_cost(text: &str) -> Option<i32> {
 
 impl Set {
     fn parse(resource: &str, value: &Value) -> Self {
-        let (spec, status) = (&value["spec"], &value["status"]);
+        let spec = &value["spec"];
+        let status = &value["status"];
         let template_labels = map(&spec["template"]["metadata"]["labels"]);
         let selector = if resource == "replicationcontrollers" {
             Some(Selector::from_labels(&map(&spec["selector"])))
@@ -175,7 +177,8 @@ impl Set {
 
 impl Deployment {
     fn parse(value: &Value) -> Self {
-        let (spec, status) = (&value["spec"], &value["status"]);
+        let spec = &value["spec"];
+        let status = &value["status"];
         let replicas = int(&spec["replicas"]).unwrap_or(1);
         let rolling = matches!(spec["strategy"]["type"].as_str(), None | Some("" | "RollingUpdate"));
         let (surge, unavailable) = if rolling { limits(&spec["strategy"]["rollingUpdate"], replicas) } else { (0, 0) };

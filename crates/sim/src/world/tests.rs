@@ -64,7 +64,8 @@ fn the_past_is_shown_as_it_was_without_what_was_hidden() {
 #[test]
 fn indexes_follow_the_objects() {
     let mut world = World::default();
-    let (first, second) = (pod("1", Some("rs"), "Running"), pod("1", Some("other"), "Succeeded"));
+    let first = pod("1", Some("rs"), "Running");
+    let second = pod("1", Some("other"), "Succeeded");
     world.apply(&change(1, 100, "a", None, Some(&first)));
     assert_eq!(world.dependents(&Uid::new("rs")).count(), 1);
     assert_eq!(world.content("shop").count(), 1);
@@ -81,7 +82,8 @@ fn indexes_follow_the_objects() {
 #[test]
 fn what_was_there_before_the_recorder_counts() {
     let mut world = World::default();
-    let (first, second) = (pod("1", Some("rs"), "Running"), pod("1", None, "Running"));
+    let first = pod("1", Some("rs"), "Running");
+    let second = pod("1", None, "Running");
     world.apply(&change(7, 100, "a", Some(&first), Some(&second)));
     let step = world.last();
     assert!(step.before.as_ref().unwrap().controller().is_some());

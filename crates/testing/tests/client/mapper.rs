@@ -8,6 +8,7 @@ use kube::api::DeleteParams;
 use kube::client::Body;
 use steersman_apiserver::ApiServer;
 use steersman_base::{ObjectKey, Scope};
+use steersman_informer::InformerFactory;
 use steersman_runtime::mapper::{MapperError, REFRESH_BURST, REFRESH_EVERY, RestMapper};
 use steersman_testing::{Failure, TestCluster};
 use tower::{BoxError, ServiceExt as _};
@@ -147,5 +148,22 @@ async fn a_group_that_fails_is_told_and_the_others_are_known() -> Result<(), Fai
     let all = RestMapper::new(broken(&server, "/apis", false)).resources().await?;
     assert!(all.find("pods").is_some() && all.find("deployments").is_none());
     assert_eq!(all.failures().len(), 1);
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_follows_discovery_is_told_that_a_root_did_not_answer() -> Result<(), Failure> {
+    let server = ApiServer::new(steersman_apiserver::Options::default());
+    for root in ["/api", "/apis"] {
+        let client = broken(&server, root, false);
+        let informers = InformerFactory::new(client.clone());
+        let Err(error) = RestMapper::new(client).watch(&informers).await else {
+            panic!("{root} did not answer, and nobody noticed");
+        };
+        assert!(error.to_string().contains(&format!("{root}: 503")), "{error}");
+    }
+    let client = broken(&server, "", false);
+    let informers = InformerFactory::new(client.clone());
+    assert_eq!(RestMapper::new(client).watch(&informers).await?.len(), 2, "definitions and APIServices");
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What a manager asked of kube-apiserver, by verb and resource.
+//! The requests of a manager to kube-apiserver, by verb and resource.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ const SUMMED: [&str; 3] = ["deletecollection", "list", "watch"];
 /// The namespace of the load, as the benchmark `manager` names it. The one that it deletes is another.
 const LOAD: &str = "bench-work";
 
-/// What a manager asked.
+/// The requests of a manager.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Audit {
     /// For the load: roll-out, status changes, cascade.
@@ -21,14 +21,14 @@ pub(super) struct Audit {
     pub(super) rest: Calls,
 }
 
-/// How often a call was made, by verb and resource.
+/// The number of calls, by verb and resource.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Calls(BTreeMap<(String, String), usize>);
 
 // === impl Audit ===
 
 impl Audit {
-    /// One JSON object per line; a line cut off by the end of the server is no call.
+    /// One JSON object per line; a line that was truncated by the end of the server is ignored.
     pub(super) fn read(log: &str) -> Self {
         let mut audit = Self::default();
         for event in log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok()) {
@@ -46,7 +46,8 @@ impl Audit {
 impl Calls {
     /// Both sides of every call, the most frequent first, and the sum.
     pub(super) fn beside(&self, peer: &Self, name: &str) -> Table {
-        let (ours, peers) = (self.summed(), peer.summed());
+        let ours = self.summed();
+        let peers = peer.summed();
         let mut all: Vec<_> = ours.keys().chain(peers.keys()).collect();
         let times = |calls: &BTreeMap<String, usize>, call: &str| calls.get(call).copied().unwrap_or_default();
         all.sort_by_key(|call| (std::cmp::Reverse(times(&ours, call).max(times(&peers, call))), *call));
@@ -106,7 +107,8 @@ mod tests {
 
     #[test]
     fn calls_are_counted_by_verb_and_resource_and_shown_side_by_side() {
-        let (ours, peer) = (Audit::read(OURS), Audit::read(PEER));
+        let ours = Audit::read(OURS);
+        let peer = Audit::read(PEER);
         assert_eq!(
             ours.load.beside(&peer.load, "peer").to_string(),
             "| API calls   | steersman | peer | difference |\n\

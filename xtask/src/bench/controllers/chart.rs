@@ -1,6 +1,6 @@
 //! The chart of the README: CPU and memory of both managers, as SVG by hand.
 //!
-//! 1. It stands on nothing: no script, no font of its own, no background, so that it fits a light page and a dark one.
+//! 1. It is self-contained: no script, no font, no background, so that it fits a light page and a dark one.
 //! 2. Each panel has a scale of its own that starts at zero, and every bar has its figure beside it.
 
 use std::fmt::Write;
@@ -88,7 +88,8 @@ impl Panel {
                 let Some(figure) = figure else { continue };
                 // A thin line is still a bar.
                 let width = (figure.value / longest * BAR_WIDTH_MAX).max(1.0);
-                let (end, base) = (left as f64 + width + 6.0, y + BAR_HEIGHT - 2);
+                let end = left as f64 + width + 6.0;
+                let base = y + BAR_HEIGHT - 2;
                 let _ = writeln!(
                     text,
                     "<rect x=\"{left}\" y=\"{y}\" width=\"{width:.1}\" height=\"{BAR_HEIGHT}\" rx=\"2\" class=\"{class}\"/>\

@@ -1,9 +1,9 @@
-//! The rules of a ClusterRole that is put together from others: `aggregationRule`.
+//! The rules of an aggregated ClusterRole: `aggregationRule`.
 //!
-//! 1. Its rules are those of the ClusterRoles that its selectors choose, and of those that these are put together from.
-//!    What it holds itself does not count: upstream's controller replaces it.
-//! 2. They are looked up when they are asked for. Upstream's `clusterrole-aggregation` controller writes them into the
-//!    object a moment after a change; here they hold whether it runs or not.
+//! 1. Its rules are those of the ClusterRoles that its selectors match, recursively. Its own rules do not count:
+//!    upstream's controller replaces them.
+//! 2. They are computed on use. Upstream's `clusterrole-aggregation` controller writes them into the object a moment
+//!    after a change; here they apply whether it runs or not.
 //!
 //! Follows `pkg/controller/clusterroleaggregation` of Kubernetes 1.37.
 
@@ -19,7 +19,7 @@ use crate::registry::Registry;
 use crate::registry::list::list_all;
 use crate::store::Object;
 
-/// The rules of a role.
+/// Returns the rules of a role.
 pub(super) fn rules_of(registry: &Registry, role: Value) -> Vec<Value> {
     if role["aggregationRule"].is_null() {
         return own_rules(role);
@@ -47,7 +47,7 @@ fn own_rules(mut role: Value) -> Vec<Value> {
     }
 }
 
-/// The ClusterRoles that the selectors of one choose.
+/// Returns the ClusterRoles that the selectors of one match.
 fn chosen_by<'a>(role: &Value, all: &'a [Arc<Object>]) -> impl Iterator<Item = &'a Arc<Object>> {
     let declared = role["aggregationRule"]["clusterRoleSelectors"].as_array().into_iter().flatten();
     let selectors: Vec<Selector> = declared

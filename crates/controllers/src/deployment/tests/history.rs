@@ -77,7 +77,8 @@ fn the_list_of_earlier_revisions_is_bounded() {
 fn a_deployment_that_goes_back_gets_the_annotations_of_then() {
     let now = json!({ "metadata": { "annotations": { "cause": "edit", "new": "x", REVISION: "2" } } });
     let then = json!({ "metadata": { "annotations": { "cause": "create", REVISION: "1" } } });
-    let (deployment, set) = (deployment(now), set("v1", "web:1", 0, then));
+    let deployment = deployment(now);
+    let set = set("v1", "web:1", 0, then);
     assert_eq!(texts(&annotations_rolled_back(deployment.meta(), set.meta())), ["cause=create", "revision=2"]);
 }
 

@@ -1,7 +1,7 @@
-//! A Deployment beside ReplicaSets that act late and report late: a model of a cluster that never agrees with itself.
+//! A Deployment with ReplicaSets that act late and report late: a model of a cluster with stale statuses.
 //!
-//! The Deployment's decisions are the real ones (`plan`). ReplicaSets, pods and users are a few lines each, and take turns at
-//! random; whoever has its turn sees what others have *reported*. What is checked is what there *is*.
+//! The Deployment's decisions are the real ones (`plan`). ReplicaSets, pods and users are modelled in a few lines each,
+//! and take turns at random; each sees only what the others have *reported*. The actual state is checked.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ struct Pod {
     broken: bool,
 }
 
-/// A ReplicaSet, as it is and as its status tells it.
+/// A ReplicaSet: its actual state and its reported status.
 #[derive(Clone, Debug)]
 struct Set {
     image: u32,
@@ -32,13 +32,13 @@ struct Set {
     generation: i64,
     annotations: BTreeMap<String, String>,
     pods: Vec<Pod>,
-    /// What its controller has counted, and not written yet.
-    counted: Option<Told>,
-    told: Told,
+    /// The counts that its controller has made and not yet written.
+    counted: Option<Reported>,
+    reported: Reported,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Reported {
     replicas: i32,
     available: i32,
     observed: i64,
@@ -55,7 +55,7 @@ struct World {
     log: Vec<String>,
 }
 
-/// How many worlds are played: a few seconds in a debug build.
+/// The number of random worlds: a few seconds in a debug build.
 const WORLDS: u64 = 40;
 
 /// Images from this one on never become available.
@@ -68,20 +68,20 @@ impl Set {
         i32::try_from(self.pods.iter().filter(|pod| pod.available).count()).unwrap()
     }
 
-    /// How many available pods are left when it has deleted those that it should not have.
+    /// Returns the number of available pods left after the surplus is deleted.
     fn remaining(&self, wanted: i32) -> i32 {
         self.available().min(wanted)
     }
 
-    fn counts(&self) -> Told {
-        Told {
+    fn counts(&self) -> Reported {
+        Reported {
             replicas: i32::try_from(self.pods.len()).unwrap(),
             available: self.available(),
             observed: self.generation,
         }
     }
 
-    /// Its controller looks at it: it counts, then makes pods or deletes them, those first that are not available.
+    /// A pass of its controller: counts, then creates pods or deletes them, unavailable ones first.
     fn act(&mut self) {
         self.counted = Some(self.counts());
         let wanted = usize::try_from(self.wanted).unwrap();
@@ -95,13 +95,13 @@ impl Set {
     }
 
     fn view(&self, index: usize) -> Arc<ReplicaSetView> {
-        let told = self.told;
+        let reported = self.reported;
         let status = json!({
-            "replicas": told.replicas, "readyReplicas": told.available, "availableReplicas": told.available,
-            "observedGeneration": told.observed,
+            "replicas": reported.replicas, "readyReplicas": reported.available, "availableReplicas": reported.available,
+            "observedGeneration": reported.observed,
         });
         let meta = json!({ "generation": self.generation, "annotations": self.annotations });
-        // A name tells the age; there are fewer than ten.
+        // A name determines the age; there are fewer than ten.
         set(&format!("v{index}"), &image(self.image), self.wanted, json!({ "metadata": meta, "status": status }))
     }
 }
@@ -119,7 +119,8 @@ fn plain(annotations: &StringMap) -> BTreeMap<String, String> {
 impl World {
     fn new(seed: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
-        let (replicas, surge) = (random.i32(1..=20), random.i32(0..=5));
+        let replicas = random.i32(1..=20);
+        let surge = random.i32(0..=5);
         let unavailable = random.i32(i32::from(surge == 0)..=5);
         Self { random, replicas, image: 1, surge, unavailable, sets: Vec::new(), log: Vec::new() }
     }
@@ -130,11 +131,11 @@ impl World {
         let mut more: Value =
             json!({ "spec": { "replicas": self.replicas, "strategy": { "rollingUpdate": rolling } } });
         more["spec"]["template"] = json!({ "spec": { "containers": containers } });
-        let told = |count: &dyn Fn(&Set) -> i32| self.sets.iter().map(count).sum::<i32>();
+        let reported = |count: &dyn Fn(&Set) -> i32| self.sets.iter().map(count).sum::<i32>();
         let new = self.sets.iter().find(|set| set.image == self.image);
         more["status"] = json!({
-            "observedGeneration": 1, "replicas": told(&|set| set.told.replicas),
-            "availableReplicas": told(&|set| set.told.available), "updatedReplicas": new.map_or(0, |set| set.told.replicas),
+            "observedGeneration": 1, "replicas": reported(&|set| set.reported.replicas),
+            "availableReplicas": reported(&|set| set.reported.available), "updatedReplicas": new.map_or(0, |set| set.reported.replicas),
         });
         deployment(more)
     }
@@ -143,7 +144,7 @@ impl World {
         self.log.push(text);
     }
 
-    /// The Deployment's turn. Returns whether it did anything.
+    /// A pass of the Deployment. Returns whether it wrote anything.
     fn reconcile(&mut self) -> bool {
         let deployment = self.deployment();
         let views: Vec<_> = self.sets.iter().enumerate().map(|(index, set)| set.view(index)).collect();
@@ -169,21 +170,23 @@ impl World {
             (set.wanted, set.annotations) = (change.replicas, plain(&change.annotations));
         }
         if let Some(made) = &work.create {
-            let (wanted, annotations) = (made.spec.replicas.unwrap(), plain(&made.meta().annotations));
+            let wanted = made.spec.replicas.unwrap();
+            let annotations = plain(&made.meta().annotations);
             self.say(format!("{}: made with {wanted}", image(self.image)));
-            let (pods, counted) = (Vec::new(), None);
-            let told = Told::default();
-            self.sets.push(Set { image: self.image, wanted, generation: 1, annotations, pods, counted, told });
+            let pods = Vec::new();
+            let counted = None;
+            let reported = Reported::default();
+            self.sets.push(Set { image: self.image, wanted, generation: 1, annotations, pods, counted, reported });
         }
         work.create.is_some() || !work.change.is_empty()
     }
 
-    /// What the step did to pods that there are. `before` are the sets before it.
+    /// Checks what the step does to the actual pods. `before` are the sets before it.
     fn check(&self, limits: Limits, before: &[Set]) {
         let total = |sets: &[Set]| sets.iter().map(|set| set.wanted).sum::<i32>();
         assert!(total(&self.sets) <= total(before).max(limits.total_max()), "too many: {limits:?} {self:#?}");
-        // A pod that nobody has reported yet may be taken for one that is not available.
-        let known = |set: &Set| set.remaining(set.wanted).min(set.told.available);
+        // A pod whose availability was not reported yet may be taken for an unavailable one.
+        let known = |set: &Set| set.remaining(set.wanted).min(set.reported.available);
         let remained: i32 = before.iter().map(known).sum();
         let remains: i32 = self.sets.iter().map(|set| set.remaining(set.wanted)).sum();
         assert!(
@@ -192,7 +195,7 @@ impl World {
         );
     }
 
-    /// Somebody has a turn.
+    /// Lets one random participant act.
     fn turn(&mut self) {
         let count = self.sets.len();
         match self.random.u8(0..10) {
@@ -205,7 +208,7 @@ impl World {
             6..8 => {
                 let at = self.random.usize(..count);
                 let set = &mut self.sets[at];
-                set.told = set.counted.take().unwrap_or(set.told);
+                set.reported = set.counted.take().unwrap_or(set.reported);
             }
             _ => {
                 let at = self.random.usize(..count);
@@ -216,7 +219,7 @@ impl World {
         }
     }
 
-    /// A user changes something, or several things in one patch.
+    /// A user changes one or several fields in one patch.
     fn change(&mut self) {
         let what = self.random.u8(1..4);
         if what & 1 != 0 {
@@ -228,14 +231,14 @@ impl World {
         self.say(format!("a user asks for {} of {}", self.replicas, image(self.image)));
     }
 
-    /// Everybody reports, and every pod that can becomes available: the Deployment gets to where it should be.
+    /// All statuses are reported, and every pod that can becomes available: the Deployment must converge.
     fn heal(&mut self) {
         self.image = self.image.min(BROKEN - 1);
         for _ in 0..200 {
             for set in &mut self.sets {
                 set.act();
                 set.pods.iter_mut().for_each(|pod| pod.available = !pod.broken);
-                set.told = set.counts();
+                set.reported = set.counts();
             }
             let did = self.reconcile();
             let deployment = self.deployment();
@@ -247,8 +250,9 @@ impl World {
     }
 }
 
-/// ReplicaSets whose status lags by any number of steps: ready pods that are not condemned never fall below
-/// `replicas - maxUnavailable` by the Deployment's doing, whatever users ask for meanwhile; and it always gets through.
+/// With ReplicaSets whose status lags by any number of steps, ready pods that are not about to be deleted never fall
+/// below `replicas - maxUnavailable` by an action of the Deployment, whatever users change meanwhile; and the rollout
+/// always completes.
 #[test]
 fn however_late_statuses_are_the_limits_hold_and_the_roll_out_gets_through() {
     for seed in 0..WORLDS {

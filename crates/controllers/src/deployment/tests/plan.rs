@@ -1,4 +1,4 @@
-//! The ladder: what is done first.
+//! The order of decisions.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ fn pod(set: &str, phase: &str) -> Arc<PodView> {
     Arc::new(objects::pod("p").in_namespace("default").owned_by(&set).phase(phase).view())
 }
 
-/// What is done, in words.
-fn told(deployment: &DeploymentView, sets: Vec<Arc<ReplicaSetView>>, pods: &[Arc<PodView>]) -> Vec<String> {
+/// Describes a plan in words.
+fn described(deployment: &DeploymentView, sets: Vec<Arc<ReplicaSetView>>, pods: &[Arc<PodView>]) -> Vec<String> {
     let sets = Sets::find(&deployment.spec.template, sets);
     match plan(&Observed { deployment, sets: &sets, old_pods: pods }) {
         Plan::Rollback(Rollback::NotFound(text)) => vec![format!("no rollback: {text}")],
@@ -59,7 +59,7 @@ fn new(replicas: i32) -> Arc<ReplicaSetView> {
 #[test]
 fn the_ladder_is_climbed_from_the_top() {
     let check = |name: &str, more: Value, sets: Vec<Arc<ReplicaSetView>>, want: &[&str]| {
-        assert_eq!(told(&deployment(more), sets, &[]), want, "{name}");
+        assert_eq!(described(&deployment(more), sets, &[]), want, "{name}");
     };
     let none = || json!({});
     let paused = || json!({ "spec": { "paused": true } });
@@ -102,18 +102,18 @@ fn the_ladder_is_climbed_from_the_top() {
     check("the revision goes up in the write that scales", none(), back_again, &["v2 0->1 at 4"]);
 }
 
-/// Upstream would wait for ever: the number is right, and the annotation says that it is not.
+/// Upstream would wait forever: the size is right, and the annotation is wrong.
 #[test]
 fn a_replica_set_that_was_sized_by_hand_does_not_stop_the_next_roll_out() {
     let by_hand = set("v1", "web:1", 3, merged(noted(1, 2, 3), available(3)));
-    assert_eq!(told(&deployment(json!({})), vec![by_hand], &[]), ["v1 3->3 at 1"], "the annotation is put right");
+    assert_eq!(described(&deployment(json!({})), vec![by_hand], &[]), ["v1 3->3 at 1"], "the annotation is put right");
 }
 
 #[test]
 fn nothing_new_begins_before_all_of_the_old_has_ended() {
     let web = || deployment(json!({ "spec": { "strategy": { "type": "Recreate", "rollingUpdate": null } } }));
     let check = |name: &str, sets: Vec<Arc<ReplicaSetView>>, pods: &[Arc<PodView>], want: &[&str]| {
-        assert_eq!(told(&web(), sets, pods), want, "{name}");
+        assert_eq!(described(&web(), sets, pods), want, "{name}");
     };
     check("the first", vec![], &[], &["create 3 at 1"]);
     check("the old goes", vec![old(3)], &[], &["v1 3->0 at 1"]);
@@ -123,10 +123,15 @@ fn nothing_new_begins_before_all_of_the_old_has_ended() {
     check("scaled", scaled, &[], &["v2 9->3 at 2"]);
     let draining = || set("v1", "web:1", 0, merged(noted(1, 3, 3), available(2)));
     check("it still has pods", vec![draining()], &[], &[]);
-    let told = |status: Value| set("v1", "web:1", 0, merged(noted(1, 3, 3), json!({ "status": status })));
-    check("it may be about to make pods", vec![told(json!({ "observedGeneration": 0 }))], &[], &[]);
-    check("pods terminate that the cache does not show", vec![told(json!({ "terminatingReplicas": 1 }))], &[], &[]);
-    check("nobody counts those that terminate", vec![told(json!({ "replicas": 0 }))], &[], &["create 3 at 2"]);
+    let described = |status: Value| set("v1", "web:1", 0, merged(noted(1, 3, 3), json!({ "status": status })));
+    check("it may be about to make pods", vec![described(json!({ "observedGeneration": 0 }))], &[], &[]);
+    check(
+        "pods terminate that the cache does not show",
+        vec![described(json!({ "terminatingReplicas": 1 }))],
+        &[],
+        &[],
+    );
+    check("nobody counts those that terminate", vec![described(json!({ "replicas": 0 }))], &[], &["create 3 at 2"]);
     let drained = || set("v1", "web:1", 0, noted(1, 3, 3));
     check("a pod still runs", vec![drained()], &[pod("v1", "Running")], &[]);
     check("nobody knows whether a pod runs", vec![drained()], &[pod("v1", "Unknown")], &[]);

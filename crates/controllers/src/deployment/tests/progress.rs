@@ -20,7 +20,7 @@ fn condition(status: &str, reason: &str, at: &str) -> Value {
     json!({ "type": "Progressing", "status": status, "reason": reason, "lastUpdateTime": at, "lastTransitionTime": at })
 }
 
-/// A Deployment of so many, whose status says what there was.
+/// Returns a Deployment of this size with this status.
 #[allow(clippy::needless_pass_by_value, reason = "rows of a table read better")]
 fn seen(replicas: i32, counts: [i32; 3], conditions: Value, deadline: Value) -> DeploymentView {
     let [replicas_seen, updated, available] = counts;
@@ -44,7 +44,7 @@ fn progressing(deployment: &DeploymentView, sets: &Sets, estimate: Estimate) -> 
     condition::find(&status.conditions, PROGRESSING).cloned()
 }
 
-/// A roll-out that is undone at once: all counts are those from before it, and so is what `Progressing` would say.
+/// A rollout that is undone at once: all counts predate it, and so would the condition `Progressing`.
 #[test]
 fn a_roll_out_is_not_through_before_its_replica_sets_have_seen_their_specs() {
     let late = json!({ "metadata": { "generation": 3 }, "status": { "observedGeneration": 1 } });
@@ -68,7 +68,8 @@ fn the_condition_tells_how_the_roll_out_gets_on() {
         let got = progressing(&seen, &sets, Estimate::Progress);
         let before = Some(BEFORE.parse().unwrap());
         let got = got.as_ref().map(|condition| {
-            let (updated, transition) = (condition.last_update_time, condition.last_transition_time);
+            let updated = condition.last_update_time;
+            let transition = condition.last_transition_time;
             (condition.status.as_str(), &*condition.reason, updated == before, transition == before)
         });
         assert_eq!(got, want, "{name}");
@@ -249,8 +250,8 @@ fn status_adds_up_what_the_replica_sets_say() {
     assert_eq!((got.replicas, got.updated_replicas, got.ready_replicas, got.available_replicas), (4, 2, 6, 4));
     assert_eq!((got.unavailable_replicas, got.terminating_replicas, got.collision_count), (2, Some(3), Some(2)));
     assert_eq!(got.observed_generation, 7);
-    let told = condition::find(&got.conditions, "ReplicaFailure").unwrap();
-    assert_eq!((&*told.message, told.last_update_time), ("quota", Some(BEFORE.parse().unwrap())));
+    let reported = condition::find(&got.conditions, "ReplicaFailure").unwrap();
+    assert_eq!((&*reported.message, reported.last_update_time), ("quota", Some(BEFORE.parse().unwrap())));
     assert!(condition::is_true(&got.conditions, "Available"));
 
     let silent = Sets { new: Some(set("v9", "web:2", 4, with(json!(null), json!({})))), old: vec![] };

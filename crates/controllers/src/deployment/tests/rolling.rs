@@ -1,16 +1,16 @@
-//! Surge and unavailability: upstream's tables, and a grid of whole roll-outs.
+//! Surge and unavailability: upstream's tables, and a grid of whole rollouts.
 
 use serde_json::{Value, json};
 
 use super::super::rolling::{Limits, Size, new_size, old_sizes};
 use super::deployment;
 
-/// A ReplicaSet whose status is about what it wants now.
+/// Returns a ReplicaSet whose status is about its current spec.
 fn size(wanted: i32, available: i32) -> Size {
     Size { wanted, available, observed: true }
 }
 
-/// A ReplicaSet whose status is about what it wanted before.
+/// Returns a ReplicaSet whose status is about an older spec.
 fn unobserved(wanted: i32, available: i32) -> Size {
     Size { observed: false, ..size(wanted, available) }
 }
@@ -84,7 +84,7 @@ fn the_old_ones_shrink_as_far_as_nobody_is_missed() {
     check("nothing is left", limits(3, 1, 0), (3, 3), &[(0, 0)], &[0]);
 }
 
-/// Each row is a moment at which a ReplicaSet's status and its spec disagree.
+/// Each row is a state in which the status and the spec of a ReplicaSet disagree.
 #[test]
 fn pods_that_are_about_to_go_are_none_to_count_on() {
     let check = |name: &str, limits: Limits, new: Size, old: &[Size], want: &[i32]| {
@@ -111,10 +111,11 @@ fn pods_that_are_about_to_go_are_none_to_count_on() {
     check("a status that is nonsense", limits(3, 1, 1), size(3, -7), &[size(1, -2)], &[1]);
 }
 
-/// Every small world, also those in which status and spec disagree in any direction.
+/// All small states, including those in which status and spec disagree in either direction.
 #[test]
 fn no_step_breaks_its_limits_whatever_statuses_say() {
-    let (mut cases, mut waits) = (0, 0);
+    let mut cases = 0;
+    let mut waits = 0;
     let sizes = || (0..=4).flat_map(|wanted| (0..=6).map(move |available| (wanted, available)));
     for (desired, surge, unavailable) in [(0, 1, 0), (1, 1, 0), (2, 0, 1), (3, 1, 1), (4, 2, 0), (4, 1, 2)] {
         let limits = limits(desired, surge, unavailable);
@@ -126,7 +127,8 @@ fn no_step_breaks_its_limits_whatever_statuses_say() {
                     observed: observed >> bit & 1 == 1,
                     ..size(wanted, available)
                 };
-                let (new, old) = (at(0, new), [at(1, older), at(2, younger)]);
+                let new = at(0, new);
+                let old = [at(1, older), at(2, younger)];
                 let after = old_sizes(limits, new, &old);
                 let case = || format!("{limits:?} {new:?} {old:?}: {after:?}");
                 let sum = |count: &dyn Fn(usize) -> i32| (0..2).map(count).sum::<i32>();
@@ -149,18 +151,18 @@ fn no_step_breaks_its_limits_whatever_statuses_say() {
     assert!(cases > 200_000 && waits > 10_000, "{cases} cases, {waits} that wait");
 }
 
-/// How pods fare between two steps.
+/// What happens to pods between two steps.
 #[derive(Clone, Copy, Debug)]
 enum Health {
     /// New pods become available at once.
     Fine,
     /// One new pod becomes available.
     Slow,
-    /// New pods never do.
+    /// New pods never become available.
     Broken,
 }
 
-/// One step, as the plan takes it: up, else down.
+/// One step, as the plan makes it: up, else down.
 fn step(limits: Limits, new: &mut Size, old: &mut [Size]) -> bool {
     let total = old.iter().map(|set| set.wanted).sum::<i32>() + new.wanted;
     let to = new_size(limits, new.wanted, total);
@@ -171,7 +173,7 @@ fn step(limits: Limits, new: &mut Size, old: &mut [Size]) -> bool {
     let sizes = old_sizes(limits, *new, old);
     let changed = old.iter().zip(&sizes).any(|(set, to)| set.wanted != *to);
     for (set, to) in old.iter_mut().zip(sizes) {
-        // A ReplicaSet deletes pods first that are not available.
+        // A ReplicaSet deletes unavailable pods first.
         *set = size(to, set.available.min(to));
     }
     changed
@@ -192,9 +194,9 @@ fn roll_out(limits: Limits, health: Health, mut old: Vec<Size>) {
     let mut new = size(0, 0);
     let available = |new: &Size, old: &[Size]| new.available + old.iter().map(|set| set.available).sum::<i32>();
     let total = |new: &Size, old: &[Size]| new.wanted + old.iter().map(|set| set.wanted).sum::<i32>();
-    let (mut may_have, well) =
-        (total(&new, &old).max(limits.total_max()), available(&new, &old) >= limits.available_min());
-    // Each pod goes or comes in a step of its own at worst, and becomes available in another.
+    let mut may_have = total(&new, &old).max(limits.total_max());
+    let well = available(&new, &old) >= limits.available_min();
+    // At worst each pod is created or deleted in a step of its own, and becomes available in another.
     let steps_max = 4 * (limits.total_max() + may_have) + 8;
     for _ in 0..steps_max {
         let before = available(&new, &old);

@@ -7,7 +7,8 @@ use super::super::sets::Sets;
 use super::{deployment, noted, set};
 use crate::test_objects::merged;
 
-/// Each row: replicas and surge before and now, the new ReplicaSet and the old ones oldest first, and what they become.
+/// Each row: replicas and surge before and now, the new ReplicaSet and the old ones oldest first, and the expected
+/// sizes.
 #[test]
 fn every_replica_set_keeps_its_part() {
     type Row = (&'static str, (i32, i32), (i32, i32), (Option<i32>, &'static [i32]), (Option<i32>, &'static [i32]));
@@ -47,7 +48,7 @@ fn every_replica_set_keeps_its_part() {
     }
 }
 
-/// Each row: the limits before and now, what old and new want, and how many of them are available.
+/// Each row: the limits before and now, the wanted sizes of old and new, and how many of them are available.
 #[test]
 fn rounding_costs_no_available_pod() {
     let mut corrected = 0;
@@ -72,7 +73,8 @@ fn rounding_costs_no_available_pod() {
                 continue;
             }
             let to = |name: &str| resized.iter().find(|resize| resize.set.metadata.name == *name).unwrap().to;
-            let (kept, made) = (to("v1"), to("v9"));
+            let kept = to("v1");
+            let made = to("v9");
             let case = format!("{was} -> {desired}, {rolling}: {old} and {new} become {kept} and {made}");
             assert!(kept >= 0 && made >= 0 && kept + made <= limits.total_max().max(old + new), "{case}");
             assert!(kept >= old.min(limits.available_min()), "{case}");

@@ -10,7 +10,7 @@ use super::{deployment, pod_spec, set};
 
 #[test]
 fn the_hash_is_the_same_for_ever() {
-    // A change here would make every Deployment of every cluster try another name; it is found by template, but still.
+    // A change of the hash would make every Deployment of every cluster use another name.
     assert_eq!(hash(&deployment(json!({})).spec.template, None), "4k22whwzx8");
     assert_eq!(hash(&deployment(json!({})).spec.template, Some(1)), "5pnq7wp8xs");
 }
@@ -63,7 +63,8 @@ fn a_long_name_is_cut_so_that_the_hash_fits() {
 #[test]
 fn the_new_one_is_found_by_its_template_whatever_its_hash() {
     let template = deployment(json!({})).spec.template;
-    let (stranger, ours) = (set("v1", "web:1", 1, json!({})), set("v2", "web:2", 1, json!({})));
+    let stranger = set("v1", "web:1", 1, json!({}));
+    let ours = set("v2", "web:2", 1, json!({}));
     let twin = set("v3", "web:2", 1, json!({}));
     let sets = Sets::find(&template, vec![twin, ours, stranger]);
     assert_eq!(sets.new.unwrap().meta().name, "v2", "of two, the older counts");

@@ -1,4 +1,4 @@
-//! How the cluster's CPUs are spread over zones, and which services have hints that depend on it.
+//! The distribution of the cluster's CPUs over zones, and the services whose hints depend on it.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use steersman_model::core::NodeView;
 use crate::endpointslice::zones::{self, Allotted, Shares};
 use crate::service_pods::address::Family;
 
-/// The state. Nodes are counted when somebody asks, not with every event.
+/// The state. Nodes are counted on request, not with every event.
 pub(in crate::endpointslice) struct Topology {
     nodes: Lister<NodeView>,
     state: Mutex<State>,
@@ -18,9 +18,18 @@ pub(in crate::endpointslice) struct Topology {
 
 #[derive(Default)]
 struct State {
-    /// What was counted last; nothing, if nodes changed since.
-    counted: Option<Option<Shares>>,
+    counted: Counted,
     hinted: BTreeMap<ObjectKey, BTreeMap<Family, Allotted>>,
+}
+
+/// The last count of the nodes.
+#[derive(Default)]
+enum Counted {
+    /// Nodes changed since.
+    #[default]
+    Stale,
+    /// The shares of the zones, if every node has a zone and a capacity.
+    Current(Option<Shares>),
 }
 
 // === impl Topology ===
@@ -30,19 +39,19 @@ impl Topology {
         Self { nodes, state: Mutex::default() }
     }
 
-    /// The shares of the zones now.
+    /// Returns the current shares of the zones.
     pub(in crate::endpointslice) fn shares(&self) -> Option<Shares> {
-        self.counted(&mut self.state.lock()).clone()
+        self.counted(&mut self.state.lock())
     }
 
-    /// Nodes changed. Answers the services that have too few endpoints for a zone now.
+    /// Records that nodes changed. Returns the services that now have too few endpoints for a zone.
     pub(in crate::endpointslice) fn nodes_changed(&self) -> Vec<ObjectKey> {
         let mut state = self.state.lock();
-        state.counted = None;
+        state.counted = Counted::Stale;
         if state.hinted.is_empty() {
             return Vec::new();
         }
-        let shares = self.counted(&mut state).clone();
+        let shares = self.counted(&mut state);
         let overloaded = |families: &BTreeMap<Family, Allotted>| {
             families.values().any(|allotted| zones::is_overloaded(allotted, shares.as_ref()))
         };
@@ -50,12 +59,12 @@ impl Topology {
         services.map(|(key, _)| key.clone()).collect()
     }
 
-    /// The service has these hints. Answers whether it had some before.
+    /// Records the hints of a service. Returns whether it had some before.
     pub(in crate::endpointslice) fn set(&self, key: &ObjectKey, family: Family, allotted: Allotted) -> bool {
         self.state.lock().hinted.entry(key.clone()).or_default().insert(family, allotted).is_some()
     }
 
-    /// The service has no hints by topology. Answers whether it had some before.
+    /// Removes the topology hints of a service. Returns whether it had some before.
     pub(in crate::endpointslice) fn clear(&self, key: &ObjectKey, family: Family) -> bool {
         let mut state = self.state.lock();
         let Some(families) = state.hinted.get_mut(key) else { return false };
@@ -66,12 +75,17 @@ impl Topology {
         had
     }
 
-    /// The service is gone.
+    /// Forgets a deleted service.
     pub(in crate::endpointslice) fn forget(&self, key: &ObjectKey) {
         self.state.lock().hinted.remove(key);
     }
 
-    fn counted<'a>(&self, state: &'a mut State) -> &'a Option<Shares> {
-        state.counted.get_or_insert_with(|| zones::shares(self.nodes.list().iter().map(|node| &**node)))
+    fn counted(&self, state: &mut State) -> Option<Shares> {
+        if let Counted::Current(shares) = &state.counted {
+            return shares.clone();
+        }
+        let shares = zones::shares(self.nodes.list().iter().map(|node| &**node));
+        state.counted = Counted::Current(shares.clone());
+        shares
     }
 }

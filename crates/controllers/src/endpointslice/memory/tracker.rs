@@ -1,13 +1,13 @@
-//! What we did to slices ourselves, so that the news of it wakes nobody.
+//! The controller's own writes to slices, so that their events trigger no pass.
 //!
-//! Whether the caches show it yet is the consistency book's business; this only spares a look for each write.
+//! Whether the caches show them yet is up to the consistency book; this only saves a pass per write.
 
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use steersman_base::{Meta, ResourceVersion, Uid};
 
-/// Slices by what we did to them last. An entry goes with its slice.
+/// Slices by our last write. An entry is removed with its slice.
 #[derive(Debug, Default)]
 pub(in crate::endpointslice) struct Tracker(Mutex<HashMap<Uid, Did>>);
 
@@ -20,7 +20,7 @@ enum Did {
 // === impl Tracker ===
 
 impl Tracker {
-    /// We wrote a slice, and the server says that this is it now.
+    /// Records a write, with the object that the server returned.
     pub(in crate::endpointslice) fn wrote(&self, slice: &Meta) {
         // Nothing was written in shadow mode.
         if !slice.uid.is_empty() {
@@ -28,23 +28,23 @@ impl Tracker {
         }
     }
 
-    /// We deleted a slice.
+    /// Records a delete.
     pub(in crate::endpointslice) fn deleted(&self, uid: &Uid) {
         self.0.lock().insert(uid.clone(), Did::Deleted);
     }
 
-    /// Whether this state of a slice comes from somebody else: it is newer than what we wrote.
-    pub(in crate::endpointslice) fn is_news(&self, slice: &Meta) -> bool {
+    /// Whether this state of a slice comes from another writer: it is newer than our last write.
+    pub(in crate::endpointslice) fn is_foreign(&self, slice: &Meta) -> bool {
         match self.0.lock().get(&slice.uid) {
             Some(Did::Wrote(version)) => !version.has_reached(&slice.resource_version),
-            // It goes as we wanted.
+            // It is being deleted as requested.
             Some(Did::Deleted) => false,
             None => true,
         }
     }
 
-    /// A slice is gone. Answers whether that was our doing.
-    pub(in crate::endpointslice) fn gone(&self, uid: &Uid) -> bool {
+    /// Records that a slice is deleted. Returns whether we deleted it.
+    pub(in crate::endpointslice) fn take_deleted(&self, uid: &Uid) -> bool {
         matches!(self.0.lock().remove(uid), Some(Did::Deleted))
     }
 }

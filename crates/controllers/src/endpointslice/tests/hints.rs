@@ -1,4 +1,4 @@
-//! Who should use which endpoint. The figures are those of upstream's `topologycache` and `trafficdist` tests.
+//! Hints. The figures are those of upstream's `topologycache` and `trafficdist` tests.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use super::super::zones::{self, Allotted, Shares};
 use super::node;
 use crate::service_pods::tests::{decode, service};
 
-/// An endpoint: zone, whether it is ready, and the zone it is for.
+/// An endpoint: its zone, whether it is ready, and the zone of its hint.
 fn endpoint(zone: &str, ready: bool, hint: Option<&str>) -> Value {
     let hints = hint.map_or(Value::Null, |zone| json!({ "forZones": [{ "name": zone }] }));
     json!({ "addresses": ["10.0.0.1"], "zone": zone, "nodeName": "n1", "conditions": { "ready": ready }, "hints": hints })
@@ -122,7 +122,8 @@ fn zones_have_shares_if_every_node_tells_where_it_is() {
         let got = zones::shares(nodes.iter().map(|node| &**node));
         assert_eq!(got, want.map(shares), "{name}");
     };
-    let (a, b) = (in_zone("1", "a", "1"), in_zone("2", "b", "3000m"));
+    let a = in_zone("1", "a", "1");
+    let b = in_zone("2", "b", "3000m");
     check("two zones", &[a.clone(), b.clone()], Some(&[("a", 0.25), ("b", 0.75)]));
     check("one zone", std::slice::from_ref(&a), None);
     check("none", &[], None);
@@ -186,7 +187,8 @@ fn slices_with_good_topology_hints_stay_as_they_are() {
         let allotted = zones::spread(&mut packed, Some(&halves)).unwrap();
         assert_eq!((packed.drafts.len(), counts(&allotted)), (writes, want.to_vec()), "{name}");
     };
-    let (a, b) = (|| endpoint("a", true, Some("a")), || endpoint("b", true, Some("b")));
+    let a = || endpoint("a", true, Some("a"));
+    let b = || endpoint("b", true, Some("b"));
     check("good", &[a(), b()], &[endpoint("a", true, None), endpoint("b", true, None)], 1, &[("a", 2), ("b", 2)]);
     check("one is missing", &[a(), endpoint("b", true, None)], &[a(), b()], 2, &[("a", 2), ("b", 2)]);
     check("a zone that is gone", &[a(), endpoint("b", true, Some("c"))], &[a(), b()], 2, &[("a", 2), ("b", 2)]);

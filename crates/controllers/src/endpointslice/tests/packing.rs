@@ -1,4 +1,4 @@
-//! How endpoints are packed. The figures are those of upstream's `reconciler_test.go`.
+//! Packing. The figures are those of upstream's `reconciler_test.go`.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn pods(numbers: impl IntoIterator<Item = usize>) -> Vec<Arc<PodView>> {
     numbers.into_iter().map(|number| pod(number, json!({}))).collect()
 }
 
-/// A slice of the service with these pods.
+/// Returns a slice of the service with these pods.
 fn slice(name: &str, of: &[Arc<PodView>]) -> Arc<EndpointSliceView> {
     let service = service(json!({}));
     let draft = Draft {
@@ -40,7 +40,7 @@ fn lengths(slices: &[Arc<EndpointSliceView>]) -> Vec<usize> {
     lengths
 }
 
-/// Plans, checks writes and lengths, and that a second plan writes nothing.
+/// Plans, and checks the writes, the lengths, and that a second plan writes nothing.
 fn check(
     name: &str,
     service_more: Value,
@@ -65,19 +65,22 @@ fn endpoints_fill_slices_in_as_few_writes_as_can_be() {
     check("as many as fit", json!({}), &pods(0..100), &[], (1, 0, 0), &[100]);
 
     let all = pods(0..250);
-    let (one, two) = (pods((1..246).step_by(4)), pods((3..246).step_by(4)));
+    let one = pods((1..246).step_by(4));
+    let two = pods((3..246).step_by(4));
     let slices = [slice("a", &one), slice("b", &two)];
     check("a quarter in each of two", json!({}), &all, &slices, (1, 1, 0), &[61, 89, 100]);
 
     let all = pods(0..300);
-    let (one, two) = (pods((1..296).step_by(4)), pods((3..296).step_by(4)));
+    let one = pods((1..296).step_by(4));
+    let two = pods((3..296).step_by(4));
     let slices = [slice("a", &one), slice("b", &two)];
     check("what is left fits nowhere", json!({}), &all, &slices, (2, 0, 0), &[52, 74, 74, 100]);
 }
 
 #[test]
 fn new_endpoints_go_into_the_fullest_slice_that_is_written_anyway() {
-    let (one, two) = (pods(0..80), pods(100..120));
+    let one = pods(0..80);
+    let two = pods(100..120);
     let slices = [slice("a", &one), slice("b", &two)];
     let changed = |(at, pod): (usize, &Arc<PodView>)| {
         let number: usize = pod.meta().name.trim_start_matches("pod-").parse().unwrap();
@@ -173,14 +176,15 @@ fn ports_in_another_order_are_the_same_set() {
 
 #[test]
 fn hundreds_of_random_changes_end_in_the_endpoints_that_are_wanted() {
-    // A small generator of its own, so that a failure is the same every time.
+    // A generator with a fixed seed, so that a failure is reproducible.
     let mut seed = 7_u64;
     let mut random = move |below: usize| {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(seed >> 33).unwrap() % below
     };
     let service = service(json!({}));
-    let (mut slices, mut wanted) = (Vec::new(), std::collections::BTreeSet::new());
+    let mut slices = Vec::new();
+    let mut wanted = std::collections::BTreeSet::new();
     for step in 0..150 {
         for _ in 0..random(30) {
             let number = random(150);

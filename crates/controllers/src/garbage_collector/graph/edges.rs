@@ -1,9 +1,10 @@
-//! From dependents to owners: each edge is in two lists, that of its owner's dependents and that of its dependent's owners.
+//! Edges from dependents to owners: each edge is in two linked lists, its owner's dependents and its dependent's
+//! owners.
 //!
-//! A list per node would cost an allocation each and, for an owner with many dependents or an object with many owners, a
-//! search for each that goes.
+//! A vector per node would cost an allocation each and, for an owner with many dependents or an object with many
+//! owners, a linear search for each removal.
 
-/// No edge.
+/// The index of no edge.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// All edges, in one allocation.
@@ -18,7 +19,7 @@ pub(super) struct Edges {
 pub(super) struct Edge {
     pub(super) owner: u32,
     pub(super) dependent: u32,
-    /// Its neighbours among the dependents of the owner, and among the owners of the dependent.
+    /// The neighbours among the dependents of the owner, and among the owners of the dependent.
     links: [Link; 2],
 }
 
@@ -28,7 +29,7 @@ struct Link {
     next: u32,
 }
 
-/// The two lists that an edge is in.
+/// The two lists of an edge.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum List {
     /// The dependents of the owner.
@@ -40,8 +41,8 @@ pub(super) enum List {
 // === impl Edges ===
 
 impl Edges {
-    /// A new edge, which becomes the first of both lists; `dependents` of the owner and `owners` of the dependent are the
-    /// first ones so far.
+    /// Adds an edge, which becomes the first of both lists; `dependents` of the owner and `owners` of the dependent are
+    /// the previous first edges.
     pub(super) fn add(&mut self, owner: u32, dependent: u32, dependents: u32, owners: u32) -> u32 {
         let link = |next| Link { previous: NONE, next };
         let edge = Edge { owner, dependent, links: [link(dependents), link(owners)] };
@@ -52,7 +53,7 @@ impl Edges {
             }
             None => {
                 self.all.push(edge);
-                // Four thousand million edges do not fit into memory.
+                // Four billion edges do not fit into memory.
                 u32::try_from(self.all.len() - 1).unwrap_or(NONE)
             }
         };
@@ -64,18 +65,18 @@ impl Edges {
         at
     }
 
-    /// The edge at a place.
+    /// Returns the edge at an index.
     pub(super) fn get(&self, at: u32) -> Edge {
         self.all[at as usize]
     }
 
-    /// The edges of a list, from the first on; the newest first.
+    /// Iterates over a list, newest edge first.
     pub(super) fn walk(&self, list: List, first: u32) -> impl Iterator<Item = (u32, Edge)> + '_ {
         let found = move |at: u32| Some((at, *self.all.get(at as usize)?));
         std::iter::successors(found(first), move |(_, edge)| found(edge.links[list as usize].next))
     }
 
-    /// Takes an edge out of a list. The answer is the new beginning of the list, if it was the first.
+    /// Removes an edge from a list. Returns the new first edge, if it was the first.
     pub(super) fn take_out(&mut self, at: u32, list: List) -> Option<u32> {
         let Link { previous, next } = self.all[at as usize].links[list as usize];
         if let Some(next) = self.all.get_mut(next as usize) {
@@ -90,7 +91,7 @@ impl Edges {
         }
     }
 
-    /// An edge that is in no list any more.
+    /// Frees an edge that is in no list any more.
     pub(super) fn free(&mut self, at: u32) {
         self.free.push(at);
     }

@@ -1,11 +1,11 @@
-//! Graph transitions, conflicting data included.
+//! Graph transitions, including contradictory data.
 
 use steersman_base::meta::{Owners, RareMeta};
 use steersman_base::{Meta, OwnerRef, Time, Uid};
 
 use super::*;
 
-/// A graph, and what came out of it last.
+/// A graph, and the work that its last change returned.
 #[derive(Default)]
 struct World {
     graph: Graph,
@@ -18,7 +18,7 @@ fn kind(kind: &str) -> Kind {
     Kind { api_version: "v1".into(), kind: kind.into() }
 }
 
-/// A reference to a Pod whose name and uid are this.
+/// Returns a reference to a Pod with this name and uid.
 fn of(uid: &str) -> OwnerRef {
     OwnerRef { api_version: "v1".into(), kind: "Pod".into(), name: uid.into(), uid: uid.into(), ..OwnerRef::default() }
 }
@@ -53,11 +53,11 @@ fn deleted_with(finalizer: &str, object: Meta) -> Meta {
 // === impl World ===
 
 impl World {
-    /// A graph that has observed these Pods.
+    /// Returns a graph that has observed these Pods.
     fn with(objects: &[Meta]) -> Self {
         let mut world = Self::default();
         objects.iter().for_each(|object| world.observe(object));
-        objects.iter().for_each(|object| drop(world.graph.take_up(&object.uid)));
+        objects.iter().for_each(|object| drop(world.graph.take(&object.uid)));
         world.work = Work::default();
         world
     }
@@ -74,8 +74,8 @@ impl World {
         self.change(|graph, work| graph.deleted(&kind("Pod"), &object(uid, vec![]), End::Observed, work));
     }
 
-    fn gone(&mut self, identity: &Identity) {
-        self.change(|graph, work| graph.gone(identity, work));
+    fn mark_absent(&mut self, identity: &Identity) {
+        self.change(|graph, work| graph.mark_absent(identity, work));
     }
 
     fn change(&mut self, change: impl FnOnce(&mut Graph, &mut Work)) {
@@ -84,9 +84,9 @@ impl World {
         self.graph.check();
     }
 
-    /// What is to be looked at, in order.
-    fn looked_at(&self) -> Vec<String> {
-        let mut uids: Vec<_> = self.work.look_at.iter().map(ToString::to_string).collect();
+    /// Returns the objects to check, in order.
+    fn to_check(&self) -> Vec<String> {
+        let mut uids: Vec<_> = self.work.to_check.iter().map(ToString::to_string).collect();
         uids.sort_unstable();
         uids.dedup();
         uids
@@ -98,7 +98,7 @@ impl World {
 }
 
 impl Graph {
-    /// Every edge is in both of its lists, and stands for a reference.
+    /// Checks that every edge is in both of its lists, and stands for a reference.
     fn check(&self) {
         for (uid, at) in &self.by_uid {
             assert_eq!(self.node(*at).identity.uid, *uid);
@@ -120,23 +120,23 @@ impl Graph {
 fn an_owner_that_is_only_referred_to_is_virtual_and_looked_at_until_it_is_observed() {
     let mut world = World::default();
     world.observe(&object("child", vec![of("parent")]));
-    assert_eq!((world.known("parent"), world.looked_at()), (Some(true), vec!["parent".to_owned()]));
-    assert!(world.graph.take_up(&"parent".into()).is_some(), "nobody observed it");
-    assert!(world.graph.take_up(&"child".into()).is_none(), "nobody asked");
+    assert_eq!((world.known("parent"), world.to_check()), (Some(true), vec!["parent".to_owned()]));
+    assert!(world.graph.take(&"parent".into()).is_some(), "nobody observed it");
+    assert!(world.graph.take(&"child".into()).is_none(), "nobody asked");
     world.observe(&object("parent", vec![]));
-    assert_eq!((world.known("parent"), world.looked_at()), (Some(false), vec![]));
-    assert!(world.graph.take_up(&"parent".into()).is_none(), "it is there, so there is nothing to look for");
+    assert_eq!((world.known("parent"), world.to_check()), (Some(false), vec![]));
+    assert!(world.graph.take(&"parent".into()).is_none(), "it is there, so there is nothing to look for");
 }
 
 #[test]
-fn a_look_that_came_to_nothing_is_had_again() {
+fn a_failed_check_is_repeated() {
     let mut world = World::with(&[object("parent", vec![]), object("child", vec![of("parent")])]);
     world.delete("parent");
-    assert_eq!(world.looked_at(), ["child"]);
-    assert!(world.graph.take_up(&"child".into()).is_some());
-    assert!(world.graph.take_up(&"child".into()).is_none());
+    assert_eq!(world.to_check(), ["child"]);
+    assert!(world.graph.take(&"child".into()).is_some());
+    assert!(world.graph.take(&"child".into()).is_none());
     world.graph.put_back(&"child".into());
-    assert!(world.graph.take_up(&"child".into()).is_some());
+    assert!(world.graph.take(&"child".into()).is_some());
 }
 
 #[test]
@@ -144,12 +144,12 @@ fn when_an_owner_goes_its_dependents_are_looked_at_and_its_absence_is_known() {
     let family = [object("parent", vec![]), object("a", vec![of("parent")]), object("b", vec![of("parent"), of("a")])];
     let mut world = World::with(&family);
     world.delete("parent");
-    assert_eq!(world.looked_at(), ["a", "b"]);
+    assert_eq!(world.to_check(), ["a", "b"]);
     assert!(world.graph.absent.has(&identity("parent")));
     world.delete("a");
-    assert_eq!(world.looked_at(), ["b"]);
+    assert_eq!(world.to_check(), ["b"]);
     world.delete("b");
-    assert_eq!((world.looked_at(), world.graph.by_uid.len()), (vec![], 0));
+    assert_eq!((world.to_check(), world.graph.by_uid.len()), (vec![], 0));
     assert!(!world.graph.absent.has(&identity("b")), "nobody referred to it");
     world.delete("b");
     assert_eq!(world.work, Work::default(), "it has gone already");
@@ -159,7 +159,7 @@ fn when_an_owner_goes_its_dependents_are_looked_at_and_its_absence_is_known() {
 fn an_owner_that_is_missed_in_a_list_is_asked_for() {
     let mut world = World::with(&[object("parent", vec![]), object("child", vec![of("parent")])]);
     world.change(|graph, work| graph.deleted(&kind("Pod"), &object("parent", vec![]), End::Missed, work));
-    assert_eq!(world.looked_at(), ["child"]);
+    assert_eq!(world.to_check(), ["child"]);
     assert!(!world.graph.absent.has(&identity("parent")));
 }
 
@@ -170,20 +170,20 @@ fn deletion_in_the_foreground_asks_the_dependents_and_then_the_owner() {
         World::with(&[parent.clone(), object("a", vec![blocking("parent")]), object("b", vec![of("parent")])]);
     let waiting = deleted_with(finalizers::FOREGROUND_DELETION, parent.clone());
     world.update(&parent, &waiting);
-    assert_eq!(world.looked_at(), ["a", "b", "parent"]);
+    assert_eq!(world.to_check(), ["a", "b", "parent"]);
     world.update(&waiting, &waiting);
-    assert_eq!(world.looked_at(), [""; 0], "it was waiting before");
+    assert_eq!(world.to_check(), [""; 0], "it was waiting before");
     world.delete("b");
-    assert_eq!(world.looked_at(), [""; 0], "the other one still blocks");
+    assert_eq!(world.to_check(), [""; 0], "the other one still blocks");
     world.delete("a");
-    assert_eq!(world.looked_at(), ["parent"]);
+    assert_eq!(world.to_check(), ["parent"]);
 }
 
 #[test]
 fn a_dependent_that_comes_while_its_owner_waits_is_asked_too() {
     let mut world = World::with(&[deleted_with(finalizers::FOREGROUND_DELETION, object("parent", vec![]))]);
     world.observe(&object("late", vec![blocking("parent")]));
-    assert_eq!(world.looked_at(), ["late"]);
+    assert_eq!(world.to_check(), ["late"]);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn blocking_ends_with_the_reference_or_with_its_blocking() {
         let child = object("child", vec![blocking("parent")]);
         let mut world = World::with(&[parent, child.clone()]);
         world.update(&child, &object("child", owners));
-        assert_eq!(world.looked_at(), want, "{name}");
+        assert_eq!(world.to_check(), want, "{name}");
     };
     check("let go", vec![], &["parent"]);
     check("not blocking any more", vec![of("parent")], &["parent"]);
@@ -209,10 +209,10 @@ fn what_blocks_an_owner_is_asked_unless_it_is_going_already() {
     let mut world = World::with(&[parent, going, object("free", vec![of("parent")])]);
     let mut work = Work::default();
     assert!(world.graph.want_blocking(&"parent".into(), &mut work), "one blocks");
-    assert_eq!(work.look_at, [], "but it is going");
+    assert_eq!(work.to_check, [], "but it is going");
     world.observe(&object("staying", vec![blocking("parent"), blocking("parent")]));
     assert!(world.graph.want_blocking(&"parent".into(), &mut work));
-    assert_eq!(work.look_at, ["staying".into()]);
+    assert_eq!(work.to_check, ["staying".into()]);
     world.delete("staying");
     world.delete("going");
     assert!(!world.graph.want_blocking(&"parent".into(), &mut work), "nobody blocks itself");
@@ -224,7 +224,7 @@ fn an_owner_that_leaves_its_dependents_behind_is_handed_out_once() {
     let mut world = World::with(&[parent.clone(), object("child", vec![of("parent")])]);
     let leaving = deleted_with(finalizers::ORPHAN, parent.clone());
     world.update(&parent, &leaving);
-    assert_eq!((&world.work.orphan, world.looked_at()), (&vec![Uid::from("parent")], vec![]));
+    assert_eq!((&world.work.orphan, world.to_check()), (&vec![Uid::from("parent")], vec![]));
     world.update(&leaving, &leaving);
     assert_eq!(world.work, Work::default());
     let (owner, dependents) = world.graph.family(&"parent".into()).unwrap();
@@ -238,7 +238,7 @@ fn what_an_owner_is_waiting_with_is_seen_at_a_restart() {
     world.observe(&deleted_with(finalizers::ORPHAN, object("orphaning", vec![])));
     assert_eq!(world.work.orphan, ["orphaning".into()]);
     world.observe(&deleted_with(finalizers::FOREGROUND_DELETION, object("foreground", vec![])));
-    assert_eq!(world.looked_at(), ["child", "foreground"]);
+    assert_eq!(world.to_check(), ["child", "foreground"]);
 }
 
 #[test]
@@ -249,16 +249,16 @@ fn a_reference_into_another_namespace_is_reported_whoever_comes_first() {
 
     let mut world = World::with(std::slice::from_ref(&elsewhere));
     world.observe(&child);
-    assert_eq!((world.looked_at(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()));
+    assert_eq!((world.to_check(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()));
 
     let waiting = deleted_with(finalizers::FOREGROUND_DELETION, elsewhere.clone());
     let mut world = World::with(std::slice::from_ref(&waiting));
     world.observe(&child);
-    assert_eq!((world.looked_at(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()), "one that waits");
+    assert_eq!((world.to_check(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()), "one that waits");
 
     let mut world = World::with(&[child]);
     world.observe(&elsewhere);
-    assert_eq!((world.looked_at(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()));
+    assert_eq!((world.to_check(), &world.work.misplaced), (vec!["child".to_owned()], &misplaced()));
     let mut right = elsewhere;
     right.uid = "right".into();
     world.observe(&right);
@@ -278,7 +278,7 @@ fn a_cluster_wide_owner_is_one_from_anywhere() {
     world.observe(&object("c", vec![of("parent")]));
     assert_eq!(world.work, Work::default());
     world.delete("parent");
-    assert_eq!(world.looked_at(), ["a", "b", "c"]);
+    assert_eq!(world.to_check(), ["a", "b", "c"]);
 }
 
 #[test]
@@ -288,7 +288,7 @@ fn references_that_disagree_are_looked_at() {
         let mut world = World::with(objects);
         world.observe(&last);
         assert_eq!(
-            (world.looked_at(), &world.work.misplaced),
+            (world.to_check(), &world.work.misplaced),
             (want.iter().map(|uid| (*uid).to_owned()).collect(), &vec![]),
             "{name}"
         );
@@ -307,10 +307,10 @@ fn references_that_disagree_are_looked_at() {
 #[test]
 fn an_owner_that_the_server_does_not_have_is_forgotten() {
     let mut world = World::with(&[object("child", vec![of("parent")])]);
-    world.gone(&identity("parent"));
-    assert_eq!((world.known("parent"), world.looked_at()), (None, vec!["child".to_owned()]));
+    world.mark_absent(&identity("parent"));
+    assert_eq!((world.known("parent"), world.to_check()), (None, vec!["child".to_owned()]));
     assert!(world.graph.absent.has(&identity("parent")));
-    world.gone(&identity("parent"));
+    world.mark_absent(&identity("parent"));
     assert_eq!(world.work, Work::default());
 }
 
@@ -324,19 +324,19 @@ fn all_that_a_virtual_owner_may_be_is_tried_in_turn() {
     let current = |world: &World| world.graph.family(&"parent".into()).unwrap().0;
     assert_eq!(current(&world), identity("parent"), "what the first said");
 
-    world.gone(&identity("parent"));
+    world.mark_absent(&identity("parent"));
     assert_eq!(
-        (world.looked_at(), current(&world)),
+        (world.to_check(), current(&world)),
         (vec!["p".to_owned()], identity_of(&as_secret)),
         "the next in order"
     );
     assert!(world.graph.absent.has(&identity("parent")));
-    world.gone(&identity_of(&as_secret));
-    assert_eq!((world.looked_at(), current(&world)), (vec!["s".to_owned()], identity_of(&as_config)), "and round");
+    world.mark_absent(&identity_of(&as_secret));
+    assert_eq!((world.to_check(), current(&world)), (vec!["s".to_owned()], identity_of(&as_config)), "and round");
     world.delete("p");
     world.delete("s");
-    world.gone(&identity_of(&as_config));
-    assert_eq!((world.looked_at(), world.known("parent")), (vec!["c".to_owned()], None), "all agree by now");
+    world.mark_absent(&identity_of(&as_config));
+    assert_eq!((world.to_check(), world.known("parent")), (vec!["c".to_owned()], None), "all agree by now");
 }
 
 #[test]
@@ -345,10 +345,10 @@ fn an_observed_owner_is_not_forgotten_because_of_a_wrong_reference() {
     let objects =
         [object("parent", vec![]), object("right", vec![of("parent")]), object("wrong", vec![as_secret.clone()])];
     let mut world = World::with(&objects);
-    world.gone(&Identity::referred_to(&as_secret, &NAMESPACE.into()));
-    assert_eq!((world.known("parent"), world.looked_at()), (Some(false), vec!["wrong".to_owned()]));
-    world.gone(&identity("parent"));
-    assert_eq!((world.known("parent"), world.looked_at()), (None, vec!["right".to_owned(), "wrong".to_owned()]));
+    world.mark_absent(&Identity::referred_to(&as_secret, &NAMESPACE.into()));
+    assert_eq!((world.known("parent"), world.to_check()), (Some(false), vec!["wrong".to_owned()]));
+    world.mark_absent(&identity("parent"));
+    assert_eq!((world.known("parent"), world.to_check()), (None, vec!["right".to_owned(), "wrong".to_owned()]));
 }
 
 #[test]
@@ -372,17 +372,18 @@ fn duplicate_and_many_references_are_one_edge_each() {
     world.update(&child, &object("child", vec![of("parent")]));
     assert_eq!(world.graph.dependents(0).count(), 1, "the uid is still referred to");
     world.delete("parent");
-    assert_eq!(world.looked_at(), ["child"]);
+    assert_eq!(world.to_check(), ["child"]);
 
     let owners: Vec<_> = (0..10_000).map(|n| of(&format!("owner-{n}"))).collect();
     let many = object("many", owners);
-    let (mut graph, mut work) = (Graph::default(), Work::default());
+    let mut graph = Graph::default();
+    let mut work = Work::default();
     graph.observed(&kind("Pod"), &many, None, &mut work);
-    assert_eq!((work.look_at.len(), graph.owners(0).count()), (10_000, 10_000));
+    assert_eq!((work.to_check.len(), graph.owners(0).count()), (10_000, 10_000));
     graph.observed(&kind("Pod"), &object("many", vec![of("owner-5000")]), Some(&many), &mut work);
     assert_eq!(graph.owners(0).count(), 1);
     graph.deleted(&kind("Pod"), &many, End::Observed, &mut work);
-    assert_eq!(work.look_at.len(), 10_000, "nobody else is concerned");
+    assert_eq!(work.to_check.len(), 10_000, "nobody else is concerned");
 }
 
 #[test]
@@ -391,7 +392,7 @@ fn who_owns_itself_is_a_family_of_one() {
     assert_eq!(world.graph.dependents_known(&"self".into()), Dependents::default());
     assert_eq!(world.graph.family(&"self".into()).unwrap().1, []);
     world.delete("self");
-    assert_eq!((world.looked_at(), world.graph.by_uid.len()), (vec![], 0));
+    assert_eq!((world.to_check(), world.graph.by_uid.len()), (vec![], 0));
 }
 
 #[test]
@@ -420,20 +421,21 @@ fn a_leader_that_begins_finds_in_the_graph_what_is_to_be_done() {
         uids.sort_unstable();
         uids
     };
-    assert_eq!(shown(world.graph.to_look_at()), ["child", "nobody"]);
+    assert_eq!(shown(world.graph.to_check()), ["child", "nobody"]);
     assert_eq!(shown(world.graph.to_orphan()), ["leaving"]);
     world.delete("leaving");
-    drop(world.graph.take_up(&"child".into()));
-    assert_eq!(shown(world.graph.to_look_at()), ["nobody"], "a look that was taken up is not wanted any more");
+    drop(world.graph.take(&"child".into()));
+    assert_eq!(shown(world.graph.to_check()), ["nobody"], "a look that was taken up is not wanted any more");
     assert!(world.graph.to_orphan().is_empty());
 }
 
-/// A standby looks at nothing, so nobody would ask the server whether they are there.
+/// A standby checks nothing, so the server would never be asked about them.
 #[test]
 fn owners_that_were_only_referred_to_go_with_the_last_reference() {
     let mut world = World::default();
     for round in 0..100 {
-        let (one, two) = (format!("one-{round}"), format!("two-{round}"));
+        let one = format!("one-{round}");
+        let two = format!("two-{round}");
         let owner = format!("owner-{round}");
         world.observe(&object(&one, vec![of(&owner)]));
         let before = object(&two, vec![of(&owner)]);
@@ -446,7 +448,7 @@ fn owners_that_were_only_referred_to_go_with_the_last_reference() {
         world.delete(&two);
         assert_eq!(world.known(&owner), None);
     }
-    assert_eq!((world.graph.len(), world.graph.to_look_at().len()), (0, 0));
+    assert_eq!((world.graph.len(), world.graph.to_check().len()), (0, 0));
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! Which resources are watched: every one that can be deleted, listed and watched, and no longer than it is served.
+//! The monitored resources: every one that can be deleted, listed and watched, as long as it is served.
 //!
-//! 1. Only metadata is asked for, and nothing at all where somebody watches the whole objects.
-//! 2. What there is, is asked for every half a minute, and when a CustomResourceDefinition or an APIService changes.
-//! 3. A resource that cannot be listed delays the start of collection by [`PATIENCE`] and stops nothing.
-//! 4. What could not be asked, as when an aggregated API is down, is taken to be as it was.
+//! 1. Only metadata is watched, and nothing where the manager already watches the whole objects.
+//! 2. Discovery runs every half a minute, and when a CustomResourceDefinition or an APIService changes.
+//! 3. A resource that cannot be listed delays the start of collection by [`PATIENCE`] and blocks nothing.
+//! 4. Groups whose discovery fails, as when an aggregated API is down, are kept as they were.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -26,7 +26,7 @@ use super::Collector;
 use crate::garbage_collector::Options;
 use crate::garbage_collector::identity::Kind;
 
-/// Watches what there is, and keeps up with it.
+/// Starts and stops the monitors.
 pub(in crate::garbage_collector) struct Monitors {
     collector: Collector,
     informers: InformerFactory,
@@ -35,24 +35,25 @@ pub(in crate::garbage_collector) struct Monitors {
     /// Upstream's `garbagecollector_controller_resources_sync_error_total`.
     failures: IntCounter,
     watched: BTreeMap<Resource, Watched>,
-    /// Those who wait, each for some new caches, to say what could not be filled.
+    /// Tasks that wait for new caches, to report those that could not be filled.
     waiting: JoinSet<()>,
 }
 
-/// A resource that is followed.
+/// A monitored resource.
 struct Watched {
     subscription: Subscription,
-    /// Hears of a server that went back in time, for as long as it is held.
+    /// Subscription to "the server went back in time"; ends when dropped.
     hook: Arc<Hook>,
 }
 
 struct Hook(Collector);
 
-/// How long new caches may take to fill before collection goes on without them: upstream's figure.
+/// How long new caches may take to sync before collection continues without them: upstream's figure.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a server is asked that has not answered yet what there is.
+/// The retry period of the first discovery.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// What can be collected: an object that cannot be deleted cannot be garbage, and the others cannot be followed.
+/// The verbs that a monitored resource needs: what cannot be deleted is not garbage, and the others cannot be
+/// monitored.
 const VERBS: [&str; 3] = ["delete", "list", "watch"];
 
 // === impl Monitors ===
@@ -78,14 +79,14 @@ impl Monitors {
         })
     }
 
-    /// Runs until `stop`. The informers of others have been declared by now, so that metadata can ride along.
+    /// Runs until `stop`. The informers of other controllers are declared by now, so that their watches can be shared.
     pub(in crate::garbage_collector) async fn run(mut self, stop: CancellationToken) -> Result<(), Error> {
         let _ = stop.run_until_cancelled(self.follow()).await;
         Ok(())
     }
 
     async fn follow(&mut self) {
-        // Kept, because they end when dropped. The manager asks again and again what there is, now that somebody uses it.
+        // Kept, because they end when dropped. The manager repeats discovery from now on, because it is in use.
         let _signs = self.first_answer().await;
         let mut known = self.mapper.subscribe();
         loop {
@@ -99,33 +100,34 @@ impl Monitors {
         }
     }
 
-    /// Asks until the server says what there is.
+    /// Retries discovery until the server has answered for all groups. With some of them alone, an owner could seem to
+    /// have no dependents, and be deleted before they have lost the reference.
     async fn first_answer(&self) -> Vec<Subscription> {
         loop {
             match self.mapper.watch(&self.informers).await {
                 Ok(signs) => return signs,
                 Err(error) => {
                     self.failures.inc();
-                    tracing::warn!(%error, "cannot ask which resources there are; nothing is collected until then");
+                    tracing::warn!(%error, "discovery failed; garbage collection starts when it succeeds");
                     tokio::time::sleep(ASK_AGAIN).await;
                 }
             }
         }
     }
 
-    /// Watches what is new, and lets go of what is not served any more.
+    /// Starts monitors of new resources, and stops those that are no longer served.
     async fn keep_up(&mut self, known: &Discovered) {
         let is_kept = |resource: &&Resource| !self.options.ignores(resource);
         let wanted: Vec<Resource> =
             known.supporting(&VERBS).into_iter().map(|found| &found.resource).filter(is_kept).cloned().collect();
         if wanted.is_empty() {
-            // A server without resources is one that does not answer as it should.
+            // A server without resources is not answering correctly.
             self.failures.inc();
             return;
         }
         let gone: Vec<Resource> = self.watched.keys().filter(|watched| !wanted.contains(watched)).cloned().collect();
         for resource in gone {
-            tracing::info!(%resource, "not served any more; it is not watched any more");
+            tracing::info!(%resource, "the resource is no longer served; its watch is stopped");
             if let Some(watched) = self.watched.remove(&resource) {
                 watched.subscription.close().await;
             }
@@ -142,7 +144,11 @@ impl Monitors {
         if new.is_empty() {
             return;
         }
-        tracing::info!(resources = self.watched.len(), new = new.len(), "watching for garbage");
+        tracing::info!(
+            resources = self.watched.len(),
+            new = new.len(),
+            "started to watch a resource for garbage collection"
+        );
         self.informers.start();
         // There is a store for each from now on.
         for (resource, _) in &new {
@@ -156,16 +162,18 @@ impl Monitors {
     }
 
     fn watch(&self, resource: &Resource) -> Watched {
-        let (collector, kind) = (self.collector.clone(), Kind::of(resource));
+        let collector = self.collector.clone();
+        let kind = Kind::of(resource);
         let shown = resource.clone();
         let handler = move |change: &Change<dyn HasMeta>| collector.take_in(&shown, &kind, change);
         let subscription = self.informers.meta(resource).subscribe_meta(Box::new(handler));
         Watched { subscription, hook: Arc::new(Hook(self.collector.clone())) }
     }
 
-    /// When these caches are filled, or have had their time, there is no reason to wait any longer.
+    /// Waits until these caches are synced, or their time is over.
     fn wait_for(&mut self, new: Vec<(Resource, impl Future<Output = ()> + Send + 'static)>) {
-        let (collector, failures) = (self.collector.clone(), self.failures.clone());
+        let collector = self.collector.clone();
+        let failures = self.failures.clone();
         self.waiting.spawn(async move {
             let wait = |(resource, synced)| async move {
                 tokio::time::timeout(PATIENCE, synced).await.err().map(|_| resource)
@@ -174,7 +182,10 @@ impl Monitors {
             if !late.is_empty() {
                 failures.inc();
                 let late: Vec<_> = late.iter().map(ToString::to_string).collect();
-                tracing::warn!(resources = late.join(", "), "these cannot be read; garbage is collected without them");
+                tracing::warn!(
+                    resources = late.join(", "),
+                    "these resources cannot be read; garbage collection starts without them"
+                );
             }
             collector.set_ready();
         });

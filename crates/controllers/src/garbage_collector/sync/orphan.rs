@@ -1,4 +1,4 @@
-//! An owner that was deleted leaves its dependents behind: they lose the reference, *then* it may go.
+//! An owner that is deleted with `orphan`: its dependents lose the reference, *then* it is deleted.
 
 use std::sync::Arc;
 
@@ -8,16 +8,17 @@ use steersman_base::names::finalizers;
 use steersman_runtime::{Action, Context, Error, Reconciler};
 
 use super::server::Change;
-use super::{Collector, Server, Trouble, Why, uid};
+use super::{CheckError, Collector, Server, Why, uid};
 use crate::garbage_collector::identity::Identity;
 
-/// Leaves the dependents of deleted owners behind. Keys are uids.
+/// Orphans the dependents of deleted owners. Keys are uids.
 pub(in crate::garbage_collector) struct Orphans {
     pub(in crate::garbage_collector) collector: Collector,
     pub(in crate::garbage_collector) server: Arc<Server>,
 }
 
-/// How many dependents of one owner are changed at once. Upstream changes all at once, within its rate limit of 40 a second.
+/// The number of dependents of one owner that are patched concurrently. Upstream patches all at once, within its rate
+/// limit of 40 a second.
 const DEPENDENTS_AT_ONCE: usize = 20;
 
 // === impl Orphans ===
@@ -36,29 +37,29 @@ impl Reconciler for Orphans {
         }
         match self.leave_behind(cx, &owner, &dependents).await {
             Ok(()) => Ok(Action::Done),
-            Err(Trouble::Outrun) => Ok(Action::Again),
-            Err(Trouble::UnknownKind(why)) => Err(Error::message(why)),
-            Err(Trouble::OwnerInNamespace(other)) => Err(Error::terminal(format!("{other} has no namespace"))),
-            Err(Trouble::Error(error)) => Err(error),
+            Err(CheckError::Outrun) => Ok(Action::Again),
+            Err(CheckError::UnknownKind(why)) => Err(Error::message(why)),
+            Err(CheckError::OwnerInNamespace(other)) => Err(Error::terminal(format!("{other} has no namespace"))),
+            Err(CheckError::Error(error)) => Err(error),
         }
     }
 }
 
 impl Orphans {
-    async fn leave_behind(&self, cx: &Context, owner: &Identity, dependents: &[Identity]) -> Result<(), Trouble> {
-        let changes: Vec<_> = dependents.iter().map(|dependent| self.let_go(cx, dependent, owner)).collect();
+    async fn leave_behind(&self, cx: &Context, owner: &Identity, dependents: &[Identity]) -> Result<(), CheckError> {
+        let changes: Vec<_> = dependents.iter().map(|dependent| self.orphan(cx, dependent, owner)).collect();
         let outcomes: Vec<_> = futures::stream::iter(changes).buffer_unordered(DEPENDENTS_AT_ONCE).collect().await;
-        outcomes.into_iter().collect::<Result<(), Trouble>>()?;
-        let place = self.server.place(owner).await?;
+        outcomes.into_iter().collect::<Result<(), CheckError>>()?;
+        let location = self.server.location(owner).await?;
         let why = Why::AllLeftBehind { dependents: dependents.len() };
-        self.server.take_off(cx, &place, &owner.uid, finalizers::ORPHAN, &why).await
+        self.server.take_off(cx, &location, &owner.uid, finalizers::ORPHAN, &why).await
     }
 
-    async fn let_go(&self, cx: &Context, dependent: &Identity, owner: &Identity) -> Result<(), Trouble> {
-        let place = self.server.place(dependent).await?;
+    async fn orphan(&self, cx: &Context, dependent: &Identity, owner: &Identity) -> Result<(), CheckError> {
+        let location = self.server.location(dependent).await?;
         let why = Why::LeftBehind { owner: owner.name.clone() };
         let gone = [owner.uid.clone()];
-        match self.server.change(cx, &place, &dependent.uid, None, Change::LetGo(&gone), &why).await {
+        match self.server.change(cx, &location, &dependent.uid, None, Change::RemoveOwners(&gone), &why).await {
             Ok(_) => Ok(()),
             Err(trouble) if trouble.is_not_found() => Ok(()),
             Err(trouble) => Err(trouble),

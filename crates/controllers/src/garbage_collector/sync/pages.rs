@@ -8,13 +8,13 @@ use steersman_runtime::serving::Response;
 use super::Collector;
 use crate::garbage_collector::dump::Picture;
 
-/// Serves the graph below `/debug/controllers/<controller>/`: `graph` as DOT, where upstream serves it, and `graph.json`.
-/// `uid`, any number of times, asks for what is connected to these objects.
+/// Serves the graph below `/debug/controllers/<controller>/`: `graph` as DOT, at upstream's path, and `graph.json`.
+/// `uid`, any number of times, selects what is connected to these objects.
 pub(in crate::garbage_collector) fn serve(admin: &Admin, controller: &'static str, collector: &Collector) {
     let collector = collector.clone();
     let served = admin.handle_controller(controller, move |call| page(&collector, controller, call));
     if let Err(error) = served {
-        tracing::warn!(%error, "the graph of the garbage collector is not shown");
+        tracing::warn!(%error, "the pages of the garbage collector's graph cannot be served");
     }
 }
 

@@ -1,13 +1,13 @@
-//! When the change happened that endpoints are written for: the annotation `endpoints.kubernetes.io/last-change-trigger-time`.
+//! The time of the change that endpoints are written for: the annotation
+//! `endpoints.kubernetes.io/last-change-trigger-time`.
 //!
-//! It is the earliest time at which a pod became ready, or ceased to be, of those that are news since the last pass; for a
-//! service that is seen for the first time, the time of its creation. Whoever measures how long endpoints take to follow
-//! their pods takes it from there.
+//! It is the earliest time at which a pod became ready or not ready since the last pass; for a new service, its
+//! creation time. It serves to measure the latency between pods and endpoints.
 //!
-//! Follows `util/trigger_time_tracker.go` of k8s.io/endpointslice 0.37.1, but for two things. What a pass has seen is
-//! [kept](TriggerTimes::keep) when its writes are through, so that a retry tells the same time. And a pod that is seen for
-//! the first time is news only if it is published: there is no pass for one that is not, so that its time would be told
-//! later, with a change that has nothing to do with it.
+//! Follows `util/trigger_time_tracker.go` of k8s.io/endpointslice 0.37.1, with two differences. The state of a pass is
+//! [kept](TriggerTimes::keep) when its writes have succeeded, so that a retry has the same time. And a new pod counts
+//! only if it is published: there is no pass for one that is not, so that its time would be attributed to a later,
+//! unrelated change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use steersman_model::core::{PodView, ServiceView};
 
 use crate::service_pods::is_published;
 
-/// What the last passes have seen, by service.
+/// The state of the last passes, by service.
 #[derive(Debug, Default)]
 pub(crate) struct TriggerTimes(Mutex<HashMap<ObjectKey, Seen>>);
 
-/// What one pass has seen of a service.
+/// The state of one pass over a service.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Seen {
     service: Option<Time>,
@@ -34,23 +34,23 @@ pub(crate) struct Seen {
 // === impl TriggerTimes ===
 
 impl TriggerTimes {
-    /// The time to be told now, if any, and what was seen. `pods` are sorted by name.
-    pub(crate) fn look(&self, service: &ServiceView, pods: &[Arc<PodView>]) -> (Option<Time>, Seen) {
+    /// Returns the trigger time, if any, and the state. `pods` are sorted by name.
+    pub(crate) fn observe(&self, service: &ServiceView, pods: &[Arc<PodView>]) -> (Option<Time>, Seen) {
         let known = self.0.lock();
         let before = known.get(&service.meta().key());
         let time = match before {
-            Some(before) => before.news(service, pods),
+            Some(before) => before.changes(service, pods),
             None => service.meta().creation_timestamp,
         };
         (time, Seen::of(service, pods))
     }
 
-    /// What a pass has seen is written.
+    /// Records that the writes of a pass have succeeded.
     pub(crate) fn keep(&self, key: &ObjectKey, seen: Seen) {
         self.0.lock().insert(key.clone(), seen);
     }
 
-    /// The service is gone.
+    /// Forgets a deleted service.
     pub(crate) fn forget(&self, key: &ObjectKey) {
         self.0.lock().remove(key);
     }
@@ -64,8 +64,8 @@ impl Seen {
         Self { service: service.meta().creation_timestamp, pods: pods.iter().filter_map(changed).collect() }
     }
 
-    /// The earliest of what is news since.
-    fn news(&self, service: &ServiceView, pods: &[Arc<PodView>]) -> Option<Time> {
+    /// Returns the earliest change since.
+    fn changes(&self, service: &ServiceView, pods: &[Arc<PodView>]) -> Option<Time> {
         let is_news = |pod: &PodView, time: Time| match self.pod(&pod.meta().name) {
             Some(before) => time > before,
             None => is_published(pod, true),
@@ -81,7 +81,7 @@ impl Seen {
     }
 }
 
-/// When the pod became ready, or ceased to be.
+/// Returns when the pod became ready or not ready.
 fn readiness_changed(pod: &PodView) -> Option<Time> {
     pod.status.conditions.get("Ready")?.last_transition_time
 }

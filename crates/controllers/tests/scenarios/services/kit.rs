@@ -94,7 +94,8 @@ pub(crate) async fn slices_of(cluster: &TestCluster, service: &str) -> Result<Ve
 /// An endpoint in words: its address, and what may be sent to it.
 fn in_words(endpoint: &Endpoint) -> String {
     let conditions = endpoint.conditions.clone().unwrap_or_default();
-    let (ready, serving) = (conditions.ready == Some(true), conditions.serving == Some(true));
+    let ready = conditions.ready == Some(true);
+    let serving = conditions.serving == Some(true);
     let mut words = endpoint.addresses.join("+");
     words += if ready { " ready" } else { " not ready" };
     match (ready, serving) {

@@ -48,7 +48,8 @@ type Answer = UnsyncBoxBody<Bytes, kube::Error>;
 
 impl Line {
     pub(crate) fn to(server: Client, trouble: Trouble) -> Self {
-        let (writes, requests) = (AtomicU64::new(0), Mutex::default());
+        let writes = AtomicU64::new(0);
+        let requests = Mutex::default();
         Self(Arc::new(Shared { server, trouble, writes, dead: CancellationToken::new(), requests }))
     }
 
@@ -80,7 +81,8 @@ impl Line {
         let watches = request.uri().query().is_some_and(|query| query.contains("watch="));
         self.0.requests.lock().push((request.method().clone(), path.clone()));
         let number = if is_write { self.0.writes.fetch_add(1, Ordering::SeqCst) + 1 } else { 0 };
-        let (trouble, dead) = (self.0.trouble, &self.0.dead);
+        let trouble = self.0.trouble;
+        let dead = &self.0.dead;
         if dead.is_cancelled() || matches!(trouble, Trouble::DiesAfter(last) if number > last) {
             return std::future::pending().await;
         }

@@ -1,4 +1,4 @@
-//! What is read of a pod's affinity: hardly anything, and it shrinks to a bit and a rare list.
+//! The fields of a pod's affinity that are read: they are stored as a bit and a rare list.
 
 use steersman_base::Istr;
 
@@ -68,7 +68,7 @@ view! {
 // === impl Affinity ===
 
 impl Affinity {
-    /// Whether a term looks at pods of other namespaces.
+    /// Whether a term refers to pods of other namespaces.
     pub(super) fn is_cross_namespace(&self) -> bool {
         [&self.pod_affinity, &self.pod_anti_affinity].into_iter().any(|affinity| {
             let required = affinity.required_during_scheduling_ignored_during_execution.iter();

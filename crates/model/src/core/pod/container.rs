@@ -1,4 +1,4 @@
-//! What is read of a pod's containers.
+//! The fields of a pod's containers that are read.
 
 use steersman_base::Istr;
 
@@ -16,7 +16,7 @@ view! {
         ports: Box<[ContainerPort]> = 6,
         /// Names of the secrets of which its environment variables are made.
         env_secrets "env": Box<[Istr]> as Picked<EnvVar> = 7,
-        /// What it asks for.
+        /// The requests and limits.
         resources: Resources = 8,
         /// Names of the volumes it mounts, of those that the view keeps.
         volume_mounts: Box<[Istr]> as Picked<VolumeMount> = 9,
@@ -24,7 +24,7 @@ view! {
         se_linux_options "securityContext": Option<Box<SeLinuxOptions>> as SecurityContext = 15,
         /// Names of the secrets that its environment variables are taken from as a whole.
         env_from_secrets "envFrom": Box<[Istr]> as Picked<EnvFromSource> = 19,
-        /// `Always` for an init container that goes on running beside the others.
+        /// `Always` for a sidecar: an init container that keeps running.
         restart_policy: Istr = 24,
     }
 }
@@ -43,12 +43,12 @@ view! {
 }
 
 view! {
-    /// What something asks for, and what it may not exceed.
+    /// Requests and limits.
     #[derive(Eq, Hash)]
     pub struct Resources: Serialize {
-        /// What it may not exceed.
+        /// The limits.
         limits: Quantities = 1,
-        /// What it asks for.
+        /// The requests.
         requests: Quantities = 2,
     }
 }

@@ -1,4 +1,4 @@
-//! How the containers of a pod are.
+//! The container statuses of a pod.
 //!
 //! Statuses of siblings' containers that run are the same, but for times and ids that nobody reads, so what was made of
 //! their bytes is remembered.
@@ -16,25 +16,25 @@ use crate::split::{Encoding, GatheredError, Scratch, Split, decode_gathered, spl
 use crate::view;
 use crate::wire::{Adapt, Fault, Few, IsSet, Parts, Quantities, Slice, Value, Wire, at_index};
 
-/// How a container is.
+/// The status of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ContainerStatus {
     /// Its name within the pod.
     pub name: Istr,
-    /// What it does.
+    /// The state.
     pub state: ContainerState,
-    /// How often it was started again.
+    /// The number of restarts.
     pub restart_count: i32,
-    /// What the node has set aside for it.
+    /// The resources allocated by the node.
     pub allocated_resources: Quantities,
-    /// What it has been given; absent if the node did not say.
+    /// The actual resources; absent if the node did not report them.
     pub resources: Option<Box<Resources>>,
 }
 
-/// What a container does.
+/// The state of a container.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ContainerState {
-    /// The node has said nothing, which is as good as waiting.
+    /// Not reported, which means waiting.
     #[default]
     Unset,
     /// It does not run yet.
@@ -53,14 +53,14 @@ pub enum ContainerState {
 pooled!(lists of ContainerStatus);
 
 view! {
-    /// What differs between the statuses of siblings' containers.
+    /// The part of a container status that differs between siblings.
     struct OwnStatusFields {
         state: ContainerState as StateFields = 2,
     }
 }
 
 view! {
-    /// What is the same, as a rule.
+    /// The part that is usually the same.
     struct SharedStatusFields {
         name: Istr = 1,
         restart_count: i32 = 5,
@@ -73,7 +73,7 @@ view! {
     struct Nothing {}
 }
 
-/// How a container's status is split.
+/// How a container status is split.
 struct StatusParts;
 
 impl Split for StatusParts {
@@ -105,7 +105,7 @@ view! {
 
 // === impl ReadStatuses ===
 
-/// What is gathered of some statuses: the own part of each, and where the shared part ends.
+/// The gathered parts of some statuses: the own part of each, and where the shared part ends.
 type Gathered = Few<(ContainerState, usize), USUAL_CONTAINERS>;
 
 /// Most pods have no more containers than this.
@@ -125,7 +125,7 @@ impl ReadStatuses {
             });
             Ok(SharedList::new(statuses.collect::<Result<_, GatheredError>>()?))
         };
-        // What has ended has ended at a time of its own: nothing to remember.
+        // A terminated container has times of its own: nothing to remember.
         if gathered.as_slice().iter().any(|(state, _)| matches!(state, ContainerState::Terminated { .. })) {
             return make(body).map(Self);
         }

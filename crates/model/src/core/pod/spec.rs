@@ -1,4 +1,4 @@
-//! What is read of a pod's spec: the pod's own part, and the part it shares with its siblings.
+//! The fields of a pod's spec that are read: the pod's own part, and the part it shares with its siblings.
 //!
 //! Siblings differ in few bytes of their spec, so the shared part is decoded once for each template: what was made of
 //! which bytes is remembered. Node, host name and affinity are read for each pod. What else differs is the name of the
@@ -22,23 +22,23 @@ use crate::split::{Encoding, GatheredError, Scratch, Split, decode_gathered, spl
 use crate::view;
 use crate::wire::{Adapt, Fault, Parts, Picked, Quantities, Unique, Value, Wire};
 
-/// What a pod should be: the pod's own fields. Those it shares with its siblings are reached as if they were here, too.
+/// The spec of a pod: its own fields. Those it shares with its siblings are reached by deref.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodSpec {
     /// The node it is bound to; empty until it is.
     pub node_name: Istr,
-    /// The host name it asks for.
+    /// The requested host name.
     pub hostname: Istr,
     /// Which nodes it may go to, by their fields: `nodeAffinity`'s required terms. Kept only until it is bound, for this
     /// differs over the pods of a DaemonSet.
     pub node_field_terms: Box<[NodeFieldTerm]>,
     /// The volumes of which something is read: claims, ephemeral ones, attachable ones, and those that name a secret.
     pub volumes: SharedList<Volume>,
-    /// What it shares with its siblings.
+    /// The part shared with its siblings.
     pub shared: Shared<PodSpecShared>,
 }
 
-/// What pods of one template share.
+/// The part that pods of one template share.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PodSpecShared {
     /// The domain of its host name.
@@ -49,11 +49,11 @@ pub struct PodSpecShared {
     pub has_cross_namespace_affinity: bool,
     /// Whether `activeDeadlineSeconds` is set, and not negative.
     pub has_active_deadline: bool,
-    /// The class its priority comes from.
+    /// The priority class.
     pub priority_class_name: Istr,
-    /// What running it costs beside its containers.
+    /// The overhead beside its containers.
     pub overhead: Quantities,
-    /// What the pod as a whole asks for.
+    /// The resources at pod level.
     pub resources: Resources,
     /// The pod group it is scheduled with.
     pub pod_group_name: Istr,
@@ -69,7 +69,7 @@ pub struct PodSpecShared {
     pub image_pull_secrets: Box<[Istr]>,
     /// SELinux labels of all its containers.
     pub se_linux_options: Option<Box<SeLinuxOptions>>,
-    /// How its volumes get their SELinux label.
+    /// The SELinux label policy of its volumes.
     pub se_linux_change_policy: Istr,
 }
 pooled!(PodSpecShared);
@@ -86,7 +86,7 @@ view! {
         value: Istr = 3,
         /// Effect of the taint; empty for any.
         effect: Istr = 4,
-        /// For how long, for `NoExecute`; absent is for ever.
+        /// The duration for `NoExecute`; absent means forever.
         toleration_seconds: Option<i64> = 5,
     }
 }
@@ -111,7 +111,7 @@ view! {
 }
 
 view! {
-    /// The pod's own part of `spec`, as it comes.
+    /// The pod's own part of `spec`, as received.
     struct OwnFields {
         node_name: Istr = 10,
         hostname: Istr as Unique = 16,
@@ -127,7 +127,7 @@ view! {
 }
 
 view! {
-    /// What siblings share, as it comes.
+    /// The shared part, as received.
     struct SharedFields {
         containers: Vec<Container> = 2,
         active_deadline_seconds: Option<i64> = 5,
@@ -161,7 +161,7 @@ pub(super) struct ReadPodSpec(PodSpec);
 static VOLUMES: LazyLock<Memo<SharedList<Volume>>> = LazyLock::new(Memo::new);
 static SPECS: LazyLock<Memo<Shared<PodSpecShared>>> = LazyLock::new(Memo::new);
 
-/// How the API server names the volume with the token of a pod's service account; five random characters follow.
+/// The API server's name of the volume with the token of a pod's service account; five random characters follow.
 const TOKEN_VOLUME_PREFIX: &str = "kube-api-access-";
 
 static TOKEN_VOLUME: LazyLock<memmem::Finder<'_>> = LazyLock::new(|| memmem::Finder::new(TOKEN_VOLUME_PREFIX));
@@ -235,7 +235,7 @@ impl SharedFields {
     }
 }
 
-/// Masks what is random in the names of token volumes.
+/// Masks the random part in the names of token volumes.
 fn mask_token_volumes(body: &mut [u8], masked: &mut Masked) {
     masked.clear();
     let mut from = 0;

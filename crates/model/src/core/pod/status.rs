@@ -1,4 +1,4 @@
-//! What is read of a pod's status.
+//! The fields of a pod's status that are read.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use crate::shared::{SharedList, pooled};
 use crate::view;
 use crate::wire::{Adapt, Fault, Few, Pick, Picked, Unique, Value, Wire, read_list};
 
-/// What a pod is.
+/// The status of a pod.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PodStatus {
     /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     pub phase: Istr,
-    /// What is true of it.
+    /// The conditions.
     pub conditions: PodConditions,
     /// Its address; empty if it has none yet.
     pub pod_ip: Istr,
@@ -23,22 +23,22 @@ pub struct PodStatus {
     pub more_pod_ips: Box<[Istr]>,
     /// When the kubelet accepted it.
     pub start_time: Option<Time>,
-    /// `Guaranteed`, `Burstable` or `BestEffort`; empty if the server did not say.
+    /// `Guaranteed`, `Burstable` or `BestEffort`; empty if the server did not report it.
     pub qos_class: Istr,
-    /// How its containers are.
+    /// The statuses of its containers.
     pub container_statuses: SharedList<ContainerStatus>,
-    /// How its init containers are.
+    /// The statuses of its init containers.
     pub init_container_statuses: SharedList<ContainerStatus>,
-    /// What few pods have.
+    /// Fields that few pods have.
     pub rare: Option<Box<RarePodStatus>>,
 }
 
-/// What few pods have in their status, kept out of line.
+/// Fields of the status that few pods have, stored out of line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RarePodStatus {
     /// Why it is in its phase, such as `Evicted`.
     pub reason: Istr,
-    /// How containers that were added to the running pod are.
+    /// The statuses of its ephemeral containers.
     pub ephemeral_container_statuses: SharedList<ContainerStatus>,
     /// Claims that were made for it.
     pub resource_claim_statuses: Box<[ClaimStatus]>,
@@ -59,7 +59,7 @@ const NEVER: i64 = i64::MIN;
 /// A condition without its time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ConditionShape {
-    /// What it is about.
+    /// The type.
     pub type_: Istr,
     /// Whether it holds.
     pub status: ConditionStatus,
@@ -70,7 +70,7 @@ pub struct ConditionShape {
 /// A condition of a pod.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PodCondition<'a> {
-    /// What it is about.
+    /// The type.
     pub type_: &'a Istr,
     /// Whether it holds.
     pub status: ConditionStatus,
@@ -93,7 +93,7 @@ view! {
 }
 
 view! {
-    /// `status` as it comes.
+    /// `status` as received.
     pub(super) struct PodStatusFields {
         phase: Istr = 1,
         conditions: PodConditions as ReadConditions = 2,
@@ -146,7 +146,7 @@ impl PodStatus {
         self.rare.as_ref().map_or("", |rare| &rare.reason)
     }
 
-    /// How containers that were added to the running pod are.
+    /// The statuses of its ephemeral containers.
     #[must_use]
     pub fn ephemeral_container_statuses(&self) -> &[ContainerStatus] {
         self.rare.as_ref().map_or(&[], |rare| &rare.ephemeral_container_statuses)
@@ -173,7 +173,7 @@ impl Adapt<PodStatus> for PodStatusFields {
             resource_claim_statuses: self.resource_claim_statuses,
             extended_resource_claim_name: self.extended_resource_claim_status.resource_claim_name,
         };
-        // Nearly every pod has one address, and says it twice.
+        // Nearly every pod has one address, in two fields.
         let says_it_twice = matches!(&*self.pod_ips, [ip] if *ip == self.pod_ip);
         PodStatus {
             phase: self.phase,
@@ -232,7 +232,7 @@ impl fmt::Debug for PodConditions {
 
 // === impl ReadConditions ===
 
-/// As many conditions as a pod has that nobody added one to.
+/// The number of conditions of an ordinary pod.
 const USUAL_CONDITIONS: usize = 5;
 
 /// Reads the conditions of a pod.

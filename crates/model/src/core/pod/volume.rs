@@ -1,4 +1,4 @@
-//! What is read of a pod's volumes.
+//! The fields of a pod's volumes that are read.
 
 mod inline;
 
@@ -25,11 +25,11 @@ pub struct Volume {
 }
 pooled!(lists of Volume);
 
-/// Where the content of a volume is, as far as anybody reads it.
+/// The source of a volume, as far as it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "the types say it")]
 pub enum VolumeSource {
-    /// Somewhere nobody asks for; only the names of its secrets count.
+    /// A source that is not read; only the names of its secrets are kept.
     #[default]
     Other,
     PersistentVolumeClaim(ClaimSource),
@@ -64,7 +64,7 @@ view! {
     pub struct ClaimTemplate: Serialize {
         /// Labels and annotations it gets.
         metadata: ClaimTemplateMeta = 1,
-        /// What it claims.
+        /// The claim.
         spec: ClaimSpec = 2,
     }
 }
@@ -81,12 +81,12 @@ view! {
 }
 
 view! {
-    /// What a claim claims, whole.
+    /// The spec of a claim, whole.
     #[derive(Eq, Hash)]
     pub struct ClaimSpec: Serialize {
-        /// How it may be mounted.
+        /// The access modes.
         access_modes: Box<[Istr]> = 1,
-        /// How much.
+        /// The requests and limits.
         resources: Resources = 2,
         /// A volume by name.
         volume_name: Istr = 3,
@@ -96,9 +96,9 @@ view! {
         storage_class_name: Option<Istr> = 5,
         /// `Filesystem` or `Block`.
         volume_mode: Option<Istr> = 6,
-        /// What it is filled from.
+        /// The data source.
         data_source: Option<Box<TypedReference>> = 7,
-        /// What it is filled from, of any kind.
+        /// The data source of any kind.
         data_source_ref: Option<Box<TypedReference>> = 8,
         /// The class of its attributes.
         volume_attributes_class_name: Option<Istr> = 9,
@@ -121,7 +121,7 @@ view! {
 }
 
 view! {
-    /// A volume as it comes.
+    /// A volume as received.
     pub(super) struct VolumeFields {
         name: Istr = 1,
         ..source: SourceFields = 2,
@@ -129,7 +129,7 @@ view! {
 }
 
 view! {
-    /// A volume's source as it comes: one of these, as a rule.
+    /// A volume's source as received: usually one of these.
     pub(super) struct SourceFields {
         gce_persistent_disk: Option<Box<GcePersistentDisk>> = 3,
         aws_elastic_block_store: Option<Box<AwsElasticBlockStore>> = 4,

@@ -1,4 +1,4 @@
-//! What Go makes of two specs, told by tables, and told by the types of another crate.
+//! Comparison of two specs as Go does it, by tables, and by the types of another crate.
 
 use k8s_openapi::api::core::v1::PodSpec;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ fn volume(more: Value) -> Value {
     json!({ "volumes": [more] })
 }
 
-/// What `apiequality.Semantic.DeepEqual` of Kubernetes 1.37.1 answers for two `PodSpec`s.
+/// The result of `apiequality.Semantic.DeepEqual` of Kubernetes 1.37.1 for two `PodSpec`s.
 #[test]
 fn specs_that_ask_for_the_same_are_equal() {
     check(&json!(null), &json!({}), true);
@@ -43,7 +43,8 @@ fn specs_that_ask_for_the_same_are_equal() {
     check(&container(json!({ "name": "a", "resources": { "limits": {} } })), &container(json!({ "name": "a" })), true);
     check(&container(json!({ "ports": [{ "hostPort": 0 }] })), &container(json!({ "ports": [{}] })), true);
     check(&container(json!({ "name": "a" })), &container(json!({ "name": "b" })), false);
-    let (a, b) = (json!({ "name": "a" }), json!({ "name": "b" }));
+    let a = json!({ "name": "a" });
+    let b = json!({ "name": "b" });
     check(&json!({ "containers": [a, b] }), &json!({ "containers": [b, a] }), false);
     assert!(same_spec("not json", "not json") && !same_spec("not json", "{}"));
 }
@@ -139,7 +140,7 @@ fn the_table_names_only_what_it_describes() {
 
 // === generated specs ===
 
-/// How deep specs are generated: containers, their probes, and the handlers of these.
+/// The depth of generated specs: containers, their probes, and the handlers of these.
 const DEPTH_MAX: u32 = 5;
 
 /// A value of a kind of the table; never `""`, `0` or `false`, which other types tell from what is absent.

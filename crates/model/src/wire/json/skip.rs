@@ -8,7 +8,7 @@ const QUOTES: u64 = each(b'"');
 const BACKSLASHES: u64 = each(b'\\');
 /// The bit by which curly brackets differ from square ones.
 const CURLY: u64 = each(0x20);
-/// How many bytes are looked at together.
+/// The number of bytes processed together.
 const BLOCK: usize = 64;
 
 /// The same byte eight times.
@@ -37,7 +37,7 @@ pub(super) fn end_of_string(text: &[u8], mut at: usize) -> Option<usize> {
 
 /// Where the object or list that begins at `start` ends: behind its closing bracket.
 ///
-/// Brackets are counted and not told apart.
+/// Brackets are counted and not distinguished.
 pub(super) fn end_of_nested(text: &[u8], start: usize) -> Option<usize> {
     let mut rest = &text[start..];
     let mut depth = 0;
@@ -52,8 +52,10 @@ pub(super) fn end_of_nested(text: &[u8], start: usize) -> Option<usize> {
         };
         let marks = Marks::of(block);
         let outside = !state.next(marks.quotes, marks.backslashes);
-        let (opens, mut closes) = (marks.opens & outside, marks.closes & outside);
-        let (opened, closed) = (opens.count_ones(), closes.count_ones());
+        let opens = marks.opens & outside;
+        let mut closes = marks.closes & outside;
+        let opened = opens.count_ones();
+        let closed = closes.count_ones();
         if closed >= depth {
             // The end may be here. Count up to each closing bracket.
             let mut at_close = depth;

@@ -1,4 +1,4 @@
-//! Lives of pods.
+//! The lives of pods.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn a_pod_whose_stages_take_no_time_is_ready_with_one_write() {
     assert!(container["containerID"].as_str().unwrap().starts_with("steersman://"));
 }
 
-/// A pod, after some time: phase, containers.
+/// Checks a pod after some time: phase, containers.
 #[test]
 fn how_pods_end() {
     for (command, policy, time, phase, containers) in [
@@ -81,7 +81,7 @@ fn init_containers_run_one_by_one_and_sidecars_beside_the_others() {
         ),
         ("6s", "Pending", false, "first ended: 0, ready; side runs, ready; second runs; main waits: PodInitializing"),
         ("6s", "Running", true, "first ended: 0, ready; side runs, ready; second ended: 0, ready; main runs, ready"),
-        // The sidecar is there for the others.
+        // The sidecar ends with the main containers.
         ("12s", "Succeeded", true, "first ended: 0, ready; side ended: 0; second ended: 0, ready; main ended: 0"),
     ] {
         pod.after(time);
@@ -157,7 +157,7 @@ fn annotations_script_a_pod() {
         (&[("exit-code", "4")], "1s", "Failed", "main ended: 4"),
         (&[("exit-code.other", "4")], "1s", "Running", "main runs, ready"),
         (&[("exit-code.main", "4")], "1s", "Failed", "main ended: 4"),
-        // What cannot be read is as if it were not there.
+        // Invalid values are ignored.
         (&[("start-delay", "soon")], "1s", "Running", "main runs, ready"),
     ] {
         let mut pod = annotations.iter().fold(forever(), |pod, (name, value)| pod.annotated(name, value));
@@ -220,7 +220,7 @@ fn what_finalizers_keep_says_how_it_ended_and_is_let_go_once() {
         pod.after("10s").delete(30).after("0s");
         assert_eq!((pod.phase(), pod.containers().join("; ").as_str()), (phase, containers), "{command:?}");
         assert!(pod.removed);
-        // The server has taken note of it.
+        // The server has recorded it.
         pod.object["metadata"]["deletionGracePeriodSeconds"] = 0.into();
         let writes = pod.writes;
         pod.after("1h");
@@ -228,7 +228,8 @@ fn what_finalizers_keep_says_how_it_ended_and_is_let_go_once() {
     }
 }
 
-/// A client that dies in a DELETE without grace can leave the object behind, with its deletion stored: a kubelet ends it.
+/// A client that dies during a DELETE without grace period can leave the object behind, with its deletion stored: a
+/// kubelet completes it.
 #[test]
 fn a_deletion_without_grace_that_was_cut_short_is_ended() {
     let mut running = Pod::running(&["nginx"], "Always");

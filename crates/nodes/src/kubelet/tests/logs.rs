@@ -1,4 +1,4 @@
-//! What `kubectl logs` shows.
+//! The output of `kubectl logs`.
 
 use super::*;
 use crate::kubelet::logs::{LogError, LogQuery, text};
@@ -33,7 +33,7 @@ fn logs_are_what_was_printed_by_now() {
     ] {
         assert_eq!(read(&pod, &query).unwrap(), want, "{query:?}");
     }
-    // It has ended, and started again.
+    // It has ended, and was restarted.
     pod.after("10s");
     assert_eq!(read(&pod, &all).unwrap(), "one\n");
     assert_eq!(read(&pod, &previous).unwrap(), "one\ntwo\nthree\n");

@@ -39,7 +39,7 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
         rolled_out(story, 1, &[("a", 1)]);
         story.deletes(GARBAGE, "Pod", "web-a-0");
     }),
-    // It waits for its dependents to be let go, not for their end.
+    // It waits until its dependents are orphaned, not until they are deleted.
     ("nothing_with_a_living_owner_is_collected", |story| {
         rolled_out(story, 1, &[("a", 1)]);
         let going = patch("ReplicaSet", "web-a", &finalized(story, &json!(["orphan"])));

@@ -151,7 +151,7 @@ pub(super) const LEGAL: &[(&str, Stream)] = &[
         let second = story.owned(pod("web-a-2", "a", None), "ReplicaSet", "web-a");
         story.write(REPLICA_SET, second);
         expect_stale(story, "at_most_the_needed_pods_are_created");
-        // What is lost later may be made again, and no duplicate is told twice.
+        // A pod that is lost later may be created again, and no duplicate is reported twice.
         story.user_deletes("Pod", "web-a-1");
         story.user_deletes("Pod", "web-a-2");
         let third = story.owned(pod("web-a-3", "a", None), "ReplicaSet", "web-a");

@@ -66,7 +66,7 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
         let made = story.owned(pod("web-a-3", "a", None), "ReplicaSet", "web-a");
         story.write(REPLICA_SET, made);
     }),
-    // The pod watch stands still: what it created itself it knows.
+    // The pod watch is stalled: the manager knows its own creates.
     ("at_most_the_needed_pods_are_created", |story| {
         rolled_out(story, 2, &[("a", 0)]);
         story.user(patch("ReplicaSet", "web-a", &replicas(2)));
@@ -109,7 +109,7 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
         story.wait(1000);
         story.deletes(REPLICA_SET, "Pod", "web-a-0");
     }),
-    // Three of the Deployment's pods share a node, and the one that stands alone goes.
+    // Three of the Deployment's pods share a node, and the one that is alone is deleted.
     ("pods_that_are_missed_least_go_first", |story| {
         rolled_out(story, 4, &[("a", 4)]);
         story.node(patch("Pod", "web-a-3", &json!({ "spec": { "nodeName": "node-2" } })));

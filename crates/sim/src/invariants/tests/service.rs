@@ -87,7 +87,7 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
         story.write(SLICES, slice("web-1", &[]));
         story.rest();
     }),
-    // An endpoint stands in two slices.
+    // An endpoint is in two slices.
     ("slices_are_those_of_the_pods", |story| {
         begun(story);
         for name in ["web-1", "web-2"] {
@@ -96,7 +96,7 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
         }
         story.rest();
     }),
-    // It says that a pod is ready that is not.
+    // A pod is listed as ready that is not.
     ("slices_are_those_of_the_pods", |story| {
         begun(story);
         let made = slice("web-1", &[endpoint(story, "a", true)]);

@@ -1,4 +1,4 @@
-//! Streams about statuses, conditions, ownership and who may write.
+//! Streams about statuses, conditions, ownership and leadership.
 
 use serde_json::{Value, json};
 
@@ -149,14 +149,14 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
         story.manager(0);
         story.write(DEPLOYMENT, status((4, 4, 4), &json!([])));
     }),
-    // It never was the leader.
+    // It was never the leader.
     ("no_write_by_a_deposed_leader", |story| {
         rolled_out(story, 4, &[("a", 4)]);
         story.write("leader-election", lease("one"));
         story.manager(1);
         story.write(DEPLOYMENT, status((4, 4, 4), &json!([])));
     }),
-    // It has given the lease back.
+    // It has released the lease.
     ("no_write_by_a_deposed_leader", |story| {
         rolled_out(story, 4, &[("a", 4)]);
         story.write("leader-election", lease("one"));

@@ -17,7 +17,7 @@ pub(super) struct Story {
     revision: u64,
     now: Time,
     objects: BTreeMap<(Istr, ObjectKey), Arc<Value>>,
-    /// Resources whose watches stand still, and since which revision.
+    /// Resources whose watches are stalled, and since which revision.
     frozen: BTreeMap<Istr, u64>,
     sent: Option<Time>,
     manager: usize,
@@ -69,7 +69,7 @@ impl Story {
         self.suite = Suite::new(options);
     }
 
-    /// Time passes, so that nothing before is under way any more.
+    /// Advances the time, so that no earlier request is in flight.
     pub(super) fn wait(&mut self, seconds: i64) {
         self.now = self.now.plus_seconds(seconds);
     }

@@ -98,7 +98,8 @@ fn groups(mut steps: Vec<Step>) -> Vec<Vec<Step>> {
 
 impl<'a> Matcher<'a> {
     fn new(old: &'a str, new: &'a str) -> Self {
-        let (old, new): (Vec<_>, Vec<_>) = (old.split('\n').collect(), new.split('\n').collect());
+        let old: Vec<_> = old.split('\n').collect();
+        let new: Vec<_> = new.split('\n').collect();
         let mut places: HashMap<_, Vec<_>> = HashMap::new();
         for (index, line) in new.iter().enumerate() {
             places.entry(*line).or_default().push(index);

@@ -63,7 +63,7 @@ view! {
         secret_ref: Istr as LocalReference = 3,
         /// Whether it is mounted for reading only.
         read_only: bool = 4,
-        /// What the driver is told.
+        /// The options for the driver.
         options: StringMap = 5,
     }
 }
@@ -106,7 +106,7 @@ view! {
         disk_name: Istr = 1,
         /// Address of the disk.
         disk_uri "diskURI": Istr = 2,
-        /// How the host caches it.
+        /// The caching mode of the host.
         caching_mode: Option<Istr> = 3,
         /// File system to mount it as.
         fs_type: Option<Istr> = 4,

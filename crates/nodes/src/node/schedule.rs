@@ -1,32 +1,33 @@
-//! When a node lets itself be heard: at moments of its own within each period.
+//! The times of a node's heartbeats within each period.
 
 use std::time::Duration;
 
 use steersman_base::MicroTime;
 
-/// Moments that come again and again, a period apart; those of different nodes lie side by side.
+/// Recurring times, a period apart; those of different nodes are spread evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Beat {
+pub(super) struct Schedule {
     period_micros: i64,
     offset_micros: i64,
 }
 
 // === impl Beat ===
 
-impl Beat {
-    /// The moments of one of `count` nodes.
+impl Schedule {
+    /// Returns the times of one of `count` nodes.
     pub(super) fn new(period: Duration, index: usize, count: usize) -> Self {
         let period_micros = i64::try_from(period.as_micros()).unwrap_or(i64::MAX).max(1);
-        let (index, count) = (i64::try_from(index).unwrap_or(0), i64::try_from(count.max(1)).unwrap_or(1));
+        let index = i64::try_from(index).unwrap_or(0);
+        let count = i64::try_from(count.max(1)).unwrap_or(1);
         Self { period_micros, offset_micros: period_micros / count * (index % count) }
     }
 
-    /// Whether a moment has come since `last`.
+    /// Whether a heartbeat has become due since `last`.
     pub(super) fn is_due(&self, last: Option<MicroTime>, now: MicroTime) -> bool {
         last.is_none_or(|last| self.number(last) != self.number(now))
     }
 
-    /// How long until the next moment.
+    /// Returns how long until the next heartbeat.
     pub(super) fn next(&self, now: MicroTime) -> Duration {
         let next = (self.number(now) + 1) * self.period_micros + self.offset_micros;
         MicroTime::from_unix_micros(next).since(now)

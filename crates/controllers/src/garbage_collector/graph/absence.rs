@@ -1,4 +1,4 @@
-//! Objects that have gone, or never were.
+//! Objects that are deleted, or never existed.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use steersman_base::OwnerRef;
 use super::{Graph, Identity, NONE, Node, Work};
 
 impl Graph {
-    /// The server says that there is no such object.
+    /// Applies the server's answer that an object is absent.
     ///
-    /// If the object was observed under another identity, or dependents know it under others, only those that mean this one
-    /// are looked at; what else an owner that was never observed may be, is tried next.
-    pub(crate) fn gone(&mut self, identity: &Identity, work: &mut Work) {
+    /// If the object was observed under another identity, or dependents know it under others, only those that refer to
+    /// this one are enqueued; the other possible identities of an owner that was never observed are tried next.
+    pub(crate) fn mark_absent(&mut self, identity: &Identity, work: &mut Work) {
         let Some(node) = self.find(&identity.uid) else { return };
         let is_virtual = self.node(node).is_virtual;
         if is_virtual || self.node(node).identity != *identity {
@@ -33,7 +33,7 @@ impl Graph {
         self.remove(node, Some(identity.clone()), work);
     }
 
-    /// Takes a node out; `absent` is what is known not to be there. Dependents are looked at, and owners that waited.
+    /// Removes a node; `absent` is recorded as absent. Its dependents are enqueued, and the owners that waited for it.
     pub(super) fn remove(&mut self, node: u32, absent: Option<Identity>, work: &mut Work) {
         let owners: Vec<u32> = self.owners(node).filter(|owner| *owner != node).collect();
         let dependents: Vec<u32> = self.dependents(node).filter(|dependent| *dependent != node).collect();
@@ -57,10 +57,11 @@ impl Graph {
         }
     }
 
-    /// The dependents of which a reference means this identity, and those of which one means another of its uid. One can
-    /// be both.
+    /// Returns the dependents with a reference to this identity, and those with a reference to another identity of its
+    /// uid. A dependent can be both.
     pub(super) fn partition(&self, node: u32, identity: &Identity) -> (Vec<u32>, Vec<u32>) {
-        let (mut matching, mut others) = (Vec::new(), Vec::new());
+        let mut matching = Vec::new();
+        let mut others = Vec::new();
         for dependent in self.dependents(node) {
             let held = self.node(dependent);
             let is_reachable = identity.namespace.is_empty() || identity.namespace == held.identity.namespace;
@@ -76,8 +77,8 @@ impl Graph {
         (matching, others)
     }
 
-    /// Who else an owner may be that was never observed, as its dependents have it: the next behind the one that is known to
-    /// be absent, in order, so that all are tried.
+    /// Returns another possible identity of an owner that was never observed, from the references of its dependents:
+    /// the next after the absent one, in order, so that all are tried.
     fn alternative(&self, dependents: &[u32], absent: &Identity) -> Option<Identity> {
         let mut all = BTreeSet::new();
         for dependent in dependents {

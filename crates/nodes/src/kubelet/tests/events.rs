@@ -1,28 +1,28 @@
-//! What kubelets tell, and how much of it.
+//! Events of kubelets, and their number.
 
 use steersman_runtime::events::EventType;
 
 use super::super::life::Life;
 use super::*;
 
-/// What is told of a pod in its life, each row by a change of it.
+/// The events of a pod, one row per change.
 #[test]
-fn what_happens_is_told_in_upstreams_words_and_order() {
+fn what_happens_is_reported_in_upstreams_words_and_order() {
     let start = |list: &str, name: &str| {
         ["Pulled", "Created", "Started"].map(|reason| format!("{reason} {list}{{{name}}}")).to_vec()
     };
     let check = |pod: &mut Pod, want: &[Vec<String>], why: &str| {
-        assert_eq!(std::mem::take(&mut pod.told), want.concat(), "{why}");
+        assert_eq!(std::mem::take(&mut pod.events), want.concat(), "{why}");
     };
-    let told = |text: &str| vec![text.to_owned()];
+    let event = |text: &str| vec![text.to_owned()];
 
     let mut web = Pod::running(&[], "Always");
     check(web.after("1m"), &[start("containers", "main")], "it starts");
     web.unready = true;
-    check(web.after("1m"), &[told("Unhealthy containers{main}")], "a fault, told once");
+    check(web.after("1m"), &[event("Unhealthy containers{main}")], "a fault, told once");
     web.unready = false;
     check(web.after("1m"), &[], "well again");
-    check(web.delete(30).after("1m"), &[told("Killing containers{main}")], "deleted");
+    check(web.delete(30).after("1m"), &[event("Killing containers{main}")], "deleted");
 
     let containers = json!({
         "nodeName": "node-0", "restartPolicy": "Never",
@@ -35,28 +35,28 @@ fn what_happens_is_told_in_upstreams_words_and_order() {
     let mut job = Pod::new(&containers);
     let starts = [start("initContainers", "prepare"), start("initContainers", "side"), start("containers", "main")];
     check(job.after("2s"), &starts, "in order");
-    check(job.after("10s"), &[told("Killing initContainers{side}")], "who ends by itself is not killed");
+    check(job.after("10s"), &[event("Killing initContainers{side}")], "who ends by itself is not killed");
     check(job.delete(30).after("1m"), &[], "nothing runs any more");
 
     let mut crash = Pod::running(&["false"], "Always");
-    let again = [start("containers", "main"), start("containers", "main"), told("BackOff containers{main}")];
+    let again = [start("containers", "main"), start("containers", "main"), event("BackOff containers{main}")];
     check(crash.after("5s"), &again, "the first restart comes at once");
 
     let mut late = Pod::running(&[], "Always");
     late.object["spec"]["activeDeadlineSeconds"] = 10.into();
-    late.after("5s").told.clear();
-    check(late.after("10s"), &[told("DeadlineExceeded"), told("Killing containers{main}")], "too long");
+    late.after("5s").events.clear();
+    check(late.after("10s"), &[event("DeadlineExceeded"), event("Killing containers{main}")], "too long");
 
     let mut never = Pod::running(&[], "Always").annotated("never-ready", "yes");
     never.object["spec"]["containers"][0]["readinessProbe"] = json!({ "initialDelaySeconds": 1 });
-    check(never.after("1m"), &[start("containers", "main"), told("Unhealthy containers{main}")], "never ready");
+    check(never.after("1m"), &[start("containers", "main"), event("Unhealthy containers{main}")], "never ready");
 }
 
 #[test]
 fn an_event_reads_as_a_kubelets() {
     let view = Pod::running(&["false"], "Always").view();
     let life = Life::read(&view);
-    let texts = |told: Told| -> Vec<(EventType, String)> {
+    let texts = |told: Occurrence| -> Vec<(EventType, String)> {
         events(&life, &[told])
             .into_iter()
             .map(|event| (event.type_, format!("{}: {}", event.reason, event.note)))
@@ -64,21 +64,21 @@ fn an_event_reads_as_a_kubelets() {
     };
     let normal = |text: &str| (EventType::Normal, text.to_owned());
     assert_eq!(
-        texts(Told::Started(0)),
+        texts(Occurrence::Started(0)),
         [
             normal(r#"Pulled: Container image "busybox:1" already present on machine and can be accessed by the pod"#),
             normal("Created: Container created"),
             normal("Started: Container started"),
         ]
     );
-    assert_eq!(texts(Told::Killed(0)), [normal("Killing: Stopping container main")]);
+    assert_eq!(texts(Occurrence::Killed(0)), [normal("Killing: Stopping container main")]);
     let whom = "web_default(6cd4b5f0-1111-4222-8333-444455556666)";
     let back_off = format!("BackOff: Back-off restarting failed container main in pod {whom}");
-    assert_eq!(texts(Told::BackedOff(0)), [(EventType::Warning, back_off)]);
+    assert_eq!(texts(Occurrence::BackedOff(0)), [(EventType::Warning, back_off)]);
 }
 
 #[test]
-fn an_annotation_that_makes_no_sense_is_told_and_counts_for_nothing() {
+fn an_invalid_annotation_is_reported_and_ignored() {
     for (name, value, want) in [
         ("run-time", "soon", "\"soon\" is no duration; write one as 500ms, 2s or 1m30s"),
         ("ready-delay.main", "-1s", "\"-1s\" is no duration; write one as 500ms, 2s or 1m30s"),
@@ -93,7 +93,7 @@ fn an_annotation_that_makes_no_sense_is_told_and_counts_for_nothing() {
         assert_eq!(complaints, want);
         pod.after("1m");
         assert_eq!(pod.containers(), ["main runs, ready"], "{name}");
-        assert_eq!(pod.told.iter().filter(|told| *told == "InvalidAnnotation").count(), want.len(), "once");
+        assert_eq!(pod.events.iter().filter(|told| *told == "InvalidAnnotation").count(), want.len(), "once");
     }
     let mut crash = Pod::running(&[], "Never").annotated("crash-after", "5s").annotated("exit-code", "none");
     crash.after("1m");
@@ -101,7 +101,7 @@ fn an_annotation_that_makes_no_sense_is_told_and_counts_for_nothing() {
 }
 
 #[test]
-fn a_flood_is_not_told_and_the_budget_comes_back_with_time() {
+fn a_flood_is_not_sent_and_the_budget_recovers_with_time() {
     let start = MicroTime::from(START).since_epoch();
     let later = |millis: u64| start + Duration::from_millis(millis);
     let mut budget = budget(START.into());

@@ -1,4 +1,5 @@
-//! The garbage collector does not act on hearsay: what a cache shows may be old, and what is known of one holds for no other.
+//! The garbage collector does not trust caches: a cached state may be stale, and absence of one object says nothing
+//! about another.
 
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ async fn an_object_that_changes_all_the_time_goes_nevertheless() -> Result<(), F
     let parent = cluster.create(config_map("parent", vec![])).await?;
     cluster.create(config_map("child", vec![owner(&parent)])).await?;
     until_known(&cluster, 2).await?;
-    // What is read is old by the time of the deletion.
+    // The read state is stale by the time of the deletion.
     cluster.faults().on(Verb::Delete, "configmaps").nth(1).delay(Duration::from_secs(1));
     delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
     cluster.advance(Duration::from_millis(500)).await;
@@ -53,7 +54,7 @@ async fn an_object_that_is_adopted_at_the_last_moment_stays() -> Result<(), Fail
     quiet(cluster).await
 }
 
-/// What a cache shows is the condition of the deletion, and not true by itself.
+/// The cached version is the condition of the deletion, not a fact.
 #[tokio::test(start_paused = true)]
 async fn an_object_that_was_adopted_behind_the_back_of_a_cache_stays() -> Result<(), Failure> {
     let faults = Faults::default();
@@ -76,7 +77,8 @@ async fn an_object_that_was_adopted_behind_the_back_of_a_cache_stays() -> Result
     quiet(cluster).await
 }
 
-/// A dependent goes as its finalizers ask, also if they were set in the moment before: what hangs on it may depend on it.
+/// A dependent is deleted with the policy of its finalizers, even if they were set a moment before: its own dependents
+/// may rely on it.
 #[tokio::test(start_paused = true)]
 async fn finalizers_that_were_set_behind_the_back_of_a_cache_count() -> Result<(), Failure> {
     for (finalizer, bottom_stays) in [("orphan", true), ("foregroundDeletion", false)] {
@@ -107,7 +109,7 @@ async fn finalizers_that_were_set_behind_the_back_of_a_cache_count() -> Result<(
     Ok(())
 }
 
-/// That an owner is known not to be there says nothing about another one of its name, nor about what else is meant by its uid.
+/// The absence of an owner says nothing about another object of its name, nor about other references to its uid.
 #[tokio::test(start_paused = true)]
 async fn what_is_known_of_an_owner_holds_for_no_other() -> Result<(), Failure> {
     let cluster = start().await?;
@@ -144,8 +146,8 @@ async fn what_is_known_of_an_owner_holds_for_no_other() -> Result<(), Failure> {
     quiet(cluster).await
 }
 
-/// Somebody looks at an object that is still known under a version that is not watched any more: while the cache of the new
-/// version is filled, which may take long.
+/// An object is checked while it is still known under a version that is not watched any more, and the cache of the new
+/// version is syncing.
 #[tokio::test(start_paused = true)]
 async fn a_look_at_what_is_not_watched_any_more_begins_no_watch() -> Result<(), Failure> {
     let cluster = scenarios::alone().start().await?;
@@ -172,7 +174,7 @@ async fn a_look_at_what_is_not_watched_any_more_begins_no_watch() -> Result<(), 
     cluster.until_eq("the new version is watched", async || Ok(watched("cakes") == ["v2"]), true).await?;
     delete::<ConfigMap>(&cluster, "parent", DeleteParams::background()).await?;
     cluster.until_eq("the cake is gone", async || Ok(cakes.get_opt("child").await?.is_none()), true).await?;
-    // Whatever else is new, begins.
+    // All other new resources start.
     let pies = definition_of_cakes().to_string().replace("cake", "pie").replace("Cake", "Pie");
     definitions.create(&PostParams::default(), &serde_json::from_str(&pies)?).await?;
     cluster.until_eq("pies are watched", async || Ok(watched("pies") == ["v1"]), true).await?;

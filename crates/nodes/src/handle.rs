@@ -1,4 +1,4 @@
-//! The handle to simulated nodes: how they are made, what they have printed, and what goes wrong with them.
+//! The handle to simulated nodes: construction, logs, and faults.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::options::{NodesError, NodesOptions};
 use crate::view::SimPodView;
 use crate::{node, scheduler};
 
-/// Simulated nodes. Cheap to clone; clones are the same nodes.
+/// Simulated nodes. Cheap to clone; clones share the same nodes.
 #[derive(Clone)]
 pub struct Nodes {
     fleet: Fleet,
@@ -30,22 +30,22 @@ pub struct NoSuchNode {
     known: String,
 }
 
-/// So many nodes are named when one is missing.
+/// The number of nodes that the error lists.
 const NAMED_MAX: usize = 5;
 
 // === impl Nodes ===
 
 impl Nodes {
-    /// Adds nodes to a manager. They come to life when it runs.
+    /// Adds nodes to a manager. They start when it runs.
     ///
     /// # Errors
-    /// There can be no such nodes; the error says why.
+    /// The options are invalid; the error says why.
     pub fn build(cx: &BuildContext, options: NodesOptions) -> Result<Self, NodesError> {
         options.check()?;
         let options = Arc::new(options);
         let fleet = Fleet::new(&options, cx.clock.now_micros());
         let pods = cx.informers.informer::<SimPodView>();
-        // A second fleet of the same manager finds it done.
+        // Another set of nodes of the same manager may have done it already.
         let _ = pods.transform(SimPodView::keep_own_annotations);
         let registry = node::build(cx, &options, &fleet);
         if options.scheduler {
@@ -55,24 +55,24 @@ impl Nodes {
         Ok(Self { fleet, pods: pods.lister(), clock: cx.clock.clone(), registry, kubelets })
     }
 
-    /// The names of the nodes.
+    /// Returns the names of the nodes.
     #[must_use]
     pub fn names(&self) -> Vec<Istr> {
         self.fleet.names()
     }
 
-    /// What a container of a pod has printed.
+    /// Returns the log of a container of a pod.
     ///
     /// # Errors
-    /// There is none, or it has not started; the error says it as a kubelet would.
+    /// There is no such container, or it has not started; the error has a kubelet's words.
     pub fn logs(&self, namespace: &str, pod: &str, query: &LogQuery) -> Result<String, LogError> {
         kubelet::log_text(&*self.pod(namespace, pod)?, query, self.clock.now_micros())
     }
 
-    /// The same in lines, for whoever follows it: of the query, container and run count.
+    /// Returns the log in lines, to be followed: only container and run of the query are used.
     ///
     /// # Errors
-    /// There is none, or it has not started; the error says it as a kubelet would.
+    /// There is no such container, or it has not started; the error has a kubelet's words.
     pub fn log(&self, namespace: &str, pod: &str, query: &LogQuery) -> Result<Log, LogError> {
         kubelet::log(&*self.pod(namespace, pod)?, query, self.clock.now_micros())
     }
@@ -81,8 +81,8 @@ impl Nodes {
         self.pods.namespace(namespace).get(pod).ok_or_else(|| LogError::NoPod(pod.to_owned()))
     }
 
-    /// A fault: the node falls silent. Its lease is not renewed, its status is not written, and nothing happens to its
-    /// pods any more, until [`resume`](Self::resume).
+    /// Injects a fault: the node falls silent. Its lease is not renewed, its status is not written, and nothing happens
+    /// to its pods, until [`resume`](Self::resume).
     ///
     /// # Errors
     /// There is no such node.
@@ -90,7 +90,7 @@ impl Nodes {
         self.turn(node, Health::Silent)
     }
 
-    /// The node is well again, and its pods go on. One that was taken away comes back as a new one.
+    /// Resumes a silent node and its pods. A removed node registers as a new one.
     ///
     /// # Errors
     /// There is no such node.
@@ -102,8 +102,8 @@ impl Nodes {
         Ok(())
     }
 
-    /// A fault: the node is taken away, and its Node object with it. Its pods are left as they are: whoever collects pods
-    /// of lost nodes will find them.
+    /// Injects a fault: the node is removed, with its Node object. Its pods are left as they are, for the pod garbage
+    /// collector.
     ///
     /// # Errors
     /// There is no such node.
@@ -111,7 +111,7 @@ impl Nodes {
         self.turn(node, Health::Removed)
     }
 
-    /// A fault: while it is there, the pod's containers run and are not ready.
+    /// Injects or ends a fault: the pod's containers run and are not ready.
     pub fn set_unready(&self, namespace: &str, pod: &str, unready: bool) {
         let key = ObjectKey::new(namespace, pod);
         self.fleet.set_unready(&key, unready);
@@ -124,7 +124,7 @@ impl Nodes {
                 machine.registration = Registration::Missing;
             }
             machine.health = health;
-            // It lets itself be heard at once.
+            // It sends a heartbeat at once.
             machine.renewed = None;
         });
         if !is_known {
