@@ -11,6 +11,7 @@
 
 mod custom;
 mod paths;
+mod protobuf;
 mod schemas;
 #[cfg(test)]
 mod tests;
@@ -82,6 +83,12 @@ pub fn v2(customs: &[Arc<Row>]) -> Value {
         "paths": {},
         "definitions": definitions,
     })
+}
+
+/// Returns the document of `/openapi/v2` as protobuf.
+#[must_use]
+pub fn v2_protobuf(customs: &[Arc<Row>]) -> Vec<u8> {
+    protobuf::encode(&v2(customs))
 }
 
 /// Returns the document that describes a resource.

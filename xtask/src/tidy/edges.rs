@@ -22,13 +22,14 @@ const CONTROLLERS: &str = "steersman-controllers";
 const NODES: &str = "steersman-nodes";
 const STRUCTURED_MERGE: &str = "steersman-structured-merge";
 const STRUCTURAL_SCHEMA: &str = "steersman-structural-schema";
+const CEL: &str = "steersman-cel";
 const APISERVER: &str = "steersman-apiserver";
 const TESTING: &str = "steersman-testing";
 const SIM: &str = "steersman-sim";
 const STEERSMAN: &str = "steersman";
 const CLI: &str = "steersman-cli";
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 16] = [
     row(BASE, &[], &[]),
     row(MODEL, &[BASE], &[]),
     row(WORKQUEUE, &[BASE], &[]),
@@ -38,6 +39,8 @@ const ROWS: [Row; 15] = [
     row(STRUCTURED_MERGE, &[], &[]),
     // Pure functions too; base has the words of upstream's errors.
     row(STRUCTURAL_SCHEMA, &[BASE], &[]),
+    // Quantities, the syntax of names and field errors are in base.
+    row(CEL, &[BASE], &[]),
     // Knows nothing of the runtime: it must be possible to doubt one without doubting the other.
     row(APISERVER, &[BASE, STRUCTURED_MERGE, STRUCTURAL_SCHEMA], &[]),
     row(CONTROLLERS, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
