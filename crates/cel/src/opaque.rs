@@ -19,8 +19,11 @@ use url::Url;
 /// A value that only functions look into.
 #[derive(Clone, Debug)]
 pub(crate) enum Opaque {
-    /// A quantity that was read.
-    Quantity(Quantity),
+    /// A quantity that was read, and the integer that it is written as, if it is.
+    Quantity {
+        quantity: Quantity,
+        integer: Option<i64>,
+    },
     /// A quantity that was computed: upstream holds it by reference, and what was read does not equal it.
     ComputedQuantity(Quantity),
     Ip(Ip),
@@ -35,7 +38,7 @@ pub(crate) enum Opaque {
 impl Opaque {
     pub(crate) fn runtime_type(&self) -> Type {
         match self {
-            Self::Quantity(_) | Self::ComputedQuantity(_) => Type::Struct("kubernetes.Quantity".into()),
+            Self::Quantity { .. } | Self::ComputedQuantity(_) => Type::Struct("kubernetes.Quantity".into()),
             Self::Ip(_) => Type::Opaque("net.IP".into(), Arc::new([])),
             Self::Cidr(_) => Type::Opaque("net.CIDR".into(), Arc::new([])),
             Self::Url(_) => Type::Struct("kubernetes.URL".into()),
@@ -46,7 +49,16 @@ impl Opaque {
 
     pub(crate) fn quantity(&self) -> Option<Quantity> {
         match self {
-            Self::Quantity(quantity) | Self::ComputedQuantity(quantity) => Some(*quantity),
+            Self::Quantity { quantity, .. } | Self::ComputedQuantity(quantity) => Some(*quantity),
+            _ => None,
+        }
+    }
+
+    /// The integer that a quantity is.
+    pub(crate) fn integer(&self) -> Option<i64> {
+        match self {
+            Self::Quantity { integer, .. } => *integer,
+            Self::ComputedQuantity(quantity) => quantity.to_i64(),
             _ => None,
         }
     }
@@ -63,7 +75,10 @@ impl Opaque {
     pub(crate) fn equal<'a>(&self, other: &Value<'a>) -> Value<'a> {
         let Value::Opaque(right) = other else { return other.or_no_such_overload() };
         Value::Bool(match (self, &**right) {
-            (Self::Quantity(left) | Self::ComputedQuantity(left), Self::Quantity(right)) => left == right,
+            (
+                Self::Quantity { quantity: left, .. } | Self::ComputedQuantity(left),
+                Self::Quantity { quantity: right, .. },
+            ) => left == right,
             (Self::Ip(left), Self::Ip(right)) => left == right,
             (Self::Cidr(left), Self::Cidr(right)) => left == right,
             (Self::Url(left), Self::Url(right)) => left.text == right.text,
@@ -84,7 +99,7 @@ impl Opaque {
 
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Quantity(quantity) | Self::ComputedQuantity(quantity) => quantity.to_string(),
+            Self::Quantity { quantity, .. } | Self::ComputedQuantity(quantity) => quantity.to_string(),
             Self::Ip(ip) => ip.to_string(),
             Self::Cidr(cidr) => cidr.to_string(),
             Self::Url(url) => url.text.clone(),
@@ -95,7 +110,7 @@ impl Opaque {
 
     pub(crate) fn go_type(&self) -> &'static str {
         match self {
-            Self::Quantity(_) => "cel.Quantity",
+            Self::Quantity { .. } => "cel.Quantity",
             Self::ComputedQuantity(_) => "*cel.Quantity",
             Self::Ip(_) => "cel.IP",
             Self::Cidr(_) => "cel.CIDR",

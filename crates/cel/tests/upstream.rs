@@ -133,10 +133,10 @@ fn expressions_are_refused_fail_and_cost_as_upstream() {
         compare_expression(case, &shared, &mut tally);
     }
     tally.report("expressions");
-    assert!(tally.cases > 1000);
+    assert!(tally.cases > 1500);
     assert!(tally.other_outcome.is_empty(), "outcomes differ");
-    assert!(tally.other_message.len() * 100 <= tally.cases * 5, "more than 5 % of messages differ");
-    assert!(tally.other_cost.len() * 100 <= tally.cases, "more than 1 % of costs differ");
+    assert!(tally.other_message.len() * 100 <= tally.cases, "more than 1 % of messages differ");
+    assert!(tally.other_cost.is_empty(), "costs differ");
 }
 
 #[test]

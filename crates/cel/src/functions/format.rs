@@ -168,7 +168,8 @@ fn render(clause: Clause, value: &Value<'_>) -> Result<String, String> {
         (Clause::Scientific(precision), value) => match number(value) {
             Some(number) => match infinite(number) {
                 Some(text) => text.to_owned(),
-                None => scientific(number, precision),
+                // Upstream takes the precision for a width.
+                None => format!("{:>precision$}", scientific(number)),
             },
             None => return refused(),
         },
@@ -238,8 +239,8 @@ fn localized(text: &str) -> String {
 }
 
 /// A number as `1.5×10⁰³`, as American English has it.
-fn scientific(value: f64, precision: usize) -> String {
-    let text = format!("{value:.precision$e}");
+fn scientific(value: f64) -> String {
+    let text = format!("{value:.PRECISION$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (sign, exponent) = exponent.strip_prefix('-').map_or(("", exponent), |exponent| ("⁻", exponent));
     let superscript =

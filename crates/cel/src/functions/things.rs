@@ -33,12 +33,36 @@ fn quantity(args: &[Value<'_>], at: usize) -> Quantity {
 }
 
 fn parse_quantity(text: &str) -> Result<Quantity, String> {
-    text.parse().map_err(|error| match error {
+    let sign = text.len() - text.trim_start_matches(['+', '-']).len();
+    // Upstream reads a suffix without digits as zero.
+    let bare = !text.is_empty() && sign <= 1 && !text.contains(|char: char| char.is_ascii_digit() || char == '.');
+    let zero = if bare { format!("{}0{}", &text[..sign], &text[sign..]).parse().ok() } else { None };
+    zero.map_or_else(|| text.parse(), Ok).map_err(|error| match error {
         ParseQuantityError::Format(_) => {
             "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'".to_owned()
         }
         ParseQuantityError::Suffix(_) => "unable to parse quantity's suffix".to_owned(),
     })
+}
+
+/// A quantity that was read. Upstream calls it an integer only if it is written as one, in 18 digits at most.
+fn read_quantity(text: &str) -> Result<Opaque, String> {
+    let quantity = parse_quantity(text)?;
+    let number = text.trim_start_matches(['+', '-']).trim_start_matches('0');
+    let end = number.find(|char: char| !char.is_ascii_digit() && char != '.').unwrap_or(number.len());
+    let digits = number[..end].bytes().filter(u8::is_ascii_digit).count();
+    let fraction = number[..end].split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let decimals = match &number[end..] {
+        "k" => 3,
+        "M" => 6,
+        "G" => 9,
+        "T" => 12,
+        "P" => 15,
+        "E" => 18,
+        suffix => suffix[suffix.len().min(1)..].parse().unwrap_or(0),
+    };
+    let written = digits <= 18 && fraction <= decimals;
+    Ok(Opaque::Quantity { quantity, integer: quantity.to_i64().filter(|_| written) })
 }
 
 fn computed<'a>(quantity: Quantity) -> Value<'a> {
@@ -51,9 +75,7 @@ fn whole(args: &[Value<'_>], at: usize) -> Quantity {
 
 fn quantities(id: &str) -> Option<Op> {
     Some(match id {
-        "string_to_quantity" => {
-            |args| value_or(parse_quantity(str(args, 0)), |quantity| Value::opaque(Opaque::Quantity(quantity)))
-        }
+        "string_to_quantity" => |args| value_or(read_quantity(str(args, 0)), Value::opaque),
         "is_quantity_string" => |args| Value::Bool(parse_quantity(str(args, 0)).is_ok()),
         "quantity_sign" => |args| Value::Int(quantity(args, 0).cmp(&Quantity::ZERO) as i64),
         "quantity_is_greater_than" => |args| Value::Bool(quantity(args, 0) > quantity(args, 1)),
@@ -61,9 +83,11 @@ fn quantities(id: &str) -> Option<Op> {
         "quantity_compare_to" => |args| Value::Int(quantity(args, 0).cmp(&quantity(args, 1)) as i64),
         "quantity_get_float" => |args| Value::Double(quantity(args, 0).to_f64()),
         "quantity_get_int" => |args| {
-            quantity(args, 0).to_i64().map_or_else(|| Value::error("cannot convert value to integer"), Value::Int)
+            opaque(args, 0)
+                .and_then(Opaque::integer)
+                .map_or_else(|| Value::error("cannot convert value to integer"), Value::Int)
         },
-        "quantity_is_integer" => |args| Value::Bool(quantity(args, 0).to_i64().is_some()),
+        "quantity_is_integer" => |args| Value::Bool(opaque(args, 0).and_then(Opaque::integer).is_some()),
         "quantity_add" => |args| computed(quantity(args, 0) + quantity(args, 1)),
         "quantity_add_int" => |args| computed(quantity(args, 0) + whole(args, 1)),
         "quantity_sub" => |args| computed(quantity(args, 0) - quantity(args, 1)),
@@ -179,6 +203,7 @@ fn urls(id: &str) -> Option<Op> {
     Some(match id {
         "string_to_url" => |args| {
             let parsed = Url::parse_request(str(args, 0))
+                .and_then(|_| Url::parse_any(str(args, 0)))
                 .map_err(|error| format!("URL parse error during conversion from string: {error}"));
             value_or(parsed, |url| Value::opaque(Opaque::Url(url)))
         },

@@ -47,6 +47,8 @@ fn part<'a>(args: &[Value<'a>], pick: fn(Civil, Timestamp) -> i64) -> Value<'a> 
 }
 
 /// Seconds east of UTC in a zone at a time.
+///
+/// Names of zones are known if the program has jiff's database of them; without it only `UTC` and offsets are.
 fn offset(time: Timestamp, zone: &str) -> Result<i64, String> {
     let Some((hours, minutes)) = zone.split_once(':') else {
         if zone.is_empty() || zone == "UTC" {

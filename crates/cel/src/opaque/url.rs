@@ -27,7 +27,16 @@ enum Part {
 impl Url {
     /// Reads a URL as the request line of HTTP has it; the error is Go's.
     pub(crate) fn parse_request(text: &str) -> Result<Self, String> {
-        parse(text).map_err(|message| format!("parse {}: {message}", quote(text)))
+        Self::parse(text, true)
+    }
+
+    /// Reads a URL that may have a fragment, and a host without a scheme.
+    pub(crate) fn parse_any(text: &str) -> Result<Self, String> {
+        Self::parse(text.split('#').next().unwrap_or_default(), false)
+    }
+
+    fn parse(text: &str, via_request: bool) -> Result<Self, String> {
+        parse(text, via_request).map_err(|message| format!("parse {}: {message}", quote(text)))
     }
 
     /// The host without the port, and without the brackets of an address.
@@ -81,7 +90,7 @@ fn should_escape(byte: u8) -> bool {
     !byte.is_ascii_alphanumeric() && !b"-_.~$&+,/:;=@".contains(&byte)
 }
 
-fn parse(text: &str) -> Result<Url, String> {
+fn parse(text: &str, via_request: bool) -> Result<Url, String> {
     if text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
         return Err("net/url: invalid control character in URL".to_owned());
     }
@@ -108,9 +117,11 @@ fn parse(text: &str) -> Result<Url, String> {
     query.clone_into(&mut url.query);
     if !rest.starts_with('/') {
         // What has a scheme but no slash is opaque.
-        return if scheme.is_empty() { Err("invalid URI for request".to_owned()) } else { Ok(url) };
+        return if scheme.is_empty() && via_request { Err("invalid URI for request".to_owned()) } else { Ok(url) };
     }
-    if let Some(after) = rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
+    if let Some(after) =
+        rest.strip_prefix("//").filter(|_| !scheme.is_empty() || !via_request && !rest.starts_with("///"))
+    {
         let slash = after.find('/').unwrap_or(after.len());
         url.host = parse_authority(&after[..slash])?;
         rest = &after[slash..];
