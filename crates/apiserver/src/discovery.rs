@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use crate::auth::ISSUER;
+use crate::http::order::{self, Order};
 use crate::registry::{Registry, Row, Subresource, built_in};
 
 /// The address that old clients are told; they have reached us already.
@@ -225,15 +226,17 @@ pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> String {
     let groups = groups.iter().map(|(group, versions)| {
         let metadata = if group.is_empty() { json!({}) } else { json!({"name": group}) };
         let versions = versions.iter().map(|(version, rows)| {
-            let resources = rows.iter().map(|row| row.discovered.get_or_init(|| aggregated_resource(row).to_string()));
+            let resources = rows
+                .iter()
+                .map(|row| row.discovered.get_or_init(|| order::encode(&aggregated_resource(row), Order::Part, false)));
             let version = Value::from(version.as_str());
-            format!(r#"{{"freshness":"Current","resources":{},"version":{version}}}"#, array(resources))
+            format!(r#"{{"version":{version},"resources":{},"freshness":"Current"}}"#, array(resources))
         });
         format!(r#"{{"metadata":{metadata},"versions":{}}}"#, array(versions))
     });
     let items = array(groups);
-    let kind = r#""kind":"APIGroupDiscoveryList","metadata":{}"#;
-    format!(r#"{{"apiVersion":"apidiscovery.k8s.io/v2","items":{items},{kind}}}"#)
+    let head = r#""kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{}"#;
+    format!(r#"{{{head},"items":{items}}}"#)
 }
 
 /// Joins JSON texts to the text of an array.

@@ -8,6 +8,7 @@
 mod body;
 pub mod limits;
 pub(crate) mod negotiate;
+pub(crate) mod order;
 mod path;
 mod respond;
 
@@ -20,7 +21,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use steersman_base::FieldSelector;
 use steersman_base::validation::path_segment;
@@ -245,11 +246,11 @@ impl ApiServer {
                 }
                 self.resource(parts, responder, path, query, user, body)
             }
-            Target::Other(segments) => Ok(self.other(responder, &segments)),
+            Target::Other(segments) => Ok(self.other(&parts.headers, responder, &segments)),
         }
     }
 
-    fn other(&self, responder: &Responder<'_>, segments: &[String]) -> Response<Body> {
+    fn other(&self, headers: &HeaderMap, responder: &Responder<'_>, segments: &[String]) -> Response<Body> {
         let words: Vec<&str> = segments.iter().map(String::as_str).collect();
         match words.as_slice() {
             [] => responder.json(200, &discovery::paths(&self.registry)),
@@ -257,10 +258,16 @@ impl ApiServer {
             ["metrics"] => responder.text(200, &health::metrics(&self.registry)),
             ["openid", "v1", "jwks"] => responder.json(200, &self.registry.auth.jwks()),
             [".well-known", "openid-configuration"] => responder.json(200, &discovery::openid()),
-            ["openapi", "v2"] => responder.json(200, &openapi::v2()),
-            ["openapi", "v3"] => responder.json(200, &openapi::v3_index()),
+            ["openapi", "v2"] => match negotiate::wants_openapi_protobuf(headers) {
+                Some(true) => {
+                    responder.protobuf(HeaderValue::from_static(negotiate::OPENAPI_PROTOBUF), openapi::v2_protobuf())
+                }
+                Some(false) => responder.sorted(200, &openapi::v2()),
+                None => responder.nothing(406),
+            },
+            ["openapi", "v3"] => responder.sorted(200, &openapi::v3_index()),
             ["openapi", "v3", rest @ ..] => match openapi::v3_document(&rest.join("/")) {
-                Some(document) => responder.json(200, &document),
+                Some(document) => responder.sorted(200, &document),
                 None => responder.nothing(404),
             },
             _ => responder.page_not_found(),

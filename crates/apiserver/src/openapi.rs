@@ -10,6 +10,7 @@
 //! Version 2 has all definitions for clients from before, and no paths.
 
 mod paths;
+mod protobuf;
 mod schemas;
 #[cfg(test)]
 mod tests;
@@ -68,6 +69,12 @@ pub fn v2() -> Value {
         "paths": {},
         "definitions": definitions,
     })
+}
+
+/// Returns the document of `/openapi/v2` as protobuf.
+#[must_use]
+pub fn v2_protobuf() -> Vec<u8> {
+    protobuf::encode(&v2())
 }
 
 /// Returns the document that describes a resource.

@@ -21,13 +21,14 @@ const RUNTIME: &str = "steersman-runtime";
 const CONTROLLERS: &str = "steersman-controllers";
 const NODES: &str = "steersman-nodes";
 const STRUCTURED_MERGE: &str = "steersman-structured-merge";
+const CEL: &str = "steersman-cel";
 const APISERVER: &str = "steersman-apiserver";
 const TESTING: &str = "steersman-testing";
 const SIM: &str = "steersman-sim";
 const STEERSMAN: &str = "steersman";
 const CLI: &str = "steersman-cli";
 
-const ROWS: [Row; 14] = [
+const ROWS: [Row; 15] = [
     row(BASE, &[], &[]),
     row(MODEL, &[BASE], &[]),
     row(WORKQUEUE, &[BASE], &[]),
@@ -35,6 +36,8 @@ const ROWS: [Row; 14] = [
     row(RUNTIME, &[BASE, MODEL, WORKQUEUE, INFORMER], &[]),
     // Pure functions on JSON: they need nothing of ours.
     row(STRUCTURED_MERGE, &[], &[]),
+    // Quantities, the syntax of names and field errors are in base.
+    row(CEL, &[BASE], &[]),
     // Knows nothing of the runtime: it must be possible to doubt one without doubting the other.
     row(APISERVER, &[BASE, STRUCTURED_MERGE], &[]),
     row(CONTROLLERS, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),

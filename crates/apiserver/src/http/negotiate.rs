@@ -4,10 +4,12 @@
 //! clients that request it also accept JSON.
 
 use http::HeaderMap;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+use http::request::Parts;
 
 use crate::decode::ContentType;
 use crate::patch::PatchType;
+use crate::registry::query::Query;
 use crate::registry::subresource::Input;
 use crate::status::Status;
 
@@ -37,6 +39,9 @@ pub(crate) struct Accepted {
     pub(crate) encoding: Encoding,
     pub(crate) shape: Shape,
 }
+
+/// The document of OpenAPI version 2 as protobuf.
+pub(crate) const OPENAPI_PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// Content types of creates and updates; the first two for custom resources.
 const OBJECT_TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
@@ -90,6 +95,33 @@ fn clause(clause: &str) -> Option<Accepted> {
     is_known.then_some(Accepted { encoding, shape })
 }
 
+/// Whether answers are indented: if the query says so, or for browsers and curl, unless it says no.
+pub(crate) fn wants_pretty(parts: &Parts) -> bool {
+    let asked = parts.uri.query().filter(|query| query.contains("pretty")).map(Query::parse);
+    match asked.as_ref().map(|query| query.get("pretty")).unwrap_or_default() {
+        "" => {
+            let agent = parts.headers.get(USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+            ["curl", "Wget", "Mozilla/5.0"].iter().any(|prefix| agent.starts_with(prefix))
+        }
+        // The words that Go takes for true.
+        asked => matches!(asked, "1" | "t" | "T" | "TRUE" | "true" | "True"),
+    }
+}
+
+/// Whether the document of OpenAPI version 2 is wanted as protobuf, or `None` if in no form that we have.
+pub(crate) fn wants_openapi_protobuf(headers: &HeaderMap) -> Option<bool> {
+    let header = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if header.trim().is_empty() {
+        return Some(false);
+    }
+    header.split(',').find_map(|clause| match clause.split(';').next().unwrap_or_default().trim() {
+        "application/json" | "application/*" | "*/*" => Some(false),
+        // The first is deprecated; Go's clients ask for it.
+        "application/com.github.proto-openapi.spec.v2@v1.0+protobuf" | OPENAPI_PROTOBUF => Some(true),
+        _ => None,
+    })
+}
+
 /// Whether the client requests aggregated discovery.
 pub(crate) fn wants_aggregated(headers: &HeaderMap) -> bool {
     let header = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -133,6 +165,51 @@ pub(crate) fn patch<'a>(headers: &HeaderMap, is_custom: bool, body: &'a [u8]) ->
             let mut status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
             status.details = Some(Box::default());
             Err(status)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::{wants_openapi_protobuf, wants_pretty};
+
+    #[test]
+    fn answers_are_indented_for_people_and_for_who_asks() {
+        let cases = [
+            ("/api", "kubectl/v1.37.1", false),
+            ("/api", "curl/8.5.0", true),
+            ("/api", "Wget/1.21", true),
+            ("/api", "Mozilla/5.0 (X11)", true),
+            ("/api?pretty=true", "kubectl/v1.37.1", true),
+            ("/api?pretty=1", "", true),
+            ("/api?pretty=false", "curl/8.5.0", false),
+            ("/api?pretty=maybe", "curl/8.5.0", false),
+            ("/api?pretty=", "curl/8.5.0", true),
+        ];
+        for (path, agent, want) in cases {
+            let request = Request::get(path).header("user-agent", agent).body(()).unwrap();
+            assert_eq!(wants_pretty(&request.into_parts().0), want, "{path} {agent}");
+        }
+    }
+
+    #[test]
+    fn openapi_is_protobuf_for_those_who_ask_for_it_first() {
+        let old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+        let new = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+        let cases = [
+            ("", Some(false)),
+            ("*/*", Some(false)),
+            ("application/json, */*", Some(false)),
+            (old, Some(true)),
+            (new, Some(true)),
+            (&format!("text/html, {new}, application/json"), Some(true)),
+            ("application/yaml", None),
+        ];
+        for (accept, want) in cases {
+            let request = Request::get("/openapi/v2").header("accept", accept).body(()).unwrap();
+            assert_eq!(wants_openapi_protobuf(&request.into_parts().0.headers), want, "{accept}");
         }
     }
 }

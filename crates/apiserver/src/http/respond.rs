@@ -13,7 +13,8 @@ use http::{HeaderName, Response, StatusCode};
 use serde_json::{Value, json};
 
 use super::body::Body;
-use super::negotiate::{Accepted, Encoding, Shape};
+use super::negotiate::{self, Accepted, Encoding, Shape};
+use super::order::{self, Order};
 use crate::registry::{Answer, Content, ListAnswer, Registry, Row, convert};
 use crate::status::Status;
 use crate::store::Object;
@@ -43,13 +44,15 @@ const OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
 /// Builds the response to one request.
 pub(super) struct Responder<'a> {
     parts: &'a Parts,
+    /// Whether answers are indented.
+    is_pretty: bool,
 }
 
 // === impl Responder ===
 
 impl<'a> Responder<'a> {
     pub(super) fn new(parts: &'a Parts) -> Self {
-        Self { parts }
+        Self { parts, is_pretty: negotiate::wants_pretty(parts) }
     }
 
     fn respond(code: u16, kind: HeaderValue, body: Body) -> Response<Body> {
@@ -82,8 +85,23 @@ impl<'a> Responder<'a> {
         Self::respond(code, kind, Body::whole(bytes))
     }
 
+    /// A document for people and clients: discovery, statuses, keys.
     pub(super) fn json(&self, code: u16, value: &Value) -> Response<Body> {
+        self.ordered(code, value, Order::Document)
+    }
+
+    /// A document whose keys are sorted upstream, and that is never indented there.
+    pub(super) fn sorted(&self, code: u16, value: &Value) -> Response<Body> {
         self.whole(code, JSON, value.to_string().into())
+    }
+
+    /// A document in protobuf.
+    pub(super) fn protobuf(&self, kind: HeaderValue, bytes: Vec<u8>) -> Response<Body> {
+        self.whole(200, kind, bytes.into())
+    }
+
+    fn ordered(&self, code: u16, value: &Value, order: Order) -> Response<Body> {
+        self.whole(code, JSON, order::encode(value, order, self.is_pretty).into())
     }
 
     pub(super) fn aggregated(&self, document: String) -> Response<Body> {
@@ -142,11 +160,14 @@ impl<'a> Responder<'a> {
         answer: Answer,
     ) -> Result<Response<Body>, Status> {
         let Answer { code, body, warnings } = answer;
+        let order = Order::of(row);
         let mut response = match (body, accepted.shape) {
-            (Content::Status(status), _) => self.encoded(status.code, accepted.encoding, &status.to_json())?,
+            (Content::Status(status), _) => {
+                self.encoded(status.code, accepted.encoding, &status.to_json(), Order::Document)?
+            }
             (Content::Log(text), _) => Self::respond(code, PLAIN, Body::chunks(text.0)),
             (Content::Nothing, _) => self.nothing(204),
-            (Content::Stored(object), Shape::Full) if accepted.encoding == Encoding::Json => {
+            (Content::Stored(object), Shape::Full) if accepted.encoding == Encoding::Json && !self.is_pretty => {
                 self.whole(code, JSON, object.bytes())
             }
             (Content::List(_), Shape::Metadata) => return Err(other_shape(row, "", "a list")),
@@ -155,10 +176,10 @@ impl<'a> Responder<'a> {
             }
             (Content::Stored(object), shape) => {
                 let object = object.parse().map_err(Status::internal)?;
-                self.encoded(code, accepted.encoding, &shaped(registry, row, shape, include, object))?
+                self.encoded(code, accepted.encoding, &shaped(registry, row, shape, include, object), order)?
             }
             (Content::Value(object), shape) => {
-                self.encoded(code, accepted.encoding, &shaped(registry, row, shape, include, object))?
+                self.encoded(code, accepted.encoding, &shaped(registry, row, shape, include, object), order)?
             }
             (Content::List(list), shape) => self.list(registry, row, accepted.encoding, shape, include, list)?,
         };
@@ -166,9 +187,9 @@ impl<'a> Responder<'a> {
         Ok(response)
     }
 
-    fn encoded(&self, code: u16, encoding: Encoding, value: &Value) -> Result<Response<Body>, Status> {
+    fn encoded(&self, code: u16, encoding: Encoding, value: &Value, order: Order) -> Result<Response<Body>, Status> {
         match encoding {
-            Encoding::Json => Ok(self.json(code, value)),
+            Encoding::Json => Ok(self.ordered(code, value, order)),
             Encoding::Yaml => {
                 let text = serde_saphyr::to_string(value).map_err(Status::internal)?;
                 Ok(self.whole(code, YAML, text.into()))
@@ -186,7 +207,7 @@ impl<'a> Responder<'a> {
         list: ListAnswer,
     ) -> Result<Response<Body>, Status> {
         let head = ListHead::of(row, shape, &list);
-        let is_plain = encoding == Encoding::Json && convert::is_storage_version(row);
+        let is_plain = encoding == Encoding::Json && convert::is_storage_version(row) && !self.is_pretty;
         if is_plain && shape != Shape::Table {
             return Ok(self.stream(&head, row.custom.is_none(), shape, list));
         }
@@ -194,7 +215,8 @@ impl<'a> Responder<'a> {
         let objects: Vec<Value> =
             objects.map_err(Status::internal)?.into_iter().map(|object| convert::to_version(row, object)).collect();
         if shape == Shape::Table {
-            return self.encoded(200, encoding, &render(registry, row, &objects, &head.metadata, include));
+            let table = render(registry, row, &objects, &head.metadata, include);
+            return self.encoded(200, encoding, &table, Order::KindFirst);
         }
         let items: Vec<Value> = objects
             .into_iter()
@@ -208,7 +230,7 @@ impl<'a> Responder<'a> {
             .collect();
         let value =
             json!({"kind": head.kind, "apiVersion": head.api_version, "metadata": head.metadata, "items": items});
-        self.encoded(200, encoding, &value)
+        self.encoded(200, encoding, &value, Order::of(row))
     }
 
     /// A list of objects as they are stored: no object is decoded, and the whole is never in memory twice.

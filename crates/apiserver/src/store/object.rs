@@ -1,6 +1,6 @@
 //! One state of one object, as bytes that serve every reader.
 //!
-//! The bytes are a whole line of a watch, `{"type":"ADDED","object":{"apiVersion":…,"kind":…,…}}`. A get answers with a
+//! The bytes are a whole line of a watch, `{"type":"ADDED","object":{"kind":…,"apiVersion":…,…}}`. A get answers with a
 //! slice of it, a list with a slice that starts behind the kind, a metadata reader with the slice of `metadata`. The
 //! resource version is known only when the store takes the object, so it is spliced in then: nothing is encoded twice.
 
@@ -72,15 +72,16 @@ impl EventKind {
 // === impl Draft ===
 
 impl Draft {
-    /// Encodes an object: a map with `apiVersion`, `kind` and `metadata`. The resource version it holds is left out.
+    /// Encodes an object: a map with `apiVersion`, `kind` and `metadata`. The resource version it holds is left out. Upstream
+    /// writes the kind first if it knows the Go type of the object (`is_typed`), and sorted keys otherwise.
     #[must_use]
-    pub fn encode(object: &Value) -> Self {
+    pub fn encode(object: &Value, is_typed: bool) -> Self {
         let mut draft = Self { text: Vec::with_capacity(1024), head: 0, meta: (0, 0), version_at: 0 };
-        draft.text.extend_from_slice(b"{\"apiVersion\":");
-        draft.value(&object["apiVersion"]);
-        draft.text.extend_from_slice(b",\"kind\":");
-        draft.value(&object["kind"]);
-        draft.text.extend_from_slice(b",");
+        draft.text.extend_from_slice(b"{");
+        for name in if is_typed { ["kind", "apiVersion"] } else { ["apiVersion", "kind"] } {
+            draft.entry(name, &object[name]);
+            draft.text.extend_from_slice(b",");
+        }
         draft.head = draft.text.len();
         draft.text.extend_from_slice(b"\"metadata\":");
         draft.meta.0 = draft.text.len();

@@ -18,7 +18,7 @@ fn state(key: &ObjectKey, value: i64) -> NewState {
         "apiVersion": "v1", "kind": "Thing",
         "metadata": {"name": key.name.as_str(), "namespace": key.namespace.as_str()}, "value": value,
     });
-    NewState { draft: Draft::encode(&object), labels: StringMap::default(), fields: Box::default() }
+    NewState { draft: Draft::encode(&object, true), labels: StringMap::default(), fields: Box::default() }
 }
 
 fn key(name: &str) -> ObjectKey {
@@ -177,7 +177,7 @@ fn the_history_of_all_resources_together_is_bounded_and_counts_what_it_keeps() {
     const SHELVES: usize = 12;
     let value = "x".repeat(2 << 20);
     let object = json!({"apiVersion": "v1", "kind": "Thing", "metadata": {"name": "a"}, "value": value});
-    let large = NewState { draft: Draft::encode(&object), labels: StringMap::default(), fields: Box::default() };
+    let large = NewState { draft: Draft::encode(&object, true), labels: StringMap::default(), fields: Box::default() };
     for _ in 0..20 {
         for number in 0..SHELVES {
             let collection = Collection { name: Istr::new(&format!("things{number}")), ..collection() };

@@ -253,3 +253,59 @@ async fn an_eviction_asks_the_budget() {
     assert!(left["status"]["disruptedPods"]["a"].is_string());
     ask(&server, "GET", &format!("{pods}/a"), None).await.expect(404);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_version_is_refused_by_a_create_and_taken_by_a_dry_run() {
+    let server = server();
+    let mut object = config_map("a");
+    object["metadata"]["resourceVersion"] = "7".into();
+    let refused = ask(&server, "POST", CONFIG_MAPS, Some(object.clone())).await.expect(500);
+    assert_eq!(refused["message"], "resourceVersion should not be set on objects to be created");
+    ask(&server, "POST", &format!("{CONFIG_MAPS}?dryRun=All"), Some(object.clone())).await.expect(201);
+    object["data"] = json!({"not a key": ""});
+    ask(&server, "POST", CONFIG_MAPS, Some(object)).await.expect(422);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_autoscaler_scales_a_replication_controller_and_nothing_else_of_the_core_group() {
+    let server = server();
+    let path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+    let autoscaler = |kind: &str, version: &str| {
+        let target = json!({"apiVersion": version, "kind": kind, "name": "web"});
+        Some(json!({"metadata": {"generateName": "a-"}, "spec": {"maxReplicas": 3, "scaleTargetRef": target}}))
+    };
+    ask(&server, "POST", path, autoscaler("ReplicationController", "v1")).await.expect(201);
+    ask(&server, "POST", path, autoscaler("Deployment", "apps/v1")).await.expect(201);
+    for (kind, version, detail) in [
+        ("Pod", "v1", "apiVersion must specify API group"),
+        ("ReplicationController", "a/b/c", "unexpected GroupVersion string: a/b/c"),
+    ] {
+        let refused = ask(&server, "POST", path, autoscaler(kind, version)).await.expect(422);
+        let cause = &refused["details"]["causes"][0];
+        assert_eq!(cause["field"], "spec.scaleTargetRef.apiVersion");
+        assert_eq!(cause["message"], format!("Invalid value: {version:?}: {detail}"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trust_bundle_has_the_name_of_its_signer_in_its_own() {
+    let server = server();
+    let path = "/apis/certificates.k8s.io/v1/clustertrustbundles";
+    let bundle = |name: &str, signer: &str| {
+        Some(json!({"metadata": {"name": name}, "spec": {"signerName": signer, "trustBundle": "pem"}}))
+    };
+    ask(&server, "POST", path, bundle("example.com:mine:first", "example.com/mine")).await.expect(201);
+    ask(&server, "POST", path, bundle("plain", "")).await.expect(201);
+    for (name, signer, detail) in [
+        ("a:b", "", "ClusterTrustBundle without signer name must not have \":\" in its name"),
+        (
+            "first",
+            "example.com/mine",
+            "ClusterTrustBundle for signerName example.com/mine must be named with prefix example.com:mine:",
+        ),
+    ] {
+        let refused = ask(&server, "POST", path, bundle(name, signer)).await.expect(422);
+        let cause = &refused["details"]["causes"][0];
+        assert_eq!(cause["message"], format!("Invalid value: {name:?}: {detail}"));
+    }
+}

@@ -47,6 +47,20 @@ async fn objects_are_made_read_changed_and_deleted() -> Result<(), Failure> {
     up.down().await
 }
 
+/// kubectl looks up a `List`, and a kind that it does not find elsewhere, in the protobuf form of OpenAPI version 2.
+#[tokio::test]
+async fn a_list_is_applied_and_an_unknown_kind_is_named() -> Result<(), Failure> {
+    let up = Up::start(&["--nodes=0", "--controllers=none"]).await?;
+    let item = |name| format!("- {{apiVersion: v1, kind: ConfigMap, metadata: {{name: {name}}}}}\n");
+    let list = format!("apiVersion: v1\nkind: List\nitems:\n{}{}", item("one"), item("two"));
+    let made = up.kubectl_with("apply -f -", &list).await?;
+    assert_eq!(made, "configmap/one created\nconfigmap/two created\n");
+    let unknown = "{apiVersion: bakery.example.com/v1, kind: Cake, metadata: {name: plum}}";
+    let refused = up.try_kubectl("apply -f -", unknown).await?.unwrap_err();
+    assert!(refused.contains("no matches for kind \"Cake\" in version \"bakery.example.com/v1\""), "{refused}");
+    up.down().await
+}
+
 #[tokio::test]
 async fn discovery_and_explain_show_the_api() -> Result<(), Failure> {
     let up = Up::start(&["--nodes=0", "--controllers=none"]).await?;

@@ -19,7 +19,7 @@ use std::borrow::Cow;
 /// The rules of HorizontalPodAutoscalers.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
-    .validated(|new, _, errors| spec(&new["spec"], &Path::new("spec"), errors))
+    .validated(|new, old, errors| spec(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors))
     .status_validated(|new, old, errors| {
         validate_meta_update(new, old, errors);
         for field in ["currentReplicas", "desiredReplicas"] {
@@ -82,18 +82,35 @@ fn default(object: &mut Value) {
     });
 }
 
-fn spec(spec: &Value, path: &Path, errors: &mut Errors) {
+/// Whether two references have the same kind and version: what was taken once is not looked at again.
+fn is_same_kind(new: &Value, old: &Value) -> bool {
+    ["apiVersion", "kind"].iter().all(|field| text(&new[field]) == text(&old[field]))
+}
+
+/// What is scaled has a group, but for ReplicationControllers, the only kind of the core group that can be scaled.
+fn target_version(target: &Value, path: &Path, errors: &mut Errors) {
+    let version = text(&target["apiVersion"]);
+    let problem = match version.split('/').collect::<Vec<_>>()[..] {
+        [_] | ["", _] if text(&target["kind"]) != "ReplicationController" => {
+            "apiVersion must specify API group".to_owned()
+        }
+        [_] | [_, _] => return,
+        _ => format!("unexpected GroupVersion string: {version}"),
+    };
+    errors.push(FieldError::invalid(path, version, problem));
+}
+
+fn spec(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
     let min = spec["minReplicas"].as_i64();
     let max = number(&spec["maxReplicas"]);
     let at = path.child("maxReplicas");
     if min.is_some_and(|min| max < min) {
         errors.push(FieldError::invalid(&at, max, "must be greater than or equal to `minReplicas`"));
     }
-    reference(&spec["scaleTargetRef"], &path.child("scaleTargetRef"), errors);
-    let version = text(&spec["scaleTargetRef"]["apiVersion"]);
-    if version.split_once('/').is_none_or(|(group, _)| group.is_empty()) {
-        let at = path.child("scaleTargetRef").child("apiVersion");
-        errors.push(FieldError::invalid(&at, version, "apiVersion must specify API group"));
+    let target = &spec["scaleTargetRef"];
+    reference(target, &path.child("scaleTargetRef"), errors);
+    if !old.is_some_and(|old| is_same_kind(target, &old["scaleTargetRef"])) {
+        target_version(target, &path.child("scaleTargetRef").child("apiVersion"), errors);
     }
     each(&spec["metrics"], &path.child("metrics"), |it, path| metric(it, path, errors));
     let of_objects = |it: &Value| matches!(text(&it["type"]), "Object" | "External");

@@ -246,7 +246,7 @@ fn whole(request: &Value, old: Option<&Value>, errors: &mut Errors) {
     check_conditions(request, &Path::new("status").child("conditions"), errors);
 }
 
-fn signer_name(name: &str, path: &Path, errors: &mut Errors) {
+pub(super) fn signer_name(name: &str, path: &Path, errors: &mut Errors) {
     if name.is_empty() {
         errors.push(FieldError::required(path, ""));
         return;
