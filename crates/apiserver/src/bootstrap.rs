@@ -13,14 +13,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use steersman_base::ObjectKey;
 
-use crate::auth::User;
 use crate::decode::ContentType;
 use crate::registry::checked::Checked;
 use crate::registry::object_meta::{meta_text, metadata, new_uid};
-use crate::registry::query::Query;
-use crate::registry::write::{Part, new_state};
+use crate::registry::write::{Computed, Part, new_state};
 use crate::registry::{Call, Registry, Row, built_in};
-use crate::schema::{self, FieldValidation};
+use crate::schema;
 use crate::store::{Change, Expect};
 
 /// The namespaces that every cluster has.
@@ -116,16 +114,7 @@ pub(crate) fn publish(registry: &Registry, address: SocketAddr, authority_pem: &
 }
 
 fn call(row: Arc<Row>, namespace: &str, name: &str) -> Call {
-    Call {
-        row,
-        namespace: namespace.to_owned(),
-        name: name.to_owned(),
-        subresource: String::new(),
-        user: User::admin(),
-        query: Query::default(),
-        dry_run: false,
-        field_validation: FieldValidation::Ignore,
-    }
+    Call::by_server(row, namespace, name, "")
 }
 
 /// Makes an object of the core group as a client would.
@@ -150,7 +139,7 @@ fn change(
         if let Some(map) = object.as_object_mut() {
             change(map);
         }
-        Ok((Checked::composed(&call.row, object)?, Vec::new()))
+        Ok(Computed::from(Checked::composed(&call.row, object)?))
     });
     if let Err(refused) = changed {
         tracing::warn!(namespace, name, plural, reason = refused.message, "the server could not describe itself");
@@ -165,7 +154,7 @@ fn store(registry: &Registry, row: &Row, mut object: Value) {
 }
 
 /// Stores an object in place of the one of this name.
-fn replace(registry: &Registry, row: &Row, mut object: Value) {
+fn replace(registry: &Registry, row: &Arc<Row>, mut object: Value) {
     let key = ObjectKey::new(meta_text(&object, "namespace"), meta_text(&object, "name"));
     let held = registry.store.get(&row.collection, &key);
     let expect = held.as_ref().map_or(Expect::Absent, |held| Expect::Revision(held.revision));
@@ -177,6 +166,8 @@ fn replace(registry: &Registry, row: &Row, mut object: Value) {
             metadata(&mut object).insert(field.to_owned(), value.clone());
         }
     }
+    let stored = before.is_object().then_some(&before);
+    registry.tell_owners(&call(Arc::clone(row), &key.namespace, &key.name), Part::Whole, stored, &mut object);
     schema::complete(&row.resource.group, &row.resource.version, &row.resource.kind, &mut object);
     // Whoever was faster has listened later, or is a client who knows better.
     let _ = registry.store.commit(&row.collection, &key, expect, Change::Put(new_state(row, &object)));
@@ -186,5 +177,8 @@ fn begin(registry: &Registry, object: &mut Value) {
     let now = registry.clock.now().to_string();
     let meta = metadata(object);
     meta.insert("uid".to_owned(), new_uid().into());
+    for entry in meta.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
+        entry["time"] = now.clone().into();
+    }
     meta.insert("creationTimestamp".to_owned(), now.into());
 }

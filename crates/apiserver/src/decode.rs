@@ -85,7 +85,11 @@ pub fn json(text: &[u8]) -> Result<Decoded, String> {
     }
 }
 
-fn yaml(body: &[u8]) -> Result<Decoded, String> {
+/// Reads any YAML value, with our parser's words for what is wrong. Configurations to apply are read with it.
+///
+/// # Errors
+/// The text is no YAML.
+pub fn yaml(body: &[u8]) -> Result<Decoded, String> {
     tree::from_yaml(&utf8(body)).map(|(value, duplicates)| Decoded { value, duplicates })
 }
 

@@ -19,12 +19,13 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::FutureExt;
-use http::header::AUTHORIZATION;
+use http::header::{AUTHORIZATION, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use steersman_base::FieldSelector;
 use steersman_base::validation::path_segment;
+use steersman_structured_merge::manager_name;
 
 pub use body::Body;
 use limits::{Class, HeavyWork};
@@ -38,11 +39,10 @@ use crate::auth::rbac::Attributes;
 use crate::auth::{Credentials, User};
 use crate::decode::ContentType;
 use crate::registry::delete::DeleteOptions;
-use crate::registry::query::Query;
+use crate::registry::query::{Query, WriteOptions};
 use crate::registry::subresource::Input;
 use crate::registry::write::Part;
 use crate::registry::{Answer, Call, Content, Registry, Row, Verb};
-use crate::schema::FieldValidation;
 use crate::server::ApiServer;
 use crate::status::Status;
 use crate::table::IncludeObject;
@@ -294,19 +294,22 @@ impl ApiServer {
         let verb = verb_of(&parts.method, &path, is_watch).ok_or_else(Status::method_not_allowed)?;
         registry.authorize(&user, &attributes(&row, &path, verb, &query))?;
         check_verb(&row, &path, verb)?;
-        let options = options_kind(verb);
+        // The options of a deletion are its body's, if it has one.
+        let options = match write_options_kind(verb) {
+            Some(kind) => query.write_options(kind, verb == Verb::Patch && negotiate::is_apply(&parts.headers))?,
+            None => WriteOptions::default(),
+        };
+        let user_agent = parts.headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
+        let manager = manager_name(&options.field_manager, &user_agent.unwrap_or_default());
         let mut call = Call {
             namespace: path.namespace,
             name: path.name,
             subresource: path.subresource,
             user,
-            // The options of a deletion are in its body, if it has one.
-            dry_run: matches!(verb, Verb::Create | Verb::Update | Verb::Patch) && query.dry_run(options)?,
-            field_validation: if matches!(verb, Verb::Create | Verb::Update | Verb::Patch) {
-                query.field_validation(options)?
-            } else {
-                FieldValidation::default()
-            },
+            dry_run: options.dry_run,
+            field_validation: options.field_validation,
+            manager,
+            force: options.force,
             query,
             row,
         };
@@ -328,7 +331,7 @@ fn handle(registry: &Registry, parts: &Parts, call: &Call, verb: Verb, body: &By
     let is_custom = call.row.custom.is_some();
     let input = match verb {
         Verb::Create | Verb::Update => Input::Object(body, negotiate::content_type(&parts.headers, is_custom)?),
-        Verb::Patch => Input::Patch(body, negotiate::patch_type(&parts.headers, is_custom)?),
+        Verb::Patch => negotiate::patch(&parts.headers, is_custom, body)?,
         _ => Input::None,
     };
     if !call.subresource.is_empty() {
@@ -346,6 +349,7 @@ fn handle(registry: &Registry, parts: &Parts, call: &Call, verb: Verb, body: &By
         },
         (Verb::Update, Input::Object(body, kind)) => registry.put(call, Part::Whole, body, kind),
         (Verb::Patch, Input::Patch(body, kind)) => registry.patch(call, Part::Whole, kind, body),
+        (Verb::Patch, Input::Apply(body)) => registry.apply(call, Part::Whole, body),
         (Verb::Delete | Verb::DeleteCollection, _) => {
             let kind =
                 if body.is_empty() { ContentType::Json } else { negotiate::content_type(&parts.headers, false)? };
@@ -437,13 +441,13 @@ fn check_verb(row: &Row, path: &ResourcePath, verb: Verb) -> Result<(), Status> 
     Ok(())
 }
 
-const fn options_kind(verb: Verb) -> &'static str {
+/// What upstream calls the options of a write.
+const fn write_options_kind(verb: Verb) -> Option<&'static str> {
     match verb {
-        Verb::Create => "CreateOptions",
-        Verb::Update => "UpdateOptions",
-        Verb::Patch => "PatchOptions",
-        Verb::Delete | Verb::DeleteCollection => "DeleteOptions",
-        Verb::Get | Verb::List | Verb::Watch => "ListOptions",
+        Verb::Create => Some("CreateOptions"),
+        Verb::Update => Some("UpdateOptions"),
+        Verb::Patch => Some("PatchOptions"),
+        Verb::Delete | Verb::DeleteCollection | Verb::Get | Verb::List | Verb::Watch => None,
     }
 }
 

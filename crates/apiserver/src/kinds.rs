@@ -36,7 +36,7 @@ mod tests;
 
 #[cfg(test)]
 pub(crate) use certificates::test_request;
-pub(crate) use rules::{Handler, PartRules, Rules, StoredAs};
+pub(crate) use rules::{Handler, PartRules, Resets, Rules, StoredAs};
 pub(crate) use shared::meta::NameRule;
 
 /// The kinds of an API group, each with its rules.

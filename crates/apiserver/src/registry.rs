@@ -16,6 +16,7 @@ pub(crate) mod custom;
 pub(crate) mod delete;
 pub(crate) mod list;
 pub(crate) mod object_meta;
+pub(crate) mod owners;
 pub(crate) mod query;
 pub(crate) mod request_match;
 mod row;

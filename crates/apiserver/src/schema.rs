@@ -22,7 +22,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub(crate) use table::{Field, Shape, Struct, documents, find, name_of, names_in};
+pub(crate) use table::{Field, Shape, Struct, collect_references, document, documents, find, name_of, names_in};
 
 use crate::schema::check::Checker;
 use crate::schema::table::named;

@@ -23,6 +23,8 @@ static ALONE: parking_lot::Mutex<()> = parking_lot::Mutex::new(());
 
 /// Bytes held at a time for each byte sent. The smallest nodes of a tree take the most: `[0,0,…]` 16, `{"":0}` almost 100.
 const HELD_PER_BYTE: usize = 64;
+/// The same for an apply, which holds four trees: the configuration, what it is laid over, the result, and who owns what.
+const HELD_BY_APPLY_PER_BYTE: usize = 2 * HELD_PER_BYTE;
 /// Bytes allocated in all for each byte sent.
 const ALLOCATED_PER_BYTE: usize = 512;
 /// What every request may take, however small.
@@ -72,6 +74,7 @@ const JSON: &str = "application/json";
 const YAML: &str = "application/yaml";
 const JSON_PATCH: &str = "application/json-patch+json";
 const MERGE_PATCH: &str = "application/merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
 const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
 
 async fn send(server: &ApiServer, method: &str, path: &str, kind: &str, body: String) -> u16 {
@@ -270,6 +273,96 @@ fn rows(bytes: usize, random: &mut fastrand::Rng) -> Vec<Row> {
     ]
 }
 
+/// Configurations that ask for much, and what is said of managers in a body.
+fn applies(bytes: usize, random: &mut fastrand::Rng) -> Vec<Row> {
+    let key = "z".repeat(random.usize(1..bytes / 2));
+    let count = (bytes - key.len()) / 16;
+    let thing = "\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":\"there\"}";
+    let pod = "\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"there\"}";
+    let apply = |path: &str| format!("{path}/there?fieldManager=recorder");
+    let managers = |count: usize, fields: &str| {
+        joined(count, |at| {
+            format!(
+                "{{\"manager\":\"m{at}\",\"operation\":\"Apply\",\"apiVersion\":\"v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{fields}}}"
+            )
+        })
+    };
+    let owned = joined(count, |at| format!("\"f:{at}\":{{}}"));
+    vec![
+        (
+            "PATCH",
+            "an apply of many fields",
+            apply(CONFIG_MAPS),
+            APPLY,
+            format!(
+                "{{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{{\"name\":\"there\"}},\"data\":{{{}}}}}",
+                joined(count, |at| format!("\"{at}\":\"\""))
+            ),
+        ),
+        (
+            "PATCH",
+            "an apply of unknown fields under a long key",
+            apply(THINGS),
+            APPLY,
+            format!("{{{thing},\"maps\":{{\"{key}\":{{{}}}}}}}", joined(count, |at| format!("\"u{at}\":0"))),
+        ),
+        (
+            "PATCH",
+            "an apply that conflicts in many fields",
+            format!("{THINGS}/there?fieldManager=another"),
+            APPLY,
+            format!(
+                "{{{thing},\"maps\":{{{}}}}}",
+                joined((bytes / 24).min(2000), |at| format!("\"m{at}\":{{\"known\":\"y\"}}"))
+            ),
+        ),
+        (
+            "PATCH",
+            "an apply of one element again and again",
+            apply(PODS),
+            APPLY,
+            format!("{{{pod},\"spec\":{{\"containers\":[{}]}}}}", joined(count, |_| "{\"name\":\"c\"}".to_owned())),
+        ),
+        (
+            "PATCH",
+            "an apply of many elements with long keys",
+            apply(PODS),
+            APPLY,
+            format!(
+                "{{{pod},\"spec\":{{\"containers\":[{{\"name\":\"c\",\"ports\":[{}]}}]}}}}",
+                joined(bytes / 40, |at| format!("{{\"containerPort\":{at},\"protocol\":\"TCP\"}}"))
+            ),
+        ),
+        (
+            "PATCH",
+            "a merge of many managers",
+            format!("{CONFIG_MAPS}/there"),
+            MERGE_PATCH,
+            format!("{{\"metadata\":{{\"managedFields\":[{}]}}}}", managers(bytes / 110, "{}")),
+        ),
+        (
+            "POST",
+            "a manager of many fields",
+            CONFIG_MAPS.into(),
+            JSON,
+            format!(
+                "{{\"metadata\":{{\"name\":\"a\",\"managedFields\":[{}]}}}}",
+                managers(1, &format!("{{\"f:{key}\":{{{owned}}}}}"))
+            ),
+        ),
+        (
+            "POST",
+            "a manager of fields far down",
+            CONFIG_MAPS.into(),
+            JSON,
+            format!(
+                "{{\"metadata\":{{\"name\":\"a\",\"managedFields\":[{}]}}}}",
+                managers(1, &format!("{}{{}}{}", "{\"f:a\":".repeat(110), "}".repeat(110)))
+            ),
+        ),
+    ]
+}
+
 async fn world() -> ApiServer {
     let server = ApiServer::new(Options::default());
     let schema = json!({"type": "object", "properties": {"maps": {
@@ -304,21 +397,26 @@ fn a_request_costs_memory_and_work_in_proportion_to_its_bytes() {
     let mut random = fastrand::Rng::with_seed(7);
     let mut dear = Vec::new();
     for bytes in [15_000, 60_000] {
-        for (method, name, path, kind, body) in rows(bytes, &mut random) {
+        let requests = rows(bytes, &mut random).into_iter().chain(applies(bytes, &mut random));
+        for (method, name, path, kind, body) in requests {
             // A patch costs what it is applied to, too.
             let stored = runtime.block_on(length(&server, &path));
             let sent = body.len() + if method == "PATCH" { stored } else { 0 };
             // What is read once and kept, such as schemas, is nobody's cost.
             let first = body.clone();
             runtime.block_on(send(&server, method, &path, kind, first));
-            runtime.block_on(send(&server, "DELETE", &format!("{path}/a"), JSON, String::new()));
+            if method == "POST" {
+                runtime.block_on(send(&server, "DELETE", &format!("{path}/a"), JSON, String::new()));
+            }
             let (code, cost) = measured(|| runtime.block_on(send(&server, method, &path, kind, body)));
             let held = cost.held / sent;
             let all = cost.allocated / sent;
             println!("{name}: {code}, {sent} bytes, {held} and {all} for each");
-            assert!(code < 500, "{name}: {code}");
+            // A configuration that does not fit the types is upstream's 500.
+            assert!(code < 500 || kind == APPLY && code == 500, "{name}: {code}");
             let steps = if kind == STRATEGIC_PATCH { STEPS_OF_A_PATCH } else { 4 * EVERY_REQUEST };
-            if cost.held > HELD_PER_BYTE * sent + EVERY_REQUEST || cost.allocated > ALLOCATED_PER_BYTE * sent + steps {
+            let held_per_byte = if kind == APPLY { HELD_BY_APPLY_PER_BYTE } else { HELD_PER_BYTE };
+            if cost.held > held_per_byte * sent + EVERY_REQUEST || cost.allocated > ALLOCATED_PER_BYTE * sent + steps {
                 dear.push(format!("{name}: {sent} bytes, {held} held and {all} allocated for each"));
             }
             if method == "POST" {

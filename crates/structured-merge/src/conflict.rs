@@ -19,6 +19,10 @@ pub struct Conflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts(pub Vec<Conflict>);
 
+/// How many bytes of fields a message shows. Upstream shows them all, which is quadratic where many fields are below one
+/// long key.
+const SHOWN_BYTES_MAX: usize = 256 << 10;
+
 impl Conflict {
     /// What the cause in the status says; its field is the path.
     pub fn message(&self) -> String {
@@ -35,6 +39,17 @@ impl Conflicts {
         Self(conflicts)
     }
 
+    /// The first conflicts, as many as a message shows.
+    pub fn shown(&self) -> &[Conflict] {
+        let mut bytes = 0;
+        let fits = |conflict: &Conflict| {
+            bytes += conflict.path.to_string().len();
+            bytes <= SHOWN_BYTES_MAX
+        };
+        let count = self.0.iter().map(fits).take_while(|fits| *fits).count();
+        &self.0[..count]
+    }
+
     /// Those whose fields are not in the set.
     pub(crate) fn outside(self, allowed: &FieldSet) -> Self {
         Self(self.0.into_iter().filter(|conflict| !allowed.contains(&conflict.path)).collect())
@@ -49,7 +64,7 @@ impl std::fmt::Display for Conflicts {
         }
         write!(f, "Apply failed with {} conflicts: ", self.0.len())?;
         let mut last = None;
-        for conflict in &self.0 {
+        for conflict in self.shown() {
             if last != Some(&conflict.manager) {
                 if last.is_some() {
                     f.write_str("\n")?;

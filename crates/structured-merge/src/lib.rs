@@ -59,7 +59,10 @@ pub mod versions;
 pub use conflict::{Conflict, Conflicts};
 pub use filter::{Filter, Pattern};
 pub use managed::{Managed, ManagerId, Operation};
-pub use manager::{Applied, ApplyError, FieldManager, UpdateError, Writer, manager_name};
+pub use manager::{
+    Applied, ApplyError, FieldManager, MANAGER_BYTES_MAX, UpdateError, Writer, is_printable, keep_times_of_unchanged,
+    manager_name,
+};
 pub use path::{Path, PathElement};
 pub use schema::{Definitions, Schema, SchemaError};
 pub use set::{FieldSet, FieldsError};

@@ -150,6 +150,11 @@ impl From<OwnersError> for ApplyError {
     }
 }
 
+/// Whether a character may be part of a manager's name: Go's `unicode.IsPrint`.
+pub fn is_printable(c: char) -> bool {
+    value::is_print(c)
+}
+
 /// The manager of a request: what it says, or what its user agent says before the first slash.
 pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
     if !field_manager.is_empty() {
@@ -180,6 +185,7 @@ impl FieldManager<'_> {
         let given = take_managed_fields(new);
         let before = live.and_then(managed_fields);
         let mut managed = self.managers_to_start_from(before, given.as_ref());
+        drop(given);
         // What nobody was recorded for stays so, but for new objects.
         if managed.is_empty() && live.is_some() {
             return Ok(());

@@ -17,6 +17,9 @@ fn plain(mut object: Value) -> Value {
     for field in ["uid", "resourceVersion", "creationTimestamp", "name"] {
         object["metadata"].as_object_mut().expect("metadata").remove(field);
     }
+    for entry in object["metadata"]["managedFields"].as_array_mut().into_iter().flatten() {
+        entry.as_object_mut().expect("an entry").remove("time");
+    }
     object
 }
 

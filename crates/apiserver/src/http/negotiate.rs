@@ -10,6 +10,7 @@ use http::request::Parts;
 use crate::decode::ContentType;
 use crate::patch::PatchType;
 use crate::registry::query::Query;
+use crate::registry::subresource::Input;
 use crate::status::Status;
 
 /// The encoding of a response.
@@ -44,8 +45,8 @@ pub(crate) const OPENAPI_PROTOBUF: &str = "application/com.github.proto-openapi.
 
 /// Content types of creates and updates; the first two for custom resources.
 const OBJECT_TYPES: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-const CUSTOM_PATCH_TYPES: [&str; 3] =
-    ["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
+const APPLY_TYPE: &str = "application/apply-patch+yaml";
+const CUSTOM_PATCH_TYPES: [&str; 3] = ["application/json-patch+json", "application/merge-patch+json", APPLY_TYPE];
 
 /// Negotiates the response to a request.
 pub(crate) fn accepted(headers: &HeaderMap) -> Result<Accepted, Status> {
@@ -146,12 +147,19 @@ pub(crate) fn content_type(headers: &HeaderMap, is_custom: bool) -> Result<Conte
     }
 }
 
-/// Returns the type of a patch. Custom resources do not support strategic merge patches.
-pub(crate) fn patch_type(headers: &HeaderMap, is_custom: bool) -> Result<PatchType, Status> {
+/// Whether a patch is a server-side apply.
+pub(crate) fn is_apply(headers: &HeaderMap) -> bool {
+    media_type(headers) == APPLY_TYPE
+}
+
+/// Returns the body of a patch. Custom resources do not support strategic merge patches; CBOR is not supported, as it is not
+/// upstream by default.
+pub(crate) fn patch<'a>(headers: &HeaderMap, is_custom: bool, body: &'a [u8]) -> Result<Input<'a>, Status> {
     match media_type(headers) {
-        "application/json-patch+json" => Ok(PatchType::Json),
-        "application/merge-patch+json" => Ok(PatchType::Merge),
-        "application/strategic-merge-patch+json" if !is_custom => Ok(PatchType::Strategic),
+        APPLY_TYPE => Ok(Input::Apply(body)),
+        "application/json-patch+json" => Ok(Input::Patch(body, PatchType::Json)),
+        "application/merge-patch+json" => Ok(Input::Patch(body, PatchType::Merge)),
+        "application/strategic-merge-patch+json" if !is_custom => Ok(Input::Patch(body, PatchType::Strategic)),
         "application/strategic-merge-patch+json" => Err(Status::unsupported_media_type(&CUSTOM_PATCH_TYPES)),
         _ => {
             let mut status = Status::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");

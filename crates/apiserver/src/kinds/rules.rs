@@ -30,6 +30,8 @@ pub(crate) struct Rules {
     /// Sets fields that the object leaves out. Idempotent: it runs on creates, updates and after patches, as upstream's
     /// decoding does.
     pub(crate) default: fn(&mut Value),
+    /// Adds what upstream's conversion from its internal form adds to an object: owners are told of that, too.
+    pub(crate) converted: fn(&mut Value),
     /// Sets, keeps or drops the fields that are not the client's, before validation. On a create, `metadata.uid` and
     /// `metadata.creationTimestamp` are set.
     pub(crate) prepare: fn(new: &mut Value, old: Option<&Value>),
@@ -44,6 +46,8 @@ pub(crate) struct Rules {
     pub(crate) validate_composed: fn(new: &Value, errors: &mut Errors),
     /// The rules of a write of the status.
     pub(crate) status: PartRules,
+    /// The fields that a write of the object leaves as they are, if the status is written through its subresource.
+    pub(crate) resets: &'static [&'static str],
     /// The admission plug-ins of the kind.
     pub(crate) admission: Admission,
     /// How creates, updates and deletions differ from the usual ones.
@@ -73,6 +77,18 @@ pub(crate) struct PartRules {
     pub(crate) validate: fn(new: &Value, old: &Value, errors: &mut Errors),
     /// Whether a change increments the generation.
     pub(crate) raises_generation: bool,
+    /// The fields that such a write leaves as they are.
+    pub(crate) resets: Resets,
+}
+
+/// The fields that a write leaves as they are, whatever it says of them: nobody comes to own them by it. Names are joined
+/// by dots, and `*` stands for any element of a list. Upstream's `GetResetFields` and `GetResetFieldsFilter`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Resets {
+    /// These and all below them.
+    These(&'static [&'static str]),
+    /// All but these and what is below them.
+    AllBut(&'static [&'static str]),
 }
 
 /// The stored form of a kind that is served in several forms.
@@ -120,12 +136,14 @@ impl Rules {
             name,
             rechecks_meta: false,
             default: |_| (),
+            converted: |_| (),
             prepare: |_, _| (),
             record_user: |_, _| (),
             allocate: None,
             validate: |_, _, _| (),
             validate_composed: |_, _| (),
             status: PartRules::DEFAULT,
+            resets: &["status"],
             admission: Admission::NONE,
             strategy: Strategy::DEFAULT,
             stored_as: None,
@@ -147,6 +165,12 @@ impl Rules {
     /// Sets the defaults.
     pub(crate) const fn defaulted(mut self, default: fn(&mut Value)) -> Self {
         self.default = default;
+        self
+    }
+
+    /// Sets what upstream's conversion adds.
+    pub(crate) const fn converted(mut self, add: fn(&mut Value)) -> Self {
+        self.converted = add;
         self
     }
 
@@ -177,6 +201,18 @@ impl Rules {
     /// Sets the validation of a written status; it includes the metadata.
     pub(crate) const fn status_validated(mut self, validate: fn(&Value, &Value, &mut Errors)) -> Self {
         self.status.validate = validate;
+        self
+    }
+
+    /// Sets the fields that a write of the status leaves as they are.
+    pub(crate) const fn status_resets(mut self, fields: &'static [&'static str]) -> Self {
+        self.status.resets = Resets::These(fields);
+        self
+    }
+
+    /// Sets the fields that a write of the object leaves as they are.
+    pub(crate) const fn resets(mut self, fields: &'static [&'static str]) -> Self {
+        self.resets = fields;
         self
     }
 
@@ -294,6 +330,7 @@ impl PartRules {
         prepare: |_, _, _| (),
         validate: |new, old, errors| validate_meta(new, Some(old), NameRule::Subdomain, errors),
         raises_generation: false,
+        resets: Resets::These(&["spec"]),
     };
 
     /// Returns all that is wrong with an object whose part has been written.

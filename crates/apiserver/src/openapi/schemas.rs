@@ -36,7 +36,7 @@ pub(super) fn reachable(group: &str, version: &str, rows: &[&Row], used: &[&'sta
             continue;
         }
         let Some(schema) = texts.get(name.as_str()).and_then(|text| serde_json::from_str(text).ok()) else { continue };
-        collect_references(&schema, &mut open);
+        schema::collect_references(&schema, &mut open);
         found.insert(name, rewritten(schema, Dialect::V3));
     }
     found
@@ -54,17 +54,6 @@ pub(super) fn reference(name: &str, dialect: Dialect) -> Value {
         Dialect::V3 => "components/schemas",
     };
     json!({"$ref": format!("#/{place}/{name}")})
-}
-
-fn collect_references(schema: &Value, found: &mut Vec<String>) {
-    match schema {
-        Value::Object(entries) => {
-            found.extend(entries.get("$ref").and_then(Value::as_str).map(str::to_owned));
-            entries.values().for_each(|value| collect_references(value, found));
-        }
-        Value::Array(elements) => elements.iter().for_each(|value| collect_references(value, found)),
-        _ => {}
-    }
 }
 
 fn rewritten(schema: Value, dialect: Dialect) -> Value {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use steersman_base::ObjectKey;
 
+use super::owners::SERVER_ITSELF;
 use super::{Row, query};
 use crate::auth::User;
 use crate::schema::FieldValidation;
@@ -27,11 +28,31 @@ pub struct Call {
     pub dry_run: bool,
     /// What happens to unknown and duplicate fields.
     pub field_validation: FieldValidation,
+    /// Who owns the fields that it changes.
+    pub manager: String,
+    /// Whether an apply takes fields that others own.
+    pub force: bool,
 }
 
 // === impl Call ===
 
 impl Call {
+    /// A request that the server makes of itself.
+    pub(crate) fn by_server(row: Arc<Row>, namespace: &str, name: &str, subresource: &str) -> Self {
+        Self {
+            row,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            subresource: subresource.to_owned(),
+            user: User::admin(),
+            query: query::Query::default(),
+            dry_run: false,
+            field_validation: FieldValidation::Ignore,
+            manager: SERVER_ITSELF.to_owned(),
+            force: false,
+        }
+    }
+
     /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> ObjectKey {

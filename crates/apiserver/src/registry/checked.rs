@@ -14,7 +14,8 @@ use std::ops::Deref;
 use serde_json::Value;
 use steersman_base::Resource;
 
-use super::object_meta::{self, metadata};
+use super::object_meta::{self, meta_text, metadata};
+use super::owners::without_managed_fields;
 use super::request_match::check_kind;
 use super::write::new_state;
 use super::{Row, convert};
@@ -55,6 +56,8 @@ impl Checked {
     ) -> Result<(Self, Vec<String>), BodyError> {
         let Decoded { value: mut object, duplicates } = decoded;
         check_kind(row, &object).map_err(BodyError::Other)?;
+        // The one empty list that Go can tell from an absent one: all managers give up what they own.
+        let gives_up = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
         let Resource { group, version, kind, .. } = &row.resource;
         if let Some(map) = object.as_object_mut() {
             map.insert("apiVersion".into(), row.resource.api_version().into());
@@ -70,6 +73,9 @@ impl Checked {
         let warnings = checked.map_err(BodyError::Schema)?;
         (row.rules.default)(&mut object);
         object_meta::normalize(&mut object);
+        if gives_up {
+            metadata(&mut object).insert("managedFields".to_owned(), Value::Array(Vec::new()));
+        }
         Ok((Self(object), warnings))
     }
 
@@ -80,7 +86,7 @@ impl Checked {
         checked.map(|(checked, _)| checked).map_err(|error| error.of_body(row))
     }
 
-    /// Returns a stored object in the form in which new ones are compared with it.
+    /// Returns a stored object in the form in which new ones are compared with it; who owns its fields is left out.
     pub(super) fn stored<'a>(row: &Row, stored: &'a Value) -> Cow<'a, Value> {
         if row.custom.is_some() {
             if convert::is_storage_version(row) {
@@ -88,7 +94,7 @@ impl Checked {
             }
             return Cow::Owned(convert::to_version(row, stored.clone()));
         }
-        let shown = convert::to_version(row, stored.clone());
+        let shown = convert::to_version(row, without_managed_fields(stored));
         // A stored object has been checked before. If an older server took what this one does not, it is compared as it is.
         Self::composed(row, shown).map_or(Cow::Borrowed(stored), |checked| Cow::Owned(checked.0))
     }
@@ -147,6 +153,22 @@ impl BodyError {
         match self {
             Self::Schema(problem) => {
                 Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {problem}"))
+            }
+            Self::Other(status) => status,
+        }
+    }
+
+    /// Returns the error of an object to which a configuration was applied that fits the types, but not the kind.
+    pub(super) fn of_apply(self, row: &Row, config: &Value) -> Status {
+        match self {
+            Self::Schema(problem) => {
+                let Resource { group, version, kind, .. } = &row.resource;
+                let namespace = meta_text(config, "namespace");
+                let name = meta_text(config, "name");
+                Status::plain(format!(
+                    "failed to convert new object ({namespace}/{name}; {group}/{version}, Kind={kind}) to proper version: \
+                     unable to convert unstructured object to {group}/{version}, Kind={kind}: {problem}"
+                ))
             }
             Self::Other(status) => status,
         }

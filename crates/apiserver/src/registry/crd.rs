@@ -25,6 +25,7 @@ use super::custom::{Custom, ScalePaths};
 use super::delete::DeleteOptions;
 use super::list::list_all;
 use super::object_meta::{meta_text, metadata};
+use super::owners::FieldTypes;
 use super::query::strings;
 use super::strategy::{Strategy, USER_METADATA};
 use super::write::new_state;
@@ -42,7 +43,7 @@ const CLEAN_UP_AFTER: Duration = Duration::from_millis(5);
 const FORGET_AFTER: Duration = Duration::from_secs(60);
 
 /// The rules of custom resources.
-static CUSTOM: Rules = Rules::DEFAULT.with_strategy(Strategy {
+static CUSTOM: Rules = Rules::DEFAULT.status_resets(&["metadata", "spec"]).with_strategy(Strategy {
     unconditional_update: false,
     status_keeps_metadata: USER_METADATA,
     ..Strategy::GENERATION
@@ -111,7 +112,11 @@ impl Registry {
 
     fn write_definition(&self, name: &str, definition: &Value, revision: u64) -> bool {
         let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return false };
-        let change = Change::Put(new_state(&row, definition));
+        let mut definition = definition.clone();
+        if let Some((stored, _)) = self.definition(name) {
+            self.tell_own_status(Arc::clone(&row), &stored, &mut definition);
+        }
+        let change = Change::Put(new_state(&row, &definition));
         match self.store.commit(&row.collection, &ObjectKey::cluster(name), Expect::Revision(revision), change) {
             Ok(stored) => {
                 (row.rules.after_write)(self, &stored);
@@ -418,6 +423,7 @@ fn rows_of(definition: &Value, is_reshaped: bool) -> Vec<Row> {
             storage_hash: storage_hash(&group, &storage_version, &kind).into(),
             collection: collection_of(&group, &plural),
             rules: &CUSTOM,
+            field_types: FieldTypes::default(),
             custom: Some(Custom {
                 document: version["schema"]["openAPIV3Schema"].clone(),
                 schema: Schema::parse(&version["schema"]["openAPIV3Schema"]).unwrap_or_default(),

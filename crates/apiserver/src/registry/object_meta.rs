@@ -43,10 +43,9 @@ pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
     object["metadata"][field].as_str().unwrap_or_default()
 }
 
-/// Removes from metadata what Go would not write (empty maps, lists and strings), `managedFields` and `selfLink`.
+/// Removes from metadata what Go would not write (empty maps, lists and strings) and `selfLink`.
 pub(crate) fn normalize(object: &mut Value) {
     let metadata = metadata(object);
-    metadata.remove("managedFields");
     metadata.remove("selfLink");
     metadata.retain(|_, value| match value {
         Value::Null => false,

@@ -4,6 +4,7 @@
 //! what upstream ignores is ignored, what it refuses is refused in its words.
 
 use serde_json::{Value, json};
+use steersman_structured_merge::{MANAGER_BYTES_MAX, is_printable};
 
 use crate::field::{FieldError, Path};
 use crate::schema::FieldValidation;
@@ -12,6 +13,19 @@ use crate::status::{GroupResource, Status};
 /// The parameters of a query, in order; a parameter may come more than once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
+
+/// The options of a create, an update or a patch.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// `fieldManager`
+    pub field_manager: String,
+    /// `force`
+    pub force: bool,
+    /// `dryRun`
+    pub dry_run: bool,
+    /// `fieldValidation`
+    pub field_validation: FieldValidation,
+}
 
 /// The options of a list or a watch.
 #[derive(Clone, Debug, Default)]
@@ -80,30 +94,45 @@ impl Query {
         self.has(name) && !matches!(self.get(name).to_ascii_lowercase().as_str(), "false" | "0")
     }
 
-    /// Whether nothing is to be written.
+    /// The options of a create, an update or a patch.
     ///
     /// # Errors
-    /// If it says anything but `All`.
-    pub fn dry_run(&self, options: &str) -> Result<bool, Status> {
+    /// If a value is none that is known, an apply has no manager, or another patch is forced.
+    pub fn write_options(&self, kind: &str, is_apply: bool) -> Result<WriteOptions, Status> {
+        let mut errors = Vec::new();
+        let field_manager = self.get("fieldManager");
+        let path = Path::new("fieldManager");
+        if is_apply && field_manager.is_empty() {
+            errors.push(FieldError::required(&path, "is required for apply patch"));
+        }
+        if kind == "PatchOptions" && !is_apply && self.has("force") {
+            errors.push(FieldError::forbidden(&Path::new("force"), "may not be specified for non-apply patch"));
+        }
+        errors.extend(manager_problems(field_manager, &path));
         let values: Vec<_> = self.all("dryRun").filter(|value| !value.is_empty()).collect();
-        dry_run(&values).map_err(|error| invalid_options(options, &[error]))
-    }
-
-    /// What happens to unknown fields.
-    ///
-    /// # Errors
-    /// If it is none of the known ways.
-    pub fn field_validation(&self, options: &str) -> Result<FieldValidation, Status> {
-        match self.get("fieldValidation") {
-            "" | "Warn" => Ok(FieldValidation::Warn),
-            "Ignore" => Ok(FieldValidation::Ignore),
-            "Strict" => Ok(FieldValidation::Strict),
+        let dry_run = dry_run(&values).unwrap_or_else(|error| {
+            errors.push(error);
+            false
+        });
+        let field_validation = match self.get("fieldValidation") {
+            "" | "Warn" => FieldValidation::Warn,
+            "Ignore" => FieldValidation::Ignore,
+            "Strict" => FieldValidation::Strict,
             other => {
                 let supported = ["", "Ignore", "Strict", "Warn"];
-                let error = FieldError::not_supported(&Path::new("fieldValidation"), other, &supported);
-                Err(invalid_options(options, &[error]))
+                errors.push(FieldError::not_supported(&Path::new("fieldValidation"), other, &supported));
+                FieldValidation::default()
             }
+        };
+        if !errors.is_empty() {
+            return Err(invalid_options(kind, &errors));
         }
+        Ok(WriteOptions {
+            field_manager: field_manager.to_owned(),
+            force: self.flag("force"),
+            dry_run,
+            field_validation,
+        })
     }
 
     /// The options of a list or a watch.
@@ -207,6 +236,22 @@ impl Query {
         }
         version_match
     }
+}
+
+/// What is wrong with the name of a field manager.
+pub(crate) fn manager_problems(name: &str, path: &Path) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    if name.len() > MANAGER_BYTES_MAX {
+        errors.push(FieldError::too_long(path, MANAGER_BYTES_MAX));
+    }
+    for (at, letter) in name.char_indices().filter(|(_, letter)| !is_printable(*letter)) {
+        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(letter));
+        errors.push(FieldError::invalid(path, name, detail));
+        if errors.len() > MANAGER_BYTES_MAX {
+            break;
+        }
+    }
+    errors
 }
 
 /// Whether nothing is to be written, by the values of `dryRun`.

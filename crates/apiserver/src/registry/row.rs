@@ -7,6 +7,7 @@ use std::sync::{Arc, LazyLock, OnceLock};
 use steersman_base::{Resource, Scope};
 
 use super::custom::Custom;
+use super::owners::FieldTypes;
 use super::{Verbs, convert};
 use crate::kinds::{self, Rules};
 use crate::status::GroupResource;
@@ -35,6 +36,8 @@ pub struct Row {
     pub collection: Collection,
     /// The rule set of the kind.
     pub(crate) rules: &'static Rules,
+    /// The types of its fields, for server-side apply.
+    pub(crate) field_types: FieldTypes,
     /// What a CustomResourceDefinition says about the resource, if it is not built in.
     pub custom: Option<Custom>,
     /// The entry in aggregated discovery, as JSON, once it was asked for.
@@ -107,6 +110,7 @@ fn read_rows(table: &'static str) -> Vec<Arc<Row>> {
             subresources: Vec::new(),
             storage_hash: storage_hash.into(),
             rules,
+            field_types: FieldTypes::default(),
             custom: None,
             discovered: OnceLock::new(),
         });

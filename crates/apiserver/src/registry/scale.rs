@@ -1,12 +1,18 @@
 //! `scale`: replicas wanted and there, the same for every kind that has them.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 use steersman_base::LabelSelector;
+use steersman_structured_merge::managed::ManagedError;
+use steersman_structured_merge::scale::ScaleManagers;
+use steersman_structured_merge::{self as merge, FieldManager, OneVersion, Schema, Writer};
 
 use super::checked::Checked;
 use super::object_meta::{meta_text, metadata};
+use super::owners::{Config, built_in_schema, refused, set_managed_fields};
 use super::request_match::uid_conflict;
-use super::write::{Part, Updated};
+use super::write::{Computed, Owners, Part, Updated};
 use super::{Answer, Call, Content, Registry, Row, convert};
 use crate::decode::{self, ContentType, Decoded};
 use crate::field::{FieldError, Path};
@@ -23,7 +29,8 @@ impl Registry {
         let row = &*call.row;
         let stored = self.store.get(&row.collection, &call.key());
         let object = stored.ok_or_else(|| Status::not_found(row.target(), &call.name))?.parse();
-        Ok(Answer::ok(Content::Value(scale_of(row, &object.map_err(Status::internal)?)?)))
+        let scale = scale_of(row, &object.map_err(Status::internal)?)?;
+        Ok(Answer::ok(Content::Value(shown(scale))))
     }
 
     /// PUT of a scale.
@@ -32,7 +39,32 @@ impl Registry {
             decode::object(body, content_type).map_err(|error| Status::bad_request(error.message("Scale")))?;
         let (scale, warnings) = checked(decoded, call.field_validation)
             .map_err(|problem| Status::bad_request(problem.message("v1", "Scale")))??;
-        self.set_scale(call, &mut |_| Ok((scale.clone(), Vec::new()))).map(|answer| answer.warning(warnings))
+        self.set_scale(call, &mut |_| Ok((scale.clone(), Vec::new(), Owners::Changes)))
+            .map(|answer| answer.warning(warnings))
+    }
+
+    /// Apply to a scale.
+    pub(super) fn apply_scale(&self, call: &Call, body: &[u8]) -> Result<Answer, Status> {
+        let config = Config::read(body)?;
+        let now = self.clock.now().to_string();
+        self.set_scale(call, &mut |current| {
+            let writer = Writer { manager: &call.manager, now: &now };
+            let applied = scale_managers(|managers| managers.apply(Some(current), &config.value, writer, call.force));
+            let applied = applied.map_err(refused)?;
+            if call.row.custom.is_some() {
+                // Upstream converts the scale as if it were the custom resource, which fails.
+                let namespace = meta_text(&config.value, "namespace");
+                return Err(Status::plain(format!(
+                    "failed to convert new object ({namespace}/{}; autoscaling/v1, Kind=Scale) to proper version: request to \
+                     convert CR to an invalid group/version: autoscaling/v1",
+                    meta_text(&config.value, "name")
+                )));
+            }
+            let decoded = Decoded { value: applied.object, duplicates: Vec::new() };
+            let checked = checked(decoded, FieldValidation::Ignore);
+            let (scale, _) = checked.map_err(|problem| Status::plain(problem.to_string()))??;
+            Ok((scale, config.findings(call.field_validation)?, Owners::Told))
+        })
     }
 
     /// PATCH of a scale.
@@ -41,10 +73,11 @@ impl Registry {
             let patched = patch::apply(kind, "autoscaling", "v1", "Scale", current, body).map_err(Status::from)?;
             let decoded = Decoded { value: patched.clone(), duplicates: patch::findings(kind, body) };
             // Upstream blames the patch.
-            checked(decoded, call.field_validation).map_err(|problem| {
+            let (scale, warnings) = checked(decoded, call.field_validation).map_err(|problem| {
                 let blamed = patch::refused_result(kind, &patched, body, &problem.to_string());
                 Status::invalid(GroupResource { group: "", resource: "" }, "", &[blamed])
-            })?
+            })??;
+            Ok((scale, warnings, Owners::Changes))
         })
     }
 
@@ -52,11 +85,22 @@ impl Registry {
         let row = &*call.row;
         let updated: Updated = self.update(call, Part::Whole, &mut |old| {
             let Some(old) = old else { return Err(Status::not_found(row.target(), &call.name)) };
-            let mut shown = scale_of(row, old)?;
-            if row.custom.is_some() && shown["spec"]["replicas"].is_null() {
-                shown["spec"]["replicas"] = REPLICAS_UNSET.into();
+            let mut current = scale_of(row, old)?;
+            let paths = self.replicas_paths(row);
+            let paths: Vec<_> = paths.iter().map(|(version, path)| (version.as_str(), path.clone())).collect();
+            let api_version = row.resource.api_version();
+            let unreadable = |error: ManagedError| Status::plain(error.to_string());
+            let managers = ScaleManagers::new(old["metadata"].get("managedFields"), &api_version, &paths);
+            let managers = managers.map_err(unreadable)?;
+            set_managed_fields(&mut current, managers.to_scale());
+            if row.custom.is_some() && current["spec"]["replicas"].is_null() {
+                current["spec"]["replicas"] = REPLICAS_UNSET.into();
             }
-            let (scale, warnings) = change(&shown)?;
+            schema::complete("autoscaling", "v1", "Scale", &mut current);
+            let (mut scale, warnings, owners) = change(&current)?;
+            if owners == Owners::Changes {
+                self.tell_owners_of_scale(call, &current, &mut scale);
+            }
             let name = meta_text(&scale, "name");
             if !name.is_empty() && name != call.name {
                 let message =
@@ -76,20 +120,55 @@ impl Registry {
             if !version.is_empty() {
                 metadata(&mut object).insert("resourceVersion".into(), version.into());
             }
-            set_at(&mut object, &paths(row).0, replicas)?;
-            Ok((Checked::composed(row, object)?, warnings))
+            set_at(&mut object, &fields(row).0, replicas)?;
+            let list = managers.to_parent(scale["metadata"].get("managedFields")).map_err(unreadable)?;
+            set_managed_fields(&mut object, list);
+            Ok(Computed { object: Checked::composed(row, object)?, warnings, owners: Owners::Told })
         })?;
         let object = match &updated.content {
             Content::Stored(stored) => stored.parse().map_err(Status::internal)?,
             Content::Value(value) => value.clone(),
             _ => Value::Null,
         };
-        Ok(Answer::ok(Content::Value(scale_of(row, &object)?)).warning(updated.warnings))
+        Ok(Answer::ok(Content::Value(shown(scale_of(row, &object)?))).warning(updated.warnings))
+    }
+
+    /// Gives the replicas to the manager of the request, if it changes them.
+    fn tell_owners_of_scale(&self, call: &Call, live: &Value, scale: &mut Value) {
+        let now = self.clock.now().to_string();
+        let writer = Writer { manager: &call.manager, now: &now };
+        schema::complete("autoscaling", "v1", "Scale", scale);
+        if let Err(error) = scale_managers(|managers| managers.update(Some(live), scale, writer)) {
+            tracing::warn!(namespace = call.namespace, name = call.name, %error, "managedFields could not be updated");
+        }
+    }
+
+    /// Where each version of a kind has its replicas; none for a version without scale.
+    fn replicas_paths(&self, row: &Row) -> Vec<(String, Option<merge::Path>)> {
+        let path = |row: &Row| {
+            let has_scale = row.custom.as_ref().is_none_or(|custom| custom.scale.is_some());
+            let field = fields(row).0;
+            let names = field.split('.').filter(|name| !name.is_empty());
+            (row.resource.api_version().into_owned(), has_scale.then(|| merge::Path::of_fields(names)))
+        };
+        let others = self.other_versions(row);
+        others.iter().map(|other| path(other)).chain([path(row)]).collect()
     }
 }
 
+/// Hands over what keeps the owners of a Scale.
+fn scale_managers<T>(work: impl FnOnce(FieldManager<'_>) -> T) -> T {
+    static VERSIONS: LazyLock<OneVersion> = LazyLock::new(|| OneVersion {
+        api_version: "autoscaling/v1".to_owned(),
+        schema: built_in_schema("autoscaling", "v1", "Scale").unwrap_or_else(Schema::deduced),
+    });
+    let versions: &OneVersion = &VERSIONS;
+    let api_version = &versions.api_version;
+    work(FieldManager { api_version, kind: "Scale", subresource: "scale", versions, filters: &[] })
+}
+
 /// A new scale, computed from the present one; it has been through [`checked`].
-type Change<'a> = dyn FnMut(&Value) -> Result<(Value, Vec<String>), Status> + 'a;
+type Change<'a> = dyn FnMut(&Value) -> Result<(Value, Vec<String>, Owners), Status> + 'a;
 
 /// Checks a decoded Scale: its kind (the inner result), and the types of its fields (the outer one).
 fn checked(decoded: Decoded, validation: FieldValidation) -> Result<Result<(Value, Vec<String>), Status>, Problem> {
@@ -108,11 +187,11 @@ fn check_replicas(call: &Call, replicas: i64) -> Result<(), Status> {
         return Ok(());
     }
     if row.custom.is_some() && replicas == REPLICAS_UNSET {
-        let message = format!("the spec replicas field {:?} cannot be empty", paths(row).0);
+        let message = format!("the spec replicas field {:?} cannot be empty", fields(row).0);
         return Err(Status::bad_request(message));
     }
     let (kind, path, detail) = match row.custom {
-        Some(_) => (row.kind(), Path::new(&paths(row).0), "should be a non-negative integer"),
+        Some(_) => (row.kind(), Path::new(&fields(row).0), "should be a non-negative integer"),
         None => {
             let kind = GroupResource { group: "autoscaling", resource: "Scale" };
             (kind, Path::new("spec").child("replicas"), "must be greater than or equal to 0")
@@ -122,7 +201,7 @@ fn check_replicas(call: &Call, replicas: i64) -> Result<(), Status> {
 }
 
 /// Paths of replicas wanted, replicas there and, for custom resources, the selector.
-fn paths(row: &Row) -> (String, String, Option<String>) {
+fn fields(row: &Row) -> (String, String, Option<String>) {
     match row.custom.as_ref().and_then(|custom| custom.scale.clone()) {
         Some(scale) => (scale.spec, scale.status, Some(scale.selector)),
         None => (".spec.replicas".to_owned(), ".status.replicas".to_owned(), None),
@@ -164,7 +243,7 @@ fn wrong_type(path: &str, why: &str) -> Status {
 /// # Errors
 /// What a custom resource has at its paths are no numbers.
 fn scale_of(row: &Row, object: &Value) -> Result<Value, Status> {
-    let (wanted, there, selector) = paths(row);
+    let (wanted, there, selector) = fields(row);
     let mut scale = json!({"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": {}, "spec": {}, "status": {}});
     for field in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
         if let Some(value) = object["metadata"].get(field) {
@@ -184,6 +263,16 @@ fn scale_of(row: &Row, object: &Value) -> Result<Value, Status> {
         scale["status"]["selector"] = selector.into();
     }
     Ok(scale)
+}
+
+/// A scale as Go writes it: no replicas are not written.
+fn shown(mut scale: Value) -> Value {
+    if scale["spec"]["replicas"] == 0
+        && let Some(spec) = scale["spec"].as_object_mut()
+    {
+        spec.remove("replicas");
+    }
+    scale
 }
 
 /// A selector as a query has it. A ReplicationController's is a plain map.

@@ -21,6 +21,8 @@ pub(crate) enum Input<'a> {
     Object(&'a [u8], ContentType),
     /// A patch.
     Patch(&'a [u8], PatchType),
+    /// A configuration to apply.
+    Apply(&'a [u8]),
 }
 
 impl Registry {
@@ -31,6 +33,7 @@ impl Registry {
             ("scale", Input::None) => self.get_scale(call),
             ("scale", Input::Object(body, kind)) => self.put_scale(call, body, *kind),
             ("scale", Input::Patch(body, kind)) => self.patch_scale(call, *kind, body),
+            ("scale", Input::Apply(body)) => self.apply_scale(call, body),
             ("exec" | "attach" | "portforward" | "proxy", _) => {
                 let message = format!("{} is not supported by this server: its pods are simulated", call.subresource);
                 Err(Status::new(405, "MethodNotAllowed", message))
@@ -50,6 +53,7 @@ impl Registry {
             Input::None => self.get(call),
             Input::Object(body, kind) => self.put(call, part, body, *kind),
             Input::Patch(body, kind) => self.patch(call, part, *kind, body),
+            Input::Apply(body) => self.apply(call, part, body),
         }
     }
 }

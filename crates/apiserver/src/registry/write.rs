@@ -4,8 +4,8 @@
 //!
 //! 1. **decode**: the body, or the patched object, becomes a tree ([`Registry::decode`], [`Registry::patch`]);
 //! 2. **check** against the schema, and **default** ([`Checked`]);
-//! 3. [`Registry::process`]: **prepare** the part that is written, **admit** (mutating plug-ins), **validate**, **admit**
-//!    (validating plug-ins), and change to the stored form;
+//! 3. [`Registry::process`]: **tell owners** of the fields that change ([`owners`](super::owners)), **prepare** the part that is
+//!    written, **admit** (mutating plug-ins), **validate**, **admit** (validating plug-ins), and change to the stored form;
 //! 4. **store**, compared with the state from which the write was computed ([`Registry::create_once`], [`Registry::update`]).
 //!
 //! Guarantees:
@@ -21,9 +21,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use steersman_base::{ObjectKey, Resource, StringMap};
+use steersman_structured_merge::keep_times_of_unchanged;
 
 use super::checked::{Checked, Processed};
 use super::object_meta::{self, meta_text, metadata};
+use super::owners::{set_managed_fields, take_managed_fields};
 use super::query::strings;
 use super::request_match::{check_name, check_namespace, check_version, uid_conflict};
 use super::strategy::Generation;
@@ -67,8 +69,25 @@ pub(crate) struct Updated {
     pub(crate) warnings: Vec<String>,
 }
 
-/// Computes the changed object, and the warnings about it, from the stored one.
-pub(crate) type Compute<'a> = dyn FnMut(Option<&Value>) -> Result<(Checked, Vec<String>), Status> + 'a;
+/// A changed object that has been computed from the stored one.
+pub(crate) struct Computed {
+    pub(crate) object: Checked,
+    /// The warnings about it.
+    pub(crate) warnings: Vec<String>,
+    pub(crate) owners: Owners,
+}
+
+/// Whether the owners of an object's fields are still to be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owners {
+    /// The manager of the request owns what it changes.
+    Changes,
+    /// The object has them already.
+    Told,
+}
+
+/// Computes the changed object from the stored one.
+pub(crate) type Compute<'a> = dyn FnMut(Option<&Value>) -> Result<Computed, Status> + 'a;
 
 impl Registry {
     /// Answers the POST of an object.
@@ -86,7 +105,7 @@ impl Registry {
             let name = self.free_name(call, meta_text(&object, "generateName"));
             object.set_metadata("name", &name);
         }
-        self.create_once(call, object)
+        self.create_once(call, object, Owners::Changes)
     }
 
     /// Returns a generated name that no object has.
@@ -103,10 +122,10 @@ impl Registry {
     }
 
     /// Processes and stores a new object.
-    fn create_once(&self, call: &Call, object: Checked) -> Result<Content, Status> {
+    fn create_once(&self, call: &Call, object: Checked, owners: Owners) -> Result<Content, Status> {
         let row = &*call.row;
         let has_version = !meta_text(&object, "resourceVersion").is_empty();
-        let processed = self.process(call, object, None, Part::Whole)?;
+        let processed = self.process(call, object, owners, None, Part::Whole)?;
         let name = meta_text(&processed.object, "name").to_owned();
         let key = ObjectKey::new(&call.namespace, &name);
         if call.dry_run {
@@ -145,7 +164,7 @@ impl Registry {
             {
                 return Err(uid_conflict(call, &uid, meta_text(old, "uid")));
             }
-            Ok((object.clone(), Vec::new()))
+            Ok(Computed::from(object.clone()))
         })?;
         updated.warnings.extend(warnings);
         Ok(updated.into())
@@ -174,13 +193,24 @@ impl Registry {
             warnings.extend(object.dedup_owners(true));
             check_name(call, &object)?;
             check_namespace(call, &mut object)?;
-            Ok((object, warnings))
+            Ok(Computed { object, warnings, owners: Owners::Changes })
         })?;
         Ok(updated.into())
     }
 
     /// Changes one object: computes the change, processes it, and stores it if no other write has come between.
     pub(crate) fn update(&self, call: &Call, part: Part, compute: &mut Compute<'_>) -> Result<Updated, Status> {
+        self.update_or_create(call, part, call.row.rules.strategy.create_on_update, compute)
+    }
+
+    /// [`update`](Self::update) that may create an object that is missing.
+    pub(crate) fn update_or_create(
+        &self,
+        call: &Call,
+        part: Part,
+        may_create: bool,
+        compute: &mut Compute<'_>,
+    ) -> Result<Updated, Status> {
         let row = &*call.row;
         let key = call.key();
         let mut bytes = 0;
@@ -189,12 +219,15 @@ impl Registry {
                 break;
             }
             let Some(stored) = self.store.get(&row.collection, &key) else {
+                if !may_create || !call.subresource.is_empty() {
+                    return Err(Status::not_found(row.target(), &call.name));
+                }
                 return self.create_by_update(call, compute);
             };
             let old = stored.parse().map_err(Status::internal)?;
-            let (mut object, warnings) = compute(Some(&old))?;
+            let Computed { mut object, warnings, owners } = compute(Some(&old))?;
             check_version(call, &mut object, &stored)?;
-            let processed = self.process(call, object, Some(&old), part)?;
+            let processed = self.process(call, object, owners, Some(&old), part)?;
             let updated = |content: Content| Ok(Updated { content, is_new: false, warnings });
             let is_released = is_released(row, &processed.object, &old);
             if call.dry_run {
@@ -230,13 +263,10 @@ impl Registry {
         Err(Status::modified(row.target(), &call.name))
     }
 
-    /// Creates the object of a PUT, if its strategy allows that.
+    /// Creates the object of a PUT or an apply.
     fn create_by_update(&self, call: &Call, compute: &mut Compute<'_>) -> Result<Updated, Status> {
         let row = &*call.row;
-        if !row.rules.strategy.create_on_update || !call.subresource.is_empty() {
-            return Err(Status::not_found(row.target(), &call.name));
-        }
-        let (mut object, warnings) = compute(None)?;
+        let Computed { mut object, warnings, owners } = compute(None)?;
         if !meta_text(&object, "uid").is_empty() {
             return Err(uid_conflict(call, meta_text(&object, "uid"), ""));
         }
@@ -244,7 +274,7 @@ impl Registry {
         self.authorize(&call.user, &Attributes::create(row, &call.namespace, &call.name))?;
         object.unset_metadata("resourceVersion");
         admission::check_namespace(self, call, &object)?;
-        let content = self.create_once(call, object)?;
+        let content = self.create_once(call, object, owners)?;
         Ok(Updated { content, is_new: true, warnings })
     }
 
@@ -253,6 +283,7 @@ impl Registry {
         &self,
         call: &Call,
         checked: Checked,
+        owners: Owners,
         stored: Option<&Value>,
         part: Part,
     ) -> Result<Processed<'_>, Status> {
@@ -260,10 +291,16 @@ impl Registry {
         let old = stored.map(|stored| Checked::stored(row, stored));
         let old = old.as_deref();
         let mut object = checked.into_value();
+        if owners == Owners::Changes {
+            self.tell_owners(call, part, stored, &mut object);
+        }
 
         let reservation = self.prepare_and_mutate(call, &mut object, old, part)?;
         if let Some(stored) = stored {
+            // Owners are no content, and may be large.
+            let owners = take_managed_fields(&mut object);
             let is_next = part.raises_generation() && is_next_generation(row, &object, stored);
+            set_managed_fields(&mut object, owners);
             object_meta::keep_system_fields(&mut object, stored, is_next);
         }
         object_meta::normalize(&mut object);
@@ -275,6 +312,9 @@ impl Registry {
         admission::validate(self, call, &object, old)?;
 
         complete(row, &mut object)?;
+        if let Some(stored) = stored {
+            keep_times_of_unchanged(stored, &mut object);
+        }
         Ok(Processed { object, reservation })
     }
 
@@ -306,7 +346,11 @@ impl Registry {
                 *object = object_meta::merge_status(row, object, old);
                 (row.rules.status.prepare)(object, old, &now());
             }
-            (Part::Subresource(rules), Some(old)) => (rules.prepare)(object, old, &now()),
+            (Part::Subresource(rules), Some(old)) => {
+                let owners = take_managed_fields(object);
+                (rules.prepare)(object, old, &now());
+                set_managed_fields(object, owners);
+            }
             (Part::Composed, _) | (_, None) => {}
         }
         Ok(None)
@@ -421,6 +465,14 @@ impl Part {
             Self::Subresource(rules) => rules.raises_generation,
             Self::Status | Self::Composed => false,
         }
+    }
+}
+
+// === impl Computed ===
+
+impl From<Checked> for Computed {
+    fn from(object: Checked) -> Self {
+        Self { object, warnings: Vec::new(), owners: Owners::Changes }
     }
 }
 

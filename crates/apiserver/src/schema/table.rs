@@ -130,6 +130,25 @@ pub(crate) fn names_in(group: &str, version: &str) -> impl Iterator<Item = &'sta
     ids.filter_map(|id| table.lines.get(usize::from(id.0))).map(|line| line.name)
 }
 
+/// The name and the OpenAPI text of a schema.
+pub(crate) fn document(name: &str) -> Option<(&'static str, &'static str)> {
+    let table = table();
+    let id = table.by_name.get(name)?;
+    table.lines.get(usize::from(id.0)).map(|line| (line.name, line.openapi))
+}
+
+/// Adds the names of the schemas that a schema refers to.
+pub(crate) fn collect_references(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(entries) => {
+            found.extend(entries.get("$ref").and_then(Value::as_str).map(str::to_owned));
+            entries.values().for_each(|value| collect_references(value, found));
+        }
+        Value::Array(elements) => elements.iter().for_each(|value| collect_references(value, found)),
+        _ => {}
+    }
+}
+
 /// The OpenAPI text of every schema, by name, in order.
 pub(crate) fn documents() -> impl Iterator<Item = (&'static str, &'static str)> {
     table().lines.iter().map(|line| (line.name, line.openapi))

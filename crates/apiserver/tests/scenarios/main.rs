@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
 
 mod access;
+mod apply;
 mod bad_input;
 mod bounds;
 mod definitions;

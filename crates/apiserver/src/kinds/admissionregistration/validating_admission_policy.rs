@@ -9,5 +9,6 @@ use crate::table::Cell;
 /// The rules of ValidatingAdmissionPolicies.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(policy::default)
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy { status_keeps_metadata: USER_METADATA, ..STRATEGY })
     .printed(&[Cell::Name, Cell::Count("/spec/validations"), Cell::Made(policy::param_kind), Cell::Age]);

@@ -6,6 +6,7 @@ use crate::table::{Cell, TableRow, cell};
 
 /// The rules of APIServices.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy { unconditional_update: false, ..Strategy::DEFAULT })
     .etcd_prefix("apiregistration.k8s.io/apiservices")
     .printed(&[Cell::Name, Cell::Made(service), Cell::Made(available), Cell::Age]);

@@ -16,6 +16,7 @@ use crate::table::{Cell, labels};
 /// The rules of DaemonSets.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(default)
+    .converted(|object| note(object, generation_of(object)))
     .prepared(prepare)
     .validated(|new, old, errors| {
         let path = Path::new("spec");

@@ -32,6 +32,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         workload::replica_counts(&new["status"], &parts, "readyReplicas", errors);
         workload::collision_count(new, old, errors);
     })
+    .status_resets(&["metadata.labels", "spec"])
     .with_strategy(Strategy {
         generation: Generation::ContentOrAnnotations,
         status_keeps_metadata: &["labels"],

@@ -10,8 +10,9 @@ use crate::registry::query::strings;
 use crate::status::Status;
 
 /// The rules of TokenReviews.
-pub(crate) static RULES: Rules =
-    Rules::not_stored(|registry, call, body, kind| review::answer(call, body, kind, |review| status(registry, review)));
+pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| {
+    review::answer(registry, call, body, kind, |review| status(registry, review))
+});
 
 fn status(registry: &Registry, review: &Value) -> Result<Value, Status> {
     let token = review["spec"]["token"].as_str().unwrap_or_default();

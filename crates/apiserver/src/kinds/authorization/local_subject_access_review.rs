@@ -6,5 +6,5 @@ use crate::kinds::shared::review;
 
 /// The rules of LocalSubjectAccessReviews.
 pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| {
-    review::answer(call, body, kind, |review| status(registry, call, review, Of::Namespace))
+    review::answer(registry, call, body, kind, |review| status(registry, call, review, Of::Namespace))
 });

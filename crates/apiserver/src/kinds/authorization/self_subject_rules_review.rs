@@ -6,11 +6,14 @@ use crate::auth::User;
 use crate::auth::rbac;
 use crate::kinds::Rules;
 use crate::kinds::shared::review;
+use crate::registry::object_meta::metadata;
 use crate::server::Authorization;
 
 /// The rules of SelfSubjectRulesReviews.
 pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| {
-    review::answer(call, body, kind, |review| {
+    review::answer(registry, call, body, kind, |review| {
+        // Upstream answers with an object of its own.
+        metadata(review).remove("managedFields");
         let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
         let (resources, paths) = match registry.authorization {
             Authorization::AlwaysAllow => rbac::rules(registry, &User::admin(), namespace),

@@ -14,7 +14,7 @@ use crate::status::{GroupResource, Status};
 
 /// The rules of SubjectAccessReviews.
 pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| {
-    review::answer(call, body, kind, |review| status(registry, call, review, Of::Anyone))
+    review::answer(registry, call, body, kind, |review| status(registry, call, review, Of::Anyone))
 });
 
 /// Whose access a review is about.

@@ -20,7 +20,7 @@ use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::check::required;
 use crate::kinds::shared::json::{copy, default_zero_to, each, each_mut, is_empty, items, set, text, unset, with};
 use crate::kinds::shared::meta;
-use crate::kinds::{Handler, NameRule, PartRules, Rules};
+use crate::kinds::{Handler, NameRule, PartRules, Resets, Rules};
 use crate::registry::admission::Admission;
 use crate::registry::strategy::{SelectableField, Strategy};
 use crate::table::{Cell, TableRow, duration};
@@ -34,6 +34,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
     })
     .status_prepared(prepare_status)
     .status_validated(|new, old, errors| update(new, old, Allowed::Certificate, errors))
+    .resets(&["spec", "status"])
+    .status_resets(&["spec", "status.conditions"])
     .recording_user(record_user)
     .admitted(Admission { validate: signing::may_sign, ..Admission::NONE })
     .with_strategy(Strategy { selectable_fields: &[SelectableField::at("spec.signerName")], ..Strategy::DEFAULT })
@@ -55,6 +57,7 @@ static APPROVAL: PartRules = PartRules {
     prepare: prepare_approval,
     validate: |new, old, errors| update(new, old, Allowed::Approval, errors),
     raises_generation: false,
+    resets: Resets::These(&["spec", "status.certificate"]),
 };
 
 const LEGACY_SIGNER: &str = "kubernetes.io/legacy-unknown";

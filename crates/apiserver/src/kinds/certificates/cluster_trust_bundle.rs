@@ -14,7 +14,7 @@ use crate::table::Cell;
 
 /// The rules of ClusterTrustBundles.
 pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
-    .validated(|new, old, errors| validate(new, old, errors))
+    .validated(validate)
     .with_strategy(Strategy { selectable_fields: &[SelectableField::at("spec.signerName")], ..Strategy::DEFAULT })
     .printed(&[Cell::Name, Cell::TextOr("/spec/signerName", "<none>")]);
 

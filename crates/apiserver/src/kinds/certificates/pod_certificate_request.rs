@@ -6,6 +6,7 @@ use crate::table::{Cell, TableRow, cell, labels};
 
 /// The rules of PodCertificateRequests.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy {
         status_keeps_metadata: USER_METADATA,
         selectable_fields: &[

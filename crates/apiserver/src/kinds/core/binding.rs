@@ -20,6 +20,8 @@ pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| 
         query: call.query.clone(),
         dry_run: call.dry_run,
         field_validation: call.field_validation,
+        manager: call.manager.clone(),
+        force: false,
     };
     binding::create(registry, &pod, body, kind)
 });

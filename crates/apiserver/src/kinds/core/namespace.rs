@@ -10,7 +10,7 @@ use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::check::problems;
 use crate::kinds::shared::json::{copy, default_to, default_zero_to, each, items, object_mut, set, text, with};
 use crate::kinds::shared::meta::validate_meta_update;
-use crate::kinds::{Handler, NameRule, PartRules, Rules};
+use crate::kinds::{Handler, NameRule, PartRules, Resets, Rules};
 use crate::registry::admission::Admission;
 use crate::registry::object_meta::metadata;
 use crate::registry::strategy::{SelectableField, Strategy};
@@ -48,6 +48,7 @@ static FINALIZE: PartRules = PartRules {
         validate_finalizers(new, errors);
     },
     raises_generation: false,
+    resets: Resets::These(&["status"]),
 };
 
 const FINALIZER: &str = "kubernetes";

@@ -43,6 +43,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         update::status(new, old, errors);
     })
     .admitted(Admission { mutate: admission::mutate, ..Admission::NONE })
+    .status_resets(&["metadata.deletionTimestamp", "metadata.ownerReferences", "spec"])
     .with_strategy(Strategy {
         returns_deleted: true,
         begin_deletion: deletion::begin,

@@ -8,6 +8,7 @@ use crate::table::{Cell, cell};
 /// The rules of FlowSchemas.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(|object| with(object, "spec", |spec| default_zero_to(spec, "matchingPrecedence", 1000)))
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy::GENERATION)
     .printed(&[
         Cell::Name,

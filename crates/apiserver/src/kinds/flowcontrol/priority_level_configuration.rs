@@ -24,6 +24,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             }
         }
     })
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy::GENERATION)
     .printed(&[
         Cell::Name,

@@ -6,6 +6,7 @@ use crate::table::Cell;
 
 /// The rules of DeviceTaintRules.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy { status_keeps_metadata: USER_METADATA, ..Strategy::DEFAULT })
     .printed(&[
         Cell::Name,

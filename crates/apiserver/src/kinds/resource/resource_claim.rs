@@ -14,6 +14,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             device_requests(spec);
         }
     })
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy { status_keeps_metadata: USER_METADATA, ..Strategy::RETURNS_DELETED })
     .printed(&[Cell::Name, Cell::Made(claim_state), Cell::Age]);
 

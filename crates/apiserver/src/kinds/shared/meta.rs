@@ -10,6 +10,7 @@ use steersman_base::validation::{self, Problems};
 use super::check::{self, Errors, immutable, problems};
 use super::json::{flag, items, number, text};
 use crate::field::{FieldError, Path};
+use crate::registry::query::manager_problems;
 
 /// The rule for names of a kind's objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -97,6 +98,20 @@ fn common(meta: &Value, path: &Path, errors: &mut Errors) {
     check::labels(&meta["labels"], &path.child("labels"), errors);
     check::annotations(&meta["annotations"], &path.child("annotations"), errors);
     owner_references(&meta["ownerReferences"], &path.child("ownerReferences"), errors);
+    managed_fields(&meta["managedFields"], &path.child("managedFields"), errors);
+}
+
+/// Checks what a client has said of the owners of fields; what cannot be read has been dropped.
+fn managed_fields(list: &Value, path: &Path, errors: &mut Errors) {
+    const SUBRESOURCE_BYTES_MAX: usize = 256;
+    super::json::each(list, path, |entry, at| {
+        for problem in manager_problems(text(&entry["manager"]), &at.child("manager")) {
+            errors.push(problem);
+        }
+        if text(&entry["subresource"]).len() > SUBRESOURCE_BYTES_MAX {
+            errors.push(FieldError::too_long(&at.child("subresource"), SUBRESOURCE_BYTES_MAX));
+        }
+    });
 }
 
 fn owner_references(references: &Value, path: &Path, errors: &mut Errors) {

@@ -35,6 +35,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         problems(node, dns1123_subdomain(node), &path.child("nodeName"), errors);
         driver_name(text(&spec["attacher"]), &path.child("attacher"), errors);
     })
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy {
         unconditional_update: false,
         status_keeps_metadata: USER_METADATA,

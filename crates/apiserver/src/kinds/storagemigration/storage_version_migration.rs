@@ -8,6 +8,7 @@ use crate::table::{Cell, cell};
 
 /// The rules of StorageVersionMigrations.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy { unconditional_update: false, status_keeps_metadata: USER_METADATA, ..Strategy::DEFAULT })
     .printed(&[
         Cell::Name,

@@ -22,6 +22,7 @@ fn every_replica_set_keeps_its_part() {
         ("13 -> 8", (13, 0), (8, 0), (Some(2), &[3, 8]), (Some(1), &[2, 5])),
         ("the newest gets what is left", (3, 0), (4, 0), (Some(1), &[1, 1]), (Some(2), &[1, 1])),
         ("the oldest gives what is left", (3, 0), (2, 0), (Some(1), &[1, 1]), (Some(1), &[0, 1])),
+        ("a share is limited by what is left", (9, 0), (14, 0), (Some(3), &[3, 3]), (Some(5), &[4, 5])),
         ("without a new one", (4, 0), (5, 0), (None, &[2, 2]), (None, &[2, 3])),
         ("to nothing", (6, 0), (0, 0), (Some(3), &[1, 2]), (Some(0), &[0, 0])),
         ("from nothing", (6, 0), (6, 0), (Some(0), &[0, 0]), (Some(6), &[0, 0])),

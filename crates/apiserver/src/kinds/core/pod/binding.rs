@@ -9,7 +9,7 @@ use crate::registry::checked::Checked;
 use crate::registry::object_meta::{meta_text, metadata};
 use crate::registry::request_match::{uid_conflict, version_conflict};
 use crate::registry::subresource::read_body;
-use crate::registry::write::Part;
+use crate::registry::write::{Computed, Owners, Part};
 use crate::registry::{Answer, Call, Registry};
 use crate::status::{GroupResource, Status};
 
@@ -28,7 +28,7 @@ pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: Conten
         if let Some(why) = unbindable(old) {
             return Err(Status::conflict(target, &call.name, &why));
         }
-        Ok((Checked::composed(&call.row, bound(old, &binding, &now))?, Vec::new()))
+        Ok(Computed { owners: Owners::Told, ..Checked::composed(&call.row, bound(old, &binding, &now))?.into() })
     })?;
     Ok(Answer { code: 201, ..Answer::from(Status::new(201, "", "")) })
 }

@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::update;
-use crate::kinds::PartRules;
 use crate::kinds::shared::json::{copy, with};
 use crate::kinds::shared::meta::validate_meta_update;
+use crate::kinds::{PartRules, Resets};
 use crate::registry::object_meta::metadata;
 
 /// The rules of a write of the ephemeral containers.
@@ -20,6 +20,7 @@ pub(crate) static RULES: PartRules = PartRules {
         update::ephemeral_containers(new, old, errors);
     },
     raises_generation: true,
+    resets: Resets::AllBut(&["spec.ephemeralContainers"]),
 };
 
 /// Returns the stored pod with the uid and the resource version that the body names. A body that names none means this pod.

@@ -11,9 +11,10 @@ use crate::registry::checked::Checked;
 use crate::registry::delete::DeleteOptions;
 use crate::registry::list::list_all;
 use crate::registry::object_meta::meta_text;
+use crate::registry::owners::SERVER_ITSELF;
 use crate::registry::query::Query;
 use crate::registry::subresource::read_body;
-use crate::registry::write::Part;
+use crate::registry::write::{Computed, Owners, Part};
 use crate::registry::{Answer, Call, Content, Registry};
 use crate::schema::FieldValidation;
 use crate::status::{Cause, Details, GroupResource, Status};
@@ -62,7 +63,7 @@ fn mark_as_target(registry: &Registry, call: &Call, options: &DeleteOptions) -> 
             "message": "Eviction API: evicting", "lastProbeTime": null, "lastTransitionTime": now,
         });
         set_condition(&mut pod, target);
-        Ok((Checked::composed(&call.row, pod)?, Vec::new()))
+        Ok(Computed { owners: Owners::Told, ..Checked::composed(&call.row, pod)?.into() })
     })?;
     Ok(match updated.content {
         Content::Stored(stored) => stored.revision.to_string(),
@@ -95,12 +96,14 @@ fn ask_budget(registry: &Registry, call: &Call, pod: &Value, is_dry: bool) -> Re
         query: Query::default(),
         dry_run: is_dry,
         field_validation: FieldValidation::Ignore,
+        manager: SERVER_ITSELF.to_owned(),
+        force: false,
     };
     registry.update(&asked, Part::Status, &mut |old| {
         let Some(old) = old else { return Err(Status::not_found(asked.row.target(), &asked.name)) };
         check(old)?;
         let taken = take_one(old.clone(), &call.name, &registry.clock.now().to_string());
-        Ok((Checked::composed(&asked.row, taken)?, Vec::new()))
+        Ok(Checked::composed(&asked.row, taken)?.into())
     })?;
     Ok(())
 }

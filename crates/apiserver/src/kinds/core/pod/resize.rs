@@ -6,10 +6,10 @@ use super::ephemeral_containers::with_preconditions_of;
 use super::prepare::qos_class;
 use super::validation;
 use crate::field::{FieldError, Path};
-use crate::kinds::PartRules;
 use crate::kinds::shared::check::Errors;
 use crate::kinds::shared::json::{copy, entries, is_set, items, object_mut, same, text};
 use crate::kinds::shared::meta::validate_meta_update;
+use crate::kinds::{PartRules, Resets};
 
 const LISTS: [&str; 2] = ["containers", "initContainers"];
 
@@ -21,6 +21,12 @@ pub(crate) static RULES: PartRules = PartRules {
         validate(new, old, errors);
     },
     raises_generation: true,
+    resets: Resets::AllBut(&[
+        "spec.containers.*.resources",
+        "spec.containers.*.resizePolicy",
+        "spec.initContainers.*.resources",
+        "spec.initContainers.*.resizePolicy",
+    ]),
 };
 
 /// Returns the stored pod with the resources of the body.

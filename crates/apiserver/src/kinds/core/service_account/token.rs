@@ -2,18 +2,25 @@
 //!
 //! Follows `pkg/registry/core/serviceaccount/storage/token.go` of Kubernetes 1.37.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 use steersman_base::ObjectKey;
+use steersman_structured_merge::{FieldManager, OneVersion, Schema, Writer};
 
 use crate::auth::{Bound, ISSUER};
 use crate::decode::ContentType;
 use crate::field::{FieldError, Path};
 use crate::registry::object_meta::meta_text;
+use crate::registry::owners::built_in_schema;
 use crate::registry::query::strings;
 use crate::registry::subresource::read_body;
 use crate::registry::{Answer, Call, Content, Registry};
+use crate::schema;
 use crate::status::{GroupResource, Status};
 
+const API_VERSION: &str = "authentication.k8s.io/v1";
+const KIND: &str = "TokenRequest";
 const SECONDS_MIN: i64 = 600;
 const SECONDS_MAX: i64 = 1 << 32;
 const SECONDS_DEFAULT: i64 = 3600;
@@ -31,6 +38,7 @@ pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: Conten
     if request["spec"]["expirationSeconds"].is_null() {
         request["spec"]["expirationSeconds"] = SECONDS_DEFAULT.into();
     }
+    let owners = owners_of(registry, call, &request);
     if strings(&request["spec"]["audiences"]).is_empty() {
         request["spec"]["audiences"] = json!([ISSUER]);
     }
@@ -53,7 +61,7 @@ pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: Conten
     let keys = registry.auth.keys().ok_or_else(|| Status::internal("no signing key"))?;
     let audiences = strings(&request["spec"]["audiences"]);
     let token = keys.sign(&bound, &audiences, now, expires).map_err(Status::internal)?;
-    let answer = json!({
+    let mut answer = json!({
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {
@@ -65,7 +73,24 @@ pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: Conten
         "spec": request["spec"],
         "status": {"token": token, "expirationTimestamp": expires.to_string()},
     });
+    answer["metadata"]["managedFields"] = owners;
     Ok(Answer::created(Content::Value(answer)))
+}
+
+/// Returns the owners of the fields of a request: its sender.
+fn owners_of(registry: &Registry, call: &Call, request: &Value) -> Value {
+    static VERSIONS: LazyLock<OneVersion> = LazyLock::new(|| OneVersion {
+        api_version: API_VERSION.to_owned(),
+        schema: built_in_schema("authentication.k8s.io", "v1", KIND).unwrap_or_else(Schema::deduced),
+    });
+    let mut object = request.clone();
+    schema::complete("authentication.k8s.io", "v1", KIND, &mut object);
+    let versions: &OneVersion = &VERSIONS;
+    let managers = FieldManager { api_version: API_VERSION, kind: KIND, subresource: "token", versions, filters: &[] };
+    let now = registry.clock.now().to_string();
+    // The schema has accepted the request, so it can be compared.
+    let _ = managers.update(None, &mut object, Writer { manager: &call.manager, now: &now });
+    object["metadata"]["managedFields"].take()
 }
 
 /// Binds a token to a pod, a secret or a node: it is invalid once that is deleted.

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
 
+mod apply;
+mod compare;
+
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -28,7 +31,7 @@ spec:
 struct Kubectl {
     program: PathBuf,
     folder: PathBuf,
-    listening: Listening,
+    listening: Option<Listening>,
 }
 
 impl Kubectl {
@@ -43,7 +46,29 @@ impl Kubectl {
         let folder = std::env::temp_dir().join(format!("steersman-kubectl-{}", listening.address().port()));
         std::fs::create_dir_all(&folder).unwrap();
         listening.write_kubeconfig(&folder.join("config")).unwrap();
-        Self { program, folder, listening }
+        Self { program, folder, listening: Some(listening) }
+    }
+
+    /// A kubectl that talks to the rig's kube-apiserver, in a namespace of its own.
+    async fn on_rig(namespace: &str) -> Self {
+        let bin = std::env::var_os("STEERSMAN_RIG_BIN").expect("run me with `cargo xtask k8s test`");
+        let folder = std::env::temp_dir().join(format!("steersman-kubectl-{namespace}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let kubeconfig = std::env::var_os("STEERSMAN_RIG_KUBECONFIG").expect("run me with `cargo xtask k8s test`");
+        std::fs::copy(kubeconfig, folder.join("config")).unwrap();
+        let kubectl = Self { program: PathBuf::from(bin).join("kubectl"), folder, listening: None };
+        kubectl.run(&format!("create namespace {namespace}")).await;
+        kubectl.run(&format!("config set-context --current --namespace={namespace}")).await;
+        kubectl
+    }
+
+    /// What it prints when it fails.
+    async fn refused_with(&self, line: &str, input: &str) -> String {
+        let mut child = self.command(line).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).await.unwrap();
+        let output = tokio::time::timeout(Duration::from_secs(60), child.wait_with_output()).await.unwrap().unwrap();
+        assert!(!output.status.success(), "kubectl {line}: {}", String::from_utf8_lossy(&output.stdout));
+        [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned()).concat()
     }
 
     fn command(&self, line: &str) -> Command {
@@ -214,9 +239,10 @@ async fn kubectl_asks_who_may_what() {
 #[tokio::test]
 async fn kube_controller_manager_works_on_it() {
     let kubectl = Kubectl::start_with(Options { authorization: Authorization::Rbac, ..Options::default() }).await;
-    let certificate = kubectl.listening.client_certificate("system:kube-controller-manager", &["a", "b"]).unwrap();
+    let listening = kubectl.listening.as_ref().unwrap();
+    let certificate = listening.client_certificate("system:kube-controller-manager", &["a", "b"]).unwrap();
     let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
-    let admin = kubectl.listening.kubeconfig();
+    let admin = listening.kubeconfig();
     let token = admin.lines().last().unwrap();
     let user = format!(
         "    client-certificate-data: {}\n    client-key-data: {}",
