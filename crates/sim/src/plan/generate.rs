@@ -125,6 +125,16 @@ const BEGINS: Millis = seconds(5);
 /// Operations and faults leave the last minute of the storm alone, so that they are over when it is.
 const LAST: Millis = seconds(60);
 
+/// The most pods that a roll-out replaces one by one.
+const STEPS_MAX: u64 = 20;
+
+/// How much longer a roll-out may take because a clock is behind: a pod with `minReadySeconds` became ready in the future of
+/// that clock, so each step waits for as long as the clock is behind. Upstream waits as well.
+fn slow_rollout(options: &Options) -> Millis {
+    let behind = options.skew_seconds.iter().map(|skew| skew.min(&0).unsigned_abs()).max().unwrap_or(0);
+    seconds(behind * STEPS_MAX)
+}
+
 /// The world of a seed.
 #[must_use]
 pub fn generate(seed: u64, size: Size) -> Plan {
@@ -132,7 +142,9 @@ pub fn generate(seed: u64, size: Size) -> Plan {
     let managers = [1, 1, 2, 2, 3][random.usize(..5)];
     let skewed = random.u8(..4) == 0;
     let skew_seconds = (0..managers).map(|_| if skewed { random.i64(-300..=300) } else { 0 }).collect();
-    let options = Options { managers, nodes: random.usize(3..=5), skew_seconds, ends: size.ends, ..Options::default() };
+    let mut options =
+        Options { managers, nodes: random.usize(3..=5), skew_seconds, ends: size.ends, ..Options::default() };
+    options.heals_within += slow_rollout(&options);
     let operations = operations(&mut random, &options, size.operations);
     let mut faults = faults(&mut random, &options, size.faults_max);
     // It stays when the storm is over.
