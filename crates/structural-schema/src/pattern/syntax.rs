@@ -51,6 +51,27 @@ struct Parser<'a> {
     tables: HashMap<String, bool>,
 }
 
+/// How often something is repeated.
+#[derive(Clone, Copy)]
+enum Times {
+    /// `*`, `+`, `?`
+    Sign,
+    /// `{min,}`
+    AtLeast(usize),
+    /// `{min,max}`
+    AtMost(usize),
+}
+
+/// A count in braces.
+#[derive(Clone, Copy)]
+enum Count {
+    Number(usize),
+    /// A number that is larger than any that counts.
+    Huge,
+    /// No number: there is no largest count.
+    Open,
+}
+
 type Parsed<T> = Result<T, String>;
 
 /// Translates a pattern that may have so many states; the error is Go's sentence.
@@ -107,7 +128,7 @@ impl<'a> Parser<'a> {
                     self.push(text, cost);
                 }
                 '*' | '+' | '?' => {
-                    self.repeat(&c.to_string(), 0, None, at, &at[1..], last_repeat)?;
+                    self.repeat(&c.to_string(), Times::Sign, at, &at[1..], last_repeat)?;
                     repeat = at;
                 }
                 '{' => {
@@ -230,32 +251,19 @@ impl<'a> Parser<'a> {
     /// Applies `{n}`, `{n,}` or `{n,m}`, and says whether it is one.
     fn counted(&mut self, at: &'a str, last_repeat: &str) -> Parsed<bool> {
         let Some((min, max, after)) = counts(at) else { return Ok(false) };
-        let is_large = |count: Option<usize>| count.is_none_or(|count| count > REPEAT_MAX);
-        let wrong = is_large(min) || max.is_some_and(|max| is_large(max) || max < min);
-        if wrong {
-            return Err(error("invalid repeat count", before(at, after)));
-        }
-        let min = min.unwrap_or_default();
-        let max = max.map(Option::unwrap_or_default);
-        let text = match max {
-            Some(max) if max == min => format!("{{{min}}}"),
-            Some(max) => format!("{{{min},{max}}}"),
-            None => format!("{{{min},}}"),
+        let (text, times) = match (min, max) {
+            (Count::Number(min), Count::Open) if min <= REPEAT_MAX => (format!("{{{min},}}"), Times::AtLeast(min)),
+            (Count::Number(min), Count::Number(max)) if min <= max && max <= REPEAT_MAX => {
+                (format!("{{{min},{max}}}"), Times::AtMost(max))
+            }
+            _ => return Err(error("invalid repeat count", before(at, after))),
         };
-        self.repeat(&text, min, Some(max), at, after, last_repeat)?;
+        self.repeat(&text, times, at, after, last_repeat)?;
         Ok(true)
     }
 
-    /// Repeats the last piece. `count` is `None` for `*`, `+`, `?`, and `Some(None)` if there is no largest count.
-    fn repeat(
-        &mut self,
-        operator: &str,
-        min: usize,
-        count: Option<Option<usize>>,
-        at: &'a str,
-        after: &'a str,
-        last_repeat: &str,
-    ) -> Parsed<()> {
+    /// Repeats the last piece.
+    fn repeat(&mut self, operator: &str, times: Times, at: &'a str, after: &'a str, last_repeat: &str) -> Parsed<()> {
         let after = after.strip_prefix('?').unwrap_or(after);
         if !last_repeat.is_empty() {
             return Err(error("invalid nested repetition operator", before(last_repeat, after)));
@@ -265,19 +273,20 @@ impl<'a> Parser<'a> {
             return Err(error("missing argument to repetition operator", before(at, after)));
         };
         let cost = piece.cost;
-        match count {
-            None => piece.cost += 2,
-            Some(max) => {
-                let times = max.unwrap_or(min);
-                piece.cost = piece.cost.saturating_mul(times.max(1)).saturating_add(1);
-                piece.repeats = match (max, times) {
-                    (Some(0), _) => 1,
-                    (_, 0) => piece.repeats,
-                    (_, times) => piece.repeats.saturating_mul(times),
-                };
-                if (min >= 2 || max.is_some_and(|max| max >= 2)) && piece.repeats > REPEAT_MAX {
-                    return Err(error("invalid repeat count", before(at, after)));
-                }
+        let most = match times {
+            Times::Sign => 0,
+            Times::AtLeast(count) | Times::AtMost(count) => count,
+        };
+        if matches!(times, Times::Sign) {
+            piece.cost += 2;
+        } else {
+            piece.cost = piece.cost.saturating_mul(most.max(1)).saturating_add(1);
+            piece.repeats = match times {
+                Times::AtMost(0) => 1,
+                _ => piece.repeats.saturating_mul(most.max(1)),
+            };
+            if most >= 2 && piece.repeats > REPEAT_MAX {
+                return Err(error("invalid repeat count", before(at, after)));
             }
         }
         group.cost = group.cost.saturating_add(piece.cost - cost);
@@ -330,28 +339,24 @@ fn unique(flags: &str) -> String {
     seen
 }
 
-/// The counts of `{n,m}` and what follows; `None` if this is no repetition. A count that is too large to be one is `None`, and
-/// so is the inner one of the second; an absent second count is `None`.
-#[expect(clippy::type_complexity, reason = "one caller")]
-fn counts(at: &str) -> Option<(Option<usize>, Option<Option<usize>>, &str)> {
+/// The counts of `{n,m}` and what follows; none if this is no repetition.
+fn counts(at: &str) -> Option<(Count, Count, &str)> {
     let (min, rest) = integer(at.strip_prefix('{')?)?;
     let (max, rest) = match rest.strip_prefix(',') {
-        None => (Some(min), rest),
-        Some(rest) if rest.starts_with('}') => (None, rest),
-        Some(rest) => {
-            let (max, rest) = integer(rest)?;
-            (Some(max), rest)
-        }
+        None => (min, rest),
+        Some(rest) if rest.starts_with('}') => (Count::Open, rest),
+        Some(rest) => integer(rest)?,
     };
     Some((min, max, rest.strip_prefix('}')?))
 }
 
-fn integer(at: &str) -> Option<(Option<usize>, &str)> {
+fn integer(at: &str) -> Option<(Count, &str)> {
     let digits = at.bytes().take_while(u8::is_ascii_digit).count();
     if digits == 0 || (digits > 1 && at.starts_with('0')) {
         return None;
     }
-    Some((at[..digits].parse().ok().filter(|_| digits < 9), &at[digits..]))
+    let number = at[..digits].parse().ok().filter(|_| digits < 9);
+    Some((number.map_or(Count::Huge, Count::Number), &at[digits..]))
 }
 
 /// The code point of an escape sequence, and what follows.
