@@ -23,11 +23,12 @@ use std::path::PathBuf;
 
 use prometheus::Registry;
 use steersman_base::Clock;
+use steersman_runtime::__internal::descriptor::Row;
+use steersman_runtime::__internal::descriptor::Stage;
 use steersman_runtime::connection::{self, Connection, Limits, RestMetrics};
-use steersman_runtime::descriptor::Row;
 use steersman_runtime::manager::runnable;
 use steersman_runtime::signals;
-use steersman_runtime::{Build, Descriptor, Group, LeaseOptions, Manager, ManagerOptions, Stage};
+use steersman_runtime::{Build, Descriptor, Group, LeaseOptions, Manager, ManagerOptions};
 use tokio_util::sync::CancellationToken;
 
 use super::flags::{self, Parsed};
@@ -136,19 +137,19 @@ impl Plan {
         let burst = u32::try_from(self.flags.int("kube-api-burst")).unwrap_or(1);
         #[expect(clippy::cast_possible_truncation, reason = "the flag was read as such a number")]
         let qps = self.flags.float("kube-api-qps") as f32;
-        self.flags.is_given("kube-api-qps").then_some(Limits { qps, burst })
+        self.flags.is_given("kube-api-qps").then(|| Limits::new(qps, burst))
     }
 
     fn lease(&self) -> Option<LeaseOptions> {
         let flags = &self.flags;
         let of = |what: &str| format!("leader-elect-{what}");
-        flags.is_on("leader-elect").then(|| LeaseOptions {
-            lease_duration: flags.duration(&of("lease-duration")),
-            renew_deadline: flags.duration(&of("renew-deadline")),
-            retry_period: flags.duration(&of("retry-period")),
-            // The manager releases it when all workers have stopped, so that the next leader need not wait.
-            release_on_exit: true,
-            ..LeaseOptions::new(flags.text(&of("resource-namespace")), flags.text(&of("resource-name")))
+        flags.is_on("leader-elect").then(|| {
+            LeaseOptions::new(flags.text(&of("resource-namespace")), flags.text(&of("resource-name")))
+                .lease_duration(flags.duration(&of("lease-duration")))
+                .renew_deadline(flags.duration(&of("renew-deadline")))
+                .retry_period(flags.duration(&of("retry-period")))
+                // The manager releases it when all workers have stopped, so that the next leader need not wait.
+                .release_on_exit()
         })
     }
 }
@@ -160,27 +161,22 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
     pages::register_metrics(&registry, &plan.gates)?;
     let serving = serving::listen(flags, &clock).await?;
 
-    let options = connection::Options {
-        kubeconfig: flags.some_text("kubeconfig").map(PathBuf::from),
-        server: flags.some_text("master").map(ToOwned::to_owned),
-        user_agent: Some("kube-controller-manager".into()),
-        metrics: Some(RestMetrics::new(&registry).map_err(said)?),
-        limits: plan.limits(),
-        ..connection::Options::default()
-    };
+    let mut options = connection::Options::default().user_agent("kube-controller-manager");
+    options.kubeconfig = flags.some_text("kubeconfig").map(PathBuf::from);
+    options.server = flags.some_text("master").map(ToOwned::to_owned);
+    options.metrics = Some(RestMetrics::new(&registry).map_err(said)?);
+    options.limits = plan.limits();
     let connection = Connection::load(options).await.map_err(said)?;
     let given = Given::new(flags, &plan.gates, Cluster::behind(&connection));
     given.check()?;
     let root = connection.client().await.map_err(said)?;
-    let options = ManagerOptions {
-        clock: clock.clone(),
-        component: "kube-controller-manager".into(),
-        metrics: Some(registry.clone()),
-        lease: plan.lease(),
-        lease_client: Some(connection.client().await.map_err(said)?),
-        shutdown_within: flags.duration("controller-shutdown-timeout"),
-        ..ManagerOptions::default()
-    };
+    let options = ManagerOptions::default()
+        .clock(clock.clone())
+        .component("kube-controller-manager")
+        .metrics(registry.clone())
+        .lease(plan.lease())
+        .lease_client(connection.client().await.map_err(said)?)
+        .shutdown_within(flags.duration("controller-shutdown-timeout"));
     let manager = Manager::new(root.clone(), options).map_err(said)?;
     manager.set_flags(given);
     let port = match serving {

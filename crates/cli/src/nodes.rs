@@ -60,11 +60,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
         scheduler: !matches.get_flag("no-scheduler"),
         ..NodesOptions::default()
     };
-    let connect = connection::Options {
-        kubeconfig: matches.get_one::<PathBuf>("kubeconfig").cloned(),
-        context: matches.get_one::<String>("context").cloned(),
-        ..connection::Options::default()
-    };
+    let mut connect = connection::Options::default();
+    connect.kubeconfig = matches.get_one::<PathBuf>("kubeconfig").cloned();
+    connect.context = matches.get_one::<String>("context").cloned();
     super::block_on(Threads::Few, async {
         let said = |error: &dyn std::fmt::Display| CommandError(error.to_string());
         let connection = connection::Connection::load(connect).await.map_err(|error| said(&error))?;

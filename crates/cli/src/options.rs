@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use steersman_controllers::ALL;
+use steersman_runtime::__internal::descriptor::{ApiServers, FlagFile, FlagSource, FlagValue, Flags};
 use steersman_runtime::connection::Connection;
-use steersman_runtime::descriptor::{ApiServers, FlagFile, FlagSource, FlagValue, Flags};
 
 use super::CommandError;
 use super::flags::{Parsed, Value};
@@ -124,7 +124,7 @@ mod tests {
         deployment, endpoints, endpointslice, garbage_collector, namespace, pod_garbage_collector, replicaset,
         root_ca_certificate_publisher, serviceaccount_token,
     };
-    use steersman_runtime::descriptor::{AskedFor, Enabled};
+    use steersman_runtime::__internal::descriptor::{AskedFor, Enabled};
 
     use super::super::{flags, rows};
     use super::*;

@@ -1,8 +1,8 @@
 //! The controllers of kube-controller-manager 1.37.1, those that exist here and those that are planned.
 
 use steersman_controllers::{ALL, table as facts};
+use steersman_runtime::__internal::descriptor::{Enabled, Row};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{Enabled, Row};
 
 /// Every controller, in upstream's order.
 pub(super) fn table() -> &'static [Row] {

@@ -7,7 +7,7 @@
 //!    sign with. In a cluster that has its own key, it does.
 //! 4. A selected controller that is not implemented is *missing*; naming it is an error.
 
-use steersman_runtime::descriptor::{Enabled, Row};
+use steersman_runtime::__internal::descriptor::{Enabled, Row};
 
 use super::CommandError;
 use super::flags::{did_you_mean, nearest};
@@ -89,7 +89,7 @@ fn is_asked(row: &Row, asked: &[String]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use steersman_runtime::Stage;
+    use steersman_runtime::__internal::descriptor::Stage;
 
     use super::super::rows;
     use super::*;

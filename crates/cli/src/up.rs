@@ -17,7 +17,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
 use steersman_nodes::{Nodes, NodesOptions, Stages};
-use steersman_runtime::descriptor::{ApiServers, FlagFile};
+use steersman_runtime::__internal::descriptor::{ApiServers, FlagFile};
 use steersman_runtime::signals;
 use steersman_runtime::{Build, Manager, ManagerOptions};
 use tokio_util::sync::CancellationToken;

@@ -6,8 +6,8 @@ use steersman_base::Selector;
 use steersman_model::Kind;
 use steersman_model::apps::{DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Flags};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Flags};
 
 use crate::claim::Selecting;
 use crate::claim::map::Owners;

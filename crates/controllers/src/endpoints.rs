@@ -7,8 +7,8 @@ use std::time::Duration;
 use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::core::{EndpointsView, PodView, ServiceView};
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Flags};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Flags};
 
 use crate::service_pods::ServicePods;
 use crate::table;

@@ -9,9 +9,9 @@ use steersman_base::names;
 use steersman_informer::Change;
 use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, Kind, View};
+use steersman_runtime::__internal::Found;
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
-use steersman_runtime::found::Found;
 use steersman_runtime::handler::Keys;
 
 use self::memory::Memory;

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use steersman_base::Resource;
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
 use steersman_runtime::manager::runnable;
 use steersman_runtime::source::{self, Source};
 use steersman_runtime::{Descriptor, Group};

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::ObjectKey;
-use steersman_informer::{Change, MetaSource, Scope, SharedInformer};
+use steersman_informer::{Change, MetaSource, Selection, SharedInformer};
 use steersman_model::Kind;
 use steersman_model::core::{NamespaceView, PodView};
-use steersman_runtime::descriptor::{ApiServers, Built, BuiltIn, ControllerContext, Flags};
+use steersman_runtime::__internal::descriptor::{ApiServers, Built, BuiltIn, ControllerContext, Flags};
 use steersman_runtime::handler::Keys;
 use steersman_runtime::source::{self, Source};
 use steersman_runtime::{BuildContext, Descriptor};
@@ -94,7 +94,7 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
 pub(crate) fn informer(cx: &BuildContext) -> SharedInformer<NamespaceView> {
     match cx.informers.namespace() {
         None => cx.informers.informer(),
-        Some(name) => cx.informers.informer_in(Scope::everything().with_fields(&format!("metadata.name={name}"))),
+        Some(name) => cx.informers.informer_in(Selection::everything().with_fields(&format!("metadata.name={name}"))),
     }
 }
 

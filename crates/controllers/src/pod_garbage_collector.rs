@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use steersman_base::ObjectKey;
 use steersman_model::Kind;
 use steersman_model::core::{NodeView, PodView};
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
 use steersman_runtime::{Descriptor, source};
 
 use crate::{pod, table};

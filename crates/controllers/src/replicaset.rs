@@ -10,8 +10,8 @@ use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::apps::ReplicaSetView;
 use steersman_model::core::PodView;
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
 use steersman_runtime::handler::Keys;
 
 use crate::claim::map::Owners;

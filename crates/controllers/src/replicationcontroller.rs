@@ -7,8 +7,8 @@ use steersman_model::Kind;
 use steersman_model::apps::ReplicaSetStatus;
 use steersman_model::core::{PodView, ReplicationControllerView};
 use steersman_model::template::Template;
+use steersman_runtime::__internal::descriptor::BuiltIn;
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::BuiltIn;
 
 use crate::claim::Selecting;
 use crate::replicaset::{self, Replicated};

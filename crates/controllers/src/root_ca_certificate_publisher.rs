@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use steersman_informer::Scope;
+use steersman_informer::Selection;
 use steersman_model::Kind;
 use steersman_model::core::{ConfigMapView, NamespaceView};
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
 
 use crate::{namespace, table};
 
@@ -63,7 +63,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
         return Err(Disabled::because("there is no root certificate to publish: see --root-ca-file"));
     };
     let namespaces = namespace::informer(cx);
-    let of_this_name = Scope::everything().with_fields(&format!("metadata.name={NAME}"));
+    let of_this_name = Selection::everything().with_fields(&format!("metadata.name={NAME}"));
     let maps = cx.informers.informer_in::<ConfigMapView>(of_this_name);
     Ok(cx.controller(&namespaces).watch(&maps, map::namespace_of).reconcile(sync::Publisher {
         live: cx.live_as_manager(),

@@ -4,8 +4,8 @@
 
 use steersman_model::Kind;
 use steersman_model::core::{NamespaceView, ServiceAccountView};
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext};
 
 use crate::{namespace, table};
 

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use steersman_informer::Scope;
+use steersman_informer::Selection;
 use steersman_model::Kind;
 use steersman_model::core::{ServiceAccountView, TokenSecretView};
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
 
 use crate::{root_ca_certificate_publisher, table};
 
@@ -66,7 +66,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
         return Err(Disabled::because("there is no private key: see --service-account-private-key-file"));
     };
     let accounts = cx.informer::<ServiceAccountView>();
-    let of_this_type = Scope::everything().with_fields(&format!("type={}", plan::TYPE));
+    let of_this_type = Selection::everything().with_fields(&format!("type={}", plan::TYPE));
     let secrets = cx.informers.informer_in::<TokenSecretView>(of_this_type);
     let by_account = map::ByAccount(secrets.index(map::account_of));
     let tokens = by_account.clone();

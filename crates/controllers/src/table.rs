@@ -16,8 +16,8 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use steersman_runtime::__internal::descriptor::{BuiltIn, Enabled, IntoBuilt, Limiter, Row, Stage, Workers};
 use steersman_runtime::Descriptor;
-use steersman_runtime::descriptor::{BuiltIn, Enabled, IntoBuilt, Limiter, Row, Stage, Workers};
 
 static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     let lines = include_str!("../data/controllers.tsv").lines().skip(1);

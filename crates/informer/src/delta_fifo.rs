@@ -1,4 +1,4 @@
-//! The queue between a reflector and a store: what happened to each object since the store last looked.
+//! The queue between a reflector and a store: the changes of each object that the store has not applied yet.
 //!
 //! Guarantees:
 //! 1. **Keys first in, first out.** Per key there is one list of deltas, in the order in which they came.
@@ -6,15 +6,15 @@
 //!    last of them; two Deleted = the better known. Never across uids. A uid that came and went between two pops leaves
 //!    no trace, so a list has four deltas at most.
 //! 3. **Replace is one batch.** Replaced for each object of the list, and Deleted ([`End::Missed`]) for each key that
-//!    the store *or* the queue knows and the list does not. Whatever is or becomes pending is handed over together with
-//!    it, so that the store is never half way between two lists.
-//! 4. **Resync** = Sync for what the store knows, where nothing is pending.
-//! 5. **Pop waits**, and holds the queue while it hands over: nothing is in neither queue nor store when a list looks
-//!    for what has gone. What a failed `process` leaves goes back to the end of the queue.
+//!    the store *or* the queue knows and the list does not. Everything that is or becomes pending is handed over
+//!    together with it, so that the store is never between two lists.
+//! 4. **Resync** = Sync for each object of the store for which nothing is pending.
+//! 5. **Pop waits**, and locks the queue while it hands over: no object is in neither queue nor store when a list is
+//!    compared. Deltas that a failed `process` leaves go back to the end of the queue.
 //! 6. **Stale events are dropped**, by one rule (`staleness`): older than what is known, of a uid that is known to be
 //!    deleted, or equal to what is known.
-//! 7. **The version** a pop hands over is one that the store has reached once it has applied what was handed over:
-//!    none is given while something is still queued.
+//! 7. **The version** of a pop is one that the store has reached once it has applied the batch: none is given while
+//!    something is still queued.
 //! 8. [`has_synced`](DeltaFifo::has_synced) once the first list is popped.
 //!
 //! [`state`] is the machine; [`DeltaFifo`] adds the lock and the waiting.
@@ -35,57 +35,57 @@ use tokio::sync::Notify;
 pub use self::state::{Delta, Deltas, End, Known, ListInfo, Popped};
 use crate::sink::{Verdict, WatchEvent};
 
-/// See the module.
+/// A delta FIFO: see the [module](self).
 pub struct DeltaFifo<V> {
     state: Mutex<state::State<V>>,
-    /// Told when something becomes pending. One consumer waits.
+    /// Notified when something becomes pending. One consumer waits.
     pending: Notify,
 }
 
 // === impl DeltaFifo ===
 
 impl<V: View> DeltaFifo<V> {
-    /// An empty queue, not synced.
+    /// Creates an empty queue, not synced.
     #[must_use]
     pub fn new() -> Self {
         Self { state: Mutex::new(state::State::new()), pending: Notify::new() }
     }
 
-    /// The newest state of an object, pending or in the store; `None` if it is gone or was never there.
+    /// Returns the newest state of an object, pending or in the store; `None` if it was deleted or is unknown.
     pub fn newest(&self, key: &ObjectKey, store: &impl Known<V>) -> Option<Arc<V>> {
         self.state.lock().newest(key, store)
     }
 
-    /// A whole list.
+    /// Queues a whole list.
     pub fn replace(&self, objects: Vec<Arc<V>>, list: ListInfo, store: &impl Known<V>) {
         self.state.lock().replace(objects, list, store);
         self.pending.notify_one();
     }
 
-    /// Queues what a watch event means, unless it is stale.
+    /// Queues a watch event, unless it is stale.
     pub fn apply(&self, event: WatchEvent<V>, store: &impl Known<V>) -> Verdict {
         let verdict = self.state.lock().apply(event, store);
         self.pending.notify_one();
         verdict
     }
 
-    /// A bookmark: nothing else happened up to this version.
+    /// Applies a bookmark: nothing else happened up to this version.
     pub fn advance(&self, version: ResourceVersion) {
         self.state.lock().advance(version);
         self.pending.notify_one();
     }
 
-    /// Sync for everything the store knows and of which nothing is pending.
+    /// Queues a Sync for each object of the store for which nothing is pending.
     pub fn resync(&self, store: &impl Known<V>) {
         self.state.lock().resync(store);
         self.pending.notify_one();
     }
 
     /// Waits until something is pending and hands over the deltas of up to `keys_max` keys, or of all keys if a list is
-    /// among them. The queue is held meanwhile, so `process` must not call it.
+    /// among them. The queue is locked meanwhile, so `process` must not call it.
     ///
     /// # Errors
-    /// Those of `process`; what it has left in [`Popped`] is queued again.
+    /// Those of `process`; deltas that it has left in [`Popped`] are queued again.
     pub async fn pop<R, E>(
         &self,
         keys_max: usize,
@@ -115,7 +115,7 @@ impl<V: View> DeltaFifo<V> {
         Some(outcome)
     }
 
-    /// How many keys wait.
+    /// Returns the number of waiting keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.state.lock().len()

@@ -1,15 +1,15 @@
-//! One informer for everybody who needs the same.
+//! The informer factory: one informer for all callers that need the same.
 //!
 //! Guarantees:
-//! 1. **One watch** per (resource, view, scope): every caller gets the same informer.
-//! 2. **Declare, then start.** Nothing runs before [`start`](InformerFactory::start); what is declared later runs after
-//!    the next `start`.
-//! 3. **Metadata rides along**: who needs only metadata shares a full watch of the whole resource, where one is declared
-//!    by the time of the `start`, and gets a watch of the metadata alone where none is.
-//! 4. **No informer waits for another**: a resource that is forbidden or gone is tried again and again, is named by
-//!    [`synced_within`](InformerFactory::synced_within), and stalls nobody else.
-//! 5. **It ends what it began**: [`stop`](InformerFactory::stop) returns when no task and no handler runs any more; so
-//!    does, without waiting, dropping the last clone of the factory.
+//! 1. **One watch** per (resource, view, selection): every caller gets the same informer.
+//! 2. **Declare, then start.** Nothing runs before [`start`](InformerFactory::start); an informer that is declared
+//!    later runs after the next `start`.
+//! 3. **Metadata is shared**: consumers of metadata use a full watch of the whole resource, if one is declared by the
+//!    time of the `start`, and a watch of the metadata alone otherwise.
+//! 4. **No informer waits for another**: a resource that is forbidden or removed is retried, is named by
+//!    [`synced_within`](InformerFactory::synced_within), and blocks no other.
+//! 5. **Complete shutdown**: [`stop`](InformerFactory::stop) returns when no task and no handler runs any more;
+//!    dropping the last clone of the factory does the same without waiting.
 
 mod meta;
 mod restart;
@@ -38,45 +38,47 @@ use crate::metrics::Metrics;
 use crate::reachability::Reachability;
 use crate::reflector::{ReflectorOptions, ReflectorState};
 use crate::store::Ledger;
-use crate::target::{Scope, Target};
+use crate::target::{Selection, Target};
 use crate::typed::{Typed, resource_of};
 use crate::wire::{WireError, read_list};
 
-/// Makes informers, starts them together, and knows them all. Cheap to clone; clones are the same factory.
+/// Creates informers, starts them together, and lists them. Cheap to clone; clones are the same factory.
 #[derive(Clone)]
 pub struct InformerFactory(Arc<Shared>);
 
-/// How a factory works.
+/// The options of a factory.
 #[derive(Clone, Default)]
+#[non_exhaustive]
 pub struct FactoryOptions {
     /// The `name` label of its metrics.
     pub name: String,
-    /// Where it counts; nowhere by default.
+    /// The metrics; none by default.
     pub metrics: Option<Metrics>,
-    /// How its reflectors work.
+    /// The options of its reflectors.
     pub reflector: ReflectorOptions,
-    /// The one namespace it looks into: an informer of "everything" then sees all there is in it. For who may not, or
-    /// need not, look further.
+    /// The one namespace that its informers see, for accounts without wider rights or needs; all namespaces by default.
     pub namespace: Option<Istr>,
 }
 
-/// What an informer of a factory is doing, for people.
+/// The state of an informer of a factory, for display.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct RunningInformer {
     /// The type of its objects.
     pub view: &'static str,
-    /// How much of each object it asks for.
+    /// The part of each object that it requests.
     pub projection: Projection,
-    /// What the informer is doing.
+    /// The state of the informer.
     pub informer: InformerState,
-    /// What its reflector is doing; `None` if it was not started.
+    /// The state of its reflector; `None` if it was not started.
     pub reflector: Option<ReflectorState>,
 }
 
-/// Caches that are not filled, and why.
+/// The caches that are not filled, and why.
 #[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
 pub struct NotSynced {
-    /// Each of them.
+    /// The informers that are not filled.
     pub missing: Vec<RunningInformer>,
 }
 
@@ -86,7 +88,7 @@ struct Shared {
     declared: Mutex<Declared>,
     stop: CancellationToken,
     reachability: Reachability,
-    /// Ends everything when the last clone of the factory goes.
+    /// Stops everything when the last clone of the factory is dropped.
     _end: DropGuard,
 }
 
@@ -97,7 +99,7 @@ struct Declared {
     started: bool,
 }
 
-/// What makes two informers one. The name comes before the id, so that the order is the same in every build.
+/// The identity of an informer. The name comes before the id, so that the order is the same in every build.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct SlotKey {
     target: Target,
@@ -106,13 +108,13 @@ struct SlotKey {
     id: TypeId,
 }
 
-/// How long a read of what the server has now may stand still.
+/// The maximum time a live read may stall.
 const READ_PATIENCE: Duration = Duration::from_secs(5);
 
 // === impl InformerFactory ===
 
 impl InformerFactory {
-    /// A factory whose informers read through this client.
+    /// Creates a factory whose informers read through this client.
     ///
     /// # Panics
     /// Outside of a tokio runtime; the client needs one too.
@@ -131,58 +133,60 @@ impl InformerFactory {
         Self(Arc::new(Shared { client, options, declared: Mutex::default(), stop, reachability, _end: end }))
     }
 
-    /// The informer of a kind, over all namespaces that the factory looks into.
+    /// Returns the informer of a kind, over all namespaces of the factory.
     #[must_use]
     pub fn informer<V: Kind>(&self) -> SharedInformer<V> {
-        self.informer_for(V::RESOURCE, Scope::everything())
+        self.informer_for(V::RESOURCE, Selection::everything())
     }
 
-    /// The informer of a part of a kind.
+    /// Returns the informer of a part of a kind.
     #[must_use]
-    pub fn informer_in<V: Kind>(&self, scope: Scope) -> SharedInformer<V> {
-        self.informer_for(V::RESOURCE, scope)
+    pub fn informer_in<V: Kind>(&self, selection: Selection) -> SharedInformer<V> {
+        self.informer_for(V::RESOURCE, selection)
     }
 
-    /// The informer of a resource that is told at run time, read as any view.
+    /// Returns the informer of any view of a resource chosen at run time.
     #[must_use]
-    pub fn informer_for<V: View>(&self, resource: Resource, scope: Scope) -> SharedInformer<V> {
-        let target = self.0.within(Target { resource, scope });
+    pub fn informer_for<V: View>(&self, resource: Resource, selection: Selection) -> SharedInformer<V> {
+        let target = self.0.within(Target { resource, selection });
         self.0.slot::<V>(&mut self.0.declared.lock(), target)
     }
 
-    /// The informer of a resource and view, if somebody declared one: for who may not declare.
+    /// Returns the informer of a resource and view, if one is declared, without declaring one.
+    #[doc(hidden)]
     #[must_use]
-    pub fn existing<V: View>(&self, resource: &Resource, scope: Scope) -> Option<SharedInformer<V>> {
-        let key = SlotKey::of::<V>(self.0.within(Target { resource: resource.clone(), scope }));
+    pub fn existing<V: View>(&self, resource: &Resource, selection: Selection) -> Option<SharedInformer<V>> {
+        let key = SlotKey::of::<V>(self.0.within(Target { resource: resource.clone(), selection }));
         let declared = self.0.declared.lock();
         let slot = declared.informers.get(&key)?.as_any().downcast_ref::<Slot<V>>()?;
         Some(slot.informer().clone())
     }
 
     /// Whether [`start`](InformerFactory::start) was called.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_started(&self) -> bool {
         self.0.declared.lock().started
     }
 
-    /// The one namespace that it looks into, if it is one.
+    /// Returns the one namespace of the factory, if it has one.
     #[must_use]
     pub fn namespace(&self) -> Option<&Istr> {
         self.0.options.namespace.as_ref()
     }
 
-    /// The informer of a type of `k8s-openapi`, or one that derives `kube::CustomResource`.
+    /// Returns the informer of a type of `k8s-openapi`, or of one that derives `kube::CustomResource`.
     #[must_use]
-    pub fn typed<K>(&self, scope: Scope) -> SharedInformer<Typed<K>>
+    pub fn typed<K>(&self, selection: Selection) -> SharedInformer<Typed<K>>
     where
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
-        self.informer_for(resource_of::<K>(), scope)
+        self.informer_for(resource_of::<K>(), selection)
     }
 
-    /// The metadata of a resource: read off a full watch of it, where one is declared by the time of the next
-    /// [`start`](InformerFactory::start), else off a watch of its own.
+    /// Returns the metadata of a resource: from a full watch of it, if one is declared by the time of the next
+    /// [`start`](InformerFactory::start), else from a watch of its own.
     #[must_use]
     pub fn meta(&self, resource: &Resource) -> MetaInformer {
         let mut declared = self.0.declared.lock();
@@ -190,13 +194,14 @@ impl InformerFactory {
         declared.metadata.entry(resource.clone()).or_insert_with(made).clone()
     }
 
-    /// The metadata of a resource, if somebody needs it already: who only looks must not begin a watch.
+    /// Returns the metadata of a resource, if it is declared, without starting a watch.
+    #[doc(hidden)]
     #[must_use]
     pub fn declared_meta(&self, resource: &Resource) -> Option<MetaInformer> {
         self.0.declared.lock().metadata.get(resource).cloned()
     }
 
-    /// Starts what is declared and does not run yet.
+    /// Starts the informers that are declared and do not run yet.
     pub fn start(&self) {
         let mut declared = self.0.declared.lock();
         declared.started = true;
@@ -206,10 +211,10 @@ impl InformerFactory {
         }
     }
 
-    /// Waits until all informers that were started are filled.
+    /// Waits until all started informers are filled.
     ///
     /// # Errors
-    /// Nothing was started, or everything was stopped; the error names what is missing.
+    /// Nothing was started, or everything was stopped; the error names the informers.
     pub async fn synced(&self) -> Result<(), NotSynced> {
         let slots = self.started_slots();
         if slots.is_empty() && !self.0.declared.lock().started {
@@ -222,21 +227,22 @@ impl InformerFactory {
         }
     }
 
-    /// As [`synced`](InformerFactory::synced), for so long at most.
+    /// As [`synced`](InformerFactory::synced), for at most this time.
     ///
     /// # Errors
-    /// Also when the time is over; the error names what is missing, and why.
+    /// Also when the time is over; the error names the informers, and why they are not filled.
     pub async fn synced_within(&self, time: Duration) -> Result<(), NotSynced> {
         tokio::time::timeout(time, self.synced()).await.unwrap_or_else(|_| self.missing())
     }
 
-    /// Every informer, and what it is doing.
+    /// Returns the state of every informer.
     #[must_use]
     pub fn running(&self) -> Vec<RunningInformer> {
         self.0.declared.lock().informers.values().map(|slot| slot.describe()).collect()
     }
 
-    /// Stops the informers of a resource, whatever their scope, and forgets them: for an API that has gone.
+    /// Stops the informers of a resource, whatever their selection, and forgets them: for an API that was removed.
+    #[doc(hidden)]
     pub async fn retire(&self, resource: &Resource) {
         let slots: Vec<_> = {
             let mut declared = self.0.declared.lock();
@@ -250,8 +256,9 @@ impl InformerFactory {
         join_all(slots.iter().map(|slot| slot.stop())).await;
     }
 
-    /// Lets the metadata of a resource go, for an API that has gone: a watch of metadata alone stops, unless somebody else
-    /// listens to it. A full watch belongs to others, and goes on.
+    /// Forgets the metadata of a resource, for an API that was removed: a watch of metadata alone stops, unless it has
+    /// other subscribers. A full watch belongs to others, and continues.
+    #[doc(hidden)]
     pub async fn retire_meta(&self, resource: &Resource) {
         let own = {
             let mut declared = self.0.declared.lock();
@@ -272,7 +279,8 @@ impl InformerFactory {
         join_all(slots.iter().map(|slot| slot.stop())).await;
     }
 
-    /// The stores that show every object of a resource, for a consistency book.
+    /// Returns the stores that show every object of a resource, for a consistency book.
+    #[doc(hidden)]
     #[must_use]
     pub fn ledgers(&self, resource: &Resource) -> Vec<Arc<dyn Ledger>> {
         let everything = self.0.within(Target::all(resource.clone()));
@@ -281,24 +289,25 @@ impl InformerFactory {
         unfiltered.map(|(_, slot)| slot.ledger()).collect()
     }
 
-    /// Whether the server can be reached.
+    /// Returns whether the server can be reached.
+    #[doc(hidden)]
     #[must_use]
     pub fn reachability(&self) -> &Reachability {
         &self.0.reachability
     }
 
-    /// The object of this name as the server has it now; without a name, all of the namespace; without a namespace, all that
-    /// the factory looks into. `None` if the server does not serve the resource.
+    /// Reads the object of this name from the server; without a name, all of the namespace; without a namespace, all of
+    /// the factory's namespaces. `None` if the server does not serve the resource.
     ///
     /// # Errors
-    /// As a list. Nobody retries here.
-    pub async fn read_now(&self, resource: &Resource, place: &ObjectKey) -> Result<Option<Snapshot>, WireError> {
+    /// As a list. It is not retried here.
+    pub(crate) async fn read_now(&self, resource: &Resource, place: &ObjectKey) -> Result<Option<Snapshot>, WireError> {
         let is_named = |text: &Istr| !text.is_empty();
         let namespace = Some(place.namespace.clone()).filter(is_named);
         let fields = Some(&place.name).filter(|name| is_named(name));
         let fields = fields.map(|name| Istr::from(format!("metadata.name={name}")));
-        let scope = Scope { namespace, fields, ..Scope::default() };
-        let target = self.0.within(Target { resource: resource.clone(), scope });
+        let selection = Selection { namespace, fields, ..Selection::default() };
+        let target = self.0.within(Target { resource: resource.clone(), selection });
         match read_list(&self.0.client, &target, READ_PATIENCE).await {
             Ok((objects, version)) => Ok(Some(Snapshot { objects, version })),
             Err(WireError::Status(status)) if matches!(status.code, 404 | 405) => Ok(None),
@@ -306,7 +315,7 @@ impl InformerFactory {
         }
     }
 
-    /// The store of a resource does not show what the server has: its watch is restarted, unless that was done just now.
+    /// Restarts the watch of a store that does not show the server's state, unless that was done just now.
     pub(crate) fn restart_stale(&self, resource: &Resource, store: &Arc<dyn Ledger>) {
         let declared = self.0.declared.lock();
         let of_resource = declared.informers.iter().filter(|(key, _)| key.target.resource == *resource);
@@ -322,7 +331,7 @@ impl InformerFactory {
         declared.informers.values().filter(|slot| slot.is_started()).cloned().collect()
     }
 
-    /// What is not filled; nothing is missing if all that runs is filled and something does.
+    /// Returns the informers that are not filled, as an error.
     fn missing(&self) -> Result<(), NotSynced> {
         let missing: Vec<_> = self.running().into_iter().filter(|running| !running.informer.synced).collect();
         if missing.is_empty() { Ok(()) } else { Err(NotSynced { missing }) }
@@ -352,15 +361,15 @@ impl Shared {
         informer
     }
 
-    /// What of a target lies in the namespace that the factory looks into.
+    /// Limits a target to the namespace of the factory.
     fn within(&self, mut target: Target) -> Target {
-        if target.resource.scope == steersman_base::Scope::Namespaced && target.scope.namespace.is_none() {
-            target.scope.namespace.clone_from(&self.options.namespace);
+        if target.resource.scope == steersman_base::Scope::Namespaced && target.selection.namespace.is_none() {
+            target.selection.namespace.clone_from(&self.options.namespace);
         }
         target
     }
 
-    /// Gives every consumer of metadata a full watch to ride on, or a watch of its own.
+    /// Binds every consumer of metadata to a full watch, or to a watch of its own.
     fn bind_metadata(&self, declared: &mut Declared) {
         let unbound: Vec<_> = declared.metadata.values().filter(|source| !source.is_bound()).cloned().collect();
         for source in unbound {
@@ -386,6 +395,15 @@ impl SlotKey {
 
 // === impl NotSynced ===
 
+impl NotSynced {
+    /// Creates an error that names these informers.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(missing: Vec<RunningInformer>) -> Self {
+        Self { missing }
+    }
+}
+
 impl fmt::Display for NotSynced {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("these caches are not filled: ")?;
@@ -399,7 +417,7 @@ impl fmt::Display for NotSynced {
 
 // === impl RunningInformer ===
 
-/// What it is doing, in one phrase.
+/// Describes the state in one phrase.
 impl fmt::Display for RunningInformer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(reflector) = &self.reflector else { return f.write_str("not started") };

@@ -4,11 +4,12 @@
 //! 1. **After sync the store equals a list** at some resourceVersion. A list is one atomic batch, and it is in the store
 //!    before any subscriber runs.
 //! 2. **Per object, a subscriber sees a subsequence of its states, in order, and always the last.** Coalescing never
-//!    crosses a uid: the end of one object comes before the beginning of the next. `old` is what *that* subscriber saw
-//!    last. An object that it never saw and that is gone is not shown to it.
-//! 3. **Gone while disconnected** = [`Change::Deleted`] with the last known state, marked [`End::Missed`](crate::End::Missed).
-//! 4. **A relist never doubles memory**: what did not change keeps its `Arc`.
-//! 5. **Slow subscribers never grow memory**: what waits for one is coalesced per object.
+//!    crosses a uid: the deletion of one object comes before the creation of the next. `old` is what *that* subscriber
+//!    saw last. A deleted object that it never saw is not shown to it.
+//! 3. **Deleted while disconnected** = [`Change::Deleted`] with the last known state, marked
+//!    [`End::Missed`](crate::End::Missed).
+//! 4. **A relist never doubles memory**: unchanged objects keep their `Arc`.
+//! 5. **Slow subscribers never grow memory**: pending changes are coalesced per object.
 //! 6. **The store knows the resourceVersion it has reached**; bookmarks advance it.
 //! 7. **Objects are `Arc<V>`**: shared and immutable.
 //!
@@ -48,6 +49,7 @@ pub struct SharedInformer<V>(Arc<Shared<V>>);
 
 /// The options of a subscription.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct SubscribeOptions {
     /// The subscriber's name in logs and in the list of subscribers.
     pub name: String,
@@ -58,8 +60,9 @@ pub struct SubscribeOptions {
 
 /// The state of an informer, for display.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct InformerState {
-    /// The resource and scope that it watches.
+    /// The resource and selection that it watches.
     pub target: Target,
     /// The number of objects in the store.
     pub objects: usize,
@@ -75,6 +78,7 @@ pub struct InformerState {
 
 /// The state of a subscriber, for display.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SubscriberState {
     /// The subscriber's name.
     pub name: String,
@@ -104,22 +108,24 @@ struct Shared<V> {
     stop: CancellationToken,
 }
 
-/// What a batch leaves to be told once no lock is held.
-struct Told {
+/// The result of a batch, to notify about once no lock is held.
+struct BatchResult {
     list: Option<ListInfo>,
     went_back: bool,
-    /// `None` if nobody wanted to know when the batch began.
+    /// `None` if there was no subscriber to it when the batch began.
     ended: Option<Vec<Uid>>,
 }
 
 // === impl SharedInformer ===
 
 impl<V: View> SharedInformer<V> {
-    /// Creates an informer with an empty store. Nothing feeds it: use [`InformerFactory`](crate::factory::InformerFactory) for
-    /// one that watches a server, or [`sink`](SharedInformer::sink) and [`run`](SharedInformer::run) to feed it otherwise.
+    /// Creates an informer with an empty store. Nothing feeds it: use [`InformerFactory`](crate::InformerFactory) for
+    /// one that watches a server, or [`sink`](SharedInformer::sink) and [`run`](SharedInformer::run) to feed it
+    /// otherwise.
     ///
     /// # Panics
     /// Outside of a tokio runtime: subscribers are tasks.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(target: Target, stop: CancellationToken) -> Self {
         Self::with_metrics(target, stop, None)
@@ -141,7 +147,8 @@ impl<V: View> SharedInformer<V> {
         }))
     }
 
-    /// Returns the resource and scope that the informer watches.
+    /// Returns the resource and selection that the informer watches.
+    #[doc(hidden)]
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.0.target
@@ -154,12 +161,14 @@ impl<V: View> SharedInformer<V> {
     }
 
     /// Returns the store.
+    #[doc(hidden)]
     #[must_use]
     pub fn store(&self) -> &Arc<Store<V>> {
         &self.0.store
     }
 
     /// Returns the store as a consistency book sees it.
+    #[doc(hidden)]
     #[must_use]
     pub fn ledger(&self) -> Arc<dyn Ledger> {
         Arc::clone(&self.0.store) as Arc<dyn Ledger>
@@ -238,11 +247,11 @@ impl<V: View> SharedInformer<V> {
         subscription
     }
 
-    /// Sets a function that changes every object before it is queued and stored, to leave out what nobody reads. It must not
-    /// change name, namespace, uid or resourceVersion. A function that panics leaves the object as far as it came.
+    /// Sets a function that changes every object before it is queued and stored, to drop unused fields. It must not
+    /// change name, namespace, uid or resourceVersion. If it panics, the object keeps the changes made so far.
     ///
     /// # Errors
-    /// The function, if there is one already.
+    /// There is a transform already.
     pub fn transform(&self, transform: impl Fn(&mut V) + Send + Sync + 'static) -> Result<(), TransformSet> {
         self.0.transform.set(Box::new(transform)).map_err(|_| TransformSet)
     }
@@ -267,12 +276,14 @@ impl<V: View> SharedInformer<V> {
     }
 
     /// Returns the sink for a reflector, or for a test.
+    #[doc(hidden)]
     #[must_use]
     pub fn sink(&self) -> InformerSink<V> {
         InformerSink::new(self.clone())
     }
 
-    /// Applies what comes into the sink to the store and delivers it to the subscribers, until `stop`.
+    /// Applies the input of the sink to the store and delivers it to the subscribers, until `stop`.
+    #[doc(hidden)]
     pub async fn run(&self, stop: &CancellationToken) {
         loop {
             let told = tokio::select! {
@@ -281,7 +292,7 @@ impl<V: View> SharedInformer<V> {
                 told = self.0.fifo.pop(usize::MAX, |popped| Ok::<_, std::convert::Infallible>(self.take_in(popped))) => told,
             };
             let Ok(told) = told;
-            // A source on another thread may keep this up for long; others want the thread too.
+            // A source on another thread may keep this running for long; other tasks need the thread too.
             consume_budget().await;
             self.0.store.announce(told.list.as_ref(), told.went_back, told.ended.as_deref());
         }
@@ -314,8 +325,8 @@ impl<V: View> SharedInformer<V> {
         &self.0.runtime
     }
 
-    /// One batch: into the store in one step, then to the subscribers.
-    fn take_in(&self, popped: &mut Popped<V>) -> Told {
+    /// Applies one batch: to the store in one step, then to the subscribers.
+    fn take_in(&self, popped: &mut Popped<V>) -> BatchResult {
         let shared = &*self.0;
         let timer = shared.metrics.as_ref().map(InformerMetrics::processing);
         let subscribers = shared.subscribers.lock();
@@ -333,10 +344,10 @@ impl<V: View> SharedInformer<V> {
             metrics.took_in(popped.reached.as_ref());
         }
         let ended = is_watched.then(|| changes.iter().filter_map(ended).cloned().collect());
-        Told { list: popped.list.take(), went_back, ended }
+        BatchResult { list: popped.list.take(), went_back, ended }
     }
 
-    /// Lets one subscriber look again at everything.
+    /// Delivers everything again to one subscriber.
     fn resync_one(&self, subscriber: &Subscriber<V>) {
         let _subscribers = self.0.subscribers.lock();
         subscriber.backlog().again(self.0.store.snapshot().iter());
@@ -361,7 +372,7 @@ impl<V> fmt::Debug for SharedInformer<V> {
     }
 }
 
-/// An informer that has a transform already was given another.
+/// The error of a second transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this informer has a transform already")]
 pub struct TransformSet;

@@ -1,11 +1,11 @@
 //! A first-in, first-out queue with at most one entry per object key.
 //!
-//! The delta FIFO and every subscriber's backlog are one of these. Entries know their key, so it is not stored twice:
-//! beside the entry, an object costs five bytes of hash table.
+//! The delta FIFO and every subscriber's backlog use it. Entries know their key, so it is not stored twice: beside the
+//! entry, an object costs five bytes of hash table.
 //!
 //! 1. Order is that of the first push of a key; changing an entry in place does not move it.
-//! 2. Memory follows what is queued now: gaps left by [`remove`](KeyedQueue::remove) are closed before they outnumber
-//!    the entries, and an emptied queue gives its space back.
+//! 2. Memory follows the current length: gaps left by [`remove`](KeyedQueue::remove) are closed before they outnumber
+//!    the entries, and an emptied queue frees its space.
 
 use std::collections::VecDeque;
 use std::collections::vec_deque;
@@ -25,12 +25,12 @@ pub(crate) struct KeyRef<'a> {
     pub(crate) name: &'a str,
 }
 
-/// What can say which object it is about.
+/// An entry that knows the key of its object.
 pub(crate) trait Keyed {
     fn key(&self) -> KeyRef<'_>;
 }
 
-/// See the module.
+/// A queue with at most one entry per key: see the [module](self).
 pub(crate) struct KeyedQueue<E> {
     slots: VecDeque<Option<E>>,
     /// The number of the first slot. Numbers wrap: only their distance to this one counts.
@@ -39,11 +39,11 @@ pub(crate) struct KeyedQueue<E> {
     table: HashTable<u32>,
 }
 
-/// Users choose names: the seed is another in each process, or names could be made that all collide. Tables are only looked
-/// up, so no order depends on it, and a simulation replays. (Drawn from the simulation's own chance, at the first use in a
-/// process, it would make the first world differ from later ones.)
+/// Users choose names: the seed differs in each process, or names could be made that all collide. Tables are only
+/// looked up, so no order depends on it, and a simulation replays. (A seed from the simulation's own random numbers, at
+/// the first use in a process, would make the first world differ from later ones.)
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::default);
-/// A queue that once held more than this gives its space back when it runs empty.
+/// A queue that once was longer than this frees its space when it is empty.
 const KEEP_CAPACITY_MAX: usize = 1024;
 /// Fewer gaps than this are not worth closing.
 const GAPS_MIN: usize = 64;
@@ -95,7 +95,7 @@ impl<E: Keyed> KeyedQueue<E> {
         self.slots[self.find(key)?].as_ref()
     }
 
-    /// The entry, to be changed in place. Its key must stay what it is.
+    /// Returns the entry, to be changed in place. Its key must not change.
     pub(crate) fn get_mut(&mut self, key: KeyRef<'_>) -> Option<&mut E> {
         let at = self.find(key)?;
         self.slots[at].as_mut()
@@ -140,7 +140,7 @@ impl<E: Keyed> KeyedQueue<E> {
         self.slots.iter().flatten()
     }
 
-    /// Everything, first to last; the queue is empty afterwards.
+    /// Returns all entries, first to last; the queue is empty afterwards.
     pub(crate) fn drain(&mut self) -> Flatten<vec_deque::IntoIter<Option<E>>> {
         std::mem::take(self).slots.into_iter().flatten()
     }
@@ -159,7 +159,7 @@ impl<E: Keyed> KeyedQueue<E> {
         self.first.wrapping_add(u32::try_from(at).unwrap_or(u32::MAX))
     }
 
-    /// Keeps guarantee 2 after an entry has left.
+    /// Keeps guarantee 2 after an entry was removed.
     fn settle(&mut self) {
         if self.table.is_empty() {
             self.slots.clear();

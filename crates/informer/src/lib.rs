@@ -1,4 +1,4 @@
-//! Reflector → delta FIFO → indexed store → subscribers: what controllers know of a cluster.
+//! Shared informers: reflector → delta FIFO → indexed store → subscribers.
 //!
 //! ```no_run
 //! use steersman_informer::{Change, InformerFactory};
@@ -9,7 +9,7 @@
 //! let pods = factory.informer::<PodView>();                       // the same informer for every caller
 //! let by_owner = pods.index(|pod: &PodView| pod.meta().controller().map(|owner| owner.uid.clone()));
 //! let _subscription = pods.subscribe(|change: &Change<PodView>| println!("{change:?}"));
-//! factory.start();                                                // after all have declared what they need
+//! factory.start();                                                // after everything is declared
 //! factory.synced().await?;                                        // the error names what is missing
 //!
 //! if let Some(web) = pods.lister().namespace("default").get("web-1") {
@@ -20,60 +20,74 @@
 //! # }
 //! ```
 //!
-//! | module | what it holds |
+//! | module of the source | contents |
 //! |---|---|
-//! | [`factory`] | [`InformerFactory`]: one informer for everybody who needs the same |
-//! | [`informer`] | [`SharedInformer`], [`Subscription`]: the guarantees for subscribers |
-//! | [`change`] | [`Change`]: what a subscriber is given |
-//! | [`store`] | objects by key, indexes, waiting for a version |
-//! | [`lister`] | reading a store by key, namespace, selector |
-//! | [`consistency`] | read your own writes |
-//! | [`meta_source`] | any informer read as metadata |
-//! | [`typed`] | whole typed objects as views |
-//! | [`reachability`] | whether the server can be reached, and who hears when it is back |
-//! | [`reflector`] | list, watch, resume, back off |
-//! | [`metrics`] | what is counted, under upstream's names |
+//! | `factory` | [`InformerFactory`]: one informer for all callers that need the same |
+//! | `informer` | [`SharedInformer`], [`Subscription`]: the guarantees for subscribers |
+//! | `change` | [`Change`]: a change of one object, as subscribers get it |
+//! | `store` | objects by key, indexes ([`Index`]), waiting for a version |
+//! | `lister` | [`Lister`]: reads a store by key, namespace, selector |
+//! | `consistency` | read your own writes |
+//! | `meta_source` | [`MetaSource`]: any informer, read as metadata |
+//! | `typed` | [`Typed`]: whole typed objects as views |
+//! | `reachability` | whether the server can be reached, and notifications when it is back |
+//! | `reflector` | list, watch, resume, back off |
+//! | `delta_fifo` | pending changes, compressed per object |
+//! | `wire` | requests, and decoders of lists and watches |
+//! | `metrics` | [`Metrics`], under upstream's names |
 
-pub mod change;
-pub mod consistency;
+mod change;
+mod consistency;
 mod delta_fifo;
-pub mod factory;
-pub mod informer;
+mod factory;
+mod informer;
 mod keyed_queue;
-pub mod lister;
-pub mod meta_source;
-pub mod metrics;
-pub mod reachability;
-pub mod reflector;
+mod lister;
+mod meta_source;
+mod metrics;
+mod reachability;
+mod reflector;
 mod sink;
-pub mod store;
-pub mod target;
+mod store;
+mod target;
 #[cfg(test)]
 mod test_objects;
-pub mod typed;
+mod typed;
 mod wire;
 
 pub use change::Change;
 pub use delta_fifo::End;
-pub use factory::{FactoryOptions, InformerFactory, NotSynced};
-pub use informer::{SharedInformer, SubscribeOptions, Subscription};
-pub use lister::Lister;
-pub use meta_source::MetaSource;
+pub use factory::{FactoryOptions, InformerFactory, MetaInformer, NotSynced, RunningInformer};
+pub use informer::{InformerState, SharedInformer, SubscribeOptions, SubscriberState, Subscription, TransformSet};
+pub use lister::{Lister, NamespaceLister};
+pub use meta_source::{MetaHandler, MetaSource};
 pub use metrics::Metrics;
-pub use reachability::Reachability;
-pub use store::Index;
-pub use target::{Scope, Target};
-pub use typed::Typed;
-pub use wire::{ApiStatus, WireError};
+pub use reflector::{Lists, Phase, Problem, ProblemKind, ReflectorOptions, ReflectorState};
+pub use store::{Index, Snapshot};
+pub use target::{Selection, Target};
+pub use typed::{Typed, resource_of};
+pub use wire::{ApiStatus, UnreadableObject, WireError};
 
-/// What the crates of this project use of each other. Not for others: it changes without notice.
+/// Items that the crates of this project use of each other. Not for others: they change without notice.
 #[doc(hidden)]
 pub mod __internal {
+    pub mod consistency {
+        pub use crate::consistency::*;
+    }
     pub mod delta_fifo {
         pub use crate::delta_fifo::*;
     }
+    pub mod reachability {
+        pub use crate::reachability::*;
+    }
+    pub mod reflector {
+        pub use crate::reflector::*;
+    }
     pub mod sink {
         pub use crate::sink::*;
+    }
+    pub mod store {
+        pub use crate::store::*;
     }
     pub mod wire {
         pub use crate::wire::*;

@@ -1,4 +1,4 @@
-//! Reading a store: by key, by namespace, by label selector.
+//! Listers: reading a store by key, by namespace, by label selector.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -9,7 +9,7 @@ use steersman_model::View;
 use crate::keyed_queue::KeyRef;
 use crate::store::{Index, Snapshot, Store};
 
-/// Reads the store of an informer; cheap to clone. What it gives are shared, immutable objects.
+/// Reads the store of an informer. Cheap to clone. Objects are shared and immutable.
 pub struct Lister<V> {
     pub(crate) store: Arc<Store<V>>,
     pub(crate) by_namespace: Arc<OnceLock<Index<Istr, V>>>,
@@ -29,55 +29,55 @@ impl<V: View> Lister<V> {
         Self { store, by_namespace: Arc::default() }
     }
 
-    /// The object with this key.
+    /// Returns the object with this key.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<V>> {
         self.store.get(key)
     }
 
-    /// Every object.
+    /// Returns every object.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<V>> {
         self.snapshot().to_vec()
     }
 
-    /// Every object, without touching each of them: to count or to search.
+    /// Returns a snapshot of every object, without copying a pointer to each: to count or to search.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<V> {
         self.store.snapshot()
     }
 
-    /// The objects whose labels match.
+    /// Returns the objects whose labels match.
     #[must_use]
     pub fn select(&self, selector: &Selector) -> Vec<Arc<V>> {
         self.filter(|object| selector.matches(&object.meta().labels))
     }
 
-    /// The objects that `keep` wants.
+    /// Returns the objects for which `keep` is true.
     #[must_use]
     pub fn filter(&self, keep: impl Fn(&V) -> bool) -> Vec<Arc<V>> {
         self.snapshot().iter().filter(|object| keep(object)).cloned().collect()
     }
 
-    /// One namespace.
+    /// Returns a lister of one namespace.
     #[must_use]
     pub fn namespace<'a>(&'a self, namespace: &'a str) -> NamespaceLister<'a, V> {
         NamespaceLister { lister: self, namespace }
     }
 
-    /// How many objects there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.store.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.store.is_empty()
     }
 
-    /// Made when a namespace is first listed, so that stores nobody lists by namespace do not pay for it.
+    /// Created when a namespace is first listed, so that other stores do not pay for it.
     fn by_namespace(&self) -> &Index<Istr, V> {
         self.by_namespace.get_or_init(|| self.store.index(|object| Some(object.meta().namespace.clone())))
     }
@@ -98,25 +98,25 @@ impl<V> fmt::Debug for Lister<V> {
 // === impl NamespaceLister ===
 
 impl<V: View> NamespaceLister<'_, V> {
-    /// The object with this name.
+    /// Returns the object with this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<Arc<V>> {
         self.lister.store.get_ref(KeyRef { namespace: self.namespace, name })
     }
 
-    /// Every object of the namespace.
+    /// Returns every object of the namespace.
     #[must_use]
     pub fn list(&self) -> Vec<Arc<V>> {
         self.lister.by_namespace().get(self.namespace)
     }
 
-    /// The objects of the namespace whose labels match.
+    /// Returns the objects of the namespace whose labels match.
     #[must_use]
     pub fn select(&self, selector: &Selector) -> Vec<Arc<V>> {
         self.filter(|object| selector.matches(&object.meta().labels))
     }
 
-    /// The objects of the namespace that `keep` wants.
+    /// Returns the objects of the namespace for which `keep` is true.
     #[must_use]
     pub fn filter(&self, keep: impl Fn(&V) -> bool) -> Vec<Arc<V>> {
         let mut found = self.list();

@@ -1,9 +1,9 @@
-//! What informers count, under upstream's names and in a registry of the factory's own.
+//! Metrics of informers, under upstream's names and in a registry of the factory's own.
 //!
 //! | metric | what |
 //! |---|---|
 //! | `informer_queued_items` | keys in the delta FIFO |
-//! | `informer_processing_latency_seconds` | time to take one batch into the store and hand it to the subscribers |
+//! | `informer_processing_latency_seconds` | time to apply one batch to the store and deliver it to the subscribers |
 //! | `informer_store_resource_version` | the version the store shows, where it is a number |
 //! | `steersman_informer_handler_panics_total` | handlers that panicked; upstream's process dies instead |
 //!
@@ -49,7 +49,7 @@ const LATENCY_BUCKETS: [f64; 12] = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 
 // === impl Metrics ===
 
 impl Metrics {
-    /// Metrics in this registry.
+    /// Registers the metrics.
     ///
     /// # Errors
     /// The registry has metrics of these names already.
@@ -111,12 +111,12 @@ impl InformerMetrics {
         self.queued.set(i64::try_from(keys).unwrap_or(i64::MAX));
     }
 
-    /// Measures until the answer is dropped.
+    /// Starts a measurement, which ends when dropped.
     pub(crate) fn processing(&self) -> Processing<'_> {
         Processing { latency: &self.latency, started: Instant::now() }
     }
 
-    /// A batch is in the store, which shows this version now, if another than before.
+    /// Records that a batch is in the store, which shows this version now, if another than before.
     pub(crate) fn took_in(&self, reached: Option<&ResourceVersion>) {
         self.queued.set(0);
         if let Some(Ok(number)) = reached.map(|version| version.as_str().parse()) {

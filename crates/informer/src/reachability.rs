@@ -1,9 +1,11 @@
-//! Whether the API server can be reached: one small question a second while it cannot, and everybody hears when it is back.
+//! Whether the API server can be reached: one small request per second while it cannot, and a notification when it is
+//! back.
 //!
-//! 1. Who cannot reach the server says so with [`Reachability::lost`], and backs off as always.
-//! 2. While anybody has said so, one task asks for `/version` about once a second, however many wait. Nothing is asked while
-//!    all is well.
-//! 3. When the server answers, whoever [waits](Reachability::back) need not sit out a back-off that grew for an hour.
+//! 1. A component that cannot reach the server reports it with [`Reachability::lost`], and backs off as always.
+//! 2. After that, one task requests `/version` about once a second, however many components wait. Nothing is requested
+//!    otherwise.
+//! 3. When the server responds, components that [wait](Reachability::back) need not wait for a back-off that grew for
+//!    an hour.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,31 +27,32 @@ struct Shared {
     stop: CancellationToken,
     runtime: Handle,
     asking: Mutex<bool>,
-    /// How often the server came back.
+    /// The number of times the server came back.
     returns: watch::Sender<u64>,
 }
 
-/// Often enough to be back within seconds, seldom enough that a thousand clients of a server in trouble do no harm.
+/// Often enough to be back within seconds, seldom enough that a thousand clients of a failing server do no harm.
 const ASK_EVERY: Duration = Duration::from_secs(1);
-/// How long an answer may take.
+/// The maximum time of a response.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Whoever hears of the return waits a random part of this, so that not all come at once.
+/// Every waiter delays itself by a random part of this after the return, so that not all come at once.
 const SPREAD: Duration = Duration::from_secs(1);
 
 // === impl Reachability ===
 
 impl Reachability {
-    /// Asks through `client`, until `stop`.
+    /// Creates a check through `client`, until `stop`.
     ///
     /// # Panics
     /// Outside of a tokio runtime.
     #[must_use]
     pub fn new(client: Client, stop: CancellationToken) -> Self {
-        let (asking, returns) = (Mutex::new(false), watch::Sender::new(0));
+        let asking = Mutex::new(false);
+        let returns = watch::Sender::new(0);
         Self(Arc::new(Shared { client, stop, runtime: Handle::current(), asking, returns }))
     }
 
-    /// The server could not be reached.
+    /// Reports that the server could not be reached.
     pub fn lost(&self) {
         if !std::mem::replace(&mut *self.0.asking.lock(), true) {
             let shared = Arc::clone(&self.0);
@@ -60,13 +63,13 @@ impl Reachability {
         }
     }
 
-    /// How often the server came back, now and later.
+    /// Returns the number of times the server came back, now and later.
     #[must_use]
     pub fn returns(&self) -> watch::Receiver<u64> {
         self.0.returns.subscribe()
     }
 
-    /// Waits until the server comes back; `chance` (0 … 1) spreads those who wait.
+    /// Waits until the server is back; `chance` (0 … 1) spreads the waiters.
     pub async fn back(&self, chance: f64) {
         let mut returns = self.returns();
         if returns.changed().await.is_err() {
@@ -95,13 +98,13 @@ impl Shared {
             was_away = true;
         }
         *self.asking.lock() = false;
-        // A server that answers while one connection of it breaks again and again was not away: that one backs off.
+        // A server that responds while one connection breaks again and again was not away: that connection backs off.
         if was_away {
             self.returns.send_modify(|returns| *returns += 1);
         }
     }
 
-    /// Any answer of the server itself will do, also that we may not ask; a proxy without a server behind it says 5xx.
+    /// Any response of the server itself counts, even a refusal; a proxy without a server behind it sends 5xx.
     async fn answers(&self) -> bool {
         let Ok(request) = Request::get("/version").body(Body::empty()) else { return false };
         match tokio::time::timeout(ANSWER_WITHIN, self.client.send(request)).await {

@@ -1,34 +1,34 @@
-//! The reflector: keeps a [`Sink`] equal to what the server holds of one resource.
+//! The reflector: keeps a [`Sink`] equal to the server's state of one resource.
 //!
 //! 1. **List, then watch, for ever.** The first list and every relist are consistent: one streaming request
 //!    (`sendInitialEvents`), or pages of 500 with `resourceVersion` unset; never `resourceVersion=0`, which a lagging
-//!    server may answer from the past. A list reaches the sink as one `replace`, when all of it is there.
-//! 2. **Resume.** A watch that ends or breaks goes on from the last version that was handed to the sink, be it an
-//!    event's or a bookmark's. Only what is lost is listed again: 410, in a status or as an ERROR event.
+//!    server may answer from the past. A list reaches the sink as one `replace`, when it is complete.
+//! 2. **Resume.** A watch that ends or breaks continues from the last version that was handed to the sink, be it an
+//!    event's or a bookmark's. A list follows only when history is lost: 410, in a status or as an ERROR event.
 //! 3. **Never back in time.** A server that does not know our version yet (*too large resource version*) is given time,
-//!    and then asked for a consistent list. A list older than what was shown is refused for a minute, after which the server
-//!    counts as restored from a backup. An event older than what is known of its object is dropped.
-//! 4. **Whole or not at all.** Something truncated, malformed, of the wrong kind or too large restarts the watch where it
-//!    was; coming again, it leads to a list. The sink never sees a part of it.
-//! 5. **Patience.** Failures wait: 0.8 s doubling to 30 s, with jitter, and no less than `Retry-After`. A watch that ends
-//!    at its timeout (drawn from 5 to 10 minutes) starts again at once; one that ends within a second and without an event
-//!    counts as a failure.
-//! 6. **Silence is noticed.** Who is dead is noticed by the connection in under a minute: HTTP/2 pings (30 s, and 15 s for the
-//!    answer), or TCP keep-alive and `TCP_USER_TIMEOUT` (see the connector in the runtime crate). Who is alive and stands
-//!    still is noticed here: a request without an answer, or a page without progress, is given up after 55 s, a streaming
-//!    list after 10 s (its server may not know such lists; pages follow); a watch half a minute after the timeout that it
-//!    was given. Sooner would be wrong: a watch on which nothing happens *is* silent, and
-//!    bookmarks, though usual every minute, are promised by nobody (kube-apiserver 1.37 sends none while it has nothing new to
-//!    say). Who knows better sets [`ReflectorOptions::watch_patience`].
-//!    And who knows that the server has made a write which the watch does not show, restarts it ([`Restarts`]).
-//! 7. **Never in the way.** A resource that is forbidden or does not exist is asked for again with the same back-off, and
-//!    told through [`Reflector::state`]; nobody else waits for it.
-//! 8. **A relist is cheap.** Objects whose uid and version are known keep their allocation, and are not even decoded.
-//! 9. **One object never holds back the others.** An object that the view cannot read from protobuf makes the resource be read
-//!    as JSON. One that cannot be read from JSON either is skipped, counted ([`ReflectorMetrics::unreadable_object`]) and named
-//!    in one error of the log: the sink keeps what it knew of the object, or does not know it, and everything else goes on.
-//!    If the object is deleted, the sink is told so, whether its last state can be read or not. (What has not even a name is
-//!    a case of 4.) Who decides by what is *not* there should know that such an object is not.
+//!    and then asked for a consistent list. A list older than what was shown is refused for a minute, after which the
+//!    server counts as restored from a backup. An event older than the known state of its object is dropped.
+//! 4. **Whole or not at all.** A truncated, malformed, wrong or too large event restarts the watch from the last
+//!    version; if it comes again, a list follows. The sink never sees a part of it.
+//! 5. **Patience.** Failures back off: 0.8 s doubling to 30 s, with jitter, and no less than `Retry-After`. A watch
+//!    that ends at its timeout (drawn from 5 to 10 minutes) starts again at once; one that ends within a second and
+//!    without an event counts as a failure.
+//! 6. **Silence is detected.** Dead connections are detected in under a minute by HTTP/2 pings (30 s, and 15 s for the
+//!    answer), or TCP keep-alive and `TCP_USER_TIMEOUT` (see the connector in the runtime crate). Stalled ones are
+//!    detected here: a request without an answer, or a page without progress, is given up after 55 s, a streaming list
+//!    after 10 s (its server may not support such lists; pages follow); a watch half a minute after the timeout that it
+//!    was given. Sooner would be wrong: a watch of an idle resource *is* silent, and bookmarks, though usual every
+//!    minute, are not guaranteed (kube-apiserver 1.37 sends none without changes). A caller that knows better sets
+//!    [`ReflectorOptions::watch_patience`]. And a caller that knows of a write which the watch does not show restarts
+//!    it ([`Restarts`]).
+//! 7. **Independent.** A resource that is forbidden or does not exist is requested again with the same back-off, and
+//!    reported through [`Reflector::state`]; nothing else waits for it.
+//! 8. **A relist is cheap.** Objects with a known uid and version keep their allocation, and are not even decoded.
+//! 9. **One object never holds back the others.** If an object cannot be decoded from protobuf, the resource is read as
+//!    JSON. One that cannot be decoded from JSON either is skipped, counted ([`ReflectorMetrics::unreadable_object`])
+//!    and logged once: the sink keeps its last known state, or does not know it, and everything else continues. If the
+//!    object is deleted, the sink is notified, whether its last state can be decoded or not. (An object without a
+//!    readable name is a case of 4.) A decision by what does *not* exist must consider that such an object is missing.
 //!
 //! Behaviour follows client-go's `tools/cache/reflector.go` (0.37) where not said otherwise.
 
@@ -68,30 +68,32 @@ pub struct Reflector<V> {
     view: PhantomData<fn() -> V>,
 }
 
-/// How a reflector works. The defaults are right for Kubernetes.
+/// The options of a reflector. The defaults are right for Kubernetes.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct ReflectorOptions {
-    /// Whether lists are streamed where the server can.
+    /// Whether lists are streamed if the server supports it.
     pub lists: Lists,
     /// The time after which the server ends a watch is drawn from this range, so that watches do not end together.
     pub watch_timeout: RangeInclusive<Duration>,
-    /// How long an answer, or a list in progress, may stand still.
+    /// The maximum time an answer, or a list in progress, may stall.
     pub list_patience: Duration,
-    /// How long a watch may be without a byte, for servers that are known to send bookmarks in time; `None` waits for its
-    /// timeout.
+    /// The maximum time a watch may be without a byte, for servers that are known to send bookmarks in time; `None`
+    /// waits for its timeout.
     pub watch_patience: Option<Duration>,
-    /// Seed of all chance, so that a run can be repeated; `None` takes a random one.
+    /// The seed of all random numbers, so that a run can be repeated; `None` takes a random one.
     pub seed: Option<u64>,
-    /// Who knows when a server that was away is back; without, a back-off is sat out.
+    /// The notification of a server that is back; without it, back-offs are not cut short.
     pub reachability: Option<Reachability>,
-    /// Who counts.
+    /// The metrics.
     pub metrics: Arc<dyn ReflectorMetrics>,
 }
 
-/// How a state is first asked for.
+/// The first way of listing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Lists {
-    /// As a stream, and in pages from a server that refuses.
+    /// As a stream, and in pages if the server refuses.
     #[default]
     Streamed,
     /// In pages.
@@ -102,7 +104,7 @@ pub enum Lists {
 #[derive(Clone, Debug)]
 pub struct Restarts(Arc<watch::Sender<Restart>>);
 
-/// How a watch is restarted that does not show what the server has.
+/// The way in which a stale watch is restarted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Restart {
     /// From the version that it has reached.
@@ -111,63 +113,66 @@ pub enum Restart {
     List,
 }
 
-/// What a reflector is doing, for health checks and for people.
+/// The state of a reflector, for health checks and for display.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReflectorState {
-    /// What it is doing.
+    /// The current phase.
     pub phase: Phase,
-    /// What went wrong last; gone when something works again.
+    /// The last problem; `None` after a success.
     pub problem: Option<Problem>,
 }
 
-/// What a reflector is doing.
+/// The phase of a reflector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Phase {
     /// Not yet running.
     New,
-    /// Asking for the state.
+    /// Listing.
     Listing,
-    /// Following the changes.
+    /// Watching.
     Watching,
-    /// Waiting before it tries again.
+    /// Backing off.
     Waiting,
     /// Stopped, for good.
     Stopped,
 }
 
-/// Why a reflector does not come forward.
+/// The problem of a reflector.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Problem {
-    /// Which kind of trouble.
+    /// The kind of problem.
     pub kind: ProblemKind,
-    /// The error, for people.
+    /// The error, for display.
     pub message: Arc<str>,
-    /// How often something failed since something worked.
+    /// The number of failures since the last success.
     pub failures: u32,
 }
 
-/// client-go's: long enough to cost the server nothing, short enough to even out load among servers.
+/// client-go's range: long enough to cost the server nothing, short enough to even out load among servers.
 const WATCH_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(300)..=Duration::from_secs(600);
-/// A page takes a second; a server that says nothing for this long will not. Under a minute, as people wait for it.
+/// A page takes a second; a server that is silent for this long will not answer. Under a minute, as people wait for it.
 const LIST_PATIENCE: Duration = Duration::from_secs(55);
 
 // === impl Reflector ===
 
 impl<V: View> Reflector<V> {
-    /// A reflector that will follow `target` through `client`.
+    /// Creates a reflector of `target` through `client`.
     pub fn new(client: Client, target: Target, options: ReflectorOptions) -> Self {
         let (state, _) = watch::channel(ReflectorState { phase: Phase::New, problem: None });
         let restarts = Restarts(Arc::new(watch::Sender::new(Restart::Watch)));
         Self { client, target, options, state, restarts, view: PhantomData }
     }
 
-    /// What it is doing, now and later.
+    /// Returns the current state and all later ones.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<ReflectorState> {
         self.state.subscribe()
     }
 
-    /// Restarts its watch, while it runs.
+    /// Returns a handle that restarts the watch, while the reflector runs.
     #[must_use]
     pub fn restarts(&self) -> Restarts {
         self.restarts.clone()
@@ -190,7 +195,7 @@ impl<V> std::fmt::Debug for Reflector<V> {
 // === impl Restarts ===
 
 impl Restarts {
-    /// Ends the watch that is open, and goes on in this way. Does nothing while none is open.
+    /// Ends the open watch, and continues in this way. Does nothing while none is open.
     pub fn restart(&self, how: Restart) {
         self.0.send_replace(how);
     }

@@ -1,4 +1,4 @@
-//! The seam between the reflector, which reads from the server, and the delta FIFO, which feeds the store.
+//! The interface between the reflector, which reads from the server, and the delta FIFO, which feeds the store.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ pub trait Sink<V: View>: Send {
     /// allocation.
     fn known(&self, key: &ObjectKey) -> Option<Arc<V>>;
 
-    /// Called right before a list is requested, so that its answer shows everything that was written before this call. What
-    /// comes back older than such a write comes from a server that was restored.
+    /// Called right before a list is requested, so that its answer shows everything that was written before this call.
+    /// A list that is older than such a write comes from a server that was restored.
     fn listing(&mut self) {}
 
     /// Takes the whole state at `version`, after a list or a relist. It is applied as one batch.

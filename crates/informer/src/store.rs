@@ -1,15 +1,15 @@
-//! What the cluster looks like, as far as we know: objects by key, and indexes over them.
+//! The local copy of the cluster's state: objects by key, and indexes over them.
 //!
 //! Guarantees:
 //! 1. **One batch, one step.** Readers see a batch (a whole list, for instance) either not at all or complete, in
 //!    objects and in every index.
-//! 2. **Readers hold nothing.** Every answer is a value of its own; a snapshot costs one pointer per 128 objects, and
-//!    what is in it can be looked at for as long as one likes.
+//! 2. **Readers hold no lock.** Every answer is a value of its own; a snapshot costs one pointer per 128 objects, and
+//!    can be kept for any time.
 //! 3. **Unchanged objects stay.** An object that comes again with the same uid and resourceVersion keeps its `Arc`.
 //! 4. **Small.** Keys are not stored beside the objects: 8 bytes for the slot, about 8 for the key table, and 4 to 10
 //!    per index in which the object is found.
-//! 5. **It knows how far it is**: [`reached`](Store::reached), bookmarks included. Who waits for a version, or for the
-//!    end of an object, is woken by the store.
+//! 5. **It knows its version**: [`reached`](Store::reached), bookmarks included. Waiters for a version, or for the
+//!    deletion of an object, are woken by the store.
 
 pub mod index;
 mod slots;
@@ -37,13 +37,13 @@ use crate::change::Change;
 use crate::delta_fifo::{Delta, Deltas, End, Known, ListInfo, Popped};
 use crate::keyed_queue::KeyRef;
 
-/// See the module. Written by one task only, read by any.
+/// An indexed store: see the [module](self). Written by one task only, read by any.
 pub struct Store<V> {
     inner: RwLock<Inner<V>>,
-    /// Held while objects change or an index is added, so that a list can be built beside what readers see. Holds the
-    /// shared indexes.
+    /// Locked while objects change or an index is added, so that a list can be built beside what readers see. Contains
+    /// the shared indexes.
     writer: Mutex<Vec<SharedIndex>>,
-    /// Goes up with every batch: what waiters wait on.
+    /// Incremented with every batch: what waiters wait on.
     batches: watch::Sender<u64>,
     watchers: Mutex<Vec<std::sync::Weak<dyn Watcher>>>,
 }
@@ -51,7 +51,7 @@ pub struct Store<V> {
 /// A shared index: the type of its function, and its position among the indexes.
 type SharedIndex = (TypeId, usize);
 
-/// What readers see.
+/// The part that readers see.
 pub(crate) struct Inner<V> {
     slots: Slots<V>,
     /// Slots by the hash of their object's key.
@@ -59,16 +59,16 @@ pub(crate) struct Inner<V> {
     indexes: Vec<Box<dyn AnyIndex<V>>>,
     /// `None` before the first list.
     reached: Option<ResourceVersion>,
-    /// How often a list went back to an older version: the server was restored.
+    /// The number of times a list went back to an older version: the server was restored.
     restored: u64,
-    /// When the last list that is in it was begun.
+    /// The time at which the last list was requested.
     listed_since: Option<Instant>,
 }
 
 // === impl Store ===
 
 impl<V: View> Store<V> {
-    /// An empty store that has seen no list yet.
+    /// Creates an empty store without a list.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -143,7 +143,7 @@ impl<V: View> Store<V> {
         index
     }
 
-    /// The writer's lock is held.
+    /// The caller holds the writer's lock.
     fn add_index<K, I>(self: &Arc<Self>, keys: impl Fn(&V) -> I + Send + Sync + 'static) -> Index<K, V>
     where
         K: std::hash::Hash + Ord + Send + Sync + 'static,
@@ -161,8 +161,8 @@ impl<V: View> Store<V> {
         self.inner.read()
     }
 
-    /// Applies a batch in one step and tells what it did to the objects, if `tell` says that somebody wants to know, and
-    /// whether a list in it went back to an older version.
+    /// Applies a batch in one step and returns its changes, if `tell` is set, and whether a list in it went back to an
+    /// older version.
     pub(crate) fn apply(&self, popped: &mut Popped<V>, tell: bool) -> (Vec<Change<V>>, bool) {
         let _writer = self.writer.lock();
         let mut changes = Changes { changes: Vec::new(), tell };
@@ -179,7 +179,7 @@ impl<V: View> Store<V> {
             *self.inner.write() = inner;
             went_back
         } else {
-            // A relist is long too, but little of it is news: only that is done while readers wait.
+            // A relist is long too, but little of it is new: only that is done while readers wait.
             let news: Vec<Deltas<V>> = {
                 let inner = self.inner.read();
                 popped.drain().filter(|deltas| !inner.shows(deltas)).collect()
@@ -227,7 +227,7 @@ impl<V: View> Inner<V> {
         &self.slots
     }
 
-    /// What the store allocates beside the objects.
+    /// Returns the memory of the store beside the objects.
     #[cfg(test)]
     fn bytes(&self) -> usize {
         let indexes: usize = self.indexes.iter().map(|index| index.bytes()).sum();
@@ -243,7 +243,7 @@ impl<V: View> Inner<V> {
         self.table.find(key.hash(), is_key).copied()
     }
 
-    /// Whether these deltas say only what is shown already.
+    /// Whether the store shows the state of these deltas already.
     fn shows(&self, deltas: &Deltas<V>) -> bool {
         let [Delta::Added(new) | Delta::Updated(new) | Delta::Replaced(new)] = deltas.as_slice() else { return false };
         self.find(new.meta().into()).and_then(|slot| self.slots.get(slot)).is_some_and(|held| same_state(held, new))
@@ -282,7 +282,7 @@ impl<V: View> Inner<V> {
         match old {
             Some(old) if old.meta().uid == new.meta().uid => changes.push(|| Change::Updated { old, new }),
             Some(last) => {
-                // Another object took the name, and nobody told us of the end of the first.
+                // Another object took the name, and the deletion of the first was missed.
                 changes.push(|| Change::Deleted { last, end: End::Missed });
                 changes.push(|| Change::Added { new, initial: false });
             }
@@ -306,7 +306,7 @@ impl<V: View> Inner<V> {
         changes.push(|| Change::Deleted { last, end });
     }
 
-    /// Notes the version of a batch; the answer is whether a list in it went back to an older one.
+    /// Records the version of a batch; returns whether a list in it went back to an older one.
     fn finish(&mut self, reached: Option<&ResourceVersion>, list: Option<&ListInfo>) -> bool {
         let before = self.reached.as_ref();
         let went_back = list.zip(before).is_some_and(|(list, before)| before.is_newer_than(&list.version));
@@ -323,9 +323,10 @@ fn hash_of<V: View>(slots: &Slots<V>, slot: u32) -> u64 {
     slots.get(slot).map_or(0, |held| KeyRef::from(held.meta()).hash())
 }
 
-/// Whether both are the same state of the same object. Without a version nobody can tell.
+/// Whether both are the same state of the same object. Without a version this is unknown.
 fn same_state<V: View>(held: &Arc<V>, new: &Arc<V>) -> bool {
-    let (old, new_meta) = (held.meta(), new.meta());
+    let old = held.meta();
+    let new_meta = new.meta();
     Arc::ptr_eq(held, new)
         || (old.uid == new_meta.uid
             && old.resource_version == new_meta.resource_version
@@ -334,7 +335,7 @@ fn same_state<V: View>(held: &Arc<V>, new: &Arc<V>) -> bool {
 
 // === impl Changes ===
 
-/// Collects what a batch did, if somebody wants to know.
+/// Collects the changes of a batch, if they are wanted.
 struct Changes<V> {
     changes: Vec<Change<V>>,
     tell: bool,
@@ -348,7 +349,7 @@ impl<V> Changes<V> {
     }
 }
 
-/// The uid that a change shows to be deleted or terminating.
+/// Returns the uid that a change shows as deleted or terminating.
 pub(crate) fn ended<V: View>(change: &Change<V>) -> Option<&Uid> {
     let meta = change.object().meta();
     (matches!(change, Change::Deleted { .. }) || meta.is_terminating()).then_some(&meta.uid)

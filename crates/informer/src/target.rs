@@ -1,81 +1,82 @@
-//! What an informer watches: a resource, and which part of it.
+//! The target of an informer: a resource, and a selection of its objects.
 
 use std::fmt;
 
 use steersman_base::{Istr, Resource};
 
-/// One resource, and which of its objects.
+/// One resource, and a selection of its objects.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Target {
     /// The resource.
     pub resource: Resource,
-    /// Which of its objects.
-    pub scope: Scope,
+    /// The selection.
+    pub selection: Selection,
 }
 
-/// Which objects of a resource; all of them by default. Selectors are written as in a query.
+/// A selection of objects of a resource; all of them by default. Selectors have the syntax of queries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Scope {
-    /// Those in this namespace.
+#[non_exhaustive]
+pub struct Selection {
+    /// The namespace.
     pub namespace: Option<Istr>,
-    /// Those whose labels match, such as `app=web,tier!=test`.
+    /// A label selector, such as `app=web,tier!=test`.
     pub labels: Option<Istr>,
-    /// Those whose fields match, such as `metadata.name=kube-root-ca.crt`.
+    /// A field selector, such as `metadata.name=kube-root-ca.crt`.
     pub fields: Option<Istr>,
 }
 
 // === impl Target ===
 
 impl Target {
-    /// All objects of a resource.
+    /// Selects all objects of a resource.
     #[must_use]
     pub fn all(resource: Resource) -> Self {
-        Self { resource, scope: Scope::default() }
+        Self { resource, selection: Selection::default() }
     }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.resource)?;
-        if self.scope.is_everything() { Ok(()) } else { write!(f, " ({})", self.scope) }
+        if self.selection.is_everything() { Ok(()) } else { write!(f, " ({})", self.selection) }
     }
 }
 
-// === impl Scope ===
+// === impl Selection ===
 
-impl Scope {
-    /// All objects of the resource.
+impl Selection {
+    /// Selects all objects.
     #[must_use]
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// The objects in one namespace.
+    /// Selects the objects in one namespace.
     #[must_use]
     pub fn namespace(namespace: &str) -> Self {
         Self { namespace: Some(Istr::interned(namespace)), ..Self::default() }
     }
 
-    /// Only those whose labels match.
+    /// Selects by labels.
     #[must_use]
     pub fn with_labels(self, selector: &str) -> Self {
         Self { labels: Some(Istr::interned(selector)), ..self }
     }
 
-    /// Only those whose fields match.
+    /// Selects by fields.
     #[must_use]
     pub fn with_fields(self, selector: &str) -> Self {
         Self { fields: Some(Istr::interned(selector)), ..self }
     }
 
-    /// Whether nothing is left out: only then does a store's resourceVersion tell about every write to the resource.
+    /// Whether everything is selected: only then does a store's resourceVersion cover every write to the resource.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         *self == Self::default()
     }
 }
 
-impl fmt::Display for Scope {
+impl fmt::Display for Selection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [("namespace", &self.namespace), ("labels", &self.labels), ("fields", &self.fields)];
         let mut gap = "";

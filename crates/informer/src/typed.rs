@@ -21,7 +21,7 @@ pub struct Typed<K> {
     object: K,
 }
 
-/// The resource of a type that knows its names.
+/// Returns the resource of a type that knows its names.
 #[must_use]
 pub fn resource_of<K>() -> Resource
 where
@@ -41,14 +41,22 @@ where
 // === impl Typed ===
 
 impl<K> Typed<K> {
-    /// An object with its metadata.
+    /// Creates an object with its metadata.
     pub fn new(meta: Meta, object: K) -> Self {
         Self { meta, object }
     }
 
-    /// The object.
+    /// Returns the object.
     pub fn object(&self) -> &K {
         &self.object
+    }
+
+    /// Returns the metadata of the object, in the compact form of the caches.
+    ///
+    /// An inherent method, so that `object.meta()` is unambiguous where both [`View`] and [`kube::Resource`](Named) are in
+    /// scope. The `ObjectMeta` of Kubernetes is `object.object().meta()`.
+    pub fn meta(&self) -> &Meta {
+        &self.meta
     }
 }
 

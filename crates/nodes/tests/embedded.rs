@@ -187,7 +187,7 @@ async fn pods_that_were_there_before_the_nodes_are_scheduled() -> Result<(), Fai
 async fn another_process_goes_on_where_the_last_one_stopped() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
     let begin = || {
-        let options = ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() };
+        let options = ManagerOptions::default().clock(cluster.clock().clone());
         let manager = Manager::new(cluster.client(), options)?;
         Nodes::build(&manager.context(), NodesOptions::count(2))?;
         let stop = CancellationToken::new();

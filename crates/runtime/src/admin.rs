@@ -1,30 +1,30 @@
-//! What is served about a manager: health, metrics, configuration, state; for people, probes and Prometheus.
+//! The pages about a manager: health, metrics, configuration, state; for people, probes and Prometheus.
 //!
 //! | path | what |
 //! |---|---|
 //! | `/healthz`, `/livez`, `/readyz`, and `/<check>` below | [`Health`] |
 //! | `/metrics`, `/metrics/slis` | [`Exposition`]; results of health checks |
-//! | `/configz`, `/flagz`, `/statusz` | upstream's pages: see [`zpages`] |
+//! | `/configz`, `/flagz`, `/statusz` | upstream's pages |
 //! | `/debug/flags/v` | `PUT` sets the log level |
-//! | `/debug/informers`, `/debug/queues` | what caches and queues are doing, as JSON |
+//! | `/debug/informers`, `/debug/queues` | the state of caches and queues, as JSON |
 //! | `/debug/decisions?controller=&key=` | what controllers did and why, as JSON |
-//! | `/debug/profile?seconds=`, `/debug/pprof/profile?seconds=` | where reconciles spend their time: see [`Profiler`] |
-//! | `/debug/controllers/<name>/…` | what a controller shows of itself |
+//! | `/debug/profile?seconds=`, `/debug/pprof/profile?seconds=` | where reconciles spend their time |
+//! | `/debug/controllers/<name>/…` | the page of a controller |
 //!
-//! 1. Nobody gets further than the [`Guard`] lets them: it sees a request before any handler does, under the same
-//!    decoded path by which the handler is found. Without a guard, everything is open.
-//! 2. Handlers only look. A request costs what its page costs; nothing is kept for a client, and a profile that is
-//!    running ends with its client.
-//! 3. Handlers can be added while it serves. The first to take a path keeps it: [`PathTaken`].
-//! 4. It is a [`Service`]: any server carries it, and a test needs none.
+//! 1. The guard decides about a request before any handler sees it, under the same decoded path by which the handler is
+//!    found. Without a guard, everything is open.
+//! 2. Handlers only read. A request costs what its page costs; nothing is kept for a client, and a running profile ends
+//!    when its client disconnects.
+//! 3. Handlers can be added while it serves. The first handler of a path keeps it: [`PathTaken`].
+//! 4. It is a [`Service`]: any server can serve it, and a test needs none.
 
-pub mod auth;
+pub(crate) mod auth;
 mod debug;
-mod page;
+pub(crate) mod page;
 mod profile;
 mod query;
 mod router;
-pub mod zpages;
+pub(crate) mod zpages;
 
 #[cfg(test)]
 mod tests;
@@ -48,16 +48,16 @@ use crate::health::{Ask, Health, Probe, Reasons, Report};
 use crate::metrics::{Exposition, text};
 use crate::serving::{Request, Response, Service};
 
-pub use auth::{Guard, GuardOptions};
-pub use page::{json, text as text_page};
-pub use profile::{Busy, Measured, Profile, Profiler};
+pub(crate) use auth::Guard;
+pub(crate) use page::{json, text as text_page};
+pub(crate) use profile::Profiler;
 pub use query::Query;
 pub use router::PathTaken;
-pub use zpages::StatusInfo;
+pub(crate) use zpages::StatusInfo;
 
 use router::{Handler, Router};
 
-/// What is served about a manager. Cheap to clone; clones are the same.
+/// The pages about a manager. Cheap to clone; clones share the pages.
 #[derive(Clone)]
 pub struct Admin(Arc<Shared>);
 
@@ -69,22 +69,23 @@ pub struct Call {
     pub method: Method,
     /// The path, decoded.
     pub path: String,
-    /// What is behind the path.
+    /// The query parameters.
     pub query: Query,
     /// The headers.
     pub headers: HeaderMap,
     /// The body.
     pub body: Bytes,
-    /// What the client may see.
+    /// The details that the client may see.
     pub access: Access,
 }
 
-/// What a client may see of a path.
+/// The details of a page that a client may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Access {
-    /// What anybody may: the path is open, and nobody was asked about the client.
+    /// The path is open to everybody; the client was not authorised.
     Public,
-    /// All of it: the client was let through by name.
+    /// The client was authorised.
     Authorised,
 }
 
@@ -101,7 +102,8 @@ struct Shared {
 // === impl Admin ===
 
 impl Admin {
-    /// Serves nothing yet. `component` is the program's name, such as `kube-controller-manager`.
+    /// Creates pages that serve nothing yet. `component` is the program's name, such as `kube-controller-manager`.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(component: &str, clock: Clock) -> Self {
         Self(Arc::new(Shared {
@@ -114,15 +116,16 @@ impl Admin {
         }))
     }
 
-    /// Lets clients through as this guard decides, from now on.
+    /// Sets the guard that admits clients, from now on.
+    #[doc(hidden)]
     pub fn guard(&self, guard: Guard) {
         *self.0.guard.write() = Some(guard);
     }
 
-    /// Answers a path with what only looks.
+    /// Adds a handler for a path.
     ///
     /// # Errors
-    /// The path is somebody else's.
+    /// The path has a handler.
     pub fn handle(
         &self,
         path: &str,
@@ -131,10 +134,10 @@ impl Admin {
         self.0.router.exact(path, Arc::new(move |call| Box::pin(std::future::ready(handler(&call)))))
     }
 
-    /// Answers a path with what takes time. If the client goes away, the future is dropped.
+    /// Adds an asynchronous handler for a path. If the client disconnects, the future is dropped.
     ///
     /// # Errors
-    /// The path is somebody else's.
+    /// The path has a handler.
     pub fn handle_async<F>(
         &self,
         path: &str,
@@ -146,10 +149,11 @@ impl Admin {
         self.0.router.exact(path, Arc::new(move |call| Box::pin(handler(call))))
     }
 
-    /// Answers what is below `/debug/controllers/<controller>/`, and that path itself; a controller's own page.
+    /// Adds the page of a controller: `/debug/controllers/<controller>/` and everything below.
     ///
     /// # Errors
-    /// The controller has one already.
+    /// The controller has a page.
+    #[doc(hidden)]
     pub fn handle_controller(
         &self,
         controller: &str,
@@ -163,9 +167,11 @@ impl Admin {
     ///
     /// # Errors
     /// A path is taken.
+    #[doc(hidden)]
     pub fn serve_health(&self, health: &Health) -> Result<(), PathTaken> {
         for probe in Probe::ALL {
-            let (all, one) = (health.clone(), health.clone());
+            let all = health.clone();
+            let one = health.clone();
             let path = format!("/{}", probe.name());
             self.handle(&path, move |call| probe_page(&all.report(probe, &ask(call))))?;
             let below = format!("{path}/");
@@ -183,6 +189,7 @@ impl Admin {
     ///
     /// # Errors
     /// The path is taken.
+    #[doc(hidden)]
     pub fn serve_metrics(&self, metrics: &Exposition) -> Result<(), PathTaken> {
         let metrics = metrics.clone();
         self.handle("/metrics", move |_| page::bytes(StatusCode::OK, text::CONTENT_TYPE, metrics.text()))
@@ -192,7 +199,7 @@ impl Admin {
     ///
     /// # Errors
     /// The path is taken.
-    pub fn handle_registry(&self, path: &str, registry: &Registry) -> Result<(), PathTaken> {
+    pub(crate) fn handle_registry(&self, path: &str, registry: &Registry) -> Result<(), PathTaken> {
         let metrics = Exposition::of(registry);
         self.handle(path, move |_| page::bytes(StatusCode::OK, text::CONTENT_TYPE, metrics.text()))
     }
@@ -200,7 +207,8 @@ impl Admin {
     /// Shows a component's configuration, with `kind` and `apiVersion`, on `/configz` under this name.
     ///
     /// # Errors
-    /// The name has one already.
+    /// The name has a configuration.
+    #[doc(hidden)]
     pub fn serve_config(&self, name: &str, config: Value) -> Result<(), PathTaken> {
         let mut configs = self.0.configs.write();
         if configs.contains_key(name) {
@@ -218,10 +226,11 @@ impl Admin {
         })
     }
 
-    /// Serves `/flagz`: the flags as they are when asked for, by name.
+    /// Serves `/flagz`: the current flags, by name.
     ///
     /// # Errors
     /// The path is taken.
+    #[doc(hidden)]
     pub fn serve_flags(
         &self,
         flags: impl Fn() -> std::collections::BTreeMap<String, String> + Send + Sync + 'static,
@@ -237,16 +246,19 @@ impl Admin {
     ///
     /// # Errors
     /// The path is taken.
+    #[doc(hidden)]
     pub fn serve_status(&self, info: StatusInfo) -> Result<(), PathTaken> {
         let shared = Arc::downgrade(&self.0);
         self.handle("/statusz", move |call| {
             let Some(shared) = shared.upgrade() else { return page::not_found() };
-            let (now, cbor) = (shared.clock.now(), shared.cbor.load(Ordering::Relaxed));
+            let now = shared.clock.now();
+            let cbor = shared.cbor.load(Ordering::Relaxed);
             zpages::statusz(call, &shared.component, &info, now, &shared.router.listed(), cbor)
         })
     }
 
-    /// Offers CBOR on `/statusz` and `/flagz` to who asks for it, as upstream does by the gate `CBORServingAndStorage`.
+    /// Offers CBOR on `/statusz` and `/flagz`, as upstream does with the gate `CBORServingAndStorage`.
+    #[doc(hidden)]
     pub fn offer_cbor(&self) {
         self.0.cbor.store(true, Ordering::Relaxed);
     }
@@ -255,6 +267,7 @@ impl Admin {
     ///
     /// # Errors
     /// The path is taken.
+    #[doc(hidden)]
     pub fn serve_log_level(
         &self,
         set: impl Fn(u32) -> Result<(), String> + Send + Sync + 'static,
@@ -267,27 +280,30 @@ impl Admin {
     ///
     /// # Errors
     /// The path is taken.
-    pub fn serve_informers(&self, informers: &InformerFactory) -> Result<(), PathTaken> {
+    pub(crate) fn serve_informers(&self, informers: &InformerFactory) -> Result<(), PathTaken> {
         let informers = informers.clone();
         self.handle("/debug/informers", move |_| json(StatusCode::OK, &debug::informers(&informers.running())))
     }
 
-    /// Serves `/debug/queues`: the figures of each queue, by name.
+    /// Serves `/debug/queues`: the metrics of each queue, by name.
     ///
     /// # Errors
     /// The path is taken.
-    pub fn serve_queues(
+    pub(crate) fn serve_queues(
         &self,
         queues: impl Fn() -> Vec<(String, QueueStats)> + Send + Sync + 'static,
     ) -> Result<(), PathTaken> {
         self.handle("/debug/queues", move |_| json(StatusCode::OK, &debug::queues(&queues())))
     }
 
-    /// Serves `/debug/decisions`: what the log has about the query's `controller` and `key`.
+    /// Serves `/debug/decisions`: the entries of the log for the query's `controller` and `key`.
     ///
     /// # Errors
     /// The path is taken.
-    pub fn serve_decisions(&self, log: impl Fn(&Query) -> Value + Send + Sync + 'static) -> Result<(), PathTaken> {
+    pub(crate) fn serve_decisions(
+        &self,
+        log: impl Fn(&Query) -> Value + Send + Sync + 'static,
+    ) -> Result<(), PathTaken> {
         self.handle("/debug/decisions", move |call| json(StatusCode::OK, &log(&call.query)))
     }
 
@@ -295,7 +311,7 @@ impl Admin {
     ///
     /// # Errors
     /// The path is taken.
-    pub fn serve_profile(&self, profiler: &Profiler) -> Result<(), PathTaken> {
+    pub(crate) fn serve_profile(&self, profiler: &Profiler) -> Result<(), PathTaken> {
         for path in ["/debug/profile", "/debug/pprof/profile"] {
             let profiler = profiler.clone();
             self.handle_async(path, move |call| profile::page(profiler.clone(), call))?;
@@ -304,15 +320,16 @@ impl Admin {
         self.0.router.prefix("/debug/pprof/", others)
     }
 
-    /// Serves a path no more (`--profiling=false`), nor what is below it.
+    /// Stops serving a path and everything below (`--profiling=false`).
+    #[doc(hidden)]
     pub fn withhold(&self, path: &str) {
         self.0.router.remove(path);
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub async fn respond(&self, request: Request) -> Response {
         let mut response = self.answer(request).await;
-        // upstream's `WithCacheControl`: what is shown is true only now, and only for this client.
+        // Upstream's `WithCacheControl`: a page is valid only now, and only for this client.
         let headers = response.headers_mut();
         headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
         response
@@ -355,7 +372,7 @@ impl fmt::Debug for Admin {
     }
 }
 
-/// What a request asks of a probe.
+/// Reads the parameters of a probe.
 fn ask(call: &Call) -> Ask {
     let reasons = match call.access {
         Access::Public => Reasons::Withheld,

@@ -1,8 +1,8 @@
-//! The objects that an owner controls, and those that nobody does.
+//! The objects that an owner controls, and orphans.
 //!
-//! 1. They are found by an index, never by a walk through the namespace. All controllers share it.
-//! 2. In a pass whose caches lag behind what was written, they are read from the server instead: a reconciler neither asks
-//!    nor chooses, and so cannot forget it.
+//! 1. They are found by an index, never by a walk through the namespace. All controllers share the index.
+//! 2. In a pass whose caches lag behind the controller's writes, they are read from the server instead: the reconciler
+//!    does not choose, and so cannot forget it.
 
 #[cfg(test)]
 mod tests;
@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use steersman_base::{Istr, Meta, Uid};
 use steersman_informer::WireError;
-use steersman_informer::{Index, Scope, SharedInformer};
+use steersman_informer::{Index, Selection, SharedInformer};
 use steersman_model::{Kind, View};
 
 use crate::Context;
@@ -32,13 +32,13 @@ enum ControllerKey {
 // === impl Children ===
 
 impl<V: Kind> Children<V> {
-    /// The objects that an informer sees, by their controller.
+    /// Indexes the objects of an informer by their controller.
     #[must_use]
     pub fn new(informer: &SharedInformer<V>) -> Self {
         Self { by_controller: informer.shared_index(key::<V>) }
     }
 
-    /// The objects that `owner` controls, and the orphans in its namespace, which it may adopt.
+    /// Returns the objects that `owner` controls, and the orphans in its namespace, which it may adopt.
     ///
     /// # Errors
     /// See [`WireError`]; only in a pass that reads from the server.
@@ -48,12 +48,12 @@ impl<V: Kind> Children<V> {
             objects.extend(self.by_controller.get(&ControllerKey::OrphanIn(owner.namespace.clone())));
             return Ok(objects);
         }
-        let mut objects: Vec<Arc<V>> = cx.live.list(Scope::namespace(&owner.namespace)).await?;
+        let mut objects: Vec<Arc<V>> = cx.live.list(Selection::namespace(&owner.namespace)).await?;
         objects.retain(|object| object.meta().controller().is_none_or(|controller| controller.uid == owner.uid));
         Ok(objects)
     }
 
-    /// The objects in a namespace that one of `owners` controls.
+    /// Returns the objects in a namespace that one of `owners` controls.
     ///
     /// # Errors
     /// See [`WireError`]; only in a pass that reads from the server.
@@ -61,12 +61,12 @@ impl<V: Kind> Children<V> {
         if cx.freshness == Freshness::CaughtUp {
             return Ok(owners.iter().flat_map(|owner| self.cached(owner)).collect());
         }
-        let mut objects: Vec<Arc<V>> = cx.live.list(Scope::namespace(namespace)).await?;
+        let mut objects: Vec<Arc<V>> = cx.live.list(Selection::namespace(namespace)).await?;
         objects.retain(|object| owners.iter().any(|owner| object.meta().is_controlled_by(owner)));
         Ok(objects)
     }
 
-    /// The objects that `owner` controls as the cache shows them, however late it is: for hints, never for counting.
+    /// Returns the objects that `owner` controls according to the cache, however stale: for hints, never for counting.
     #[must_use]
     pub fn cached(&self, owner: &Meta) -> Vec<Arc<V>> {
         self.cached_by_uid(&owner.uid)

@@ -79,7 +79,7 @@ pub fn remove(conditions: &mut Vec<Condition>, type_: &str) -> bool {
     conditions.len() < before
 }
 
-/// Returns the time as the type of `k8s-openapi`. A time that cannot be written becomes the nearest one that can.
+/// Returns the time as the type of `k8s-openapi`. A time out of its range becomes the nearest one in it.
 #[must_use]
 pub fn kube_time(time: Time) -> KubeTime {
     let seconds = time.unix().clamp(Time::MIN.unix(), Time::MAX.unix());

@@ -1,26 +1,29 @@
-//! How a client is made, from a kubeconfig or from inside a cluster.
+//! Connections: clients from a kubeconfig or from inside a cluster.
 //!
-//! 1. **Where to.** The kubeconfig that was named, or the server; else the cluster we run in; else `$KUBECONFIG`, else
-//!    `~/.kube/config`. Files, inline data, exec plug-ins, `tls-server-name`, `insecure-skip-tls-verify` and impersonation work
-//!    as in client-go. Tokens, certificates and authorities in files are read again every minute, and a plug-in is run again
-//!    when its certificate ends: whoever rotates them need not restart us.
-//! 2. **The dead are noticed in under a minute.** HTTP/2 pings every 30 s and gives 15 s for the answer; HTTP/1.1, where a server
-//!    has nothing better, relies on TCP keep-alive and `TCP_USER_TIMEOUT` of 45 s. There is no read timeout: a watch may be silent.
-//! 3. **No hidden retries.** What was sent is sent once. (A request that never left, because its pooled connection was
-//!    found closed, is written to another one.)
-//! 4. **Watches never crowd out writes.** kube-apiserver takes 100 streams on a connection; at 80 another connection is opened.
+//! 1. **Configuration.** The given kubeconfig, or server; else the cluster in which the process runs; else
+//!    `$KUBECONFIG`, else `~/.kube/config`. Files, inline data, exec plug-ins, `tls-server-name`,
+//!    `insecure-skip-tls-verify` and impersonation work as in client-go. Tokens, certificates and authorities in files
+//!    are read again every minute, and a plug-in is run again when its certificate expires: a rotation needs no
+//!    restart.
+//! 2. **Dead connections are detected in under a minute.** HTTP/2 pings every 30 s and waits 15 s for the answer;
+//!    HTTP/1.1, for servers without HTTP/2, relies on TCP keep-alive and a `TCP_USER_TIMEOUT` of 45 s. There is no read
+//!    timeout: a watch may be silent.
+//! 3. **No hidden retries.** A request is sent once. (A request that was not sent, because its pooled connection was
+//!    found closed, is sent on another one.)
+//! 4. **Watches never block writes.** kube-apiserver accepts 100 streams on a connection; at 80 another connection is
+//!    opened.
 //! 5. **Errors are one sentence** that names file, context or host.
 //!
 //! Built from kube's `ConfigExt` layers, so users keep [`kube::Client`].
 
 pub(crate) mod exchange;
 mod lanes;
-mod limits;
+pub(crate) mod limits;
 mod metrics;
 mod renewal;
 mod source;
 mod token;
-mod transport;
+pub(crate) mod transport;
 
 use std::error::Error;
 use std::fmt;
@@ -32,29 +35,31 @@ use http::{Request, StatusCode, Uri};
 use kube::client::Body;
 use kube::{Client, Config};
 
-pub use limits::{Limits, Throttle};
+pub use limits::Limits;
+use limits::Throttle;
 pub use metrics::RestMetrics;
-pub use transport::Transport;
+use transport::Transport;
 
-/// What to connect to, and as whom.
+/// The options of a connection: the server, and the credentials.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Options {
-    /// A kubeconfig; `None` looks for a cluster around us, then for a kubeconfig in the usual places.
+    /// The kubeconfig; without one, the service account of the pod, then a kubeconfig in the usual places.
     pub kubeconfig: Option<PathBuf>,
-    /// A context of the kubeconfig, instead of its current one.
+    /// The context of the kubeconfig, instead of its current one.
     pub context: Option<String>,
-    /// An address of the API server, instead of the one that is configured (`--master`).
+    /// The address of the API server, instead of the configured one (`--master`).
     pub server: Option<String>,
-    /// Added to the user agent, such as the name of a controller.
+    /// A suffix of the user agent, such as the name of a controller.
     pub user_agent: Option<String>,
-    /// Where requests are counted; nowhere, if nothing is said.
+    /// The metrics of requests; none by default.
     pub metrics: Option<RestMetrics>,
-    /// How many requests are made at most; as many as wanted, if nothing is said. Each [client](Connection::client) has
-    /// its own share, so that a lease does not wait behind others.
+    /// The limits of requests; unlimited by default. Each [client](Connection::client) has its own limits, so that a
+    /// lease does not wait behind others.
     pub limits: Option<Limits>,
 }
 
-/// Where an API server is and how to speak to it. Makes clients.
+/// A configured API server, which clients are created for.
 #[derive(Clone)]
 pub struct Connection {
     config: Config,
@@ -63,111 +68,143 @@ pub struct Connection {
     limits: Option<Limits>,
 }
 
-/// Where a configuration came from, as errors name it.
+/// The source of a configuration, as errors name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Origin {
-    /// The service account of the pod we run in.
+    /// The service account of the pod.
     InCluster,
-    /// An address that was named, without credentials.
+    /// A given address, without credentials.
     Named,
     /// A context of a kubeconfig.
     Kubeconfig {
-        /// The file, or files.
+        /// The file or files.
         files: String,
         /// The context.
         context: String,
     },
 }
 
-/// Why there is no connection. Nobody retries a configuration that is wrong; [`ConnectError::Unreachable`] may pass.
+/// An error of a connection. A wrong configuration is not retried; [`ConnectError::Unreachable`] may pass.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// A kubeconfig that is not there, or not ours to read.
+    /// A kubeconfig that cannot be read.
     #[error("cannot read kubeconfig {}: {source}", .path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The cause.
         source: std::io::Error,
     },
-    /// A kubeconfig that is not one.
+    /// A malformed kubeconfig.
     #[error("kubeconfig {files}: {problem}")]
     Malformed {
-        /// The file, or files.
+        /// The file or files.
         files: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// Neither a cluster around us nor a kubeconfig.
+    /// Neither a service account nor a kubeconfig was found.
     #[error("no cluster to talk to: {0}")]
     Nowhere(String),
-    /// A pod without a service account.
+    /// A pod without a usable service account.
     #[error("cannot use the service account of this pod: {0}")]
     InCluster(#[from] kube::config::InClusterError),
     /// Certificates, keys, tokens or a plug-in that do not work.
     #[error("cannot use the credentials {origin}: {problem}")]
     Credentials {
-        /// Where they are from.
+        /// The source of the credentials.
         origin: Origin,
-        /// What is wrong with them.
+        /// The problem.
         problem: String,
     },
-    /// A proxy, which this version cannot use.
+    /// A proxy, which is not supported yet.
     #[error("cannot use the proxy {proxy} {origin}: proxies are not supported yet")]
     Proxy {
-        /// Its address.
+        /// The address of the proxy.
         proxy: String,
-        /// Where it is configured.
+        /// The source of the configuration.
         origin: Origin,
     },
-    /// An address that is not one.
+    /// An invalid address.
     #[error("\"{server}\" is not the address of a server: {problem}")]
     Address {
         /// The address.
         server: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// Nobody answers there.
+    /// The server does not respond.
     #[error("cannot reach {server} ({origin}): {problem}")]
     Unreachable {
         /// The address.
         server: String,
-        /// Where it is from.
+        /// The source of the address.
         origin: Origin,
-        /// What happened.
+        /// The problem.
         problem: String,
     },
-    /// Somebody answers, and does not know us.
+    /// The server does not accept the credentials.
     #[error("{server} does not accept the credentials {origin}: {status}")]
     Unauthorized {
         /// The address.
         server: String,
-        /// Where the credentials are from.
+        /// The source of the credentials.
         origin: Origin,
-        /// The answer.
+        /// The status code.
         status: StatusCode,
     },
 }
 
-/// A server that works answers in milliseconds; one behind a slow network in seconds.
+/// A healthy server answers in milliseconds; behind a slow network in seconds.
 const PROBE_WAIT: Duration = Duration::from_secs(15);
 
-/// A client for what `options` say. Reads files and runs plug-ins; nothing is sent to the server yet.
+/// Creates a client. Reads files and runs plug-ins; nothing is sent to the server yet.
 ///
 /// # Errors
-/// A configuration that is missing, malformed or contradictory.
+/// The configuration is missing, malformed or contradictory.
 pub async fn connect(options: Options) -> Result<Client, ConnectError> {
     Connection::load(options).await?.client().await
 }
 
-/// The user agent that clients send, and what the caller adds to it.
-///
-/// # Errors
-/// What is added cannot be part of a header.
-pub fn user_agent(suffix: Option<&str>) -> Result<http::HeaderValue, ConnectError> {
-    transport::user_agent(suffix)
+// === impl Options ===
+
+impl Options {
+    /// Sets the kubeconfig file.
+    #[must_use]
+    pub fn kubeconfig(mut self, path: impl Into<PathBuf>) -> Self {
+        self.kubeconfig = Some(path.into());
+        self
+    }
+
+    /// Sets the context of the kubeconfig.
+    #[must_use]
+    pub fn context(mut self, name: impl Into<String>) -> Self {
+        self.context = Some(name.into());
+        self
+    }
+
+    /// Sets the address of the API server.
+    #[must_use]
+    pub fn server(mut self, address: impl Into<String>) -> Self {
+        self.server = Some(address.into());
+        self
+    }
+
+    /// Sets the suffix of the user agent.
+    #[must_use]
+    pub fn user_agent(mut self, suffix: impl Into<String>) -> Self {
+        self.user_agent = Some(suffix.into());
+        self
+    }
+
+    /// Sets the limits of each client.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
+    }
 }
 
 // === impl Connection ===
@@ -176,7 +213,7 @@ impl Connection {
     /// Finds and reads the configuration.
     ///
     /// # Errors
-    /// It is missing, malformed or contradictory.
+    /// The configuration is missing, malformed or contradictory.
     pub async fn load(options: Options) -> Result<Self, ConnectError> {
         let (mut config, origin) = source::load(&options, &|name| std::env::var_os(name)).await?;
         if let Some(server) = options.server {
@@ -186,7 +223,8 @@ impl Connection {
         Ok(Self { config, origin, metrics: options.metrics, limits: options.limits })
     }
 
-    /// A client with connections of its own: whoever must not wait behind others, such as a lease, asks for another one.
+    /// Creates a client with connections of its own: use another one for what must not wait behind others, such as a
+    /// lease.
     ///
     /// # Errors
     /// Certificates, keys, tokens or a plug-in that do not work.
@@ -194,16 +232,19 @@ impl Connection {
         Ok(Client::new(self.throttle().around(&self.transport().await?), self.default_namespace()))
     }
 
-    /// What a client sends its requests through, for layers of one's own around it. It has connections of its own, and no
+    /// Creates the transport below a client, for layers of one's own. It has connections of its own, and no
     /// [limits](Self::throttle).
     ///
     /// # Errors
     /// Certificates, keys, tokens or a plug-in that do not work.
+    #[doc(hidden)]
     pub async fn transport(&self) -> Result<Transport, ConnectError> {
         transport::transport(&self.config, &self.origin, self.metrics.clone(), renewal::Times::default()).await
     }
 
-    /// The limits of this connection, for transports that several clients share: as in client-go, each has its own.
+    /// Returns the limits of this connection, for transports that several clients share: as in client-go, each client
+    /// has its own.
+    #[doc(hidden)]
     #[must_use]
     pub fn throttle(&self) -> Throttle {
         let host = self.config.cluster_url.authority().map_or("", http::uri::Authority::as_str);
@@ -211,7 +252,8 @@ impl Connection {
         Throttle { limits: self.limits, told }
     }
 
-    /// The same server, for clients whose requests name their sender themselves: see [`user_agent`].
+    /// Returns the same server, for clients whose requests set the user agent themselves.
+    #[doc(hidden)]
     #[must_use]
     pub fn without_user_agent(&self) -> Self {
         let mut bare = self.clone();
@@ -219,7 +261,8 @@ impl Connection {
         bare
     }
 
-    /// The same server, for clients whose requests bring their credentials themselves.
+    /// Returns the same server, for clients whose requests have their own credentials.
+    #[doc(hidden)]
     #[must_use]
     pub fn without_credentials(&self) -> Self {
         let mut bare = self.clone();
@@ -227,7 +270,7 @@ impl Connection {
         bare
     }
 
-    /// Asks the server for its version, to see whether it is there and knows us.
+    /// Requests the server's version, to check that the server responds and accepts the credentials.
     ///
     /// # Errors
     /// [`ConnectError::Unreachable`] or [`ConnectError::Unauthorized`].
@@ -251,32 +294,34 @@ impl Connection {
         }
     }
 
-    /// The address of the server, for people.
+    /// Returns the address of the server, for display.
     #[must_use]
     pub fn server(&self) -> String {
         self.config.cluster_url.to_string().trim_end_matches('/').to_owned()
     }
 
-    /// Where the configuration came from.
+    /// Returns the source of the configuration.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// The certificates of the authorities that sign the server's, as PEM; none, if those of the system count.
+    /// Returns the certificates of the authorities that sign the server's certificate, as PEM; `None` for those of the
+    /// system.
+    #[doc(hidden)]
     #[must_use]
     pub fn root_ca_pem(&self) -> Option<String> {
         let certificates = self.config.root_cert.as_ref()?;
         let pem = |der: &Vec<u8>| {
             let text = base64::engine::general_purpose::STANDARD.encode(der);
-            // Every character is one byte; lines of 64 are what all programs write.
+            // Every character is one byte; PEM has lines of 64.
             let lines: Vec<_> = text.as_bytes().chunks(64).map(String::from_utf8_lossy).collect();
             format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"))
         };
         Some(certificates.iter().map(pem).collect())
     }
 
-    /// The namespace of the context, or of the pod.
+    /// Returns the namespace of the context, or of the pod.
     #[must_use]
     pub fn default_namespace(&self) -> &str {
         &self.config.default_namespace
@@ -285,7 +330,7 @@ impl Connection {
 
 impl fmt::Debug for Connection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The configuration holds secrets.
+        // The configuration contains secrets.
         f.debug_struct("Connection").field("server", &self.server()).field("origin", &self.origin).finish()
     }
 }
@@ -302,7 +347,7 @@ impl fmt::Display for Origin {
 
 fn address(server: &str) -> Result<Uri, ConnectError> {
     let wrong = |problem: String| ConnectError::Address { server: server.to_owned(), problem };
-    // As client-go does: a bare host is spoken to without TLS.
+    // As in client-go: a bare host means plain HTTP.
     let whole = if server.contains("://") { server.to_owned() } else { format!("http://{server}") };
     let uri: Uri = whole.parse().map_err(|error: http::uri::InvalidUri| wrong(error.to_string()))?;
     match uri.scheme_str() {
@@ -311,7 +356,7 @@ fn address(server: &str) -> Result<Uri, ConnectError> {
     }
 }
 
-/// The first cause of an error: what happened, without the layers that it passed.
+/// Returns the innermost cause of an error.
 fn root_cause(error: &(dyn Error + 'static)) -> String {
     let mut cause = error;
     while let Some(deeper) = cause.source() {

@@ -1,31 +1,32 @@
-//! A controller: what it watches, how it decides, and the one worker loop that runs it.
+//! A controller: its sources, its reconciler, and the one worker loop.
 //!
 //! 1. Nothing runs before the manager does: building a controller declares informers, indexes and handlers.
 //! 2. One key is reconciled by one worker at a time; different keys in any order.
-//! 3. Workers start when the caches are filled *and* the handlers have seen all of what filled them; and, where a lease
-//!    is asked for, when this process leads and its caches show at least what a list made after the election shows.
-//!    Until then its queue takes nothing but what is [asked for](Controller::trigger): a standby does not gather the keys of
-//!    all that ever lived. When it starts to work, it looks at the last keys that events named, and at all that its sources
-//!    have in their caches, as after a restart.
-//! 4. A key whose owner's writes the caches do not show yet is parked, and woken by the store. After half a minute, who can
-//!    read live ([`Builder::reads_live`]) goes on so; who cannot, waits on. Nobody acts on a cache that is known to lag.
-//! 5. A reconcile that fails, hangs beyond its time or panics costs its own key a back-off, and no other key anything.
-//! 6. A source that panics stops no other source and no worker; the controller is not healthy from then on, because it
-//!    does not hear of everything any more.
+//! 3. Workers start when the caches are filled *and* the handlers have seen all of their contents; and, where a lease
+//!    is required, when this process leads and its caches show at least the state at the time of the election. Until
+//!    then the queue takes only [triggered](Controller::trigger) keys: a standby does not collect the keys of
+//!    everything that ever existed. When the controller starts to work, it reconciles the last keys that events named,
+//!    and everything in the caches of its sources, as after a restart.
+//! 4. A key is parked while the caches do not show the controller's own writes for its owner, and is woken by the
+//!    store. After half a minute, a reconciler that can read live ([`Builder::reads_live`]) continues with live reads;
+//!    others keep waiting. No pass acts on a cache that is known to lag.
+//! 5. A reconcile that fails, exceeds its time limit or panics backs off its own key and affects no other key.
+//! 6. A source that panics stops no other source and no worker; from then on the controller is unhealthy, because it
+//!    misses events.
 //!
-//! | a reconcile answers | what becomes of its key |
+//! | a reconcile returns | what happens to its key |
 //! |---|---|
 //! | [`Action::Done`] | its failures are forgotten |
-//! | [`Action::Again`] | it is looked at again, rate-limited |
-//! | [`Action::After`] | its failures are forgotten; it is looked at again then |
+//! | [`Action::Again`] | it is requeued, rate-limited |
+//! | [`Action::After`] | its failures are forgotten; it is requeued after the delay |
 //! | an error | it is retried, rate-limited; given up after [`Builder::give_up_after`] |
-//! | a [terminal](Error::terminal) error | it is left until it changes |
-//! | a panic, or nothing in [time](Builder::timeout) | as an error |
+//! | a [terminal](Error::terminal) error | it is not retried until it changes |
+//! | a panic, or no result in [time](Builder::timeout) | as an error |
 
 mod builder;
-mod built;
+pub(crate) mod built;
 mod context;
-mod of_row;
+pub(crate) mod of_row;
 mod process;
 
 use std::collections::BTreeSet;
@@ -38,18 +39,18 @@ use futures::FutureExt;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use steersman_base::{ObjectKey, Resource, ResourceVersion, Uid};
-use steersman_informer::Reachability;
-use steersman_informer::consistency::Book;
+use steersman_informer::__internal::consistency::Book;
+use steersman_informer::__internal::reachability::Reachability;
 use steersman_workqueue::{Priority, Queue, Shutdown};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub use builder::Builder;
-pub use built::Built;
+pub(crate) use built::Built;
 pub use context::BuildContext;
 pub(crate) use context::TypeMap;
-pub use of_row::ControllerContext;
+pub(crate) use of_row::ControllerContext;
 
 use crate::decisions::Log;
 use crate::manager::Barriers;
@@ -59,7 +60,7 @@ use crate::source::{Connected, Feed, Source, TaskSource, Watching};
 use crate::trigger::Trigger;
 use crate::{Context, lease::Leadership};
 
-/// A controller that was built: a handle to it. Cheap to clone.
+/// A handle to a controller. Cheap to clone.
 #[derive(Clone)]
 pub struct Controller(Arc<Shared>);
 
@@ -68,11 +69,11 @@ struct Shared {
     workers: usize,
     feed: Feed,
     connected: Mutex<Sources>,
-    /// Keys whose last pass could not reach the server: they are looked at as soon as it is back.
+    /// Keys whose last pass could not reach the server: they are enqueued as soon as it is back.
     unreached: Mutex<BTreeSet<ObjectKey>>,
-    /// The first of its sources that panicked, and what it said.
-    deaf: Mutex<Option<String>>,
-    /// What it wrote and its caches do not show yet.
+    /// The panic of the first source that panicked.
+    source_panic: Mutex<Option<String>>,
+    /// The controller's writes that its caches do not show yet.
     book: Book,
     informers: steersman_informer::InformerFactory,
 }
@@ -80,15 +81,15 @@ struct Shared {
 #[derive(Default)]
 struct Sources {
     watching: Vec<Watching>,
-    /// Those that wait for the controller to start.
+    /// The tasks that wait for the controller to start.
     tasks: Vec<TaskSource>,
     /// Set while the controller runs: the informers of later sources start at once.
     running: Option<CancellationToken>,
-    /// Whether it works: later tasks begin at once.
+    /// Whether the workers run: later tasks start at once.
     works: bool,
 }
 
-/// What runs a controller: its handle, and what only the workers need.
+/// A controller with everything that only the workers need.
 pub(crate) struct Engine {
     controller: Controller,
     context: Context,
@@ -102,44 +103,44 @@ pub(crate) struct Engine {
     reachability: Reachability,
 }
 
-/// How outcomes are dealt with.
+/// The treatment of failed reconciles.
 #[derive(Clone, Copy, Debug, Default)]
 struct Policy {
     retries_max: Option<u32>,
     timeout: Option<Duration>,
 }
 
-/// The main object with a key, as its cache shows it.
+/// The main object with a key, as the cache shows it.
 struct MainObject {
     uid: Uid,
     version: ResourceVersion,
 }
 
-/// Finds the main object with a key, if there is one.
+/// Finds the main object with a key.
 type MainObjects = Box<dyn Fn(&ObjectKey) -> Option<MainObject> + Send + Sync>;
 
 // === impl Controller ===
 
 impl Controller {
-    /// The controller's name.
+    /// Returns the name of the controller.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// The controller's queue.
+    /// Returns the queue of the controller.
     #[must_use]
     pub fn queue(&self) -> &Queue<ObjectKey> {
         self.0.feed.queue()
     }
 
-    /// How many keys it works on at once.
+    /// Returns the number of workers.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.0.workers
     }
 
-    /// Looks at a key now, whatever happened or did not.
+    /// Enqueues a key now.
     pub fn trigger(&self, key: ObjectKey) {
         self.0.feed.trigger(key);
     }
@@ -160,33 +161,26 @@ impl Controller {
         }
     }
 
-    /// Whether every source has told the state it began with.
+    /// Whether every source has delivered its initial state.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         self.0.connected.lock().watching.iter().all(|watching| watching.subscription.has_synced())
     }
 
-    /// Whether its caches do not show yet all that it wrote.
+    /// Whether the caches do not show all writes of the controller yet.
     pub(crate) fn waits_for_caches(&self) -> bool {
         !self.0.book.is_empty()
     }
 
-    /// The resources it watches.
+    /// Returns the watched resources.
     #[must_use]
     pub fn watches(&self) -> Vec<Resource> {
         let sources = self.0.connected.lock();
         sources.watching.iter().map(|watching| watching.target.resource.clone()).collect()
     }
 
-    /// What it watches and has not seen the whole of yet.
-    #[must_use]
-    pub fn waits_for(&self) -> Vec<String> {
-        let sources = self.0.connected.lock();
-        let missing = sources.watching.iter().filter(|watching| !watching.subscription.has_synced());
-        missing.map(|watching| watching.target.to_string()).collect()
-    }
-
-    /// The server is back: who could not reach it need not sit out a back-off that grew while it was away.
+    /// Enqueues the keys that could not reach the server, which is back: they need not wait for a back-off that grew
+    /// meanwhile.
     pub(crate) fn retry_unreached(&self) {
         let keys: Vec<_> = std::mem::take(&mut *self.0.unreached.lock()).into_iter().collect();
         self.0.feed.add_all(&keys, Priority::Background);
@@ -206,18 +200,19 @@ impl Controller {
     }
 
     fn begin(&self, task: TaskSource, stop: CancellationToken) {
-        let (controller, feed) = (self.clone(), self.0.feed.clone());
+        let controller = self.clone();
+        let feed = self.0.feed.clone();
         tokio::spawn(async move {
-            // The function itself may panic, too, before there is a future.
+            // The function itself may panic, before there is a future.
             let run = async move { task(feed, stop).await };
             let Err(panic) = AssertUnwindSafe(run).catch_unwind().await else { return };
             let panic = process::panic_text(&*panic);
-            tracing::error!(controller = controller.name(), panic, "a source panicked, and tells nothing any more");
-            controller.0.deaf.lock().get_or_insert_with(|| panic.to_owned());
+            tracing::error!(controller = controller.name(), panic, "a source panicked and delivers no more events");
+            controller.0.source_panic.lock().get_or_insert_with(|| panic.to_owned());
         });
     }
 
-    /// It has ended, or will never begin: who feeds it is told, and not kept waiting.
+    /// Closes the queue of a controller that has ended or will never start, so that its producers do not wait.
     pub(crate) fn close(&self) {
         let ended = CancellationToken::new();
         ended.cancel();
@@ -229,12 +224,12 @@ impl Controller {
         drop(left);
     }
 
-    /// What a source said when it panicked: it tells nothing any more, and only a restart helps.
-    pub(crate) fn deaf(&self) -> Option<String> {
-        self.0.deaf.lock().clone()
+    /// Returns the panic of a source, whose events are missing until a restart.
+    pub(crate) fn source_panic(&self) -> Option<String> {
+        self.0.source_panic.lock().clone()
     }
 
-    /// Waits until the sources have told the state they began with.
+    /// Waits until the sources have delivered their initial state.
     async fn sources_synced(&self, stop: &CancellationToken) {
         let progress: Vec<_> = {
             let mut sources = self.0.connected.lock();
@@ -244,8 +239,8 @@ impl Controller {
         join_all(progress).await;
     }
 
-    /// Lets the queue hand out keys, starts the sources that are tasks, and fills the queue with what the caches show if it
-    /// took nothing so far.
+    /// Opens the queue, starts the sources that are tasks, and enqueues the contents of the caches if the queue was
+    /// closed so far.
     async fn open(&self, stop: &CancellationToken) {
         let was_closed = self.0.feed.open();
         self.queue().open();
@@ -264,7 +259,7 @@ impl Controller {
         }
     }
 
-    /// Waits until every cache shows at least what the server had when the election was won.
+    /// Waits until every cache shows at least the server's state at the time of the election.
     async fn sources_caught_up(&self, barriers: &Barriers, won: Option<Instant>) {
         let caches: Vec<_> = {
             let sources = self.0.connected.lock();
@@ -288,12 +283,12 @@ impl Engine {
         &self.controller
     }
 
-    /// Whether it works only while this process leads.
+    /// Whether the controller works only while this process leads.
     pub(crate) fn needs_leadership(&self) -> bool {
         !self.leadership.is_always()
     }
 
-    /// Runs the controller until `stop`; reconciles in flight then finish, what waits is left.
+    /// Runs the controller until `stop`; running reconciles then finish, waiting keys are dropped.
     pub(crate) async fn run(self, barriers: Barriers, stop: CancellationToken) {
         let controller = self.controller.clone();
         if stop.run_until_cancelled(self.ready(&barriers, &stop)).await.is_none() {

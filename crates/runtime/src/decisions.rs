@@ -1,10 +1,10 @@
 //! The decision log: what controllers did, what they refused to do, and why.
 //!
 //! 1. One entry per pass that wrote, tried to write, refused or failed. A pass that found nothing to do leaves no entry.
-//! 2. An entry tells time, controller, key, number of the pass, what woke it, what it saw, each decision with its rule and
-//!    what became of its write, how long it took, and how it ended.
-//! 3. Bounded in bytes ([`BYTES_MAX`]): the oldest entries go first. A pass with many equal writes keeps the first
-//!    [`DECISIONS_MAX`] decisions and counts the others; long texts are cut.
+//! 2. An entry has the time, controller, key, number of the pass, its trigger, what it saw, each decision with its rule
+//!    and the fate of its write, the duration, and the outcome.
+//! 3. Bounded in bytes: the oldest entries are dropped first. A pass with many equal writes keeps the first 32
+//!    decisions and counts the others; long texts are cut.
 //! 4. Writing to it never waits for a reader: entries are shared, and a reader copies pointers.
 //!
 //! ```
@@ -49,7 +49,7 @@ struct Shared {
     ring: Mutex<Ring>,
 }
 
-/// Entries, oldest first, and what they weigh.
+/// The entries, oldest first, and their size.
 #[derive(Default)]
 struct Ring {
     entries: VecDeque<(usize, Arc<Entry>)>,
@@ -59,7 +59,7 @@ struct Ring {
 
 /// One pass of a controller over one key. Cheap to clone; clones are the same pass.
 ///
-/// It becomes an entry when it [ends](Pass::end), or when the last clone goes (a panic, a reconcile that was given up).
+/// It becomes an entry when it ends, or when the last clone is dropped (a panic, a reconcile that was cancelled).
 #[derive(Clone)]
 pub struct Pass(Arc<Begun>);
 
@@ -82,45 +82,48 @@ struct Notes {
     ended: bool,
 }
 
-/// Which entries to show. The default shows all.
+/// A selection of entries. The default selects all.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Filter {
-    /// Only of this controller.
+    /// The controller.
     pub controller: Option<String>,
-    /// Only of this key, as `namespace/name` or `name`.
+    /// The key, as `namespace/name` or `name`.
     pub key: Option<String>,
-    /// Only passes that failed, or in which a write did.
+    /// Whether only failed passes are selected, or those with a failed write.
     pub failed_only: bool,
-    /// Only the newest so many.
+    /// The number of entries, the newest first.
     pub newest: Option<usize>,
 }
 
 /// How many bytes a log keeps unless told otherwise: about a thousand passes that wrote something, which is enough to answer
 /// "what happened in the last minutes", and small beside any cache.
-pub const BYTES_MAX: usize = 512 << 10;
-/// How many decisions of one pass are kept: a pass that creates 500 pods says nothing new with the 33rd.
-pub const DECISIONS_MAX: usize = 32;
-/// How many things seen in one pass are kept.
-pub const SEEN_MAX: usize = 32;
-/// How long a text may be before it is cut: an admission webhook may say anything.
-pub const TEXT_MAX: usize = 1024;
+pub(crate) const BYTES_MAX: usize = 512 << 10;
+/// The number of decisions of one pass that are kept: a pass that creates 500 pods says nothing new with the 33rd.
+const DECISIONS_MAX: usize = 32;
+/// The number of observations of one pass that are kept.
+const SEEN_MAX: usize = 32;
+/// The length at which a text is cut: an admission webhook may say anything.
+const TEXT_MAX: usize = 1024;
 
 // === impl Log ===
 
 impl Log {
-    /// A log of [`BYTES_MAX`].
+    /// Creates a log of the default size.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self::with_bytes_max(clock, BYTES_MAX)
     }
 
-    /// A log that keeps this many bytes at most; none, if it is zero.
+    /// Creates a log of at most this many bytes; an empty one, if it is zero.
     #[must_use]
-    pub fn with_bytes_max(clock: Clock, bytes_max: usize) -> Self {
+    pub(crate) fn with_bytes_max(clock: Clock, bytes_max: usize) -> Self {
         Self(Arc::new(Shared { clock, bytes_max, next_pass: AtomicU64::new(1), ring: Mutex::default() }))
     }
 
-    /// Begins a pass. `trigger` says what woke the key, such as `Pod default/web-1 deleted`; empty if nobody knows.
+    /// Begins a pass. `trigger` names what enqueued the key, such as `Pod default/web-1 deleted`; empty if unknown.
+    #[doc(hidden)]
     #[must_use]
     pub fn begin(&self, controller: &'static str, key: &ObjectKey, trigger: Istr) -> Pass {
         Pass(Arc::new(Begun {
@@ -135,7 +138,7 @@ impl Log {
         }))
     }
 
-    /// The entries that pass the filter, oldest first.
+    /// Returns the selected entries, oldest first.
     #[must_use]
     pub fn entries(&self, filter: &Filter) -> Vec<Arc<Entry>> {
         let ring = self.0.ring.lock();
@@ -145,20 +148,21 @@ impl Log {
         entries
     }
 
-    /// The entries of one key of one controller, oldest first.
+    /// Returns the entries of one key of one controller, oldest first.
     #[must_use]
     pub fn for_key(&self, controller: &str, key: &ObjectKey) -> Vec<Arc<Entry>> {
-        let (controller, key) = (Some(controller.to_owned()), Some(key.to_string()));
+        let controller = Some(controller.to_owned());
+        let key = Some(key.to_string());
         self.entries(&Filter { controller, key, ..Filter::default() })
     }
 
-    /// How many bytes the entries take, about.
+    /// Returns the approximate size of the entries in bytes.
     #[must_use]
-    pub fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.0.ring.lock().bytes
     }
 
-    /// How many entries have gone to make room.
+    /// Returns how many entries were dropped to make room.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.0.ring.lock().dropped
@@ -169,7 +173,7 @@ impl Log {
         let mut ring = self.0.ring.lock();
         while ring.bytes + bytes > self.0.bytes_max {
             let Some((gone, _)) = ring.entries.pop_front() else {
-                // Larger than the whole log.
+                // An entry larger than the whole log.
                 ring.dropped += 1;
                 return;
             };
@@ -200,19 +204,13 @@ impl Filter {
 // === impl Pass ===
 
 impl Pass {
-    /// The number of this pass: unique in its log.
+    /// Returns the number of this pass, unique in its log.
     #[must_use]
-    pub fn id(&self) -> u64 {
+    pub(crate) fn id(&self) -> u64 {
         self.0.id
     }
 
-    /// Which controller's pass it is.
-    #[must_use]
-    pub fn controller(&self) -> &'static str {
-        self.0.controller
-    }
-
-    /// Notes something that the decision rests on.
+    /// Records an observation that the decision is based on.
     pub fn saw(&self, what: &'static str, value: impl fmt::Display) {
         let mut notes = self.0.notes.lock();
         if notes.seen.len() < SEEN_MAX {
@@ -220,17 +218,18 @@ impl Pass {
         }
     }
 
-    /// Notes that something was not done, by which rule, and why not.
+    /// Records that something was not done: the rule, and the reason.
     pub fn refused(&self, rule: &'static str, why: impl fmt::Display) {
         self.note(Decision { rule, why: cut(why), write: None, fate: Fate::Refused });
     }
 
-    /// Ends the pass. What later clones note is lost.
+    /// Ends the pass. Later notes of clones are lost.
+    #[doc(hidden)]
     pub fn end(&self, outcome: Outcome) {
         self.0.end(outcome);
     }
 
-    /// Notes a decision.
+    /// Records a decision.
     pub(crate) fn note(&self, decision: Decision) {
         let mut notes = self.0.notes.lock();
         if notes.decisions.len() < DECISIONS_MAX {
@@ -255,14 +254,14 @@ impl Begun {
         if std::mem::replace(&mut notes.ended, true) {
             return;
         }
-        // Nothing was done, nothing was refused, nothing went wrong.
+        // Nothing was done, refused or failed.
         if notes.decisions.is_empty() && !outcome.is_failure() {
             return;
         }
         let (mut seen, mut decisions, more) =
             (std::mem::take(&mut notes.seen), std::mem::take(&mut notes.decisions), notes.more);
         drop(notes);
-        // Most have one decision, in room for four: half of what an entry would weigh.
+        // Most passes have one decision, in room for four, which would be half of an entry's size.
         seen.shrink_to_fit();
         decisions.shrink_to_fit();
         self.log.push(Entry {
@@ -286,7 +285,7 @@ impl Drop for Begun {
     }
 }
 
-/// The text, at most [`TEXT_MAX`] bytes of it.
+/// Returns the text, cut to at most [`TEXT_MAX`] bytes.
 pub(crate) fn cut(text: impl fmt::Display) -> String {
     struct Cut(String);
     impl fmt::Write for Cut {
@@ -303,7 +302,7 @@ pub(crate) fn cut(text: impl fmt::Display) -> String {
     cut.0
 }
 
-/// As much of a text as fits into this many bytes, no character cut in two.
+/// Returns the beginning of a text that fits into this many bytes, without splitting a character.
 pub(crate) fn beginning(text: &str, bytes_max: usize) -> &str {
     let mut end = text.len().min(bytes_max);
     while !text.is_char_boundary(end) {
@@ -312,7 +311,7 @@ pub(crate) fn beginning(text: &str, bytes_max: usize) -> &str {
     &text[..end]
 }
 
-/// A duration as JSON has it: seconds, with fractions.
+/// Serializes a duration as seconds, with fractions.
 fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(time.as_secs_f64())
 }

@@ -7,7 +7,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::Client;
 use serde_json::{Value, json};
 
-/// Why a definition could not be installed.
+/// An error of an installation.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InstallError {
@@ -19,23 +19,23 @@ pub enum InstallError {
     Refused {
         /// Name of the definition, such as `cakes.bakery.example.dev`.
         name: String,
-        /// What the client or the server says.
+        /// The error of the client or the server.
         #[source]
         source: Box<kube::Error>,
     },
-    /// The server took it, and did not serve it in time.
+    /// The server accepted it, and did not serve it in time.
     #[error("{name} is not served after {waited:?}; its conditions: {conditions}")]
     NotServed {
         /// Name of the definition.
         name: String,
-        /// How long it was waited for.
+        /// The time that was waited.
         waited: Duration,
-        /// The conditions that the definition had last, as JSON.
+        /// The last conditions of the definition, as JSON.
         conditions: String,
     },
 }
 
-/// How long [`install`] waits for the server. A server needs less than a second; a loaded one needs a few.
+/// The time that [`install`] waits for the server. A server needs less than a second; a loaded one a few.
 const SERVED_WITHIN: Duration = Duration::from_secs(30);
 const ASK_EVERY: Duration = Duration::from_millis(50);
 const COLLECTION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
@@ -81,15 +81,15 @@ pub async fn install_value(client: &Client, definition: &Value) -> Result<(), In
     await_served(client, definition, &name).await
 }
 
-/// Asks for the new resource until the server knows it. The condition `Established` alone is not enough: a server with several
-/// replicas, or a loaded one, says so before it serves.
+/// Requests the new resource until the server serves it. The condition `Established` is not enough: a server with
+/// several replicas, or a loaded one, sets it before it serves.
 async fn await_served(client: &Client, definition: &Value, name: &str) -> Result<(), InstallError> {
     let path = list_path(definition).ok_or_else(|| InstallError::Invalid("no version is stored and served".into()))?;
     let deadline = tokio::time::Instant::now() + SERVED_WITHIN;
     loop {
         match send(client, "GET", &path, "application/json", &Value::Null).await {
             Ok(_) => return Ok(()),
-            // 404: not known yet. 429 and 503: known, and being set up.
+            // 404: not known yet. 429 and 503: known, and not ready.
             Err(kube::Error::Api(status)) if matches!(status.code, 404 | 429 | 503) => {}
             Err(source) => return Err(InstallError::Refused { name: name.to_owned(), source: Box::new(source) }),
         }

@@ -1,9 +1,9 @@
-//! A controller as a program knows it before it is built: a row of facts and three functions.
+//! Descriptors of controllers: a row of facts and three functions, before anything is built.
 //!
 //! ```
 //! use steersman_model::Kind;
 //! use steersman_model::core::NamespaceView;
-//! use steersman_runtime::descriptor::{Built, BuiltIn, ControllerContext, Flags, Row};
+//! use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Flags, Row};
 //! use steersman_runtime::{Action, Context, Descriptor, Error, Reconciler};
 //! use steersman_base::ObjectKey;
 //!
@@ -52,18 +52,19 @@ use std::fmt;
 
 use steersman_base::Resource;
 
-pub use crate::controller::{Built, ControllerContext};
+pub use crate::controller::built::Built;
+pub use crate::controller::of_row::ControllerContext;
 pub use flags::{ApiServers, Asked, AskedFor, FlagFile, FlagSource, FlagValue, Flags};
 pub use row::{Enabled, Limiter, Row, Stage, Workers};
 
 use crate::Manager;
 
-/// A controller as a program knows it before it is built.
+/// A controller before it is built, such as the built-in ones.
 #[derive(Clone, Copy)]
 pub struct Descriptor {
     /// The name, as in `--controllers` and in upstream's documentation.
     pub name: &'static str,
-    /// What it cannot work without: where an API server does not serve one of these, the controller is disabled.
+    /// The required resources: if the API server does not serve one of them, the controller is disabled.
     pub needs: &'static [Resource],
     row: fn(&'static str) -> Row,
     controller: &'static dyn AnyBuiltIn,
@@ -76,41 +77,41 @@ pub struct Descriptor {
 pub struct BuiltIn<O, B = Built> {
     /// The name, which is that of its row.
     pub name: &'static str,
-    /// What it cannot work without. It is written `const { &[…] }`, because a [`Resource`] has a destructor.
+    /// The required resources, written `const { &[…] }`, because a [`Resource`] has a destructor.
     pub needs: &'static [Resource],
     /// Reads the options from flags and feature gates.
     pub options: fn(&Flags<'_>) -> O,
-    /// Declares informers, indexes and handlers, and answers the controller: [`Built`], or `Result<Built, Disabled>`
-    /// if there may be nothing to do. Nothing runs yet.
+    /// Declares informers, indexes and handlers, and returns the controller: [`Built`], or `Result<Built, Disabled>` if
+    /// there may be nothing to do. Nothing runs yet.
     pub build: fn(&ControllerContext, O) -> B,
 }
 
-/// Why a controller has nothing to do here.
+/// The reason for which a controller has nothing to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disabled(pub String);
 
-/// What came of building a controller.
+/// The result of building a controller.
 #[must_use]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Build {
-    /// It runs when the manager does.
+    /// The controller runs when the manager runs.
     Enabled,
-    /// It has nothing to do here, for this reason.
+    /// The controller has nothing to do, for this reason.
     Disabled(String),
 }
 
-/// What a `build` function may answer.
+/// A result of a `build` function.
 pub trait IntoBuilt {
-    /// The controller, or why there is none.
+    /// Returns the controller, or why there is none.
     ///
     /// # Errors
-    /// The controller has nothing to do here.
+    /// The controller has nothing to do.
     fn into_built(self) -> Result<Built, Disabled>;
 }
 
 /// A [`BuiltIn`] of any type of options.
 pub(crate) trait AnyBuiltIn: Send + Sync {
-    /// Reads the options, for the problems that this has.
+    /// Reads the options, to collect their problems.
     fn ask(&self, flags: &Flags<'_>);
 
     fn build(&self, cx: &ControllerContext) -> Result<Built, Disabled>;
@@ -119,7 +120,8 @@ pub(crate) trait AnyBuiltIn: Send + Sync {
 // === impl Descriptor ===
 
 impl Descriptor {
-    /// A controller whose facts `row` knows by name.
+    /// Creates the descriptor of a controller whose facts are in a table.
+    #[doc(hidden)]
     #[must_use]
     pub const fn built_in<O, B>(row: fn(&'static str) -> Row, controller: &'static BuiltIn<O, B>) -> Self
     where
@@ -129,26 +131,30 @@ impl Descriptor {
         Self { name: controller.name, needs: controller.needs, row, controller, prepare: None }
     }
 
-    /// The same, with something to be done to the manager before it is built, such as
-    /// [setting options](Manager::set_options) in a test.
+    /// Adds a preparation of the manager before the controller is built, such as [setting
+    /// options](Manager::set_options) in a test.
+    #[doc(hidden)]
     #[must_use]
     pub const fn prepared_by(self, prepare: fn(&Manager)) -> Self {
         Self { prepare: Some(prepare), ..self }
     }
 
-    /// The facts.
+    /// Returns the facts.
+    #[doc(hidden)]
     #[must_use]
     pub fn row(&self) -> Row {
         (self.row)(self.name)
     }
 
-    /// Whether the controller goes by this name.
+    /// Whether the controller has this name or alias.
+    #[doc(hidden)]
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.row().is_called(name)
     }
 
-    /// Reads the options from flags without building anything: `flags` then tells what was asked for, and what is wrong.
+    /// Reads the options from flags without building anything: `flags` then has the questions and the problems.
+    #[doc(hidden)]
     pub fn ask(&self, flags: &Flags<'_>) {
         self.controller.ask(flags);
     }
@@ -206,7 +212,7 @@ impl IntoBuilt for Result<Built, Disabled> {
 // === impl Disabled ===
 
 impl Disabled {
-    /// There is nothing to do, for this reason.
+    /// Creates the result of a controller with nothing to do.
     #[must_use]
     pub fn because(reason: impl Into<String>) -> Self {
         Self(reason.into())

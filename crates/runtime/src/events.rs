@@ -1,29 +1,31 @@
-//! Kubernetes events: what `kubectl describe` shows below an object.
+//! Kubernetes events, which `kubectl describe` shows below an object.
 //!
-//! 1. Recording never waits: an event is put into a queue of [`QUEUED_MAX`], and beyond that it is dropped and counted.
-//! 2. What is alike is joined as client-go's `tools/record` does: equal events are counted in one object; from the tenth on
-//!    that differ only in their text within ten minutes, they become one "(combined from similar events)"; a source may tell
-//!    25 events about an object at once, and then one every five minutes.
-//!    Changes of an event that waits to be sent are sent with it, and while many wait, alike ones are joined at once.
-//! 3. While the server cannot be reached, an event is tried [`TRIES_MAX`] times, ten seconds apart; what the server refuses
-//!    is given up at once. Events of cluster-wide objects go to the namespace `default`.
-//! 4. On the signal to stop, what is queued is tried once each, all within [`DRAIN_WITHIN`].
-//! 5. The state is bounded: [`correlate::ENTRIES_MAX`] entries of each kind, the longest unused going first.
+//! 1. Recording never waits: an event is put into a queue of 1,000, and beyond that it is dropped and counted.
+//! 2. Similar events are joined as by client-go's `tools/record`: equal events are counted in one object; from the
+//!    tenth within ten minutes on, events that differ only in their text become one "(combined from similar events)"; a
+//!    source may send 25 events about an object at once, and then one every five minutes. Changes of an event that
+//!    waits to be sent are sent with it, and while many wait, similar ones are joined at once.
+//! 3. While the server cannot be reached, an event is tried twelve times, ten seconds apart; events that the
+//!    server refuses are dropped at once. Events of cluster-scoped objects go to the namespace `default`.
+//! 4. On shutdown, queued events are tried once each, all within two seconds.
+//! 5. The state is bounded: a fixed number of entries of each kind, the least recently used dropped first.
 //!
-//! Follows `tools/record` of client-go 0.37.1; what is recorded, is a `v1` Event, as kube-controller-manager does, or an
-//! `events.k8s.io/v1` Event with a series ([`EventSink`]).
+//! Follows `tools/record` of client-go 0.37.1; events are `v1` Events, as those of kube-controller-manager, or
+//! `events.k8s.io/v1` Events with a series ([`EventSink`]).
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use steersman_base::{Clock, Istr, Meta, Resource};
+use steersman_informer::{Typed, resource_of};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 mod backlog;
-pub mod correlate;
+mod correlate;
 mod event;
 mod lru;
 mod series;
@@ -31,7 +33,8 @@ mod sink;
 #[cfg(test)]
 mod tests;
 
-pub use event::{Event, EventType, ObjectReference};
+pub use event::EventType;
+pub(crate) use event::{Event, ObjectReference};
 
 use backlog::Backlog;
 use correlate::{Correlator, Verdict};
@@ -41,10 +44,10 @@ use sink::{Attempt, Sink};
 /// Records events. Cheap to clone; never waits.
 #[derive(Clone)]
 pub struct Recorder {
-    /// Nothing, where nobody listens.
+    /// `None` if events are discarded.
     queue: Option<Arc<Queue>>,
     component: Istr,
-    /// Where the component is, if that is not where the manager is.
+    /// The host of the component, if it is not the manager's.
     host: Option<Istr>,
 }
 
@@ -53,22 +56,25 @@ struct Queue {
     clock: Clock,
     instance: Istr,
     dropped: AtomicU64,
-    /// The time in the name of the newest event, in nanoseconds: names are unique, however coarse or virtual the clock is.
+    /// The time in the name of the newest event, in nanoseconds: names are unique, however coarse or virtual the clock
+    /// is.
     newest: AtomicI64,
 }
 
-/// What an event is about.
-#[derive(Clone, Copy, Debug)]
+/// The object of an event.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct About<'a> {
-    /// Its resource: kind and API version come from there.
-    pub resource: &'a Resource,
-    /// Its metadata.
+    /// The resource of the object, for kind and API version.
+    pub resource: Cow<'a, Resource>,
+    /// The metadata of the object.
     pub meta: &'a Meta,
-    /// Which part of it, such as `spec.containers{nginx}`; empty for the whole.
+    /// The part of the object, such as `spec.containers{nginx}`; empty for the whole.
     pub field_path: &'a str,
 }
 
-/// Takes the events of its recorders to the server.
+/// Sends the events of its recorders to the server.
+#[doc(hidden)]
 pub struct Broadcaster {
     recorder: Recorder,
     received: mpsc::Receiver<Event>,
@@ -77,84 +83,87 @@ pub struct Broadcaster {
     sink: Sink,
 }
 
-/// How events are joined, which follows from where they go.
+/// The correlation of events, which depends on their API.
 enum Joined {
     Counted(Correlator),
     InSeries(Series),
 }
 
-/// How events are sent.
+/// The options of events.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct EventOptions {
-    /// As what.
+    /// The API of events.
     pub sink: EventSink,
-    /// Which of several equal components this is, such as a host or pod; kube-controller-manager leaves it empty.
+    /// The instance of the component, such as a host or pod; kube-controller-manager leaves it empty.
     pub instance: Istr,
 }
 
-/// As what events are sent.
+/// The API of events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EventSink {
-    /// `v1`, counted, as kube-controller-manager does.
+    /// `v1`, counted, as in kube-controller-manager.
     #[default]
     CoreV1,
-    /// `events.k8s.io/v1`, in series, as newer components do.
+    /// `events.k8s.io/v1`, in series, as in newer components.
     EventsV1,
 }
 
-/// How many events wait to be sent at most: client-go's figure. A queue this long means that the server is down, and then
-/// old events are as good as new ones.
-pub const QUEUED_MAX: usize = 1_000;
-/// How often an event is tried while the server cannot be reached: client-go's figure, two minutes in all.
-pub const TRIES_MAX: u32 = 12;
-/// Between two tries; the first wait is a random part of it, so that components do not come back all at once.
+/// The maximum number of events that wait to be sent: client-go's value. A queue this long means that the server is
+/// down, and then old events are as good as new ones.
+const QUEUED_MAX: usize = 1_000;
+/// The number of tries while the server cannot be reached: client-go's value, two minutes in all.
+const TRIES_MAX: u32 = 12;
+/// The time between two tries; the first wait is a random part of it, so that components do not retry all at once.
 const RETRY_AFTER: Duration = Duration::from_secs(10);
-/// How long the end of a process may wait for its last events.
+/// The time that a shutdown may wait for the last events.
+#[doc(hidden)]
 pub const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 
 // === impl Recorder ===
 
 impl Recorder {
-    /// A recorder whose events nobody hears: for tests, and for shadow mode.
+    /// Returns a recorder that discards events: for tests, and for shadow mode.
     #[must_use]
     pub fn nowhere() -> Self {
         Self { queue: None, component: Istr::default(), host: None }
     }
 
-    /// The same, speaking for this component, such as `replicaset-controller`: the source of its events.
+    /// Returns the same recorder for this component, such as `replicaset-controller`: the source of its events.
     #[must_use]
     pub fn for_component(&self, name: impl Into<Istr>) -> Self {
         Self { component: name.into(), ..self.clone() }
     }
 
-    /// The same, speaking for this component unless it speaks for another one already.
+    /// Returns the same recorder for this component, unless it has one already.
     pub(crate) fn or_for_component(self, name: &'static str) -> Self {
         if self.component.is_empty() { self.for_component(name) } else { self }
     }
 
-    /// The same, speaking for a component on this host, such as one of many kubelets.
+    /// Returns the same recorder for a component on this host, such as one of many kubelets.
     #[must_use]
     pub fn on_host(&self, host: impl Into<Istr>) -> Self {
         Self { host: Some(host.into()), ..self.clone() }
     }
 
-    /// For which component it speaks; empty if nobody said.
+    /// Returns the component; empty if none is set.
     #[must_use]
     pub fn component(&self) -> &str {
         &self.component
     }
 
-    /// Tells that something happened as it should.
+    /// Records an event of type `Normal`.
     pub fn normal(&self, about: &About<'_>, reason: &str, note: impl Into<String>) {
         self.record(about, EventType::Normal, reason, note);
     }
 
-    /// Tells that something went wrong.
+    /// Records an event of type `Warning`.
     pub fn warning(&self, about: &About<'_>, reason: &str, note: impl Into<String>) {
         self.record(about, EventType::Warning, reason, note);
     }
 
-    /// Tells that something happened.
+    /// Records an event.
     pub fn record(&self, about: &About<'_>, type_: EventType, reason: &str, note: impl Into<String>) {
         let Some(queue) = &self.queue else { return };
         let event = self.event(queue, about, type_, reason, note.into());
@@ -162,14 +171,14 @@ impl Recorder {
             message = event.message, "event");
         if queue.sender.try_send(event).is_err() {
             let dropped = queue.dropped.fetch_add(1, Ordering::Relaxed) + 1;
-            // A flood of events must not become a flood of messages.
+            // A flood of events must not become a flood of log lines.
             if dropped.is_power_of_two() {
                 tracing::warn!(dropped, "events are dropped: more wait than can be sent, or the manager has stopped");
             }
         }
     }
 
-    /// How many events were dropped because too many were waiting.
+    /// Returns how many events were dropped because too many were waiting.
     #[must_use]
     pub fn dropped(&self) -> u64 {
         self.queue.as_ref().map_or(0, |queue| queue.dropped.load(Ordering::Relaxed))
@@ -208,7 +217,7 @@ impl fmt::Debug for Recorder {
 // === impl Queue ===
 
 impl Queue {
-    /// This time, or the next one that no event has.
+    /// Returns this time, or the next one that no event has.
     fn unique_nanos(&self, now: i64) -> i64 {
         let next = |newest: i64| Some(now.max(newest.saturating_add(1)));
         match self.newest.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next) {
@@ -220,10 +229,27 @@ impl Queue {
 // === impl About ===
 
 impl<'a> About<'a> {
-    /// About an object as a whole.
+    /// Creates a reference to an object as a whole.
     #[must_use]
     pub fn new(resource: &'a Resource, meta: &'a Meta) -> Self {
-        Self { resource, meta, field_path: "" }
+        Self { resource: Cow::Borrowed(resource), meta, field_path: "" }
+    }
+
+    /// Creates a reference to a typed object, such as a lister returns: `About::of(&*cake)`.
+    #[must_use]
+    pub fn of<K>(object: &'a Typed<K>) -> Self
+    where
+        K: kube::Resource<DynamicType = ()>,
+        K::Scope: 'static,
+    {
+        Self { resource: Cow::Owned(resource_of::<K>()), meta: object.meta(), field_path: "" }
+    }
+
+    /// Limits the event to a part of the object, such as `spec.containers{nginx}`.
+    #[must_use]
+    pub fn field_path(mut self, path: &'a str) -> Self {
+        self.field_path = path;
+        self
     }
 
     fn reference(&self) -> ObjectReference {
@@ -242,11 +268,13 @@ impl<'a> About<'a> {
 // === impl Broadcaster ===
 
 impl Broadcaster {
-    /// Sends events through `client`, when it [runs](Self::run).
+    /// Creates a broadcaster that sends events through `client` while it [runs](Self::run).
     #[must_use]
     pub fn new(client: kube::Client, clock: Clock, options: EventOptions) -> Self {
         let (sender, received) = mpsc::channel(QUEUED_MAX);
-        let (instance, dropped, newest) = (options.instance, AtomicU64::new(0), AtomicI64::new(0));
+        let instance = options.instance;
+        let dropped = AtomicU64::new(0);
+        let newest = AtomicI64::new(0);
         let queue = Queue { sender, clock: clock.clone(), instance, dropped, newest };
         let joined = match options.sink {
             EventSink::CoreV1 => Joined::Counted(Correlator::default()),
@@ -256,7 +284,7 @@ impl Broadcaster {
         Self { recorder, received, clock, joined, sink: Sink::new(client) }
     }
 
-    /// A recorder of its events. Say [for whom](Recorder::for_component) it speaks.
+    /// Returns a recorder. Set its [component](Recorder::for_component).
     #[must_use]
     pub fn recorder(&self) -> Recorder {
         self.recorder.clone()
@@ -277,7 +305,7 @@ impl Broadcaster {
 
     async fn send_all(self, stop: &CancellationToken) {
         let Self { recorder, mut received, clock, mut joined, sink } = self;
-        // Without this, the queue would never be seen to be without recorders.
+        // Otherwise the queue would never be without recorders.
         drop(recorder);
         let mut backlog = Backlog::default();
         while !stop.is_cancelled() {
@@ -327,7 +355,7 @@ impl Joined {
         }
     }
 
-    /// Ends when a series has to be told of or forgotten.
+    /// Returns a future that ends when a series has to be sent or forgotten.
     fn next_look(&self, clock: &Clock) -> impl Future<Output = ()> + use<> {
         let wait = match self {
             Self::Counted(_) => None,
@@ -349,7 +377,7 @@ impl Joined {
     }
 }
 
-/// Sends what is to be sent: until it is there or refused, or often enough; once, if the end has come.
+/// Sends an event: until it is accepted or refused, or the tries are used up; once, during shutdown.
 async fn send(sink: &Sink, verdict: Verdict, stop: &CancellationToken) {
     let mut tries = 0;
     while let Attempt::Failed(problem) = sink.attempt(&verdict).await {

@@ -1,20 +1,20 @@
-//! Finalizers: something is cleaned up before an object goes.
+//! Finalizers: cleaning up before an object is deleted.
 //!
-//! 1. The finalizer is on the object before the first [`Event::Apply`]: whatever `Apply` makes elsewhere will be cleaned
-//!    up.
-//! 2. It goes after [`Event::Cleanup`] succeeded, and never before.
-//! 3. It is added and removed under the condition that the object is the one that was seen, in the state that was seen;
-//!    finalizers of others stay. Who comes too late looks again soon.
-//! 4. An object that is terminating and does not have it is left alone.
-//! 5. Both writes go through the [`Writer`](crate::Writer): with a reason in the decision log, in the consistency book, and
-//!    only while this process leads. After the finalizer was added, the key is looked at again as soon as the cache shows it,
-//!    whatever the controller's predicates let through.
-//! 6. What the function fails with, is what the reconcile fails with: a [terminal](Error::terminal) error stays terminal.
-//! 7. In shadow mode the function is not called to clean up, for that is done outside of Kubernetes, where nobody holds it
-//!    back: the decision log tells that it would have been. `Apply` comes without waiting for the finalizer, which is not
-//!    written either.
+//! 1. The finalizer is on the object before the first [`Event::Apply`]: everything that `Apply` creates elsewhere will
+//!    be cleaned up.
+//! 2. It is removed after [`Event::Cleanup`] succeeded, and never before.
+//! 3. It is added and removed on condition that the object is the one that was read, in that version; finalizers of
+//!    others stay. After a conflict the key is requeued.
+//! 4. A terminating object without the finalizer is left alone.
+//! 5. Both writes go through the [`Writer`](crate::Writer): with a reason in the decision log, in the consistency book,
+//!    and only while this process leads. After the finalizer was added, the key is requeued as soon as the cache shows
+//!    it, whatever the controller's predicates admit.
+//! 6. An error of the function is the error of the reconcile: a [terminal](Error::terminal) error stays terminal.
+//! 7. In shadow mode the function is not called to clean up, because that happens outside of Kubernetes, where shadow
+//!    mode cannot prevent it: the decision log shows that it would have been called. `Apply` comes without waiting for
+//!    the finalizer, which is not written either.
 //!
-//! As `kube_runtime::finalizer` and controller-runtime's `finalizer`.
+//! The counterpart of `kube_runtime::finalizer` and controller-runtime's `finalizer`.
 //!
 //! ```no_run
 //! # use k8s_openapi::api::core::v1::ConfigMap;
@@ -50,16 +50,16 @@ use steersman_model::View;
 use crate::decisions::{Decision, Fate};
 use crate::{Action, Context, Error, Patch, Reason, WriteError};
 
-/// What is to be done about an object.
+/// The action for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<T> {
-    /// Make it so: the object is there, and the finalizer is on it.
+    /// The object exists and has the finalizer: apply it.
     Apply(T),
-    /// Clean up after it: the object is terminating. May come more than once.
+    /// The object is terminating: clean up. May come more than once.
     Cleanup(T),
 }
 
-/// What a finalizer means for an object in its present state.
+/// The next step for an object in its current state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     Add,
@@ -68,7 +68,7 @@ enum Step {
     LeaveAlone,
 }
 
-/// The finalizer was not written.
+/// The finalizer could not be written.
 #[derive(Debug, thiserror::Error)]
 enum Failed {
     #[error("cannot add the finalizer {name}, so nothing was applied")]
@@ -85,10 +85,10 @@ crate::reasons! {
     }
 }
 
-/// Sees to the main object of a controller, of which something must be cleaned up before it goes: see the module.
+/// Runs `reconcile` for the main object of a controller, with a finalizer: see the [module](self).
 ///
 /// # Errors
-/// The error of `reconcile`, as it is; or the finalizer could not be written.
+/// The error of `reconcile`, unchanged; or the finalizer could not be written.
 pub async fn finalizer<'a, V, F>(
     cx: &Context,
     name: &str,
@@ -104,7 +104,8 @@ where
         let problem = format!("{name:?} is no name of a finalizer: use one like example.com/cleanup");
         return Err(Error::terminal(problem));
     }
-    let (meta, shadow) = (object.meta(), cx.writer.is_shadow());
+    let meta = object.meta();
+    let shadow = cx.writer.is_shadow();
     match step(meta, name) {
         Step::LeaveAlone => Ok(Action::Done),
         Step::Apply => reconcile(Event::Apply(object)).await,
@@ -112,7 +113,7 @@ where
             let why = Why::AddsFinalizer { name: name.to_owned() };
             match set(cx, meta, &with(meta, name), &why).await? {
                 Ok(()) if shadow => reconcile(Event::Apply(object)).await,
-                // The pass that comes now waits until the cache shows it.
+                // The next pass waits until the cache shows it.
                 Ok(()) | Err(WriteError::Conflict) => Ok(Action::Again),
                 Err(WriteError::NotFound) => Ok(Action::Done),
                 Err(source) => Err(Failed::Add { name: name.to_owned(), source }.into()),
@@ -127,7 +128,7 @@ where
             };
             let why = Why::RemovesFinalizer { name: name.to_owned() };
             match set(cx, meta, &without(meta, name), &why).await? {
-                // Gone is what was wanted.
+                // A deleted object is what was wanted.
                 Ok(()) | Err(WriteError::NotFound) => Ok(action),
                 Err(WriteError::Conflict) => Ok(Action::Again),
                 Err(source) => Err(Failed::Remove { name: name.to_owned(), source }.into()),
@@ -136,7 +137,7 @@ where
     }
 }
 
-/// Writes the whole list, for this object in this state: the server answers a conflict to anybody who saw another one.
+/// Writes the whole list, on condition that the object is in this version: otherwise the server returns a conflict.
 async fn set(cx: &Context, meta: &Meta, wanted: &[&str], why: &dyn Reason) -> Result<Result<(), WriteError>, Error> {
     let Some(resource) = cx.writer.owner_resource() else {
         return Err(Error::terminal(
@@ -156,13 +157,13 @@ fn note_cleanup(cx: &Context, name: &str) {
     }
 }
 
-/// Whether a finalizer is on an object.
+/// Whether an object has a finalizer.
 #[must_use]
 pub fn contains_finalizer(object: &impl Resource, name: &str) -> bool {
     finalizers(object).iter().any(|held| held == name)
 }
 
-/// Puts a finalizer on an object, unless it is there; answers whether it was not.
+/// Adds a finalizer to an object. Returns whether it was missing.
 pub fn add_finalizer(object: &mut impl Resource, name: &str) -> bool {
     if contains_finalizer(object, name) {
         return false;
@@ -171,7 +172,7 @@ pub fn add_finalizer(object: &mut impl Resource, name: &str) -> bool {
     true
 }
 
-/// Takes a finalizer off an object; answers whether it was there.
+/// Removes a finalizer from an object. Returns whether it was present.
 pub fn remove_finalizer(object: &mut impl Resource, name: &str) -> bool {
     let Some(held) = &mut object.meta_mut().finalizers else { return false };
     let before = held.len();

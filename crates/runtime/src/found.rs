@@ -4,7 +4,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use steersman_informer::WireError;
-use steersman_informer::{Index, Scope, SharedInformer};
+use steersman_informer::{Index, Selection, SharedInformer};
 use steersman_model::Kind;
 
 use crate::Context;
@@ -12,25 +12,25 @@ use crate::reconcile::Freshness;
 
 /// Objects of kind `V` by a key of one's own.
 ///
-/// In a pass whose caches lag behind what was written, they are read from the server instead; what the server lists beyond
-/// the key is left out, so that both ways give the same objects.
+/// In a pass whose caches lag behind the controller's writes, they are read from the server instead; objects of other
+/// keys in the server's list are left out, so that both ways return the same objects.
 pub struct Found<K, V> {
     index: Index<K, V>,
     key_of: fn(&V) -> Option<K>,
-    scope_of: fn(&K) -> Scope,
+    selection_of: fn(&K) -> Selection,
 }
 
 // === impl Found ===
 
 impl<K: Hash + Ord + Send + Sync + 'static, V: Kind> Found<K, V> {
-    /// The objects that an informer sees, by the key that `key_of` gives them. `scope_of` is what to list for a key: it
-    /// holds all objects of the key at least.
+    /// Indexes the objects of an informer by the key that `key_of` returns. `selection_of` returns what to list for a
+    /// key, at least all objects of the key.
     #[must_use]
-    pub fn new(informer: &SharedInformer<V>, key_of: fn(&V) -> Option<K>, scope_of: fn(&K) -> Scope) -> Self {
-        Self { index: informer.index(key_of), key_of, scope_of }
+    pub fn new(informer: &SharedInformer<V>, key_of: fn(&V) -> Option<K>, selection_of: fn(&K) -> Selection) -> Self {
+        Self { index: informer.index(key_of), key_of, selection_of }
     }
 
-    /// The objects of a key.
+    /// Returns the objects of a key.
     ///
     /// # Errors
     /// See [`WireError`]; only in a pass that reads from the server.
@@ -38,7 +38,7 @@ impl<K: Hash + Ord + Send + Sync + 'static, V: Kind> Found<K, V> {
         if cx.freshness == Freshness::CaughtUp {
             return Ok(self.index.get(key));
         }
-        let mut objects: Vec<Arc<V>> = cx.live.list((self.scope_of)(key)).await?;
+        let mut objects: Vec<Arc<V>> = cx.live.list((self.selection_of)(key)).await?;
         objects.retain(|object| (self.key_of)(object).as_ref() == Some(key));
         Ok(objects)
     }

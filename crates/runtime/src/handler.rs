@@ -32,7 +32,7 @@ use steersman_model::View;
 
 /// A function from a change to the keys it concerns. Implemented for all functions of the right signature.
 pub trait Handler<V>: Fn(&Change<V>) -> Self::Found + Send + Sync + 'static {
-    /// What the function returns.
+    /// The return type of the function.
     type Found: Into<Keys>;
 }
 

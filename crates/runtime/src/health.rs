@@ -1,19 +1,19 @@
-//! Whether a manager is well: `/healthz`, `/livez` and `/readyz`.
+//! Health checks of a manager: `/healthz`, `/livez` and `/readyz`.
 //!
 //! 1. Texts and codes are upstream's (`apiserver/pkg/server/healthz`): `ok`; with `?verbose` a line per check; on
-//!    failure always the lines, 500, and reasons withheld, because these paths are open to everybody. A check's own path,
-//!    `/healthz/<name>`, tells the reason and is not open.
-//! 2. One thing is ours: who asks with `?verbose`, and may see every check below, is told the reasons in the lines
-//!    ([`Reasons::Told`]).
-//! 3. Without checks there is one, `ping`, as upstream. Checks are shown in the order in which they were added; adding a
-//!    name again replaces the check.
-//! 4. A controller's check means *progress*: see [`Progress`]. It does not fail because an object cannot be reconciled,
-//!    nor because the API server is away: passes end then, too.
-//! 5. What a restart cannot mend, such as a resource that may not be read, makes a manager not *ready*; it stays alive
-//!    and healthy, or the kubelet would kill controllers that work.
-//! 6. Every result is counted as upstream counts it (`/metrics/slis`).
+//!    failure always the lines, 500, and reasons withheld, because these paths are open to everybody. A check's own
+//!    path, `/healthz/<name>`, shows the reason and is not open.
+//! 2. One difference: a client that asks with `?verbose`, and may read every check's path, gets the reasons in the
+//!    lines.
+//! 3. Without checks there is one, `ping`, as in upstream. Checks are shown in the order in which they were added;
+//!    adding a name again replaces the check.
+//! 4. A controller's check means *progress*: its workers finish passes. It does not fail because an object cannot be
+//!    reconciled, nor because the API server is unreachable: passes end then, too.
+//! 5. A problem that a restart cannot solve, such as a resource that may not be read, makes a manager not *ready*; it
+//!    stays alive and healthy, or the kubelet would kill working controllers.
+//! 6. Every result is counted as in upstream (`/metrics/slis`).
 
-pub mod checks;
+pub(crate) mod checks;
 mod progress;
 
 #[cfg(test)]
@@ -26,55 +26,60 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
-pub use progress::{Progress, STUCK_AFTER, Seen, Stuck};
+pub(crate) use progress::{Progress, STUCK_AFTER};
 
-/// The checks of a manager. Cheap to clone; clones are the same.
+/// The checks of a manager. Cheap to clone; clones share the checks.
 #[derive(Clone)]
 pub struct Health(Arc<Shared>);
 
-/// Which question a check answers.
+/// The probe that a check belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Probe {
-    /// `/healthz`: what kubeadm's manifests restart upon.
+    /// `/healthz`: kubeadm's manifests restart the process if it fails.
     Healthz,
-    /// `/livez`: a restart would help.
+    /// `/livez`: a restart would help if it fails.
     Livez,
-    /// `/readyz`: it does all that it is there for.
+    /// `/readyz`: the manager works completely.
     Readyz,
 }
 
-/// Why a check fails: one sentence, for people who may see it.
+/// The reason of a failed check: one sentence, for people who may see it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Unhealthy(pub String);
 
-/// What is asked of a probe.
+/// The parameters of a probe.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Ask {
-    /// Checks that are not made.
+    /// The checks to leave out.
     pub exclude: BTreeSet<String>,
-    /// Whether checks are listed though all of them pass.
+    /// Whether checks are listed even if all of them pass.
     pub verbose: bool,
-    /// Whether reasons are told.
+    /// Whether reasons are shown.
     pub reasons: Reasons,
 }
 
-/// Whether a probe's answer tells why checks fail.
+/// Whether a probe's response shows why checks fail.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reasons {
-    /// No: anybody may be asking.
+    /// Reasons are withheld, because the client is unknown.
     #[default]
     Withheld,
-    /// Yes.
+    /// Reasons are shown.
     Told,
 }
 
-/// What a probe answers.
+/// The response of a probe.
+#[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Report {
     /// Whether all checks pass.
     pub passed: bool,
-    /// The text, as upstream's.
+    /// The text, as in upstream.
     pub text: String,
 }
 
@@ -90,7 +95,7 @@ struct Check {
     run: Arc<dyn Fn() -> Result<(), Unhealthy> + Send + Sync>,
 }
 
-/// `kubernetes_healthcheck`, `kubernetes_healthchecks_total`; none if they could not be made.
+/// `kubernetes_healthcheck`, `kubernetes_healthchecks_total`; empty if they could not be created.
 struct Results {
     registry: Registry,
     families: Option<(IntGaugeVec, IntCounterVec)>,
@@ -102,13 +107,14 @@ const PING: &str = "ping";
 // === impl Health ===
 
 impl Health {
-    /// No checks: healthy as long as it answers.
+    /// Creates an empty set of checks, which is healthy.
+    #[doc(hidden)]
     #[must_use]
     pub fn new() -> Self {
         Self(Arc::new(Shared { checks: RwLock::default(), results: Results::new() }))
     }
 
-    /// Adds a check, or replaces the one of this name. It runs whenever it is asked for, so it only looks.
+    /// Adds a check, or replaces the one of this name. It runs at every probe, so it must be quick and only read.
     pub fn add(&self, probes: &[Probe], name: &str, check: impl Fn() -> Result<(), Unhealthy> + Send + Sync + 'static) {
         let check = Check { name: name.into(), probes: probes.into(), run: Arc::new(check) };
         let mut checks = self.0.checks.write();
@@ -123,13 +129,15 @@ impl Health {
         self.0.checks.write().retain(|check| &*check.name != name);
     }
 
-    /// The names of a probe's checks.
+    /// Returns the names of a probe's checks.
+    #[doc(hidden)]
     #[must_use]
     pub fn names(&self, probe: Probe) -> Vec<Arc<str>> {
         self.of(probe).into_iter().map(|check| check.name).collect()
     }
 
-    /// The answer to a probe.
+    /// Returns the response of a probe.
+    #[doc(hidden)]
     #[must_use]
     pub fn report(&self, probe: Probe, ask: &Ask) -> Report {
         let mut lines = String::new();
@@ -169,9 +177,9 @@ impl Health {
         }
     }
 
-    /// The answer to one check of a probe; `None` if there is no such check.
+    /// Returns the response of one check of a probe; `None` if there is no such check.
     #[must_use]
-    pub fn report_one(&self, probe: Probe, name: &str) -> Option<Report> {
+    pub(crate) fn report_one(&self, probe: Probe, name: &str) -> Option<Report> {
         let check = self.of(probe).into_iter().find(|check| &*check.name == name)?;
         Some(match (check.run)() {
             Ok(()) => Report { passed: true, text: "ok".to_owned() },
@@ -179,9 +187,9 @@ impl Health {
         })
     }
 
-    /// Where results are counted: served as `/metrics/slis`.
+    /// Returns the registry in which results are counted, for `/metrics/slis`.
     #[must_use]
-    pub fn results(&self) -> &Registry {
+    pub(crate) fn results(&self) -> &Registry {
         &self.0.results.registry
     }
 
@@ -211,12 +219,12 @@ impl fmt::Debug for Health {
 // === impl Probe ===
 
 impl Probe {
-    /// All of them.
+    /// All probes.
     pub const ALL: [Self; 3] = [Self::Healthz, Self::Livez, Self::Readyz];
-    /// Those upon which a process is restarted: for what a restart mends.
-    pub const VITAL: [Self; 2] = [Self::Healthz, Self::Livez];
+    /// The probes upon which a process is restarted: for problems that a restart solves.
+    pub(crate) const VITAL: [Self; 2] = [Self::Healthz, Self::Livez];
 
-    /// As in its path and its texts.
+    /// Returns the name, as in paths and texts.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {

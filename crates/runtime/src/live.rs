@@ -1,4 +1,4 @@
-//! Reads that go round the caches, for what must not be decided from the past.
+//! Reads that bypass the caches, for decisions that must not be based on stale state.
 //!
 //! A reconcile has them as [`Context::live`](crate::Context), with its controller's account.
 
@@ -10,10 +10,10 @@ use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
 use steersman_base::{Meta, ObjectKey, Resource};
+use steersman_informer::__internal::consistency::{LiveReads, Turn};
 use steersman_informer::__internal::wire;
 use steersman_informer::WireError;
-use steersman_informer::consistency::{LiveReads, Turn};
-use steersman_informer::{Scope, Target};
+use steersman_informer::{Selection, Target};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
 use crate::connection::exchange::{JSON, JSON_METADATA};
@@ -21,8 +21,8 @@ use crate::reconcile::Freshness;
 
 /// Reads from the server, with one account. Cheap to clone.
 ///
-/// In a pass whose caches lag behind what was written, all reads of a manager take turns, so that a watch that stands
-/// still does not become a flood of lists.
+/// In passes whose caches lag behind the controller's writes, all reads of a manager are rate-limited together, so that
+/// a stalled watch does not cause a flood of lists.
 #[derive(Clone)]
 pub struct Live {
     client: kube::Client,
@@ -30,55 +30,56 @@ pub struct Live {
     is_in_turn: bool,
 }
 
-/// Why a live read failed. The caller retries by its own policy.
+/// An error of a live read. The caller retries by its own policy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LiveReadError {
-    /// The server gave no answer.
+    /// The server did not answer.
     #[error("cannot read {what}: {source}")]
     NoAnswer {
-        /// Which object.
+        /// The object.
         what: String,
-        /// What happened instead.
+        /// The cause.
         source: kube::Error,
     },
     /// The server refused.
     #[error("cannot read {what}: the server answered {code}: {message}")]
     Refused {
-        /// Which object.
+        /// The object.
         what: String,
-        /// The answer's code.
+        /// The status code.
         code: StatusCode,
-        /// The beginning of the answer's text.
+        /// The beginning of the response.
         message: String,
     },
-    /// The answer is not what it should be.
+    /// The response cannot be decoded.
     #[error("cannot read {what}: {source}")]
     Decode {
-        /// Which object.
+        /// The object.
         what: String,
-        /// What is wrong with it.
+        /// The problem.
         source: DecodeError,
     },
 }
 
 /// Upstream bounds objects at 1.5 MB by default.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
-/// How much of a refusal is told.
+/// The bytes of a refusal that are shown.
 const REFUSAL_SHOWN_MAX: usize = 200;
-/// How long a list may stand still; the caller retries.
+/// The maximum time a list may stall; the caller retries.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 // === impl Live ===
 
 impl Live {
-    /// Reads with this client.
+    /// Creates reads with this client.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(client: kube::Client) -> Self {
         Self { client, turns: None, is_in_turn: false }
     }
 
-    /// The same, of a manager whose live passes take turns.
+    /// Creates reads of a manager, whose live passes are rate-limited together.
     pub(crate) fn in_turn(client: kube::Client, turns: LiveReads) -> Self {
         Self { client, turns: Some(turns), is_in_turn: false }
     }
@@ -87,7 +88,7 @@ impl Live {
         Self { is_in_turn: freshness == Freshness::ReadLive, ..self.clone() }
     }
 
-    /// An object as the server has it now; `None` if there is no such object.
+    /// Reads an object; `None` if it does not exist.
     ///
     /// # Errors
     /// See [`LiveReadError`].
@@ -96,7 +97,7 @@ impl Live {
         get(&self.client, key).await
     }
 
-    /// The metadata of an object as the server has it now; `None` if there is no such object.
+    /// Reads the metadata of an object; `None` if it does not exist.
     ///
     /// # Errors
     /// See [`LiveReadError`].
@@ -105,7 +106,7 @@ impl Live {
         get_meta(&self.client, resource, key).await
     }
 
-    /// An object as the server has it now, with every field, known or not. `None` if there is no such object.
+    /// Reads an object with every field, known or not; `None` if it does not exist.
     ///
     /// # Errors
     /// See [`LiveReadError`].
@@ -118,16 +119,17 @@ impl Live {
         get_json(&self.client, resource, key).await
     }
 
-    /// The objects of a kind as the server has them now, in one consistent list ([`list`]).
+    /// Lists the objects of a kind, consistently. As in a cache, an object that cannot be decoded is left out, with a
+    /// warning.
     ///
     /// # Errors
     /// See [`WireError`].
-    pub async fn list<V: Kind>(&self, scope: Scope) -> Result<Vec<Arc<V>>, WireError> {
+    pub async fn list<V: Kind>(&self, selection: Selection) -> Result<Vec<Arc<V>>, WireError> {
         let _turn = self.turn().await;
-        list(&self.client, scope).await
+        list(&self.client, selection).await
     }
 
-    /// As [`list`](Self::list), of a resource that is known at run time.
+    /// As [`list`](Self::list), for a resource chosen at run time.
     ///
     /// # Errors
     /// See [`WireError`].
@@ -150,32 +152,27 @@ impl std::fmt::Debug for Live {
     }
 }
 
-/// The metadata of an object as the server has it now; `None` if there is no such object.
+/// Reads the metadata of an object; `None` if it does not exist.
 ///
 /// # Errors
 /// See [`LiveReadError`].
-pub async fn get_meta(
-    client: &kube::Client,
-    resource: &Resource,
-    key: &ObjectKey,
-) -> Result<Option<Meta>, LiveReadError> {
+async fn get_meta(client: &kube::Client, resource: &Resource, key: &ObjectKey) -> Result<Option<Meta>, LiveReadError> {
     decoded(fetch(client, resource, key, JSON_METADATA).await?, resource, key, |body| Meta::decode(Encoded::Json(body)))
 }
 
-/// An object as the server has it now; `None` if there is no such object.
+/// Reads an object; `None` if it does not exist.
 ///
 /// # Errors
 /// See [`LiveReadError`].
-pub async fn get<V: Kind>(client: &kube::Client, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
+async fn get<V: Kind>(client: &kube::Client, key: &ObjectKey) -> Result<Option<V>, LiveReadError> {
     decoded(fetch(client, &V::RESOURCE, key, JSON).await?, &V::RESOURCE, key, |body| V::decode(Encoded::Json(body)))
 }
 
-/// An object as the server has it now, with every field, known or not: for who changes a part of it and PUTs it back.
-/// `None` if there is no such object.
+/// Reads an object with every field, known or not: to change a part of it and PUT it back. `None` if it does not exist.
 ///
 /// # Errors
 /// See [`LiveReadError`].
-pub async fn get_json(
+pub(crate) async fn get_json(
     client: &kube::Client,
     resource: &Resource,
     key: &ObjectKey,
@@ -219,19 +216,19 @@ async fn fetch(
     Ok(Some(body))
 }
 
-/// The objects of a kind as the server has them now, in one consistent list. As in a cache, an object that cannot be read
-/// is left out, with a warning; read as protobuf, it is first tried as JSON.
+/// Lists the objects of a kind, consistently. As in a cache, an object that cannot be decoded is left out, with a
+/// warning; a protobuf object is first tried as JSON.
 ///
 /// # Errors
 /// See [`WireError`]; also if objects change so fast that the list expires between two pages.
-pub async fn list<V: Kind>(client: &kube::Client, scope: Scope) -> Result<Vec<Arc<V>>, WireError> {
-    list_of::<V>(client, &Target { resource: V::RESOURCE, scope }).await
+async fn list<V: Kind>(client: &kube::Client, selection: Selection) -> Result<Vec<Arc<V>>, WireError> {
+    list_of::<V>(client, &Target { resource: V::RESOURCE, selection }).await
 }
 
-/// As [`list`], of a resource that is told at run time.
+/// As [`list`], for a resource chosen at run time.
 ///
 /// # Errors
 /// See [`list`].
-pub async fn list_of<V: View>(client: &kube::Client, target: &Target) -> Result<Vec<Arc<V>>, WireError> {
+pub(crate) async fn list_of<V: View>(client: &kube::Client, target: &Target) -> Result<Vec<Arc<V>>, WireError> {
     Ok(wire::read_list(client, target, PATIENCE).await?.0)
 }

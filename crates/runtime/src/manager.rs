@@ -1,18 +1,20 @@
-//! What a process with controllers shares: one client, one set of informers, one writer; and the order in which it runs.
+//! The manager of a process: one client, one set of informers, one writer, and the order in which everything runs.
 //!
-//! 1. All controllers are built before anything runs, so that every need for a cache is known when the caches start.
-//!    What is added later starts at once; what is added while the manager ends does not, and the log says so.
-//! 2. Groups start in order: [servers](Group::Servers), [caches](Group::Caches), [others](Group::Others), then
-//!    [those that need leadership](Group::Leading). A controller's workers start when its own caches are filled, so that a
-//!    resource that cannot be read stalls nobody who does not need it.
-//! 3. Whatever fails stops the manager, with its error; so does a lost lease.
-//! 4. On the signal to stop, groups end in reverse order: reconciles in flight finish, the lease is given back, caches
-//!    and servers go last; all within [`ManagerOptions::shutdown_within`].
-//! 5. Nothing is global: several managers live in one process, each with caches and metrics of its own.
+//! 1. All controllers are built before anything runs, so that every required cache is known when the caches start.
+//!    Controllers and runnables that are added later start at once; those added during shutdown do not, and the log
+//!    says so.
+//! 2. Groups start in order: [servers](Group::Servers), [caches](Group::Caches), [others](Group::Others), then [those
+//!    that need leadership](Group::Leading). A controller's workers start when its own caches are filled, so that a
+//!    resource that cannot be read blocks only the controllers that need it.
+//! 3. A part that fails stops the manager, with its error; so does a lost lease.
+//! 4. On the stop signal, groups end in reverse order: running reconciles finish, the lease is given back, caches and
+//!    servers end last; all within [`ManagerOptions::shutdown_within`].
+//! 5. Nothing is global: several managers can live in one process, each with caches and metrics of its own.
 
 mod barrier;
 mod inspection;
 mod observe;
+mod options;
 mod run;
 mod runnable;
 
@@ -24,26 +26,27 @@ use kube::core::Resource as Named;
 use parking_lot::Mutex;
 use prometheus::Registry;
 use serde::de::DeserializeOwned;
-use steersman_base::{Clock, Istr, Resource};
-use steersman_informer::consistency::Book;
-use steersman_informer::{FactoryOptions, InformerFactory, Metrics, Scope, Typed};
+use steersman_base::{Clock, Resource};
+use steersman_informer::__internal::consistency::Book;
+use steersman_informer::{FactoryOptions, InformerFactory, Metrics, Selection, Typed};
 use steersman_workqueue::PrometheusMetrics;
 use tokio::sync::Notify;
 
 pub(crate) use barrier::Barriers;
 pub use inspection::Inspection;
+pub use options::ManagerOptions;
 pub use run::ManagerError;
 pub use runnable::{Group, Runnable, runnable};
 
 use crate::Lister;
 use crate::admin::Admin;
-use crate::client::{CachedClient, ClientOptions};
+use crate::client::CachedClient;
 use crate::controller::{Builder, Controller, ControllerContext, Engine, TypeMap};
 use crate::decisions::Log;
 use crate::descriptor::{Build, Disabled, FlagSource, FlagValue, Row};
-use crate::events::{About, Broadcaster, EventOptions, Recorder};
+use crate::events::{About, Broadcaster, Recorder};
 use crate::health::Health;
-use crate::lease::{Elector, Leadership, LeaseMetrics, LeaseOptions, LeaseOptionsError, Transition};
+use crate::lease::{Elector, Leadership, LeaseMetrics, LeaseOptionsError, Transition};
 use crate::mapper::{RestMapper, Scheme};
 use crate::metrics::{Exposition, Families, ReflectorCounters};
 use crate::{BuildContext, Descriptor, Writer};
@@ -73,88 +76,58 @@ struct Shared {
     options: TypeMap,
     shutdown_within: Duration,
     state: Mutex<State>,
-    /// Told when something is added while the manager runs.
+    /// Notified when a part is added while the manager runs.
     added: Notify,
 }
 
 #[derive(Default)]
 struct State {
-    /// What waits to be started.
+    /// The parts that wait to be started.
     parts: Vec<Part>,
     controllers: Vec<Controller>,
     /// Taken by [`Manager::run`].
     machinery: Option<Machinery>,
-    /// What is added from now on does not start.
+    /// Whether added parts no longer start.
     ending: bool,
-    /// What flags and feature gates say; nothing without a command line.
+    /// The flags and feature gates; `None` without a command line.
     flags: Option<Arc<dyn FlagSource>>,
 }
 
-/// What runs beside the parts.
+/// The tasks that run beside the parts.
 struct Machinery {
     elector: Option<Elector>,
     broadcaster: Broadcaster,
 }
 
-/// How a manager works.
-#[derive(Clone)]
-pub struct ManagerOptions {
-    /// Where time comes from.
-    pub clock: Clock,
-    /// The one namespace its controllers see and work in; all of them, if none is named.
-    pub namespace: Option<Istr>,
-    /// Where queues, informers and reconciles count; nowhere, if nothing is said.
-    pub metrics: Option<Registry>,
-    /// The lease that must be held to work; none: this process always leads.
-    pub lease: Option<LeaseOptions>,
-    /// The client that renews the lease, with connections of its own so that it never waits behind others.
-    pub lease_client: Option<kube::Client>,
-    /// How long the orderly end may take.
-    pub shutdown_within: Duration,
-    /// Decide everything and write nothing; the decision log tells what would have been written. No lease is asked for
-    /// either: a shadow works beside the one who leads.
-    pub shadow: bool,
-    /// How [`Manager::client`] reads.
-    pub client: ClientOptions,
-    /// Which types the program knows, for those who go from kinds to types.
-    pub scheme: Scheme,
-    /// The program's name, as its pages show it.
-    pub component: String,
-    /// How events are sent.
-    pub events: EventOptions,
-    /// How many bytes the decision log keeps at most.
-    pub decisions_bytes_max: usize,
-}
-
-/// Why a manager cannot be made.
+/// An error of [`Manager::new`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NewManagerError {
-    /// The registry holds another manager's metrics.
+    /// The registry has another manager's metrics.
     #[error("the metrics registry holds metrics of another manager: {0}")]
     MetricsTaken(#[from] prometheus::Error),
-    /// The lease makes no sense.
+    /// The options of the lease are invalid.
     #[error("the options of the lease: {0}")]
     Lease(#[from] LeaseOptionsError),
 }
 
 const LEASES: Resource = Resource::namespaced("coordination.k8s.io", "v1", "leases", "Lease");
-/// How long an orderly end may take unless told otherwise: controller-runtime's figure, and a pod's grace period.
-const SHUTDOWN_WITHIN: Duration = Duration::from_secs(30);
 
 // === impl Manager ===
 
 impl Manager {
-    /// A manager without controllers.
+    /// Creates a manager without controllers.
     ///
     /// # Errors
-    /// The registry is another manager's, or the lease's options contradict each other.
+    /// The registry has another manager's metrics, or the options of the lease are invalid.
     pub fn new(client: kube::Client, options: ManagerOptions) -> Result<Self, NewManagerError> {
         let registry = options.metrics;
         let informer_metrics = registry.as_ref().map(Metrics::new).transpose()?;
         let queue_metrics = registry.as_ref().map(PrometheusMetrics::register).transpose()?;
-        let (name, namespace) = (options.component.clone(), options.namespace);
-        let mut factory = FactoryOptions { name, metrics: informer_metrics, namespace, ..FactoryOptions::default() };
+        let mut factory = FactoryOptions::default();
+        factory.name = options.component.clone();
+        factory.metrics = informer_metrics;
+        factory.namespace = options.namespace;
         if let Some(registry) = &registry {
             factory.reflector.metrics = Arc::new(ReflectorCounters::register(registry)?);
         }
@@ -217,41 +190,42 @@ impl Manager {
         Ok(manager)
     }
 
-    /// Begins a controller of a type of `k8s-openapi`, or one that derives `kube::CustomResource`.
+    /// Starts building a controller of a type of `k8s-openapi`, or of one that derives `kube::CustomResource`.
     ///
-    /// For views, metadata and kinds that are told at run time there is [`BuildContext::controller_on`].
+    /// For views, metadata and kinds chosen at run time there is [`BuildContext::controller_on`].
     pub fn controller<K>(&self, name: &'static str) -> Builder<Typed<K>>
     where
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
-        let informer = self.informers().typed::<K>(Scope::everything());
+        let informer = self.informers().typed::<K>(Selection::everything());
         self.context().controller_on(name, &informer)
     }
 
-    /// Reads objects of a kind from the cache, which is filled when the manager runs.
+    /// Returns a lister of a kind's cache, which is filled when the manager runs.
     #[must_use]
     pub fn lister<K>(&self) -> Lister<K>
     where
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
-        self.informers().typed::<K>(Scope::everything()).lister()
+        self.informers().typed::<K>(Selection::everything()).lister()
     }
 
-    /// Builds a controller of the table. It runs when the manager does.
+    /// Builds a controller from its descriptor. It runs when the manager runs.
     pub fn build(&self, descriptor: &Descriptor, workers: Option<usize>) -> Build {
         self.build_as(descriptor, workers, &self.context())
     }
 
     /// As [`build`](Self::build), with a context of its own, such as [another account's](BuildContext::with_client).
+    #[doc(hidden)]
     pub fn build_as(&self, descriptor: &Descriptor, workers: Option<usize>, context: &BuildContext) -> Build {
         descriptor.prepare(self);
         let row = descriptor.row();
         let workers = workers.or_else(|| self.workers_of(&row)).unwrap_or(row.workers.default);
         match descriptor.build(&ControllerContext::new(context.clone(), row, workers)) {
             Ok(built) => {
-                // The manager has a handle of each.
+                // The manager has a handle of each controller.
                 drop(built.start());
                 Build::Enabled
             }
@@ -259,7 +233,8 @@ impl Manager {
         }
     }
 
-    /// Sets where controllers find what flags and feature gates say: before they are built.
+    /// Sets the source of flags and feature gates: before controllers are built.
+    #[doc(hidden)]
     pub fn set_flags(&self, flags: impl FlagSource + 'static) {
         self.0.state.lock().flags = Some(Arc::new(flags));
     }
@@ -268,7 +243,7 @@ impl Manager {
         self.0.state.lock().flags.clone()
     }
 
-    /// How many workers a flag gives a controller.
+    /// Returns the number of workers that a flag sets.
     fn workers_of(&self, row: &Row) -> Option<usize> {
         match self.flags()?.flag(row.workers.flag?)? {
             FlagValue::Int(workers) => usize::try_from(workers).ok(),
@@ -276,19 +251,19 @@ impl Manager {
         }
     }
 
-    /// Adds something that runs when the manager does, or at once if that runs already.
+    /// Adds a runnable, which runs when the manager runs, or at once if that runs already.
     pub fn add(&self, runnable: impl Runnable) {
         runnable.report_to(self.health());
         self.add_part(Part::of(runnable));
     }
 
-    /// Sets options of controllers that are built later, whatever the flags say: those of a built-in controller, or what
-    /// others ask for with [`BuildContext::options`].
+    /// Sets options of controllers that are built later, overriding flags: those of a built-in controller, or those
+    /// that others read with [`BuildContext::options`].
     pub fn set_options<T: Clone + Send + Sync + 'static>(&self, options: T) {
         self.0.options.set(options);
     }
 
-    /// What controllers are built with.
+    /// Returns the context that controllers are built with.
     #[must_use]
     pub fn context(&self) -> BuildContext {
         let shared = &self.0;
@@ -305,93 +280,93 @@ impl Manager {
         }
     }
 
-    /// The informers that all controllers share.
+    /// Returns the informers that all controllers share.
     #[must_use]
     pub fn informers(&self) -> &InformerFactory {
         &self.0.informers
     }
 
-    /// The client that reads from the caches and writes to the server; it writes while this process leads (or always,
-    /// with [`led_by(Leadership::always())`](CachedClient::led_by)), and in shadow mode nothing that stays.
+    /// Returns the client that reads from the caches. It writes only while this process leads, and in shadow mode as a
+    /// dry run.
     #[must_use]
     pub fn client(&self) -> &CachedClient {
         &self.0.cached
     }
 
-    /// Knows which kinds the server has.
+    /// Returns the mapper, which knows the kinds of the server.
     #[must_use]
     pub fn mapper(&self) -> &RestMapper {
         &self.0.mapper
     }
 
-    /// Which types the program knows.
+    /// Returns the types that the program knows.
     #[must_use]
     pub fn scheme(&self) -> &Scheme {
         &self.0.scheme
     }
 
-    /// The client with which caches are filled.
+    /// Returns the client that fills the caches.
     #[must_use]
     pub fn kube_client(&self) -> &kube::Client {
         &self.0.client
     }
 
-    /// What is asked whether the process is well. Checks of one's own are added to it.
+    /// Returns the health checks, to which others can be added.
     #[must_use]
     pub fn health(&self) -> &Health {
         &self.0.observed.health
     }
 
-    /// The pages about this manager: health, metrics, informers, queues, decisions, profile; for a server to serve, and
-    /// for controllers to add pages to.
+    /// Returns the pages about this manager: health, metrics, informers, queues, decisions, profile; to serve them, and
+    /// to add pages.
     #[must_use]
     pub fn admin(&self) -> &Admin {
         &self.0.observed.admin
     }
 
-    /// What `/metrics` shows. Registries of one's own are added to it.
+    /// Returns the metrics of `/metrics`, to which other registries can be added.
     #[must_use]
     pub fn exposition(&self) -> &Exposition {
         &self.0.observed.exposition
     }
 
-    /// Where time comes from.
+    /// Returns the clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.0.clock
     }
 
-    /// Tells people what happened, as Kubernetes events.
+    /// Returns the recorder of Kubernetes events.
     #[must_use]
     pub fn events(&self) -> &Recorder {
         &self.0.events
     }
 
-    /// What was decided, and why.
+    /// Returns the decision log.
     #[must_use]
     pub fn decisions(&self) -> &Log {
         &self.0.decisions
     }
 
-    /// Whether this process may write.
+    /// Returns the leadership of this process.
     #[must_use]
     pub fn leadership(&self) -> Leadership {
         self.0.leadership.clone()
     }
 
-    /// Where everything counts, if anything does.
+    /// Returns the registry of metrics, if there is one.
     #[must_use]
     pub fn metrics(&self) -> Option<&Registry> {
         self.0.metrics.as_ref()
     }
 
-    /// The metrics that controllers of this manager share.
+    /// Returns the metrics that controllers of this manager share.
     #[must_use]
     pub fn families(&self) -> &Families {
         &self.0.families
     }
 
-    /// A look at what the manager is doing, also while it runs.
+    /// Returns a view of the manager's state, also while it runs.
     #[must_use]
     pub fn inspection(&self) -> Inspection {
         Inspection::of(self.clone())
@@ -410,7 +385,10 @@ impl Manager {
         let mut state = self.0.state.lock();
         if state.ending {
             drop(state);
-            tracing::warn!(name = part.name(), "added too late: the manager ends, and starts nothing any more");
+            tracing::warn!(
+                name = part.name(),
+                "added too late: the manager is shutting down and starts nothing any more"
+            );
             return part.leave();
         }
         state.parts.push(part);
@@ -419,10 +397,10 @@ impl Manager {
     }
 }
 
-/// Tells people who leads, as upstream does: an event about the lease, by the one who leads.
+/// Records a change of leadership, as upstream does: an event about the lease, by the leader.
 fn tell(recorder: &Recorder, transition: &Transition) {
     if let Some((lease, note)) = transition.event() {
-        recorder.normal(&About::new(&LEASES, lease), "LeaderElection", note);
+        recorder.normal(&About::new(&LEASES, lease), Transition::EVENT_REASON, note);
     }
 }
 
@@ -444,24 +422,5 @@ impl fmt::Debug for ManagerOptions {
             .field("shadow", shadow)
             .field("events", events)
             .finish_non_exhaustive()
-    }
-}
-
-impl Default for ManagerOptions {
-    fn default() -> Self {
-        Self {
-            clock: Clock::default(),
-            namespace: None,
-            metrics: None,
-            lease: None,
-            lease_client: None,
-            scheme: Scheme::new(),
-            component: "steersman".to_owned(),
-            shutdown_within: SHUTDOWN_WITHIN,
-            shadow: false,
-            client: ClientOptions::default(),
-            events: EventOptions::default(),
-            decisions_bytes_max: crate::decisions::BYTES_MAX,
-        }
     }
 }

@@ -1,21 +1,20 @@
-//! Which kinds there are: the scheme of the types that a program knows, and the REST mapper of what a server has.
+//! The known kinds: the scheme of the types of a program, and the REST mapper of the resources of a server.
 //!
 //! Guarantees of the [`RestMapper`]:
-//! 1. **One request per root where it can be**: aggregated discovery (`apidiscovery.k8s.io/v2`) where the server has it,
-//!    else the lists of old.
-//! 2. **Partial failures are told and never fatal**: a group that cannot be asked is in [`Discovered::failures`], and what
-//!    was known of it before is kept, marked [stale](ApiResource::is_stale): an aggregated API server that is down for a
-//!    while does not make its kinds unknown.
-//! 3. **Cached**: discovery is asked again when a kind is unknown (at most [`REFRESH_BURST`] times in a row, then once per
-//!    [`REFRESH_EVERY`]), when what is known is half a minute old, and after something
-//!    [invalidated](RestMapper::invalidate) it, such as a change of a CustomResourceDefinition or an APIService
-//!    ([`RestMapper::watch`]). Who asks at the same time shares one answer, but never one that was asked for earlier.
-//!    While nobody uses the mapper, nobody is asked.
+//! 1. **One request per root where possible**: aggregated discovery (`apidiscovery.k8s.io/v2`) where the server has it,
+//!    else the unaggregated documents.
+//! 2. **Partial failures are reported and never fatal**: a group that cannot be discovered is in
+//!    [`Discovered::failures`], and its last known resources are kept, marked [stale](ApiResource::is_stale): an
+//!    aggregated API server that is down for a while does not make its kinds unknown.
+//! 3. **Cached**: discovery is repeated when a kind is unknown (five times in a row at most, then once every five
+//!    seconds), when the answer is half a minute old, and after it was [invalidated](RestMapper::invalidate), such as
+//!    by a change of a CustomResourceDefinition or an APIService ([`RestMapper::watch`]). Concurrent callers share one
+//!    answer, but never one that was requested earlier. While the mapper is not used, nothing is requested.
 //! 4. **Upstream's order**: the core group first, then groups as the server orders them, the preferred version first.
 //!
 //! Follows client-go's `discovery` and `restmapper` (0.37).
 
-mod allowance;
+pub(crate) mod allowance;
 mod discovered;
 mod document;
 mod fetch;
@@ -34,65 +33,64 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use allowance::Allowance;
-pub use allowance::{REFRESH_BURST, REFRESH_EVERY};
 pub use discovered::{ApiGroup, ApiResource, ApiSubresource, ApiVersion, Discovered, Failure};
 pub use fetch::DiscoveryError;
 pub use scheme::{Scheme, SchemeError};
 
-/// Knows which kinds a server has. Cheap to clone; clones share what they know.
+/// Finds the resources of kinds on a server. Cheap to clone; clones share the cache.
 #[derive(Clone)]
 pub struct RestMapper(Arc<Shared>);
 
 struct Shared {
     client: kube::Client,
     known: watch::Sender<Option<Arc<Discovered>>>,
-    /// Set when what is known is to be doubted.
+    /// Set when the cached answer may be outdated.
     doubted: AtomicBool,
     doubt: Notify,
-    /// Held while discovery is asked, so that who waits for it shares the next answer.
+    /// Held while discovery is requested, so that waiting callers share the next answer.
     asking: Mutex<Allowance>,
     began: Instant,
-    /// How often discovery was asked.
+    /// The number of requests so far.
     asked: AtomicU64,
-    /// At which of these times what is known was told.
+    /// The request to which the cached answer belongs.
     told: AtomicU64,
 }
 
-/// Why a name or kind stands for nothing.
+/// An error of a look-up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MapperError {
-    /// The server has no such kind.
+    /// The server does not have this kind.
     #[error("no matches for kind {kind:?} in {}{}", of(group, version.as_deref()), but(failures))]
     NoKind {
-        /// The group that was asked for.
+        /// The group.
         group: String,
-        /// The version that was asked for; any, if none was.
+        /// The version; any, if `None`.
         version: Option<String>,
-        /// The kind that was asked for.
+        /// The kind.
         kind: String,
-        /// What could not be asked, and why: the kind may be there.
+        /// The groups that could not be discovered: the kind may exist.
         failures: Vec<Failure>,
     },
-    /// The server has no such resource.
+    /// The server does not have this resource.
     #[error("the server doesn't have a resource type {name:?}{}", but(failures))]
     NoResource {
-        /// The name that was asked for.
+        /// The name.
         name: String,
-        /// What could not be asked, and why: the resource may be there.
+        /// The groups that could not be discovered: the resource may exist.
         failures: Vec<Failure>,
     },
-    /// Nothing is known, because the server cannot be asked.
+    /// Nothing is cached, and discovery failed.
     #[error(transparent)]
     Discovery(#[from] DiscoveryError),
 }
 
 /// Changes come in bursts: a chart brings a dozen definitions.
 const SETTLE: Duration = Duration::from_secs(1);
-/// How often what is known is doubted anyway: aggregated API servers change without a sign. Upstream's garbage collector
-/// asks as often.
+/// The interval at which the cached answer is invalidated anyway: aggregated API servers change without notice.
+/// Upstream's garbage collector asks as often.
 const DOUBT_EVERY: Duration = Duration::from_secs(30);
-/// What changes when kinds come and go.
+/// The resources whose changes may change the known kinds.
 const SIGNS: [Resource; 2] = [
     Resource::cluster("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"),
     Resource::cluster("apiregistration.k8s.io", "v1", "apiservices", "APIService"),
@@ -101,7 +99,7 @@ const SIGNS: [Resource; 2] = [
 // === impl RestMapper ===
 
 impl RestMapper {
-    /// A mapper that knows nothing yet and asks through `client` when it has to.
+    /// Creates an empty mapper, which requests discovery through `client` when needed.
     #[must_use]
     pub fn new(client: kube::Client) -> Self {
         Self(Arc::new(Shared {
@@ -116,28 +114,28 @@ impl RestMapper {
         }))
     }
 
-    /// Everything there is. Asks the server if nothing is known, or what is known is doubted; if the server then cannot be
-    /// asked, the answer is what was known before.
+    /// Returns all resources. Requests discovery if nothing is cached or the cache was invalidated; if that fails,
+    /// returns the cached answer.
     ///
     /// # Errors
-    /// Nothing is known, and the server cannot be asked.
+    /// Nothing is cached, and discovery failed.
     pub async fn resources(&self) -> Result<Arc<Discovered>, DiscoveryError> {
         let known = self.0.known.borrow().clone();
         match known {
             Some(known) if !self.0.doubted.load(Ordering::Acquire) => Ok(known),
             Some(known) => Ok(self.refresh().await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "discovery failed; going on with what was known before");
+                tracing::warn!(%error, "discovery failed; using the cached answer");
                 known
             })),
             None => self.refresh().await,
         }
     }
 
-    /// The resource of a kind; of the preferred version that has it, if no version is asked for. A kind that is unknown
-    /// is asked for again, as often as is allowed.
+    /// Returns the resource of a kind; of the preferred version that has it, if no version is given. Discovery is
+    /// repeated for an unknown kind, as often as is allowed.
     ///
     /// # Errors
-    /// There is none, or the server cannot be asked.
+    /// The kind does not exist, or discovery failed.
     pub async fn resource_for(
         &self,
         group: &str,
@@ -153,21 +151,21 @@ impl RestMapper {
         })
     }
 
-    /// The resource that a name stands for, as kubectl takes names: `pods`, `pod`, `po`, `deployments.apps`,
+    /// Returns the resource of a name, with kubectl's syntax: `pods`, `pod`, `po`, `deployments.apps`,
     /// `deployments.v1.apps`.
     ///
     /// # Errors
-    /// There is none, or the server cannot be asked.
+    /// The resource does not exist, or discovery failed.
     pub async fn find(&self, name: &str) -> Result<ApiResource, MapperError> {
         let find = |known: &Discovered| known.find(name).cloned();
         self.look(find).await?.map_err(|failures| MapperError::NoResource { name: name.to_owned(), failures })
     }
 
-    /// Asks the server now. Who waits for its turn at the same time shares the answer; an answer that was asked for before
+    /// Requests discovery now. Callers that wait at the same time share the answer; an answer that was requested before
     /// the call is never shared.
     ///
     /// # Errors
-    /// The server cannot be asked at all; what was known stays known.
+    /// Discovery failed altogether; the cached answer is kept.
     pub async fn refresh(&self) -> Result<Arc<Discovered>, DiscoveryError> {
         let before = self.0.asked.load(Ordering::Acquire);
         let asking = self.0.asking.lock().await;
@@ -179,20 +177,20 @@ impl RestMapper {
         outcome
     }
 
-    /// Doubts what is known: the next who asks gets news.
+    /// Invalidates the cached answer: the next caller gets a new one.
     pub fn invalidate(&self) {
         self.0.doubted.store(true, Ordering::Release);
         self.0.doubt.notify_one();
     }
 
-    /// What is known, and every change of it: `None` before the first answer.
+    /// Returns the cached answer and all later ones: `None` before the first.
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Option<Arc<Discovered>>> {
         self.0.known.subscribe()
     }
 
-    /// Doubts what is known whenever a CustomResourceDefinition or an APIService changes, for as long as the
-    /// subscriptions are kept. Metadata is all that is watched. Call it before the informers start.
+    /// Invalidates the cached answer whenever a CustomResourceDefinition or an APIService changes, for as long as the
+    /// subscriptions are kept. Only metadata is watched. Call it before the informers start.
     ///
     /// # Errors
     /// `/api` or `/apis` cannot be read, so it is not known which groups there are. The next call asks again.
@@ -215,8 +213,9 @@ impl RestMapper {
         Ok(served.map(subscribe).collect())
     }
 
-    /// Doubts what is known every half a minute until `stop`; and, while somebody [subscribes](Self::subscribe), such as a
-    /// garbage collector, asks then, and shortly after every other doubt. Nobody subscribes: nobody is asked.
+    /// Invalidates the cached answer every half a minute until `stop`; and, while there are
+    /// [subscribers](Self::subscribe), such as a garbage collector, requests discovery then, and shortly after every
+    /// other invalidation.
     ///
     /// A manager runs its own mapper.
     pub async fn run(&self, stop: CancellationToken) {
@@ -238,8 +237,8 @@ impl RestMapper {
         stop.run_until_cancelled(following).await;
     }
 
-    /// Looks for something; if it is unknown, asks the server again if that is allowed. The inner error is what could not
-    /// be asked.
+    /// Looks something up; if it is unknown, requests discovery again if that is allowed. The inner error has the
+    /// failures.
     async fn look<T>(
         &self,
         find: impl Fn(&Discovered) -> Option<T>,
@@ -258,15 +257,15 @@ impl RestMapper {
         Ok(find(&known).ok_or_else(|| known.failures().to_vec()))
     }
 
-    /// What is known, if the server was asked for it after it had been asked `before` times.
+    /// Returns the cached answer, if it was requested after `before` earlier requests.
     fn known_since(&self, before: u64) -> Option<Arc<Discovered>> {
         (self.0.told.load(Ordering::Acquire) > before).then(|| self.0.known.borrow().clone()).flatten()
     }
 
-    /// Asks the server. Called by who holds `asking`.
+    /// Requests discovery. The caller holds `asking`.
     async fn ask(&self) -> Result<Arc<Discovered>, DiscoveryError> {
         let this = self.0.asked.fetch_add(1, Ordering::AcqRel) + 1;
-        // Doubts that come while the server is asked are about the answer, too.
+        // An invalidation during the request applies to its answer, too.
         self.0.doubted.store(false, Ordering::Release);
         let fetched = fetch::everything(&self.0.client).await.inspect_err(|_| {
             self.0.doubted.store(true, Ordering::Release);
@@ -277,7 +276,7 @@ impl RestMapper {
             None => fetched,
         });
         for Failure { what, why } in known.failures() {
-            tracing::warn!(what, why, "discovery of an API failed; what was known of it is kept");
+            tracing::warn!(what, why, "discovery of an API failed; the cached resources are kept");
         }
         self.0.known.send_replace(Some(Arc::clone(&known)));
         self.0.told.store(this, Ordering::Release);

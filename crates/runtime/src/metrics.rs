@@ -1,27 +1,26 @@
-//! What a manager counts, and how it is told to Prometheus.
+//! The metrics of a manager, and their text format.
 //!
 //! 1. The text is Go's, byte for byte: families by name, series by label values, numbers as `strconv` prints them
-//!    (`1e-08`, `9.999999999999999e-06`, `+Inf`). Whoever compares scrapes of two controller managers sees figures, not
-//!    formats. See [`text`].
+//!    (`1e-08`, `9.999999999999999e-06`, `+Inf`). A comparison of two controller managers' scrapes shows different
+//!    values, not different formats.
 //! 2. Several registries are one page: families of one name are joined. Series that two registries both have are shown
-//!    once, the first registry's; a family whose type differs is left out and said, so that the page stays readable.
-//! 3. Names, labels, help (with its [level](Stability)) and buckets are upstream's where upstream has the metric. [`ReconcileMetrics`] are
-//!    controller-runtime's, [`process`] is client_golang's process collector.
+//!    once, the first registry's; a family whose type differs is left out and logged, so that the page stays valid.
+//! 3. Names, labels, help (with its stability level) and buckets are upstream's where upstream has the metric. Metrics
+//!    of reconciles are controller-runtime's, those of the process client_golang's.
 //! 4. Nothing is global: a registry belongs to a manager.
-//! 5. The worker loop has one handle, [`Activity`]: it feeds metrics, health and profile, and costs a few atomic
-//!    additions per pass.
+//! 5. The worker loop has one handle for metrics, health and profile, which costs a few atomic additions per pass.
 //!
-//! Text version 0.0.4 is the only format: kube-controller-manager serves no OpenMetrics either, and every Prometheus
-//! takes it.
+//! Text version 0.0.4 is the only format: kube-controller-manager has no OpenMetrics either, and every Prometheus
+//! accepts it.
 
 mod activity;
-mod build;
+pub(crate) mod build;
 mod families;
-mod process;
+pub(crate) mod process;
 mod reconcile;
 mod reflector;
 mod stability;
-pub mod text;
+pub(crate) mod text;
 
 #[cfg(test)]
 mod tests;
@@ -35,14 +34,12 @@ use parking_lot::RwLock;
 use prometheus::Registry;
 use prometheus::proto::{Metric, MetricFamily};
 
-pub use activity::{Activity, Pass};
-pub use build::{BuildInfo, register_build_info, register_features, register_version_info};
+pub(crate) use activity::Activity;
 pub use families::{Families, FamilyError};
 pub(crate) use process::process_cpu;
-pub use process::{ProcessMetrics, process_start};
-pub use reconcile::{ControllerMetrics, Outcome, ReconcileMetrics};
-pub use reflector::ReflectorCounters;
-pub use stability::Stability;
+pub(crate) use reconcile::{ControllerMetrics, Outcome, ReconcileMetrics};
+pub(crate) use reflector::ReflectorCounters;
+pub(crate) use stability::Stability;
 
 /// Registries that are shown on one page. Cheap to clone; clones are the same page.
 #[derive(Clone, Default)]
@@ -51,7 +48,7 @@ pub struct Exposition(Arc<RwLock<Vec<Registry>>>);
 // === impl Exposition ===
 
 impl Exposition {
-    /// A page with one registry.
+    /// Creates a page with one registry.
     #[must_use]
     pub fn of(registry: &Registry) -> Self {
         let page = Self::default();
@@ -59,12 +56,12 @@ impl Exposition {
         page
     }
 
-    /// Shows one more registry, now and later.
+    /// Adds a registry.
     pub fn add(&self, registry: &Registry) {
         self.0.write().push(registry.clone());
     }
 
-    /// All families as of now, by name.
+    /// Returns all current families, by name.
     #[must_use]
     pub fn gather(&self) -> Vec<MetricFamily> {
         // Collectors may take locks of their own: they run with ours released.
@@ -72,7 +69,7 @@ impl Exposition {
         join(registries.iter().map(Registry::gather))
     }
 
-    /// The page.
+    /// Returns the text of the page.
     #[must_use]
     pub fn text(&self) -> String {
         text::encode(&self.gather())
@@ -85,7 +82,7 @@ impl fmt::Debug for Exposition {
     }
 }
 
-/// Families of one name become one.
+/// Joins families of one name.
 fn join(gathered: impl IntoIterator<Item = Vec<MetricFamily>>) -> Vec<MetricFamily> {
     let mut families: BTreeMap<String, MetricFamily> = BTreeMap::new();
     for mut family in gathered.into_iter().flatten() {

@@ -1,12 +1,12 @@
-//! Owner references: who an object belongs to.
+//! Owner references.
 //!
 //! 1. An object has one controller at most: a second one is refused.
-//! 2. An owner in a namespace owns objects of the same namespace only, and none that are cluster-wide: the garbage
+//! 2. An owner in a namespace owns objects of the same namespace only, and none that are cluster-scoped: the garbage
 //!    collector would delete them.
 //! 3. References to one object, by group, kind and name, are never doubled; the newer one counts.
 //!
-//! Follows controller-runtime's `controllerutil` (0.25), in its words. Beyond it, an owner without a uid is refused: it was
-//! never created, and the server would refuse the reference later.
+//! Follows controller-runtime's `controllerutil` (0.25), with its error texts. Beyond it, an owner without a uid is
+//! refused: it was never created, and the server would refuse the reference later.
 //!
 //! ```
 //! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -31,7 +31,7 @@ use kube::Resource;
 use steersman_informer::Typed;
 use steersman_model::Kind;
 
-/// Why an object cannot belong to an owner.
+/// An error of an owner reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OwnerError {
@@ -47,13 +47,13 @@ pub enum OwnerError {
         /// Name of the other controller.
         controller: String,
     },
-    /// The object is cluster-wide, the owner is not.
+    /// The object is cluster-scoped, the owner is not.
     #[error("cluster-scoped resource must not have a namespace-scoped owner, owner's namespace {owner}")]
     ClusterScoped {
         /// The owner's namespace.
         owner: String,
     },
-    /// The owner lives elsewhere.
+    /// The owner is in another namespace.
     #[error("cross-namespace owner references are disallowed, owner's namespace {owner}, obj's namespace {object}")]
     OtherNamespace {
         /// The owner's namespace.
@@ -69,12 +69,12 @@ pub enum OwnerError {
         /// Name of the owner.
         name: String,
     },
-    /// The object does not refer to this owner, or not as to its controller.
+    /// The object does not refer to this owner, or not as its controller.
     #[error("{object:?} does not have {wanted} for {kind} {owner:?}")]
     NotOwned {
         /// The object's name.
         object: String,
-        /// What is missing.
+        /// The missing reference.
         wanted: &'static str,
         /// Kind of the owner.
         kind: String,
@@ -83,30 +83,34 @@ pub enum OwnerError {
     },
 }
 
-/// What can own: types of kube and `k8s-openapi`, what a cached client reads, views. The parameter keeps them apart,
-/// and is never written.
+/// An owner: types of kube and `k8s-openapi`, objects of a cached client, views. The parameter tells the
+/// implementations apart, and is always inferred.
 pub trait Owner<By> {
-    /// A reference to it, and its namespace.
+    /// Returns a reference to the owner, and its namespace.
     fn reference(&self) -> (OwnerReference, String);
 }
 
 /// [`Owner`]s that kube knows.
+#[doc(hidden)]
 #[derive(Debug)]
 pub enum ByKube {}
 /// [`Owner`]s that come from a cache.
+#[doc(hidden)]
 #[derive(Debug)]
 pub enum ByCache {}
 /// [`Owner`]s that are views.
+#[doc(hidden)]
 #[derive(Debug)]
 pub enum ByView {}
 
-/// [`Owner`]s whose resource is told at run time.
+/// [`Owner`]s whose resource is chosen at run time.
+#[doc(hidden)]
 #[derive(Debug)]
 pub enum ByResource {}
 
-/// Giving an object an owner, in one expression.
+/// Owner references in one expression.
 pub trait OwnedBy: Resource + Sized {
-    /// The object, controlled by `owner`.
+    /// Returns the object, controlled by `owner`.
     ///
     /// # Errors
     /// Another owner controls it already, or this one cannot own it.
@@ -115,7 +119,7 @@ pub trait OwnedBy: Resource + Sized {
         Ok(self)
     }
 
-    /// The object, owned by `owner` among others.
+    /// Returns the object, owned by `owner` among others.
     ///
     /// # Errors
     /// This owner cannot own it.
@@ -127,7 +131,7 @@ pub trait OwnedBy: Resource + Sized {
 
 impl<T: Resource> OwnedBy for T {}
 
-/// Makes `owner` the controller of an object, which the owner's deletion in the foreground waits for.
+/// Makes `owner` the controller of an object, and lets a foreground deletion of the owner wait for the object.
 ///
 /// # Errors
 /// Another owner controls it already, or this one cannot own it. The object is unchanged then.
@@ -148,7 +152,7 @@ pub fn set_controller_reference<By>(owner: &impl Owner<By>, object: &mut impl Re
     Ok(())
 }
 
-/// Makes `owner` an owner of an object, among others. A reference that it has already is replaced.
+/// Makes `owner` an owner of an object, among others. An existing reference to it is replaced.
 ///
 /// # Errors
 /// This owner cannot own it. The object is unchanged then.
@@ -162,7 +166,7 @@ pub fn set_owner_reference<By>(owner: &impl Owner<By>, object: &mut impl Resourc
 /// Removes the reference to an owner.
 ///
 /// # Errors
-/// There is none.
+/// There is no such reference.
 pub fn remove_owner_reference<By>(owner: &impl Owner<By>, object: &mut impl Resource) -> Result<(), OwnerError> {
     let (reference, _) = owner.reference();
     remove(object.meta_mut(), &reference, |_| true, "an owner reference")
@@ -171,13 +175,13 @@ pub fn remove_owner_reference<By>(owner: &impl Owner<By>, object: &mut impl Reso
 /// Removes the reference to an owner that is the controller.
 ///
 /// # Errors
-/// There is none, or that owner is not the controller.
+/// There is no such reference, or that owner is not the controller.
 pub fn remove_controller_reference<By>(owner: &impl Owner<By>, object: &mut impl Resource) -> Result<(), OwnerError> {
     let (reference, _) = owner.reference();
     remove(object.meta_mut(), &reference, |held| held.controller == Some(true), "a controller reference")
 }
 
-/// Whether some owner controls an object.
+/// Whether an object has a controller.
 #[must_use]
 pub fn has_controller(object: &impl Resource) -> bool {
     controller_of(object.meta()).is_some()
@@ -190,7 +194,7 @@ pub fn has_owner<By>(object: &impl Resource, owner: &impl Owner<By>) -> bool {
     object.meta().owner_references.iter().flatten().any(|held| is_same(held, &reference))
 }
 
-/// The owner that controls an object.
+/// Returns the controller of an object.
 #[must_use]
 pub fn controller_of(meta: &ObjectMeta) -> Option<&OwnerReference> {
     meta.owner_references.iter().flatten().find(|owner| owner.controller == Some(true))
@@ -239,7 +243,7 @@ fn remove(
     })
 }
 
-/// Whether both refer to one object. Its uid does not count: an owner that was made again replaces the first one.
+/// Whether both refer to one object. The uid does not count: a recreated owner replaces the first one.
 fn is_same(left: &OwnerReference, right: &OwnerReference) -> bool {
     let group = |owner: &OwnerReference| owner.api_version.split_once('/').map(|(group, _)| group.to_owned());
     group(left) == group(right) && left.kind == right.kind && left.name == right.name
@@ -281,7 +285,7 @@ impl<V: Kind> Owner<ByView> for V {
     }
 }
 
-/// An object of a resource that is told at run time, as an owner.
+/// An object of a resource that is chosen at run time, as an owner.
 impl<T: Resource> Owner<ByResource> for (&steersman_base::Resource, &T) {
     fn reference(&self) -> (OwnerReference, String) {
         let (resource, object) = self;

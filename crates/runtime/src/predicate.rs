@@ -1,9 +1,11 @@
 //! Predicates: which changes reach a controller's handlers, as in controller-runtime.
 //!
-//! A predicate sees metadata, so that one serves every kind that a controller watches. Changes that it does not admit
-//! reach no handler and cost no reconcile. For conditions on the rest of an object there is
-//! [`Watch::when`](crate::source::Watch::when). As with controller-runtime's raw sources, predicates do not apply to what
-//! is sent through a [`channel`](crate::source::channel) or enqueued by a task.
+//! A predicate sees metadata, so that one serves every kind. Changes that it does not admit reach no handler and cost
+//! no reconcile. [`Builder::filter`](crate::controller::Builder::filter) filters main objects,
+//! [`Watch::filter`](crate::source::Watch::filter) one source, and
+//! [`Builder::filter_all`](crate::controller::Builder::filter_all) every watched kind. For conditions on the rest of an
+//! object there is [`Watch::when`](crate::source::Watch::when). As with controller-runtime's raw sources, predicates do
+//! not apply to objects that are sent through a [`channel`](crate::source::channel) or keys that a task enqueues.
 //!
 //! ```
 //! use steersman_runtime::predicate::{Predicate, PredicateExt, generation_changed, labels_changed};
@@ -82,8 +84,8 @@ pub fn annotations_changed() -> Changed {
     Changed(|old, new| old.annotations != new.annotations)
 }
 
-/// Returns a predicate that admits updates if the finalizers changed, or if the object began to terminate. Combined as
-/// `generation_changed().or(finalizers_changed())` it adds the finalizers of others to changes of the spec.
+/// Returns a predicate that admits updates if the finalizers changed, or if the object began to terminate.
+/// `generation_changed().or(finalizers_changed())` admits changes of the spec and of finalizers.
 #[must_use]
 pub fn finalizers_changed() -> Changed {
     Changed(|old, new| old.finalizers() != new.finalizers() || old.is_terminating() != new.is_terminating())

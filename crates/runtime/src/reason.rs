@@ -1,8 +1,8 @@
-//! Why a controller writes.
+//! Reasons of writes.
 //!
 //! 1. A reason is a sentence for people and a code for machines; the decision log and shadow mode show both.
-//! 2. It also says which Kubernetes event tells of the write, and which one tells that it failed: the writer sends them, so
-//!    that no controller forgets.
+//! 2. It also declares which Kubernetes event is sent for the write, and which one if the write failed: the writer
+//!    sends them, so that no controller forgets.
 
 use std::fmt;
 
@@ -11,26 +11,26 @@ use std::fmt;
 /// A text is a reason without an event: `"the cake has no recipe"`. Reasons with events are declared with
 /// [`reasons!`](crate::reasons).
 pub trait Reason: fmt::Display + fmt::Debug + Send + Sync {
-    /// A stable name for this reason.
+    /// Returns a stable name of this reason.
     fn code(&self) -> &'static str;
 
-    /// The reason of the event that tells of the write, if upstream sends one.
+    /// Returns the reason of the event that is sent for the write, if there is one.
     fn event(&self) -> Option<&'static str> {
         None
     }
 
-    /// What that event says. `object` is the name of what was written, as the server has it.
+    /// Returns the message of that event. `object` is the name of the written object.
     fn note(&self, object: &str) -> String {
         let _ = object;
         self.to_string()
     }
 
-    /// The reason of the warning that tells that the write failed, if upstream sends one.
+    /// Returns the reason of the warning that is sent if the write failed, if there is one.
     fn failure_event(&self) -> Option<&'static str> {
         None
     }
 
-    /// What that warning says. `error` is what the server said.
+    /// Returns the message of that warning. `error` is the server's message.
     fn failure_note(&self, error: &str) -> String {
         error.to_owned()
     }
@@ -67,10 +67,10 @@ impl<R: Reason + ?Sized> Reason for &R {
 
 /// Declares the reasons for which a controller writes.
 ///
-/// Behind the sentence comes, if one is to be sent, the `event` that tells of the write: its reason, and what it says, where
-/// the name between the bars stands for the name of the written object. Without a text, it says the sentence. Behind `or`
-/// comes the warning that tells that the write failed; the name between the bars stands for what the server said, and
-/// without a text that is all the warning says. The fields of the reason can be used in every text.
+/// After the sentence comes, if one is to be sent, the `event` for the write: its reason, and its message, in which the
+/// name between the bars stands for the name of the written object. Without a message, it is the sentence. After `or`
+/// comes the warning for a failed write; the name between the bars stands for the server's message, which is the
+/// default. The fields of the reason can be used in every text.
 ///
 /// ```
 /// steersman_runtime::reasons! {
@@ -106,7 +106,7 @@ impl<R: Reason + ?Sized> Reason for &R {
 /// assert_eq!((Why::Finished.code(), Why::Finished.event()), ("Finished", None));
 /// ```
 ///
-/// A text that uses what is not there does not compile:
+/// A text with an unknown name does not compile:
 ///
 /// ```compile_fail
 /// steersman_runtime::reasons! {

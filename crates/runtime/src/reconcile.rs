@@ -1,13 +1,13 @@
 //! The contract between a controller and the worker loop.
 //!
-//! | a reconcile answers | the key |
+//! | a reconcile returns | the key |
 //! |---|---|
 //! | [`Action::Done`] | is forgotten until something changes |
-//! | [`Action::After`] | is looked at again then, or earlier if something changes |
-//! | [`Action::Again`] | is looked at again soon, rate-limited, and that is no error |
-//! | an error | is retried with back-off, as the controller's policy says |
+//! | [`Action::After`] | is requeued then, or earlier if something changes |
+//! | [`Action::Again`] | is requeued soon, rate-limited, without an error |
+//! | an error | is retried with back-off, by the controller's policy |
 //! | a [terminal](Error::terminal) error | is not retried before something changes |
-//! | a panic | counts as an error; nobody else notices |
+//! | a panic | counts as an error; no other key is affected |
 
 use std::fmt;
 use std::future::Future;
@@ -24,60 +24,63 @@ use crate::events::Recorder;
 use crate::live::{Live, LiveReadError};
 use crate::{ClientError, WriteError, Writer};
 
-/// Brings the world closer to what one object asks for.
+/// Brings the current state closer to the desired state of one object.
 ///
-/// It reads the world as it is now, and is called with keys, never with events: whoever misses all of them but the last
-/// does the same. It is never called for one key twice at a time.
+/// It reads the current state, and is called with keys, never with events: a reconciler that misses all events but the
+/// last does the same. It is never called for one key twice at a time.
 pub trait Reconciler: Send + Sync + 'static {
-    /// Looks at the object with this key and does what is to be done.
+    /// Reconciles the object with this key.
     fn reconcile(&self, cx: &Context, key: &ObjectKey) -> impl Future<Output = Result<Action, Error>> + Send;
 }
 
-/// What a reconcile is given beside the key.
+/// The context of a reconcile.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Context {
-    /// The only way to write.
+    /// The writer: the only way to write.
     pub writer: Writer,
-    /// The only way to know the time.
+    /// The clock: the only way to read the time.
     pub clock: Clock,
-    /// Tells people what happened, as Kubernetes events. What a write tells is declared with its reason.
+    /// The recorder of Kubernetes events. Events about writes are declared with their reasons.
     pub events: Recorder,
     /// Reads from the server, with the controller's own account.
     pub live: Live,
     pub(crate) freshness: Freshness,
 }
 
-/// How far the caches can be trusted in this reconcile.
+/// How far the caches can be trusted in this pass.
+#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// They show all that this controller wrote for this object before.
+    /// The caches show everything that this controller wrote for this object before.
     CaughtUp,
-    /// They did not catch up in time, and have not yet: what is to be decided is read from the server, in turn with others.
-    /// [`Context::main`], [`Context::get`], [`Children`](crate::children::Children) and [`Found`](crate::found::Found) do so
-    /// by themselves. Only controllers that say that they can
-    /// ([`Builder::reads_live`](crate::controller::Builder::reads_live)) are called so; for the others, the key waits.
+    /// The caches have not caught up in time: decisions are based on reads from the server, rate-limited.
+    /// [`Context::main`], [`Context::get`], [`Children`](crate::children::Children) and [`Found`](crate::found::Found)
+    /// do so by themselves. Only controllers that declare that they can
+    /// ([`Builder::reads_live`](crate::controller::Builder::reads_live)) are called with this; for the others, the key
+    /// waits.
     ReadLive,
 }
 
-/// What a successful reconcile asks for.
+/// The result of a successful reconcile.
 #[must_use]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Nothing is left to do until something changes.
     Done,
-    /// Look again soon, rate-limited.
+    /// Requeue soon, rate-limited.
     Again,
-    /// Look again after this time.
+    /// Requeue after this time.
     After(Duration),
 }
 
-/// Why a reconcile failed. Any error converts into it with `?` and is retried.
+/// The error of a reconcile. Any error converts into it with `?` and is retried.
 pub struct Error {
     source: Box<dyn std::error::Error + Send + Sync>,
     terminal: bool,
 }
 
-/// A [`Reconciler`] behind a pointer: boxed once per call, here and nowhere else.
+/// A [`Reconciler`] behind a pointer: its future is boxed once per call, here and nowhere else.
 pub(crate) trait DynReconciler: Send + Sync {
     fn reconcile<'a>(
         &'a self,
@@ -99,15 +102,16 @@ impl<R: Reconciler> DynReconciler for R {
 // === impl Context ===
 
 impl Context {
-    /// A context whose caches have caught up, for who calls a reconciler without a controller.
+    /// Creates a context whose caches have caught up, to call a reconciler without a controller.
     #[must_use]
     pub fn new(writer: Writer, clock: Clock, events: Recorder) -> Self {
         let live = Live::new(writer.client().clone());
         Self { writer, clock, freshness: Freshness::CaughtUp, events, live }
     }
 
-    /// The main object with a key, as it can be trusted: from the cache, or from the server if the cache lags behind what
-    /// this controller wrote. `None` if it is gone, or another one has its name by now: that comes with an event of its own.
+    /// Returns the main object with a key: from the cache, or from the server if the cache lags behind this
+    /// controller's writes. `None` if it was deleted or replaced by another object of its name, which has an event of
+    /// its own.
     ///
     /// # Errors
     /// See [`LiveReadError`].
@@ -120,8 +124,7 @@ impl Context {
         Ok(now.filter(|now| now.meta().uid == seen.meta().uid).map(Arc::new))
     }
 
-    /// An object as it can be trusted: from the cache, or from the server if the cache lags behind what this controller
-    /// wrote.
+    /// Returns an object: from the cache, or from the server if the cache lags behind this controller's writes.
     ///
     /// # Errors
     /// See [`LiveReadError`].
@@ -132,15 +135,17 @@ impl Context {
         }
     }
 
-    /// How far the caches can be trusted in this reconcile.
+    /// Returns how far the caches can be trusted in this pass.
+    #[doc(hidden)]
     #[must_use]
     pub fn freshness(&self) -> Freshness {
         self.freshness
     }
 
-    /// The same for one pass.
+    /// Returns the context of one pass.
     pub(crate) fn of_pass(&self, freshness: Freshness, writer: Writer) -> Self {
         let live = self.live.of_pass(freshness);
+        let writer = writer.reading_live(freshness == Freshness::ReadLive);
         Self { writer, clock: self.clock.clone(), events: self.events.clone(), live, freshness }
     }
 }
@@ -148,17 +153,17 @@ impl Context {
 // === impl Error ===
 
 impl Error {
-    /// An error that trying again cannot mend: the object itself must change first.
+    /// Creates an error that a retry cannot solve: the object itself must change first.
     pub fn terminal(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self { source: error.into(), terminal: true }
     }
 
-    /// An error with this text, to be retried.
+    /// Creates an error with this text, which is retried.
     pub fn message(text: impl fmt::Display) -> Self {
         Self { source: text.to_string().into(), terminal: false }
     }
 
-    /// Whether trying again cannot mend it: it was said to be [terminal](Self::terminal), or a write is
+    /// Whether a retry cannot solve it: it was declared [terminal](Self::terminal), or a write is
     /// [invalid](WriteError::Invalid) in itself.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
@@ -169,7 +174,7 @@ impl Error {
         self.terminal || self.find(invalid).is_some()
     }
 
-    /// Whether the server could not be reached, so that its return is worth another look.
+    /// Whether the server could not be reached, so that the key is requeued when it is back.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
         let told = self.find(|error| {
@@ -185,7 +190,7 @@ impl Error {
         told.unwrap_or(false)
     }
 
-    /// How long the server asks to wait, if it has too much to do.
+    /// Returns how long the server asks to wait, if it is overloaded.
     #[must_use]
     pub fn throttled(&self) -> Option<Duration> {
         self.find(|error| match (error.downcast_ref(), error.downcast_ref()) {
@@ -195,7 +200,7 @@ impl Error {
         })
     }
 
-    /// The first of the causes of which `look` makes something.
+    /// Returns the first result of `look` among the causes.
     fn find<'a, T>(&'a self, look: impl Fn(&'a (dyn std::error::Error + 'static)) -> Option<T>) -> Option<T> {
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*self.source);
         while let Some(error) = cause {
@@ -207,7 +212,7 @@ impl Error {
         None
     }
 
-    /// What went wrong underneath.
+    /// Returns the underlying error.
     #[must_use]
     pub fn source(&self) -> &(dyn std::error::Error + Send + Sync + 'static) {
         &*self.source

@@ -1,4 +1,4 @@
-//! Retrying: the pure [`Backoff`], and what is retried with it.
+//! Retries: the pure [`Backoff`], and functions that retry with it.
 //!
 //! Follows client-go's `util/retry` and apimachinery's `wait.Backoff` (0.37).
 //!
@@ -18,24 +18,25 @@ use std::time::Duration;
 use crate::WriteError;
 use crate::client::ClientError;
 
-/// How long to wait between tries, and how many there are.
+/// The delays between tries, and their number.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Backoff {
-    /// How many times it grows; for retries, how many tries there are.
+    /// How many times the delay grows; for retries, the number of tries.
     pub steps: u32,
-    /// The first wait.
+    /// The first delay.
     pub duration: Duration,
-    /// By what each wait is longer than the one before; 0 leaves it as it is.
+    /// The factor by which each delay is longer than the one before; 0 keeps it.
     pub factor: f64,
-    /// Each wait is longer by a random part of this many times itself, which does not add up.
+    /// The maximum random part that is added to each delay, as a multiple of it; it does not accumulate.
     pub jitter: f64,
-    /// What no wait is longer than, jitter apart; it no longer grows then. No limit if zero.
+    /// The maximum delay, without jitter; it no longer grows then. Unlimited if zero.
     pub cap: Duration,
 }
 
-/// An error that may mean that somebody else was first.
+/// An error that may be a conflict.
 pub trait Contended {
-    /// Whether it means that: read again and try again.
+    /// Whether it is a conflict: read again and retry.
     fn is_conflict(&self) -> bool;
 }
 
@@ -47,12 +48,12 @@ impl Backoff {
     /// For conflicts with controllers that are busy with the object: 4 tries, 10, 50 and 250 ms apart.
     pub const BUSY: Self = Self::new(4, Duration::from_millis(10), 5.0);
 
-    /// A tenth of jitter, and no cap: client-go's.
+    /// A jitter of a tenth, and no cap, as in client-go.
     const fn new(steps: u32, duration: Duration, factor: f64) -> Self {
         Self { steps, duration, factor, jitter: 0.1, cap: Duration::ZERO }
     }
 
-    /// The next wait, for a `random` number from 0 to 1.
+    /// Returns the next delay, for a `random` number from 0 to 1.
     pub fn step(&mut self, random: f64) -> Duration {
         let wait = if self.jitter > 0.0 { stretch(self.duration, 1.0 + random * self.jitter) } else { self.duration };
         if self.steps == 0 {
@@ -70,7 +71,7 @@ impl Backoff {
     }
 }
 
-/// No wait is longer than a year, which nobody waits.
+/// No delay is longer than a year.
 const WAIT_MAX: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 fn stretch(duration: Duration, by: f64) -> Duration {
@@ -78,8 +79,8 @@ fn stretch(duration: Duration, by: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(WAIT_MAX).min(WAIT_MAX)
 }
 
-/// Tries until it works, fails with an error that is not `retriable`, or was tried [`Backoff::steps`] times, but once at
-/// least. The last error is the answer.
+/// Retries until it succeeds, fails with an error that is not `retriable`, or was tried [`Backoff::steps`] times, but
+/// at least once. Returns the last error.
 ///
 /// # Errors
 /// Those of `attempt`.
@@ -98,11 +99,11 @@ pub async fn retry_on<T, E, F: Future<Output = Result<T, E>>>(
     }
 }
 
-/// Tries again while somebody else is first. Each try must read the object anew, and live or after the cache shows the
-/// change: what is stale stays so.
+/// Retries conflicts. Each try must read the object again, live or after the cache shows the change: a stale object
+/// stays stale.
 ///
 /// # Errors
-/// Those of `attempt`; a conflict if it was tried often enough.
+/// Those of `attempt`; a conflict after the last try.
 pub async fn retry_on_conflict<T, E: Contended, F: Future<Output = Result<T, E>>>(
     backoff: Backoff,
     attempt: impl FnMut() -> F,

@@ -1,19 +1,18 @@
-//! A small HTTP server: what a manager shows of itself, and webhooks, are served by it.
+//! A small HTTP server for a manager's pages and for webhooks.
 //!
-//! 1. What is served is a [`Service`]: a function from a whole request to a whole response, which needs no socket to be
-//!    tested.
-//! 2. Every resource a stranger can take has a bound: connections, streams, the size of headers and bodies, the time for
-//!    a handshake, for headers, for a body, and the time a connection may idle. See [`ServeOptions`].
-//! 3. A panic in a service is an answer of 500 to that one request.
-//! 4. On the signal to stop, no connection is accepted any more, requests in flight finish, and whoever is not done by
-//!    [`ServeOptions::drain`] is cut off: [`Serving::run`] always ends.
-//! 5. Certificates are read again when their files change. A pair that cannot be used is said once and not taken: the
-//!    old one stays. New connections see the new one; open ones go on.
-//! 6. Client certificates are *shown* to the service as [`PeerCertificates`], which proves that the client has the key,
-//!    and nothing else: whose certificates are believed is decided by [`ClientAuthority::verify`], where the authority
-//!    may change while the server runs. [`ClientCertificates::Required`] does it in the handshake.
+//! 1. It serves a [`Service`]: a function from a whole request to a whole response, which can be tested without a
+//!    socket.
+//! 2. Every resource that a client can use is bounded: connections, streams, the size of headers and bodies, the time
+//!    for a handshake, for headers, for a body, and the time a connection may idle. See [`ServeOptions`].
+//! 3. A panic in a service is a response of 500 to that one request.
+//! 4. On the stop signal, no connection is accepted any more, requests in flight finish, and those that have not
+//!    finished after [`ServeOptions::drain`] are cut off: [`Serving::run`] always ends.
+//! 5. Certificates are read again when their files change. A pair that cannot be used is logged once and ignored: the
+//!    old one stays. New connections use the new one; open ones go on.
+//! 6. With [`ClientCertificates::Requested`] a client's certificates are passed to the service, which decides about
+//!    them; [`ClientCertificates::Required`] verifies them in the handshake.
 
-mod client;
+pub(crate) mod client;
 mod connection;
 mod names;
 mod pair;
@@ -36,7 +35,8 @@ use steersman_base::Clock;
 use tokio::net::{TcpListener, TcpSocket};
 use tokio_util::sync::CancellationToken;
 
-pub use client::{AuthorityError, ClientAuthority, Identity, NotBelieved, PeerCertificates};
+pub use client::AuthorityError;
+pub(crate) use client::{ClientAuthority, PeerCertificates};
 pub use names::{CipherSuites, KeyExchanges, TlsVersion, UnknownTlsName};
 pub use pair::PairError;
 pub use tls::{CertificateSource, ClientCertificates, SniCertificate, Tls};
@@ -50,40 +50,41 @@ pub type Request = http::Request<Bytes>;
 /// A response with its body.
 pub type Response = http::Response<Bytes>;
 
-/// What is served. Every `Fn(Request) -> impl Future<Output = Response>` is one.
+/// A service. Every `Fn(Request) -> impl Future<Output = Response>` is one.
 pub trait Service: Send + Sync + 'static {
-    /// Answers a request. If the client goes away, the future is dropped.
+    /// Responds to a request. If the client disconnects, the future is dropped.
     fn respond(&self, request: Request) -> impl Future<Output = Response> + Send;
 }
 
-/// Who sent a request; an extension of every request that came through a socket.
+/// The address of the client; an extension of every request that came through a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerAddress(pub SocketAddr);
 
-/// Where and how to serve.
+/// The options of a server.
 #[derive(Clone, Debug)]
 #[must_use]
+#[non_exhaustive]
 pub struct ServeOptions {
-    /// Address and port; port 0: any that is free.
+    /// The address and port; port 0 is any free one.
     pub address: SocketAddr,
     /// TLS; plain HTTP without.
     pub tls: Option<Tls>,
     /// Whether other processes may listen on the same port (`SO_REUSEPORT`); they share its connections.
     pub share_port: bool,
-    /// How many connections there are at most; further ones wait to be accepted.
+    /// The maximum number of connections; further ones wait to be accepted.
     pub connections_max: usize,
-    /// How many requests one HTTP/2 connection can have open.
+    /// The maximum number of concurrent requests of one HTTP/2 connection.
     pub streams_max: u32,
-    /// How long a body may be. Longer ones are answered with 413.
+    /// The maximum size of a body. Longer ones are answered with 413.
     pub body_bytes_max: usize,
-    /// How long a client may take for its handshake, for the headers of a request, and for its body.
+    /// The maximum time for a handshake, for the headers of a request, and for its body.
     pub patience: Duration,
-    /// How long a connection may stay without a request. HTTP/1.1 connections go after [`patience`](Self::patience), if
-    /// that is shorter.
+    /// The maximum time of a connection without a request. HTTP/1.1 connections end after [`patience`](Self::patience),
+    /// if that is shorter.
     pub idle: Duration,
-    /// How long requests in flight have when the server stops.
+    /// The time that requests in flight have when the server stops.
     pub drain: Duration,
-    /// The time by which certificates are judged and made.
+    /// The clock by which certificates are verified and created.
     pub clock: Clock,
 }
 
@@ -97,61 +98,61 @@ pub struct Serving {
     options: ServeOptions,
 }
 
-/// Why a server cannot serve: one sentence, causes included.
+/// An error of a server: one sentence, causes included.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The address cannot be had.
+    /// The address cannot be bound.
     #[error("cannot listen on {address}: {reason}")]
     Bind {
         /// The address.
         address: SocketAddr,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         reason: String,
-        /// What the system says.
+        /// The error of the system.
         cause: io::Error,
     },
     /// A certificate or its key cannot be used.
     #[error(transparent)]
     Pair(#[from] PairError),
-    /// The bundle that clients are checked with cannot be used.
+    /// The bundle of authorities for client certificates cannot be used.
     #[error("cannot check client certificates with {}: {cause}", file.display())]
     Authority {
         /// The bundle.
         file: PathBuf,
-        /// Why not.
+        /// The cause.
         cause: AuthorityError,
     },
-    /// A certificate cannot be made.
+    /// A certificate cannot be created.
     #[error("cannot make a self-signed certificate: {0}")]
     SelfSigned(String),
-    /// A certificate that was made cannot be kept.
+    /// A created certificate cannot be stored.
     #[error("cannot write the self-signed certificate to {}: {cause}; name a directory that can be written", file.display())]
     Write {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// Versions, suites and key exchanges do not go together.
+    /// Versions, suites and key exchanges are not compatible.
     #[error("cannot serve TLS with these versions, cipher suites and key exchanges: {cause}")]
     Parameters {
-        /// Why not.
+        /// The cause.
         cause: rustls::Error,
     },
 }
 
-/// As kube-apiserver reads at most (`MaxRequestBodyBytes`).
+/// kube-apiserver's limit (`MaxRequestBodyBytes`).
 const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 /// Scrapers, probes and one API server need a handful; a thousand is far from the usual limit of file descriptors.
 const CONNECTIONS_MAX: usize = 1024;
-/// As upstream's servers allow (`http2-max-streams-per-connection`).
+/// The limit of upstream's servers (`http2-max-streams-per-connection`).
 const STREAMS_MAX: u32 = 250;
-/// As upstream's servers give for headers: less than the 34 s after which a request has timed out anyway.
+/// The time of upstream's servers for headers: less than the 34 s after which a request has timed out anyway.
 const PATIENCE: Duration = Duration::from_secs(32);
-/// As upstream's servers.
+/// The time of upstream's servers.
 const IDLE: Duration = Duration::from_secs(90);
-/// Webhooks have 10 s by default, so whoever still waits after that has given up.
+/// Webhooks have 10 s by default, so a client that waits longer has given up.
 const DRAIN: Duration = Duration::from_secs(10);
 
 // === impl Service ===
@@ -166,20 +167,20 @@ where
     }
 }
 
-/// A response of plain text.
+/// Returns a response of plain text.
 #[must_use]
 pub fn text(status: StatusCode, text: impl Into<String>) -> Response {
     with_type(status, "text/plain; charset=utf-8", text.into().into())
 }
 
-/// A response with a body of this type.
+/// Returns a response with a body of this type.
 #[must_use]
 pub fn with_type(status: StatusCode, content_type: &'static str, body: Bytes) -> Response {
     let mut response = http::Response::new(body);
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(http::header::CONTENT_TYPE, http::HeaderValue::from_static(content_type));
-    // What is shown is data, and no browser shall guess otherwise.
+    // Browsers must not guess another content type.
     headers.insert(http::header::X_CONTENT_TYPE_OPTIONS, http::HeaderValue::from_static("nosniff"));
     response
 }
@@ -187,7 +188,7 @@ pub fn with_type(status: StatusCode, content_type: &'static str, body: Bytes) ->
 // === impl ServeOptions ===
 
 impl ServeOptions {
-    /// Plain HTTP at this address.
+    /// Creates options for plain HTTP at this address.
     pub fn at(address: SocketAddr) -> Self {
         Self {
             address,
@@ -203,7 +204,7 @@ impl ServeOptions {
         }
     }
 
-    /// The same with TLS.
+    /// Returns the same options with TLS.
     pub fn with_tls(self, tls: Tls) -> Self {
         Self { tls: Some(tls), ..self }
     }
@@ -225,10 +226,10 @@ impl Default for ServeOptions {
 // === impl Serving ===
 
 impl Serving {
-    /// Listens; certificates are read, or made, now.
+    /// Listens; certificates are read, or created, now.
     ///
     /// # Errors
-    /// If the address cannot be had, or certificates cannot be used.
+    /// The address cannot be bound, or certificates cannot be used.
     pub async fn bind(options: ServeOptions) -> Result<Self, ServeError> {
         let tls = match &options.tls {
             Some(tls) => Some(Arc::new(Secured::new(tls, options.address.ip(), &options.clock).await?)),
@@ -239,14 +240,14 @@ impl Serving {
         Ok(Self { socket, address, tls, options })
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The certificate chain it serves with, as PEM; that of a self-signed certificate ends with its authority, so that
-    /// clients may take the whole as their bundle.
+    /// Returns the certificate chain of the server, as PEM; that of a self-signed certificate ends with its authority,
+    /// so that clients may use the whole as their bundle.
     #[must_use]
     pub fn certificate_pem(&self) -> Option<String> {
         self.tls.as_ref().map(|tls| tls.certificate_pem())
@@ -270,10 +271,10 @@ impl Serving {
 }
 
 fn listen(options: &ServeOptions) -> io::Result<TcpListener> {
-    /// As many connections wait to be accepted as the system's own default allows.
+    /// The system's own default.
     const BACKLOG: u32 = 1024;
     let socket = if options.address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // A restarted server does not wait for the connections of its predecessor to be forgotten.
+    // A restarted server does not wait until the connections of its predecessor are forgotten.
     #[cfg(unix)]
     socket.set_reuseaddr(true)?;
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! Signals that end a program in order.
+//! Signals that shut a program down in order.
 
 use std::future::Future;
 
@@ -37,7 +37,7 @@ pub fn stop_on_signal(stop: CancellationToken) -> impl Future<Output = ()> + Sen
             () = received(&mut terminated) => {}
             () = received(&mut hung_up) => {}
         }
-        tracing::info!("stopping: reconciles in flight finish first; Ctrl-C again ends at once");
+        tracing::info!("stopping: running reconciles finish first; Ctrl-C again ends at once");
         stop.cancel();
         received(&mut interrupted).await;
         std::process::exit(130);

@@ -81,7 +81,7 @@ pub enum SendError {
     Ended,
 }
 
-/// The way into a controller's queue, as a [`task`] is given it. Cheap to clone.
+/// The way into a controller's queue, as a [`task`] gets it. Cheap to clone.
 #[derive(Clone)]
 pub struct Feed {
     queue: Queue<ObjectKey>,
@@ -101,11 +101,11 @@ pub(crate) struct Watching {
     pub(crate) subscription: Subscription,
     pub(crate) target: Target,
     pub(crate) store: Arc<dyn Cache>,
-    /// Tells the state that its cache shows, as at a start.
+    /// Delivers the contents of its cache, as at a start.
     pub(crate) state: Box<dyn Fn() -> Telling + Send + Sync>,
 }
 
-/// Tells a part of a state each time it is called, until it says that there is no more.
+/// Delivers a part of a state at each call; returns whether there is more.
 pub(crate) type Telling = Box<dyn FnMut() -> bool + Send>;
 
 /// A watch that is connected to a queue: every change goes through [`Intake::take`].
@@ -117,9 +117,9 @@ struct Intake<V: View> {
     priority: Priority,
 }
 
-/// What a new leader asks of a cache, whatever its view.
+/// The interface of a cache for a new leader's barrier, whatever its view.
 pub(crate) trait Cache: Send + Sync {
-    /// When the last list that it shows was begun.
+    /// Returns when the last list that it shows was begun.
     fn listed_since(&self) -> Option<Instant>;
     /// Waits until it shows at least a version.
     fn reaches(&self, version: ResourceVersion) -> BoxFuture;
@@ -127,7 +127,7 @@ pub(crate) trait Cache: Send + Sync {
     fn lags_behind(&self, listed: &BTreeMap<ObjectKey, ResourceVersion>, of: &ResourceVersion) -> bool;
 }
 
-/// What happened last to the keys that wait in a queue.
+/// The triggers of the keys that wait in a queue.
 #[derive(Default)]
 pub(crate) struct Triggers(Mutex<HashMap<ObjectKey, Trigger>>);
 
@@ -143,15 +143,15 @@ pub(crate) type TaskSource = Box<dyn FnOnce(Feed, CancellationToken) -> BoxFutur
 
 /// The capacity of a [`channel`], as in controller-runtime.
 pub const CHANNEL_MAX: usize = 1024;
-/// The least period of a [`ticker`]: what a timer can tell apart.
+/// The least period of a [`ticker`]: the resolution of timers.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
-/// Triggers of so many waiting keys are remembered; they explain decisions and are not needed to make them.
+/// The number of waiting keys whose triggers are remembered; they explain decisions and are not needed to make them.
 const TRIGGERS_MAX: usize = 4096;
-/// So many objects of a state are told at once; then others get their turn.
+/// The number of objects of a state that are delivered at once, before other tasks run.
 const TOLD_AT_ONCE: usize = 256;
 
 /// Returns a source for objects that something outside of the cluster concerns (a webhook of another system, a timer, a
-/// person), and the end through which they are sent. `keys` returns the keys to enqueue for an object.
+/// person), and the sender for them. `keys` returns the keys to enqueue for an object.
 #[must_use]
 pub fn channel<V, K>(keys: impl Fn(&V) -> K + Send + 'static) -> (Sender<V>, Source)
 where
@@ -167,8 +167,8 @@ where
     (Sender(sender), source)
 }
 
-/// Returns a source that enqueues what `keys` returns, once per `period`, for the first time one period after the controller
-/// starts to work, or [at once](Ticker::immediately). A period is a millisecond at least.
+/// Returns a source that enqueues what `keys` returns, once per `period`, for the first time one period after the
+/// controller starts to work, or [at once](Ticker::immediately). The minimum period is a millisecond.
 pub fn ticker(period: Duration, keys: impl Fn() -> Vec<ObjectKey> + Send + 'static) -> Ticker {
     Ticker { period: period.clamp(PERIOD_MIN, FOR_EVER), first_after: None, keys: Box::new(keys) }
 }
@@ -205,7 +205,13 @@ impl<V: View> Watch<V> {
         self
     }
 
-    /// Delivers all objects again, this often; never, if it is zero.
+    /// Ignores changes that a predicate does not admit.
+    #[must_use]
+    pub fn filter(self, predicate: impl Predicate) -> Self {
+        self.when(move |change| predicate.admits(&change.metadata()))
+    }
+
+    /// Delivers all objects again at this interval; never, if it is zero.
     #[must_use]
     pub fn resync(mut self, every: Duration) -> Self {
         self.resync = Some(every);
@@ -230,7 +236,9 @@ impl<V: View> Watch<V> {
     fn connect(self, feed: &Feed) -> Watching {
         let Self { informer, handler, conditions, resync, priority } = self;
         let target = informer.target().clone();
-        let options = SubscribeOptions { name: feed.queue.name().to_owned(), resync };
+        let mut options = SubscribeOptions::default();
+        options.name = feed.queue.name().to_owned();
+        options.resync = resync;
         let resource = target.resource.clone();
         let intake = Arc::new(Intake { feed: feed.clone(), resource, handler, conditions, priority });
         let of_state = Arc::clone(&intake);
@@ -283,7 +291,7 @@ impl<V: View> fmt::Debug for Watch<V> {
 // === impl Ticker ===
 
 impl Ticker {
-    /// The first time is when the controller starts to work.
+    /// Enqueues for the first time when the controller starts to work.
     pub fn immediately(self) -> Self {
         Self { first_after: Some(Duration::ZERO), ..self }
     }
@@ -336,7 +344,8 @@ impl<V: View> Cache for SharedInformer<V> {
     fn reaches(&self, version: ResourceVersion) -> BoxFuture {
         let store = Arc::clone(self.store());
         Box::pin(async move {
-            // A server that was restored to an older state will never show the version; its list has told all there is.
+            // A server that was restored to an older state will never show the version; its list has delivered
+            // everything.
             let _ = store.reached_at_least(&version).await;
         })
     }
@@ -344,7 +353,7 @@ impl<V: View> Cache for SharedInformer<V> {
     fn lags_behind(&self, listed: &BTreeMap<ObjectKey, ResourceVersion>, of: &ResourceVersion) -> bool {
         let lister = self.lister();
         let reached = self.reached();
-        // An object that cannot be read is not shown, or not in that version; but the cache has seen its event.
+        // An object that cannot be decoded is not shown, or not in that version; but the cache has seen its event.
         let shown = |key: &ObjectKey, version: &ResourceVersion| {
             reached.as_ref().is_some_and(|reached| reached.has_reached(version))
                 || lister.get(key).is_some_and(|object| object.meta().resource_version.has_reached(version))
@@ -400,8 +409,8 @@ impl Feed {
         Self { queue, filters: filters.into(), triggers: Arc::default(), standby }
     }
 
-    /// Takes the keys of events from now on, and first those that were named last. The answer is whether it did not before,
-    /// so that the state must be told.
+    /// Enqueues the keys of events from now on, and first the recent ones. Returns whether the queue was closed before,
+    /// so that the contents of the caches must be delivered.
     pub(crate) fn open(&self) -> bool {
         let was_closed = self.standby.is_closed();
         self.queue.add_all(&self.standby.open(), Priority::Live);
@@ -430,7 +439,7 @@ impl Feed {
         &self.queue
     }
 
-    /// What happened last to a key that is about to be looked at.
+    /// Returns the trigger of a key that is about to be reconciled.
     pub(crate) fn triggered_by(&self, key: &ObjectKey) -> Trigger {
         self.triggers.0.lock().remove(key).unwrap_or_default()
     }
@@ -449,8 +458,8 @@ impl Feed {
         self.filters.iter().all(|filter| filter.admits(&change))
     }
 
-    /// Enqueues keys. Only what has a trigger happened just now: the rest is in the caches, and is enqueued from there when
-    /// a standby starts to work.
+    /// Enqueues keys. Only those with a trigger are from an event of now: the rest is in the caches, and is enqueued
+    /// from there when a standby starts to work.
     fn enqueue(&self, keys: Keys, priority: Priority, trigger: Option<&dyn Fn() -> Trigger>) {
         if keys.is_empty() || self.standby.keeps(keys.iter().filter(|_| trigger.is_some())) {
             return;

@@ -1,4 +1,4 @@
-//! Waiting for an object to be as wanted: woken by the cache, never polling.
+//! Waiting for a condition on an object: woken by the cache, never polling.
 //!
 //! ```no_run
 //! # use std::time::Duration;
@@ -20,45 +20,46 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use steersman_base::ObjectKey;
-use steersman_informer::reflector::{Reflector, ReflectorOptions};
-use steersman_informer::{Scope, SharedInformer, Target, Typed};
+use steersman_informer::__internal::reflector::{Reflector, ReflectorOptions};
+use steersman_informer::{Selection, SharedInformer, Target, Typed};
 use tokio_util::sync::CancellationToken;
 
 use crate::client::{AnyObject, CachedClient, ClientError, Object, Objects};
 
 pub mod conditions;
 
-/// What a condition says of an object.
+/// The result of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Verdict {
-    /// It is as wanted.
+    /// The condition holds.
     Met,
-    /// It is not; what is seen instead.
+    /// The condition does not hold; what was observed instead.
     NotYet(String),
 }
 
-/// Why a wait ended without what was waited for.
+/// An error of a wait.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
     /// The time is over.
     #[error("{what} is not as wanted after {waited:?}; seen last: {seen}")]
     TimedOut {
-        /// Which object.
+        /// The object.
         what: String,
-        /// How long it was waited for.
+        /// The time that was waited.
         waited: Duration,
-        /// What the condition said last.
+        /// The last observation.
         seen: String,
     },
-    /// It cannot be read.
+    /// The object cannot be read.
     #[error(transparent)]
     Client(#[from] ClientError),
 }
 
-/// Waits until an object is as wanted, for so long at most; answers the object, `None` if it is wanted gone. `condition` is
-/// asked with what the cache shows, now and after every change; it answers a [`Verdict`], or whether it is met.
+/// Waits until a condition on an object holds, for at most this time; returns the object, or `None` if the condition
+/// holds for a missing one. `condition` gets the object as the cache shows it, now and after every change; it returns a
+/// [`Verdict`] or a `bool`.
 ///
 /// A [live](CachedClient::live) client, and kinds that are never cached, wait on a watch of that one object.
 ///
@@ -73,7 +74,7 @@ pub async fn wait_until<K: Object, R: Into<Verdict>>(
     wait_for(&client.objects(), key, condition, within).await
 }
 
-/// As [`wait_until`], for a resource that may be told at run time.
+/// As [`wait_until`], for a resource chosen at run time.
 ///
 /// # Errors
 /// As [`wait_until`].
@@ -100,13 +101,14 @@ pub async fn wait_for<T: AnyObject, R: Into<Verdict>>(
     match tokio::time::timeout(within, wait).await {
         Ok(outcome) => outcome,
         Err(_) => {
-            let (what, seen) = (format!("{} {key}", objects.resource()), seen.into_inner());
+            let what = format!("{} {key}", objects.resource());
+            let seen = seen.into_inner();
             Err(WaitError::TimedOut { what, waited: within, seen })
         }
     }
 }
 
-/// An informer that ends with the wait, if it was made for it.
+/// An informer that ends with the wait, if it was started for it.
 struct Watched<T> {
     informer: SharedInformer<Typed<T>>,
     _end: Option<tokio_util::sync::DropGuard>,
@@ -119,22 +121,23 @@ impl<T: AnyObject> Watched<T> {
         Ok(Self { informer: objects.reader().informer().await?, _end: None })
     }
 
-    /// A watch of one object.
+    /// Starts a watch of one object.
     async fn alone(objects: &Objects<T>, key: &ObjectKey) -> Self {
-        let scope = match &*key.namespace {
-            "" => Scope::everything(),
-            namespace => Scope::namespace(namespace),
+        let selection = match &*key.namespace {
+            "" => Selection::everything(),
+            namespace => Selection::namespace(namespace),
         };
-        let scope = scope.with_fields(&format!("metadata.name={}", key.name));
-        let target = Target { resource: objects.resource().clone(), scope };
+        let selection = selection.with_fields(&format!("metadata.name={}", key.name));
+        let target = Target { resource: objects.resource().clone(), selection };
         let stop = CancellationToken::new();
         let informer = SharedInformer::new(target.clone(), stop.clone());
         let reflector = Reflector::new(objects.client().kube(), target, ReflectorOptions::default());
         tokio::spawn(reflector.run(informer.sink(), stop.clone()));
-        let (pump, ended) = (informer.clone(), stop.clone());
+        let pump = informer.clone();
+        let ended = stop.clone();
         tokio::spawn(async move { pump.run(&ended).await });
         let end = Some(stop.drop_guard());
-        // Before the first list nobody knows whether the object is there.
+        // Before the first list it is unknown whether the object exists.
         informer.synced().await;
         Self { informer, _end: end }
     }
@@ -143,7 +146,7 @@ impl<T: AnyObject> Watched<T> {
 // === impl Verdict ===
 
 impl Verdict {
-    /// Met, or what is seen instead.
+    /// Returns [`Verdict::Met`], or what was observed instead.
     pub fn when(met: bool, seen: impl FnOnce() -> String) -> Self {
         if met { Self::Met } else { Self::NotYet(seen()) }
     }

@@ -1,5 +1,4 @@
-//! Webhooks: an API server asks whether a write may happen, how it should look, or how an object looks in another
-//! version.
+//! Webhooks: validating and mutating admission, and conversion between versions.
 //!
 //! ```no_run
 //! # use serde::{Deserialize, Serialize};
@@ -30,14 +29,14 @@
 //! # }
 //! ```
 //!
-//! 1. A handler sees an object and returns one; what changed between the two is sent as a patch. Fields that its type
-//!    does not know stay as they are, whatever the type would make of them.
-//! 2. An answer carries the uid of its question, and is an `admission.k8s.io/v1` or `apiextensions.k8s.io/v1` review.
-//! 3. What is no review is answered with 400 and the reason as text. An object that the handler's type cannot hold is
-//!    denied with code 400: the question was understood, the answer is no.
-//! 4. A handler that panics is answered with 500 and counted: whether the write then happens is said by the webhook's
-//!    `failurePolicy`, as if the server could not be reached. Other requests do not notice.
-//! 5. Conversion keeps the metadata of an object but for its labels and annotations, as API servers demand.
+//! 1. A handler gets an object and returns one; the difference is sent as a patch. Fields that its type does not know
+//!    stay unchanged.
+//! 2. A response has the uid of its request, and is an `admission.k8s.io/v1` or `apiextensions.k8s.io/v1` review.
+//! 3. A body that is not a review is answered with 400 and the reason as text. An object that the handler's type cannot
+//!    represent is denied with code 400.
+//! 4. A handler that panics is answered with 500 and counted: the webhook's `failurePolicy` then decides about the
+//!    write, as if the server could not be reached. Other requests are not affected.
+//! 5. Conversion preserves the metadata of an object except for its labels and annotations, as API servers require.
 //! 6. Handlers need no socket: [`WebhookServer`] is a [`Service`], and tests call it.
 
 mod admission;
@@ -74,7 +73,7 @@ pub use admission::{Admission, Cause, Denial, Mutated, Operation, User, Verdict}
 pub use conversion::{Convert, Versions};
 pub use metrics::WebhookMetrics;
 
-/// Serves webhooks.
+/// A server of webhooks.
 #[must_use = "it serves when it is run"]
 pub struct WebhookServer {
     options: ServeOptions,
@@ -88,19 +87,19 @@ pub struct WebhookServer {
 #[derive(Clone, Debug, Default)]
 pub struct Started(Arc<Mutex<Option<SocketAddr>>>);
 
-/// Why nobody can reach a webhook server.
+/// The reason for which a webhook server cannot be reached.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotStarted {
-    /// It does not run.
+    /// The server is not running.
     #[error("the webhook server does not run")]
     NotRunning,
-    /// It runs, and still nobody answers.
+    /// The server is running, and does not respond.
     #[error("the webhook server at {address} cannot be reached: {reason}")]
     Unreachable {
-        /// Where it listens.
+        /// The address it listens on.
         address: SocketAddr,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
@@ -111,37 +110,37 @@ struct Hook {
     answer: Box<dyn Fn(Request) -> BoxFuture<'static, Response> + Send + Sync>,
 }
 
-/// What an API server uses a webhook for.
+/// The kind of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Admission,
     Conversion,
 }
 
-/// A review holds at most an object and its predecessor of 3 MiB each, and what is said about them.
+/// A review has at most an object and its predecessor of 3 MiB each, and some metadata.
 const BODY_BYTES_MAX: usize = 7 * 1024 * 1024;
-/// As long as a probe waits at most.
+/// The maximum time of a probe.
 const DIAL_PATIENCE: Duration = Duration::from_secs(10);
 
 // === impl WebhookServer ===
 
 impl WebhookServer {
-    /// A server without webhooks. API servers speak TLS and nothing else to it.
+    /// Creates a server without webhooks. API servers connect to it only with TLS.
     pub fn new(mut options: ServeOptions) -> Self {
         options.body_bytes_max = options.body_bytes_max.max(BODY_BYTES_MAX);
         Self { options, hooks: BTreeMap::new(), metrics: None, serving: None, started: Started::default() }
     }
 
-    /// Counts requests.
+    /// Sets the metrics.
     pub fn metrics(mut self, metrics: WebhookMetrics) -> Self {
         self.metrics = Some(metrics);
         self
     }
 
-    /// Answers whether a write may happen.
+    /// Adds a validating webhook.
     ///
     /// # Panics
-    /// If there is a webhook at that path already, or it does not begin with `/`.
+    /// There is a webhook at that path already, or it does not begin with `/`.
     pub fn validate<K, F, A>(self, path: &str, handler: F) -> Self
     where
         K: DeserializeOwned + Send + 'static,
@@ -162,10 +161,10 @@ impl WebhookServer {
         })
     }
 
-    /// Answers how an object should be written. Deletes are let through: there is no object to change.
+    /// Adds a mutating webhook. Deletes are allowed: there is no object to change.
     ///
     /// # Panics
-    /// If there is a webhook at that path already, or it does not begin with `/`.
+    /// There is a webhook at that path already, or it does not begin with `/`.
     pub fn mutate<K, F, A>(self, path: &str, handler: F) -> Self
     where
         K: DeserializeOwned + Serialize + Send + 'static,
@@ -180,7 +179,7 @@ impl WebhookServer {
                 let mutated = async {
                     let admission = question.typed::<K>()?;
                     let Some(object) = &admission.object else { return Ok((Verdict::allow(), None)) };
-                    // As the type shows it: what the type adds or drops is not the handler's change.
+                    // As the type represents it: what the type adds or drops is not the handler's change.
                     let before = patch::shown(object)?;
                     let Mutated { object, verdict } = handler(admission).await?;
                     let after = object.as_ref().map(patch::shown).transpose()?;
@@ -193,10 +192,10 @@ impl WebhookServer {
         })
     }
 
-    /// Answers how objects look in another version.
+    /// Adds a conversion webhook.
     ///
     /// # Panics
-    /// If there is a webhook at that path already, or it does not begin with `/`.
+    /// There is a webhook at that path already, or it does not begin with `/`.
     pub fn convert(self, path: &str, converter: impl Convert) -> Self {
         let converter = Arc::new(converter);
         self.hook(path, Kind::Conversion, move |request| {
@@ -222,17 +221,17 @@ impl WebhookServer {
         self
     }
 
-    /// A check of whether it can be reached.
+    /// Returns a check of whether it can be reached.
     #[must_use]
     pub fn started(&self) -> Started {
         self.started.clone()
     }
 
-    /// Listens, so that [`address`](Serving::address) and [`certificate_pem`](Serving::certificate_pem) are known before
-    /// it runs.
+    /// Listens, so that [`address`](Serving::address) and [`certificate_pem`](Serving::certificate_pem) are known
+    /// before it runs.
     ///
     /// # Errors
-    /// If the address cannot be had, or certificates cannot be used.
+    /// The address cannot be bound, or certificates cannot be used.
     pub async fn bind(&mut self) -> Result<&Serving, ServeError> {
         let serving = match self.serving.take() {
             Some(serving) => serving,
@@ -244,7 +243,7 @@ impl WebhookServer {
     /// Serves until `stop`; requests in flight are answered.
     ///
     /// # Errors
-    /// If the address cannot be had, or certificates cannot be used.
+    /// The address cannot be bound, or certificates cannot be used.
     pub async fn run(mut self, stop: CancellationToken) -> Result<(), ServeError> {
         let address = self.bind().await?.address();
         let Some(serving) = self.serving.take() else { return Ok(()) };
@@ -264,12 +263,12 @@ impl Runnable for WebhookServer {
         "webhook server".to_owned()
     }
 
-    /// API servers ask a standby as well, and they ask before caches are filled.
+    /// API servers call a standby as well, and before caches are filled.
     fn group(&self) -> Group {
         Group::Servers
     }
 
-    /// Who does not serve is not ready.
+    /// A server that does not serve is not ready.
     fn report_to(&self, health: &Health) {
         let started = self.started();
         health.add(&[Probe::Readyz], "webhook-server", move || {
@@ -316,7 +315,7 @@ impl WebhookServer {
     }
 }
 
-/// What is no question at all.
+/// Returns the refusal of a request that cannot be a review.
 fn refusal(request: &Request) -> Option<Response> {
     if request.method() != Method::POST {
         let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "webhooks are asked with POST\n");
@@ -343,18 +342,18 @@ impl Started {
         Running(self.clone())
     }
 
-    /// Where it listens.
+    /// Returns the address it listens on.
     ///
     /// # Errors
-    /// If it does not run.
+    /// The server is not running.
     pub fn address(&self) -> Result<SocketAddr, NotStarted> {
         (*self.0.lock()).ok_or(NotStarted::NotRunning)
     }
 
-    /// Dials the server.
+    /// Connects to the server.
     ///
     /// # Errors
-    /// If it does not run, or cannot be reached.
+    /// The server is not running, or cannot be reached.
     pub async fn check(&self) -> Result<(), NotStarted> {
         let address = self.address()?;
         match tokio::time::timeout(DIAL_PATIENCE, TcpStream::connect(dialled(address))).await {
@@ -365,7 +364,7 @@ impl Started {
     }
 }
 
-/// Who listens on all interfaces listens on the loopback interface.
+/// A server on all interfaces listens on the loopback interface, too.
 fn dialled(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),

@@ -1,28 +1,29 @@
-//! The one way to write.
+//! The one way to write in a reconcile.
 //!
-//! 1. Every write has a [`Reason`] and, unless it concerns no cached object ([`Writer::unowned`]), an owner: the object on
-//!    whose behalf it is made.
-//! 2. Every write is in the consistency book before the caller goes on, so that the owner's next reconcile waits until
-//!    the caches show it.
-//! 3. Deletes name the uid they mean: a new object of the same name is never touched. A patch should, too.
-//! 4. No write is sent twice: an outcome that is not known is [`WriteError::Unknown`], and the server is asked for the
-//!    object instead. What never left, or was turned away with `Retry-After`, may be sent again ([`Retries`]); nothing else. A
-//!    create under a name of our choice ([`Behalf::create_named`]) is tried again by a later pass under the same name, which
-//!    the server refuses if the first arrived after all.
+//! 1. Every write has a [`Reason`] and, unless it concerns no cached object ([`Writer::unowned`]), an owner: the object
+//!    on whose behalf it is made.
+//! 2. Every write is in the consistency book before the caller continues, so that the owner's next reconcile waits
+//!    until the caches show it.
+//! 3. Deletes have the uid as a precondition: a new object of the same name is never touched. A patch should have it,
+//!    too.
+//! 4. No write is sent twice: an unknown outcome is [`WriteError::Unknown`], and the object is read from the server
+//!    instead. A request that was not sent, or was refused with `Retry-After`, may be sent again ([`Retries`]); nothing
+//!    else. A create under a chosen name is retried by a later pass under the same name, which the server refuses if
+//!    the first one arrived after all.
 //! 5. Conflict, not found, already exists and a terminating namespace are ordinary outcomes, each a variant.
-//! 6. Nothing leaves without [`Leadership`], which is asked right before the bytes go, and again while they do:
-//!    [`WriteError::NotLeader`].
-//! 7. The event that tells of a write, or of its failure, is sent by the writer, about the owner, as the reason says.
-//! 8. An owner whose create was refused because its namespace is terminating creates nothing more: the writer answers
-//!    [`WriteError::NamespaceTerminating`] without asking the server again, for no namespace comes back.
-//! 9. Every write, and every failed one, is in the decision log. In shadow mode that is all: nothing is sent, no event is
-//!    told, and the caller is answered as if it had been.
+//! 6. Nothing is sent without [`Leadership`], which is checked right before the bytes are sent, and again while they
+//!    are: [`WriteError::NotLeader`].
+//! 7. The event about a write, or about its failure, is sent by the writer, about the owner, as the reason declares.
+//! 8. An owner whose create was refused because its namespace is terminating creates nothing more: the writer returns
+//!    [`WriteError::NamespaceTerminating`] without a request, because a terminating namespace never recovers.
+//! 9. Every write, and every failed one, is in the decision log. In shadow mode that is all: nothing is sent, no event
+//!    is recorded, and the caller gets a successful result.
 
 use std::sync::Arc;
 
 use steersman_base::{Meta, Resource};
+use steersman_informer::__internal::consistency::Book;
 use steersman_informer::InformerFactory;
-use steersman_informer::consistency::Book;
 use steersman_model::View;
 
 use crate::decisions::Pass;
@@ -34,7 +35,7 @@ mod answer;
 mod behalf;
 mod error;
 mod named;
-mod naming;
+pub(crate) mod naming;
 mod options;
 mod outcome;
 mod send;
@@ -47,14 +48,14 @@ mod typed;
 
 pub use behalf::Behalf;
 pub use error::{Rejection, RejectionCause, RejectionDetails, WriteError};
-pub use naming::Naming;
+pub(crate) use naming::Naming;
 pub use options::{Delete, Patch, Propagation, Retries, Selected};
 pub use outcome::Outcome;
 pub use typed::Upserted;
 
-/// What the server says of the object it has now: its metadata. The rest of the answer is not asked for.
+/// The metadata of the object as stored. The rest of the response is not requested.
 ///
-/// In shadow mode: what is known without asking.
+/// In shadow mode: what is known without a request.
 pub type Written = Meta;
 
 /// Sends writes, with reasons. Cheap to clone.
@@ -63,9 +64,11 @@ pub struct Writer {
     shared: Arc<Shared>,
     bound: Option<Arc<Bound>>,
     pass: Option<Pass>,
+    /// Whether the caches lag behind this controller's writes, so that existing objects are read from the server.
+    reads_live: bool,
 }
 
-/// What all writers of a manager have in common, but for their clients.
+/// The state that all writers of a manager share, except their clients.
 #[derive(Clone)]
 struct Shared {
     client: kube::Client,
@@ -73,13 +76,14 @@ struct Shared {
     leadership: Leadership,
     retries: Retries,
     mode: Mode,
-    /// Where [`Behalf::create_or_patch`] finds the existing object; without it, it asks the server.
+    /// The caches in which [`Behalf::create_or_patch`] finds the existing object; without them, it reads from the
+    /// server.
     caches: Option<InformerFactory>,
     /// Shared by all writers of a manager.
     terminating: Arc<Terminating>,
 }
 
-/// For which controller a writer writes.
+/// The controller of a writer.
 struct Bound {
     controller: &'static str,
     owner_resource: Resource,
@@ -96,7 +100,9 @@ enum Mode {
 // === impl Writer ===
 
 impl Writer {
-    /// A writer that sends through `client` and keeps `book`; it always leads, and speaks for no controller.
+    /// Creates a writer that sends through `client` and records in `book`; it needs no leadership, and belongs to no
+    /// controller.
+    #[doc(hidden)]
     #[must_use]
     pub fn new(client: kube::Client, book: Book) -> Self {
         let shared = Shared {
@@ -108,45 +114,50 @@ impl Writer {
             caches: None,
             terminating: Arc::default(),
         };
-        Self { shared: Arc::new(shared), bound: None, pass: None }
+        Self { shared: Arc::new(shared), bound: None, pass: None, reads_live: false }
     }
 
-    /// The same, writing only while this is held.
+    /// Returns the same writer, which writes only while this leadership is held.
+    #[doc(hidden)]
     #[must_use]
     pub fn led_by(self, leadership: Leadership) -> Self {
         self.with(|shared| shared.leadership = leadership)
     }
 
-    /// The same, through another client: that of a controller with an account of its own.
+    /// Returns the same writer with another client: that of a controller with an account of its own.
+    #[doc(hidden)]
     #[must_use]
     pub fn through(self, client: kube::Client) -> Self {
         self.with(|shared| shared.client = client)
     }
 
-    /// The same, keeping another book: that of a controller.
+    /// Returns the same writer with another book: that of a controller.
     pub(crate) fn keeping(self, book: Book) -> Self {
         self.with(|shared| shared.book = book)
     }
 
-    /// The same, sending again what may be sent again, by this policy.
+    /// Returns the same writer with these retries.
+    #[doc(hidden)]
     #[must_use]
     pub fn retrying(self, retries: Retries) -> Self {
         self.with(|shared| shared.retries = retries)
     }
 
-    /// The same in shadow mode: decisions are logged, nothing is sent, and callers are answered as if it had been.
+    /// Returns the same writer in shadow mode: decisions are logged, nothing is sent, and callers get successful
+    /// results.
+    #[doc(hidden)]
     #[must_use]
     pub fn in_shadow(self) -> Self {
         self.with(|shared| shared.mode = Mode::Shadow)
     }
 
-    /// The same with the caches of a manager, in which existing objects are looked up.
+    /// Returns the same writer with the caches of a manager, in which existing objects are found.
     #[must_use]
-    pub fn with_caches(self, caches: InformerFactory) -> Self {
+    pub(crate) fn with_caches(self, caches: InformerFactory) -> Self {
         self.with(|shared| shared.caches = Some(caches))
     }
 
-    /// The client through which writes are sent.
+    /// Returns the client that writes are sent with.
     pub(crate) fn client(&self) -> &kube::Client {
         &self.shared.client
     }
@@ -157,22 +168,30 @@ impl Writer {
         self.shared.mode == Mode::Shadow
     }
 
-    /// The same for one controller, whose owners are objects of this resource, and whose events this recorder tells. It
-    /// speaks for the component that upstream names as their source; if it names none yet, for the controller.
+    /// Returns the same writer for one controller, whose owners are objects of this resource, and whose events go to
+    /// this recorder, with the controller as their source unless the recorder has one.
+    #[doc(hidden)]
     #[must_use]
     pub fn bound_to(&self, controller: &'static str, owner_resource: Resource, recorder: Recorder) -> Self {
         let recorder = recorder.or_for_component(controller);
         let bound = Some(Arc::new(Bound { controller, owner_resource, recorder }));
-        Self { shared: Arc::clone(&self.shared), bound, pass: self.pass.clone() }
+        Self { bound, ..self.clone() }
     }
 
-    /// The same for one pass: its writes are in the decision log.
+    /// Returns the same writer for one pass: its writes are in the decision log.
+    #[doc(hidden)]
     #[must_use]
     pub fn in_pass(&self, pass: &Pass) -> Self {
         Self { pass: Some(pass.clone()), ..self.clone() }
     }
 
-    /// The pass that is written in, if it is known: for noting what was seen and what was refused.
+    /// Returns the same writer for a pass that reads live, or not.
+    pub(crate) fn reading_live(mut self, reads_live: bool) -> Self {
+        self.reads_live = reads_live;
+        self
+    }
+
+    /// Returns the current pass, if there is one: to record observations and refusals.
     #[must_use]
     pub fn pass(&self) -> Option<&Pass> {
         self.pass.as_ref()
@@ -185,16 +204,16 @@ impl Writer {
         Behalf::new(self, Some(owner.meta()))
     }
 
-    /// Writes that concern no cached owner, such as a heartbeat. Nobody waits until the caches show them, and they have no
-    /// events.
+    /// Returns a handle for writes without a cached owner, such as a heartbeat. No key waits until the caches show
+    /// them, and they have no events.
     #[must_use]
     pub fn unowned(&self) -> Behalf<'_> {
         Behalf::new(self, None)
     }
 
-    /// The resource of the owners: the main kind of the controller. None for a writer that speaks for no controller.
+    /// Returns the resource of the owners: the main kind of the controller. `None` for a writer without a controller.
     #[must_use]
-    pub fn owner_resource(&self) -> Option<&Resource> {
+    pub(crate) fn owner_resource(&self) -> Option<&Resource> {
         self.bound.as_ref().map(|bound| &bound.owner_resource)
     }
 

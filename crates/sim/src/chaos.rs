@@ -18,7 +18,7 @@ pub mod recorder;
 pub mod table;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,18 +104,6 @@ problems!(
     steersman_runtime::connection::ConnectError,
     steersman_nodes::NodesError,
 );
-
-/// The program, to be killed by the kernel should we be killed: only unsafe code can ask for that, or util-linux's
-/// `setpriv`, which then becomes the program.
-fn ends_with_us(program: &Path) -> Command {
-    let setpriv = Path::new("/usr/bin/setpriv");
-    if !setpriv.exists() {
-        return Command::new(program);
-    }
-    let mut command = Command::new(setpriv);
-    command.args(["--pdeathsig", "KILL", "--"]).arg(program);
-    command
-}
 
 /// Sends a signal to one process.
 fn signal(pid: u32, name: &str) -> Result<(), Problem> {

@@ -155,7 +155,7 @@ fn judged_by(options: &Options) -> invariants::Options {
 }
 
 fn start_nodes(line: &Line, clock: &Clock, count: usize, world: &mut JoinSet<()>) -> Nodes {
-    let options = ManagerOptions { clock: clock.clone(), ..ManagerOptions::default() };
+    let options = ManagerOptions::default().clock(clock.clone());
     let manager = Manager::new(line.client(None), options).expect("nothing is shared with another manager");
     let labels = [("role", ""), ("disk", "ssd")];
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();

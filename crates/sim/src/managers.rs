@@ -85,12 +85,9 @@ impl Setting {
         // Its clock is wrong by the same amount in every life.
         let elapsed = i64::try_from(self.faults.now() / 1000).unwrap_or(0);
         let clock = Clock::starting_at(Time::from_unix(EPOCH + elapsed + skew));
-        let lease = LeaseOptions {
-            identity: Some(format!("manager-{number}-{life}")),
-            ..LeaseOptions::new("kube-system", "kube-controller-manager")
-        };
-        let decisions_bytes_max = DECISIONS_BYTES;
-        let options = ManagerOptions { clock, lease: Some(lease), decisions_bytes_max, ..ManagerOptions::default() };
+        let lease =
+            LeaseOptions::new("kube-system", "kube-controller-manager").identity(format!("manager-{number}-{life}"));
+        let options = ManagerOptions::default().clock(clock).lease(lease).decisions_bytes_max(DECISIONS_BYTES);
         let manager = match Manager::new(line.client(None), options) {
             Ok(manager) => manager,
             Err(error) => {

@@ -1,4 +1,4 @@
-//! A cluster with controllers of one's choice.
+//! A cluster with chosen controllers.
 
 mod server;
 mod until;
@@ -18,9 +18,10 @@ use serde::de::DeserializeOwned;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Istr, Time};
 use steersman_nodes::{Nodes, NodesOptions};
+use steersman_runtime::Inspection;
 use steersman_runtime::decisions::Filter;
 use steersman_runtime::definition::install_value;
-use steersman_runtime::{Build, Descriptor, Inspection, Manager, ManagerError, ManagerOptions, connection};
+use steersman_runtime::{Build, Descriptor, Manager, ManagerError, ManagerOptions, connection};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -31,7 +32,7 @@ use crate::{Failure, PodsOf};
 
 use server::{delete_namespace, remove_namespace, unregister};
 
-/// How a cluster is made.
+/// Builds a cluster.
 #[derive(Clone, Default)]
 #[must_use]
 pub struct Builder {
@@ -48,7 +49,7 @@ pub struct Builder {
 type Change<T> = Arc<dyn Fn(&mut T) + Send + Sync>;
 type Setup = Arc<dyn Fn(&Manager) + Send + Sync>;
 
-/// A cluster with controllers of one's choice, and a namespace of the test's own.
+/// A cluster with chosen controllers, and a namespace of the test's own.
 pub struct TestCluster {
     client: Client,
     clock: Clock,
@@ -57,90 +58,91 @@ pub struct TestCluster {
     controllers: Inspection,
     stop: CancellationToken,
     manager: JoinHandle<Result<(), ManagerError>>,
-    /// How the manager ended, if it has.
+    /// The end of the manager, if it has ended.
     ended: Arc<OnceLock<String>>,
     nodes: Option<Nodes>,
 }
 
-/// The variable in which `cargo xtask k8s test` hands over its kubeconfig.
+/// The variable in which `cargo xtask k8s test` passes its kubeconfig.
 const RIG_KUBECONFIG: &str = "STEERSMAN_RIG_KUBECONFIG";
-/// A virtual clock starts here: a Sunday in the year this was written.
+/// The start of a virtual clock: a Sunday in the year this was written.
 const EPOCH: Time = Time::from_unix(1_794_744_000);
 /// Far more than any step of a scenario takes; a scenario that needs it has failed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between two looks at the world.
+/// The interval at which conditions are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The cluster has settled when nothing happened for this long: longer than a first retry, shorter than a resync.
+/// The time without activity after which the cluster has settled: longer than a first retry, shorter than a resync.
 const SETTLED_AFTER: Duration = Duration::from_secs(2);
-/// Whatever does not settle in this time never will.
+/// The time after which a cluster that has not settled never will.
 const SETTLES_WITHIN: Duration = Duration::from_secs(600);
 
-/// How many failed passes a failure shows: the newest say why nothing goes on.
+/// The number of failed passes that a failure shows: the newest show the cause.
 const FAILED_SHOWN_MAX: usize = 5;
 
 // === impl Builder ===
 
 impl Builder {
-    /// With these controllers. Without any, it is an API server and nothing else.
+    /// Adds controllers. Without any, the cluster is an API server and nothing else.
     pub fn controllers(mut self, controllers: &[Descriptor]) -> Self {
         self.controllers.extend_from_slice(controllers);
         self
     }
 
-    /// With options for its controllers: what they ask for with [`BuildContext::options`](steersman_runtime::BuildContext).
+    /// Sets options of controllers, which they read with [`BuildContext::options`](steersman_runtime::BuildContext).
     pub fn options<T: Clone + Send + Sync + 'static>(mut self, options: T) -> Self {
         self.controller_options.push(Arc::new(move |manager| manager.set_options(options.clone())));
         self
     }
 
-    /// With controllers of one's own: `setup` adds them to the manager before it runs.
+    /// Adds controllers of one's own: `setup` adds them to the manager before it runs.
     pub fn with(mut self, setup: impl Fn(&Manager) + Send + Sync + 'static) -> Self {
         self.setup.push(Arc::new(setup));
         self
     }
 
-    /// With a manager that works otherwise, such as one that holds a lease.
+    /// Changes the options of the manager, such as its lease.
     pub fn manager_options(mut self, change: impl Fn(&mut ManagerOptions) + Send + Sync + 'static) -> Self {
         self.options.push(Arc::new(change));
         self
     }
 
-    /// With a custom kind: a `CustomResourceDefinition`, such as `Cake::crd()`, or its JSON.
+    /// Adds a custom kind: a `CustomResourceDefinition`, such as `Cake::crd()`, or its JSON.
     pub fn define(mut self, definition: impl Serialize) -> Self {
         self.definitions.push(serde_json::to_value(definition).map_err(|error| error.to_string()));
         self
     }
 
-    /// With so many simulated nodes, and a scheduler.
+    /// Adds simulated nodes, and a scheduler.
     pub fn nodes(self, count: usize) -> Self {
         self.nodes_with(NodesOptions::count(count))
     }
 
-    /// With simulated nodes of one's own choice.
+    /// Adds simulated nodes with options.
     pub fn nodes_with(mut self, nodes: NodesOptions) -> Self {
         self.nodes = Some(nodes);
         self
     }
 
-    /// With Services that can have addresses of both families. On the rig: as the rig is.
+    /// Lets Services have addresses of both families. On the rig: as the rig is.
     pub fn dual_stack(mut self) -> Self {
         self.dual_stack = true;
         self
     }
 
-    /// With faults from the start, such as for the first watches.
+    /// Sets faults from the start, such as for the first watches.
     pub fn faults(mut self, faults: &Faults) -> Self {
         self.faults = faults.clone();
         self
     }
 
-    /// Starts it in this process. Its clock is tokio's, paused or not.
+    /// Starts the cluster in this process. Its clock is tokio's, paused or not.
     ///
     /// # Errors
-    /// The server does not answer, or a controller is disabled: the failure says why.
+    /// The server does not respond, or a controller is disabled: the failure has the reason.
     pub async fn start(self) -> Result<TestCluster, Failure> {
         let clock = Clock::starting_at(EPOCH);
-        let (clock_of_server, dual_stack) = (clock.clone(), self.dual_stack);
+        let clock_of_server = clock.clone();
+        let dual_stack = self.dual_stack;
         let options = steersman_apiserver::Options { clock: clock_of_server, dual_stack, ..Default::default() };
         let server = ApiServer::new(options);
         let line = Line { server: server.clone(), faults: self.faults.clone(), journal: Arc::default() };
@@ -148,11 +150,11 @@ impl Builder {
         self.run(Client::new(server, "default"), controllers, clock, Some(line)).await
     }
 
-    /// Runs the controllers in this process, on the rig's kube-apiserver. They see the test's namespace alone, so that
+    /// Runs the controllers in this process, on the rig's kube-apiserver. They see only the test's namespace, so that
     /// tests can run beside each other.
     ///
     /// # Errors
-    /// The rig is not there: run the test through `cargo xtask k8s test`.
+    /// There is no rig: run the test through `cargo xtask k8s test`.
     pub async fn start_on_rig(self) -> Result<TestCluster, Failure> {
         let Some(kubeconfig) = std::env::var_os(RIG_KUBECONFIG) else {
             return Err(Failure::new(format!("{RIG_KUBECONFIG} is not set: run this through `cargo xtask k8s test`")));
@@ -163,9 +165,9 @@ impl Builder {
     /// As [`start_on_rig`](Self::start_on_rig), on the server that a kubeconfig names.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The server does not respond.
     pub async fn start_on(self, kubeconfig: impl Into<PathBuf>) -> Result<TestCluster, Failure> {
-        let options = connection::Options { kubeconfig: Some(kubeconfig.into()), ..connection::Options::default() };
+        let options = connection::Options::default().kubeconfig(kubeconfig);
         let client = connection::connect(options).await?;
         self.run(client.clone(), client, Clock::system(), None).await
     }
@@ -186,7 +188,8 @@ impl Builder {
             install_value(&client, definition).await?;
         }
         let only = embedded.is_none().then(|| Istr::interned(&namespace));
-        let mut options = ManagerOptions { clock: clock.clone(), namespace: only, ..ManagerOptions::default() };
+        let mut options = ManagerOptions::default().clock(clock.clone());
+        options.namespace = only;
         for change in &self.options {
             change(&mut options);
         }
@@ -207,10 +210,13 @@ impl Builder {
                 Some(Nodes::build(&manager.context(), nodes)?)
             }
         };
-        let (stop, controllers) = (CancellationToken::new(), manager.inspection());
-        let (running, ended) = (manager.clone(), Arc::<OnceLock<String>>::default());
+        let stop = CancellationToken::new();
+        let controllers = manager.inspection();
+        let running = manager.clone();
+        let ended = Arc::<OnceLock<String>>::default();
         let manager = tokio::spawn({
-            let (stop, ended) = (stop.clone(), Arc::clone(&ended));
+            let stop = stop.clone();
+            let ended = Arc::clone(&ended);
             async move {
                 let outcome = running.run(stop).await;
                 let how = outcome.as_ref().map_or_else(ToString::to_string, |()| "it was stopped".to_owned());
@@ -231,42 +237,42 @@ impl fmt::Debug for Builder {
 // === impl TestCluster ===
 
 impl TestCluster {
-    /// Begins a cluster.
+    /// Starts building a cluster.
     pub fn builder() -> Builder {
         Builder::default()
     }
 
-    /// A client of the cluster. Faults do not happen to it.
+    /// Returns a client of the cluster, without faults.
     #[must_use]
     pub fn client(&self) -> Client {
         self.client.clone()
     }
 
-    /// The cluster's clock.
+    /// Returns the cluster's clock.
     #[must_use]
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// The test's own namespace.
+    /// Returns the test's own namespace.
     #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// The simulated nodes: their logs, and their faults.
+    /// Returns the simulated nodes: their logs, and their faults.
     ///
     /// # Panics
-    /// There are none: ask for them with [`Builder::nodes`].
+    /// There are none: add them with [`Builder::nodes`].
     #[must_use]
     pub fn nodes(&self) -> &Nodes {
         self.nodes.as_ref().expect("the cluster has no nodes; ask for them with `Builder::nodes`")
     }
 
-    /// What goes wrong between the controllers and the server.
+    /// Returns the faults between the controllers and the server.
     ///
     /// # Panics
-    /// On the rig: nobody stands between the controllers and a real server.
+    /// On the rig: there is nothing between the controllers and a real server.
     #[must_use]
     pub fn faults(&self) -> &Faults {
         match &self.embedded {
@@ -275,33 +281,33 @@ impl TestCluster {
         }
     }
 
-    /// What the controllers wrote last, heartbeats left out. Empty on the rig.
+    /// Returns the last writes of the controllers, without heartbeats. Empty on the rig.
     #[must_use]
     pub fn last_writes(&self) -> Vec<Write> {
         self.embedded.as_ref().map(|line| line.journal.last()).unwrap_or_default()
     }
 
-    /// How many requests of the controllers of a verb to a resource (a subresource behind a slash) the server has done,
-    /// whether they heard the answer or not. None on the rig.
+    /// Returns how many requests of a verb to a resource (a subresource behind a slash) the server has done for the
+    /// controllers, whether they got the answer or not. Zero on the rig.
     #[must_use]
     pub fn done(&self, verb: Verb, resource: &str) -> u64 {
         let about = About { verb, resource: resource.to_owned() };
         self.embedded.as_ref().map_or(0, |line| line.journal.done_count(&about))
     }
 
-    /// A client to which faults happen, for another manager beside the cluster's own. On the rig: as any other.
+    /// Returns a client with faults, for another manager beside the cluster's own. On the rig: without.
     #[must_use]
     pub fn faulty_client(&self) -> Client {
         self.embedded.as_ref().map_or_else(|| self.client(), |line| Client::new(line.clone(), "default"))
     }
 
-    /// The manager of the controllers.
+    /// Returns the manager of the controllers.
     #[must_use]
     pub fn manager(&self) -> &Manager {
         self.controllers.manager()
     }
 
-    /// Objects of a kind in the test's namespace.
+    /// Returns the API of a kind in the test's namespace.
     #[must_use]
     pub fn api<K>(&self) -> Api<K>
     where
@@ -328,7 +334,7 @@ impl TestCluster {
     /// Deletes an object in the test's namespace.
     ///
     /// # Errors
-    /// The server refuses.
+    /// The server refuses it.
     pub async fn delete<K>(&self, name: &str) -> Result<(), Failure>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug,
@@ -337,7 +343,7 @@ impl TestCluster {
         Ok(())
     }
 
-    /// The pods that an object controls.
+    /// Returns the pods that an object controls.
     #[must_use]
     pub fn pods_of<K: Resource<DynamicType = ()>>(&self, owner: &K) -> PodsOf<'_> {
         PodsOf::new(self, owner.meta().uid.clone().unwrap_or_default())
@@ -349,13 +355,15 @@ impl TestCluster {
         tokio::time::sleep(time).await;
     }
 
-    /// Waits until the controllers have nothing left to do: no key waits or is held, and nobody wrote for a while.
+    /// Waits until the controllers have nothing left to do: no key waits or is held, and nothing was written for a
+    /// while.
     ///
     /// # Errors
-    /// They never come to rest; the failure shows their last writes.
+    /// They never settle; the failure shows their last writes.
     pub async fn settle(&self) -> Result<(), Failure> {
         let deadline = Instant::now() + SETTLES_WITHIN;
-        let (mut seen, mut since) = (self.writes(), Instant::now());
+        let mut seen = self.writes();
+        let mut since = Instant::now();
         while since.elapsed() < SETTLED_AFTER {
             if Instant::now() > deadline {
                 return Err(self.failure("the controllers never come to rest").await);
@@ -368,7 +376,7 @@ impl TestCluster {
         Ok(())
     }
 
-    /// Lets time pass, and holds the controllers to writing nothing but heartbeats.
+    /// Lets time pass, and fails if the controllers write anything but heartbeats.
     ///
     /// # Errors
     /// They wrote; the failure shows what.
@@ -381,7 +389,7 @@ impl TestCluster {
         }
     }
 
-    /// Stops the controllers and deletes the namespace. On the rig, all that is in it is deleted first.
+    /// Stops the controllers and deletes the namespace. On the rig, all objects in it are deleted first.
     ///
     /// # Errors
     /// A controller panicked, or the server refuses.
@@ -402,14 +410,15 @@ impl TestCluster {
         self.embedded.as_ref().map_or(0, |line| line.journal.count())
     }
 
-    /// How the manager of the controllers ended: the error of [`Manager::run`], if it did so by itself, such as for a lost
-    /// lease. None while it runs; from its end on, nobody reconciles.
+    /// Returns how the manager of the controllers ended: the error of [`Manager::run`], if it ended by itself, such as
+    /// for a lost lease. `None` while it runs; after its end, nothing is reconciled.
     #[must_use]
     pub fn manager_ended(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
 
-    /// A failure that shows the world: how the manager ended, the pods, the last writes, the last passes that failed.
+    /// Returns a failure that shows the state: how the manager ended, the pods, the last writes, the last failed
+    /// passes.
     async fn failure(&self, what: &str) -> Failure {
         let mut text = what.to_owned();
         if let Some(how) = self.manager_ended() {
@@ -426,7 +435,9 @@ impl TestCluster {
         for write in self.last_writes() {
             text += &format!("\n  {write}");
         }
-        let failed = Filter { failed_only: true, newest: Some(FAILED_SHOWN_MAX), ..Filter::default() };
+        let mut failed = Filter::default();
+        failed.failed_only = true;
+        failed.newest = Some(FAILED_SHOWN_MAX);
         for entry in self.manager().decisions().entries(&failed) {
             text += &format!("\nfailed: {entry}");
         }
@@ -437,7 +448,7 @@ impl TestCluster {
 /// Builds controllers for a manager of a test.
 ///
 /// # Errors
-/// One of them is disabled. A test that names a controller counts on it, so it fails at once, with the reason.
+/// One of them is disabled. A test that names a controller relies on it, so it fails at once, with the reason.
 pub fn build(manager: &Manager, controllers: &[Descriptor]) -> Result<(), Failure> {
     for controller in controllers {
         if let Build::Disabled(why) = manager.build(controller, None) {

@@ -1,14 +1,14 @@
-//! Why a scenario did not hold.
+//! The failure of a scenario.
 
 use std::fmt;
 
-/// Why a scenario did not hold, in words that show the world.
+/// The failure of a scenario, with the state of the cluster.
 pub struct Failure(String);
 
-/// Fails with what is seen, unless `is_so`.
+/// Fails with `seen`, unless `is_so`.
 ///
 /// # Errors
-/// It is not so.
+/// `is_so` is false.
 pub fn expect(is_so: bool, what: &str, seen: &impl fmt::Debug) -> Result<(), Failure> {
     if is_so { Ok(()) } else { Err(Failure::new(format!("not so: {what}; seen: {seen:?}"))) }
 }
@@ -16,7 +16,7 @@ pub fn expect(is_so: bool, what: &str, seen: &impl fmt::Debug) -> Result<(), Fai
 /// Fails with both values, unless they are equal.
 ///
 /// # Errors
-/// They are not.
+/// The values differ.
 pub fn expect_eq<T: PartialEq + fmt::Debug>(what: &str, got: &T, want: &T) -> Result<(), Failure> {
     if got == want { Ok(()) } else { Err(Failure::new(format!("{what}: {got:?} instead of {want:?}"))) }
 }
@@ -24,7 +24,7 @@ pub fn expect_eq<T: PartialEq + fmt::Debug>(what: &str, got: &T, want: &T) -> Re
 // === impl Failure ===
 
 impl Failure {
-    /// A failure in these words.
+    /// Creates a failure with this text.
     pub fn new(text: impl fmt::Display) -> Self {
         Self(text.to_string())
     }

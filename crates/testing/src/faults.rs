@@ -1,4 +1,4 @@
-//! What goes wrong between the controllers and the server, on purpose.
+//! Faults between the controllers and the server.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,24 +22,24 @@ use tower::{BoxError, Service};
 
 use crate::journal::{About, Journal, Verb};
 
-/// The faults of a cluster. Rules are looked at in the order in which they were made; the first that applies, counts.
+/// The faults of a cluster. Rules are checked in the order in which they were made; the first that applies counts.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
     rules: Arc<Mutex<Vec<Armed>>>,
-    /// Cancelled while the server is away; another one when it is back.
+    /// Cancelled while the server is unreachable; replaced when it is back.
     outage: Arc<Mutex<CancellationToken>>,
-    /// What swallows everything, from its beginning to its end.
+    /// The outage of the network.
     hole: Arc<Mutex<Hole>>,
 }
 
-/// A network that loses everything and says nothing: `begun` is cancelled when it begins, `over` when it ends.
+/// An outage of the network without errors: `begun` is cancelled when it begins, `over` when it ends.
 #[derive(Clone, Debug, Default)]
 struct Hole {
     begun: CancellationToken,
     over: CancellationToken,
 }
 
-/// A fault in the making: which requests, then what happens to them.
+/// A rule under construction: which requests, then their fault.
 #[must_use = "say what is to happen"]
 #[derive(Debug)]
 pub struct Rule {
@@ -50,32 +50,31 @@ pub struct Rule {
     to: u64,
 }
 
-/// What happens to a request.
+/// The fault of a request.
 #[derive(Clone, Debug)]
 pub enum Fault {
     /// The server refuses it with this code, and does nothing.
     Refuse(StatusCode),
-    /// The server asks to come back after this many seconds.
+    /// The server asks to retry after this many seconds.
     Throttle(u64),
-    /// It does not reach the server, and no answer comes back.
+    /// The request is lost, and no answer comes.
     LoseRequest,
-    /// The server does what it asks for, and the answer is lost.
+    /// The request is done, and the answer is lost.
     LoseReply,
-    /// The server does what it asks for, and something on the way answers with this code instead, as a load balancer does
-    /// whose server died, or an API server that gave up waiting for its store.
+    /// The request is done, and a proxy answers with this code instead, as a load balancer does whose server died, or
+    /// an API server that timed out waiting for its store.
     DoThenRefuse(StatusCode),
-    /// Something on the way answers with this code at once, and the server does what it asks for after this time: the request
-    /// was still under way.
+    /// A proxy answers with this code at once, and the request is done after this time: it was still in flight.
     RefuseThenDo(StatusCode, Duration),
-    /// The server does what it asks for, and [goes away](Faults::server_goes_away) before it answers.
+    /// The request is done, and [the server goes away](Faults::server_goes_away) before it answers.
     DoThenGoAway,
-    /// The server does what it asks for, and [the network goes dark](Faults::network_goes_dark) before the answer is there.
+    /// The request is done, and [the network goes dark](Faults::network_goes_dark) before the answer arrives.
     DoThenGoDark,
-    /// It reaches the server after this time.
+    /// The request reaches the server after this time.
     Delay(Duration),
-    /// For a watch: whatever it says arrives so much later; the store lags.
+    /// For a watch: events arrive this much later; the store lags.
     Lag(Duration),
-    /// For a watch: it stays open, and says nothing any more after this many chunks.
+    /// For a watch: it stays open, and is silent after this many chunks.
     Stall(usize),
     /// For a watch: it breaks after this many chunks.
     Cut(usize),
@@ -99,7 +98,7 @@ pub(crate) struct Line {
     pub(crate) journal: Arc<Journal>,
 }
 
-/// The body of an answer on its way through a faulty line.
+/// The body of a response with faults.
 pub(crate) struct Faulty {
     inner: Answer,
     cut_after: Option<usize>,
@@ -109,54 +108,54 @@ pub(crate) struct Faulty {
     hole: Swallowed,
 }
 
-/// Chunks that are on their way for a while, each as long as any other.
+/// Chunks that are delayed, each by the same time.
 struct Lag {
     time: Duration,
     under_way: VecDeque<(Instant, Frame<Bytes>)>,
     next: Pin<Box<Sleep>>,
-    /// Nothing more comes behind what is under way.
+    /// Nothing more comes behind the delayed chunks.
     ended: bool,
 }
 
-/// Whether a hole has begun, and whether it is over.
+/// Whether an outage of the network has begun, and whether it is over.
 struct Swallowed {
     begun: Pin<Box<WaitForCancellationFutureOwned>>,
     over: Pin<Box<WaitForCancellationFutureOwned>>,
 }
 
-/// So many chunks of a late watch are under way at most; the server keeps the rest.
+/// The maximum number of delayed chunks; the server keeps the rest.
 const UNDER_WAY_MAX: usize = 10_000;
 
 // === impl Faults ===
 
 impl Faults {
-    /// Begins a rule about requests of a verb to a resource (a subresource behind a slash): all of them, unless told
-    /// otherwise.
+    /// Starts a rule about requests of a verb to a resource (a subresource behind a slash): all of them by default.
     pub fn on(&self, verb: Verb, resource: &str) -> Rule {
         Rule { faults: self.clone(), verb, resource: resource.to_owned(), from: 1, to: u64::MAX }
     }
 
-    /// Everything works again.
+    /// Removes all rules.
     pub fn heal(&self) {
         self.rules.lock().clear();
     }
 
-    /// The server is away: what is open breaks, and nothing reaches it, until it [is back](Self::server_is_back).
+    /// Makes the server unreachable: open connections break, and nothing reaches it, until it [is
+    /// back](Self::server_is_back).
     pub fn server_goes_away(&self) {
         self.outage.lock().cancel();
     }
 
-    /// The server can be reached again.
+    /// Makes the server reachable again.
     pub fn server_is_back(&self) {
         *self.outage.lock() = CancellationToken::new();
     }
 
-    /// The network swallows everything, and nobody is told: requests have no answer, and what is open says nothing.
+    /// Makes the network lose everything silently: requests have no answer, and open connections are silent.
     pub fn network_goes_dark(&self) {
         self.hole.lock().begun.cancel();
     }
 
-    /// The network is there again. What was swallowed is not delivered: its connections break.
+    /// Ends the outage of the network. Lost data is not delivered: its connections break.
     pub fn network_is_back(&self) {
         std::mem::take(&mut *self.hole.lock()).over.cancel();
     }
@@ -177,33 +176,33 @@ impl Faults {
 // === impl Rule ===
 
 impl Rule {
-    /// Only the n-th such request from now on; the first is 1.
+    /// Limits the rule to the n-th request from now on; the first is 1.
     pub fn nth(self, n: u64) -> Self {
         Self { from: n, to: n, ..self }
     }
 
-    /// Only the next so many.
+    /// Limits the rule to the next requests.
     pub fn next(self, count: u64) -> Self {
         Self { to: count, ..self }
     }
 
-    /// This happens to them.
+    /// Adds the rule with this fault.
     pub fn happens(self, fault: Fault) {
         let Self { faults, verb, resource, from, to } = self;
         faults.rules.lock().push(Armed { verb, resource, seen: 0, from, to, fault });
     }
 
-    /// The server refuses them.
+    /// Adds the rule: the server refuses the requests.
     pub fn refuse(self, code: StatusCode) {
         self.happens(Fault::Refuse(code));
     }
 
-    /// The server does what they ask for, and the answer is lost.
+    /// Adds the rule: the requests are done, and the answers are lost.
     pub fn lose_reply(self) {
         self.happens(Fault::LoseReply);
     }
 
-    /// They reach the server after this time.
+    /// Adds the rule: the requests reach the server after this time.
     pub fn delay(self, time: Duration) {
         self.happens(Fault::Delay(time));
     }
@@ -228,7 +227,8 @@ impl Service<Request<Body>> for Line {
         let mut server = self.server.clone();
         let outage = self.faults.outage.lock().clone();
         let hole = self.faults.hole.lock().clone();
-        let (faults, done) = (self.faults.clone(), Arc::clone(&self.journal));
+        let faults = self.faults.clone();
+        let done = Arc::clone(&self.journal);
         let answered = async move {
             if outage.is_cancelled() {
                 return Err("the server is away, on purpose".into());
@@ -351,7 +351,7 @@ impl http_body::Body for Faulty {
 }
 
 impl Faulty {
-    /// What the server says next, as far as it is let through.
+    /// Returns the server's next frame, as far as it is let through.
     fn inner_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         if self.cut_after == Some(0) {
             return Poll::Ready(Some(Err("the watch was cut, on purpose".into())));
@@ -366,7 +366,7 @@ impl Faulty {
         Poll::Ready(frame.map(|frame| frame.map_err(|never: Infallible| match never {})))
     }
 
-    /// What the server said a while ago.
+    /// Returns a delayed frame that is due.
     fn late_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         while let Some(lag) = self.lag.as_ref().filter(|lag| !lag.ended && lag.under_way.len() < UNDER_WAY_MAX) {
             let due = Instant::now() + lag.time;

@@ -1,4 +1,4 @@
-//! What the controllers asked the server to change.
+//! The writes of the controllers.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -6,41 +6,41 @@ use std::fmt;
 use http::{Method, StatusCode, Uri};
 use parking_lot::Mutex;
 
-/// What a request does.
+/// The verb of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
     /// Reads one object.
     Get,
     /// Reads a collection.
     List,
-    /// Follows a collection.
+    /// Watches a collection.
     Watch,
-    /// Makes an object.
+    /// Creates an object.
     Create,
     /// Replaces an object.
     Update,
-    /// Changes an object.
+    /// Patches an object.
     Patch,
-    /// Removes an object.
+    /// Deletes an object.
     Delete,
-    /// Removes a collection.
+    /// Deletes a collection.
     DeleteCollection,
 }
 
-/// One request that changes something.
+/// One write.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// What it does.
+    /// The verb.
     pub verb: Verb,
-    /// To what: plural name, and the subresource behind a slash.
+    /// The resource: plural name, and the subresource behind a slash.
     pub resource: String,
-    /// Where: the path.
+    /// The path.
     pub path: String,
-    /// The code of the answer; none if there was no answer, or is none yet.
+    /// The code of the answer; `None` if there is none (yet).
     pub code: Option<StatusCode>,
 }
 
-/// The writes of a cluster's controllers: how many there were, and the last ones.
+/// The writes of a cluster's controllers: their number, and the last ones.
 #[derive(Debug, Default)]
 pub(crate) struct Journal(Mutex<Entries>);
 
@@ -48,27 +48,27 @@ pub(crate) struct Journal(Mutex<Entries>);
 struct Entries {
     count: u64,
     last: VecDeque<Write>,
-    /// How often the server did what was asked for.
+    /// The number of requests that the server has done.
     done: BTreeMap<About, u64>,
 }
 
-/// What a request is about, read off its method and path.
+/// The verb and resource of a request, from its method and path.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct About {
     pub(crate) verb: Verb,
     pub(crate) resource: String,
 }
 
-/// Enough to see how it came to a failure.
+/// Enough to see what led to a failure.
 const LAST_MAX: usize = 20;
 
 // === impl Journal ===
 
 impl Journal {
-    /// Notes a request; answers the number of the write, if it is one that is kept.
+    /// Records a request; returns the number of the write, if it is one that is kept.
     pub(crate) fn note(&self, about: &About, uri: &Uri) -> Option<u64> {
         let is_write = !matches!(about.verb, Verb::Get | Verb::List | Verb::Watch);
-        // Heartbeats go on for ever.
+        // Heartbeats never end.
         if !is_write || matches!(about.resource.as_str(), "leases" | "nodes/status") {
             return None;
         }
@@ -86,7 +86,7 @@ impl Journal {
         Some(entries.count)
     }
 
-    /// Notes the answer to the write with this number, unless so many came after it that it is forgotten.
+    /// Records the answer to the write with this number, unless it was dropped already.
     pub(crate) fn answered(&self, number: u64, code: StatusCode) {
         let mut entries = self.0.lock();
         let behind = usize::try_from(entries.count - number).unwrap_or(usize::MAX);
@@ -96,7 +96,7 @@ impl Journal {
         }
     }
 
-    /// The server did what was asked for, whatever became of its answer.
+    /// Records that the server has done a request, whatever happened to its answer.
     pub(crate) fn done(&self, about: About) {
         *self.0.lock().done.entry(about).or_default() += 1;
     }
@@ -127,7 +127,7 @@ impl fmt::Display for Write {
 // === impl About ===
 
 impl About {
-    /// `None` for paths that are about no resource, such as discovery.
+    /// `None` for paths without a resource, such as discovery.
     pub(crate) fn request(method: &Method, uri: &Uri) -> Option<Self> {
         let mut parts = uri.path().split('/').filter(|part| !part.is_empty());
         match parts.next()? {
@@ -140,7 +140,9 @@ impl About {
         if rest.len() > 2 && rest[0] == "namespaces" && !matches!(rest[2], "status" | "finalize") {
             rest.drain(..2);
         }
-        let (plural, name, subresource) = (rest.first()?, rest.get(1), rest.get(2));
+        let plural = rest.first()?;
+        let name = rest.get(1);
+        let subresource = rest.get(2);
         let watches =
             uri.query().is_some_and(|query| query.split('&').any(|pair| pair == "watch=true" || pair == "watch=1"));
         let verb = match (method, name) {
@@ -165,9 +167,11 @@ mod tests {
 
     #[test]
     fn a_write_is_told_with_the_code_of_its_answer() {
-        let (journal, about) = (Journal::default(), About { verb: Verb::Patch, resource: "pods".into() });
+        let journal = Journal::default();
+        let about = About { verb: Verb::Patch, resource: "pods".into() };
         let note = |name: &str| journal.note(&about, &format!("/api/v1/namespaces/a/pods/{name}").parse().unwrap());
-        let (first, second) = (note("x").unwrap(), note("y").unwrap());
+        let first = note("x").unwrap();
+        let second = note("y").unwrap();
         journal.answered(first, StatusCode::UNSUPPORTED_MEDIA_TYPE);
         let told = |journal: &Journal| journal.last().iter().map(ToString::to_string).collect::<Vec<_>>();
         let want = ["Patch /api/v1/namespaces/a/pods/x: 415", "Patch /api/v1/namespaces/a/pods/y: no answer"];

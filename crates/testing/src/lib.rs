@@ -16,12 +16,12 @@
 //! 1. **Everything is in the process**: the API server, the controllers you name, simulated nodes
 //!    ([`Builder::nodes`]), and a `kube::Client`. Nothing is
 //!    downloaded, no port is opened, hundreds run beside each other.
-//! 2. **Time is yours.** Under `#[tokio::test(start_paused = true)]` the clock stands still while anything can run, and jumps
-//!    when all waits: an hour of back-off takes no time. [`TestCluster::advance`] lets it pass.
-//! 3. **[`settle`](TestCluster::settle)** waits until nothing is left to do; [`expect_quiet`](TestCluster::expect_quiet) holds
-//!    controllers to doing nothing for a while.
+//! 2. **Virtual time.** Under `#[tokio::test(start_paused = true)]` the clock stands still while anything can run, and
+//!    jumps when everything waits: an hour of back-off takes no time. [`TestCluster::advance`] lets it pass.
+//! 3. **[`settle`](TestCluster::settle)** waits until nothing is left to do;
+//!    [`expect_quiet`](TestCluster::expect_quiet) fails if controllers write anything for a while.
 //! 4. **[`faults`](TestCluster::faults)** happen to the controllers' requests, never to the test's own.
-//! 5. **Failures show the world**: the pods, and the last writes.
+//! 5. **Failures show the state**: the pods, and the last writes.
 //!
 //! A *scenario* is a function that takes a `&TestCluster`: the same function runs on the embedded server and on the *rig*,
 //! a real kube-apiserver that `cargo xtask k8s test` starts ([`Builder::start_on_rig`]).
@@ -32,11 +32,9 @@ mod faults;
 mod journal;
 pub mod objects;
 mod pods;
-mod process;
 
 pub use cluster::{Builder, TestCluster, build};
 pub use failure::{Failure, expect, expect_eq};
 pub use faults::{Fault, Faults, Rule};
 pub use journal::{Verb, Write};
 pub use pods::PodsOf;
-pub use process::ends_with_us;

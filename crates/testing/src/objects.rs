@@ -26,92 +26,92 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use steersman_model::{Encoded, View};
 
-/// The one label that workloads of this module select by and pods of it have.
+/// The label that workloads of this module select by and its pods have.
 pub const APP: &str = "app";
 /// The image of all containers of this module, unless said otherwise.
 pub const IMAGE: &str = "example/main:1";
-/// When something became so of which a test does not say when.
+/// The time of everything that a test does not date.
 pub const LONG_AGO: &str = "2026-01-01T00:00:00Z";
 
-/// What can be said of an object of any kind.
+/// Properties of an object of any kind.
 pub trait ObjectBuilder: Resource<DynamicType = ()> + Serialize + DeserializeOwned {
-    /// With JSON merged into it; a `null` removes a field.
+    /// Merges JSON into the object; a `null` removes a field.
     ///
     /// # Panics
-    /// It is no object of its kind any more.
+    /// The result is not an object of its kind any more.
     #[must_use]
     fn with(self, more: Value) -> Self {
         let object = serde_json::to_value(&self).expect("an object can be written as JSON");
         serde_json::from_value(merged(object, more)).expect("what is merged in belongs to the object's kind")
     }
 
-    /// In a namespace. Without, a cluster puts it into the test's own.
+    /// Sets the namespace. Without one, a cluster uses the test's own.
     #[must_use]
     fn in_namespace(mut self, namespace: &str) -> Self {
         self.meta_mut().namespace = Some(namespace.into());
         self
     }
 
-    /// With a uid, for tests without a server.
+    /// Sets the uid, for tests without a server.
     #[must_use]
     fn uid(mut self, uid: &str) -> Self {
         self.meta_mut().uid = Some(uid.into());
         self
     }
 
-    /// With one more label.
+    /// Adds a label.
     #[must_use]
     fn label(mut self, key: &str, value: &str) -> Self {
         self.meta_mut().labels.get_or_insert_default().insert(key.into(), value.into());
         self
     }
 
-    /// With the label [`APP`], by which workloads select.
+    /// Adds the label [`APP`], by which workloads select.
     #[must_use]
     fn app(self, app: &str) -> Self {
         self.label(APP, app)
     }
 
-    /// With one more annotation.
+    /// Adds an annotation.
     #[must_use]
     fn annotation(mut self, key: &str, value: &str) -> Self {
         self.meta_mut().annotations.get_or_insert_default().insert(key.into(), value.into());
         self
     }
 
-    /// With one more finalizer.
+    /// Adds a finalizer.
     #[must_use]
     fn finalizer(mut self, finalizer: &str) -> Self {
         self.meta_mut().finalizers.get_or_insert_default().push(finalizer.into());
         self
     }
 
-    /// With a controller.
+    /// Sets the controller.
     #[must_use]
     fn owned_by<K: Resource<DynamicType = ()>>(self, owner: &K) -> Self {
         self.owner(controller_ref(owner))
     }
 
-    /// With one more owner.
+    /// Adds an owner.
     #[must_use]
     fn owner(mut self, owner: OwnerReference) -> Self {
         self.meta_mut().owner_references.get_or_insert_default().push(owner);
         self
     }
 
-    /// As if it were created then, for tests without a server.
+    /// Sets the creation time, for tests without a server.
     #[must_use]
     fn created(self, time: &str) -> Self {
         self.with(json!({ "metadata": { "creationTimestamp": time } }))
     }
 
-    /// As if it were being deleted since then, for tests without a server.
+    /// Sets the deletion time, for tests without a server.
     #[must_use]
     fn terminating(self, since: &str) -> Self {
         self.with(json!({ "metadata": { "deletionTimestamp": since } }))
     }
 
-    /// Returns what an informer shows of it.
+    /// Returns a view of the object, as an informer shows it.
     ///
     /// # Panics
     /// The view is one of another kind.
@@ -122,51 +122,51 @@ pub trait ObjectBuilder: Resource<DynamicType = ()> + Serialize + DeserializeOwn
     }
 }
 
-/// What can be said of a pod.
+/// Properties of a pod.
 pub trait PodBuilder: Sized {
-    /// Bound to a node.
+    /// Binds the pod to a node.
     #[must_use]
     fn on_node(self, node: &str) -> Self;
 
-    /// In a phase.
+    /// Sets the phase.
     #[must_use]
     fn phase(self, phase: &str) -> Self;
 
-    /// Running and ready, for a long time.
+    /// Makes the pod running and ready, for a long time.
     #[must_use]
     fn ready(self) -> Self {
         self.ready_since(LONG_AGO)
     }
 
-    /// Running and ready since then.
+    /// Makes the pod running and ready since then.
     #[must_use]
     fn ready_since(self, time: &str) -> Self;
 
-    /// Running, and not ready since then.
+    /// Makes the pod running, and not ready since then.
     #[must_use]
     fn unready_since(self, time: &str) -> Self;
 
-    /// With these addresses.
+    /// Sets the addresses.
     #[must_use]
     fn addresses(self, ips: &[&str]) -> Self;
 }
 
-/// What can be said of an object that has pods made from a template.
+/// Properties of an object with a pod template.
 pub trait WorkloadBuilder: ObjectBuilder {
-    /// With so many pods.
+    /// Sets the number of pods.
     #[must_use]
     fn replicas(self, replicas: i32) -> Self {
         self.with(json!({ "spec": { "replicas": replicas } }))
     }
 
-    /// With pods of one container of an image.
+    /// Sets the image of the one container.
     #[must_use]
     fn image(self, image: &str) -> Self {
         self.with(json!({ "spec": { "template": { "spec": { "containers": containers(image) } } } }))
     }
 }
 
-/// Returns a pod of one container, labelled `app=<name>`, that nobody owns.
+/// Returns a pod of one container, labelled `app=<name>`, without an owner.
 #[must_use]
 pub fn pod(name: &str) -> Pod {
     Pod { metadata: ObjectMeta { labels: Some(app(name)), ..named(name) }, ..Pod::default() }

@@ -1,4 +1,4 @@
-//! Pods of an owner, as scenarios speak of them.
+//! The pods of an owner.
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{ListParams, Patch, PatchParams};
@@ -19,7 +19,7 @@ impl<'a> PodsOf<'a> {
         Self { cluster, owner_uid }
     }
 
-    /// Those that are there now and were not asked to end, by name.
+    /// Returns the existing pods that are not terminating, by name.
     ///
     /// # Errors
     /// The server refuses.
@@ -34,10 +34,10 @@ impl<'a> PodsOf<'a> {
         Ok(pods.items.into_iter().filter(mine).collect())
     }
 
-    /// Waits until there are so many, and answers them.
+    /// Waits until there is this number of pods, and returns them.
     ///
     /// # Errors
-    /// There never were.
+    /// The number is never reached.
     pub async fn until_count(&self, count: usize) -> Result<Vec<Pod>, Failure> {
         self.cluster
             .until(&format!("{count} pods"), || async {
@@ -49,7 +49,7 @@ impl<'a> PodsOf<'a> {
             .await
     }
 
-    /// Says of each of them what a kubelet would say of a pod that runs and is ready.
+    /// Sets the status of each pod as a kubelet would for a running and ready pod.
     ///
     /// # Errors
     /// The server refuses.

@@ -13,8 +13,9 @@ use kube::client::Body;
 use serde_json::{Value, json};
 use steersman_apiserver::{ApiServer, Authorization};
 use steersman_base::{Clock, Time};
-use steersman_runtime::admin::auth::Lookup;
-use steersman_runtime::admin::{Admin, Guard, GuardOptions, text_page};
+use steersman_runtime::__internal::admin::Lookup;
+use steersman_runtime::__internal::admin::{Guard, GuardOptions, text_page};
+use steersman_runtime::admin::Admin;
 use steersman_runtime::health::{Health, Probe, Unhealthy};
 use tower::{BoxError, ServiceExt, service_fn};
 
@@ -41,7 +42,8 @@ impl Place {
         };
         let server = ApiServer::new(options);
         let asked = Arc::new(AtomicUsize::new(0));
-        let (count, inner) = (asked.clone(), server.clone());
+        let count = asked.clone();
+        let inner = server.clone();
         let counted = service_fn(move |request: Request<Body>| {
             count.fetch_add(1, Ordering::Relaxed);
             inner.clone().oneshot(request)
@@ -105,7 +107,8 @@ async fn get(admin: &Admin, uri: &str, token: Option<&str>) -> (u16, String) {
 #[tokio::test(start_paused = true)]
 async fn who_may_monitor_sees_metrics_and_others_do_not() -> Outcome {
     let place = Place::new().await?;
-    let (may, may_not) = (place.token("prometheus").await?, place.token("curious").await?);
+    let may = place.token("prometheus").await?;
+    let may_not = place.token("curious").await?;
     place.bind("prometheus").await?;
     let anonymous = r#"forbidden: User "system:anonymous" cannot get path "/metrics""#;
     let curious = r#"forbidden: User "system:serviceaccount:default:curious" cannot get path "/metrics""#;

@@ -12,8 +12,8 @@ use steersman_base::ObjectKey;
 use steersman_informer::{Lister, Typed};
 use steersman_model::View;
 use steersman_model::core::PodView;
-use steersman_runtime::controller::Built;
-use steersman_runtime::descriptor::{BuiltIn, Disabled, Row};
+use steersman_runtime::__internal::descriptor::Built;
+use steersman_runtime::__internal::descriptor::{BuiltIn, Disabled, Row};
 use steersman_runtime::{
     Action, Context, Descriptor, Error, LeaseOptions, Manager, ManagerOptions, Patch, Reconciler, reasons,
 };
@@ -32,7 +32,7 @@ struct Labels(Lister<Typed<Pod>>);
 impl Reconciler for Labels {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(pod) = self.0.get(key) else { return Ok(Action::Done) };
-        let resource = steersman_informer::typed::resource_of::<Pod>();
+        let resource = steersman_informer::resource_of::<Pod>();
         let label = json!({"metadata": {"labels": {"seen": "yes"}}});
         cx.writer.on_behalf_of(View::meta(&*pod)).patch(&resource, key, Patch::Merge(&label), &Why::NoLabel).await?;
         Ok(Action::Done)
@@ -102,7 +102,8 @@ async fn hundreds_of_clusters_live_in_one_process_and_know_nothing_of_each_other
 #[tokio::test(start_paused = true)]
 async fn time_is_the_tests_own() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
-    let (before, started) = (cluster.clock().now(), tokio::time::Instant::now());
+    let before = cluster.clock().now();
+    let started = tokio::time::Instant::now();
     cluster.advance(Duration::from_secs(86_400)).await;
     let pod = cluster.create(objects::pod("late").app("web")).await?;
     assert_eq!(cluster.clock().now().since(before), Duration::from_secs(86_400));

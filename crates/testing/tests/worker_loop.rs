@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use steersman_base::ObjectKey;
 use steersman_model::ReplicaSetView;
-use steersman_runtime::descriptor::{BuiltIn, Row};
+use steersman_runtime::__internal::descriptor::{BuiltIn, Row};
 use steersman_runtime::{Action, Context, Descriptor, Error, Reconciler};
 use steersman_testing::objects::{self, WorkloadBuilder as _};
 use steersman_testing::{Failure, TestCluster};

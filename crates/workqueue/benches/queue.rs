@@ -38,7 +38,8 @@ fn main() {
 
 /// One key at a time goes through: added, handed out, done.
 fn add_get_done(ops: usize) {
-    let (keys, bench) = (keys(POOL), Bench::new());
+    let keys = keys(POOL);
+    let bench = Bench::new();
     report("add_get_done", ops, || {
         for at in 0..ops {
             bench.queue.add(&keys[at % POOL], Priority::Live);
@@ -49,7 +50,8 @@ fn add_get_done(ops: usize) {
 
 /// A key is added that waits already.
 fn dedup_add(ops: usize) {
-    let (keys, bench) = (keys(POOL), Bench::new());
+    let keys = keys(POOL);
+    let bench = Bench::new();
     bench.queue.add_all(&keys, Priority::Live);
     report("dedup_add", ops, || {
         for at in 0..ops {
@@ -60,7 +62,8 @@ fn dedup_add(ops: usize) {
 
 /// The same, all keys in one call, as a resync does it.
 fn dedup_add_all(ops: usize) {
-    let (keys, bench) = (keys(POOL), Bench::new());
+    let keys = keys(POOL);
+    let bench = Bench::new();
     bench.queue.add_all(&keys, Priority::Live);
     report("dedup_add_all", ops, || {
         for _ in 0..ops.div_ceil(POOL) {
@@ -71,7 +74,8 @@ fn dedup_add_all(ops: usize) {
 
 /// A key is added through the rate limiter (1 ns, so that it is due at once), handed out, and done, which forgets it.
 fn rate_limited_cycle(ops: usize) {
-    let (keys, bench) = (keys(POOL), Bench::new());
+    let keys = keys(POOL);
+    let bench = Bench::new();
     report("rate_limited_cycle", ops, || {
         for at in 0..ops {
             bench.queue.add_rate_limited(&keys[at % POOL]);
@@ -99,7 +103,8 @@ fn contended(ops: usize) {
     let keys = Arc::new(keys(ops));
     report_with("contended", ops, Bench::new, |bench| {
         let task = |own: usize| {
-            let (queue, keys) = (bench.queue.clone(), Arc::clone(&keys));
+            let queue = bench.queue.clone();
+            let keys = Arc::clone(&keys);
             runtime.spawn(async move {
                 for key in keys.chunks(keys.len().div_ceil(TASKS)).nth(own).unwrap_or_default() {
                     queue.add(key, Priority::Live);
@@ -128,7 +133,7 @@ impl Bench {
         let registry = Registry::new();
         let metrics = PrometheusMetrics::register(&registry).expect("the registry is new");
         let limiter = Exponential::new(Duration::from_nanos(1), Duration::from_nanos(1));
-        let options = QueueOptions { limiter: Box::new(limiter), metrics: metrics.into(), ..QueueOptions::default() };
+        let options = QueueOptions::default().limiter(limiter).metrics(metrics);
         Self { queue: Queue::new("bench", options), _registry: registry }
     }
 }

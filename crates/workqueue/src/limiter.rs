@@ -1,11 +1,11 @@
 //! Pure: how long a key waits before it is retried.
 //!
-//! 1. A limiter is told how often the key went through it since it was last forgotten; the queue counts that, so a
-//!    per-key limiter needs no table of its own and cannot leak one.
+//! 1. A limiter gets the number of times the key went through it since it was last forgotten; the queue counts that, so
+//!    a per-key limiter needs no table of its own and cannot leak one.
 //! 2. Time and randomness come in as values (`now`, a seed): the same calls give the same delays.
 //! 3. No delay overflows, however large the count or the configured bounds.
-//! 4. A limiter is asked only when its answer is used: not for a failure that comes before the previous back-off
-//!    deadline, which keeps that deadline (guarantee 5 of the [crate]). Early failures so use up no tokens.
+//! 4. A limiter is asked only when its answer is used: not for a failure before the previous back-off deadline, which
+//!    keeps that deadline (guarantee 5 of the [crate]). Early failures therefore use no tokens.
 //!
 //! Defaults and formulas follow client-go 1.37, `util/workqueue/default_rate_limiters.go`.
 
@@ -66,7 +66,7 @@ pub struct Bucket {
     counted_at: Option<Instant>,
 }
 
-/// The longer of two delays. Both are asked, so both count. Pairs nest.
+/// The longer of two delays. Both limiters are asked, so both count the retry. Pairs nest.
 #[derive(Clone, Debug)]
 pub struct MaxOf<A, B>(pub A, pub B);
 
@@ -93,7 +93,7 @@ impl Default for Exponential {
 
 impl<K> RateLimiter<K> for Exponential {
     fn delay(&mut self, _key: &K, requeues: u32, _now: Instant) -> Duration {
-        // In nanoseconds, 64 bits hold 584 years; what does not fit is longer than any `max` in its right mind.
+        // In nanoseconds, 64 bits hold 584 years; a value that does not fit is longer than any sensible `max`.
         let base = u64::try_from(self.base.as_nanos()).unwrap_or(u64::MAX);
         let factor = 1_u64.checked_shl(requeues).unwrap_or(u64::MAX);
         Duration::from_nanos(base.saturating_mul(factor)).min(self.max)
@@ -128,7 +128,7 @@ impl<K> RateLimiter<K> for Fixed {
 
 impl Bucket {
     /// A full bucket of `burst` tokens that gets `per_second` new ones. With a rate of zero it is never refilled, and
-    /// once it is empty retries wait for good.
+    /// once it is empty retries wait forever.
     #[must_use]
     pub fn new(per_second: f64, burst: u32) -> Self {
         let burst = f64::from(burst);

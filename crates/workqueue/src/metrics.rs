@@ -1,9 +1,9 @@
-//! What a queue tells of itself.
+//! The metrics of a queue.
 //!
-//! 1. The queue counts, whether anybody looks or not, in plain numbers under the lock it holds anyway. Whoever wants
-//!    figures asks for them when they are gathered: no ticker, no global registry, nothing to pay in between.
-//! 2. One answer is one moment: all figures of a [`QueueStats`] are taken under one lock.
-//! 3. Counters do not go back when a queue ends: its last figures are handed over.
+//! 1. The queue always counts, in plain numbers under the lock it holds anyway. The figures are read when metrics are
+//!    gathered: no ticker, no global registry, no cost in between.
+//! 2. All figures of a [`QueueStats`] are taken under one lock, hence at one moment.
+//! 3. Counters do not go back when a queue ends: its last figures are kept.
 
 mod exporter;
 mod histogram;
@@ -17,41 +17,42 @@ pub use self::{exporter::PrometheusMetrics, histogram::Histogram};
 
 /// The figures of a queue at one moment.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct QueueStats {
     /// Keys that wait, and keys that are held and will wait again when released.
     pub depth: usize,
-    /// How often a key that did not wait began to. Repeated adds of a waiting key are not counted.
+    /// The number of times a key began to wait. Repeated adds of a waiting key are not counted.
     pub adds: u64,
     /// Adds with a delay, rate-limited ones included: what client-go calls retries.
     pub retries: u64,
     /// Keys that were given up.
     pub given_up: u64,
-    /// How long keys waited, from becoming ready to being handed out.
+    /// The times keys waited, from becoming ready to being handed out.
     pub waited: Histogram,
-    /// How long keys were held.
+    /// The times keys were held.
     pub worked: Histogram,
-    /// For how long the keys held now have been held, summed.
+    /// The sum of the times for which the currently held keys have been held.
     pub unfinished: Duration,
-    /// For how long the key held longest has been held.
+    /// The time for which the longest held key has been held.
     pub longest_running: Duration,
 }
 
-/// A queue that can be asked for its figures.
+/// A queue that returns its metrics.
 pub trait Observe: Send + Sync {
-    /// The figures as of now.
+    /// Returns the current figures.
     fn stats(&self) -> QueueStats;
 }
 
-/// Where queues report to.
+/// A receiver of queue metrics.
 pub trait Metrics: Send + Sync {
-    /// A queue was made. It can be asked for its figures as long as it lives. Names need not be unique.
+    /// Called when a queue is created, which can be observed while it lives. Names need not be unique.
     fn attach(&self, name: &str, queue: Weak<dyn Observe>);
 
-    /// A queue ended; these are its last figures.
+    /// Called when a queue ended, with its last figures.
     fn detach(&self, name: &str, last: &QueueStats);
 }
 
-/// Nobody looks.
+/// A receiver that ignores everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMetrics;
 
@@ -70,7 +71,7 @@ impl QueueStats {
         self.longest_running = self.longest_running.max(other.longest_running);
     }
 
-    /// Only what has happened, without what is going on: what is left of a queue that ended.
+    /// Returns the counters without the current state: what remains of a queue that ended.
     fn retired(&self) -> Self {
         Self { depth: 0, unfinished: Duration::ZERO, longest_running: Duration::ZERO, ..self.clone() }
     }

@@ -1,8 +1,8 @@
-//! The thin shell around [`State`]: a lock, a clock, and those who wait.
+//! The thin shell around [`State`]: a lock, a clock, and the waiting workers.
 //!
-//! Every operation is the same three steps: lock, let the state machine do it, then (unlocked) wake whom it concerns.
-//! There is no background task. A worker that waits while keys are delayed waits until the earliest of them is due;
-//! a queue that nobody waits for need not tick.
+//! Every operation has the same three steps: lock, let the state machine do it, then (unlocked) wake the workers it
+//! concerns. There is no background task. A worker that waits while keys are delayed sleeps until the earliest of them
+//! is due; a queue without waiting workers needs no timer.
 
 mod held;
 mod next;
@@ -44,13 +44,14 @@ pub struct Queue<K> {
     shared: Arc<Shared<K>>,
 }
 
-/// How a queue behaves; see [`Queue::new`].
+/// The options of a queue; see [`Queue::new`].
+#[non_exhaustive]
 pub struct QueueOptions<K> {
     /// The rate limiter of failed keys. Default: [`default_controller_limiter`].
     pub limiter: Box<dyn RateLimiter<K>>,
     /// The receiver of metrics. Default: [`NoMetrics`].
     pub metrics: Arc<dyn Metrics>,
-    /// Whether it hands out keys from the start. Default: [`Gate::Open`].
+    /// Whether the queue hands out keys from the start. Default: [`Gate::Open`].
     pub gate: Gate,
 }
 
@@ -71,7 +72,7 @@ struct Inner<K> {
 // === impl Queue ===
 
 impl<K: Clone + Eq + Hash + Send + 'static> Queue<K> {
-    /// Makes a queue. The name appears in its metrics; a queue without a name has none.
+    /// Creates a queue. The name appears in its metrics; a queue without a name has none.
     pub fn new(name: impl Into<Cow<'static, str>>, options: QueueOptions<K>) -> Self {
         let QueueOptions { limiter, metrics, gate } = options;
         let inner = Inner { state: State::new(gate, limiter), waiters: Waiters::default() };
@@ -125,15 +126,17 @@ impl<K: Clone + Eq + Hash + Send + 'static> Queue<K> {
     /// A key has one pending time, and the earliest wins: over a later `add_after`, over a retry, and an
     /// [`add`](Self::add) is earlier than all.
     pub fn add_after(&self, key: impl IntoKey<K>, delay: Duration) {
-        let (hash, now) = (self.shared.hash(key.as_key()), Instant::now());
+        let hash = self.shared.hash(key.as_key());
+        let now = Instant::now();
         self.shared.run(|state| state.add_after(state.find(hash, key.as_key()), key, delay, now));
     }
 
-    /// Adds a key when the rate limiter lets it, and says how long the key waits now.
+    /// Adds a key when the rate limiter allows it, and returns the delay.
     ///
     /// Workers use [`Held::again`] or [`Held::retry`] instead.
     pub fn add_rate_limited(&self, key: impl IntoKey<K>) -> Duration {
-        let (hash, now) = (self.shared.hash(key.as_key()), Instant::now());
+        let hash = self.shared.hash(key.as_key());
+        let now = Instant::now();
         self.shared.run(|state| state.add_rate_limited(state.find(hash, key.as_key()), key, now))
     }
 
@@ -231,6 +234,29 @@ impl<K> fmt::Debug for Queue<K> {
 
 // === impl QueueOptions ===
 
+impl<K> QueueOptions<K> {
+    /// Sets the rate limiter of failed keys.
+    #[must_use]
+    pub fn limiter(mut self, limiter: impl RateLimiter<K> + 'static) -> Self {
+        self.limiter = Box::new(limiter);
+        self
+    }
+
+    /// Sets the receiver of metrics.
+    #[must_use]
+    pub fn metrics(mut self, metrics: impl Metrics + 'static) -> Self {
+        self.metrics = Arc::new(metrics);
+        self
+    }
+
+    /// Sets whether the queue hands out keys from the start.
+    #[must_use]
+    pub fn gate(mut self, gate: Gate) -> Self {
+        self.gate = gate;
+        self
+    }
+}
+
 impl<K: 'static> Default for QueueOptions<K> {
     fn default() -> Self {
         Self { limiter: Box::new(default_controller_limiter()), metrics: Arc::new(NoMetrics), gate: Gate::Open }
@@ -253,7 +279,7 @@ impl<K: Hash> Shared<K> {
 }
 
 impl<K> Shared<K> {
-    /// Does one operation, and wakes whom it concerns.
+    /// Runs one operation, and wakes the workers it concerns.
     fn run<R>(&self, operation: impl FnOnce(&mut State<K>) -> R) -> R {
         let mut inner = self.inner.lock();
         let result = operation(&mut inner.state);
@@ -261,7 +287,8 @@ impl<K> Shared<K> {
         result
     }
 
-    /// Unlocks after an operation, then wakes whom it concerns. Wakers run foreign code, hence only then.
+    /// Unlocks after an operation, then wakes the workers it concerns: wakers run foreign code, so never under the
+    /// lock.
     fn unlock(&self, mut inner: MutexGuard<'_, Inner<K>>) {
         let Inner { state, waiters } = &mut *inner;
         if state.is_shutting_down() {

@@ -12,10 +12,10 @@
 //!
 //! What the rest of the crate relies on:
 //!
-//! 1. A waiting key has no timer: whatever was pending is met by the hand-out to come.
+//! 1. A waiting key has no timer: the coming hand-out serves everything that was pending.
 //! 2. Only a held key is `added_again`; only an idle or held key has a timer.
 //! 3. Due timers are served before anything else is done at `now`, so that waiting keys are ordered by the time they
-//!    became ready, not by who happened to look.
+//!    became ready, not by which call noticed it.
 //! 4. After a shutdown there are no timers; after [`Shutdown::Drop`] nothing waits either.
 
 mod backoff;
@@ -42,14 +42,14 @@ use crate::{
     terms::{Gate, Priority, Shutdown},
 };
 
-/// While keys wait in both lanes, one hand-out in this many goes to the background. One in eight keeps the first list
-/// moving (its 30,000 keys are through after 240,000 live ones at worst) and costs live changes little.
+/// While keys wait in both lanes, one key in this many is taken from the background lane. One in eight keeps the first
+/// list moving (its 30,000 keys are processed after 240,000 live ones at worst) and costs live changes little.
 const BACKGROUND_TURN: u32 = 8;
 
 /// "Never", for time arithmetic: a longer delay is cut to this. Far from what an [`Instant`] can hold.
 const LONGEST_DELAY: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
 
-/// What a worker says of a key it releases.
+/// The verdict of a worker on a key it releases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Done,
@@ -80,14 +80,14 @@ pub(crate) struct State<K> {
     timers: Timers,
     limiter: Box<dyn RateLimiter<K>>,
     phase: Phase,
-    /// Live keys handed out in a row while a background one waited.
+    /// The number of live keys handed out in a row while a background key waited.
     live_in_a_row: u32,
-    /// How many held keys were added again.
+    /// The number of held keys that were added again.
     added_again: usize,
     tally: Tally,
 }
 
-/// What has been counted so far.
+/// The counters.
 #[derive(Default)]
 struct Tally {
     adds: u64,
@@ -100,7 +100,7 @@ struct Tally {
 // === impl State: what producers do ===
 
 impl<K: Eq> State<K> {
-    /// Looks a key up. The answer is good until a key is added or released.
+    /// Finds a key. The answer is valid until a key is added or released.
     pub(crate) fn find(&self, hash: u64, key: &K) -> Spot {
         self.entries.find(hash, key)
     }
@@ -123,9 +123,9 @@ impl<K> State<K> {
         }
     }
 
-    /// Whether an add would change nothing: the key waits already, or nothing is added any more.
+    /// Whether an add would change nothing: the key is already waiting, or the queue is shut down.
     ///
-    /// It is the common case, and asking first spares it a look at the clock.
+    /// This is the common case, and checking it first avoids reading the clock.
     pub(crate) fn is_settled(&self, spot: Spot, priority: Priority) -> bool {
         let Some(slot) = spot.slot else { return self.is_shutting_down() };
         let entry = &self.entries[slot];
@@ -137,7 +137,7 @@ impl<K> State<K> {
         lane >= Some(priority) || self.is_shutting_down()
     }
 
-    /// Makes a key wait: at once or, if it is backing off, as soon as it has rested.
+    /// Enqueues a key: at once or, if it is backing off, when the back-off allows.
     pub(crate) fn add(&mut self, spot: Spot, key: impl IntoKey<K>, priority: Priority, now: Instant) {
         self.serve_timers(now);
         if self.is_shutting_down() {
@@ -147,7 +147,7 @@ impl<K> State<K> {
         self.arrive(slot, priority, now);
     }
 
-    /// Makes a key wait later. The earliest of all pending times wins.
+    /// Enqueues a key later. The earliest of all pending times wins.
     pub(crate) fn add_after(&mut self, spot: Spot, key: impl IntoKey<K>, delay: Duration, now: Instant) {
         self.serve_timers(now);
         if self.is_shutting_down() {
@@ -158,7 +158,7 @@ impl<K> State<K> {
         self.schedule(slot, Priority::Live, after(now, delay), now);
     }
 
-    /// Makes a key wait when the rate limiter lets it, and says how long that is.
+    /// Enqueues a key when the rate limiter allows it, and returns the delay.
     pub(crate) fn add_rate_limited(&mut self, spot: Spot, key: impl IntoKey<K>, now: Instant) -> Duration {
         self.serve_timers(now);
         if self.is_shutting_down() {
@@ -183,7 +183,7 @@ impl<K> State<K> {
         }
     }
 
-    /// How often a key went through the rate limiter since it was last forgotten.
+    /// Returns how often a key went through the rate limiter since it was last forgotten.
     pub(crate) fn num_requeues(&self, spot: Spot) -> u32 {
         spot.slot.map_or(0, |slot| self.entries[slot].backoff.requeues())
     }
@@ -192,14 +192,15 @@ impl<K> State<K> {
 // === impl State: what workers do ===
 
 impl<K: Clone> State<K> {
-    /// Hands out the key whose turn it is.
+    /// Hands out the next key.
     pub(crate) fn take(&mut self, now: Instant) -> Take<K> {
         self.serve_timers(now);
         let Some(slot) = self.next_in_turn() else {
             return if self.is_finished() { Take::Finished } else { Take::Nothing };
         };
         let entry = &mut self.entries[slot];
-        let (key, failures) = (entry.key().clone(), entry.backoff.failures());
+        let key = entry.key().clone();
+        let failures = entry.backoff.failures();
         entry.started = Some(now);
         self.tally.waited.observe(now.saturating_duration_since(entry.waits_since));
         self.entries.move_to(slot, Place::Held);
@@ -208,7 +209,7 @@ impl<K: Clone> State<K> {
 }
 
 impl<K> State<K> {
-    /// Takes a held key back and does with it what its holder says. What is returned is dropped outside the lock.
+    /// Takes a held key back and applies the verdict of its holder. The returned key is dropped outside the lock.
     pub(crate) fn release(&mut self, slot: Slot, verdict: Verdict, now: Instant) -> Option<K> {
         self.serve_timers(now);
         let pending = self.settle(slot, verdict, now);
@@ -231,7 +232,7 @@ impl<K> State<K> {
         self.free_if_idle(slot)
     }
 
-    /// Keeps the books for a verdict, and says when the key is to be looked at again.
+    /// Counts a verdict, and returns when the key is due again.
     fn settle(&mut self, slot: Slot, verdict: Verdict, now: Instant) -> Option<Instant> {
         match verdict {
             Verdict::Done => self.clear_failures(slot),
@@ -254,7 +255,7 @@ impl<K> State<K> {
         None
     }
 
-    /// Whose turn it is: see [`BACKGROUND_TURN`].
+    /// Returns the next key in turn: see [`BACKGROUND_TURN`].
     fn next_in_turn(&mut self) -> Option<Slot> {
         if self.phase == Phase::Closed {
             return None;
@@ -278,15 +279,15 @@ impl<K> State<K> {
 // === impl State: the life of the queue ===
 
 impl<K> State<K> {
-    /// Lets a closed queue hand out keys.
+    /// Opens a closed queue.
     pub(crate) fn open(&mut self) {
         if self.phase == Phase::Closed {
             self.phase = Phase::Open;
         }
     }
 
-    /// Ends the queue. Delayed keys are dropped in any case; so is what waits behind a closed gate, since nobody was
-    /// ever allowed to process it.
+    /// Ends the queue. Delayed keys are dropped in any case; so are keys behind a closed gate, since no worker was ever
+    /// allowed to process them.
     pub(crate) fn shut_down(&mut self, how: Shutdown, now: Instant) {
         self.serve_timers(now);
         for slot in self.timers.take_all() {
@@ -314,7 +315,7 @@ impl<K> State<K> {
         matches!(self.phase, Phase::Draining | Phase::Stopped)
     }
 
-    /// Whether no key will be handed out ever again.
+    /// Whether no key will ever be handed out again.
     pub(crate) fn is_finished(&self) -> bool {
         match self.phase {
             Phase::Closed | Phase::Open => false,
@@ -323,7 +324,7 @@ impl<K> State<K> {
         }
     }
 
-    /// Whether a shutdown that drains need wait no longer: all keys are released, or it was told to drop them.
+    /// Whether a draining shutdown is finished: all keys are released, or a later shutdown dropped them.
     pub(crate) fn is_drained(&self) -> bool {
         match self.phase {
             Phase::Closed | Phase::Open => false,
@@ -332,7 +333,7 @@ impl<K> State<K> {
         }
     }
 
-    /// How many keys wait to be handed out at `now`.
+    /// Returns the number of keys that wait to be handed out at `now`.
     pub(crate) fn len(&mut self, now: Instant) -> usize {
         self.serve_timers(now);
         self.waiting()
@@ -342,17 +343,17 @@ impl<K> State<K> {
         self.entries.count(Place::Waiting(Priority::Live)) + self.entries.count(Place::Waiting(Priority::Background))
     }
 
-    /// How many keys a worker could have now.
+    /// Returns the number of keys that a worker could take now.
     pub(crate) fn on_offer(&self) -> usize {
         if self.phase == Phase::Closed { 0 } else { self.waiting() }
     }
 
-    /// When the next delayed key is due, if a worker could have it then.
+    /// Returns when the next delayed key is due, if a worker could take it then.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         if self.phase == Phase::Closed { None } else { self.timers.earliest() }
     }
 
-    /// What has happened, and what is going on.
+    /// Returns the counters and the current state.
     pub(crate) fn stats(&mut self, now: Instant) -> QueueStats {
         self.serve_timers(now);
         let ages = || {
@@ -375,12 +376,12 @@ impl<K> State<K> {
 // === impl State: inner steps ===
 
 impl<K> State<K> {
-    /// The slot of a key, which is entered if it is new.
+    /// Returns the slot of a key, which is inserted if it is new.
     fn known(&mut self, spot: Spot, key: impl IntoKey<K>, lane: Priority, now: Instant) -> Slot {
         spot.slot.unwrap_or_else(|| self.entries.insert(key.into_key(), spot.hash, lane, now))
     }
 
-    /// Lets every key wait whose time has come, in the order of those times.
+    /// Enqueues every key whose time has come, in the order of those times.
     fn serve_timers(&mut self, now: Instant) {
         while let Some((slot, due)) = self.timers.pop_due(now) {
             let lane = self.entries[slot].lane;
@@ -388,7 +389,7 @@ impl<K> State<K> {
         }
     }
 
-    /// A reason to process the key has come up at `at`.
+    /// Handles a reason to process the key that came up at `at`.
     fn arrive(&mut self, slot: Slot, lane: Priority, at: Instant) {
         let delayed = self.timers.contains(slot);
         let entry = &mut self.entries[slot];
@@ -416,7 +417,8 @@ impl<K> State<K> {
         }
     }
 
-    /// An idle key is to be processed: it rests first if it has to, else it waits from now on. Says whether it waits.
+    /// Handles an idle key that is to be processed: it backs off first if it has to, else it waits from now on. Returns
+    /// whether it waits.
     fn rest_or_wait(&mut self, slot: Slot, now: Instant) -> bool {
         let entry = &self.entries[slot];
         let rested = entry.backoff.not_before(entry.started);
@@ -430,7 +432,7 @@ impl<K> State<K> {
         true
     }
 
-    /// The key is to be processed at `due`, or sooner if there is a reason to.
+    /// Schedules the key for `due`, or sooner if something was pending earlier.
     fn schedule(&mut self, slot: Slot, lane: Priority, due: Instant, now: Instant) {
         if due <= now {
             return self.arrive(slot, lane, now);
@@ -445,7 +447,7 @@ impl<K> State<K> {
         self.timers.bring_forward(slot, due);
     }
 
-    /// Passes a key through the rate limiter, and says when it is to be retried.
+    /// Passes a key through the rate limiter, and returns when it is to be retried.
     fn back_off(&mut self, slot: Slot, cause: Cause, now: Instant) -> Instant {
         let entry = &mut self.entries[slot];
         if !entry.backoff.is_early(now) {
@@ -463,7 +465,7 @@ impl<K> State<K> {
         }
     }
 
-    /// A key that nothing is known or pending of is not kept.
+    /// Frees a key that has no failures and nothing pending.
     fn free_if_idle(&mut self, slot: Slot) -> Option<K> {
         let entry = &self.entries[slot];
         if entry.place() != Place::Idle || entry.backoff.requeues() > 0 || self.timers.contains(slot) {
@@ -478,7 +480,7 @@ impl<K> State<K> {
     }
 }
 
-/// The time a delay from now, however long.
+/// Returns the time `delay` from now, however long.
 fn after(now: Instant, delay: Duration) -> Instant {
     now + delay.min(LONGEST_DELAY)
 }

@@ -95,7 +95,8 @@ impl Model {
     }
 
     fn arrive(&mut self, key: u8, lane: Priority, at: u64) {
-        let (clock, it) = (self.tick(), self.key(key));
+        let clock = self.tick();
+        let it = self.key(key);
         if let Some((present, _)) = it.waiting {
             if lane > present {
                 (it.lane, it.waiting) = (Some(lane), Some((lane, clock)));
@@ -113,7 +114,8 @@ impl Model {
     }
 
     fn rest_or_wait(&mut self, key: u8, at: u64) -> bool {
-        let (clock, ended) = (self.tick(), self.ended.is_some());
+        let clock = self.tick();
+        let ended = self.ended.is_some();
         let it = self.key(key);
         let not_before = it.started.map_or(0, |started| started + it.rest);
         if not_before > at && !ended {
@@ -131,7 +133,8 @@ impl Model {
         if due <= self.now {
             return self.arrive(key, lane, self.now);
         }
-        let (clock, it) = (self.tick(), self.key(key));
+        let clock = self.tick();
+        let it = self.key(key);
         if it.waiting.is_none() {
             it.lane = if it.due.is_some() || it.held { it.lane.max(Some(lane)) } else { Some(lane) };
             it.due = Some(it.due.filter(|&(earlier, _)| earlier <= due).unwrap_or((due, clock)));
@@ -139,7 +142,8 @@ impl Model {
     }
 
     fn back_off(&mut self, key: u8, failed: bool) -> u64 {
-        let (now, it) = (self.now, self.key(key));
+        let now = self.now;
+        let it = self.key(key);
         if it.deadline.is_none_or(|deadline| deadline <= now) {
             let delay = (BASE_MS << it.requeues.min(20)).min(MAX_MS);
             it.requeues += 1;
@@ -265,8 +269,9 @@ fn release(item: Held<u8>, verdict: Verdict) {
 
 async fn run(steps: Vec<Step>) -> Result<(), TestCaseError> {
     let limiter = Exponential::new(ms(BASE_MS), ms(MAX_MS));
-    let queue = Queue::new("model", QueueOptions { limiter: Box::new(limiter), ..QueueOptions::default() });
-    let (mut model, mut held) = (Model::default(), Vec::new());
+    let queue = Queue::new("model", QueueOptions::default().limiter(limiter));
+    let mut model = Model::default();
+    let mut held = Vec::new();
     for step in steps {
         apply(step, &queue, &mut model, &mut held).await?;
         check(&queue, &mut model)?;
@@ -314,7 +319,8 @@ async fn apply(
                 model.retries += 1;
                 let due = model.back_off(key, false);
                 model.schedule(key, Priority::Live, due);
-                let (now, it) = (model.now, model.key(key));
+                let now = model.now;
+                let it = model.key(key);
                 prop_assert_eq!(said, ms(it.due.map_or(0, |(due, _)| due - now)));
             }
         }

@@ -27,13 +27,14 @@ struct Level {
 async fn no_add_is_lost_and_no_key_has_two_holders() {
     let world: Arc<Vec<Level>> = Arc::new((0..KEYS).map(|_| Level::default()).collect());
     let limiter = Exponential::new(Duration::from_micros(1), Duration::from_micros(100));
-    let queue = Queue::new("stress", QueueOptions { limiter: Box::new(limiter), ..QueueOptions::default() });
+    let queue = Queue::new("stress", QueueOptions::default().limiter(limiter));
 
     let workers: Vec<_> =
         (0..WORKERS).map(|seed| tokio::spawn(work(queue.clone(), Arc::clone(&world), seed as u64))).collect();
     let producers: Vec<_> = (0..PRODUCERS)
         .map(|seed| {
-            let (queue, world) = (queue.clone(), Arc::clone(&world));
+            let queue = queue.clone();
+            let world = Arc::clone(&world);
             // Producers are plain threads: adding needs no runtime.
             std::thread::spawn(move || produce(&queue, &world, seed as u64))
         })

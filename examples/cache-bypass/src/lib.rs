@@ -8,8 +8,8 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use serde_json::json;
 use steersman::base::{ObjectKey, Resource};
-use steersman::runtime::client::{CachedClient, Patch, Query};
-use steersman::runtime::{Action, Context, Controller, Error, Manager, ManagerOptions, Reconciler};
+use steersman::runtime::client::{CachedClient, Query};
+use steersman::runtime::{Action, Context, Controller, Error, Manager, ManagerOptions, Patch, Reconciler};
 
 /// The annotation that holds the number.
 pub const NUMBER: &str = "example.com/number";
@@ -18,13 +18,15 @@ pub const NUMBERED: &str = "numbered=true";
 /// The Secret whose `key` signs.
 pub const SIGNATURE: &str = "signature";
 
-/// The controller: what it reads and writes through.
+const CONFIG_MAPS: Resource = Resource::namespaced("", "v1", "configmaps", "ConfigMap");
+
+/// The controller: what it reads through. It writes with the writer of the pass.
 pub struct Numbering {
     client: CachedClient,
 }
 
 impl Reconciler for Numbering {
-    async fn reconcile(&self, _: &Context, key: &ObjectKey) -> Result<Action, Error> {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let Some(config) = self.client.get_opt::<ConfigMap>(key).await? else { return Ok(Action::Done) };
         let wants = config.metadata.labels.as_ref().and_then(|labels| labels.get("numbered")).is_some();
         if !wants || number(&config).is_some() {
@@ -34,12 +36,13 @@ impl Reconciler for Numbering {
         let next = everybody.iter().filter_map(|other| number(other)).max().unwrap_or(0) + 1;
         let secret = self.client.get::<Secret>(&ObjectKey::new(&key.namespace, SIGNATURE)).await?;
         let signed = secret.data.iter().flatten().map(|(_, value)| value.0.len()).sum::<usize>();
-        // The version makes sure that what was looked at is what is written to; a conflict is tried again.
+        // The version makes sure that the object is still the one that was read; a conflict is retried.
         let patch = json!({"metadata": {
             "resourceVersion": config.metadata.resource_version,
             "annotations": {NUMBER: next.to_string(), "example.com/signed-with": format!("{signed} bytes")},
         }});
-        self.client.patch::<ConfigMap>(key, Patch::Merge(&patch)).await?;
+        let write = cx.writer.on_behalf_of(&*config);
+        write.patch(&CONFIG_MAPS, key, Patch::Merge(&patch), &"the ConfigMap has no number").await?;
         Ok(Action::Done)
     }
 }

@@ -31,8 +31,7 @@ async fn every_object_gets_a_number_of_its_own_though_the_cache_lags() -> Result
     };
     let numbers = cluster.until_right("five numbers", numbers, |numbers| numbers.len() == 5);
     assert_eq!(numbers.await?, BTreeSet::from([1, 2, 3, 4, 5]));
-    let secrets =
-        |running: &steersman::informer::factory::RunningInformer| running.informer.target.resource.plural == "secrets";
+    let secrets = |running: &steersman::informer::RunningInformer| running.informer.target.resource.plural == "secrets";
     assert!(!cluster.manager().informers().running().iter().any(secrets), "nobody watches Secrets");
     cluster.stop().await
 }

@@ -15,8 +15,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let client = connection::connect(connection::Options::default()).await?;
     definition::install_value(&client, &cake_definition()).await?;
 
-    let lease = LeaseOptions { release_on_exit: true, ..LeaseOptions::new("default", "bakery") };
-    let manager = Manager::new(client.clone(), ManagerOptions { lease: Some(lease), ..ManagerOptions::default() })?;
+    let lease = LeaseOptions::new("default", "bakery").release_on_exit();
+    let manager = Manager::new(client.clone(), ManagerOptions::default().lease(lease))?;
     add_bakery(&manager);
     let stop = CancellationToken::new();
     let running = tokio::spawn({

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 use steersman::base::{Meta, ObjectKey, Resource};
-use steersman::informer::{Lister, Scope};
+use steersman::informer::{Lister, Selection};
 use steersman::runtime::predicate::labels_changed;
 use steersman::runtime::{Action, Context, Controller, Error, Manager, Patch, Reconciler, reasons};
 
@@ -43,7 +43,7 @@ impl Reconciler for Labeller {
 
 /// Adds the controller to a manager.
 pub fn add_labeller(manager: &Manager) -> Controller {
-    let secrets = manager.informers().informer_for::<Meta>(SECRETS, Scope::everything());
+    let secrets = manager.informers().informer_for::<Meta>(SECRETS, Selection::everything());
     let labeller = Labeller { secrets: secrets.lister() };
     manager.context().controller_on("labeller", &secrets).filter(labels_changed()).reconcile_with(labeller)
 }

@@ -35,8 +35,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let sites = Api::<Site>::default_namespaced(client.clone());
 
     // Several processes may run this; the one with the lease works, and releases it when it ends.
-    let lease = LeaseOptions { release_on_exit: true, ..LeaseOptions::new("default", "site-operator") };
-    let manager = Manager::new(client.clone(), ManagerOptions { lease: Some(lease), ..ManagerOptions::default() })?;
+    let lease = LeaseOptions::new("default", "site-operator").release_on_exit();
+    let manager = Manager::new(client.clone(), ManagerOptions::default().lease(lease))?;
     add_operator(&manager);
 
     // In a cluster, cert-manager writes files that are read again when they change: `CertificateSource::Files`.

@@ -8,8 +8,8 @@
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::ResourceExt;
 use steersman::base::ObjectKey;
-use steersman::informer::typed::resource_of;
-use steersman::informer::{Index, Lister, Scope, Typed};
+use steersman::informer::resource_of;
+use steersman::informer::{Index, Lister, Selection, Typed};
 use steersman::model::View;
 use steersman::runtime::{Action, Context, Controller, Error, Manager, Reconciler, handler};
 
@@ -36,7 +36,7 @@ impl Reconciler for Belongings {
 
 /// Adds the controller to a manager. `told` hears what each Pod owns, whenever that changes.
 pub fn add_belongings(manager: &Manager, told: impl Fn(&ObjectKey, Vec<String>) + Send + Sync + 'static) -> Controller {
-    let maps = manager.informers().typed::<ConfigMap>(Scope::everything());
+    let maps = manager.informers().typed::<ConfigMap>(Selection::everything());
     // An index, so that no pass looks through a whole namespace.
     let by_owner = maps.index(|map: &Typed<ConfigMap>| {
         map.owner_references().iter().map(|owner| owner.uid.clone()).collect::<Vec<_>>()

@@ -48,11 +48,7 @@ pub(crate) fn add(manager: &Manager) -> Ages {
 
 /// The manager of a controller in one namespace.
 pub(crate) fn manager(client: kube::Client, namespace: &str) -> Manager {
-    let options = ManagerOptions {
-        namespace: Some(Istr::new(namespace)),
-        metrics: Some(Registry::new()),
-        ..ManagerOptions::default()
-    };
+    let options = ManagerOptions::default().namespace(Istr::new(namespace)).metrics(Registry::new());
     Manager::new(client, options).expect("a manager")
 }
 

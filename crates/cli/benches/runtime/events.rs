@@ -15,7 +15,7 @@ use http_body_util::{BodyExt, StreamBody};
 use kube::Client;
 use kube::client::Body;
 use serde_json::json;
-use steersman_informer::Scope;
+use steersman_informer::Selection;
 use steersman_model::corpus::protobuf::{envelope, put_bytes};
 use steersman_model::corpus::{Corpus, to_protobuf};
 use steersman_model::{Kind, PodView};
@@ -83,7 +83,7 @@ fn round(script: Script, count: usize) -> Duration {
             async move { manager.run(stop).await }
         });
         crate::controller::filled(&manager).await;
-        let pods = manager.informers().existing::<PodView>(&PodView::RESOURCE, Scope::everything());
+        let pods = manager.informers().existing::<PodView>(&PodView::RESOURCE, Selection::everything());
         let pods = pods.expect("the controller watches pods");
         assert_eq!(pods.lister().len(), PODS.min(count));
         let last = (LIST_VERSION + count).to_string();

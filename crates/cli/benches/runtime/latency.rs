@@ -82,7 +82,7 @@ fn this(command: &mut Command) -> Command {
 }
 
 async fn client_of(kubeconfig: &Path) -> Client {
-    let options = connection::Options { kubeconfig: Some(kubeconfig.to_owned()), ..connection::Options::default() };
+    let options = connection::Options::default().kubeconfig(kubeconfig);
     connection::connect(options).await.expect("a client")
 }
 

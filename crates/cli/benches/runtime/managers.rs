@@ -85,7 +85,7 @@ pub(crate) async fn on_rig(kubeconfig: &Path) {
 
 impl<'a> Managers<'a> {
     async fn new(side: Side, kubeconfig: &'a Path) -> Self {
-        let options = connection::Options { kubeconfig: Some(kubeconfig.to_owned()), ..connection::Options::default() };
+        let options = connection::Options::default().kubeconfig(kubeconfig);
         let client = connection::connect(options).await.expect("a client");
         let namespace = format!("bench-managers-{side:?}").to_lowercase();
         let object = serde_json::from_value(json!({"metadata": {"name": namespace}})).expect("a namespace");

@@ -48,7 +48,7 @@ pub(crate) fn once() {
     runtime.block_on(async {
         let client = Client::new(ApiServer::new(Options::default()), "default");
         let lease = Some(LeaseOptions::new("kube-system", "kube-controller-manager"));
-        let manager = Manager::new(client, ManagerOptions { lease, ..ManagerOptions::default() }).expect("a manager");
+        let manager = Manager::new(client, ManagerOptions::default().lease(lease)).expect("a manager");
         for descriptor in steersman_controllers::ALL {
             let _without_some_if_so = manager.build(descriptor, None);
         }

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use http::StatusCode;
 use prometheus::Registry;
 use steersman_base::Clock;
-use steersman_runtime::admin::{Admin, PathTaken, StatusInfo, json};
-use steersman_runtime::metrics::{
+use steersman_runtime::__internal::admin::{StatusInfo, json};
+use steersman_runtime::__internal::metrics::{
     BuildInfo, ProcessMetrics, register_build_info, register_features, register_version_info,
 };
+use steersman_runtime::admin::{Admin, PathTaken};
 
 use super::super::CommandError;
 use super::super::flags::Parsed;

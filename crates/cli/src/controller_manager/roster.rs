@@ -1,7 +1,7 @@
 //! Pure: `/debug/controllers`: whether each of upstream's controllers runs here, and why not.
 
 use serde_json::{Value, json};
-use steersman_runtime::descriptor::Row;
+use steersman_runtime::__internal::descriptor::Row;
 
 use super::super::selection::Selection;
 

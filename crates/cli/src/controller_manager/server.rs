@@ -131,8 +131,8 @@ mod tests {
 
     use http::Response;
     use steersman_apiserver::ApiServer;
+    use steersman_runtime::__internal::health::Ask;
     use steersman_runtime::connection::Options;
-    use steersman_runtime::health::Ask;
 
     use super::*;
 
@@ -148,8 +148,7 @@ mod tests {
     }
 
     async fn connection() -> Connection {
-        let server = Some("http://192.0.2.1:6443".to_owned());
-        Connection::load(Options { server, ..Options::default() }).await.unwrap()
+        Connection::load(Options::default().server("http://192.0.2.1:6443")).await.unwrap()
     }
 
     #[tokio::test(start_paused = true)]

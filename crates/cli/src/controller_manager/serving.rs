@@ -13,8 +13,9 @@ use std::path::PathBuf;
 use kube::Client;
 use prometheus::Registry;
 use steersman_base::Clock;
-use steersman_runtime::admin::auth::{Lookup, RequestHeaderOptions, RequestHeaders};
-use steersman_runtime::admin::{Admin, Guard, GuardOptions};
+use steersman_runtime::__internal::admin::{Guard, GuardOptions};
+use steersman_runtime::__internal::admin::{Lookup, RequestHeaderOptions, RequestHeaders};
+use steersman_runtime::admin::Admin;
 use steersman_runtime::connection::{self, Connection};
 use steersman_runtime::manager::{Group, Runnable, runnable};
 use steersman_runtime::serving::{
@@ -85,11 +86,8 @@ fn tls(flags: &Parsed) -> Result<Tls, CommandError> {
         tls.key_exchanges = Some(KeyExchanges::numbered(&numbers).map_err(wrong("tls-curve-preferences"))?);
     }
     if let Value::CertKeys(pairs) = flags.value("tls-sni-cert-key") {
-        let named = |pair: &super::super::flags::CertKey| SniCertificate {
-            certificate: (&pair.cert).into(),
-            key: (&pair.key).into(),
-            names: pair.names.clone(),
-        };
+        let named =
+            |pair: &super::super::flags::CertKey| SniCertificate::new(&pair.cert, &pair.key, pair.names.clone());
         tls.sni = pairs.iter().map(named).collect();
     }
     Ok(tls)
@@ -182,7 +180,8 @@ async fn delegate(flags: &Parsed, flag: &str) -> Result<Option<Client>, CommandE
         return Ok(None);
     }
     let wrong = |error| CommandError(format!("--{flag}: {error}"));
-    let options = connection::Options { kubeconfig, ..connection::Options::default() };
+    let mut options = connection::Options::default();
+    options.kubeconfig = kubeconfig;
     let connection = Connection::load(options).await.map_err(wrong)?;
     connection.client().await.map(Some).map_err(wrong)
 }

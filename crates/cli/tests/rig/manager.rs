@@ -75,7 +75,7 @@ pub(crate) async fn until_led(admin: &Client) -> Result<String, Failure> {
 }
 
 pub(crate) async fn client_of(kubeconfig: PathBuf) -> Result<Client, Failure> {
-    let options = Options { kubeconfig: Some(kubeconfig), ..Options::default() };
+    let options = Options::default().kubeconfig(kubeconfig);
     Ok(connection::connect(options).await?)
 }
 

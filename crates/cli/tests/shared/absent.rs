@@ -105,8 +105,8 @@ pub(crate) async fn disables_who_needs_it(cluster: TestCluster) -> Result<(), Fa
     let mut manager = Running(command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn()?);
 
     let secure = format!("server: 'https://127.0.0.1:{port}', insecure-skip-tls-verify: true");
-    let kubeconfig = Some(kubeconfig("secure-port", &secure)?);
-    let secure_port = connection::connect(Options { kubeconfig, ..Options::default() }).await?;
+    let kubeconfig = kubeconfig("secure-port", &secure)?;
+    let secure_port = connection::connect(Options::default().kubeconfig(kubeconfig)).await?;
     let roster: Value = serde_json::from_str(&page(&secure_port, "/debug/controllers").await?)?;
     let of = |name: &str| {
         let entries = roster["controllers"].as_array().into_iter().flatten();

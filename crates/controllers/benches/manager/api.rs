@@ -64,7 +64,7 @@ impl Api {
             assert!(since.elapsed() < START, "no kubeconfig {} after {START:?}", kubeconfig.display());
             tokio::time::sleep(LOOK_EVERY).await;
         }
-        let options = Options { kubeconfig: Some(kubeconfig.to_owned()), ..Options::default() };
+        let options = Options::default().kubeconfig(kubeconfig);
         let connection = Connection::load(options).await.expect("a kubeconfig that is one");
         let host = connection.server();
         assert!(host.contains("//127."), "{host}: a benchmark's load is for the loopback interface only");

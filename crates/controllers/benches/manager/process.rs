@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use steersman_testing::ends_with_us;
+use steersman_runtime::__internal::process::dies_with_parent;
 
 /// Linux counts CPU in these for everybody, whatever the kernel ticks in (`USER_HZ`).
 const TICK: Duration = Duration::from_millis(10);
@@ -49,7 +49,7 @@ impl Process {
         let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let log = scratch.file(&format!("{name}.log"));
         let output = File::create(&log).expect("a log file");
-        let child = ends_with_us(program)
+        let child = dies_with_parent(program)
             .args(args)
             // Another user's kubeconfig is none of ours.
             .env_remove("KUBECONFIG")

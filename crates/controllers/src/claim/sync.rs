@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde_json::json;
 use steersman_base::{Istr, Meta, Selector};
 use steersman_model::Kind;
+use steersman_runtime::__internal::Children;
 use steersman_runtime::writer::Outcome;
-use steersman_runtime::{Children, Context, Error, Patch, WriteError, reasons};
+use steersman_runtime::{Context, Error, Patch, WriteError, reasons};
 
 use super::{Claim, claim, owner_ref};
 

@@ -7,9 +7,10 @@ use steersman_informer::Lister;
 use steersman_model::apps::{DeploymentStatus, DeploymentView, ReplicaSetView};
 use steersman_model::core::PodView;
 use steersman_model::{Kind, View};
+use steersman_runtime::__internal::Children;
 use steersman_runtime::events::About;
 use steersman_runtime::writer::Outcome;
-use steersman_runtime::{Action, Children, Context, Error, Propagation, Reconciler, WriteError, reasons};
+use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
 use super::plan::{Change, Observed, Plan, Work, plan};
 use super::rollback::{self, Rollback};

@@ -1,7 +1,7 @@
 //! Pure: which services a change of a slice or node concerns.
 
 use steersman_base::{Condition, ConditionStatus, Istr, Meta, ObjectKey, condition, names};
-use steersman_informer::{Change, Scope};
+use steersman_informer::{Change, Selection};
 use steersman_model::core::NodeView;
 use steersman_model::{EndpointSliceView, View};
 
@@ -25,10 +25,10 @@ pub(super) fn service_of(slice: &Meta) -> Option<ObjectKey> {
 }
 
 /// Returns the label selector for the slices of a service that we manage.
-pub(super) fn slices_of(service: &ObjectKey) -> Scope {
+pub(super) fn slices_of(service: &ObjectKey) -> Selection {
     let name = names::labels::SERVICE_NAME;
     let manager = names::labels::ENDPOINTSLICE_MANAGED_BY;
-    Scope::namespace(&service.namespace).with_labels(&format!("{name}={},{manager}={MANAGER}", service.name))
+    Selection::namespace(&service.namespace).with_labels(&format!("{name}={},{manager}={MANAGER}", service.name))
 }
 
 /// Returns the services that a change of a slice concerns: none, if the change is our own write.

@@ -8,7 +8,7 @@ use steersman_base::{Istr, ObjectKey};
 use steersman_informer::Lister;
 use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, View};
-use steersman_runtime::found::Found;
+use steersman_runtime::__internal::Found;
 use steersman_runtime::{Action, Context, Error, Reconciler};
 
 use super::memory::Memory;

@@ -29,7 +29,7 @@ pub(super) fn discovery_failure(failures: &[Failure]) -> Option<String> {
     if failures.is_empty() {
         return None;
     }
-    let mut groups: Vec<_> = failures.iter().map(|Failure { what, why }| format!("{what}: {why}")).collect();
+    let mut groups: Vec<_> = failures.iter().map(|Failure { what, why, .. }| format!("{what}: {why}")).collect();
     groups.sort();
     Some(format!(
         "Discovery failed for some groups, {} failing: unable to retrieve the complete list of server APIs: {}",

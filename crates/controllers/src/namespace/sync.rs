@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::{StreamExt as _, stream};
 use steersman_base::{Istr, Meta, ObjectKey, Resource};
 use steersman_informer::WireError;
-use steersman_informer::{Lister, Scope, Target};
+use steersman_informer::{Lister, Selection, Target};
 use steersman_model::core::NamespaceView;
 use steersman_model::{Kind, View};
 use steersman_runtime::mapper::{ApiResource, RestMapper};
@@ -139,7 +139,7 @@ impl Namespaces {
     async fn empty_pods(&self, cx: &Context, namespace: &Meta, kind: &ApiResource) -> Outcome {
         // Before the list: a pod that is deleted right after it is noticed.
         self.last_pods.await_in(&namespace.name);
-        let pods = match cx.live.list::<EndingPod>(Scope::namespace(&namespace.name)).await {
+        let pods = match cx.live.list::<EndingPod>(Selection::namespace(&namespace.name)).await {
             Ok(pods) => pods,
             Err(error) => return Outcome::failed(said(&error), 0),
         };
@@ -202,7 +202,7 @@ async fn list(cx: &Context, kind: &ApiResource, namespace: &str) -> Result<Optio
     if !kind.supports(&["list"]) {
         return Ok(None);
     }
-    let target = Target { resource: kind.resource.clone(), scope: Scope::namespace(namespace) };
+    let target = Target { resource: kind.resource.clone(), selection: Selection::namespace(namespace) };
     match cx.live.list_of::<Meta>(&target).await {
         Ok(objects) => Ok(Some(objects)),
         // A resource may be removed since the last discovery.

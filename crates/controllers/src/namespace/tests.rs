@@ -134,10 +134,7 @@ fn conditions_tell_what_is_left_in_upstreams_words() {
     findings.add(&MAPS, outcome(2, &[("b.dev/b", 2), ("a.dev/a", 1)], None));
     findings.add(&LAMPS, outcome(1, &[("a.dev/a", 1)], Some("z: it failed")));
     findings.add(&LAMPS, outcome(0, &[], Some("a: it failed, too")));
-    findings.discovery = discovery_failure(&[
-        Failure { what: "z.dev/v1".into(), why: "away".into() },
-        Failure { what: "a.dev/v1".into(), why: "away, too".into() },
-    ]);
+    findings.discovery = discovery_failure(&[Failure::new("z.dev/v1", "away"), Failure::new("a.dev/v1", "away, too")]);
     let reported = conditions(&[], &findings, NOW).unwrap();
     let reported: Vec<_> = reported.iter().map(|it| (it.status, it.reason.as_str(), it.message.as_str())).collect();
     let yes = ConditionStatus::True;

@@ -125,7 +125,7 @@ impl PodGarbageCollector {
             let patch = Patch::Strategic(&patch);
             write.patch_subresource(PODS, &pod.meta().key(), "status", patch, &why).await?;
         }
-        let at_once = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+        let at_once = Delete::default().grace_period_seconds(0);
         write.delete(PODS, pod.meta(), at_once, &why).await
     }
 }

@@ -6,8 +6,10 @@ use steersman_base::{ObjectKey, Resource};
 use steersman_informer::Lister;
 use steersman_model::core::PodView;
 use steersman_model::{Kind, PodName, View};
-use steersman_runtime::writer::{Naming, Outcome};
-use steersman_runtime::{Action, Children, Context, Error, Propagation, Reconciler, WriteError, reasons};
+use steersman_runtime::__internal::Children;
+use steersman_runtime::__internal::writer::Naming;
+use steersman_runtime::writer::Outcome;
+use steersman_runtime::{Action, Context, Error, Propagation, Reconciler, WriteError, reasons};
 
 use super::metrics::Metrics;
 use super::plan::{Plan, plan, wanted};

@@ -45,11 +45,13 @@ fn a_map_that_is_not_as_wanted_is_corrected_and_nothing_else_is_changed() {
 
 #[test]
 fn passes_are_counted_by_code() {
+    let mut forbidden = steersman_runtime::writer::Rejection::default();
+    forbidden.code = 403;
     for (outcome, want) in [
         (Ok(()), 200),
         (Err(WriteError::Conflict), 409),
         (Err(WriteError::Throttled(std::time::Duration::from_secs(1))), 429),
-        (Err(WriteError::Rejected(steersman_runtime::writer::Rejection { code: 403, ..Default::default() })), 403),
+        (Err(WriteError::Rejected(forbidden)), 403),
         (Err(WriteError::Unknown(Box::default())), 500),
     ] {
         assert_eq!(code(outcome.as_ref().copied()), want, "{outcome:?}");

@@ -129,7 +129,7 @@ impl Reconciler for Departures {
             return Ok(Action::Done);
         }
         // It may belong to the account that has the name now: then it is kept.
-        let as_seen = Delete { unchanged_only: true, ..Delete::default() };
+        let as_seen = Delete::default().unchanged_only();
         delete(cx, &secret, account.name, as_seen).await
     }
 }

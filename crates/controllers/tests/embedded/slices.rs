@@ -232,7 +232,8 @@ async fn the_decision_log_tells_why_a_slice_was_written() -> Result<(), Failure>
     cluster.settle().await?;
     run_pod(&cluster, "one", &node, "10.1.0.1").await?;
     cluster.settle().await?;
-    let filter = Filter { controller: Some(controllers::ENDPOINT_SLICE.name.to_owned()), ..Filter::default() };
+    let mut filter = Filter::default();
+    filter.controller = Some(controllers::ENDPOINT_SLICE.name.to_owned());
     let entries = cluster.manager().decisions().entries(&filter);
     let told: Vec<_> = entries.iter().flat_map(|entry| &entry.decisions).map(|decision| decision.rule).collect();
     expect(told == ["NeedsSlice", "Changed"], "the empty slice, and the endpoint in it", &told)?;

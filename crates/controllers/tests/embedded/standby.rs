@@ -24,14 +24,12 @@ const CHURN: usize = 4;
 
 fn start(cluster: &TestCluster, identity: &str) -> Result<Beside, Failure> {
     // Long times: polling every two seconds would be most of the work.
-    let lease = LeaseOptions {
-        identity: Some(identity.into()),
-        lease_duration: Duration::from_secs(900),
-        renew_deadline: Duration::from_secs(600),
-        retry_period: Duration::from_secs(120),
-        ..LeaseOptions::new("default", "lease")
-    };
-    let options = ManagerOptions { clock: cluster.clock().clone(), lease: Some(lease), ..ManagerOptions::default() };
+    let lease = LeaseOptions::new("default", "lease")
+        .identity(identity)
+        .lease_duration(Duration::from_secs(900))
+        .renew_deadline(Duration::from_secs(600))
+        .retry_period(Duration::from_secs(120));
+    let options = ManagerOptions::default().clock(cluster.clock().clone()).lease(lease);
     Beside::run(Manager::new(cluster.client(), options)?, CONTROLLERS)
 }
 

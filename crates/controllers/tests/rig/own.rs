@@ -10,7 +10,7 @@ use serde_json::Value;
 use steersman_testing::Failure;
 use tokio::time::Instant;
 
-use steersman_testing::ends_with_us;
+use steersman_runtime::__internal::process::dies_with_parent;
 
 /// A kube-apiserver that nobody else uses. It ends with this, or with our process, however that ends.
 pub(crate) struct OwnRig {
@@ -96,7 +96,7 @@ impl OwnRig {
         let file = |name: &str| self.dir.join(name).display().to_string();
         let program = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?).join("kube-controller-manager");
         let log = std::fs::File::options().create(true).append(true).open(self.scratch.join("go.log"))?;
-        let child = ends_with_us(&program)
+        let child = dies_with_parent(&program)
             .args([
                 format!("--kubeconfig={}", file("controller-manager.kubeconfig")),
                 format!("--controllers={CONTROLLERS}"),

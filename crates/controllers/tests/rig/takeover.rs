@@ -83,7 +83,7 @@ async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> R
 
 fn start_ours(rig: &OwnRig, cluster: &TestCluster) -> Result<Beside, Failure> {
     let (certificate, key) = rig.certificate_and_key()?;
-    let options = ManagerOptions { clock: cluster.clock().clone(), ..ManagerOptions::default() };
+    let options = ManagerOptions::default().clock(cluster.clock().clone());
     let manager = Manager::new(cluster.client(), options)?;
     manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(certificate.as_str().into()) });
     let signer = serviceaccount_token::Signer::from_pem(&key).map_err(|error| Failure::new(error.to_string()))?;

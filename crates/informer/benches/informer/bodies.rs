@@ -30,7 +30,8 @@ impl ListBody {
 
     pub(crate) fn pod_metadata(count: usize, encoding: Encoding) -> Self {
         let make = |index| Corpus::new(SEED).pod_metadata(index);
-        let (version, kind) = ("meta.k8s.io/v1", "PartialObjectMetadata");
+        let version = "meta.k8s.io/v1";
+        let kind = "PartialObjectMetadata";
         Self::new(version, kind, "meta.v1.PartialObjectMetadata", (count, make), encoding)
     }
 

@@ -16,10 +16,10 @@ use k8s_openapi::List;
 use k8s_openapi::api::core::v1::Pod;
 use steersman_base::meta::Owners;
 use steersman_base::{Meta, OwnerRef, Resource, Uid};
+use steersman_informer::__internal::reflector::Lists;
 use steersman_informer::__internal::sink::{Sink, WatchEvent};
-use steersman_informer::factory::{FactoryOptions, InformerFactory};
-use steersman_informer::reflector::{Lists, ReflectorOptions};
-use steersman_informer::{Change, Scope, SharedInformer, Target};
+use steersman_informer::{Change, Selection, SharedInformer, Target};
+use steersman_informer::{FactoryOptions, InformerFactory};
 use steersman_model::{Kind, PodView, ReplicaSetView, View};
 use tokio_util::sync::CancellationToken;
 
@@ -77,10 +77,10 @@ struct Filled<V> {
 
 /// Starts an informer with the usual indexes and waits until its store is filled.
 async fn fill<V: View>(server: &Server, resource: Resource, indexes: fn(&SharedInformer<V>)) -> Filled<V> {
-    let reflector = ReflectorOptions { lists: Lists::Paged, ..ReflectorOptions::default() };
-    let options = FactoryOptions { reflector, ..FactoryOptions::default() };
+    let mut options = FactoryOptions::default();
+    options.reflector.lists = Lists::Paged;
     let factory = InformerFactory::with_options(server.client(), options);
-    let informer = factory.informer_for::<V>(resource, Scope::everything());
+    let informer = factory.informer_for::<V>(resource, Selection::everything());
     indexes(&informer);
     let start = processor_time();
     factory.start();
@@ -184,7 +184,8 @@ fn relist<V: View>(name: &str, make: fn(usize, Encoding) -> ListBody) {
         let filled = fill::<V>(&server, PodView::RESOURCE, usual_indexes).await;
         let (kept, ..) = before.since();
         let lists = server.lists();
-        let (memory, start) = (Memory::now(), processor_time());
+        let memory = Memory::now();
+        let start = processor_time();
         server.expire();
         while server.lists() == lists || server.watches_after_last_list() == 0 {
             tokio::task::yield_now().await;

@@ -25,9 +25,11 @@ const SAMPLE: Duration = Duration::from_micros(20);
 
 impl Memory {
     pub(crate) fn now() -> Self {
-        let (peak, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        let peak = Arc::new(AtomicUsize::new(0));
+        let done = Arc::new(AtomicBool::new(false));
         let sampler = std::thread::spawn({
-            let (peak, done) = (Arc::clone(&peak), Arc::clone(&done));
+            let peak = Arc::clone(&peak);
+            let done = Arc::clone(&done);
             move || {
                 while !done.load(Ordering::Relaxed) {
                     peak.fetch_max(held(), Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Turns for those who read from the server because a cache cannot tell.
+//! The rate limit of live reads, which are made because a cache lags.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use steersman_base::Bucket;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep};
 
-/// Lets so many read at once, and so many over time. Cheap to clone; clones share the turns.
+/// Limits live reads at once and over time. Cheap to clone; clones share the limit.
 #[derive(Clone, Debug)]
 pub struct LiveReads(Arc<Shared>);
 
-/// Held while reading.
+/// A permit, held while reading.
 #[derive(Debug)]
 #[must_use = "the turn is over when this is dropped"]
 pub struct Turn {
@@ -26,17 +26,17 @@ struct Shared {
     began: Instant,
 }
 
-/// So many reads are under way at once: enough to hide the server's answer times, too few to crowd out others.
+/// The number of concurrent reads: enough to hide the server's latency, too few to crowd out others.
 pub const LIVE_READS_AT_ONCE: usize = 8;
-/// So many reads begin in a second, over time: client-go gives all controllers together twenty requests by default.
+/// The reads per second, over time: client-go gives all controllers together twenty requests by default.
 pub const LIVE_READS_PER_SECOND: u32 = 50;
-/// So many begin at once after a pause.
+/// The reads at once after a pause.
 pub const LIVE_READS_BURST: u32 = 100;
 
 // === impl LiveReads ===
 
 impl LiveReads {
-    /// Waits for a turn.
+    /// Waits for a permit.
     pub async fn turn(&self) -> Turn {
         let seat = Arc::clone(&self.0.seats).acquire_owned().await.ok();
         let wait = self.0.bucket.lock().reserve(self.0.began.elapsed());

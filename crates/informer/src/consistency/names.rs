@@ -1,7 +1,7 @@
-//! Names of objects that may be made yet.
+//! Names of objects whose creates may still arrive.
 //!
-//! A create whose outcome is unknown may still be under way. Whoever makes the object again under the same name is refused
-//! if it arrived meanwhile, and so never makes two.
+//! A create whose outcome is unknown may still be in flight. A second create under the same name is refused if the
+//! first arrived meanwhile, so there are never two objects.
 
 use std::time::Duration;
 
@@ -24,9 +24,9 @@ struct Name {
     until: Instant,
 }
 
-/// Nothing is under way for this long: API servers end a request after a minute, and so do those on the way.
+/// No request is in flight for this long: API servers end a request after a minute, and so do proxies.
 pub const NAMES_KEPT_FOR: Duration = Duration::from_secs(600);
-/// So many names are kept by one book at most; beyond, names are chosen anew. (A ReplicaSet creates 500 pods in a pass.)
+/// The maximum number of names of one book; beyond, names are chosen anew. (A ReplicaSet creates 500 pods in a pass.)
 pub const NAMES_MAX: usize = 20_000;
 
 // === impl Names ===
@@ -49,7 +49,7 @@ impl Names {
         }
     }
 
-    /// Takes the first name of an owner that fits. Those that are seen to be there are forgotten.
+    /// Takes the first name of an owner that fits. Those of existing objects are forgotten.
     pub(super) fn take(
         &mut self,
         owner: &Uid,
@@ -70,7 +70,7 @@ impl Names {
         taken
     }
 
-    /// Forgets a name: the object is there.
+    /// Forgets a name: the object exists.
     pub(super) fn found(&mut self, owner: &Uid, resource: &Resource, name: &str) {
         let Some(held) = self.owners.get_mut(owner) else { return };
         let before = held.len();
@@ -86,7 +86,7 @@ impl Names {
         self.count -= self.owners.remove(owner).map_or(0, |held| held.len());
     }
 
-    /// Drops what was kept long enough, now and then.
+    /// Drops names that were kept long enough, from time to time.
     fn sweep(&mut self, now: Instant) {
         if self.swept.is_some_and(|swept| now < swept + NAMES_KEPT_FOR) {
             return;
@@ -111,7 +111,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_name_is_taken_once_by_its_owner_unless_it_is_seen_or_does_not_fit() {
         let mut names = Names::default();
-        let (now, rs) = (Instant::now(), Uid::from("rs"));
+        let now = Instant::now();
+        let rs = Uid::from("rs");
         for name in ["web-a", "web-b", "api-c"] {
             names.keep(&rs, &pods(), &name.into(), now);
             names.keep(&rs, &pods(), &name.into(), now);

@@ -11,36 +11,36 @@ use tokio::time::Instant;
 
 use super::{LIVE_READ_EVERY, Snapshot, WAIT_MAX};
 
-/// Something that was done for an owner, and that the store of a resource may not show yet.
+/// A write for an owner that the store of a resource may not show yet.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Debt {
-    /// A write, made `at` this time: the store is to reach its version. It has been behind `since` then, for this write or one
-    /// before it.
+    /// A write, made `at` this time: the store must reach its version. The store has been behind since `since`, for
+    /// this write or an earlier one.
     Written { version: ResourceVersion, at: Instant, since: Instant },
-    /// A deletion: the store is to show the object gone or terminating.
+    /// A deletion: the store must show the object as deleted or terminating.
     Deleted { key: ObjectKey, uid: Uid, at: Instant },
-    /// Nobody knows whether something was written to this object, or without a name, to which object of the namespace. Reads
-    /// are counted; the first of the namespace that begins after the failure, or a later one, tells.
+    /// A write with an unknown outcome, to this object, or without a name, to any object of the namespace. Reads are
+    /// numbered; the first of the namespace that begins after the failure, or a later one, settles it.
     Unknown { place: ObjectKey, after_read: u64 },
 }
 
-/// How a resource's stores look at what was done.
+/// The state of a resource's stores.
 pub(super) trait Shows {
-    /// Whether every store shows what the debt is about.
+    /// Whether every store shows the write.
     fn shows(&self, resource: &Resource, debt: &Debt) -> bool;
 
-    /// What of a snapshot the stores do not show, at this place.
+    /// Returns the differences between a snapshot and the stores, at this place.
     fn differences(&self, resource: &Resource, place: &ObjectKey, snapshot: &Snapshot, at: Instant) -> Vec<Debt>;
 }
 
 /// Called once, to put a parked key back into its queue.
 pub(super) type Wake = Box<dyn FnOnce() + Send>;
 
-/// What a check finds.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Clear,
-    /// Not before the store moves on, or this time comes.
+    /// Wait until the store advances, or until this time.
     Wait {
         until: Option<Instant>,
     },
@@ -51,52 +51,52 @@ pub(super) enum Found {
 pub(super) struct State {
     owners: HashMap<Uid, Owner, FixedState>,
     resources: BTreeMap<Resource, Pending>,
-    /// How many reads for unknown outcomes have begun, over all resources.
+    /// The number of reads for unknown outcomes that have begun, over all resources.
     reads_begun: u64,
 }
 
-/// What a read about unknown outcomes has settled.
+/// The result of a read about unknown outcomes.
 #[derive(Default)]
 pub(super) struct Settled {
     pub(super) wakes: Vec<Wake>,
-    /// The names that were asked for and are there.
+    /// The requested names that exist.
     pub(super) found: Vec<(Uid, Istr)>,
     /// Whether an outcome became unknown after the read began.
     pub(super) needs_another: bool,
 }
 
-/// What is due.
+/// The work that is due.
 #[derive(Default)]
 pub(super) struct Due {
     pub(super) wakes: Vec<Wake>,
-    /// What the stores have not shown for too long.
+    /// The debts that the stores have not met for too long.
     pub(super) unmet: BTreeMap<Resource, Vec<Debt>>,
 }
 
 #[derive(Default)]
 struct Owner {
     debts: Vec<(Resource, Debt)>,
-    /// When its key was first turned away.
+    /// The time at which its key was first parked.
     since: Option<Instant>,
-    /// When it was last told to read live.
+    /// The time of its last live read.
     live_read: Option<Instant>,
-    /// When its key is to be woken, whatever the stores show.
+    /// The time at which its key is woken, whatever the stores show.
     wake_at: Option<Instant>,
-    /// When its debts were last told to be unmet for too long.
+    /// The time at which its debts were last reported as unmet for too long.
     told: Option<Instant>,
     wake: Option<Wake>,
 }
 
-/// Which owners are to be looked at when the store of a resource moves on. May name some for whom nothing is left.
+/// The owners to check when the store of a resource advances. Some of them may have nothing left.
 #[derive(Default)]
 struct Pending {
     by_version: BTreeMap<Ordered, BTreeSet<Uid>>,
     by_deleted: HashMap<Uid, Vec<Uid>, FixedState>,
-    /// Whose outcomes are unknown, by namespace.
+    /// The owners with unknown outcomes, by namespace.
     unknown: BTreeMap<Istr, BTreeSet<Uid>>,
 }
 
-/// Versions in their order. Only comparable ones get here: for any other, "cannot tell" is as good as met.
+/// Versions in their order. Only comparable ones get here: for any other, "cannot tell" counts as met.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Ordered(ResourceVersion);
 
@@ -123,7 +123,7 @@ impl State {
         held.debts.push((resource.clone(), debt));
     }
 
-    /// An unknown outcome; the answer is whether somebody must begin to read.
+    /// Adds an unknown outcome; returns whether a read must be started.
     pub(super) fn add_unknown(&mut self, owner: &Uid, resource: &Resource, place: &ObjectKey) -> bool {
         let after_read = self.reads_begun;
         let pending = self.resources.entry(resource.clone()).or_default();
@@ -131,15 +131,15 @@ impl State {
         let is_first = waiting.is_empty();
         waiting.insert(owner.clone());
         let held = self.owners.entry(owner.clone()).or_default();
-        // The later failure counts: an earlier read does not tell of it.
+        // The later failure counts: an earlier read does not settle it.
         let is_same = |debt: &Debt| matches!(debt, Debt::Unknown { place: other, .. } if other == place);
         held.debts.retain(|(other, debt)| other != resource || !is_same(debt));
         held.debts.push((resource.clone(), Debt::Unknown { place: place.clone(), after_read }));
         is_first
     }
 
-    /// A read for the unknown outcomes of a namespace begins; the answer is its number, and the name of the one object that is
-    /// asked for, or none for all. No read is needed if nobody waits for one.
+    /// Begins a read for the unknown outcomes of a namespace; returns its number, and the name of the one object to
+    /// read, or an empty one for all. `None` if no read is needed.
     pub(super) fn read_begins(&mut self, resource: &Resource, namespace: &Istr) -> Option<(u64, Istr)> {
         let pending = self.resources.get_mut(resource)?;
         let waiting = pending.unknown.get_mut(namespace)?;
@@ -163,8 +163,8 @@ impl State {
         Some((self.reads_begun, only.unwrap_or_default()))
     }
 
-    /// A read for unknown outcomes has answered: what it shows and the stores do not, they are to show. Without a snapshot,
-    /// the resource is not served, and nothing can be waited for.
+    /// Ends a read for unknown outcomes: its differences to the stores become debts. Without a snapshot, the resource
+    /// is not served, and there is nothing to wait for.
     pub(super) fn read_ends(
         &mut self,
         resource: &Resource,
@@ -213,7 +213,7 @@ impl State {
         settled
     }
 
-    /// Whether an owner may be worked on. What the stores show is dropped, and nothing else.
+    /// Whether an owner may be reconciled. Debts that the stores show are dropped, and no others.
     pub(super) fn check(&mut self, owner: &Uid, now: Instant, can_read_live: bool, stores: &impl Shows) -> Found {
         if self.settle(owner, stores) {
             self.owners.remove(owner);
@@ -234,20 +234,20 @@ impl State {
         Found::ReadLive
     }
 
-    /// Keeps what is to be called when the owner may be worked on; one key waits per owner, so the last counts.
+    /// Keeps the waker of an owner's key; one key waits per owner, so the last counts.
     pub(super) fn park(&mut self, owner: &Uid, wake: Wake) {
         if let Some(held) = self.owners.get_mut(owner) {
             held.wake = Some(wake);
         }
     }
 
-    /// Forgets an owner. Its key, if parked, is to be woken: nobody else would.
+    /// Forgets an owner. Returns the waker of its key, if parked, because nothing else would wake it.
     pub(super) fn forget(&mut self, owner: &Uid) -> Option<Wake> {
         self.owners.remove(owner)?.wake
     }
 
-    /// The store of a resource has moved on to this version, and shows these uids gone or terminating; without them, all
-    /// deletions are looked at. The answer is who is to be woken.
+    /// The store of a resource has advanced to this version, and shows these uids as deleted or terminating; without
+    /// them, all deletions are checked. Returns the wakers.
     pub(super) fn advanced(
         &mut self,
         resource: &Resource,
@@ -270,8 +270,8 @@ impl State {
         owners.iter().filter_map(|owner| self.settle(owner, stores).then(|| self.forget(owner))?).collect()
     }
 
-    /// The server was restored: what was written to this resource may never be seen. With a time, only if something was
-    /// written before it that is newer than the version of the list that began then.
+    /// The server was restored: writes to this resource may never be shown. With a time, only if something was written
+    /// before it that is newer than the version of the list that began then. Returns the wakers.
     pub(super) fn restored(&mut self, resource: &Resource, list: Option<(&ResourceVersion, Instant)>) -> Vec<Wake> {
         let is_proof = |debt: &Debt| match (debt, list) {
             (Debt::Written { version, at, .. }, Some((shown, begun))) => *at < begun && version.is_newer_than(shown),
@@ -297,7 +297,8 @@ impl State {
         woken
     }
 
-    /// What is due now: keys that are to be woken, and debts that are unmet for too long. Those are told again after as long.
+    /// Returns the work that is due now: keys to wake, and debts that are unmet for too long. Those are reported again
+    /// after the same time.
     pub(super) fn due(&mut self, now: Instant) -> Due {
         let mut due = Due::default();
         for held in self.owners.values_mut() {
@@ -318,7 +319,7 @@ impl State {
         due
     }
 
-    /// When something is due next.
+    /// Returns when something is due next.
     pub(super) fn next_due(&self, now: Instant) -> Option<Instant> {
         let of_owner = |held: &Owner| {
             let oldest = held.debts.iter().filter_map(|(_, debt)| debt.made_at()).min();
@@ -329,7 +330,7 @@ impl State {
         self.owners.values().filter_map(of_owner).min().map(|next| next.max(now))
     }
 
-    /// Drops what the stores of a resource show, whoever it concerns; the answer is who is to be woken.
+    /// Drops the debts that the stores of a resource show, of all owners; returns the wakers.
     pub(super) fn settle_all(&mut self, resource: &Resource, stores: &impl Shows) -> Vec<Wake> {
         let owes = |held: &Owner| held.debts.iter().any(|(other, _)| other == resource);
         let owners: BTreeSet<Uid> =
@@ -337,12 +338,12 @@ impl State {
         owners.iter().filter_map(|owner| self.settle(owner, stores).then(|| self.forget(owner))?).collect()
     }
 
-    /// How many owners have something pending.
+    /// Returns the number of owners with something pending.
     pub(super) fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// Drops what the stores show; the answer is whether nothing is left.
+    /// Drops the debts that the stores show; returns whether none is left.
     fn settle(&mut self, owner: &Uid, stores: &impl Shows) -> bool {
         let Some(held) = self.owners.get_mut(owner) else { return true };
         held.debts.retain(|(resource, debt)| !stores.shows(resource, debt));
@@ -362,7 +363,7 @@ impl fmt::Debug for State {
 // === impl Debt ===
 
 impl Debt {
-    /// Where something may have been written, if nobody knows.
+    /// Returns the place of a write with an unknown outcome.
     fn place(&self) -> Option<&ObjectKey> {
         match self {
             Self::Unknown { place, .. } => Some(place),
@@ -370,7 +371,7 @@ impl Debt {
         }
     }
 
-    /// Since when the stores are to show it; none if the server has to be asked first.
+    /// Returns since when the stores must show it; `None` if the server has to be asked first.
     fn made_at(&self) -> Option<Instant> {
         match self {
             Self::Written { since: at, .. } | Self::Deleted { at, .. } => Some(*at),
@@ -382,7 +383,7 @@ impl Debt {
 // === impl Pending ===
 
 impl Pending {
-    /// Notes when to look at an owner again.
+    /// Records when to check an owner again.
     fn expect(&mut self, owner: &Uid, debt: &Debt) {
         match debt {
             Debt::Written { version, .. } => {
@@ -394,7 +395,7 @@ impl Pending {
                     owners.push(owner.clone());
                 }
             }
-            // The reads know whom they are for.
+            // The reads know their owners.
             Debt::Unknown { .. } => {}
         }
     }
@@ -404,7 +405,8 @@ impl Pending {
 
 impl Ord for Ordered {
     fn cmp(&self, other: &Self) -> Ordering {
-        let (left, right) = (self.0.as_str(), other.0.as_str());
+        let left = self.0.as_str();
+        let right = other.0.as_str();
         left.len().cmp(&right.len()).then_with(|| left.cmp(right))
     }
 }

@@ -1,4 +1,4 @@
-//! What a book does on its own: ask the server about unknown outcomes, and look at the time.
+//! The tasks of a book: reads about unknown outcomes, and the timer.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -9,15 +9,17 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::{Entries, Shared, Snapshot, call};
 
-/// A read that failed is made again after this, doubling to the maximum.
+/// A failed read is retried after this time, doubling to the maximum.
 const ASK_AGAIN_MIN: Duration = Duration::from_millis(200);
 const ASK_AGAIN_MAX: Duration = Duration::from_secs(2);
-/// What is due within this time is dealt with at once.
+/// Work that is due within this time is done at once.
 const TIMER_STEP: Duration = Duration::from_millis(100);
 
-/// Begins to ask the server about the unknown outcomes in a namespace, until none is left.
+/// Starts reads about the unknown outcomes in a namespace, until none is left.
 pub(super) fn ask(book: &Arc<Shared>, resource: &Resource, namespace: &Istr) {
-    let (weak, resource, namespace) = (Arc::downgrade(book), resource.clone(), namespace.clone());
+    let weak = Arc::downgrade(book);
+    let resource = resource.clone();
+    let namespace = namespace.clone();
     book.runtime.spawn(ask_until_known(weak, resource, namespace));
 }
 
@@ -29,7 +31,7 @@ async fn ask_until_known(book: Weak<Shared>, resource: Resource, namespace: Istr
         drop(shared);
         let turn = live_reads.turn().await;
         let Some(shared) = book.upgrade() else { return };
-        // Only now: whoever is unknown before the request leaves is answered by it.
+        // Only now: outcomes that are unknown before the request is sent are settled by it.
         let begun = shared.entries.lock().state.read_begins(&resource, &namespace);
         let Some((number, name)) = begun else { return };
         let reading = shared.stores.read(&resource, &ObjectKey { namespace: namespace.clone(), name });
@@ -54,7 +56,7 @@ async fn ask_until_known(book: Weak<Shared>, resource: Resource, namespace: Istr
     }
 }
 
-/// Has the timer look at this time, or before.
+/// Sets the timer to this time, or earlier.
 pub(super) fn arm(book: &Arc<Shared>, entries: &mut Entries, at: Instant) {
     match entries.timer {
         Some(armed) if armed <= at => {}
@@ -69,7 +71,7 @@ pub(super) fn arm(book: &Arc<Shared>, entries: &mut Entries, at: Instant) {
     }
 }
 
-/// Deals with what is due, until nothing will be.
+/// Does the work that is due, until nothing is pending.
 async fn look_at_the_time(book: Weak<Shared>, rearm: Arc<Notify>) {
     let mut next = book.upgrade().and_then(|shared| shared.entries.lock().timer);
     while let Some(at) = next {
@@ -86,7 +88,7 @@ async fn look_at_the_time(book: Weak<Shared>, rearm: Arc<Notify>) {
 // === impl Shared ===
 
 impl Shared {
-    /// What a read about unknown outcomes has shown. Answers whether another one is needed.
+    /// Applies the result of a read about unknown outcomes. Returns whether another read is needed.
     fn answered(&self, resource: &Resource, namespace: &Istr, number: u64, snapshot: Option<&Snapshot>) -> bool {
         let mut entries = self.entries.lock();
         let Entries { state, tracked, names, .. } = &mut *entries;
@@ -99,16 +101,17 @@ impl Shared {
         settled.needs_another
     }
 
-    /// Wakes whose time has come, and has watches restarted that do not show what was done long ago.
-    /// Answers when to look again; if never, the timer ends.
+    /// Wakes keys whose time has come, and restarts watches that do not show old writes. Returns when to check again;
+    /// if never, the timer ends.
     fn deal_with_what_is_due(self: &Arc<Self>) -> Option<Instant> {
         let mut entries = self.entries.lock();
         let Entries { state, tracked, timer, .. } = &mut *entries;
         let now = Instant::now();
         let due = state.due(now);
-        let (mut wakes, mut stale) = (due.wakes, Vec::new());
+        let mut wakes = due.wakes;
+        let mut stale = Vec::new();
         for (resource, debts) in &due.unmet {
-            // An informer that was retired shows nothing any more, and nobody waits for it.
+            // A retired informer shows nothing any more, and nothing waits for it.
             tracked.track(self, resource);
             stale.extend(tracked.behind(resource, debts).into_iter().map(|store| (resource.clone(), store)));
             wakes.extend(state.settle_all(resource, tracked));

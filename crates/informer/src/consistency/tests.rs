@@ -44,7 +44,8 @@ impl Stores for Shelf {
     fn read(&self, resource: &Resource, place: &ObjectKey) -> BoxFuture<'static, Result<Option<Snapshot>, ReadFailed>> {
         let (answer, answered) = oneshot::channel();
         self.reads.lock().push(Read { place: place.clone(), answer });
-        let (resource, place) = (resource.clone(), place.clone());
+        let resource = resource.clone();
+        let place = place.clone();
         Box::pin(async move {
             match answered.await {
                 Ok(Some(snapshot)) => Ok(Some(snapshot)),
@@ -72,7 +73,8 @@ impl Desk {
 
     /// Several stores of the same resource; the first desk has the book that looks into all of them.
     async fn open_with(stores: usize) -> (Vec<Self>, Book) {
-        let (reads, restarts) = (Arc::default(), Arc::default());
+        let reads = Arc::default();
+        let restarts = Arc::default();
         let stop = CancellationToken::new();
         let informers: Vec<_> = (0..stores).map(|_| SharedInformer::new(target(), stop.child_token())).collect();
         let shelf = Shelf { informers: informers.clone(), reads: Arc::clone(&reads), restarts: Arc::clone(&restarts) };
@@ -80,12 +82,15 @@ impl Desk {
         let mut desks = Vec::new();
         for informer in informers {
             let stop = stop.child_token();
-            let (running, token) = (informer.clone(), stop.clone());
+            let running = informer.clone();
+            let token = stop.clone();
             tokio::spawn(async move { running.run(&token).await });
             let mut sink = informer.sink();
             sink.replace(objects(&["a#1@5", "b#1@6"]), "10".into());
             informer.synced().await;
-            let (book, reads, restarts) = (book.clone(), Arc::clone(&reads), Arc::clone(&restarts));
+            let book = book.clone();
+            let reads = Arc::clone(&reads);
+            let restarts = Arc::clone(&restarts);
             desks.push(Self { book, sink, reads, restarts, wakes: Arc::default(), _stop: stop.drop_guard() });
         }
         (desks, book)
@@ -459,7 +464,8 @@ async fn names_are_kept_for_the_next_create_and_forgotten_when_the_object_is_the
 async fn a_look_finds_the_object_or_none_and_gives_up_soon() {
     let desk = Desk::open().await;
     for (have, want) in [(&["c#1@20"] as &[&str], Some("20")), (&[], None)] {
-        let (things, key) = (things(), key("c"));
+        let things = things();
+        let key = key("c");
         let mut look = std::pin::pin!(desk.book.look(&things, &key));
         assert!(futures::poll!(&mut look).is_pending());
         desk.answer(Some(snapshot(have, "50")));

@@ -1,4 +1,4 @@
-//! The stores of each resource that was written to, and what they show.
+//! The stores of each written resource, and what they show.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Weak};
@@ -11,17 +11,17 @@ use super::{Shared, Snapshot, call};
 use crate::consistency::Entries;
 use crate::store::{Advance, Ledger, Watcher};
 
-/// The stores of each resource that was written to.
+/// The stores of each written resource.
 #[derive(Default)]
 pub(super) struct Tracked(BTreeMap<Resource, Vec<TrackedStore>>);
 
 struct TrackedStore {
     ledger: Arc<dyn Ledger>,
-    /// Listens as long as it is here.
+    /// Subscribed while it exists.
     _hook: Arc<Hook>,
 }
 
-/// Hears of the batches of one store. The store holds it weakly.
+/// A subscriber to the batches of one store, which holds it weakly.
 struct Hook {
     book: Weak<Shared>,
     resource: Resource,
@@ -30,7 +30,7 @@ struct Hook {
 // === impl Tracked ===
 
 impl Tracked {
-    /// Looks up the stores of a resource, listens to those that are new, and lets those go that are gone.
+    /// Finds the stores of a resource, subscribes to new ones, and drops retired ones.
     pub(super) fn track(&mut self, book: &Arc<Shared>, resource: &Resource) {
         let held = self.0.entry(resource.clone()).or_default();
         let current = book.stores.ledgers(resource);
@@ -45,12 +45,12 @@ impl Tracked {
         }
     }
 
-    /// Whether a filled store shows this resource whole.
+    /// Whether a filled store shows this resource completely.
     pub(super) fn is_told(&self, resource: &Resource) -> bool {
         self.ledgers(resource).any(|ledger| ledger.reached().is_some())
     }
 
-    /// The stores that do not show one of these debts.
+    /// Returns the stores that do not show one of these debts.
     pub(super) fn behind(&self, resource: &Resource, debts: &[Debt]) -> Vec<Arc<dyn Ledger>> {
         let is_behind = |ledger: &&Arc<dyn Ledger>| debts.iter().any(|debt| !shows(&***ledger, debt));
         self.ledgers(resource).filter(is_behind).cloned().collect()
@@ -79,7 +79,7 @@ impl Shows for Tracked {
         for ledger in self.ledgers(resource).filter(|ledger| ledger.reached().is_some()) {
             for shown in ledger.alive_in(place) {
                 let is_there = meant.clone().any(|object| object.uid == shown.uid && object.key() == shown.key);
-                // It may have been made after the list.
+                // The object may have been created after the list.
                 if !is_there && !shown.version.is_newer_than(&snapshot.version) {
                     debts.push(Debt::Deleted { key: shown.key, uid: shown.uid, at });
                 }
@@ -91,7 +91,7 @@ impl Shows for Tracked {
 }
 
 fn shows(ledger: &dyn Ledger, debt: &Debt) -> bool {
-    // A store that is not filled blocks nobody: nobody reads it yet.
+    // A store that is not filled blocks nothing: it is not read yet.
     let Some(reached) = ledger.reached() else { return true };
     match debt {
         Debt::Written { version, .. } => reached.has_reached(version),
@@ -117,7 +117,7 @@ impl Watcher for Hook {
 // === impl Shared ===
 
 impl Shared {
-    /// A store of this resource has moved on.
+    /// Called when a store of this resource has advanced.
     fn advanced(&self, resource: &Resource, advance: &Advance<'_>) {
         let mut entries = self.entries.lock();
         let Entries { state, tracked, .. } = &mut *entries;

@@ -1,6 +1,6 @@
-//! The rule that says which watch events are stale.
+//! The rule for stale watch events.
 //!
-//! Pure: what is known and what comes in, a verdict out.
+//! Pure: the known object and the event in, a verdict out.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -26,15 +26,15 @@ pub(super) struct Departed {
     next: u64,
 }
 
-/// Enough for what a server might repeat around a reconnect; a uid and a version are some 40 bytes.
+/// Enough for what a server may repeat around a reconnect; a uid and a version are some 40 bytes.
 const DEPARTED_MAX: usize = 256;
 
-/// Whether the event is older than what is known of the object's name, or the same state again. Versions that cannot be
+/// Whether the event is older than the known object of this name, or the same state again. Versions that cannot be
 /// compared are never stale.
 pub(super) fn is_stale(direction: Direction, uid: &Uid, version: &ResourceVersion, known: &Meta) -> bool {
     match version.compare(&known.resource_version) {
         Some(Ordering::Less) => true,
-        // The same state again. A deletion may carry the version of the state that it ends (an object that left a
+        // The same state again. A deletion may have the version of the state that it ends (an object that left a
         // selector); that is news.
         Some(Ordering::Equal) => direction == Direction::Here && *uid == known.uid && !version.is_empty(),
         Some(Ordering::Greater) | None => false,
@@ -65,7 +65,7 @@ impl Departed {
         self.versions.get(uid).is_some_and(is_late)
     }
 
-    /// Forgets all: a list says what is there.
+    /// Forgets all deletions: a list shows what exists.
     pub(super) fn clear(&mut self) {
         self.versions.clear();
         self.order.clear();

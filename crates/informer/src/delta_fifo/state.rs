@@ -41,7 +41,7 @@ pub enum End {
     Missed,
 }
 
-/// What happened to one object, first to last. Never empty.
+/// The deltas of one object, first to last. Never empty.
 pub struct Deltas<V>(Few<V>);
 
 /// Nearly always one delta: a list of half a million objects should not allocate half a million vectors.
@@ -51,41 +51,41 @@ enum Few<V> {
     More(Box<Vec<Delta<V>>>),
 }
 
-/// What a pop hands over.
+/// A batch of deltas.
 pub struct Popped<V> {
     items: KeyedQueue<Deltas<V>>,
     /// The version the store has reached once all of this is applied.
     pub reached: Option<ResourceVersion>,
-    /// The list, if one is in here.
+    /// The list, if one is in the batch.
     pub list: Option<ListInfo>,
-    /// Whether it is the first one.
+    /// Whether it is the first list.
     pub first_list: bool,
 }
 
 /// A list, without its objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListInfo {
-    /// The version the list shows.
+    /// The version of the list.
     pub version: ResourceVersion,
-    /// When it was asked for, if that is known: it shows what was written before.
+    /// The time of its request, if known: it shows all earlier writes.
     pub begun: Option<Instant>,
 }
 
-/// What a store knows, as far as the queue must ask.
+/// The objects of a store, as the queue needs them.
 pub trait Known<V> {
-    /// The object with this key.
+    /// Returns the object with this key.
     fn known(&self, key: &ObjectKey) -> Option<Arc<V>>;
-    /// Every object.
+    /// Calls a function with every object.
     fn each_known(&self, look: &mut dyn FnMut(&Arc<V>));
 }
 
 /// The state machine behind [`DeltaFifo`](super::DeltaFifo).
 pub struct State<V> {
     items: KeyedQueue<Deltas<V>>,
-    /// The newest version heard of, and whether a pop has yet to hand it over.
+    /// The newest known version, and whether a pop has yet to hand it over.
     reached: Option<ResourceVersion>,
     reached_is_news: bool,
-    /// The list that waits; while one does, everything is handed over together.
+    /// The waiting list; while there is one, everything is handed over together.
     list: Option<ListInfo>,
     has_synced: bool,
     departed: Departed,
@@ -94,7 +94,7 @@ pub struct State<V> {
 // === impl State ===
 
 impl<V: View> State<V> {
-    /// Nothing pending, not synced.
+    /// Creates an empty state, not synced.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -107,7 +107,7 @@ impl<V: View> State<V> {
         }
     }
 
-    /// How many keys wait.
+    /// Returns the number of waiting keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
@@ -125,7 +125,7 @@ impl<V: View> State<V> {
         self.has_synced
     }
 
-    /// The newest state of an object, pending or in the store; `None` if it is gone or was never there.
+    /// Returns the newest state of an object, pending or in the store; `None` if it was deleted or is unknown.
     pub fn newest(&self, key: &ObjectKey, store: &(impl Known<V> + ?Sized)) -> Option<Arc<V>> {
         match self.items.get(key.into()) {
             Some(deltas) => deltas.newest().state().cloned(),
@@ -138,9 +138,10 @@ impl<V: View> State<V> {
         let mut before = std::mem::replace(&mut self.items, KeyedQueue::with_capacity(objects.len()));
         for object in objects {
             let key = KeyRef::from(object.meta());
-            let (queued, pending) = (self.items.get_mut(key), before.remove(key));
+            let queued = self.items.get_mut(key);
+            let pending = before.remove(key);
             match (queued, pending) {
-                // A list that shows a key twice: pages that overlap. The later one counts.
+                // A list with a key twice: pages that overlap. The later object counts.
                 (Some(deltas), _) => deltas.push(Delta::Replaced(object)),
                 (None, Some(mut deltas)) => {
                     deltas.push(Delta::Replaced(object));
@@ -161,7 +162,7 @@ impl<V: View> State<V> {
             }
         });
         self.departed.clear();
-        // A list counts even if it is older than what was there: then the server was restored from a backup.
+        // A list counts even if it is older than the store: then the server was restored from a backup.
         self.reached = Some(list.version.clone());
         self.reached_is_news = true;
         self.list = Some(list);
@@ -175,7 +176,7 @@ impl<V: View> State<V> {
         let direction = if deleted { Direction::Gone } else { Direction::Here };
         let is_stale = match &known {
             Some(known) => is_stale(direction, &uid, &version, known.meta()),
-            // A change of something unknown that is not even new: the object was deleted meanwhile.
+            // A change of an unknown object that is not even new: the object was deleted meanwhile.
             None => matches!(event, WatchEvent::Modified(_)) && self.has_passed(&version),
         };
         if is_stale || self.departed.is_stale(&uid, &version) {
@@ -226,7 +227,7 @@ impl<V: View> State<V> {
         }
     }
 
-    /// What is to be handed over now, if anything.
+    /// Returns the batch to hand over now, if there is one.
     pub fn take(&mut self, keys_max: usize) -> Option<Popped<V>> {
         let whole = self.list.is_some() || self.items.len() <= keys_max;
         if self.items.is_empty() && self.list.is_none() && !self.reached_is_news {
@@ -254,7 +255,7 @@ impl<V: View> State<V> {
         Some(popped)
     }
 
-    /// Takes back what could not be applied. Nothing was pushed since it was taken.
+    /// Takes back a batch that could not be applied. Nothing was pushed since it was taken.
     pub fn put_back(&mut self, mut popped: Popped<V>) {
         for deltas in popped.items.drain() {
             match self.items.get_mut(deltas.key()) {
@@ -268,7 +269,7 @@ impl<V: View> State<V> {
     }
 }
 
-/// What a watch event that is not stale does to what is known.
+/// Returns the delta of a watch event that is not stale.
 fn delta_of<V: View>(event: WatchEvent<V>, known: Option<Arc<V>>) -> Option<Delta<V>> {
     let is_known = |uid: &Uid| known.as_ref().is_some_and(|known| known.meta().uid == *uid);
     match event {
@@ -276,8 +277,8 @@ fn delta_of<V: View>(event: WatchEvent<V>, known: Option<Arc<V>>) -> Option<Delt
         WatchEvent::Added(new) | WatchEvent::Modified(new) => Some(Delta::Added(new)),
         WatchEvent::Deleted(last) => is_known(&last.meta().uid).then_some(Delta::Deleted { last, end: End::Observed }),
         WatchEvent::Unreadable { object, deleted } => {
-            // If its uid cannot be read either, the name decides which object it is. Another object of the same name that
-            // exists means that the known one does not.
+            // If its uid cannot be read either, the name decides which object it is. Another existing object of the
+            // same name means that the known one was deleted.
             let is_gone = |known: &Arc<V>| object.is_of(known.meta()) == deleted;
             known.filter(is_gone).map(|last| Delta::Deleted { last, end: End::Observed })
         }
@@ -299,7 +300,7 @@ impl<V> fmt::Debug for State<V> {
 // === impl Delta ===
 
 impl<V> Delta<V> {
-    /// The object, in the state the delta speaks of.
+    /// Returns the object, in the state of the delta.
     #[must_use]
     pub fn object(&self) -> &Arc<V> {
         match self {
@@ -308,7 +309,7 @@ impl<V> Delta<V> {
         }
     }
 
-    /// The state the object is in afterwards; `None` if it is gone.
+    /// Returns the state of the object afterwards; `None` if it was deleted.
     #[must_use]
     pub fn state(&self) -> Option<&Arc<V>> {
         match self {
@@ -340,7 +341,7 @@ impl<V: View> Deltas<V> {
         Self(Few::One(delta))
     }
 
-    /// The deltas, first to last.
+    /// Returns the deltas, first to last.
     #[must_use]
     pub fn as_slice(&self) -> &[Delta<V>] {
         match &self.0 {
@@ -349,18 +350,18 @@ impl<V: View> Deltas<V> {
         }
     }
 
-    /// Which object.
+    /// Returns the key of the object.
     #[must_use]
     pub fn object_key(&self) -> ObjectKey {
         self.newest().object().meta().key()
     }
 
-    /// The last delta.
+    /// Returns the last delta.
     #[must_use]
     pub fn newest(&self) -> &Delta<V> {
         match &self.0 {
             Few::One(delta) => delta,
-            // Never empty, so the last one is there.
+            // Never empty, so there is a last one.
             Few::More(deltas) => &deltas[deltas.len() - 1],
         }
     }
@@ -384,7 +385,7 @@ impl<V: View> Deltas<V> {
         };
     }
 
-    /// Drops the newest uid if it is neither the first nor the next one: it came and went between two pops.
+    /// Drops the newest uid if it is neither the first nor the next one: it was added and deleted between two pops.
     fn drop_passing_uid(&mut self, next: &Uid) -> bool {
         let Few::More(deltas) = &mut self.0 else { return false };
         let (Some(first), Some(newest)) = (deltas.first(), deltas.last()) else { return false };
@@ -396,7 +397,7 @@ impl<V: View> Deltas<V> {
         true
     }
 
-    /// Merges a delta into the newest one if they may be merged; else gives it back.
+    /// Merges a delta into the newest one if they may be merged; else returns it.
     fn merge_into_newest(&mut self, delta: Delta<V>) -> Option<Delta<V>> {
         let newest = match &mut self.0 {
             Few::One(newest) => newest,
@@ -453,7 +454,7 @@ impl<V: View> fmt::Debug for Deltas<V> {
 // === impl Popped ===
 
 impl<V: View> Popped<V> {
-    /// How many keys there are.
+    /// Returns the number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.len()
@@ -465,12 +466,12 @@ impl<V: View> Popped<V> {
         self.items.is_empty()
     }
 
-    /// The deltas of each key, first to last.
+    /// Returns the deltas of each key, first to last.
     pub fn iter(&self) -> impl Iterator<Item = &Deltas<V>> {
         self.items.iter()
     }
 
-    /// Takes the deltas out; what was taken is not queued again if processing fails.
+    /// Takes the deltas out; they are not queued again if processing fails.
     pub fn drain(&mut self) -> impl Iterator<Item = Deltas<V>> + use<V> {
         self.items.drain()
     }

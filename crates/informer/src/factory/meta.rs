@@ -1,4 +1,4 @@
-//! A need for metadata, declared before it is known which watch will serve it.
+//! A consumer of metadata, declared before it is known which watch will serve it.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ pub struct MetaInformer(Arc<Shared>);
 struct Shared {
     resource: Resource,
     source: OnceLock<Arc<dyn MetaSource>>,
-    /// Who subscribed before there was a source.
+    /// The subscribers from before there was a source.
     waiting: Mutex<Vec<(MetaHandler, PendingSubscription)>>,
     runtime: Handle,
     stop: CancellationToken,
@@ -37,7 +37,7 @@ impl MetaInformer {
         }))
     }
 
-    /// What it is the metadata of.
+    /// Returns the resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.0.resource

@@ -1,17 +1,17 @@
-//! When, and how, a watch is restarted that does not show what was written.
+//! When and how a watch is restarted that does not show a write.
 
 use std::time::{Duration, Instant};
 
 use crate::reflector::Restart;
 
-/// How often a watch was found stale lately.
+/// The recent restarts of a watch.
 #[derive(Debug, Default)]
 pub(super) struct Staleness {
     last: Option<Instant>,
     count: u32,
 }
 
-/// Between two restarts of one watch: a new one needs time to show something. Doubled from the second on.
+/// The time between two restarts of one watch: a new one needs time to show something. Doubled from the second on.
 const PAUSE_MIN: Duration = Duration::from_secs(30);
 /// A watch ends by itself as often.
 const PAUSE_MAX: Duration = Duration::from_secs(300);
@@ -19,8 +19,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(300);
 // === impl Staleness ===
 
 impl Staleness {
-    /// The watch was found stale: what is to be done about it, if anything. First it is opened again where it was; if that
-    /// does not help, the resource is listed. A watch that was well for a while begins from the start.
+    /// Returns how to restart a watch that was found stale, if at all. First it is opened again from the version it has
+    /// reached; if that does not help, the resource is listed. After a while without problems it starts over.
     pub(super) fn found(&mut self, now: Instant) -> Option<Restart> {
         let pause = |count: u32| (PAUSE_MIN * 2_u32.saturating_pow(count.saturating_sub(1))).min(PAUSE_MAX);
         if let Some(last) = self.last {

@@ -23,7 +23,7 @@ use crate::target::Target;
 
 /// An informer, whatever its view.
 pub(super) trait AnySlot: Send + Sync {
-    /// Starts it, unless it runs or ran.
+    /// Starts it, unless it runs or has run.
     fn start(&self, client: &Client, options: &ReflectorOptions);
     fn is_started(&self) -> bool;
     fn synced(&self) -> BoxFuture<'_, ()>;
@@ -31,7 +31,7 @@ pub(super) trait AnySlot: Send + Sync {
     fn stop(&self) -> BoxFuture<'_, ()>;
     fn describe(&self) -> RunningInformer;
     fn ledger(&self) -> Arc<dyn Ledger>;
-    /// Its watch does not show what the server has: restarts it, unless it does not run or was restarted just now.
+    /// Restarts its watch, which does not show the server's state, unless it does not run or was restarted just now.
     fn restart_stale(&self);
     fn meta_source(&self) -> Arc<dyn MetaSource>;
     fn as_any(&self) -> &dyn Any;
@@ -71,8 +71,10 @@ impl<V: View> AnySlot for Slot<V> {
             return;
         }
         let reflector = Reflector::<V>::new(client.clone(), self.informer.target().clone(), options.clone());
-        let (state, restarts) = (reflector.state(), reflector.restarts());
-        let (informer, stop) = (self.informer.clone(), self.stop.clone());
+        let state = reflector.state();
+        let restarts = reflector.restarts();
+        let informer = self.informer.clone();
+        let stop = self.stop.clone();
         let pump = async move { informer.run(&stop).await };
         let reflect = reflector.run(self.informer.sink(), self.stop.clone());
         let runtime = self.informer.runtime();
@@ -94,7 +96,7 @@ impl<V: View> AnySlot for Slot<V> {
             let tasks = self.running.lock().as_mut().map(|running| std::mem::take(&mut running.tasks));
             for task in tasks.into_iter().flatten() {
                 if let Err(error) = task.await {
-                    tracing::error!(informer = %self.informer.target(), %error, "an informer's task ended badly");
+                    tracing::error!(informer = %self.informer.target(), %error, "the task of an informer failed");
                 }
             }
             self.informer.subscribers_ended().await;
@@ -118,7 +120,7 @@ impl<V: View> AnySlot for Slot<V> {
     fn restart_stale(&self) {
         let mut running = self.running.lock();
         let Some(running) = running.as_mut() else { return };
-        // A reflector that lists, or waits for a server that is away, knows that it is behind.
+        // A reflector that lists, or waits for an unreachable server, knows that it is behind.
         if running.state.borrow().phase != Phase::Watching {
             return;
         }

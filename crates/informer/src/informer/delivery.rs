@@ -1,8 +1,8 @@
-//! What one subscriber has yet to see: pure bookkeeping, coalesced per object.
+//! The pending changes of one subscriber: pure bookkeeping, coalesced per object.
 //!
-//! For each object there is at most one entry, whatever happened to it, so a subscriber that never comes back costs at
-//! most one entry per object that is there or that it has seen. What the subscriber saw last is not remembered for
-//! every object: while nothing is pending it is what the store shows.
+//! For each object there is at most one entry, whatever happened to it, so a subscriber that never runs costs at most
+//! one entry per object that exists or that it has seen. What the subscriber saw last is not stored for every object:
+//! while nothing is pending it is what the store shows.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::change::Change;
 use crate::delta_fifo::End;
 use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
 
-/// What a subscriber has yet to see of one object: of `Updated`, `old` is what it saw last.
+/// The pending changes of one object: `old` of `Updated` is what the subscriber saw last.
 pub(crate) enum Pending<V> {
     /// One change.
     One(Change<V>),
@@ -20,17 +20,18 @@ pub(crate) enum Pending<V> {
     Replaced { last: Arc<V>, end: End, new: Arc<V> },
 }
 
-/// What a subscriber has yet to see.
+/// The pending changes of a subscriber.
 pub(crate) struct Backlog<V> {
     entries: KeyedQueue<Pending<V>>,
-    /// Whether the first list is in.
+    /// Whether the first list was added.
     listed: bool,
-    /// How many objects of the initial state the handler has not been through, those being handed to it included.
+    /// The number of objects of the initial state that the handler has not processed yet, including those being
+    /// delivered.
     initial_left: usize,
 }
 
-/// Entries taken out to be handed over.
-pub(crate) struct Parcel<V> {
+/// Entries that are being delivered.
+pub(crate) struct Batch<V> {
     pub(crate) entries: Vec<Pending<V>>,
     initial: usize,
 }
@@ -46,12 +47,12 @@ impl<V: View> Backlog<V> {
         self.entries.len()
     }
 
-    /// Whether the handler has been through all of the initial state.
+    /// Whether the handler has processed the whole initial state.
     pub(crate) fn is_synced(&self) -> bool {
         self.listed && self.initial_left == 0
     }
 
-    /// Gives a late subscriber the state first; `listed` tells whether that is a whole list already.
+    /// Adds the current state for a late subscriber; `listed`: whether that is a whole list already.
     pub(crate) fn seed<'a>(&mut self, objects: impl Iterator<Item = &'a Arc<V>>, listed: bool) {
         for now in objects {
             self.add(Change::Added { new: Arc::clone(now), initial: false }, true);
@@ -59,12 +60,12 @@ impl<V: View> Backlog<V> {
         self.listed = listed;
     }
 
-    /// The first list has been added.
+    /// Records that the first list has been added.
     pub(crate) fn set_listed(&mut self) {
         self.listed = true;
     }
 
-    /// Lets the subscriber look again at what it has seen.
+    /// Adds the objects again that the subscriber has seen.
     pub(crate) fn again<'a>(&mut self, objects: impl Iterator<Item = &'a Arc<V>>) {
         for now in objects {
             if !self.entries.contains(now.meta().into()) {
@@ -93,8 +94,8 @@ impl<V: View> Backlog<V> {
         entry.merge(change);
     }
 
-    /// Takes out the first entries, to be handed over without holding the backlog.
-    pub(crate) fn take(&mut self, entries_max: usize) -> Parcel<V> {
+    /// Takes out the first entries, to be delivered without holding the lock.
+    pub(crate) fn take(&mut self, entries_max: usize) -> Batch<V> {
         let mut entries = Vec::with_capacity(entries_max.min(self.entries.len()));
         while entries.len() < entries_max
             && let Some(entry) = self.entries.pop_front()
@@ -102,18 +103,18 @@ impl<V: View> Backlog<V> {
             entries.push(entry);
         }
         let initial = entries.iter().filter(|entry| entry.is_initial()).count();
-        Parcel { entries, initial }
+        Batch { entries, initial }
     }
 
-    /// The handler has been through what was in a parcel.
+    /// Records that the handler has processed a batch.
     pub(crate) fn handed_over(&mut self, initial: usize) {
         self.initial_left -= initial;
     }
 }
 
-// === impl Parcel ===
+// === impl Batch ===
 
-impl<V> Parcel<V> {
+impl<V> Batch<V> {
     pub(crate) fn initial(&self) -> usize {
         self.initial
     }
@@ -126,8 +127,7 @@ impl<V: View> Pending<V> {
         matches!(self, Self::One(change) if change.is_initial())
     }
 
-    /// What remains to be seen after one more change. An object that was added and deleted is not for here: nothing
-    /// remains of it.
+    /// Merges one more change. An object that was added and deleted does not come here: nothing remains of it.
     fn merge(&mut self, change: Change<V>) {
         if change.is_resync() {
             return;
@@ -146,13 +146,13 @@ impl<V: View> Pending<V> {
             }
             (Self::One(Change::Deleted { .. }), Change::Updated { .. } | Change::Deleted { .. })
             | (Self::One(Change::Added { .. }), Change::Deleted { .. }) => {
-                // The store does not change what is deleted.
+                // The store does not change deleted objects.
                 debug_assert!(false, "a change of an object that is not there");
             }
         }
     }
 
-    /// What the subscriber is given: one change, or two if one object took the name of another.
+    /// Returns the changes to deliver: one, or two if one object replaced another of its name.
     pub(crate) fn changes(self) -> (Change<V>, Option<Change<V>>) {
         match self {
             Self::One(change) => (change, None),
@@ -200,7 +200,7 @@ mod tests {
         prop::collection::vec(step, 1..200)
     }
 
-    /// What one subscriber believes, held against what it is told.
+    /// The state that one subscriber derives from its changes.
     #[derive(Default)]
     struct Believer(BTreeMap<Istr, Arc<Meta>>);
 
@@ -242,7 +242,7 @@ mod tests {
                 let mut applied = Vec::new();
                 match step {
                     Step::Put(name) => {
-                        // A deletion in between gives the next one of the name another uid.
+                        // After a deletion the next object of the name has another uid.
                         let uid = store.get(&name).map_or_else(|| format!("{at}"), |held| held.uid.to_string());
                         let new = object(&format!("n{name}#{uid}@{}", at + 1));
                         applied.push(match store.insert(name, Arc::clone(&new)) {
@@ -255,9 +255,9 @@ mod tests {
                     ),
                     Step::Again => backlog.iter_mut().for_each(|backlog| backlog.again(store.values())),
                     Step::Take(count) => if let Some(backlog) = &mut backlog {
-                        let parcel = backlog.take(usize::from(count));
-                        backlog.handed_over(parcel.initial());
-                        for entry in parcel.entries {
+                        let batch = backlog.take(usize::from(count));
+                        backlog.handed_over(batch.initial());
+                        for entry in batch.entries {
                             let (first, second) = entry.changes();
                             believer.hear(&first);
                             second.iter().for_each(|change| believer.hear(change));
@@ -271,10 +271,10 @@ mod tests {
                 }
             }
             let Some(mut backlog) = backlog else { return Ok(()) };
-            let parcel = backlog.take(usize::MAX);
-            backlog.handed_over(parcel.initial());
+            let batch = backlog.take(usize::MAX);
+            backlog.handed_over(batch.initial());
             prop_assert!(backlog.is_synced());
-            for entry in parcel.entries {
+            for entry in batch.entries {
                 let (first, second) = entry.changes();
                 believer.hear(&first);
                 second.iter().for_each(|change| believer.hear(change));

@@ -1,4 +1,4 @@
-//! One subscriber: its backlog, its task, and the handle by which it is ended.
+//! One subscriber: its backlog, its task, and its handle.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::delivery::{Backlog, Pending};
 use super::{SharedInformer, SubscribeOptions, SubscriberState};
 use crate::change::Change;
 
-/// How many objects are handed to a handler before the backlog is looked at again: enough that its lock costs nothing
-/// per change, few enough that what is gone meanwhile is seldom shown.
-const PARCEL: usize = 64;
+/// The number of objects that are delivered before the backlog is locked again: enough that the lock costs nothing per
+/// change, few enough that objects deleted meanwhile are seldom delivered.
+const BATCH_MAX: usize = 64;
 
-/// Ends a subscription when dropped.
+/// A subscription, which ends when dropped.
 #[derive(Debug)]
 #[must_use = "a subscription ends when it is dropped; `detach` it to keep it until the informer stops"]
 pub struct Subscription {
@@ -27,13 +27,13 @@ pub struct Subscription {
     progress: watch::Receiver<Progress>,
 }
 
-/// The other end of a [`Subscription`] to something that is not known yet.
+/// The other end of a [`Subscription`] to a source that is not known yet.
 pub(crate) struct PendingSubscription {
     progress: watch::Sender<Progress>,
     stop: CancellationToken,
 }
 
-/// How far a subscriber has come.
+/// The progress of a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Progress {
     Starting,
@@ -53,29 +53,29 @@ pub(super) struct Subscriber<V> {
 // === impl Subscription ===
 
 impl Subscription {
-    /// A subscription to something that is not known yet.
+    /// Creates a subscription to a source that is not known yet.
     pub(crate) fn pending(stop: &CancellationToken) -> (Self, PendingSubscription) {
         let stop = stop.child_token();
         let (progress, seen) = watch::channel(Progress::Starting);
         (Self { end: Some(stop.clone().drop_guard()), progress: seen }, PendingSubscription { progress, stop })
     }
 
-    /// Whether the handler has been through the initial state.
+    /// Whether the handler has processed the initial state.
     #[must_use]
     pub fn has_synced(&self) -> bool {
         *self.progress.borrow() == Progress::Synced
     }
 
-    /// Waits until the handler has been through the initial state, or is ended.
+    /// Waits until the handler has processed the initial state, or the subscription has ended.
     pub fn synced(&self) -> impl Future<Output = ()> + Send + use<> {
         let mut progress = self.progress.clone();
         async move {
-            // An error means that the task is gone, which is an end too.
+            // An error means that the task has ended, which is an end too.
             drop(progress.wait_for(|progress| *progress >= Progress::Synced).await);
         }
     }
 
-    /// Lets the subscription go on until the informer stops.
+    /// Lets the subscription continue until the informer stops.
     pub fn detach(mut self) {
         if let Some(end) = self.end.take() {
             end.disarm();
@@ -92,7 +92,7 @@ impl Subscription {
 // === impl PendingSubscription ===
 
 impl PendingSubscription {
-    /// Lets the subscription be about `actual` from now on, until it ends.
+    /// Connects the subscription to `actual` from now on, until it ends.
     pub(crate) async fn follow(self, actual: Subscription) {
         tokio::select! {
             biased;
@@ -161,10 +161,10 @@ impl<V: View> Subscriber<V> {
         }
     }
 
-    /// Hands the backlog to the handler, again and again, until the subscription ends.
+    /// Delivers the backlog to the handler, again and again, until the subscription ends.
     pub(super) async fn run(&self, mut handler: impl FnMut(&Change<V>), informer: &SharedInformer<V>) {
         let mut resync = self.options.resync.filter(|period| !period.is_zero()).and_then(|period| {
-            // What no clock can count never comes.
+            // A time beyond the clock's range never comes.
             let first = Instant::now().checked_add(period)?;
             let mut ticks = tokio::time::interval_at(first, period);
             ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -172,7 +172,7 @@ impl<V: View> Subscriber<V> {
         });
         while !self.stop.is_cancelled() {
             if self.deliver(&mut handler, informer) {
-                // Handlers may keep this up for long; others want the thread too.
+                // Handlers may keep this running for long; other tasks need the thread too.
                 tokio::task::yield_now().await;
                 continue;
             }
@@ -192,11 +192,12 @@ impl<V: View> Subscriber<V> {
         self.progress.send_replace(Progress::Ended);
     }
 
-    /// Hands over one parcel; the answer is whether there was anything in it.
+    /// Delivers one batch; returns whether there was anything in it.
     fn deliver(&self, handler: &mut impl FnMut(&Change<V>), informer: &SharedInformer<V>) -> bool {
-        let parcel = self.backlog.lock().take(PARCEL);
-        let (initial, is_something) = (parcel.initial(), !parcel.entries.is_empty());
-        for entry in parcel.entries {
+        let batch = self.backlog.lock().take(BATCH_MAX);
+        let initial = batch.initial();
+        let is_something = !batch.entries.is_empty();
+        for entry in batch.entries {
             if self.stop.is_cancelled() {
                 return false;
             }

@@ -30,7 +30,8 @@ impl Script {
         let stop = CancellationToken::new();
         let informer = SharedInformer::new(target(), stop.clone());
         tokio::spawn({
-            let (informer, stop) = (informer.clone(), stop.clone());
+            let informer = informer.clone();
+            let stop = stop.clone();
             async move { informer.run(&stop).await }
         });
         Self { sink: informer.sink(), informer, _stop: stop.drop_guard() }
@@ -315,8 +316,10 @@ async fn duplicate_and_out_of_order_events_change_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn two_views_of_one_resource_of_which_one_lags_each_tell_their_own_truth() {
-    let (mut quick, mut slow) = (Script::start(), Script::start());
-    let ((quick_notes, _one), (slow_notes, _two)) = (quick.watch(), slow.watch());
+    let mut quick = Script::start();
+    let mut slow = Script::start();
+    let (quick_notes, _one) = quick.watch();
+    let (slow_notes, _two) = slow.watch();
     quick.list(&["a#1@1"], "1");
     slow.list(&["a#1@1"], "1");
     settle().await;

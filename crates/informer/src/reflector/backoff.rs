@@ -1,13 +1,14 @@
-//! How long to wait after a failure.
+//! The back-off of a reflector.
 //!
-//! Pure: the time and the dice come in as values.
+//! Pure: the time and the random number come in as values.
 
 use std::time::Duration;
 
-/// Waits that double from [`FIRST`] to [`LONGEST`], each up to twice as long by chance, and start over after a quiet time.
+/// Delays that double from [`FIRST`] to [`LONGEST`], each up to twice as long at random, and start over after a quiet
+/// time.
 ///
-/// The values are client-go's (`tools/cache/reflector.go`, 0.37): a healthy server does not feel them, a sick one sees
-/// about one request in 45 s from each reflector, and no two reflectors keep in step.
+/// The values are client-go's (`tools/cache/reflector.go`, 0.37): a healthy server does not notice them, a failing one
+/// gets about one request in 45 s from each reflector, and no two reflectors are in step.
 #[derive(Debug, Default)]
 pub(super) struct Backoff {
     step: u32,
@@ -16,15 +17,17 @@ pub(super) struct Backoff {
 
 const FIRST: Duration = Duration::from_millis(800);
 const LONGEST: Duration = Duration::from_secs(30);
-/// No failure for so long: the server is well again.
+/// Without a failure for this long, the server is healthy again.
 const RESET_AFTER: Duration = Duration::from_secs(120);
-/// The longest wait that a server may ask for: whoever is told more looks again sooner, as it may be another server by then.
+/// The longest delay that a server may ask for: beyond it, the reflector retries sooner, as it may reach another server
+/// by then.
 const ASKED_MAX: Duration = Duration::from_secs(300);
 
 // === impl Backoff ===
 
 impl Backoff {
-    /// The next wait. `now` is any clock's reading; `dice` is in `0.0..1.0`; `asked` is what the server wants at least.
+    /// Returns the next delay. `now` is any clock's reading; `dice` is in `0.0..1.0`; `asked` is the minimum that the
+    /// server asks for.
     pub(super) fn next(&mut self, now: Duration, dice: f64, asked: Option<Duration>) -> Duration {
         if self.last.is_some_and(|last| now.saturating_sub(last) >= RESET_AFTER) {
             self.step = 0;

@@ -1,4 +1,4 @@
-//! Which failure an error is.
+//! Classification of errors.
 //!
 //! Pure: an error in, its consequences out.
 
@@ -6,32 +6,32 @@ use super::state::Failure;
 use crate::wire::{ApiStatus, UnreadableObject, WireError};
 use steersman_model::DecodeError;
 
-/// What a reflector is troubled by, for people and for who waits for it.
+/// The kind of a reflector's problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProblemKind {
-    /// Not allowed to list or watch it, or not known to the server (401, 403).
+    /// Listing or watching is not allowed, or the credentials are not accepted (401, 403).
     Forbidden,
     /// The API does not exist, or no longer (404).
     NotFound,
-    /// The server is busy (429).
+    /// The server is overloaded (429).
     Throttled,
-    /// The version is gone or not there yet; a list follows (410, *too large resource version*).
+    /// The version has expired or is not known yet; a list follows (410, *too large resource version*).
     Expired,
     /// No connection, no answer, or 5xx.
     Unreachable,
-    /// An answer that cannot be read, or a request that is not understood.
+    /// An answer that cannot be read, or a request that the server does not understand.
     BadAnswer,
 }
 
-/// What an error means for the state machine.
+/// Returns the meaning of an error for the state machine.
 pub(super) fn classify(error: &WireError) -> Failure {
     match error {
         WireError::Status(status) => classify_status(status),
         WireError::Connection(_) | WireError::Silent(_) | WireError::Truncated { .. } => {
             Failure::Broken { retry_after: None }
         }
-        // As one that does not know our version yet: it is given time.
+        // As for a server that does not know our version yet: it is given time.
         WireError::Past { .. } => Failure::VersionTooLarge { retry_after: None },
         WireError::TooLarge { .. }
         | WireError::Malformed { .. }
@@ -59,9 +59,9 @@ fn classify_status(status: &ApiStatus) -> Failure {
     }
 }
 
-/// Whether an error is that of one object which could be read in no encoding that is asked for, so that asking again
-/// brings nothing but the same. Not if a name is missing, without which nobody knows what would be left out; and not if
-/// the server sends what the view was never said to read.
+/// Whether an error is that of one object which cannot be decoded in any requested encoding, so that another request
+/// brings the same. Not if the name is missing, without which it is unknown what would be left out; and not if the
+/// server sends an encoding that the view does not support.
 pub(super) fn is_to_be_skipped(error: &UnreadableObject, asks_for_protobuf: bool) -> bool {
     let is_final = match error.source {
         DecodeError::Json(_) => true,
@@ -71,12 +71,12 @@ pub(super) fn is_to_be_skipped(error: &UnreadableObject, asks_for_protobuf: bool
     is_final && error.identity.is_some()
 }
 
-/// Whether JSON may help: an object could not be read from protobuf.
+/// Whether JSON may help: an object could not be decoded from protobuf.
 pub(super) fn asks_for_json(error: &WireError) -> bool {
     matches!(error, WireError::Object(object) if matches!(object.source, DecodeError::Protobuf { .. }))
 }
 
-/// What an error is called.
+/// Returns the kind of an error.
 pub(super) fn problem_kind(error: &WireError) -> ProblemKind {
     match classify(error) {
         Failure::Denied => ProblemKind::Forbidden,

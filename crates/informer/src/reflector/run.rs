@@ -1,4 +1,4 @@
-//! The shell: does what the state says, and tells how it came out.
+//! The shell: does what the state says, and reports the outcome.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::wire::{
     WireError, list_request, peek, send, watch_request,
 };
 
-/// A reflector at work.
+/// A running reflector.
 pub(super) struct Run<'a, V, S> {
     client: &'a Client,
     target: &'a Target,
@@ -38,22 +38,22 @@ pub(super) struct Run<'a, V, S> {
     started: Instant,
     backoff: Backoff,
     failures: u32,
-    /// Whether the last failure was that of the connection, not of a server that answers.
+    /// Whether the last failure was that of the connection, not of a server that responds.
     unreached: bool,
-    /// The version that the sink has reached: where a watch goes on.
+    /// The version that the sink has reached, from which a watch continues.
     version: ResourceVersion,
     /// Whether a list was completed before, so that the sink knows objects.
     listed: bool,
-    /// Since when lists are older than what was shown, if they are.
+    /// The time since which lists are older than what was shown.
     past_since: Option<Instant>,
-    /// What cannot be read, and was skipped.
+    /// The skipped objects, which cannot be decoded.
     unreadable: Unreadable,
     /// The watch that a streaming list has become.
     open: Option<OpenWatch>,
     view: std::marker::PhantomData<fn() -> V>,
 }
 
-/// A watch that the server has answered.
+/// A watch with a response.
 struct OpenWatch {
     answer: Answer,
     decoder: WatchDecoder,
@@ -62,12 +62,12 @@ struct OpenWatch {
     events: u64,
 }
 
-/// How long a streaming list may be without a byte, or go on after the first change that is none of it: its server may know
-/// no such lists, and pages are as good. As long as client-go waits before it warns.
+/// The maximum time a streaming list may be without a byte, or continue after the first change that is not part of it:
+/// its server may not support such lists, and pages are as good. client-go warns after the same time.
 const STREAM_PATIENCE: Duration = Duration::from_secs(10);
-/// How long lists from the past are refused. API servers of one cluster are behind each other by seconds.
+/// The time for which lists from the past are refused. API servers of one cluster are behind each other by seconds.
 const PAST_FOR: Duration = Duration::from_secs(60);
-/// How long after its timeout a watch may still be open: time for the server's clock and for the last bytes.
+/// The time after its timeout for which a watch may still be open: for the server's clock and for the last bytes.
 const TIMEOUT_SLACK: Duration = Duration::from_secs(30);
 
 // === impl Run ===
@@ -149,7 +149,8 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         self.unreadable.list_begins();
         let mut open = self.open_watch(None).await?;
         let mut staging = Staging::new();
-        // When a change has come before the end of the list, so that this may be an ordinary watch: how long the end may take.
+        // Set when a change has come before the end of the list, so that this may be an ordinary watch: the deadline of
+        // the end.
         let mut until: Option<Instant> = None;
         loop {
             while let Some(event) = open.decoder.next_event()? {
@@ -216,7 +217,8 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         let limit = (pages == Pages::Limited).then_some(PAGE_ITEMS);
         let patience = self.options.list_patience;
         let mut staging = Staging::new();
-        let (mut token, mut version) = (String::new(), None);
+        let mut token = String::new();
+        let mut version = None;
         loop {
             let request = list_request(self.target, ListQuery { limit, continue_token: &token }, self.accept)?;
             let mut answer = send(self.client, request, patience).await?;
@@ -230,7 +232,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             }
             self.read_items(&mut decoder, &mut staging)?;
             let meta = decoder.finish()?;
-            // All pages are of one version; the first says it.
+            // All pages are of one version; the first has it.
             let version = version.get_or_insert(meta.resource_version);
             token = meta.continue_token;
             if token.is_empty() {
@@ -240,7 +242,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         }
     }
 
-    /// Reads what is there of a list. On a relist most of it is known, and need not be decoded.
+    /// Reads the received part of a list. On a relist most of it is known, and need not be decoded.
     fn read_items(&mut self, decoder: &mut ListDecoder, staging: &mut Staging<V>) -> Result<(), WireError> {
         if self.listed {
             while let Some(item) = decoder.next_item()? {
@@ -257,8 +259,8 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         }
     }
 
-    /// Refuses a list from the past, for a while: who decides by one makes again what is there. A server whose store was
-    /// restored from a backup never comes back to where it was, and is believed then.
+    /// Refuses a list from the past, for a while: a decision by it would repeat what was done. A server whose store was
+    /// restored from a backup never gets back to that version, and is accepted then.
     fn check_not_past(&mut self, version: &ResourceVersion) -> Result<(), WireError> {
         if !self.listed || !self.version.is_newer_than(version) {
             self.past_since = None;
@@ -266,7 +268,8 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         }
         let since = *self.past_since.get_or_insert_with(Instant::now);
         if since.elapsed() < PAST_FOR {
-            let (listed, reached) = (version.to_string(), self.version.to_string());
+            let listed = version.to_string();
+            let reached = self.version.to_string();
             return Err(WireError::Past { listed, reached });
         }
         warn!(resource = %self.target, %version, before = %self.version, "the server went back in time; its list counts");
@@ -299,7 +302,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         Ok(())
     }
 
-    /// An item of a list: the known allocation if nothing changed, without decoding. `None` if it is left out.
+    /// Returns an item of a list: the known allocation if nothing changed, without decoding. `None` if it is left out.
     fn listed_object(&mut self, object: Encoded<'_>) -> Result<Option<Arc<V>>, WireError> {
         if self.listed
             && let Some(peeked) = peek(object)
@@ -316,7 +319,7 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         }
     }
 
-    /// An item of a list that cannot be read: what is known of the object stays, so that nobody takes it for gone.
+    /// Skips an item of a list that cannot be decoded: its known state stays, so that it does not count as deleted.
     fn skip_listed(&mut self, error: WireError) -> Result<Option<Arc<V>>, WireError> {
         let object = self.skipped(error)?;
         Ok(self.sink.known(&object.key).filter(|known| object.is_of(known.meta())))
@@ -340,10 +343,10 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         }
     }
 
-    /// Which object is skipped because it cannot be read; counted, and told of once.
+    /// Returns the identity of an object that is skipped because it cannot be decoded; it is counted, and logged once.
     ///
     /// # Errors
-    /// It is not to be skipped: see [`is_to_be_skipped`].
+    /// The object must not be skipped: see [`is_to_be_skipped`].
     fn skipped(&mut self, error: WireError) -> Result<Peeked, WireError> {
         let unreadable = match error {
             WireError::Object(object) if is_to_be_skipped(&object, self.accept.without_protobuf().is_some()) => object,
@@ -352,7 +355,9 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         let reason = &unreadable.source;
         let Some(object) = &unreadable.identity else { return Err(WireError::Object(unreadable)) };
         self.options.metrics.unreadable_object(&self.target.resource);
-        let (key, uid, version) = (&object.key, &object.uid, &object.resource_version);
+        let key = &object.key;
+        let uid = &object.uid;
+        let version = &object.resource_version;
         if self.unreadable.note(object) {
             error!(
                 resource = %self.target, object = %key, %uid, %version, %reason,
@@ -386,7 +391,8 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
                 return Outcome::Stale(*restarts.borrow());
             }
         };
-        let (lived, events) = (open.opened.elapsed(), open.events);
+        let lived = open.opened.elapsed();
+        let events = open.events;
         let end = match &result {
             Ok(()) if events == 0 && lived < SHORT_WATCH => WatchEnd::Short,
             Ok(()) => WatchEnd::Graceful,
@@ -447,8 +453,8 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         };
         let event = match self.decode(object) {
             Ok(object) => decoded(Arc::new(object)),
-            // The watch goes on, and the store reaches the version, or everybody who waits for a later one would wait for
-            // this object.
+            // The watch continues, and the store reaches the version, or everything that waits for a later one would
+            // wait for this object.
             Err(error) => WatchEvent::Unreadable { object: self.skipped(error)?, deleted },
         };
         let identity = event.identity();
@@ -460,7 +466,8 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         self.expected.decode(object)
     }
 
-    /// What a failure leads to; told to whom it concerns. A first failure of its kind is a warning, more of it are noise.
+    /// Returns the outcome of a failure, and reports it. The first failure of its kind is logged as a warning, further
+    /// ones are noise.
     fn failed(&mut self, error: &WireError, events: u64) -> Outcome {
         let mut failure = classify(error);
         if failure == Failure::NotAcceptable {

@@ -1,4 +1,4 @@
-//! The objects of a list that is not complete yet.
+//! The objects of an incomplete list.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use hashbrown::HashMap;
 use steersman_base::{Meta, ObjectKey};
 use steersman_model::View;
 
-/// Collects a list. Later states of an object replace earlier ones, and deletions take it out.
+/// Collects a list. Later states of an object replace earlier ones, and deletions remove it.
 ///
 /// Servers list in order of keys, without repeating any. As long as that holds, nothing is looked up and no index is
 /// kept, so that a large list costs no more than its objects.
 #[derive(Debug)]
 pub(super) struct Staging<V> {
     objects: Vec<Arc<V>>,
-    /// Where each object is; made when something comes out of order.
+    /// The position of each object; created when something comes out of order.
     places: Option<HashMap<ObjectKey, usize, RandomState>>,
 }
 
@@ -44,14 +44,14 @@ impl<V: View> Staging<V> {
         }
     }
 
-    /// Adds an object, if it is there.
+    /// Adds an object, if there is one.
     pub(super) fn extend(&mut self, object: Option<Arc<V>>) {
         if let Some(object) = object {
             self.put(object);
         }
     }
 
-    /// Takes an object out.
+    /// Removes an object.
     pub(super) fn remove(&mut self, key: &ObjectKey) {
         let Some(place) = self.places().remove(key) else { return };
         self.objects.swap_remove(place);

@@ -1,7 +1,7 @@
-//! What a reflector does next.
+//! The state machine of a reflector.
 //!
-//! Pure: (state, outcome) → next state and how long to wait. The shell in `reflector/run.rs` does what a state says, tells the
-//! outcome, and waits; every rule of recovery is in this one function, and in the table that tests it.
+//! Pure: (state, outcome) → next state and how long to wait. The shell in `reflector/run.rs` does what a state says,
+//! reports the outcome, and waits; every rule of recovery is in this one function, and in the table that tests it.
 //!
 //! ```text
 //!            ┌────────── refused, broken ─────────┐
@@ -13,9 +13,10 @@
 //! ```
 //!
 //! 1. A list, first or again, is always consistent: no state lists from a version.
-//! 2. What is lost is listed again, what is not lost is never: a watch that ends or breaks goes on from the version it reached.
-//! 3. A server that refuses streaming lists, or answers with an ordinary watch, is not asked for one again; one that breaks while streaming is asked for pages
-//!    next, and the other way round, so that neither way of listing can block the resource.
+//! 2. Only lost history is listed again: a watch that ends or breaks continues from the version it has reached.
+//! 3. A server that refuses streaming lists, or answers with an ordinary watch, is not asked for one again; one that
+//!    breaks while streaming is asked for pages next, and the other way round, so that neither way of listing can block
+//!    the resource.
 //! 4. A watch that ends at its timeout starts again at once. Everything else waits: at least the back-off, and at least
 //!    what the server asked for.
 
@@ -23,32 +24,33 @@ use std::time::Duration;
 
 use super::{Lists, Restart};
 
-/// What the reflector is doing.
+/// The state of a reflector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// One request brings the state and stays open as the watch.
     Streaming,
-    /// The state is asked for page by page.
+    /// The state is requested page by page.
     Paging {
         pages: Pages,
         /// Whether the next list may stream.
         streaming: Streaming,
     },
-    /// Changes are followed from the version reached.
+    /// Changes are watched from the version reached.
     Watching {
-        /// How often in a row the watch brought nothing but something unreadable.
+        /// The number of times in a row that the watch brought only unreadable data.
         spoiled: u8,
         /// Whether the next list may stream.
         streaming: Streaming,
     },
 }
 
-/// How much is asked for at once.
+/// The size of a list request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pages {
     /// Pages of [`PAGE_ITEMS`].
     Limited,
-    /// All in one answer, which cannot expire between pages. It is decoded as it arrives, so it costs us nothing more.
+    /// Everything in one answer, which cannot expire between pages. It is decoded as it arrives, so it costs no more
+    /// memory.
     Whole,
 }
 
@@ -59,22 +61,22 @@ pub(super) enum Streaming {
     Refused,
 }
 
-/// How what a state does came out.
+/// The outcome of a state's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     /// The list is complete; the store was replaced.
     Listed,
-    /// The stream brings changes, but not the end of the list: the server knows no streaming lists.
+    /// The stream brings changes, but not the end of the list: the server does not support streaming lists.
     NoList,
     /// The watch ended without an error, or a stream fell silent before its list was complete.
     Ended { lived: Duration, events: u64 },
-    /// The watch was ended here, because it does not show what the server has.
+    /// The watch was ended here, because it does not show the server's state.
     Stale(Restart),
-    /// Something failed, `events` of a watch having been applied before.
+    /// Something failed, after `events` of a watch had been applied.
     Failed { failure: Failure, events: u64 },
 }
 
-/// Why something failed, as far as it makes a difference.
+/// The kind of a failure, as far as it makes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Failure {
     /// 410: the version, or the continue token, is too old.
@@ -85,19 +87,19 @@ pub(super) enum Failure {
     Throttled { retry_after: Option<Duration> },
     /// 401, 403.
     Denied,
-    /// 404: the API is not, or no longer, there.
+    /// 404: the API does not exist, or no longer.
     NotFound,
-    /// 400, 405, 422: the request is not understood.
+    /// 400, 405, 422: the server does not understand the request.
     Refused,
-    /// 406, 415: the server has none of the encodings asked for.
+    /// 406, 415: the server has none of the requested encodings.
     NotAcceptable,
     /// No connection, a broken one, silence, 5xx.
     Broken { retry_after: Option<Duration> },
-    /// Bytes that are not what they should be.
+    /// Malformed bytes.
     Garbage,
 }
 
-/// How long to wait before the next state.
+/// The wait before the next state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wait {
     No,
@@ -107,24 +109,24 @@ pub(super) enum Wait {
     },
 }
 
-/// What comes next, and when.
+/// The next state, and the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) next: State,
     pub(super) wait: Wait,
 }
 
-/// A page. client-go's pager asks for as many.
+/// The size of a page, as in client-go's pager.
 pub(super) const PAGE_ITEMS: u32 = 500;
-/// A watch that ends this soon without an event is refused in all but name (client-go: "very short watch").
+/// A watch that ends this soon without an event is refused in effect (client-go: "very short watch").
 pub(super) const SHORT_WATCH: Duration = Duration::from_secs(1);
-/// So often an unreadable watch starts again where it was; then a list gets round what cannot be read.
+/// The number of times an unreadable watch starts again from its version; then a list replaces it.
 const SPOILED_MAX: u8 = 2;
 
 // === impl State ===
 
 impl State {
-    /// Where a reflector starts.
+    /// Returns the first state.
     pub(super) const fn start(lists: Lists) -> Self {
         match lists {
             Lists::Streamed => Self::Streaming,
@@ -132,7 +134,7 @@ impl State {
         }
     }
 
-    /// What follows from an outcome.
+    /// Returns the step that follows from an outcome.
     pub(super) fn next(self, outcome: Outcome) -> Step {
         match (self, outcome) {
             (Self::Streaming, Outcome::Listed) => at_once(Self::watching(Streaming::Possible)),
@@ -140,11 +142,11 @@ impl State {
                 at_once(Self::watching(streaming))
             }
             (Self::Streaming, Outcome::NoList) => at_once(Self::paging(Streaming::Refused)),
-            // Cannot be: nobody else waits for a list in a stream.
+            // Impossible: only a stream has this outcome.
             (Self::Paging { .. } | Self::Watching { .. }, Outcome::NoList) => back_off(self, None),
-            // The stream ended before its list did: a server that does not know streaming lists, or has no time for one.
+            // The stream ended before its list: the server does not support streaming lists, or is overloaded.
             (Self::Streaming, Outcome::Ended { .. }) => back_off(Self::paging(Streaming::Possible), None),
-            // Cannot be: a page is complete or an error.
+            // Impossible: a page is complete or an error.
             (Self::Paging { .. }, Outcome::Ended { .. }) => back_off(self, None),
             (Self::Watching { streaming, .. }, Outcome::Ended { lived, events }) => {
                 let again = Self::watching(streaming);
@@ -152,7 +154,7 @@ impl State {
             }
             (Self::Watching { streaming, .. }, Outcome::Stale(Restart::Watch)) => at_once(Self::watching(streaming)),
             (Self::Watching { streaming, .. }, Outcome::Stale(Restart::List)) => at_once(Self::paging(streaming)),
-            // Cannot be: only a watch is ended so.
+            // Impossible: only a watch has this outcome.
             (Self::Streaming | Self::Paging { .. }, Outcome::Stale(_)) => back_off(self, None),
             (Self::Streaming, Outcome::Failed { failure, .. }) => after_streaming(failure),
             (Self::Paging { pages, streaming }, Outcome::Failed { failure, .. }) => {
@@ -173,7 +175,7 @@ impl State {
         Self::Watching { spoiled: 0, streaming }
     }
 
-    /// The first way of listing that the server may know.
+    /// Returns the first way of listing that the server may support.
     const fn listing(streaming: Streaming) -> Self {
         match streaming {
             Streaming::Possible => Self::Streaming,
@@ -185,7 +187,7 @@ impl State {
 fn after_streaming(failure: Failure) -> Step {
     match failure {
         Failure::Refused => at_once(State::paging(Streaming::Refused)),
-        // Perhaps only the verb `watch` is denied: the pages will tell.
+        // Perhaps only the verb `watch` is denied: the pages will show.
         Failure::Denied => at_once(State::paging(Streaming::Possible)),
         Failure::NotAcceptable => at_once(State::Streaming),
         Failure::Throttled { retry_after } | Failure::VersionTooLarge { retry_after } => {
@@ -200,7 +202,7 @@ fn after_streaming(failure: Failure) -> Step {
 fn after_paging(pages: Pages, streaming: Streaming, failure: Failure) -> Step {
     let here = State::Paging { pages, streaming };
     match failure {
-        // The pages took longer than the server keeps history: as client-go's pager, ask for all at once.
+        // The pages took longer than the server keeps history: as client-go's pager, request everything at once.
         Failure::Expired if pages == Pages::Limited => at_once(State::Paging { pages: Pages::Whole, streaming }),
         Failure::NotAcceptable => at_once(here),
         Failure::Throttled { retry_after } => back_off(here, retry_after),

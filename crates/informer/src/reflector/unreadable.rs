@@ -1,6 +1,6 @@
-//! Objects that cannot be read: which there are now, so that each is told of once.
+//! The objects that cannot be decoded, so that each is logged once.
 //!
-//! Pure: what cannot be read goes in, whether that is news comes out.
+//! Pure: an undecodable object goes in, whether it is news comes out.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use steersman_base::{ObjectKey, Uid};
 
 use crate::wire::Peeked;
 
-/// The objects that cannot be read, as of the last event or list that showed them.
+/// The objects that cannot be decoded, as of the last event or list that showed them.
 #[derive(Debug, Default)]
 pub(super) struct Unreadable {
     /// With the number of the list that showed them last, or that was the last when an event did.
@@ -16,24 +16,24 @@ pub(super) struct Unreadable {
     lists: u64,
 }
 
-/// So many are remembered. Those beyond are counted and not told of: whoever reads a thousand lines knows what is wrong.
+/// The number of remembered objects. Those beyond are counted and not logged: a thousand lines are enough.
 pub(super) const REMEMBERED_MAX: usize = 1024;
 
 // === impl Unreadable ===
 
 impl Unreadable {
-    /// A list begins.
+    /// Records that a list begins.
     pub(super) fn list_begins(&mut self) {
         self.lists += 1;
     }
 
-    /// A list is complete: what it did not show to be unreadable is gone, or can be read.
+    /// Records that a list is complete: objects that it did not show as undecodable were deleted, or can be decoded.
     pub(super) fn list_is_complete(&mut self) {
         let list = self.lists;
         self.shown_in.retain(|_, shown_in| *shown_in == list);
     }
 
-    /// An object cannot be read; the answer is whether nobody was told yet.
+    /// Records an object that cannot be decoded; returns whether it is news.
     pub(super) fn note(&mut self, object: &Peeked) -> bool {
         let id = (object.key.clone(), object.uid.clone());
         if let Some(shown_in) = self.shown_in.get_mut(&id) {
@@ -47,7 +47,7 @@ impl Unreadable {
         has_room
     }
 
-    /// An object can be read, or is gone.
+    /// Records that an object can be decoded, or was deleted.
     pub(super) fn forget(&mut self, key: ObjectKey, uid: Uid) {
         if !self.shown_in.is_empty() {
             self.shown_in.remove(&(key, uid));

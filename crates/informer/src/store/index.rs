@@ -1,8 +1,8 @@
-//! Indexes: objects by something that a function reads off them.
+//! Indexes: objects by the keys that a function returns for them.
 //!
-//! Readers wait while an index changes, and objects are as users make them: a pod may have 50,000 labels. So the keys of one
-//! object are sorted, and nothing is compared with everything. Whoever indexes what users can have any number of should
-//! still bound it: see `service_pods` of the controllers.
+//! Readers wait while an index changes, and users choose the size of objects: a pod may have 50,000 labels. So the keys
+//! of one object are sorted, and never compared pairwise. An index function over data of any number should still bound
+//! it: see `service_pods` of the controllers.
 
 use std::any::Any;
 use std::borrow::Borrow;
@@ -27,10 +27,10 @@ pub struct Index<K, V> {
 
 /// One index, whatever its keys are.
 pub(crate) trait AnyIndex<V>: Send + Sync {
-    /// The object in this slot was `old` and is `new`.
+    /// Replaces the object `old` in this slot by `new`.
     fn put(&mut self, slot: u32, old: Option<&V>, new: &V);
     fn remove(&mut self, slot: u32, old: &V);
-    /// An empty index of the same kind.
+    /// Returns an empty index of the same kind.
     fn fresh(&self) -> Box<dyn AnyIndex<V>>;
     fn as_any(&self) -> &dyn Any;
     #[cfg(test)]
@@ -41,9 +41,9 @@ type KeysOf<K, V> = Arc<dyn Fn(&V, &mut Vec<K>) + Send + Sync>;
 
 pub(crate) struct IndexTable<K, V> {
     keys_of: KeysOf<K, V>,
-    /// Users choose keys: the seed is another in each process. No order of it is ever seen.
+    /// Users choose keys: the seed differs in each process. The order is never visible.
     buckets: HashMap<K, Bucket, RandomState>,
-    /// Kept so that reading keys off an object does not allocate.
+    /// Kept so that computing the keys of an object does not allocate.
     scratch: (Vec<K>, Vec<K>),
 }
 
@@ -55,11 +55,11 @@ pub(crate) enum Bucket {
     Many(Box<HashTable<u32>>),
 }
 
-/// Up to here a bucket is searched from one end to the other.
+/// Up to this length a bucket is searched linearly.
 const FEW_MAX: usize = 64;
-/// More room than this for keys is given back: one object with very many is rare.
+/// More capacity than this is freed: an object with very many keys is rare.
 const SCRATCH_KEYS_KEPT: usize = 64;
-/// Slots are numbers of ours, and the order of a long bucket is seen: the same history gives the same one.
+/// Slots are our own numbers, and the order of a long bucket is visible: the same history gives the same order.
 const SLOT_HASHER: FixedState = FixedState::with_seed(1);
 
 // === impl Index ===
@@ -73,7 +73,7 @@ impl<K: Hash + Eq + Send + Sync + 'static, V: View> Index<K, V> {
         self.at
     }
 
-    /// The objects under this key, in no order that means anything.
+    /// Returns the objects under this key, in no particular order.
     #[must_use]
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Vec<Arc<V>>
     where
@@ -88,7 +88,7 @@ impl<K: Hash + Eq + Send + Sync + 'static, V: View> Index<K, V> {
         found
     }
 
-    /// How many objects are under this key.
+    /// Returns the number of objects under this key.
     #[must_use]
     pub fn count<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> usize
     where
@@ -98,7 +98,7 @@ impl<K: Hash + Eq + Send + Sync + 'static, V: View> Index<K, V> {
         self.table(&inner).and_then(|table| table.buckets.get(key)).map_or(0, Bucket::len)
     }
 
-    /// Every key under which there is an object, in order.
+    /// Returns every key with an object, sorted.
     #[must_use]
     pub fn keys(&self) -> Vec<K>
     where
@@ -142,12 +142,12 @@ impl<K: Hash + Ord + Send + Sync + 'static, V: View> IndexTable<K, V> {
             tracing::error!(object = %object.meta().key(), "an index function panicked; the object is not indexed");
             into.clear();
         }
-        // A function may give a key twice; the object is found once.
+        // A function may return a key twice; the object is found once.
         into.sort_unstable();
         into.dedup();
     }
 
-    /// Keeps room for the keys of the next object, and none of the keys.
+    /// Keeps capacity for the keys of the next object, and none of the keys.
     fn keep_room(&mut self, mut before: Vec<K>, mut after: Vec<K>) {
         for keys in [&mut before, &mut after] {
             keys.clear();
@@ -237,7 +237,7 @@ impl Bucket {
         }
     }
 
-    /// Adds a slot that is not in it.
+    /// Adds a slot that is not in the bucket.
     fn insert(&mut self, slot: u32) {
         match self {
             Self::One(first) => *self = Self::Few(vec![*first, slot]),
@@ -255,7 +255,7 @@ impl Bucket {
         }
     }
 
-    /// Removes a slot; the answer is whether the bucket is empty now.
+    /// Removes a slot; returns whether the bucket is empty now.
     fn remove(&mut self, slot: u32) -> bool {
         match self {
             Self::One(held) => *held == slot,

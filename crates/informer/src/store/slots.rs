@@ -1,23 +1,23 @@
-//! Where the objects are: numbered slots, in chunks that a snapshot shares with the store.
+//! The objects: numbered slots, in chunks that a snapshot shares with the store.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Small enough to copy when a snapshot still looks at it, large enough that a snapshot of half a million objects is
-/// four thousand pointers.
+/// Small enough to copy while a snapshot shares it, large enough that a snapshot of half a million objects is four
+/// thousand pointers.
 const CHUNK: usize = 128;
 
 type Chunk<V> = [Option<Arc<V>>; CHUNK];
 
-/// Objects by slot number. A clone shares the chunks; whoever writes copies the ones it writes to, if they are shared.
+/// Objects by slot number. A clone shares the chunks; a write copies its chunk, if it is shared.
 pub(crate) struct Slots<V> {
     chunks: Vec<Arc<Chunk<V>>>,
     free: Vec<u32>,
-    /// How many slots were ever handed out.
+    /// The number of slots that were ever handed out.
     used: u32,
 }
 
-/// All objects of a store at one moment. Looking at it holds no lock.
+/// All objects of a store at one moment. Reading it holds no lock.
 pub struct Snapshot<V> {
     chunks: Vec<Arc<Chunk<V>>>,
     len: usize,
@@ -95,24 +95,24 @@ impl<V> Clone for Slots<V> {
 // === impl Snapshot ===
 
 impl<V> Snapshot<V> {
-    /// The objects, in no order that means anything, but always the same for the same history.
+    /// Returns the objects, in no particular order, but always the same for the same history.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<V>> {
         self.chunks.iter().flat_map(|chunk| chunk.iter().flatten())
     }
 
-    /// How many there are.
+    /// Returns the number of objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no objects.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// All of them.
+    /// Returns all objects.
     #[must_use]
     pub fn to_vec(&self) -> Vec<Arc<V>> {
         let mut all = Vec::with_capacity(self.len);

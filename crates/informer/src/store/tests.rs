@@ -83,7 +83,8 @@ fn readers_on_other_threads_never_see_half_a_list() {
                 }
             });
         }
-        let (store, fifo) = (Arc::clone(&fed.store), &mut fed.fifo);
+        let store = Arc::clone(&fed.store);
+        let fifo = &mut fed.fifo;
         let mut feeder = Fed { store, fifo: std::mem::take(fifo) };
         for version in 2..100 {
             feeder.replace(list(version), &version.to_string());

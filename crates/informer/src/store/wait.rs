@@ -1,4 +1,4 @@
-//! Waiting for a store: for a version it is to reach, for an object it is to show as gone.
+//! Waiting for a store: for a version, or for the deletion of an object.
 
 use std::sync::{Arc, Weak};
 
@@ -9,17 +9,17 @@ use tokio::time::Instant;
 use super::Store;
 use crate::delta_fifo::ListInfo;
 
-/// How a wait for a version ended.
+/// The end of a wait for a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Waited {
-    /// The store shows it (or nobody can tell, and who cannot tell does not wait).
+    /// The store shows it (or the versions cannot be compared, which does not block).
     Reached,
     /// A list went back to an older version: the server was restored, and the version may never come.
     Restored,
 }
 
-/// How far a store got with one batch.
+/// The progress of a store with one batch.
 #[derive(Debug)]
 pub struct Advance<'a> {
     /// The version it shows; `None` if it has not seen a list yet.
@@ -28,44 +28,44 @@ pub struct Advance<'a> {
     pub list: Option<&'a ListInfo>,
     /// Whether that list went back to an older version: the server was restored.
     pub went_back: bool,
-    /// Uids that the batch shows to be gone or terminating; `None` if nobody kept count.
+    /// Uids that the batch shows as deleted or terminating; `None` if they were not collected.
     pub ended: Option<&'a [Uid]>,
 }
 
-/// Who wants to hear of every batch, after readers can see it.
+/// A subscriber to every batch, after readers can see it.
 pub trait Watcher: Send + Sync {
-    /// The store has applied a batch. Called from the informer's task: be quick.
+    /// Called when the store has applied a batch, from the informer's task: it must be quick.
     fn advanced(&self, advance: &Advance<'_>);
 }
 
-/// An object that a store shows, and that was not asked to go.
+/// An existing object that is not terminating.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alive {
-    /// Which object.
+    /// The key.
     pub key: ObjectKey,
-    /// Its uid.
+    /// The uid.
     pub uid: Uid,
-    /// Its version.
+    /// The version.
     pub version: ResourceVersion,
 }
 
-/// What a consistency book asks of a store, whatever its view.
+/// The interface of a store for a consistency book, whatever its view.
 pub trait Ledger: Send + Sync {
-    /// The version the store shows; `None` before the first list.
+    /// Returns the version the store shows; `None` before the first list.
     fn reached(&self) -> Option<ResourceVersion>;
-    /// Whether the store shows this object alive: there, with this uid, and not terminating.
+    /// Whether the store shows this object with this uid, and not terminating.
     fn shows_alive(&self, key: &ObjectKey, uid: &Uid) -> bool;
-    /// The objects that the store shows alive: the one with this key; without a name, those of the namespace; without a
-    /// namespace, all.
+    /// Returns the objects that exist and are not terminating: the one with this key; without a name, those of the
+    /// namespace; without a namespace, all.
     fn alive_in(&self, place: &ObjectKey) -> Vec<Alive>;
-    /// Has every batch reported from now on, for as long as the watcher lives.
+    /// Subscribes a watcher to every batch, for as long as it lives.
     fn watch(&self, watcher: Weak<dyn Watcher>);
 }
 
 // === impl Store ===
 
 impl<V: View> Store<V> {
-    /// When the last list that it shows was begun: it shows at least what the server had then.
+    /// Returns the time at which the last list was requested: the store shows at least the server's state of then.
     #[must_use]
     pub fn listed_since(&self) -> Option<Instant> {
         self.inner.read().listed_since
@@ -92,7 +92,7 @@ impl<V: View> Store<V> {
         }
     }
 
-    /// Waits until `look` finds something: it looks now, and again after every batch. `look` must be quick.
+    /// Waits until `look` returns something: it is called now, and after every batch. It must be quick.
     pub async fn until<T>(&self, mut look: impl FnMut(&Self) -> Option<T>) -> T {
         let mut batches = self.batches.subscribe();
         loop {
@@ -105,7 +105,7 @@ impl<V: View> Store<V> {
         }
     }
 
-    /// Waits until the store shows this object gone or terminating.
+    /// Waits until the store shows this object as deleted or terminating.
     pub async fn gone_or_terminating(&self, key: &ObjectKey, uid: &Uid) {
         let mut batches = self.batches.subscribe();
         loop {
@@ -120,12 +120,12 @@ impl<V: View> Store<V> {
         }
     }
 
-    /// Whether somebody wants to hear of batches.
+    /// Whether there are watchers.
     pub(crate) fn is_watched(&self) -> bool {
         !self.watchers.lock().is_empty()
     }
 
-    /// Tells the watchers of a batch. Called without a lock, after readers can see it.
+    /// Notifies the watchers of a batch. Called without a lock, after readers can see it.
     pub(crate) fn announce(&self, list: Option<&ListInfo>, went_back: bool, ended: Option<&[Uid]>) {
         let watchers: Vec<Arc<dyn Watcher>> = {
             let mut watchers = self.watchers.lock();
@@ -153,7 +153,9 @@ impl<V: View> Ledger for Store<V> {
     fn alive_in(&self, place: &ObjectKey) -> Vec<Alive> {
         let alive = |object: &V| {
             let meta = object.meta();
-            let (key, uid, version) = (meta.key(), meta.uid.clone(), meta.resource_version.clone());
+            let key = meta.key();
+            let uid = meta.uid.clone();
+            let version = meta.resource_version.clone();
             (!meta.is_terminating()).then_some(Alive { key, uid, version })
         };
         if !place.name.is_empty() {

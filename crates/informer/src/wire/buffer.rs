@@ -16,7 +16,8 @@ const KEPT_WHEN_EMPTY: usize = 1 << 20;
 // === impl Buffer ===
 
 impl Buffer {
-    /// Appends a chunk. What was taken is forgotten first, so the buffer holds no more than one unfinished thing and one chunk.
+    /// Appends a chunk. Taken bytes are dropped first, so the buffer holds no more than one incomplete item and one
+    /// chunk.
     pub(super) fn feed(&mut self, chunk: &[u8]) {
         if self.start > 0 {
             self.bytes.drain(..self.start);
@@ -28,12 +29,12 @@ impl Buffer {
         self.bytes.extend_from_slice(chunk);
     }
 
-    /// What is there and not taken.
+    /// Returns the bytes that were not taken.
     pub(super) fn rest(&self) -> &[u8] {
         &self.bytes[self.start..]
     }
 
-    /// Takes `length` bytes; where they are says [`slice`](Self::slice) until the next chunk is fed.
+    /// Takes `length` bytes; [`slice`](Self::slice) returns them until the next chunk is fed.
     pub(super) fn take(&mut self, length: usize) -> Range<usize> {
         let end = (self.start + length).min(self.bytes.len());
         let range = self.start..end;
@@ -42,12 +43,12 @@ impl Buffer {
         range
     }
 
-    /// Bytes that were taken since the last chunk was fed.
+    /// Returns bytes that were taken since the last chunk was fed.
     pub(super) fn slice(&self, range: Range<usize>) -> &[u8] {
         &self.bytes[range]
     }
 
-    /// Takes the bytes up to the first that is not JSON white space, and tells that one.
+    /// Takes JSON white space, and returns the first byte behind it.
     pub(super) fn skip_space(&mut self) -> Option<u8> {
         let rest = self.rest();
         let blank = rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
@@ -59,7 +60,7 @@ impl Buffer {
         self.rest().is_empty()
     }
 
-    /// How many bytes of the body were taken so far: the offset that errors name.
+    /// Returns the number of bytes that were taken so far: the offset in errors.
     pub(super) fn offset(&self) -> u64 {
         self.taken
     }

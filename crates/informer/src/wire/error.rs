@@ -1,4 +1,4 @@
-//! What can go wrong between asking and having read the answer.
+//! Errors of requests and responses.
 
 use std::error::Error;
 use std::fmt;
@@ -10,9 +10,9 @@ use steersman_model::DecodeError;
 use super::Peeked;
 use super::protobuf::{Fields, Value};
 
-/// A list or a watch that did not bring what it should. Nothing of the broken part was handed out.
+/// An error of a list or a watch. Nothing of the broken part was returned.
 ///
-/// The reflector retries all of them, after a wait; [`failure`](crate::reflector) says how.
+/// The reflector retries all of them, after a back-off.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {
@@ -22,39 +22,39 @@ pub enum WireError {
     /// No connection, or one that broke.
     #[error("the connection failed: {}", chain(.0))]
     Connection(#[source] Box<kube::Error>),
-    /// Neither an answer nor the end of the connection.
+    /// Neither a response nor the end of the connection.
     #[error("the server was silent for {} s", .0.as_secs())]
     Silent(Duration),
     /// The body ended too early.
     #[error("the answer ends in the middle of {what}")]
     Truncated {
-        /// What was incomplete.
+        /// The incomplete part.
         what: &'static str,
     },
-    /// More than anybody should send.
+    /// A part exceeds its limit.
     #[error("{what} is larger than {limit} bytes")]
     TooLarge {
-        /// What was too large.
+        /// The part.
         what: &'static str,
-        /// The bound it broke.
+        /// The limit.
         limit: usize,
     },
-    /// Bytes that are not what they should be.
+    /// Malformed bytes.
     #[error("cannot read {what}: {problem} at byte {offset}")]
     Malformed {
-        /// What was to be read.
+        /// The part.
         what: &'static str,
-        /// What is wrong.
+        /// The problem.
         problem: String,
-        /// Where, counted from the start of the body.
+        /// The offset from the start of the body.
         offset: u64,
     },
-    /// Something well-formed, but not what was asked for.
+    /// Well-formed data of another kind than requested.
     #[error("expected {expected}, the server sent {found}")]
     WrongKind {
-        /// The kind that was asked for.
+        /// The requested kind.
         expected: String,
-        /// The kind that came.
+        /// The received kind.
         found: String,
     },
     /// A list that is older than what the server has shown before.
@@ -65,42 +65,44 @@ pub enum WireError {
         /// The version that was shown before.
         reached: String,
     },
-    /// One object that the view cannot read. What follows it can be read.
+    /// One object that the view cannot decode. What follows it can be decoded.
     #[error("{0}")]
     Object(Box<UnreadableObject>),
-    /// The request cannot be built: a namespace or selector that no URL can hold.
+    /// The request cannot be built: a namespace or selector that does not fit into a URL.
     #[error("cannot build the request: {0}")]
     Request(#[from] http::Error),
 }
 
-/// An object that the view cannot read.
+/// An object that the view cannot decode.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {kind} {}: {source}", shown(.identity.as_ref()))]
+#[non_exhaustive]
 pub struct UnreadableObject {
-    /// What it should be.
+    /// The requested kind.
     pub kind: String,
-    /// Which object it is, if at least its name can be told. A uid or version that cannot is empty.
+    /// The identity of the object, if at least its name can be read. An unreadable uid or version is empty.
     pub identity: Option<Peeked>,
-    /// What is wrong with it.
+    /// The problem.
     pub source: DecodeError,
 }
 
-/// A Kubernetes `Status`: why the server refused.
+/// A Kubernetes `Status`: the server's refusal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ApiStatus {
     /// HTTP status code.
     pub code: u16,
     /// Machine-readable reason, such as `Expired`.
     pub reason: String,
-    /// The server's own words.
+    /// The server's message.
     pub message: String,
-    /// How long the server wants to be left alone.
+    /// The time after which the server wants the request to be retried.
     pub retry_after: Option<Duration>,
     /// Reasons and messages of the causes.
     pub causes: Vec<(String, String)>,
 }
 
-/// `Status` of meta/v1, as far as anybody here looks.
+/// `Status` of meta/v1, as far as it is used.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct StatusJson {
@@ -127,13 +129,13 @@ struct CauseJson {
 // === impl ApiStatus ===
 
 impl ApiStatus {
-    /// The version asked for is no longer known: list again.
+    /// Whether the requested version is no longer known: list again.
     #[must_use]
     pub fn is_expired(&self) -> bool {
         self.code == 410 || self.reason == "Expired" || self.reason == "Gone"
     }
 
-    /// The version asked for is not yet known to this server: it lags, or it was restored from a backup.
+    /// Whether the requested version is not yet known to this server: it lags, or it was restored from a backup.
     #[must_use]
     pub fn is_version_too_large(&self) -> bool {
         let timed_out = self.code == 504 || self.reason == "Timeout";
@@ -154,7 +156,7 @@ impl ApiStatus {
         })
     }
 
-    /// From a `Status` message of `k8s.io.apimachinery.pkg.apis.meta.v1` (generated.proto of apimachinery 0.37).
+    /// Decodes a `Status` message of `k8s.io.apimachinery.pkg.apis.meta.v1` (generated.proto of apimachinery 0.37).
     pub(super) fn from_protobuf(message: &[u8]) -> Result<Self, &'static str> {
         let mut status = Self::default();
         for field in Fields::of(message) {
@@ -173,7 +175,8 @@ impl ApiStatus {
         for field in Fields::of(details) {
             match field? {
                 (4, Value::Bytes(cause)) => {
-                    let (mut reason, mut message) = (String::new(), String::new());
+                    let mut reason = String::new();
+                    let mut message = String::new();
                     for field in Fields::of(cause) {
                         match field? {
                             (1, Value::Bytes(text)) => reason = lossy(text),
@@ -215,7 +218,7 @@ impl fmt::Display for ApiStatus {
 // === impl WireError ===
 
 impl WireError {
-    /// The server's refusal, if that is what it is.
+    /// Returns the server's refusal, if there is one.
     #[must_use]
     pub fn status(&self) -> Option<&ApiStatus> {
         match self {
@@ -229,7 +232,7 @@ fn shown(identity: Option<&Peeked>) -> String {
     identity.map_or_else(|| "without a name".to_owned(), |identity| identity.key.to_string())
 }
 
-/// An error with its causes, in one line: `a: b: c`. A cause that repeats what was said is left out.
+/// Returns an error with its causes, in one line: `a: b: c`. A repeated cause is left out.
 fn chain(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

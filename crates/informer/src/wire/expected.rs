@@ -1,12 +1,12 @@
-//! Which kind an answer should hold.
+//! The requested kind.
 
 use steersman_base::Resource;
 use steersman_model::{Encoded, Projection, View};
 
 use super::{UnreadableObject, WireError, identify};
 
-/// The kind of object that was asked for. Kind and apiVersion are checked where an answer says them: items of a typed
-/// list do not.
+/// The requested kind of object. Kind and apiVersion are checked where a response has them: items of a typed list do
+/// not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expected {
     kind: String,
@@ -20,7 +20,7 @@ const METADATA_VERSION: &str = "meta.k8s.io/v1";
 // === impl Expected ===
 
 impl Expected {
-    /// Objects of this resource, whole or their metadata.
+    /// Expects objects of this resource, whole or their metadata.
     #[must_use]
     pub fn new(resource: &Resource, projection: Projection) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl Expected {
         }
     }
 
-    /// Checks the kind of an object. Who asked for metadata may get whole objects, from a server that cannot cut them.
+    /// Checks the kind of an object. A request for metadata may get whole objects, from a server that cannot cut them.
     pub(super) fn check_object(&self, kind: Option<&str>, api_version: Option<&str>) -> Result<(), WireError> {
         let is = |want_kind: &str, want_version: &str| {
             kind.is_none_or(|kind| kind == want_kind) && api_version.is_none_or(|version| version == want_version)
@@ -41,7 +41,7 @@ impl Expected {
         Err(self.mismatch("", kind, api_version))
     }
 
-    /// Checks the kind of a list. A custom resource may name its list as it likes, so only the ending counts.
+    /// Checks the kind of a list. A custom resource may choose the name of its list, so only the ending counts.
     pub(super) fn check_list(&self, kind: Option<&str>, api_version: Option<&str>) -> Result<(), WireError> {
         let version_fits = api_version
             .is_none_or(|version| version == self.api_version || (self.metadata && version == METADATA_VERSION));
@@ -54,7 +54,7 @@ impl Expected {
     /// Decodes an object.
     ///
     /// # Errors
-    /// [`WireError::Object`], which names the object as far as it can be told.
+    /// [`WireError::Object`], which names the object as far as possible.
     pub fn decode<V: View>(&self, object: Encoded<'_>) -> Result<V, WireError> {
         V::decode(object).map_err(|source| {
             let unreadable = UnreadableObject { kind: self.kind.clone(), identity: identify(object), source };

@@ -1,4 +1,4 @@
-//! A JSON list, cut into items as it arrives.
+//! A JSON list, split into items as it arrives.
 
 use std::ops::Range;
 
@@ -23,13 +23,13 @@ pub(super) struct JsonList {
     kind: Option<String>,
     api_version: Option<String>,
     meta: ListMeta,
-    /// Whether the list said its metadata: one that does not is no list.
+    /// Whether the list had metadata: otherwise it is not a list.
     described: bool,
     /// Whether it is worth guessing where items end.
     guessing: bool,
 }
 
-/// What comes next.
+/// The next part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Start,
@@ -63,9 +63,9 @@ struct ListMetaJson {
 }
 
 const WHAT: &str = "a list";
-/// What stands between two items of a typed list; and nowhere in a string, whose quotes are escaped.
+/// The text between two items of a typed list; it is in no string, whose quotes are escaped.
 const BETWEEN_ITEMS: &[u8] = br#"},{"metadata":{"#;
-/// Within so many bytes a typed item ends; if none does, these items begin in another way, and looking on is in vain.
+/// The bytes within which a typed item ends; if none does, these items begin in another way, and searching is in vain.
 const GUESS_WITHIN: usize = 32 << 10;
 
 // === impl JsonList ===
@@ -85,7 +85,7 @@ impl JsonList {
         }
     }
 
-    /// How many bytes wait to be read.
+    /// Returns the number of bytes that wait to be read.
     pub(super) fn buffered(&self) -> usize {
         self.buffer.rest().len()
     }
@@ -94,7 +94,7 @@ impl JsonList {
         self.buffer.feed(chunk);
     }
 
-    /// The next item, if all of it is there.
+    /// Returns the next item, if it is complete.
     pub(super) fn next_item(&mut self) -> Result<Option<&[u8]>, WireError> {
         if !self.seek_item()? {
             return Ok(None);
@@ -104,11 +104,11 @@ impl JsonList {
         Ok(Some(self.buffer.slice(item)))
     }
 
-    /// The next item, decoded, if all of it is there.
+    /// Returns the next item, decoded, if it is complete.
     ///
-    /// To find the end of an item costs a good part of what it takes to decode it. So the end is guessed first, to be where
-    /// the next typed item seems to begin. That is safe: a text that is read as one whole JSON object ends where that
-    /// object ends, so a wrong guess cannot be read. After one, or where items begin in another way, ends are sought.
+    /// Finding the end of an item costs a good part of decoding it. So the end is guessed first: where the next typed
+    /// item seems to begin. That is safe: a text that is read as one whole JSON object ends where that object ends, so
+    /// a wrong guess cannot be read. After a wrong guess, or where items begin in another way, ends are searched.
     pub(super) fn next_object<V: View>(&mut self) -> Result<Option<V>, WireError> {
         if !self.seek_item()? {
             return Ok(None);
@@ -130,12 +130,12 @@ impl JsonList {
         }
         let Some(item) = self.whole_value()? else { return Ok(None) };
         self.place = Place::AfterItem;
-        // Not the guess was wrong, but the item.
+        // The item is wrong, not the guess.
         self.guessing |= guessed == Some(item.len());
         self.expected.decode(Encoded::Json(self.buffer.slice(item))).map(Some)
     }
 
-    /// Goes to the start of the next item; tells whether it is there.
+    /// Advances to the start of the next item; returns whether it is there.
     fn seek_item(&mut self) -> Result<bool, WireError> {
         loop {
             let Some(byte) = self.buffer.skip_space() else { return Ok(false) };
@@ -162,7 +162,7 @@ impl JsonList {
         }
     }
 
-    /// What the list says of itself, once all of it was read.
+    /// Returns the metadata of the list, once all of it was read.
     pub(super) fn finish(self) -> Result<ListMeta, WireError> {
         if self.place != Place::End {
             return Err(WireError::Truncated { what: WHAT });
@@ -179,7 +179,7 @@ impl JsonList {
         next
     }
 
-    /// Takes the value at the front of the buffer, if its end is there.
+    /// Takes the value at the front of the buffer, if it is complete.
     fn whole_value(&mut self) -> Result<Option<Range<usize>>, WireError> {
         match self.value.find(self.buffer.rest()) {
             Some(length) if length <= OBJECT_BYTES_MAX => {
@@ -196,7 +196,8 @@ impl JsonList {
         let read = match field {
             Field::Kind => {
                 self.kind = text(value);
-                // Said before the items, as servers do, a wrong kind is known before any of them is handed out.
+                // If the kind comes before the items, as servers send it, a wrong one is known before any item is
+                // returned.
                 return self.expected.check_list(self.kind.as_deref(), None);
             }
             Field::ApiVersion => {
@@ -212,7 +213,7 @@ impl JsonList {
                     remaining_item_count: meta.remaining_item_count.and_then(|count| u64::try_from(count).ok()),
                 };
             }),
-            // `null` is an empty list: Go writes it so.
+            // `null` is an empty list, as Go writes it.
             Field::Items => serde_json::from_slice::<()>(value),
             Field::Other => serde_json::from_slice::<serde::de::IgnoredAny>(value).map(|_| ()),
         };

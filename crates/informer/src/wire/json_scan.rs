@@ -1,13 +1,13 @@
-//! Where a JSON value ends, found without reading it.
+//! The end of a JSON value, found without parsing it.
 //!
 //! Pure: bytes in, a length out.
 //!
-//! Views decode one object from exactly its bytes, so a list must be cut into items before anything is parsed. That is a
-//! second look at every byte; to keep it cheap beside the decoder, nested values are scanned in blocks of 64 bytes, with
-//! one bit per byte (the idea is simdjson's, done with plain 64-bit words): which bytes are quotes, which of them are
-//! escaped, hence which bytes are inside strings, hence which brackets count.
+//! Views decode one object from exactly its bytes, so a list must be split into items before anything is parsed. That
+//! is a second scan of every byte; to keep it cheap beside the decoder, nested values are scanned in blocks of 64
+//! bytes, with one bit per byte (the idea is simdjson's, done with plain 64-bit words): which bytes are quotes, which
+//! of them are escaped, hence which bytes are inside strings, hence which brackets count.
 
-/// Finds the end of one value in bytes that arrive in pieces. Remembers how far it has looked.
+/// Finds the end of one value in bytes that arrive in pieces. Remembers how far it has scanned.
 #[derive(Debug, Default, Clone)]
 pub(super) struct ValueEnd {
     looked: usize,
@@ -33,11 +33,11 @@ struct Marks {
 // === impl ValueEnd ===
 
 impl ValueEnd {
-    /// The length of the value that starts with the first of `bytes`, or `None` while its end is not there.
+    /// Returns the length of the value that starts with the first of `bytes`, or `None` while it is incomplete.
     ///
-    /// Called again with the same bytes and more behind them, it goes on where it stopped. Only brackets and quotes are
-    /// looked at: the parser that gets the value finds what is wrong in it. A number or a word ends before the byte
-    /// that cannot belong to it.
+    /// Called again with the same bytes and more behind them, it continues where it stopped. Only brackets and quotes
+    /// are scanned: the parser of the value finds errors in it. A number or a word ends before the byte that cannot
+    /// belong to it.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
         match bytes.first()? {
             b'{' | b'[' => self.nested(bytes),
@@ -46,7 +46,7 @@ impl ValueEnd {
         }
     }
 
-    /// Whether nothing was looked at yet.
+    /// Whether nothing was scanned yet.
     pub(super) fn is_fresh(&self) -> bool {
         self.looked == 0
     }
@@ -55,7 +55,7 @@ impl ValueEnd {
         let ends = |byte: &u8| matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r');
         let found = bytes[self.looked..].iter().position(ends).map(|at| self.looked + at);
         self.looked = bytes.len();
-        // A value has at least one byte: a delimiter in its place is taken along, and no parser will have it.
+        // A value has at least one byte: a delimiter in its place is included, and every parser refuses it.
         found.map(|end| end.max(1))
     }
 
@@ -95,14 +95,15 @@ impl ValueEnd {
         None
     }
 
-    /// Looks at 64 bytes; tells the place of the bracket that closes the value.
+    /// Scans 64 bytes; returns the position of the bracket that closes the value.
     fn block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
         let marks = Marks::of(block);
         let quotes = marks.quotes & !self.escapes(marks.backslashes);
         let carried = if self.quoted { u64::MAX } else { 0 };
         let inside = prefix_xor(quotes) ^ carried;
         self.quoted = inside >> 63 == 1;
-        let (mut opens, mut closes) = (marks.opens & !inside, marks.closes & !inside);
+        let mut opens = marks.opens & !inside;
+        let mut closes = marks.closes & !inside;
         if self.depth > u64::from(closes.count_ones()) {
             self.depth = self.depth + u64::from(opens.count_ones()) - u64::from(closes.count_ones());
             return None;
@@ -125,7 +126,8 @@ impl ValueEnd {
         None
     }
 
-    /// Which bytes of a block are escaped by a backslash before them. A run of backslashes escapes every second one of its own.
+    /// Returns which bytes of a block are escaped by a backslash before them. A run of backslashes escapes every second
+    /// one of its own.
     fn escapes(&mut self, backslashes: u64) -> u64 {
         let carried = u64::from(std::mem::take(&mut self.escaped));
         if backslashes == 0 {
@@ -139,7 +141,7 @@ impl ValueEnd {
         (EVEN ^ (even_runs << 1)) & follows
     }
 
-    /// Looks at one byte; tells whether it closes the value.
+    /// Scans one byte; returns whether it closes the value.
     fn byte(&mut self, byte: u8) -> bool {
         let escaped = std::mem::take(&mut self.escaped);
         match byte {
@@ -182,13 +184,13 @@ impl Marks {
     }
 }
 
-/// The lowest bits of the eight bytes of a word, as the lowest eight bits: each lands in a bit of the top byte of the product, and
-/// no two sums meet.
+/// Returns the lowest bits of the eight bytes of a word, as the lowest eight bits: each lands in a bit of the top byte
+/// of the product, and no two sums meet.
 fn low_bits(word: u64) -> u64 {
     (word & ONES).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
-/// Each bit: whether an odd number of bits is set up to and including it.
+/// Returns for each bit whether an odd number of bits is set up to and including it.
 fn prefix_xor(mut bits: u64) -> u64 {
     for shift in [1, 2, 4, 8, 16, 32] {
         bits ^= bits << shift;
@@ -201,7 +203,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What the scanner should find, byte by byte.
+    /// The expected result, byte by byte.
     fn plain(bytes: &[u8]) -> Option<usize> {
         let mut scan = ValueEnd::default();
         bytes.iter().position(|&byte| scan.byte(byte)).map(|at| at + 1)

@@ -19,7 +19,7 @@ pub(super) type Problem = (&'static str, usize);
 // === impl Fields ===
 
 impl<'a> Fields<'a> {
-    /// The fields of the object that `bytes` hold.
+    /// Returns the fields of an object.
     pub(super) fn of(bytes: &'a [u8]) -> Result<Self, Problem> {
         let mut fields = Self { bytes, at: 0, first: true };
         match fields.next_byte() {
@@ -28,13 +28,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The next field; `None` at the end of the object.
+    /// Returns the next field; `None` at the end of the object.
     pub(super) fn next(&mut self) -> Result<Option<Field<'a>>, Problem> {
         let Some(name) = self.next_name()? else { return Ok(None) };
         Ok(Some((name, self.value()?)))
     }
 
-    /// The next name alone; [`value`](Self::value) or [`here`](Self::here) must follow.
+    /// Returns the next name alone; [`value`](Self::value) or [`here`](Self::here) must follow.
     pub(super) fn next_name(&mut self) -> Result<Option<&'a [u8]>, Problem> {
         let mut byte = self.next_byte();
         if byte == Some(b'}') {
@@ -58,7 +58,7 @@ impl<'a> Fields<'a> {
         Ok(Some(&name[1..name.len() - 1]))
     }
 
-    /// The value behind the name that was told last.
+    /// Returns the value behind the last returned name.
     pub(super) fn value(&mut self) -> Result<&'a [u8], Problem> {
         let rest = self.here();
         let length = ValueEnd::default().find(rest).ok_or(("incomplete value", self.at))?;
@@ -66,7 +66,7 @@ impl<'a> Fields<'a> {
         Ok(&rest[..length])
     }
 
-    /// All that follows the name that was told last, for who needs only the front of a value.
+    /// Returns everything behind the last returned name, for a caller that needs only the front of a value.
     pub(super) fn here(&self) -> &'a [u8] {
         &self.bytes[self.at..]
     }
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The text of a JSON string, if that is what the value is.
+/// Returns the text of a JSON string, if the value is one.
 pub(super) fn text(value: &[u8]) -> Option<String> {
     serde_json::from_slice(value).ok()
 }

@@ -17,11 +17,11 @@ use super::{ApiStatus, Expected, OBJECT_BYTES_MAX, WireError};
 pub(super) struct JsonWatch {
     buffer: Buffer,
     expected: Expected,
-    /// How much of the unfinished line was searched for its end.
+    /// The length of the incomplete line that was searched for its end.
     searched: usize,
 }
 
-/// A bookmark's object: nothing but metadata is meant.
+/// A bookmark's object: only its metadata counts.
 #[derive(Deserialize)]
 struct BookmarkJson<'a> {
     #[serde(borrow)]
@@ -50,12 +50,12 @@ impl JsonWatch {
         self.buffer.feed(chunk);
     }
 
-    /// The event of the next line, if all of it is there.
+    /// Returns the event of the next line, if it is complete.
     pub(super) fn next_event(&mut self) -> Result<Option<RawEvent<'_>>, WireError> {
         loop {
             let start = self.buffer.offset();
             let Some(line) = self.next_line()? else { return Ok(None) };
-            // Blank lines keep a connection alive and say nothing.
+            // Blank lines keep a connection alive and mean nothing.
             if !self.buffer.slice(line.clone()).trim_ascii().is_empty() {
                 return read_line(self.buffer.slice(line), &self.expected, start).map(Some);
             }
@@ -85,7 +85,8 @@ fn read_line<'a>(line: &'a [u8], expected: &Expected, start: u64) -> Result<RawE
         offset: start + at as u64,
     };
     let walked = |(problem, at): (&'static str, usize)| malformed(problem, at);
-    let (mut event_type, mut object) = (None, None);
+    let mut event_type = None;
+    let mut object = None;
     let mut fields = Fields::of(line).map_err(walked)?;
     while let Some((name, value)) = fields.next().map_err(walked)? {
         match name {
@@ -111,14 +112,15 @@ fn read_line<'a>(line: &'a [u8], expected: &Expected, start: u64) -> Result<RawE
     })
 }
 
-/// The object, if it is of the kind that was asked for. Both names come first; the walk stops behind them.
+/// Returns the object, if it is of the requested kind. Both names come first; the walk stops behind them.
 fn checked<'a>(object: &'a [u8], expected: &Expected, start: u64) -> Result<Encoded<'a>, WireError> {
     let malformed = |(problem, _): (&'static str, usize)| WireError::Malformed {
         what: WHAT,
         problem: problem.into(),
         offset: start,
     };
-    let (mut kind, mut api_version) = (None, None);
+    let mut kind = None;
+    let mut api_version = None;
     let mut fields = Fields::of(object).map_err(malformed)?;
     while let Some((name, value)) = fields.next().map_err(malformed)? {
         match name {

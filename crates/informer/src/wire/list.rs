@@ -19,24 +19,24 @@ enum Repr {
     Protobuf(ProtoList),
 }
 
-/// What a list says of itself.
+/// The metadata of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListMeta {
     /// The version of the whole list.
     pub resource_version: ResourceVersion,
-    /// How to ask for the next page; empty if there is none.
+    /// The token of the next page; empty if there is none.
     pub continue_token: String,
-    /// How many items are on later pages, if the server knows.
+    /// The number of items on later pages, if the server knows it.
     pub remaining_item_count: Option<u64>,
 }
 
-/// Items that lie across the end of what was fed cost double; in so many bytes there are few of them.
+/// An item across the end of the fed bytes costs double; in this many bytes there are few of them.
 pub const BATCH_BYTES: usize = 128 << 10;
 
 // === impl ListDecoder ===
 
 impl ListDecoder {
-    /// A decoder for one answer.
+    /// Creates a decoder for one response.
     #[must_use]
     pub fn new(format: Format, expected: Expected) -> Self {
         Self(match format {
@@ -45,7 +45,7 @@ impl ListDecoder {
         })
     }
 
-    /// Takes the next chunk of the body.
+    /// Adds the next chunk of the body.
     pub fn feed(&mut self, chunk: &[u8]) {
         match &mut self.0 {
             Repr::Json(list) => list.feed(chunk),
@@ -53,10 +53,10 @@ impl ListDecoder {
         }
     }
 
-    /// The next item, or `None` until more is fed.
+    /// Returns the next item, or `None` until more is fed.
     ///
     /// # Errors
-    /// The body is not a list of what was asked for, or an item is too large. Nothing more can be read.
+    /// The body is not a list of the requested kind, or an item is too large. Nothing more can be read.
     pub fn next_item(&mut self) -> Result<Option<Encoded<'_>>, WireError> {
         Ok(match &mut self.0 {
             Repr::Json(list) => list.next_item()?.map(Encoded::Json),
@@ -64,12 +64,12 @@ impl ListDecoder {
         })
     }
 
-    /// The next item, decoded, or `None` until more is fed. Faster than [`next_item`](Self::next_item) and
+    /// Returns the next item, decoded, or `None` until more is fed. Faster than [`next_item`](Self::next_item) and
     /// [`View::decode`], the more so the more was fed: [`BATCH_BYTES`] are enough.
     ///
     /// # Errors
-    /// As [`next_item`](Self::next_item); or the view cannot read the item ([`WireError::Object`]), and the next call goes on
-    /// behind it.
+    /// As [`next_item`](Self::next_item); or the view cannot decode the item ([`WireError::Object`]), and the next call
+    /// continues behind it.
     pub fn next_object<V: View>(&mut self) -> Result<Option<V>, WireError> {
         match &mut self.0 {
             Repr::Json(list) => list.next_object(),
@@ -77,7 +77,7 @@ impl ListDecoder {
         }
     }
 
-    /// How many bytes were fed and not read.
+    /// Returns the number of bytes that were fed and not read.
     #[must_use]
     pub fn buffered(&self) -> usize {
         match &self.0 {
@@ -86,10 +86,10 @@ impl ListDecoder {
         }
     }
 
-    /// What the list says of itself; to be called at the end of the body.
+    /// Returns the metadata of the list; to be called at the end of the body.
     ///
     /// # Errors
-    /// The body ended too early, or is not a list of what was asked for.
+    /// The body ended too early, or is not a list of the requested kind.
     pub fn finish(self) -> Result<ListMeta, WireError> {
         match self.0 {
             Repr::Json(list) => list.finish(),

@@ -1,6 +1,6 @@
-//! Which object, and in which version, told from its first few hundred bytes.
+//! The identity and version of an object, from its first few hundred bytes.
 //!
-//! A relist brings mostly what is known already. To see that, the metadata is enough, and servers write it first.
+//! A relist brings mostly known objects. To see that, the metadata is enough, and servers write it first.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use super::protobuf::{Fields, Value};
 /// The identity of an object and the version of its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peeked {
-    /// Where it is found.
+    /// The key.
     pub key: ObjectKey,
-    /// Identity over time.
+    /// The uid.
     pub uid: Uid,
-    /// Version of this state.
+    /// The version of this state.
     pub resource_version: ResourceVersion,
 }
 
@@ -35,11 +35,11 @@ struct Parts<'a> {
     namespace: Option<Cow<'a, str>>,
     uid: Option<Cow<'a, str>>,
     version: Option<Cow<'a, str>>,
-    /// Whether all of the metadata is looked at.
+    /// Whether all of the metadata is read.
     whole: bool,
 }
 
-/// Looks at the metadata of an object, and only as far as needed. `None` if that does not work: the decoder will say why.
+/// Reads the metadata of an object, only as far as needed. `None` if that fails: the decoder will return the error.
 #[must_use]
 pub fn peek(object: Encoded<'_>) -> Option<Peeked> {
     let mut parts = Parts::default();
@@ -50,8 +50,8 @@ pub fn peek(object: Encoded<'_>) -> Option<Peeked> {
     parts.whole()
 }
 
-/// Which object it is, for one that cannot be decoded: all of its metadata is looked at, and only the name must be there.
-/// `None` if there is none, or if the bytes are neither JSON nor protobuf that far.
+/// Returns the identity of an object that cannot be decoded: all of its metadata is read, and only the name is
+/// required. `None` if there is none, or if the bytes are neither JSON nor protobuf that far.
 #[must_use]
 pub fn identify(object: Encoded<'_>) -> Option<Peeked> {
     let mut parts = Parts { whole: true, ..Parts::default() };
@@ -65,7 +65,7 @@ pub fn identify(object: Encoded<'_>) -> Option<Peeked> {
     parts.whole()
 }
 
-/// All that follows the name of the field `metadata`.
+/// Returns everything behind the name of the field `metadata`.
 fn json_metadata(body: &[u8]) -> Option<&[u8]> {
     let mut fields = JsonFields::of(body).ok()?;
     while let Some(name) = fields.next_name().ok()? {
@@ -84,7 +84,7 @@ fn protobuf_metadata(message: &[u8]) -> Option<&[u8]> {
     })
 }
 
-/// The text of a JSON string, borrowed where nothing is escaped.
+/// Returns the text of a JSON string, borrowed where nothing is escaped.
 fn json_text(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if memchr::memchr(b'\\', inner).is_none() {
@@ -110,7 +110,7 @@ impl<'a> Parts<'a> {
             };
             match json_text(value) {
                 Some(text) => *place = Some(text),
-                // What is no text is as good as absent to who can do without.
+                // A value that is not a string counts as absent where it is not required.
                 None if self.whole => {}
                 None => return None,
             }
@@ -136,8 +136,9 @@ impl<'a> Parts<'a> {
         Some(())
     }
 
-    /// Whether looking on is of no use: typed objects say name and namespace first, and custom ones are sorted by field, so
-    /// both put the namespace before uid and version. (Any other order makes a key that nobody knows: no harm.)
+    /// Whether the rest is not needed: typed objects have name and namespace first, and custom ones are sorted by
+    /// field, so both put the namespace before uid and version. (Any other order gives an unknown key, which does no
+    /// harm.)
     fn suffice(&self) -> bool {
         !self.whole && self.name.is_some() && self.uid.is_some() && self.version.is_some()
     }

@@ -1,4 +1,4 @@
-//! A protobuf list, cut into items as it arrives.
+//! A protobuf list, split into items as it arrives.
 //!
 //! A body is `k8s\0`, then `Unknown { typeMeta 1, raw 2, … }`; raw is the list: `{ metadata 1, items 2 }`.
 
@@ -21,23 +21,23 @@ pub(super) struct ProtoList {
     described: bool,
 }
 
-/// What comes next.
+/// The next part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Magic,
     /// A field of `Unknown`.
     Envelope,
-    /// A field of the list, of which so many bytes are left.
+    /// A field of the list, with this many bytes left.
     List {
         left: u64,
     },
 }
 
-/// The head of a field, and how many bytes it took.
+/// The head of a field, and its length.
 struct Head {
     number: u64,
     kind: u64,
-    /// Of what follows the head.
+    /// The length of the body behind the head.
     length: u64,
     head: usize,
 }
@@ -56,24 +56,24 @@ impl ProtoList {
         self.buffer.feed(chunk);
     }
 
-    /// How many bytes wait to be read.
+    /// Returns the number of bytes that wait to be read.
     pub(super) fn buffered(&self) -> usize {
         self.buffer.rest().len()
     }
 
-    /// The next item, decoded, if all of it is there.
+    /// Returns the next item, decoded, if it is complete.
     pub(super) fn next_object<V: View>(&mut self) -> Result<Option<V>, WireError> {
         let Some(item) = self.seek_item()? else { return Ok(None) };
         self.expected.decode(Encoded::Protobuf(self.buffer.slice(item))).map(Some)
     }
 
-    /// The next item, if all of it is there.
+    /// Returns the next item, if it is complete.
     pub(super) fn next_item(&mut self) -> Result<Option<&[u8]>, WireError> {
         let item = self.seek_item()?;
         Ok(item.map(|item| self.buffer.slice(item)))
     }
 
-    /// Goes to the next item; tells where it is, if all of it is there.
+    /// Advances to the next item; returns its range, if it is complete.
     fn seek_item(&mut self) -> Result<Option<Range<usize>>, WireError> {
         loop {
             match self.place {
@@ -121,7 +121,7 @@ impl ProtoList {
         }
     }
 
-    /// What the list says of itself, once all of it was read.
+    /// Returns the metadata of the list, once all of it was read.
     pub(super) fn finish(self) -> Result<ListMeta, WireError> {
         if !matches!(self.place, Place::Envelope | Place::List { left: 0 }) || !self.buffer.is_empty() {
             return Err(WireError::Truncated { what: WHAT });
@@ -132,7 +132,7 @@ impl ProtoList {
         Ok(self.meta)
     }
 
-    /// The rest of the list is shorter than the head of a field: then no more will come.
+    /// Fails if the rest of the list is shorter than the head of a field: then no more will come.
     fn more(&self, left: u64) -> Result<(), WireError> {
         if self.buffer.rest().len() as u64 >= left {
             return Err(self.malformed("a field longer than its message"));
@@ -140,7 +140,7 @@ impl ProtoList {
         Ok(())
     }
 
-    /// A field beside the list: its type, or how it is encoded. Tells whether it was there.
+    /// Reads a field beside the list: its type, or its encoding. Returns whether it was there.
     fn envelope_field(&mut self, head: &Head) -> Result<bool, WireError> {
         let Some(body) = self.body(head)? else { return Ok(false) };
         if (head.number, head.kind) == (1, 2) {
@@ -150,12 +150,13 @@ impl ProtoList {
         Ok(true)
     }
 
-    /// The head of the next field, if it is there.
+    /// Returns the head of the next field, if it is complete.
     fn head(&self) -> Result<Option<Head>, WireError> {
         let rest = self.buffer.rest();
         let read = |bytes| varint(bytes).map_err(|problem| self.malformed(problem));
         let Some((tag, tag_size)) = read(rest)? else { return Ok(None) };
-        let (number, kind) = (tag >> 3, tag & 7);
+        let number = tag >> 3;
+        let kind = tag & 7;
         let behind = &rest[tag_size..];
         let (length, head) = match kind {
             0 => match read(behind)? {
@@ -173,7 +174,7 @@ impl ProtoList {
         Ok(Some(Head { number, kind, length, head }))
     }
 
-    /// Takes a field; tells where its body is, if it is there.
+    /// Takes a field; returns the range of its body, if it is complete.
     fn body(&mut self, head: &Head) -> Result<Option<Range<usize>>, WireError> {
         let Some(length) = usize::try_from(head.length).ok().filter(|length| *length <= OBJECT_BYTES_MAX) else {
             return Err(WireError::TooLarge { what: "an object of a list", limit: OBJECT_BYTES_MAX });

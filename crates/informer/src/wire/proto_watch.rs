@@ -31,7 +31,7 @@ impl ProtoWatch {
         self.buffer.feed(chunk);
     }
 
-    /// The event of the next frame, if all of it is there.
+    /// Returns the event of the next frame, if it is complete.
     pub(super) fn next_event(&mut self) -> Result<Option<RawEvent<'_>>, WireError> {
         let start = self.buffer.offset();
         let Some(frame) = self.next_frame()? else { return Ok(None) };
@@ -76,10 +76,12 @@ impl ProtoWatch {
     }
 }
 
-/// Type and object of a `WatchEvent`. kube-apiserver sends the bare message; one in the usual envelope is taken too.
+/// Returns type and object of a `WatchEvent`. kube-apiserver sends the bare message; one in the usual envelope is
+/// accepted too.
 fn read_event(frame: &[u8]) -> Result<(&[u8], &[u8]), &'static str> {
     let message = if frame.starts_with(MAGIC) { Unknown::open(frame)?.raw } else { frame };
-    let (mut event_type, mut object): (&[u8], &[u8]) = (&[], &[]);
+    let mut event_type: &[u8] = &[];
+    let mut object: &[u8] = &[];
     for field in Fields::of(message) {
         match field? {
             (1, Value::Bytes(text)) => event_type = text,
@@ -116,7 +118,8 @@ fn read_bookmark(object: &[u8]) -> Result<Bookmark, &'static str> {
 }
 
 fn ends_initial_events(annotation: &[u8]) -> Result<bool, &'static str> {
-    let (mut key, mut value): (&[u8], &[u8]) = (&[], &[]);
+    let mut key: &[u8] = &[];
+    let mut value: &[u8] = &[];
     for field in Fields::of(annotation) {
         match field? {
             (1, Value::Bytes(text)) => key = text,

@@ -8,7 +8,7 @@ pub(super) struct Fields<'a> {
     rest: &'a [u8],
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value<'a> {
     Varint(u64),
@@ -20,7 +20,7 @@ pub(super) enum Value<'a> {
 /// The first bytes of every protobuf body of Kubernetes.
 pub(super) const MAGIC: &[u8; 4] = b"k8s\0";
 
-/// `runtime.Unknown`: what is around an object.
+/// `runtime.Unknown`: the envelope of an object.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Unknown<'a> {
     pub(super) api_version: Option<&'a str>,
@@ -35,7 +35,7 @@ pub(super) const BAD_VARINT: &str = "a number that does not end";
 const SHORT: &str = "a field longer than its message";
 const BAD_WIRE_TYPE: &str = "an unknown wire type";
 
-/// The number at the start of `bytes` and its length; `None` if its end is not there.
+/// Returns the number at the start of `bytes` and its length; `None` if it is incomplete.
 pub(super) fn varint(bytes: &[u8]) -> Result<Option<(u64, usize)>, &'static str> {
     let mut value = 0u64;
     for (at, byte) in bytes.iter().take(VARINT_BYTES_MAX).enumerate() {
@@ -101,7 +101,7 @@ impl<'a> Iterator for Fields<'a> {
 // === impl Unknown ===
 
 impl<'a> Unknown<'a> {
-    /// Takes the envelope off a body: the magic, then type and raw message.
+    /// Removes the envelope of a body: the magic, then type and raw message.
     pub(super) fn open(body: &'a [u8]) -> Result<Self, &'static str> {
         let message = body.strip_prefix(MAGIC).ok_or("it does not start with `k8s\\0`")?;
         let mut unknown = Self::default();
@@ -116,9 +116,10 @@ impl<'a> Unknown<'a> {
     }
 }
 
-/// apiVersion and kind of a `TypeMeta`; empty ones are not said.
+/// Returns apiVersion and kind of a `TypeMeta`; empty ones are `None`.
 pub(super) fn read_type(type_meta: &[u8]) -> Result<(Option<&str>, Option<&str>), &'static str> {
-    let (mut api_version, mut kind) = (None, None);
+    let mut api_version = None;
+    let mut kind = None;
     for field in Fields::of(type_meta) {
         match field? {
             (1, Value::Bytes(text)) => api_version = said(text)?,

@@ -1,4 +1,4 @@
-//! A whole list, read at once: for who must know what the server has now.
+//! A whole list, read at once: the server's current state.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use steersman_model::{DecodeError, View};
 use super::{Accept, Expected, ListDecoder, ListQuery, WireError, list_request, send};
 use crate::target::Target;
 
-/// How many objects are asked for at once: client-go's page.
+/// The page size: client-go's.
 const PAGE: u32 = 500;
 
-/// The objects of a target as the server has them now, in one consistent list, and the version of the list.
+/// Reads the objects of a target in one consistent list, and the version of the list.
 ///
-/// If one cannot be read as protobuf, all are read again as JSON; one that cannot be read then either is named in the log, and
-/// the list goes on without it.
+/// If one cannot be decoded from protobuf, all are read again as JSON; one that cannot be decoded then either is logged
+/// and left out.
 ///
 /// # Errors
-/// See [`WireError`]; also if objects change so fast that the list expires between two pages. Nobody retries here.
+/// See [`WireError`]; also if objects change so fast that the list expires between two pages. It is not retried here.
 pub async fn read_list<V: View>(
     client: &Client,
     target: &Target,
@@ -41,7 +41,8 @@ async fn read_as<V: View>(
     patience: Duration,
     accept: Accept,
 ) -> Result<(Vec<Arc<V>>, ResourceVersion), WireError> {
-    let (mut objects, mut version) = (Vec::new(), None);
+    let mut objects = Vec::new();
+    let mut version = None;
     let mut continue_token = String::new();
     loop {
         let query = ListQuery { limit: Some(PAGE), continue_token: &continue_token };
@@ -62,7 +63,7 @@ async fn read_as<V: View>(
             }
         }
         let meta = decoder.finish()?;
-        // All pages are of one version; the first says it.
+        // All pages are of one version; the first has it.
         version.get_or_insert(meta.resource_version);
         continue_token = meta.continue_token;
         if continue_token.is_empty() {

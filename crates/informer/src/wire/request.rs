@@ -1,4 +1,4 @@
-//! What is asked: paths, queries and the `Accept` header.
+//! Requests: paths, queries and the `Accept` header.
 //!
 //! Pure: a target and a query in, a request out.
 
@@ -14,22 +14,23 @@ use crate::target::Target;
 /// One page of a list, always consistent: `resourceVersion` is never set, and never `0`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListQuery<'a> {
-    /// The most items of one page; `None` asks for all at once.
+    /// The maximum items of one page; `None` requests all at once.
     pub limit: Option<u32>,
-    /// Where the page before ended; empty for the first.
+    /// The token of the page before; empty for the first.
     pub continue_token: &'a str,
 }
 
 /// A watch, with bookmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WatchQuery<'a> {
-    /// Where to go on; `None` asks for a streaming list: the present state first, consistent, then a bookmark that says so.
+    /// The version to continue from; `None` requests a streaming list: the current state first, consistent, then a
+    /// bookmark that ends it.
     pub from: Option<&'a ResourceVersion>,
-    /// When the server shall end it.
+    /// The time after which the server ends it.
     pub timeout_seconds: u32,
 }
 
-/// What encodings a reader can take, best first.
+/// The accepted encodings, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accept {
     projection: Projection,
@@ -41,10 +42,10 @@ const JSON: &str = "application/json";
 const AS_METADATA: &str = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
 const AS_METADATA_LIST: &str = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1";
 
-/// The request for one page of a list.
+/// Builds the request for one page of a list.
 ///
 /// # Errors
-/// The namespace cannot stand in a URL.
+/// The namespace does not fit into a URL.
 pub fn list_request(target: &Target, query: ListQuery<'_>, accept: Accept) -> Result<Request<()>, http::Error> {
     let mut url = Url::of(target);
     if let Some(limit) = query.limit {
@@ -54,10 +55,10 @@ pub fn list_request(target: &Target, query: ListQuery<'_>, accept: Accept) -> Re
     request(&url, &accept.header(AS_METADATA_LIST))
 }
 
-/// The request for a watch.
+/// Builds the request for a watch.
 ///
 /// # Errors
-/// The namespace cannot stand in a URL.
+/// The namespace does not fit into a URL.
 pub fn watch_request(target: &Target, query: WatchQuery<'_>, accept: Accept) -> Result<Request<()>, http::Error> {
     let mut url = Url::of(target);
     url.add("watch", "true");
@@ -73,7 +74,8 @@ pub fn watch_request(target: &Target, query: WatchQuery<'_>, accept: Accept) -> 
     request(&url, &accept.header(AS_METADATA))
 }
 
-/// A GET. 1.37 compresses even watches for who lets it: bytes then wait in the compressor, and it costs both sides CPU.
+/// Builds a GET. 1.37 compresses even watches if allowed: bytes then wait in the compressor, and it costs both sides
+/// CPU.
 fn request(url: &Url, accept: &str) -> Result<Request<()>, http::Error> {
     Request::get(&url.text).header(ACCEPT, accept).header(ACCEPT_ENCODING, "identity").body(())
 }
@@ -81,32 +83,32 @@ fn request(url: &Url, accept: &str) -> Result<Request<()>, http::Error> {
 // === impl Accept ===
 
 impl Accept {
-    /// What a view can read.
+    /// Returns the encodings that a view can read.
     #[must_use]
     pub fn of<V: View>() -> Self {
         Self { projection: V::PROJECTION, protobuf: V::PROTOBUF }
     }
 
-    /// Metadata alone, for who needs no more than that there is something.
+    /// Accepts metadata alone, to learn only that something exists.
     #[must_use]
     pub(super) const fn metadata() -> Self {
         Self { projection: Projection::Metadata, protobuf: true }
     }
 
-    /// What is left when the server has nothing of it (406, 415): plain JSON. `None` if that was all.
+    /// Returns the fallback for a server without these encodings (406, 415): plain JSON. `None` if that was all.
     #[must_use]
     pub fn fall_back(self) -> Option<Self> {
         let plain = Self { projection: Projection::Whole, protobuf: false };
         (self != plain).then_some(plain)
     }
 
-    /// The same in JSON, for a server whose protobuf cannot be read. `None` if it is JSON already.
+    /// Returns the same in JSON, for a server whose protobuf cannot be decoded. `None` if it is JSON already.
     #[must_use]
     pub fn without_protobuf(self) -> Option<Self> {
         self.protobuf.then_some(Self { protobuf: false, ..self })
     }
 
-    /// Plain JSON closes every list: any server has it, and metadata can be read from whole objects.
+    /// Plain JSON ends every list: any server has it, and metadata can be read from whole objects.
     fn header(self, as_metadata: &str) -> String {
         let part = match self.projection {
             Projection::Whole => "",
@@ -134,11 +136,11 @@ struct Url {
 
 impl Url {
     fn of(target: &Target) -> Self {
-        let scope = &target.scope;
-        let path = target.resource.collection_path(scope.namespace.as_deref());
+        let selection = &target.selection;
+        let path = target.resource.collection_path(selection.namespace.as_deref());
         let mut url = Self { text: path, separator: '?' };
-        url.add("labelSelector", scope.labels.as_deref().unwrap_or_default());
-        url.add("fieldSelector", scope.fields.as_deref().unwrap_or_default());
+        url.add("labelSelector", selection.labels.as_deref().unwrap_or_default());
+        url.add("fieldSelector", selection.fields.as_deref().unwrap_or_default());
         url
     }
 
@@ -164,7 +166,7 @@ impl Url {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Scope;
+    use crate::target::Selection;
     use steersman_base::Resource;
 
     fn pods() -> Target {
@@ -200,12 +202,13 @@ mod tests {
     #[test]
     fn a_scope_goes_into_path_and_query() {
         let mut target = pods();
-        target.scope = Scope::namespace("kube-system").with_labels("app in (a,b)").with_fields("metadata.name=x");
+        target.selection =
+            Selection::namespace("kube-system").with_labels("app in (a,b)").with_fields("metadata.name=x");
         assert_eq!(
             list_request(&target, ListQuery::default(), JSON_ONLY).unwrap().uri(),
             "/api/v1/namespaces/kube-system/pods?labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=metadata.name%3Dx"
         );
-        target.scope = Scope::namespace("no such\nplace");
+        target.selection = Selection::namespace("no such\nplace");
         assert!(list_request(&target, ListQuery::default(), JSON_ONLY).is_err());
     }
 

@@ -1,4 +1,4 @@
-//! Sending a request, and telling an answer from a refusal.
+//! Sending a request, and telling a response from a refusal.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::protobuf::Unknown;
 use super::{Accept, ApiStatus, Expected, ListDecoder, ListQuery, WireError, list_request};
 use crate::target::Target;
 
-/// How a body is encoded.
+/// The encoding of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// JSON: a list is one document, a watch one document per line.
@@ -25,25 +25,25 @@ pub enum Format {
     Protobuf,
 }
 
-/// An answer of 200: its encoding, and a body that was not read yet.
+/// A response of 200: its encoding, and its unread body.
 #[derive(Debug)]
 pub struct Answer {
-    /// How the body is encoded.
+    /// The encoding of the body.
     pub format: Format,
     body: Body,
 }
 
-/// A refusal is a few hundred bytes; what is behind this many is not read.
+/// A refusal is a few hundred bytes; more than this is not read.
 const REFUSAL_BYTES_MAX: usize = 64 << 10;
-/// How long the rest of a refusal may take.
+/// The maximum time for the rest of a refusal.
 const REFUSAL_WAIT: Duration = Duration::from_secs(10);
-/// How much of a refusal that is no `Status` is shown.
+/// The characters shown of a refusal that is not a `Status`.
 const EXCERPT_CHARS: usize = 200;
 
-/// Sends a request and waits for the head of the answer, no longer than `patience`.
+/// Sends a request and waits for the head of the response, no longer than `patience`.
 ///
 /// # Errors
-/// No connection, no answer, or a refusal.
+/// No connection, no response, or a refusal.
 pub async fn send(client: &Client, request: Request<()>, patience: Duration) -> Result<Answer, WireError> {
     let response = timeout(patience, client.send(request.map(|()| Body::empty())))
         .await
@@ -56,11 +56,11 @@ pub async fn send(client: &Client, request: Request<()>, patience: Duration) -> 
     Ok(Answer { format, body: response.into_body() })
 }
 
-/// The version of a resource now: a consistent list of one item. A store that has reached it shows every write that was
-/// finished before the call.
+/// Returns the current version of a resource: by a consistent list of one item. A store that has reached it shows every
+/// write that was finished before the call.
 ///
 /// # Errors
-/// As a list: no connection, no answer within `patience`, or a refusal. Nobody retries here.
+/// As a list: no connection, no response within `patience`, or a refusal. It is not retried here.
 pub async fn latest_version(
     client: &Client,
     target: &Target,
@@ -79,7 +79,7 @@ pub async fn latest_version(
 // === impl Answer ===
 
 impl Answer {
-    /// The next bytes of the body; `None` at its end.
+    /// Returns the next bytes of the body; `None` at its end.
     ///
     /// # Errors
     /// The connection broke, or nothing came within `patience`.
@@ -87,7 +87,7 @@ impl Answer {
         loop {
             let frame = timeout(patience, self.body.frame()).await.map_err(|_| WireError::Silent(patience))?;
             let Some(frame) = frame else { return Ok(None) };
-            // Trailers say nothing that anybody needs.
+            // Trailers are not needed.
             if let Ok(chunk) = frame.map_err(|error| WireError::Connection(Box::new(error)))?.into_data()
                 && !chunk.is_empty()
             {
@@ -110,7 +110,7 @@ fn format(headers: &HeaderMap) -> Result<Format, WireError> {
     }
 }
 
-/// Reads why the server refused: a `Status` in either encoding, or whatever a proxy has to say.
+/// Reads the refusal: a `Status` in either encoding, or the text of a proxy.
 async fn refusal(response: Response<Body>) -> ApiStatus {
     let (head, mut body) = response.into_parts();
     let mut bytes = Vec::new();
@@ -123,7 +123,7 @@ async fn refusal(response: Response<Body>) -> ApiStatus {
             }
         }
     };
-    // The code alone says most; who does not get to the end of the words goes on without them.
+    // The code alone says most; without the rest of the text it goes on.
     let _ = timeout(REFUSAL_WAIT, read).await;
     let mut status = match Unknown::open(&bytes) {
         Ok(unknown) => ApiStatus::from_protobuf(unknown.raw).ok(),
@@ -137,7 +137,7 @@ async fn refusal(response: Response<Body>) -> ApiStatus {
     status
 }
 
-/// `Retry-After` in seconds, as API servers say it. A date is not understood, and the usual back-off applies.
+/// `Retry-After` in seconds, as API servers send it. A date is ignored, and the usual back-off applies.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds: u32 = headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok()?;
     (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)))

@@ -330,10 +330,12 @@ proptest! {
             }
             body
         };
-        let (json, proto) = (damaged(LIST.into()), damaged(protobuf_list()));
+        let json = damaged(LIST.into());
+        let proto = damaged(protobuf_list());
         prop_assert_eq!(read_list(Format::Json, &json, &cuts).is_ok(), read_list(Format::Json, &json, &[]).is_ok());
         prop_assert_eq!(read_list(Format::Protobuf, &proto, &cuts).is_ok(), read_list(Format::Protobuf, &proto, &[]).is_ok());
-        let (json, proto) = (damaged(WATCH.into()), damaged(protobuf_watch()));
+        let json = damaged(WATCH.into());
+        let proto = damaged(protobuf_watch());
         prop_assert_eq!(read_watch(Format::Json, &json, &cuts), read_watch(Format::Json, &json, &[]));
         prop_assert_eq!(read_watch(Format::Protobuf, &proto, &cuts), read_watch(Format::Protobuf, &proto, &[]));
     }

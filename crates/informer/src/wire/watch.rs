@@ -26,15 +26,15 @@ pub enum RawEvent<'a> {
     Added(Encoded<'a>),
     /// The object changed.
     Modified(Encoded<'a>),
-    /// The object is gone, or no longer selected.
+    /// The object was deleted, or is no longer selected.
     Deleted(Encoded<'a>),
     /// Nothing else happened up to this version.
     Bookmark(Bookmark),
-    /// The server ends the watch and says why.
+    /// The server ends the watch with this error.
     Error(ApiStatus),
 }
 
-/// How far a watch has come.
+/// The progress of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bookmark {
     /// The version reached.
@@ -49,7 +49,7 @@ pub(super) const INITIAL_EVENTS_END: &str = "k8s.io/initial-events-end";
 // === impl WatchDecoder ===
 
 impl WatchDecoder {
-    /// A decoder for one answer.
+    /// Creates a decoder for one response.
     #[must_use]
     pub fn new(format: Format, expected: Expected) -> Self {
         Self(match format {
@@ -58,7 +58,7 @@ impl WatchDecoder {
         })
     }
 
-    /// Takes the next chunk of the body.
+    /// Adds the next chunk of the body.
     pub fn feed(&mut self, chunk: &[u8]) {
         match &mut self.0 {
             Repr::Json(watch) => watch.feed(chunk),
@@ -66,10 +66,10 @@ impl WatchDecoder {
         }
     }
 
-    /// The next event, or `None` until more is fed.
+    /// Returns the next event, or `None` until more is fed.
     ///
     /// # Errors
-    /// The event is not what was asked for, or too large. Nothing more can be read.
+    /// The event is not of the requested kind, or too large. Nothing more can be read.
     pub fn next_event(&mut self) -> Result<Option<RawEvent<'_>>, WireError> {
         match &mut self.0 {
             Repr::Json(watch) => watch.next_event(),
@@ -77,7 +77,7 @@ impl WatchDecoder {
         }
     }
 
-    /// To be called at the end of the body.
+    /// Checks the end of the body.
     ///
     /// # Errors
     /// The body ended in the middle of an event.

@@ -11,11 +11,11 @@ use parking_lot::Mutex;
 use serde_json::json;
 use server::Server;
 use steersman_base::{Meta, ObjectKey, Resource};
-use steersman_informer::consistency::{Book, Verdict};
-use steersman_informer::factory::{FactoryOptions, InformerFactory};
-use steersman_informer::meta_source::{MetaHandler, MetaSource};
-use steersman_informer::reflector::Phase;
-use steersman_informer::{Change, Metrics, Scope, SharedInformer, Typed};
+use steersman_informer::__internal::consistency::{Book, Verdict};
+use steersman_informer::__internal::reflector::Phase;
+use steersman_informer::{Change, Metrics, Selection, SharedInformer, Typed};
+use steersman_informer::{FactoryOptions, InformerFactory};
+use steersman_informer::{MetaHandler, MetaSource};
 use steersman_model::Projection;
 use tokio::time::sleep;
 
@@ -53,9 +53,9 @@ fn names<V: steersman_model::View>(informer: &SharedInformer<V>) -> Vec<String> 
 #[tokio::test(start_paused = true)]
 async fn everybody_who_needs_the_same_gets_the_same_informer() {
     let (server, factory) = cluster();
-    let one: ConfigMaps = factory.typed(Scope::everything());
-    let two: ConfigMaps = factory.typed(Scope::everything());
-    let scoped: ConfigMaps = factory.typed(Scope::everything().with_fields("metadata.name=kube-root-ca.crt"));
+    let one: ConfigMaps = factory.typed(Selection::everything());
+    let two: ConfigMaps = factory.typed(Selection::everything());
+    let scoped: ConfigMaps = factory.typed(Selection::everything().with_fields("metadata.name=kube-root-ca.crt"));
     factory.start();
     factory.synced().await.unwrap();
     assert_eq!(server.watches(CONFIG_MAPS), 2, "one for all, one for the part");
@@ -69,7 +69,7 @@ async fn everybody_who_needs_the_same_gets_the_same_informer() {
 #[tokio::test(start_paused = true)]
 async fn nothing_runs_before_start_and_what_is_declared_later_runs_after_the_next() {
     let (server, factory) = cluster();
-    let first: ConfigMaps = factory.typed(Scope::everything());
+    let first: ConfigMaps = factory.typed(Selection::everything());
     settle().await;
     assert!(server.asked().is_empty());
     let error = factory.synced().await.unwrap_err().to_string();
@@ -78,7 +78,7 @@ async fn nothing_runs_before_start_and_what_is_declared_later_runs_after_the_nex
     factory.start();
     factory.synced().await.unwrap();
     assert!(first.has_synced());
-    let second: SharedInformer<Meta> = factory.informer_for(secrets(), Scope::everything());
+    let second: SharedInformer<Meta> = factory.informer_for(secrets(), Selection::everything());
     settle().await;
     assert!(!second.has_synced());
     factory.start();
@@ -91,10 +91,10 @@ async fn nothing_runs_before_start_and_what_is_declared_later_runs_after_the_nex
 async fn a_forbidden_or_vanished_resource_never_stalls_the_others_and_is_named() {
     let (server, factory) = cluster();
     server.refuse(SECRETS, 403, "Forbidden");
-    let maps: ConfigMaps = factory.typed(Scope::everything());
-    let forbidden: SharedInformer<Meta> = factory.informer_for(secrets(), Scope::namespace("default"));
+    let maps: ConfigMaps = factory.typed(Selection::everything());
+    let forbidden: SharedInformer<Meta> = factory.informer_for(secrets(), Selection::namespace("default"));
     let gone = Resource::namespaced("example.com", "v1", "cakes", "Cake");
-    let _gone: SharedInformer<Meta> = factory.informer_for(gone, Scope::everything());
+    let _gone: SharedInformer<Meta> = factory.informer_for(gone, Selection::everything());
     factory.start();
     let error = factory.synced_within(Duration::from_secs(10)).await.unwrap_err();
     assert!(maps.has_synced());
@@ -129,7 +129,7 @@ async fn metadata_rides_on_a_full_watch_where_one_is_declared_before_the_start()
     let notes = Arc::default();
     let metadata = factory.meta(&config_maps());
     let subscription = metadata.subscribe_meta(note(&notes));
-    let _full: ConfigMaps = factory.typed(Scope::everything());
+    let _full: ConfigMaps = factory.typed(Selection::everything());
     factory.start();
     subscription.synced().await;
     assert_eq!(*notes.lock(), ["added a"]);
@@ -152,8 +152,8 @@ async fn metadata_gets_a_watch_of_its_own_where_no_full_one_covers_the_resource(
     server.put(SECRETS, "a", &json!({ "data": { "password": "aHVudGVyMg==" } }));
     let notes = Arc::default();
     let metadata = factory.meta(&secrets());
-    let _part: SharedInformer<Typed<DynamicObject>> =
-        factory.informer_for(secrets(), Scope::everything().with_fields("type=kubernetes.io/service-account-token"));
+    let _part: SharedInformer<Typed<DynamicObject>> = factory
+        .informer_for(secrets(), Selection::everything().with_fields("type=kubernetes.io/service-account-token"));
     factory.start();
     factory.synced().await.unwrap();
     let subscription = metadata.subscribe_meta(note(&notes));
@@ -169,8 +169,8 @@ async fn metadata_gets_a_watch_of_its_own_where_no_full_one_covers_the_resource(
 async fn typed_and_dynamic_objects_come_whole() {
     let (server, factory) = cluster();
     server.put(CONFIG_MAPS, "a", &json!({ "data": { "color": "blue" } }));
-    let typed: ConfigMaps = factory.typed(Scope::everything());
-    let dynamic: SharedInformer<Typed<DynamicObject>> = factory.informer_for(config_maps(), Scope::everything());
+    let typed: ConfigMaps = factory.typed(Selection::everything());
+    let dynamic: SharedInformer<Typed<DynamicObject>> = factory.informer_for(config_maps(), Selection::everything());
     factory.start();
     factory.synced().await.unwrap();
     let key = ObjectKey::new("default", "a");
@@ -183,9 +183,9 @@ async fn typed_and_dynamic_objects_come_whole() {
 async fn it_lists_its_informers_with_their_state() {
     let (server, factory) = cluster();
     let version = server.put(CONFIG_MAPS, "a", &json!({}));
-    let maps: ConfigMaps = factory.typed(Scope::everything());
+    let maps: ConfigMaps = factory.typed(Selection::everything());
     let _subscription = maps.subscribe(|_: &Change<_>| {});
-    let _meta: SharedInformer<Meta> = factory.informer_for(secrets(), Scope::namespace("default"));
+    let _meta: SharedInformer<Meta> = factory.informer_for(secrets(), Selection::namespace("default"));
     assert!(factory.running().iter().all(|running| running.reflector.is_none()));
     factory.start();
     factory.synced().await.unwrap();
@@ -204,7 +204,7 @@ async fn it_lists_its_informers_with_their_state() {
 #[tokio::test(start_paused = true)]
 async fn stop_returns_when_nothing_runs_any_more() {
     let (server, factory) = cluster();
-    let maps: ConfigMaps = factory.typed(Scope::everything());
+    let maps: ConfigMaps = factory.typed(Selection::everything());
     let alive = Arc::new(());
     let handler_alive = Arc::clone(&alive);
     maps.subscribe(move |_: &Change<_>| drop(Arc::clone(&handler_alive))).detach();
@@ -223,7 +223,7 @@ async fn stop_returns_when_nothing_runs_any_more() {
 #[tokio::test(start_paused = true)]
 async fn dropping_the_last_clone_ends_everything() {
     let (server, factory) = cluster();
-    let maps: ConfigMaps = factory.typed(Scope::everything());
+    let maps: ConfigMaps = factory.typed(Selection::everything());
     factory.start();
     factory.synced().await.unwrap();
     let clone = factory.clone();
@@ -239,14 +239,14 @@ async fn dropping_the_last_clone_ends_everything() {
 #[tokio::test(start_paused = true)]
 async fn a_resource_can_be_retired_and_come_back() {
     let (server, factory) = cluster();
-    let before: SharedInformer<Meta> = factory.informer_for(secrets(), Scope::everything());
-    let _maps: ConfigMaps = factory.typed(Scope::everything());
+    let before: SharedInformer<Meta> = factory.informer_for(secrets(), Selection::everything());
+    let _maps: ConfigMaps = factory.typed(Selection::everything());
     factory.start();
     factory.synced().await.unwrap();
     factory.retire(&secrets()).await;
     settle().await;
     assert_eq!((server.watches(SECRETS), server.watches(CONFIG_MAPS)), (0, 1));
-    let after: SharedInformer<Meta> = factory.informer_for(secrets(), Scope::everything());
+    let after: SharedInformer<Meta> = factory.informer_for(secrets(), Selection::everything());
     assert!(!Arc::ptr_eq(before.store(), after.store()));
     factory.start();
     factory.synced().await.unwrap();
@@ -259,13 +259,11 @@ async fn metrics_have_upstreams_names_and_a_registry_of_ones_own() {
     server.serve(CONFIG_MAPS, "v1", "ConfigMap");
     server.put(CONFIG_MAPS, "a", &json!({}));
     let registry = prometheus::Registry::new();
-    let options = FactoryOptions {
-        name: "shared".into(),
-        metrics: Some(Metrics::new(&registry).unwrap()),
-        ..FactoryOptions::default()
-    };
+    let mut options = FactoryOptions::default();
+    options.name = "shared".into();
+    options.metrics = Some(Metrics::new(&registry).unwrap());
     let factory = InformerFactory::with_options(server.client(), options);
-    let maps: ConfigMaps = factory.typed(Scope::everything());
+    let maps: ConfigMaps = factory.typed(Selection::everything());
     let subscription = maps.subscribe(|_: &Change<_>| panic!("on purpose"));
     factory.start();
     subscription.synced().await;
@@ -285,7 +283,7 @@ async fn metrics_have_upstreams_names_and_a_registry_of_ones_own() {
 #[tokio::test(start_paused = true)]
 async fn a_book_looks_into_the_stores_and_asks_the_server() {
     let (server, factory) = cluster();
-    let _maps: ConfigMaps = factory.typed(Scope::everything());
+    let _maps: ConfigMaps = factory.typed(Selection::everything());
     server.put(CONFIG_MAPS, "a", &json!({}));
     let book = Book::new(&factory);
     factory.start();
@@ -312,14 +310,15 @@ async fn a_book_looks_into_the_stores_and_asks_the_server() {
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_stands_still_is_opened_again_and_then_listed() {
     let (server, factory) = cluster();
-    let maps: ConfigMaps = factory.typed(Scope::everything());
+    let maps: ConfigMaps = factory.typed(Selection::everything());
     server.put(CONFIG_MAPS, "before", &json!({}));
     let book = Book::new(&factory);
     factory.start();
     factory.synced().await.unwrap();
     server.stand_still();
     let made = server.put(CONFIG_MAPS, "a", &json!({}));
-    let (owner, since) = ("owner".into(), server.asked().len());
+    let owner = "owner".into();
+    let since = server.asked().len();
     book.wrote(&owner, &config_maps(), made.to_string().as_str().into());
     assert_eq!(book.check(&owner, || {}), Verdict::Parked);
     let asked = || server.asked().split_off(since);
@@ -339,8 +338,8 @@ async fn a_watch_that_stands_still_is_opened_again_and_then_listed() {
 async fn a_book_does_not_believe_a_store_that_shows_only_a_part() {
     let (server, factory) = cluster();
     server.put(SECRETS, "a", &json!({}));
-    let scope = Scope::everything().with_labels("app=web");
-    let _part: SharedInformer<Meta> = factory.informer_for(secrets(), scope);
+    let selection = Selection::everything().with_labels("app=web");
+    let _part: SharedInformer<Meta> = factory.informer_for(secrets(), selection);
     let book = Book::new(&factory);
     factory.start();
     factory.synced().await.unwrap();

@@ -27,7 +27,8 @@ async fn protobuf_and_json_give_the_same() {
             Answer::protobuf(protobuf::frame("ERROR", &protobuf::status(410, "Expired", "old", 0))),
             Answer::protobuf(protobuf::list(30, "", &[("a", 11)])),
         ];
-        let (json, proto) = (play(http, json), play(http, proto));
+        let json = play(http, json);
+        let proto = play(http, proto);
         pass(seconds(2)).await;
         assert_eq!(json.told(), ["list 10: a@3 b@4 c@5", "~ a@11", "- b@12", "at 20"]);
         assert_eq!(json.told(), proto.told());

@@ -3,8 +3,8 @@
 use crate::support::objects::{added, deleted, event, list, modified, page, pod, streamed, synced};
 use crate::support::server::{Answer, BOTH, Http, Server};
 use crate::support::{Scene, options, pass, play, seconds};
+use steersman_informer::__internal::reflector::{Lists, Phase};
 use steersman_informer::__internal::wire::latest_version;
-use steersman_informer::reflector::{Lists, Phase};
 
 #[tokio::test(start_paused = true)]
 async fn a_streaming_list_becomes_the_watch() {
@@ -86,7 +86,8 @@ async fn who_refused_streaming_once_is_not_asked_for_it_again() {
 
 #[tokio::test(start_paused = true)]
 async fn pages_can_be_asked_for_from_the_start() {
-    let options = steersman_informer::reflector::ReflectorOptions { lists: Lists::Paged, ..options() };
+    let mut options = options();
+    options.lists = Lists::Paged;
     let scene: Scene = Scene::start(Server::in_turn(Http::One, [Answer::json(list(10, &[]))]), options);
     pass(seconds(1)).await;
     assert_eq!(scene.asked(), ["list 500", "watch from 10"]);

@@ -3,7 +3,6 @@
 use crate::support::objects::{added, bookmark, list, streamed};
 use crate::support::server::{Answer, BOTH, Http, Server};
 use crate::support::{Scene, options, pass, play, seconds};
-use steersman_informer::reflector::ReflectorOptions;
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_takes_requests_and_says_nothing_is_given_up_in_under_a_minute() {
@@ -62,7 +61,8 @@ async fn a_watch_that_is_silent_for_longer_than_it_may_is_started_again() {
                 .hang(),
             Answer::json(added("a", 31)).hang(),
         ];
-        let options = ReflectorOptions { watch_patience: Some(seconds(45)), ..options() };
+        let mut options = options();
+        options.watch_patience = Some(seconds(45));
         let scene: Scene = Scene::start(Server::in_turn(http, answers), options);
         pass(seconds(100)).await;
         assert_eq!(scene.asked(), ["stream"], "its patience is not over");

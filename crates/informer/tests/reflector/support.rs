@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use steersman_base::Resource;
 use steersman_base::watch;
+use steersman_informer::__internal::reflector::{Reflector, ReflectorOptions, ReflectorState};
 use steersman_informer::Target;
-use steersman_informer::reflector::{Reflector, ReflectorOptions, ReflectorState};
 use steersman_model::{PodView, View};
 use tokio_util::sync::CancellationToken;
 
@@ -37,7 +37,9 @@ pub fn pods() -> Target {
 }
 
 pub fn options() -> ReflectorOptions {
-    ReflectorOptions { seed: Some(SEED), ..ReflectorOptions::default() }
+    let mut options = ReflectorOptions::default();
+    options.seed = Some(SEED);
+    options
 }
 
 pub const fn seconds(count: u64) -> Duration {

@@ -7,7 +7,7 @@ use crate::support::objects::{added, deleted, event, item, list, modified, pod, 
 use crate::support::server::{Answer, BOTH, Http, Server};
 use crate::support::{Scene, options, pass, play, protobuf, seconds};
 use steersman_base::Resource;
-use steersman_informer::reflector::{Phase, ReflectorMetrics, ReflectorOptions};
+use steersman_informer::__internal::reflector::{Phase, ReflectorMetrics};
 
 /// A pod in which a list is a number.
 fn bad(pod: &str) -> String {
@@ -202,7 +202,8 @@ async fn each_object_that_is_skipped_is_counted() {
         + &event("MODIFIED", &bad(&pod("a", 11)))
         + &event("MODIFIED", &bad(&pod("a", 12)))
         + &deleted("a", 13);
-    let options = ReflectorOptions { metrics: counted.clone(), ..options() };
+    let mut options = options();
+    options.metrics = counted.clone();
     let server = Server::in_turn(Http::One, [Answer::json(body).hang()]);
     let scene: Scene = Scene::start(server, options);
     pass(seconds(1)).await;

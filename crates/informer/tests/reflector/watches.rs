@@ -4,7 +4,6 @@ use crate::support::objects::{added, bookmark, deleted, error, event, list, modi
 use crate::support::server::{Answer, BOTH, Http, Server};
 use crate::support::{Scene, options, pass, play, seconds};
 use steersman_informer::__internal::wire::OBJECT_BYTES_MAX;
-use steersman_informer::reflector::ReflectorOptions;
 
 #[tokio::test(start_paused = true)]
 async fn a_graceful_end_is_followed_at_once_from_the_version_reached() {
@@ -291,7 +290,9 @@ async fn an_api_that_vanishes_is_listed_when_it_is_back() {
 async fn one_seed_is_one_run() {
     let times = async |seed| {
         let server = Server::in_turn(Http::One, (0..10).map(|_| Answer::down()).chain([Answer::json(list(1, &[]))]));
-        let scene: Scene = Scene::start(server, ReflectorOptions { seed: Some(seed), ..options() });
+        let mut options = options();
+        options.seed = Some(seed);
+        let scene: Scene = Scene::start(server, options);
         pass(seconds(300)).await;
         scene.server.times()
     };

@@ -107,7 +107,7 @@ impl Kubelets {
         let tells_all = self.fleet.may_send(events.iter().filter(is_good).count(), now);
         let recorder = self.events.on_host(pod.spec.node_name.clone());
         for event in events.iter().filter(|event| tells_all || !is_good(event)) {
-            let about = About { field_path: &event.field_path, ..About::new(PODS, &pod.metadata) };
+            let about = About::new(PODS, &pod.metadata).field_path(&event.field_path);
             recorder.record(&about, event.type_, event.reason, event.note.as_str());
         }
     }
@@ -155,7 +155,7 @@ impl Kubelets {
 
 /// Deletes the object, by uid.
 async fn remove(cx: &Context, pod: &SimPodView) -> Result<(), Error> {
-    let how = Delete { grace_period_seconds: Some(0), ..Delete::default() };
+    let how = Delete::default().grace_period_seconds(0);
     match cx.writer.on_behalf_of(&pod.metadata).delete(PODS, &pod.metadata, how, &Why::Ended).await {
         Ok(()) | Err(WriteError::NotFound | WriteError::Conflict) => Ok(()),
         Err(error) => Err(error.into()),

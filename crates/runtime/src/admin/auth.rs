@@ -1,19 +1,20 @@
-//! Who a client is, and whether it may: delegated to the API server, as upstream's components do.
+//! Authentication and authorisation of clients, delegated to the API server as upstream's components do.
 //!
-//! 1. **Who:** a front proxy's headers (if its certificate is from the request-header authority and its name is
-//!    allowed), else a client certificate (from the client authority), else a bearer token (`TokenReview`, remembered for
-//!    10 s). The first that succeeds counts. If one was shown and none succeeds: 401. If nothing was shown: the client is
-//!    `system:anonymous`, and may be allowed as such.
-//! 2. **Whether:** members of `system:masters`, and paths that are open to all (`/healthz`, `/livez`, `/readyz` by
-//!    default, not what is below), else `SubjectAccessReview` for the path and the method (remembered for 10 s). Not
-//!    allowed: 403. If nobody can be asked: 500, never a yes.
-//! 3. Authorities come from a file, or from the ConfigMap `kube-system/extension-apiserver-authentication`; they are read
-//!    again every [`REFRESH_EVERY`] by [`Guard::run`]. What cannot be read or used leaves the last one in place.
-//! 4. Everything a stranger can fill is bounded: remembered answers ([`REMEMBERED_MAX`]), reviews at a time
-//!    ([`REVIEWS_AT_ONCE`]), the time for one ([`REVIEW_PATIENCE`]).
-//! 5. Answers, texts and codes, are upstream's (`apiserver/pkg/endpoints/filters`).
+//! 1. **Authentication:** a front proxy's headers (if its certificate is from the request-header authority and its name
+//!    is allowed), else a client certificate (from the client authority), else a bearer token (`TokenReview`, cached
+//!    for 10 s). The first that succeeds counts. If a credential was shown and none succeeds: 401. Without credentials
+//!    the client is `system:anonymous`, and may be allowed as such.
+//! 2. **Authorisation:** members of `system:masters`, and paths that are open to all (`/healthz`, `/livez`, `/readyz`
+//!    by default, but not the paths below them), else `SubjectAccessReview` for the path and the method (cached for 10
+//!    s). Not allowed: 403. If the API server cannot be asked: 500, never a yes.
+//! 3. Authorities come from a file, or from the ConfigMap `kube-system/extension-apiserver-authentication`; they are
+//!    read again every [`REFRESH_EVERY`] by [`Guard::run`]. A source that cannot be read or used leaves the last
+//!    authorities in place.
+//! 4. Everything that an unknown client can fill is bounded: cached answers ([`REMEMBERED_MAX`]), concurrent reviews
+//!    ([`REVIEWS_AT_ONCE`]), the time of one ([`REVIEW_PATIENCE`]).
+//! 5. Texts and codes of the answers are upstream's (`apiserver/pkg/endpoints/filters`).
 //!
-//! Not here: the user's `credential-id` extra of client certificates; tokens in websocket protocols (nothing here is one).
+//! Not implemented: the user's `credential-id` extra of client certificates; tokens in websocket protocols.
 
 mod authorities;
 mod identity;
@@ -50,16 +51,17 @@ use metrics::AuthMetrics;
 use remembered::Remembered;
 use review::{Decision, ReviewError};
 
-/// Decides who gets through. Cheap to clone; clones are the same.
+/// Admits clients. Cheap to clone; clones are the same guard.
 #[derive(Clone)]
 pub struct Guard(Arc<Shared>);
 
-/// How a guard decides. The defaults are upstream's.
+/// The options of a guard. The defaults are upstream's.
 #[derive(Clone)]
 pub struct GuardOptions {
-    /// Reviews tokens and reads the ConfigMap; `None`: tokens are not understood.
+    /// The client that reviews tokens and reads the ConfigMap; without it, tokens are not accepted.
     pub authentication: Option<Client>,
-    /// Reviews access; `None`: what is not open to all, or to members of privileged groups, is forbidden.
+    /// The client that reviews access; without it, everything is forbidden that is not open to all or to privileged
+    /// groups.
     pub authorization: Option<Client>,
     /// `--authentication-token-webhook-cache-ttl`.
     pub token_ttl: Duration,
@@ -67,61 +69,61 @@ pub struct GuardOptions {
     pub allowed_ttl: Duration,
     /// `--authorization-webhook-cache-unauthorized-ttl`.
     pub denied_ttl: Duration,
-    /// `--client-ca-file`; without it, what the ConfigMap says.
+    /// `--client-ca-file`; without it, the ConfigMap's authority.
     pub client_ca_file: Option<PathBuf>,
-    /// `--requestheader-*`; without it, what the ConfigMap says.
+    /// `--requestheader-*`; without it, the ConfigMap's values.
     pub request_header: Option<RequestHeaderOptions>,
     /// Whether the ConfigMap is read.
     pub lookup: Lookup,
-    /// `--authorization-always-allow-paths`; a trailing `*` means all that begin so.
+    /// `--authorization-always-allow-paths`; a trailing `*` matches every path with that prefix.
     pub always_allow_paths: Vec<String>,
     /// Groups whose members may do everything.
     pub always_allow_groups: Vec<String>,
-    /// By which certificates are judged.
+    /// The clock by which certificates are judged.
     pub clock: Clock,
-    /// Where it counts.
+    /// The registry for metrics.
     pub metrics: Option<Registry>,
 }
 
-/// A front proxy that tells who the client is.
+/// A front proxy that names the client in headers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeaderOptions {
-    /// Who vouches for the proxy.
+    /// The authority that signs the proxy's certificate.
     pub client_ca_file: PathBuf,
-    /// The headers, and the proxy's names.
+    /// The headers, and the allowed names of the proxy.
     pub headers: RequestHeaders,
 }
 
-/// Headers in which a front proxy tells who the client is.
+/// The headers in which a front proxy names the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeaders {
-    /// The name; the first that is there.
+    /// Headers with the user name; the first that is present counts.
     pub username: Vec<String>,
-    /// The uid; the first that is there.
+    /// Headers with the uid; the first that is present counts.
     pub uid: Vec<String>,
-    /// The groups; all of them.
+    /// Headers with the groups; all of them count.
     pub group: Vec<String>,
     /// Prefixes of further attributes.
     pub extra_prefix: Vec<String>,
-    /// The common names a proxy may have; any, if there are none.
+    /// The common names a proxy may have; any, if empty.
     pub allowed_names: Vec<String>,
 }
 
-/// Whether authorities that are not given are looked up in the cluster.
+/// Whether authorities that are not configured are looked up in the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lookup {
-    /// Yes, and it is an error if that fails.
+    /// The look-up must succeed.
     #[default]
     Required,
-    /// Yes; if it fails, it is tried again later (`--authentication-tolerate-lookup-failure`).
+    /// A failed look-up is retried later (`--authentication-tolerate-lookup-failure`).
     Tolerated,
-    /// No (`--authentication-skip-lookup`).
+    /// Nothing is looked up (`--authentication-skip-lookup`).
     Skipped,
 }
 
-/// Who a client is.
+/// An authenticated client.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct User {
+pub(crate) struct User {
     /// Name.
     pub name: String,
     /// Unique id; often empty.
@@ -149,22 +151,22 @@ struct OpenPaths {
     prefixes: Vec<String>,
 }
 
-/// A credential that says nothing about who shows it.
+/// A credential that does not authenticate its bearer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct NotAuthentic(pub(super) String);
 
-/// Authorities change seldom, and are replaced long before they end: a minute is soon enough, and costs nothing.
-pub const REFRESH_EVERY: Duration = Duration::from_secs(60);
-/// How many answers are remembered: far more clients than scrape one manager in 10 s.
-pub const REMEMBERED_MAX: usize = 4096;
-/// How many reviews are asked for at a time. Strangers with made-up tokens wait for each other, not for the API server.
-pub const REVIEWS_AT_ONCE: usize = 16;
-/// upstream's: `TokenRequestTimeout`, `ClientTimeout`.
-pub const REVIEW_PATIENCE: Duration = Duration::from_secs(10);
-/// Longer ones are not remembered, or strangers could fill the memory.
+/// Authorities change seldom, and are replaced long before they expire: a minute is soon enough, and cheap.
+pub(crate) const REFRESH_EVERY: Duration = Duration::from_secs(60);
+/// The number of cached answers: far more clients than scrape one manager in 10 s.
+pub(crate) const REMEMBERED_MAX: usize = 4096;
+/// The number of concurrent reviews. Clients with invented tokens wait for each other and do not load the API server.
+pub(crate) const REVIEWS_AT_ONCE: usize = 16;
+/// Upstream's `TokenRequestTimeout`, `ClientTimeout`.
+pub(crate) const REVIEW_PATIENCE: Duration = Duration::from_secs(10);
+/// Longer tokens are not cached: clients could fill the memory.
 const REMEMBERED_BYTES_MAX: usize = 10_000;
-/// upstream's.
+/// Upstream's value.
 const TTL: Duration = Duration::from_secs(10);
 
 const ANONYMOUS: &str = "system:anonymous";
@@ -174,10 +176,10 @@ const UNAUTHENTICATED: &str = "system:unauthenticated";
 // === impl Guard ===
 
 impl Guard {
-    /// A guard that knows what files say. Call [`look_up`](Self::look_up) before serving.
+    /// Creates a guard from the configured files. Call [`look_up`](Self::look_up) before serving.
     ///
     /// # Errors
-    /// A file cannot be used, a path is none, or the registry has these metrics already.
+    /// A file cannot be used, a path is invalid, or the registry has these metrics already.
     pub fn new(options: GuardOptions) -> Result<Self, GuardError> {
         let paths = OpenPaths::parse(&options.always_allow_paths)?;
         let authorities = Authorities::from_files(&options)?;
@@ -193,10 +195,10 @@ impl Guard {
         })))
     }
 
-    /// Reads from the cluster what files did not say.
+    /// Reads from the cluster what is not configured by files.
     ///
     /// # Errors
-    /// It cannot be read, and that is not [tolerated](Lookup::Tolerated).
+    /// The cluster cannot be read, and that is not [tolerated](Lookup::Tolerated).
     pub async fn look_up(&self) -> Result<(), GuardError> {
         let Err(error) = self.refresh().await else { return Ok(()) };
         if self.0.options.lookup == Lookup::Required {
@@ -215,7 +217,7 @@ impl Guard {
                 () = stop.cancelled() => return,
                 () = tokio::time::sleep(REFRESH_EVERY) => {}
             }
-            // Said once, not every minute.
+            // Logged once, not every minute.
             let problem = self.refresh().await.err().map(|error| error.to_string());
             if let Some(problem) = problem.as_ref().filter(|_| problem != told) {
                 tracing::warn!(problem, "authentication configuration is not up to date");
@@ -224,7 +226,7 @@ impl Guard {
         }
     }
 
-    /// Whether a request gets through, and what it may see; else the refusal.
+    /// Returns what an admitted request may see, or the refusal.
     pub(super) async fn admit(&self, parts: &Parts, path: &str, query: &Query) -> Result<Access, Response> {
         let began = Instant::now();
         let user = self.authenticate(parts).await;
@@ -263,8 +265,9 @@ impl Guard {
         if !self.0.paths.contains(path) {
             return self.review_access(user, verb, path).await;
         }
-        // Who has a name and asks an open path for details may be told them if it may see what is below, where reasons
-        // are told: `system:public-info-viewer` lets everybody see the path itself. All others ask nobody.
+        // An authenticated client that asks an open path for details gets them if it may read the paths below, where
+        // reasons are shown: `system:public-info-viewer` grants everybody the path itself. No review is made for all
+        // others.
         if query.has("verbose") && user.name != ANONYMOUS {
             let below = self.review_access(user, verb, &format!("{path}/*")).await;
             if below.is_ok_and(|decision| decision.allowed.is_some()) {
@@ -310,7 +313,7 @@ impl Guard {
         if let Some(fetching) = fetching {
             fetching.end(reviewed.is_ok());
         }
-        // An answer is remembered, whatever it is; that there was none is not.
+        // Every answer is cached; a missing answer is not.
         let user = reviewed.map_err(|error| NotAuthentic(error.to_string()))?;
         if token.len() < REMEMBERED_BYTES_MAX {
             self.0.tokens.put(token.to_owned(), user.clone(), self.0.options.token_ttl);
@@ -328,13 +331,13 @@ impl fmt::Debug for Guard {
 // === impl GuardOptions ===
 
 impl GuardOptions {
-    /// Upstream's defaults, asking through this client.
+    /// Upstream's defaults, with reviews through this client.
     #[must_use]
     pub fn delegated_to(client: Client, clock: Clock) -> Self {
         Self { authentication: Some(client.clone()), authorization: Some(client), ..Self::new(clock) }
     }
 
-    /// Upstream's defaults, with nobody to ask.
+    /// Upstream's defaults, without a client for reviews.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
         Self {
@@ -374,7 +377,7 @@ impl User {
         Self { name: ANONYMOUS.to_owned(), groups: vec![UNAUTHENTICATED.to_owned()], ..Self::default() }
     }
 
-    /// Who has a name is authenticated, and in a group that says so.
+    /// Adds the group of authenticated users, unless the user is anonymous.
     fn authenticated(mut self) -> Self {
         let told = |group: &String| group == AUTHENTICATED || group == UNAUTHENTICATED;
         if self.name != ANONYMOUS && !self.groups.iter().any(told) {
@@ -411,13 +414,13 @@ impl OpenPaths {
     }
 }
 
-/// upstream's sentence (`responsewriters.Forbidden`).
+/// Upstream's sentence (`responsewriters.Forbidden`).
 fn forbidden(user: &str, verb: &str, path: &str, reason: &str) -> String {
     let who = sanitize(&format!("User {user:?} cannot {verb} path {path:?}"));
     if reason.is_empty() { format!("forbidden: {who}") } else { format!("forbidden: {who}: {reason}") }
 }
 
-/// No answer looks like HTML, whatever the client sent.
+/// Replaces characters of HTML, whatever the client sent.
 fn sanitize(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,16 +1,16 @@
-//! Pages for people who look for what is wrong.
+//! Pages for troubleshooting.
 
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
-use steersman_informer::factory::RunningInformer;
-use steersman_informer::informer::SubscriberState;
+use steersman_informer::RunningInformer;
+use steersman_informer::SubscriberState;
 use steersman_model::Projection;
 use steersman_workqueue::{Histogram, QueueStats};
 
 use super::{Call, page};
 use crate::serving::Response;
 
-/// upstream's `/debug/flags`.
+/// Upstream's `/debug/flags`.
 pub(super) fn flags_index() -> Response {
     let body = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\nflags:<br>\n\
                 <table>\n<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n</html>\n";
@@ -41,7 +41,7 @@ pub(super) fn set_verbosity(call: &Call, set: &dyn Fn(u32) -> Result<(), String>
     }
 }
 
-/// Every informer: what it watches, how much of it, for whom, and what goes wrong.
+/// Lists every informer: what it watches, with which view, its subscribers and problems.
 pub(super) fn informers(running: &[RunningInformer]) -> Value {
     let informers: Vec<_> = running.iter().map(informer).collect();
     json!({"informers": informers})
@@ -50,13 +50,13 @@ pub(super) fn informers(running: &[RunningInformer]) -> Value {
 fn informer(running: &RunningInformer) -> Value {
     let state = &running.informer;
     let subscriber = |subscriber: &SubscriberState| {
-        let SubscriberState { name, pending, synced, panics } = subscriber;
+        let SubscriberState { name, pending, synced, panics, .. } = subscriber;
         json!({"name": name, "pending": pending, "synced": synced, "panics": panics})
     };
     let problem = running.reflector.as_ref().and_then(|reflector| reflector.problem.as_ref());
     json!({
         "resource": state.target.resource.to_string(),
-        "scope": state.target.scope.to_string(),
+        "scope": state.target.selection.to_string(),
         "kind": class(running),
         "view": running.view,
         "objects": state.objects,
@@ -71,7 +71,7 @@ fn informer(running: &RunningInformer) -> Value {
     })
 }
 
-/// `metadata`, `dynamic` (any kind, told at run time), `typed` (a type of `k8s-openapi` or of the user's), or `view`.
+/// `metadata`, `dynamic` (any kind, chosen at run time), `typed` (a type of `k8s-openapi` or of the user's), or `view`.
 fn class(running: &RunningInformer) -> &'static str {
     match (running.projection, running.view) {
         (Projection::Metadata, _) => "metadata",
@@ -81,7 +81,7 @@ fn class(running: &RunningInformer) -> &'static str {
     }
 }
 
-/// Every queue and its figures.
+/// Lists every queue with its metrics.
 pub(super) fn queues(queues: &[(String, QueueStats)]) -> Value {
     let queue = |(name, stats): &(String, QueueStats)| {
         json!({

@@ -1,4 +1,4 @@
-//! Answers, as Go's servers write them.
+//! Responses, as Go's servers write them.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Query;
 use crate::serving::Response;
 
-/// An answer of this type. It is what it says it is: browsers must not guess.
+/// A response of this content type, which browsers must not guess.
 pub(super) fn bytes(code: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = code;
@@ -37,7 +37,7 @@ pub(super) fn not_found() -> Response {
     error(StatusCode::NOT_FOUND, "404 page not found")
 }
 
-/// The same, with what there is instead, for those who may know.
+/// Go's `http.NotFound`, with a list of the existing paths for clients that may see it.
 pub(super) fn not_found_but(paths: &[String]) -> Response {
     let mut body = "404 page not found\n\nThere is:\n".to_owned();
     for path in paths {
@@ -76,7 +76,7 @@ pub(super) fn status(
     bytes(code, "application/json", format!("{open}{}{close}{tail}", fields.join(gap)))
 }
 
-/// upstream's rule: asked for, or a client that people type into.
+/// Upstream's rule: indentation was asked for, or the client is one that people type into.
 fn wants_indent(headers: &HeaderMap, query: &Query) -> bool {
     if let Some(pretty) = query.get("pretty") {
         return matches!(pretty, "1" | "true");

@@ -1,17 +1,16 @@
-//! Where reconciles spend their time.
+//! A profile of reconciles.
 //!
-//! It says what a CPU profile of a controller manager is mostly asked for: which controller, and which of its keys, keep
-//! the process *busy* (time on a thread), and which keep their workers waiting (*wall* time, the API server's included).
-//! Stacks within a reconcile it cannot tell: sampling them needs signal handlers, which safe Rust cannot write.
-//! `perf record -g -p PID` does that from outside.
+//! It shows which controller, and which of its keys, keep the process *busy* (time on a thread), and which keep their
+//! workers waiting (*wall* time, including the API server's). It has no stacks within a reconcile: sampling them needs
+//! signal handlers, which safe Rust cannot write. `perf record -g -p PID` does that from outside.
 //!
-//! 1. Nothing is recorded, and one atomic read is paid per pass and per step of one, unless somebody is asking.
-//! 2. One profile at a time; it ends when its client goes away.
-//! 3. Bounded: [`SECONDS_MAX`], and [`KEYS_MAX`] keys; time of further keys is told as one.
+//! 1. Nothing is recorded unless a profile is requested; the cost is one atomic read per pass and per poll of a pass.
+//! 2. One profile at a time; it ends when its client disconnects.
+//! 3. Bounded: [`SECONDS_MAX`], and [`KEYS_MAX`] keys; the time of further keys is summed up in one entry.
 //!
-//! `?seconds=30` (upstream's default) says how long. It is JSON; `?format=collapsed` gives lines of
-//! `controller;key microseconds` for flame graphs, of wall time or with `&time=busy` of the other; `?format=pprof`, which is
-//! also at upstream's path `/debug/pprof/profile`, is for `go tool pprof`.
+//! `?seconds=30` (upstream's default) is the duration. The format is JSON; `?format=collapsed` returns lines of
+//! `controller;key microseconds` for flame graphs, of wall time or, with `&time=busy`, of busy time; `?format=pprof`,
+//! which is also at upstream's path `/debug/pprof/profile`, is for `go tool pprof`.
 
 mod pprof;
 
@@ -31,9 +30,9 @@ use super::{Call, page};
 use crate::metrics::process_cpu;
 use crate::serving::Response;
 
-/// Records passes while somebody asks. Cheap to clone; clones are the same.
+/// Records passes while a profile is requested. Cheap to clone; clones are the same profiler.
 #[derive(Clone, Debug, Default)]
-pub struct Profiler(Arc<Shared>);
+pub(crate) struct Profiler(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -41,67 +40,67 @@ struct Shared {
     recorded: Mutex<Profile>,
 }
 
-/// Where time went.
+/// A finished profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Profile {
+pub(crate) struct Profile {
     keys: BTreeMap<(Arc<str>, ObjectKey), Spent>,
-    /// What keys beyond [`KEYS_MAX`] took.
+    /// The sum over the keys beyond [`KEYS_MAX`].
     others: Spent,
 }
 
-/// Passes and their time.
+/// A number of passes and their time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spent {
     passes: u64,
-    /// From the beginning to the end of each, waiting included.
+    /// The wall time, waiting included.
     time: Duration,
     longest: Duration,
-    /// On a thread.
+    /// The time on a thread.
     busy: Duration,
 }
 
-/// What one controller's keys took.
+/// The keys of one controller.
 #[derive(Default)]
 struct OfController<'a> {
     total: Spent,
     keys: Vec<(&'a ObjectKey, Spent)>,
 }
 
-/// Which time of a reconcile counts.
+/// The time to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measured {
-    /// From its beginning to its end.
+pub(crate) enum Measured {
+    /// Wall time.
     Wall,
-    /// On a thread.
+    /// Time on a thread.
     Busy,
 }
 
-/// Somebody is profiling.
+/// Another profile is running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another profile is being taken: try again when it is done")]
-pub struct Busy;
+pub(crate) struct Busy;
 
-/// Ends a recording, also if nobody waits for it any more.
+/// A running recording, which ends when dropped.
 struct Recording<'a>(&'a Shared);
 
-/// net/http/pprof's.
+/// The default of net/http/pprof.
 const SECONDS: u64 = 30;
-/// A client that waits longer has forgotten; a proxy in between will not wait that long.
+/// Longer than any client or proxy waits.
 const SECONDS_MAX: u64 = 300;
-/// A few megabytes; nobody reads more.
+/// A few megabytes: more than anybody reads.
 const KEYS_MAX: usize = 10_000;
 
 // === impl Profiler ===
 
 impl Profiler {
-    /// Whether somebody is asking.
+    /// Whether a profile is running.
     #[must_use]
-    pub fn is_on(&self) -> bool {
+    pub(crate) fn is_on(&self) -> bool {
         self.0.on.load(Ordering::Relaxed)
     }
 
-    /// A pass took so long, and was on a thread for so much of it.
-    pub fn record(&self, controller: &Arc<str>, key: &ObjectKey, took: Duration, busy: Duration) {
+    /// Records the wall time and the busy time of a pass.
+    pub(crate) fn record(&self, controller: &Arc<str>, key: &ObjectKey, took: Duration, busy: Duration) {
         if self.is_on() {
             self.0.recorded.lock().add(controller, key, took, busy);
         }
@@ -110,8 +109,8 @@ impl Profiler {
     /// Records for some time. Passes count when they end.
     ///
     /// # Errors
-    /// Somebody else is recording.
-    pub async fn profile(&self, time: Duration) -> Result<Profile, Busy> {
+    /// Another profile is running.
+    pub(crate) async fn profile(&self, time: Duration) -> Result<Profile, Busy> {
         if self.0.on.swap(true, Ordering::Relaxed) {
             return Err(Busy);
         }
@@ -146,9 +145,9 @@ impl Profile {
         spent.merge(Spent { passes: 1, time: took, longest: took, busy });
     }
 
-    /// Lines of `controller;key microseconds`, as flame graphs are made from.
+    /// Returns lines of `controller;key microseconds`, the input of flame graphs.
     #[must_use]
-    pub fn collapsed(&self, measured: Measured) -> String {
+    pub(crate) fn collapsed(&self, measured: Measured) -> String {
         let micros = |spent: &Spent| match measured {
             Measured::Wall => spent.time.as_micros(),
             Measured::Busy => spent.busy.as_micros(),
@@ -163,9 +162,9 @@ impl Profile {
         lines
     }
 
-    /// By controller, then by key, the longest first.
+    /// Returns the profile by controller, then by key, the longest first.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let mut controllers: BTreeMap<&str, OfController<'_>> = BTreeMap::new();
         for ((controller, key), spent) in &self.keys {
             let of = controllers.entry(controller).or_default();
@@ -208,7 +207,7 @@ impl Spent {
     }
 }
 
-/// What is below `/debug/pprof/` but `profile`.
+/// Responds to paths below `/debug/pprof/` other than `profile`.
 pub(super) fn not_gos(call: &Call) -> Response {
     let message = "There is one profile, /debug/pprof/profile: time of reconciles by controller and key.\n\
                    Go's others are not there; perf record -g -p PID tells where the CPU goes, function by function.";
@@ -216,7 +215,7 @@ pub(super) fn not_gos(call: &Call) -> Response {
     page::error(code, message)
 }
 
-/// `/debug/profile`, and as upstream's path has it.
+/// Responds to `/debug/profile` and to upstream's path.
 pub(super) async fn page(profiler: Profiler, call: Call) -> Response {
     let seconds = match call.query.get("seconds").map(str::parse::<u64>) {
         None => SECONDS,
@@ -245,7 +244,7 @@ pub(super) async fn page(profiler: Profiler, call: Call) -> Response {
     let runtime = tokio::runtime::Handle::current().metrics();
     let mut report = profile.to_json();
     report["seconds"] = json!(seconds);
-    // Of the whole process: what reconciles do not have of it, caches and connections have.
+    // CPU time of the whole process: the part that is not in reconciles is in caches and connections.
     report["cpuSeconds"] = json!(process_cpu().zip(before).map(|(after, before)| after - before));
     report["runtime"] = json!({
         "workers": runtime.num_workers(),

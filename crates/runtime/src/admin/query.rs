@@ -1,22 +1,22 @@
-//! What is behind a path, read as Go's `net/url` does.
+//! Query parameters, decoded as Go's `net/url` does.
 
 /// The parameters of a request, in order; names may repeat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query(Vec<(String, String)>);
 
-/// What a plus sign means.
+/// The meaning of a plus sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plus {
-    /// Itself: in paths.
+    /// A plus sign, in paths.
     Literal,
-    /// A space: in parameters.
+    /// A space, in parameters.
     Space,
 }
 
 // === impl Query ===
 
 impl Query {
-    /// Reads `a=1&b=2`.
+    /// Parses `a=1&b=2`.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
@@ -26,25 +26,26 @@ impl Query {
         Self(pairs.collect())
     }
 
-    /// The first value of this name.
+    /// Returns the first value of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(each, _)| each == name).map(|(_, value)| value.as_str())
     }
 
-    /// Every value of this name.
+    /// Returns every value of this name.
     pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(each, _)| each == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether the name is there, with a value or without.
+    /// Whether the name is present, with or without a value.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 }
 
-/// Undoes percent-encoding. What is no encoding stays as it is; bytes that are no text become replacement characters.
+/// Decodes percent-encoding. Invalid encodings stay as they are; bytes that are not UTF-8 become replacement
+/// characters.
 pub(super) fn decode(text: &str, plus: Plus) -> String {
     if !text.contains(['%', '+']) {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Which handler a path has: an exact one, else the one with the longest prefix.
+//! The handler of a path: an exact match, else the longest prefix.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 use super::Call;
 use crate::serving::Response;
 
-/// A path, or a name on a page, that is somebody else's.
+/// A path, or a name on a page, that is already in use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} is served already: choose another path")]
 pub struct PathTaken(pub(super) String);
@@ -22,7 +22,7 @@ pub(super) struct Router(RwLock<Table>);
 #[derive(Default)]
 struct Table {
     exact: BTreeMap<String, Handler>,
-    /// Each ends in a slash.
+    /// Prefixes, each with a trailing slash.
     prefixes: BTreeMap<String, Handler>,
 }
 
@@ -33,12 +33,12 @@ impl Router {
         insert(&mut self.0.write().exact, path, handler)
     }
 
-    /// For everything below `path`, which ends in a slash, and for the path without it.
+    /// Adds a handler for everything below `path`, which ends in a slash, and for the path without it.
     pub(super) fn prefix(&self, path: &str, handler: Handler) -> Result<(), PathTaken> {
         insert(&mut self.0.write().prefixes, path, handler)
     }
 
-    /// A path, and what is below it.
+    /// Removes a path and everything below.
     pub(super) fn remove(&self, path: &str) {
         let below = format!("{path}/");
         let stays = |known: &String| known != path && !known.starts_with(&below);
@@ -57,7 +57,7 @@ impl Router {
         table.prefixes.iter().rev().find(|(prefix, _)| below(prefix)).map(|(_, handler)| handler.clone())
     }
 
-    /// Every path, in order.
+    /// Returns every path, in order.
     pub(super) fn listed(&self) -> Vec<String> {
         let table = self.0.read();
         let mut paths: Vec<_> = table.exact.keys().chain(table.prefixes.keys()).cloned().collect();

@@ -11,6 +11,7 @@ use steersman_base::{ObjectKey, Time};
 use crate::health::Unhealthy;
 use crate::metrics::{Activity, Outcome};
 
+use super::profile::{Busy, Measured, Profile};
 use super::zpages::{Encoding, Format, negotiate};
 use super::*;
 
@@ -28,7 +29,8 @@ async fn get(admin: &Admin, uri: &str) -> (u16, String) {
 
 #[tokio::test(start_paused = true)]
 async fn health_is_served_with_its_checks() {
-    let (admin, health) = (admin(), Health::new());
+    let admin = admin();
+    let health = Health::new();
     health.add(&Probe::ALL, "good", || Ok(()));
     health.add(&[Probe::Readyz], "caches", || Err(Unhealthy("not filled".into())));
     admin.serve_health(&health).unwrap();
@@ -52,7 +54,8 @@ async fn health_is_served_with_its_checks() {
 
 #[tokio::test(start_paused = true)]
 async fn metrics_say_what_they_are() {
-    let (admin, registry) = (admin(), Registry::new());
+    let admin = admin();
+    let registry = Registry::new();
     registry.register(Box::new(prometheus::IntCounter::new("one_total", "Help").unwrap())).unwrap();
     admin.serve_metrics(&Exposition::of(&registry)).unwrap();
     let response = admin.respond(Request::get("/metrics").body(Bytes::new()).unwrap()).await;
@@ -77,7 +80,8 @@ async fn a_path_has_one_handler_and_unknown_paths_name_the_others() {
 
 #[tokio::test(start_paused = true)]
 async fn the_log_level_is_set_at_run_time() {
-    let (admin, level) = (admin(), Arc::new(AtomicU32::new(0)));
+    let admin = admin();
+    let level = Arc::new(AtomicU32::new(0));
     let set = level.clone();
     let setter = move |verbosity: u32| {
         set.store(verbosity, Ordering::Relaxed);
@@ -210,7 +214,8 @@ async fn zpages_have_upstreams_formats() {
 
 #[tokio::test(start_paused = true)]
 async fn a_profile_tells_controllers_and_keys_of_its_time_alone() {
-    let (admin, profiler) = (admin(), Profiler::default());
+    let admin = admin();
+    let profiler = Profiler::default();
     admin.serve_profile(&profiler).unwrap();
     let activity = Activity::new("bakery", 1).profiled_by(&profiler);
     let keys = ["before", "slow", "quick", "slow"].map(|name| ObjectKey::new("default", name));
@@ -272,7 +277,8 @@ async fn a_profile_is_also_lines_for_flame_graphs() {
 #[tokio::test]
 async fn a_profile_tells_who_is_busy_from_who_waits() {
     const MS: Duration = Duration::from_millis(1);
-    let (admin, profiler) = (admin(), Profiler::default());
+    let admin = admin();
+    let profiler = Profiler::default();
     admin.serve_profile(&profiler).unwrap();
     let activity = Activity::new("bakery", 1).profiled_by(&profiler);
     let keys = ["computes", "waits"].map(|name| ObjectKey::new("default", name));
@@ -302,7 +308,8 @@ async fn a_profile_tells_who_is_busy_from_who_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn where_go_has_its_profiles_there_is_one_and_a_word_about_the_others() {
-    let (admin, profiler) = (admin(), Profiler::default());
+    let admin = admin();
+    let profiler = Profiler::default();
     admin.serve_profile(&profiler).unwrap();
     let (code, page) = get(&admin, "/debug/pprof/profile?seconds=1").await;
     assert!(code == 200 && page.contains("nanoseconds"), "{page}");
@@ -320,7 +327,9 @@ async fn where_go_has_its_profiles_there_is_one_and_a_word_about_the_others() {
 #[tokio::test(start_paused = true)]
 async fn queues_and_decisions_are_shown_as_json() {
     let admin = admin();
-    let stats = QueueStats { depth: 2, adds: 7, ..QueueStats::default() };
+    let mut stats = QueueStats::default();
+    stats.depth = 2;
+    stats.adds = 7;
     admin.serve_queues(move || vec![("replicaset".to_owned(), stats.clone())]).unwrap();
     admin.serve_decisions(|query| json!({"of": query.get("controller"), "key": query.get("key")})).unwrap();
     let (_, page) = get(&admin, "/debug/queues").await;

@@ -17,23 +17,23 @@ use steersman_base::Time;
 use super::{Call, page};
 use crate::serving::Response;
 
-/// What `/statusz` tells of a program.
+/// The facts that `/statusz` shows of a program.
 #[derive(Clone, Debug, Default)]
 pub struct StatusInfo {
-    /// When the process was started.
+    /// The start time of the process.
     pub started: Time,
-    /// The version of the language it is written in; upstream's field is `goVersion`.
+    /// The version of the language the program is written in; upstream's field is `goVersion`.
     pub language_version: String,
-    /// Its own version.
+    /// The version of the program.
     pub binary_version: String,
-    /// The Kubernetes version it behaves as, such as `1.37`.
+    /// The Kubernetes version that the program emulates, such as `1.37`.
     pub emulation_version: String,
-    /// Paths that are served and not listed, beside `/debug` and the page itself: what the program of upstream does not
-    /// serve under its name.
+    /// Served paths that are not listed, beside `/debug` and the page itself: those that upstream's program of this
+    /// name does not serve.
     pub unlisted: Vec<&'static str>,
 }
 
-/// What a client takes.
+/// The format that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Format {
     Text,
@@ -41,7 +41,7 @@ pub(super) enum Format {
     Object(Encoding, &'static str),
 }
 
-/// How an object is written.
+/// The encoding of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Encoding {
     Json,
@@ -49,7 +49,7 @@ pub(super) enum Encoding {
     Cbor,
 }
 
-/// What is offered, in upstream's order: the first that a clause allows, counts.
+/// The offered formats, in upstream's order: the first that a clause allows, counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Offer {
     Text,
@@ -60,7 +60,7 @@ const GROUP: &str = "config.k8s.io";
 const VERSIONS: [&str; 2] = ["v1alpha1", "v1beta1"];
 const DEPRECATED: &str = "v1alpha1";
 const DELIMITER: &str = ":";
-/// Upstream's debugging pages are not listed, and its page of status does not list itself.
+/// Upstream does not list its debugging pages, nor the status page itself.
 const UNLISTED: [&str; 2] = ["/debug", "/statusz"];
 const OFFERS: [Offer; 4] =
     [Offer::Object(Encoding::Json), Offer::Object(Encoding::Yaml), Offer::Text, Offer::Object(Encoding::Cbor)];
@@ -117,13 +117,13 @@ pub(super) fn flagz(call: &Call, component: &str, flags: &BTreeMap<String, Strin
     }
 }
 
-/// Which format an `Accept` header asks for.
+/// Returns the format that an `Accept` header asks for.
 pub(super) fn negotiate(accept: &str, kind: &str, cbor: bool) -> Result<Format, String> {
     if accept.trim().is_empty() {
         return Ok(Format::Text);
     }
     let mut clauses: Vec<_> = accept.split(',').map(Clause::parse).filter(|clause| clause.quality > 0.0).collect();
-    // Stable: of equal ones the first wins; what is named wins over what is left open.
+    // Stable: of equal clauses the first wins; a specific media type wins over a wildcard.
     clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality).then(a.wildcards().cmp(&b.wildcards())));
     let offers = || OFFERS.into_iter().filter(|offer| cbor || *offer != Offer::Object(Encoding::Cbor));
     let found = clauses.iter().find_map(|clause| offers().find_map(|offer| clause.format(offer, kind)));
@@ -151,7 +151,7 @@ impl<'a> Clause<'a> {
         Self { media, quality, parameters }
     }
 
-    /// How much of the media type is left open.
+    /// Returns the number of wildcards in the media type.
     fn wildcards(&self) -> usize {
         self.media.split('/').filter(|part| *part == "*").count()
     }
@@ -164,7 +164,7 @@ impl<'a> Clause<'a> {
             Some((main, "*")) => offered.split('/').next() == Some(main),
             _ => self.media == offered,
         };
-        // Neither streams nor versions of a server are to be had here.
+        // Neither streams nor server versions are available here.
         let is_to_be_had = ["stream", "sv"].into_iter().all(|name| of(name).unwrap_or_default().is_empty());
         if !is_meant || !is_to_be_had {
             return None;
@@ -231,7 +231,8 @@ fn statusz_text(component: &str, info: &StatusInfo, up: u64, paths: &[String]) -
     let up = format!("{} hr {:02} min {:02} sec", up / 3600, (up / 60) % 60, up % 60);
     let mut text = heading(component, "statusz");
     let _ = write!(text, "\nStarted{DELIMITER} {started}\nUp{DELIMITER} {up}\n");
-    let (language, binary) = (&info.language_version, &info.binary_version);
+    let language = &info.language_version;
+    let binary = &info.binary_version;
     let _ = write!(text, "Go version{DELIMITER} {language}\nBinary version{DELIMITER} {binary}\n");
     if !info.emulation_version.is_empty() {
         let _ = write!(text, "Emulation version{DELIMITER} {}", info.emulation_version);
@@ -251,7 +252,7 @@ fn unix_date(time: Time) -> String {
     written.unwrap_or_else(|_| time.to_string())
 }
 
-/// The first parts of paths, each once.
+/// Returns the first segments of paths, each once.
 fn folders(paths: &[String]) -> Vec<String> {
     let first = |path: &String| path.split('/').nth(1).filter(|part| !part.is_empty()).map(|part| format!("/{part}"));
     paths.iter().filter_map(first).collect::<BTreeSet<_>>().into_iter().collect()

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_base::{Clock, Meta, ObjectKey};
+use steersman_informer::__internal::consistency::Book;
 use steersman_informer::__internal::sink::Sink as _;
-use steersman_informer::consistency::Book;
 use steersman_informer::{InformerFactory, SharedInformer, Target};
 use steersman_model::core::PodView;
 use steersman_model::{Encoded, Kind, View};
@@ -119,7 +119,7 @@ async fn what_is_found_by_a_key_is_the_same_from_the_cache_and_from_the_server()
     let informer = cached(&held).await;
     let of = |pod: &PodView| pod.meta().labels.get("of").map(ToString::to_string);
     // The server lists more than the key asks for.
-    let found = Found::new(&informer, of, |_| steersman_informer::Scope::namespace("ns"));
+    let found = Found::new(&informer, of, |_| steersman_informer::Selection::namespace("ns"));
     let web = "web".to_owned();
     let cx = context(&server, Freshness::CaughtUp);
     assert_eq!(names(found.get(&cx, &web).await.unwrap()), ["gone", "own"]);

@@ -1,4 +1,4 @@
-//! Pure: the JSON merge patch that makes one object of another.
+//! Pure: the JSON merge patch that turns one object into another.
 
 use serde_json::{Map, Value};
 
@@ -17,10 +17,11 @@ const EMPTY_IS_ABSENT: [&str; 10] = [
     "stringData",
 ];
 
-/// The merge patch that makes `after` of `before`; `None` if they mean the same. What is null or an empty list is absent,
-/// as Go's types have it.
+/// Returns the merge patch that turns `before` into `after`; `None` if they are equivalent. Null and empty lists count
+/// as absent, as in Go's types.
 pub(super) fn merge_patch(before: &Value, after: &Value) -> Option<Value> {
-    let (before, after) = (bare(before.clone()), bare(after.clone()));
+    let before = bare(before.clone());
+    let after = bare(after.clone());
     let (Value::Object(before), Value::Object(after)) = (&before, &after) else {
         return (before != after).then_some(after);
     };
@@ -34,7 +35,7 @@ fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<Strin
         let change = match (before.get(name), new) {
             (Some(old), new) if old == new => continue,
             (Some(Value::Object(old)), Value::Object(new)) if !new.is_empty() => Value::Object(self::changes(old, new)),
-            // An object that becomes empty: a merge with nothing would leave it as it was.
+            // An object that becomes empty: merging an empty object would leave it unchanged.
             (Some(Value::Object(old)), Value::Object(_)) => {
                 Value::Object(old.keys().map(|name| (name.clone(), Value::Null)).collect())
             }
@@ -47,7 +48,7 @@ fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<Strin
     changes
 }
 
-/// The value without what means nothing.
+/// Returns the value without null, empty lists and equivalent fields.
 fn bare(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -102,7 +103,7 @@ mod tests {
         assert_eq!(merge_patch(&bare_volume, &volume), Some(volume), "an empty object may be a choice");
     }
 
-    /// RFC 7386, as it stands there.
+    /// RFC 7386, literally.
     fn json_merge(target: &mut Value, patch: &Value) {
         let Value::Object(patch) = patch else { return target.clone_from(patch) };
         if !target.is_object() {

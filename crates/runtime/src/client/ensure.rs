@@ -1,4 +1,4 @@
-//! Making sure that an object is as wanted.
+//! Create or patch, create or update.
 
 use std::fmt;
 
@@ -12,35 +12,36 @@ use super::{ClientError, Objects, Patch};
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// What was done to make an object as wanted.
+/// The outcome of [`Objects::create_or_patch`] and [`Objects::create_or_update`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub enum Ensured {
-    /// It was as wanted; nothing was written.
+    /// The object was as wanted; nothing was written.
     Unchanged,
-    /// It was not there, and was made.
+    /// The object did not exist and was created.
     Created,
-    /// It was changed.
+    /// The object was changed.
     Updated,
-    /// It was changed, and so was its status.
+    /// The object and its status were changed.
     UpdatedStatus,
-    /// Only its status was changed.
+    /// Only the status was changed.
     UpdatedStatusOnly,
 }
 
 // === impl Objects ===
 
 impl<T: AnyObject + Clone> Objects<T> {
-    /// Makes sure that an object is as `mutate` leaves it: creates it if it is not there, patches it if `mutate` changes
-    /// it, and writes nothing if it does not. Only the name and namespace of `object` count where it is there already;
-    /// `mutate` sees what the cache shows then, and `object` otherwise.
+    /// Creates an object, or patches it if `mutate` changes it; writes nothing if it does not. If the object exists,
+    /// only the name and namespace of `object` count, and `mutate` gets the cached object; otherwise `mutate` gets
+    /// `object`.
     ///
-    /// The patch is a JSON merge patch of the difference: fields that `mutate` does not touch stay as others set them, and
-    /// lists are replaced whole. A changed status is patched apart, if the object is there already. What `mutate` resets
-    /// and the server sets to a default again is written every time.
+    /// The patch is a JSON merge patch of the difference: fields that `mutate` does not touch keep the values that
+    /// others set, and lists are replaced as a whole. A changed status is patched separately, if the object exists. A
+    /// field that `mutate` resets and the server defaults again is written every time.
     ///
     /// # Errors
-    /// See [`ClientError`]; [`AlreadyExists`](ClientError::AlreadyExists) if somebody else was quicker to create it.
+    /// See [`ClientError`]; [`AlreadyExists`](ClientError::AlreadyExists) if the object was created by somebody else
+    /// meanwhile.
     pub async fn create_or_patch(
         &self,
         object: T,
@@ -50,8 +51,10 @@ impl<T: AnyObject + Clone> Objects<T> {
         let Some(held) = self.get_opt(&key).await? else { return self.create_mutated(object, mutate).await };
         let mut wanted = held.object().clone();
         self.mutate(&key, &mut wanted, mutate)?;
-        let (mut before, mut after) = (self.json(&key, held.object())?, self.json(&key, &wanted)?);
-        let (status_before, status_after) = (take_status(&mut before), take_status(&mut after));
+        let mut before = self.json(&key, held.object())?;
+        let mut after = self.json(&key, &wanted)?;
+        let status_before = take_status(&mut before);
+        let status_after = take_status(&mut after);
         let changed = merge_patch(&before, &after);
         let status = merge_patch(&status_before, &status_after);
         let ensured = match (&changed, &status) {
@@ -70,11 +73,11 @@ impl<T: AnyObject + Clone> Objects<T> {
         Ok((wanted, ensured))
     }
 
-    /// As [`create_or_patch`](Self::create_or_patch), but replaces the whole object, under the condition that nobody has
-    /// changed it since the cache saw it. A changed status is not written where the kind has a status subresource.
+    /// As [`create_or_patch`](Self::create_or_patch), but replaces the whole object, on condition that it has not
+    /// changed since the cache saw it. A changed status is not written if the kind has a status subresource.
     ///
     /// # Errors
-    /// See [`ClientError`]; [`Conflict`](ClientError::Conflict) if somebody has.
+    /// See [`ClientError`]; [`Conflict`](ClientError::Conflict) if the object has changed.
     pub async fn create_or_update(
         &self,
         object: T,
@@ -100,7 +103,7 @@ impl<T: AnyObject + Clone> Objects<T> {
         Ok((self.create(&object).await?, Ensured::Created))
     }
 
-    /// Lets a function change the object, but not into another one.
+    /// Lets a function change the object, but not its identity.
     fn mutate(
         &self,
         key: &ObjectKey,

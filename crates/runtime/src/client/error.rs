@@ -1,4 +1,4 @@
-//! Why a read or a write failed.
+//! Errors of reads and writes.
 
 use std::fmt;
 use std::time::Duration;
@@ -15,152 +15,153 @@ use steersman_informer::{ApiStatus, WireError};
 use super::BoxError;
 use crate::NotLeader;
 
-/// Why a read or a write failed. Nothing is retried by the client: [`retry`](crate::retry) has the usual policies.
+/// An error of a read or a write. The client retries nothing: [`retry`](crate::retry) has the usual policies.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// There is no such object (or no such resource).
+    /// The object (or the resource) does not exist.
     #[error("{0}")]
     NotFound(Box<Refusal>),
     /// An object of this name exists.
     #[error("{0}")]
     AlreadyExists(Box<Refusal>),
-    /// Somebody else changed the object first, a precondition does not hold, or a field is another manager's.
+    /// The object was changed meanwhile, a precondition does not hold, or a field belongs to another manager.
     #[error("{0}")]
     Conflict(Box<Refusal>),
     /// The object is not valid; the causes name each field.
     #[error("{0}")]
     Invalid(Box<Refusal>),
-    /// The server does not know who asks.
+    /// The server does not accept the credentials.
     #[error("{0}")]
     Unauthorized(Box<Refusal>),
-    /// Who asks may not.
+    /// The user is not allowed to do this.
     #[error("{0}")]
     Forbidden(Box<Refusal>),
-    /// The namespace is going away: nothing can be created in it.
+    /// The namespace is terminating: nothing can be created in it.
     #[error("{0}")]
     NamespaceTerminating(Box<Refusal>),
-    /// The version or the list that was asked for is no longer known.
+    /// The requested version, or the continuation of a list, has expired.
     #[error("{0}")]
     Expired(Box<Refusal>),
-    /// The server has too much to do, or a budget allows no more; [`retry_after`](ClientError::retry_after) says when to
-    /// come back.
+    /// The server is overloaded, or a disruption budget allows no more; [`retry_after`](ClientError::retry_after)
+    /// returns when to retry.
     #[error("{0}")]
     TooManyRequests(Box<Refusal>),
-    /// The server gave up waiting; what it waited for may still happen.
+    /// The server timed out; the operation may still happen.
     #[error("{0}")]
     TimedOut(Box<Refusal>),
-    /// The server refused otherwise, or failed: a write answered with a 5xx
-    /// [may have been made](ClientError::may_have_been_made).
+    /// The server refused for another reason, or failed: a write answered with a 5xx [may have been
+    /// applied](ClientError::may_have_been_made).
     #[error("{0}")]
     Refused(Box<Refusal>),
 
-    /// It was not sent: somebody else may lead by now.
+    /// The request was not sent: another process may lead by now.
     #[error(transparent)]
     NotLeader(#[from] NotLeader),
-    /// It was never sent: the server cannot be reached.
+    /// The request was not sent: the server cannot be reached.
     #[error("cannot {what}: the server cannot be reached: {source}")]
     Unreachable {
-        /// What was to be done.
+        /// The operation.
         what: String,
-        /// What stood in the way.
+        /// The cause.
         source: BoxError,
     },
-    /// It was sent, and no answer came. A write may have been made.
+    /// The request was sent, and no answer came. A write may have been applied.
     #[error("cannot tell the outcome of: {what}: {source}")]
     NoAnswer {
-        /// What was to be done.
+        /// The operation.
         what: String,
-        /// What came instead.
+        /// The cause.
         source: BoxError,
     },
-    /// The answer is not what it should be. A write has been made.
+    /// The answer cannot be read. A write has been applied.
     #[error("cannot read the answer to: {what}: {source}")]
     Unreadable {
-        /// What was done.
+        /// The operation.
         what: String,
-        /// What is wrong with the answer.
+        /// The cause.
         source: BoxError,
     },
-    /// The request cannot be made of what was given; nothing was sent.
+    /// The request is invalid and was not sent.
     #[error("cannot {what}: {problem}")]
     BadRequest {
-        /// What was to be done.
+        /// The operation.
         what: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
-    /// A label selector that is none.
+    /// An invalid label selector.
     #[error(transparent)]
     Labels(#[from] ParseSelectorError),
-    /// A field selector that is none.
+    /// An invalid field selector.
     #[error(transparent)]
     Fields(#[from] ParseFieldSelectorError),
 
     /// The caches were not started: read after the manager has started, or read live.
     #[error("cannot read {resource} from the cache, which is not started: read after the manager has, or read live()")]
     NotStarted {
-        /// What was to be read.
+        /// The resource to read.
         resource: Box<Resource>,
     },
-    /// Nobody declared an informer of this kind, and reads may not start one.
+    /// No informer of this kind is declared, and reads may not start one.
     #[error(
         "cannot read {resource} from the cache: no informer of it as {view} is declared, and reads may not start one \
          (CacheMiss::Forbidden)"
     )]
     NotCached {
-        /// What was to be read.
+        /// The resource to read.
         resource: Box<Resource>,
-        /// As what.
+        /// The view.
         view: &'static str,
     },
-    /// The cache is not filled, and why.
+    /// The cache is not filled in time.
     #[error(transparent)]
     NotSynced(#[from] NotSynced),
     /// The cache holds another namespace.
     #[error("cannot read {resource} in {wanted:?}: the cache holds namespace {cached:?} alone; read live() instead")]
     OtherNamespace {
-        /// What was to be read.
+        /// The resource to read.
         resource: Box<Resource>,
-        /// In which namespace; empty for all.
+        /// The requested namespace; empty for all.
         wanted: Istr,
-        /// Which one the cache holds.
+        /// The namespace that the cache holds.
         cached: Istr,
     },
-    /// A cache cannot be asked by this field.
+    /// The cache cannot select by this field.
     #[error("cannot list {resource} by field {field:?} from the cache: list live(), or keep an index of the informer")]
     FieldNotCached {
-        /// What was to be read.
+        /// The resource to read.
         resource: Box<Resource>,
-        /// By which field.
+        /// The field.
         field: String,
     },
-    /// The function that was to change the object failed.
+    /// The function that changes the object failed.
     #[error("cannot make {what} as wanted: {source}")]
     Mutate {
-        /// Which object.
+        /// The object.
         what: String,
-        /// What went wrong.
+        /// The cause.
         source: BoxError,
     },
 }
 
-/// What the server said, and to what.
+/// A refusal by the server.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Refusal {
-    /// What was asked, such as `get pods default/web`.
+    /// The operation, such as `get pods default/web`.
     pub what: String,
-    /// The answer, as the server gave it.
+    /// The server's answer.
     pub status: Status,
 }
 
-/// How much is told of a refusal that is not a Kubernetes status: enough to recognise a proxy's error page.
+/// The bytes shown of a refusal that is not a Kubernetes status: enough to recognise a proxy's error page.
 const REFUSAL_SHOWN_MAX: usize = 200;
 
 // === impl ClientError ===
 
 impl ClientError {
-    /// What the server said, if it said something.
+    /// Returns the server's answer, if there is one.
     #[must_use]
     pub fn status(&self) -> Option<&Status> {
         match self {
@@ -179,20 +180,20 @@ impl ClientError {
         }
     }
 
-    /// When the server wants to be asked again, if it says so.
+    /// Returns when the server wants the request to be retried, if it says so.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         let seconds = self.status()?.details.as_ref()?.retry_after_seconds;
         (seconds > 0).then(|| Duration::from_secs(seconds.into()))
     }
 
-    /// Whether there is no such object.
+    /// Whether the object does not exist.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::NotFound(_))
     }
 
-    /// Whether somebody else was first: look again.
+    /// Whether the object has changed meanwhile: read it again.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Conflict(_))
@@ -204,8 +205,8 @@ impl ClientError {
         matches!(self, Self::AlreadyExists(_))
     }
 
-    /// Whether a write that failed so may have been made all the same: no answer came, or one that does not tell. Any 5xx
-    /// is one: a store that did not answer in time, a server that died behind a load balancer.
+    /// Whether a failed write may have been applied nevertheless: no answer came, or one that does not tell. This holds
+    /// for any 5xx: a store that did not answer in time, a server that died behind a load balancer.
     #[must_use]
     pub fn may_have_been_made(&self) -> bool {
         match self {
@@ -214,7 +215,7 @@ impl ClientError {
         }
     }
 
-    /// What an answer that is no success means.
+    /// Returns the error of an unsuccessful response.
     pub(super) fn refused(what: String, code: StatusCode, retry_after: Option<u32>, body: &[u8]) -> Self {
         let mut status: Status = serde_json::from_slice(body).unwrap_or_default();
         status.code = code.as_u16();
@@ -228,7 +229,7 @@ impl ClientError {
         Self::of_status(what, status)
     }
 
-    /// What the server would say of an object that is not there, in its words.
+    /// Returns the error that the server would return for a missing object.
     pub(super) fn not_found(resource: &Resource, key: &ObjectKey) -> Self {
         let status = Status {
             code: StatusCode::NOT_FOUND.as_u16(),
@@ -239,7 +240,7 @@ impl ClientError {
         Self::NotFound(Box::new(Refusal { what: format!("get {resource} {key}"), status }))
     }
 
-    /// What the failure of a list means.
+    /// Returns the error of a failed list.
     pub(super) fn of_wire(what: String, error: WireError) -> Self {
         match error {
             WireError::Status(status) => Self::of_status(what, kube_status(&status)),
@@ -250,7 +251,8 @@ impl ClientError {
     }
 
     fn of_status(what: String, status: Status) -> Self {
-        let (code, reason) = (status.code, status.reason.clone());
+        let code = status.code;
+        let reason = status.reason.clone();
         let has_cause = |reason: &str| {
             let causes = status.details.iter().flat_map(|details| &details.causes);
             causes.into_iter().any(|cause| cause.reason == reason)

@@ -1,4 +1,4 @@
-//! What can be an object of a client.
+//! The types that a client reads and writes.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,7 @@ pub trait Object: kube::Resource<DynamicType = (), Scope: 'static> + AnyObject {
 
 impl<K: kube::Resource<DynamicType = (), Scope: 'static> + AnyObject> Object for K {}
 
-/// Where an object is found.
+/// Returns the key of an object.
 pub(crate) fn key_of(object: &impl kube::Resource) -> ObjectKey {
     let text = |part: &Option<String>| part.clone().unwrap_or_default();
     ObjectKey::new(&text(&object.meta().namespace), &text(&object.meta().name))

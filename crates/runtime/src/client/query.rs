@@ -1,11 +1,11 @@
-//! Which objects are asked for.
+//! Queries: which objects to list.
 
 use steersman_base::field_selector::ParseFieldSelectorError;
 use steersman_base::selector::ParseSelectorError;
 use steersman_base::{FieldSelector, Istr, Meta, Selector};
-use steersman_informer::Scope;
+use steersman_informer::Selection;
 
-/// Which objects of a kind; all of them by default.
+/// A selection of objects of a kind; all of them by default.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Query {
@@ -14,52 +14,52 @@ pub struct Query {
     pub(super) fields: FieldSelector,
 }
 
-/// The fields that every object has, by which a cache can be asked too.
+/// The fields of every object, by which a cache can select too.
 const CACHED_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
 
 // === impl Query ===
 
 impl Query {
-    /// All objects, in all namespaces.
+    /// Selects all objects, in all namespaces.
     pub fn all() -> Self {
         Self { namespace: None, labels: Selector::everything(), fields: FieldSelector::everything() }
     }
 
-    /// The objects in one namespace.
+    /// Selects the objects in one namespace.
     pub fn namespace(namespace: &str) -> Self {
         let namespace = (!namespace.is_empty()).then(|| Istr::interned(namespace));
         Self { namespace, ..Self::all() }
     }
 
-    /// Those whose labels match, such as `app=web,tier!=test`.
+    /// Selects by labels, such as `app=web,tier!=test`.
     ///
     /// # Errors
-    /// The text is no selector.
+    /// The selector is invalid.
     pub fn labels(self, selector: &str) -> Result<Self, ParseSelectorError> {
         Ok(Self { labels: selector.parse()?, ..self })
     }
 
-    /// Those whose labels match.
+    /// Selects by labels.
     pub fn selecting(self, labels: Selector) -> Self {
         Self { labels, ..self }
     }
 
-    /// Those whose fields match, such as `spec.nodeName=n1`. Caches know `metadata.name` and `metadata.namespace`; for
-    /// others ask [live](super::CachedClient::live), or keep an index of the informer.
+    /// Selects by fields, such as `spec.nodeName=n1`. Caches know `metadata.name` and `metadata.namespace`; for other
+    /// fields read [live](super::CachedClient::live), or use an index of the informer.
     ///
     /// # Errors
-    /// The text is no selector.
+    /// The selector is invalid.
     pub fn fields(self, selector: &str) -> Result<Self, ParseFieldSelectorError> {
         Ok(Self { fields: selector.parse()?, ..self })
     }
 
-    /// The first field that no cache can be asked by.
+    /// Returns the first field by which no cache can select.
     pub(super) fn uncached_field(&self) -> Option<&str> {
         let mut fields = self.fields.terms().iter().map(|term| term.field.as_str());
         fields.find(|field| !CACHED_FIELDS.contains(field))
     }
 
-    /// Whether an object is asked for, as far as caches can tell.
+    /// Whether an object matches, by the fields that caches know.
     pub(super) fn wants(&self, meta: &Meta) -> bool {
         let value = |field: &str| match field {
             "metadata.name" => meta.name.clone(),
@@ -70,14 +70,14 @@ impl Query {
             && self.fields.matches(value)
     }
 
-    /// As a query to the server.
-    pub(super) fn scope(&self) -> Scope {
+    /// Returns the query for the server.
+    pub(super) fn selection(&self) -> Selection {
         let text = |text: String| (!text.is_empty()).then(|| Istr::new(&text));
-        Scope {
-            namespace: self.namespace.clone(),
-            labels: text(self.labels.to_string()),
-            fields: text(self.fields.to_string()),
-        }
+        let mut selection = Selection::everything();
+        selection.namespace.clone_from(&self.namespace);
+        selection.labels = text(self.labels.to_string());
+        selection.fields = text(self.fields.to_string());
+        selection
     }
 }
 

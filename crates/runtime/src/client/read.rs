@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use http::Method;
 use steersman_base::{ObjectKey, Resource};
-use steersman_informer::store::Waited;
-use steersman_informer::{NotSynced, Scope, SharedInformer, Target};
+use steersman_informer::__internal::store::Waited;
+use steersman_informer::{NotSynced, Selection, SharedInformer, Target};
 use steersman_model::{Encoded, Projection, View};
 
 use super::request::Call;
@@ -22,7 +22,7 @@ pub struct Reader<V> {
     view: PhantomData<fn() -> V>,
 }
 
-/// Where a read goes.
+/// The source of a read.
 enum Source<V> {
     Cache(SharedInformer<V>),
     Server,
@@ -35,13 +35,13 @@ impl<V: View> Reader<V> {
         Self { client, resource, view: PhantomData }
     }
 
-    /// What it reads.
+    /// Returns the resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.resource
     }
 
-    /// The object with this key.
+    /// Returns the object with this key.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] if there is none.
@@ -49,7 +49,7 @@ impl<V: View> Reader<V> {
         self.get_opt(key).await?.ok_or_else(|| ClientError::not_found(&self.resource, key))
     }
 
-    /// The object with this key, if there is one.
+    /// Returns the object with this key, or `None`.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -60,42 +60,43 @@ impl<V: View> Reader<V> {
         }
     }
 
-    /// The objects that a query asks for, by namespace and name.
+    /// Returns the objects that match a query, sorted by namespace and name.
     ///
     /// # Errors
-    /// [`ClientError::FieldNotCached`] if the cache cannot be asked so.
+    /// [`ClientError::FieldNotCached`] if the cache cannot select by a field.
     pub async fn list(&self, query: &Query) -> Result<Vec<Arc<V>>, ClientError> {
         if query.labels.is_nothing() {
-            // The syntax of queries cannot say it: the server would answer everything.
+            // The syntax of queries cannot express it: the server would return everything.
             return Ok(Vec::new());
         }
         match self.source(query.namespace.as_deref().unwrap_or_default()).await? {
             Source::Cache(informer) => self.list_cached(&informer, query),
             Source::Server => {
-                let target = Target { resource: self.resource.clone(), scope: query.scope() };
+                let target = Target { resource: self.resource.clone(), selection: query.selection() };
                 let listed = live::list_of(&self.client.shared.client, &target).await;
                 listed.map_err(|error| ClientError::of_wire(format!("list {target}"), error))
             }
         }
     }
 
-    /// The informer behind it, filled: to index, to subscribe, to [wait](crate::wait).
+    /// Returns the informer of this resource, filled: to index, to subscribe, to [wait](crate::wait).
     ///
     /// # Errors
-    /// There is none, there may be none, or it is not filled in time.
+    /// The informer may not be started, or is not filled in time.
     pub async fn informer(&self) -> Result<SharedInformer<V>, ClientError> {
         let informers = &self.client.shared.informers;
         let not_started = || ClientError::NotStarted { resource: Box::new(self.resource.clone()) };
         if !informers.is_started() {
             return Err(not_started());
         }
-        let informer = match informers.existing(&self.resource, Scope::everything()) {
+        let informer = match informers.existing(&self.resource, Selection::everything()) {
             Some(informer) => informer,
             None if self.client.shared.options.on_miss == CacheMiss::Forbidden => {
-                let (resource, view) = (Box::new(self.resource.clone()), std::any::type_name::<V>());
+                let resource = Box::new(self.resource.clone());
+                let view = std::any::type_name::<V>();
                 return Err(ClientError::NotCached { resource, view });
             }
-            None => informers.informer_for(self.resource.clone(), Scope::everything()),
+            None => informers.informer_for(self.resource.clone(), Selection::everything()),
         };
         if !informer.has_synced() {
             informers.start();
@@ -104,7 +105,7 @@ impl<V: View> Reader<V> {
         Ok(informer)
     }
 
-    /// Whether reads of it go to the server.
+    /// Whether reads go to the server.
     pub(crate) fn is_live(&self) -> bool {
         let same = |other: &Resource| other.group == self.resource.group && other.plural == self.resource.plural;
         self.client.mode.live || self.client.shared.options.never_cached.iter().any(same)
@@ -118,19 +119,20 @@ impl<V: View> Reader<V> {
         let mut missing = self.client.shared.informers.running();
         let view = std::any::type_name::<V>();
         missing.retain(|running| running.view == view && running.informer.target == *informer.target());
-        Err(NotSynced { missing }.into())
+        Err(NotSynced::new(missing).into())
     }
 
-    /// Where to read from: the cache, unless it is not to be asked, or does not show our own writes in time.
+    /// Returns the source: the cache, unless reads are live or it does not show this client's writes in time.
     async fn source(&self, namespace: &str) -> Result<Source<V>, ClientError> {
         if self.is_live() {
             return Ok(Source::Server);
         }
         let informer = self.informer().await?;
-        if let Some(cached) = &informer.target().scope.namespace
+        if let Some(cached) = &informer.target().selection.namespace
             && **cached != *namespace
         {
-            let (resource, cached) = (Box::new(self.resource.clone()), cached.clone());
+            let resource = Box::new(self.resource.clone());
+            let cached = cached.clone();
             return Err(ClientError::OtherNamespace { resource, wanted: namespace.into(), cached });
         }
         let shared = &self.client.shared;
@@ -162,9 +164,10 @@ impl<V: View> Reader<V> {
             Some(namespace) => lister.namespace(namespace).filter(wanted),
             None => lister.filter(wanted),
         };
-        // As the server lists.
+        // In the order of the server's lists.
         found.sort_by(|left, right| {
-            let (left, right) = (left.meta(), right.meta());
+            let left = left.meta();
+            let right = right.meta();
             (&*left.namespace, &*left.name).cmp(&(&*right.namespace, &*right.name))
         });
         Ok(found)

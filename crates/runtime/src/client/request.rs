@@ -1,4 +1,4 @@
-//! Pure: what is sent, from what is wanted.
+//! Pure: the requests of a client.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use steersman_base::Resource;
 use super::ClientError;
 use crate::connection::exchange::{JSON, encode};
 
-/// Who applies, and whether against others.
+/// The field manager of a server-side apply, and whether it takes over fields of others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct FieldManager {
@@ -17,14 +17,14 @@ pub struct FieldManager {
     force: bool,
 }
 
-/// What the server does about fields that it does not know or that come twice.
+/// The server's treatment of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldValidation {
-    /// It drops them.
+    /// The server drops them.
     Ignore,
-    /// It drops them and says so in a warning; upstream's default.
+    /// The server drops them and returns a warning; upstream's default.
     Warn,
-    /// It refuses.
+    /// The server refuses the request.
     Strict,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Call<'a> {
     pub(super) method: Method,
     pub(super) resource: &'a Resource,
     pub(super) namespace: &'a str,
-    /// None for a collection.
+    /// `None` for a collection.
     pub(super) name: Option<&'a str>,
     pub(super) subresource: Option<&'a str>,
     pub(super) query: Vec<(&'static str, String)>,
@@ -47,25 +47,25 @@ pub(super) struct Call<'a> {
 // === impl FieldManager ===
 
 impl FieldManager {
-    /// The manager with this name.
+    /// Creates a field manager with this name.
     pub fn named(name: impl Into<Cow<'static, str>>) -> Self {
         Self { name: name.into(), force: false }
     }
 
-    /// Takes over fields that are other managers', as controllers should.
+    /// Takes over fields of other managers, as controllers should.
     pub fn force(self) -> Self {
         Self { force: true, ..self }
     }
 
-    /// Its name.
+    /// Returns the name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether it takes over other managers' fields.
+    /// Whether fields of other managers are taken over.
     #[must_use]
-    pub fn is_forced(&self) -> bool {
+    pub(crate) fn is_forced(&self) -> bool {
         self.force
     }
 }
@@ -93,11 +93,13 @@ impl<'a> Call<'a> {
         namespace: &'a str,
         name: Option<&'a str>,
     ) -> Self {
-        let (subresource, query, body) = (None, Vec::new(), Vec::new());
+        let subresource = None;
+        let query = Vec::new();
+        let body = Vec::new();
         Self { verb, method, resource, namespace, name, subresource, query, accept: JSON, content: JSON, body }
     }
 
-    /// What it does, for people.
+    /// Describes the operation.
     pub(super) fn what(&self) -> String {
         let mut what = format!("{} {}", self.verb, self.resource);
         if let Some(subresource) = self.subresource {
@@ -112,10 +114,10 @@ impl<'a> Call<'a> {
         what
     }
 
-    /// The request.
+    /// Builds the request.
     ///
     /// # Errors
-    /// A name is no part of a path: it would reach something else.
+    /// A name is not a valid path segment: the request would reach something else.
     pub(super) fn request(self) -> Result<Request<Vec<u8>>, ClientError> {
         let bad = |problem: String| ClientError::BadRequest { what: self.what(), problem };
         for part in [Some(self.namespace).filter(|part| !part.is_empty()), self.name].into_iter().flatten() {
@@ -139,7 +141,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// Upstream's rule for what may stand in a path.
+/// Upstream's rule for path segments.
 fn segment(part: &str) -> Result<(), String> {
     match part {
         "" => Err("the name is empty".into()),

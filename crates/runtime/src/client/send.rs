@@ -15,7 +15,7 @@ use crate::connection::exchange::{ANSWER_WITHIN, never_sent};
 const ANSWER_BYTES_MAX: usize = 16 << 20;
 
 impl CachedClient {
-    /// Sends a request once, and answers the body of a success.
+    /// Sends a request once, and returns the body of a success.
     pub(super) async fn send(&self, call: Call<'_>) -> Result<Bytes, ClientError> {
         let what = call.what();
         let request = call.request()?;
@@ -23,7 +23,7 @@ impl CachedClient {
             // Not `Client::request`, which copies the body and logs it whole on errors.
             let client = &self.shared.client;
             let sent = match &self.mode.leadership {
-                // A write leaves only while this process leads, if it has to.
+                // A write is sent only while this process leads, if it has to lead.
                 Some(leadership) if request.method() != Method::GET => leadership.send(client, request).await,
                 _ => client.send(request.map(Body::from)).await,
             };
@@ -45,12 +45,13 @@ impl CachedClient {
     }
 }
 
-/// A request that found no connection was never sent; any other failure leaves open what the server did.
+/// A request that found no connection was never sent; after any other failure the outcome is unknown.
 fn not_answered(what: &str, error: kube::Error) -> ClientError {
     if let Some(refusal) = NotLeader::cause_of(&error) {
         return refusal.clone().into();
     }
     let unsent = never_sent(&error);
-    let (what, source) = (what.to_owned(), error.into());
+    let what = what.to_owned();
+    let source = error.into();
     if unsent { ClientError::Unreachable { what, source } } else { ClientError::NoAnswer { what, source } }
 }

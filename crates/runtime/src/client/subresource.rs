@@ -16,39 +16,42 @@ use super::request::Call;
 use super::write::decode;
 use super::{CachedClient, ClientError, FieldManager, Objects, Patch};
 
-/// One subresource, read and written as the object itself. It is always read from the server.
+/// One subresource, which is read and written as the object itself. Reads always go to the server.
 pub struct Subresource<T> {
     objects: Objects<T>,
     name: &'static str,
 }
 
-/// How an eviction ended.
+/// The outcome of an eviction.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
+#[non_exhaustive]
 pub enum Eviction {
     /// The pod is being deleted.
     Accepted,
-    /// A disruption budget does not allow it now; the message says which. Come back later.
+    /// A disruption budget does not allow it now; the message names the budget. Retry later.
     Blocked(Box<Status>),
 }
 
-/// What token is asked for.
+/// The options of a token request.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct TokenOptions {
-    /// For whom it is; for the API server if nothing is said.
+    /// The audiences; the API server if empty.
     pub audiences: Vec<String>,
-    /// How long it is good for, ten minutes at least; the server may choose otherwise. An hour if nothing is said.
+    /// The lifetime, at least ten minutes; the server may choose another. An hour by default.
     pub expiration_seconds: Option<i64>,
-    /// The object with which it ends, such as a Pod: apiVersion, kind, name, uid.
+    /// The object with which the token expires, such as a Pod: apiVersion, kind, name, uid.
     pub bound_to: Option<(String, String, String, String)>,
 }
 
 /// A token of a service account.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Token {
-    /// The token itself, which prints as nothing.
+    /// The token, which is not printed.
     pub token: SecretString,
-    /// When it ends.
+    /// The expiration time.
     pub expires: Time,
 }
 
@@ -62,16 +65,16 @@ impl<T: AnyObject> Subresource<T> {
         Self { objects, name }
     }
 
-    /// Reads it.
+    /// Reads the subresource.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if there is no such object, or it has no such subresource.
+    /// [`ClientError::NotFound`] if the object does not exist, or has no such subresource.
     pub async fn get(&self, key: &ObjectKey) -> Result<T, ClientError> {
         let resource = self.objects.resource();
         self.objects.client().ask(Method::GET, resource, key, self.name, Vec::new()).await
     }
 
-    /// Replaces it. The object's resourceVersion, if it has one, must be the current one.
+    /// Replaces the subresource. The object's resourceVersion, if set, must be the current one.
     ///
     /// # Errors
     /// [`ClientError::Conflict`] if it is not.
@@ -79,7 +82,7 @@ impl<T: AnyObject> Subresource<T> {
         self.objects.put(object, Some(self.name)).await
     }
 
-    /// Changes a part of it.
+    /// Patches the subresource.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -87,10 +90,10 @@ impl<T: AnyObject> Subresource<T> {
         self.objects.patch_at(key, patch, Some(self.name)).await
     }
 
-    /// Server-side apply.
+    /// Applies the subresource (server-side apply).
     ///
     /// # Errors
-    /// As [`Objects::apply`]; the object must be there.
+    /// As [`Objects::apply`]; the object must exist.
     pub async fn apply(&self, object: &T, by: &FieldManager) -> Result<T, ClientError> {
         self.objects.apply_at(object, by, Some(self.name)).await
     }
@@ -105,15 +108,15 @@ impl<T> fmt::Debug for Subresource<T> {
 // === impl Objects ===
 
 impl<T: AnyObject> Objects<T> {
-    /// The scale of an object: how many replicas are wanted and there, and how they are selected.
+    /// Reads the scale of an object: the desired and the current replicas, and their selector.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if there is no such object, or its kind does not scale.
+    /// [`ClientError::NotFound`] if the object does not exist, or its kind does not scale.
     pub async fn scale(&self, key: &ObjectKey) -> Result<Scale, ClientError> {
         self.scales().get(key).await
     }
 
-    /// Replaces the scale of an object. Its resourceVersion, if it has one, must be the current one.
+    /// Replaces the scale of an object. Its resourceVersion, if set, must be the current one.
     ///
     /// # Errors
     /// [`ClientError::Conflict`] if it is not.
@@ -121,7 +124,7 @@ impl<T: AnyObject> Objects<T> {
         self.scales().update(scale).await
     }
 
-    /// Sets how many replicas are wanted, whoever else may have set it.
+    /// Sets the desired replicas, without a precondition.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -141,7 +144,7 @@ impl CachedClient {
     /// Deletes a pod if the disruption budgets allow it.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if there is no such pod; a budget that does not allow it is no error.
+    /// [`ClientError::NotFound`] if the pod does not exist; a budget that does not allow the eviction is not an error.
     pub async fn evict(&self, pod: &ObjectKey, how: &DeleteParams) -> Result<Eviction, ClientError> {
         let mut how = how.clone();
         how.dry_run |= self.mode.dry_run;
@@ -161,10 +164,10 @@ impl CachedClient {
         }
     }
 
-    /// A token of a service account.
+    /// Requests a token of a service account.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if there is no such account.
+    /// [`ClientError::NotFound`] if the account does not exist.
     pub async fn token(&self, account: &ObjectKey, options: &TokenOptions) -> Result<Token, ClientError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -189,7 +192,7 @@ impl CachedClient {
         Ok(Token { token: answer.status.token.into(), expires: answer.status.expiration_timestamp })
     }
 
-    /// Asks a subresource that is of another kind than its object.
+    /// Sends a request to a subresource of another kind than its object.
     pub(super) async fn ask<A: serde::de::DeserializeOwned>(
         &self,
         method: Method,

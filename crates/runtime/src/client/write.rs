@@ -1,4 +1,4 @@
-//! Objects of one resource: reads, and writes to the server.
+//! A handle for the objects of one resource: reads, and writes to the server.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,7 +16,10 @@ use super::request::Call;
 use super::subresource::Subresource;
 use super::{CachedClient, ClientError, FieldManager, Patch, Query, Reader};
 
-/// Objects of one resource as one type. Cheap to clone.
+/// Reads and writes the objects of one resource as one type. Cheap to clone.
+///
+/// In a reconcile write with [`Context::writer`](crate::Context::writer) instead: writes of this handle have no reason,
+/// are not in the decision log, and the consistency book does not know them.
 pub struct Objects<T> {
     client: CachedClient,
     resource: Resource,
@@ -30,25 +33,25 @@ impl<T: AnyObject> Objects<T> {
         Self { client, resource, object: PhantomData }
     }
 
-    /// What they are objects of.
+    /// Returns the resource.
     #[must_use]
     pub fn resource(&self) -> &Resource {
         &self.resource
     }
 
-    /// The client behind it.
+    /// Returns the client.
     #[must_use]
     pub fn client(&self) -> &CachedClient {
         &self.client
     }
 
-    /// Reads them.
+    /// Returns a reader of the same objects.
     #[must_use]
     pub fn reader(&self) -> Reader<Typed<T>> {
         self.client.reader(self.resource.clone())
     }
 
-    /// The object with this key.
+    /// Returns the object with this key.
     ///
     /// # Errors
     /// [`ClientError::NotFound`] if there is none.
@@ -56,7 +59,7 @@ impl<T: AnyObject> Objects<T> {
         self.reader().get(key).await
     }
 
-    /// The object with this key, if there is one.
+    /// Returns the object with this key, or `None`.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -64,7 +67,7 @@ impl<T: AnyObject> Objects<T> {
         self.reader().get_opt(key).await
     }
 
-    /// The objects that a query asks for, by namespace and name.
+    /// Returns the objects that match a query, sorted by namespace and name.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -72,10 +75,10 @@ impl<T: AnyObject> Objects<T> {
         self.reader().list(query).await
     }
 
-    /// Creates an object. Without a name the server makes one of `generateName`.
+    /// Creates an object and returns it as stored. Without a name the server generates one from `generateName`.
     ///
     /// # Errors
-    /// [`ClientError::AlreadyExists`] if the name is taken.
+    /// [`ClientError::AlreadyExists`] if the name is in use.
     pub async fn create(&self, object: &T) -> Result<T, ClientError> {
         let key = key_of(object);
         let mut call = Call::new("create", Method::POST, &self.resource, &key.namespace, None);
@@ -83,7 +86,7 @@ impl<T: AnyObject> Objects<T> {
         self.written(call).await
     }
 
-    /// Replaces an object. Its resourceVersion, if it has one, must be the current one.
+    /// Replaces an object. Its resourceVersion, if set, must be the current one.
     ///
     /// # Errors
     /// [`ClientError::Conflict`] if it is not.
@@ -91,7 +94,7 @@ impl<T: AnyObject> Objects<T> {
         self.put(object, None).await
     }
 
-    /// Changes a part of an object.
+    /// Patches an object.
     ///
     /// # Errors
     /// See [`ClientError`].
@@ -99,21 +102,22 @@ impl<T: AnyObject> Objects<T> {
         self.patch_at(key, patch, None).await
     }
 
-    /// Server-side apply: what the object says is so, and is this manager's; the object is made if it is not there. Fields
-    /// that the manager applied before and that are no longer said are removed.
+    /// Applies an object (server-side apply): sets the given fields and owns them as this manager; creates the object
+    /// if it does not exist. Fields that the manager applied before and that are missing now are removed.
     ///
     /// # Errors
-    /// [`ClientError::Conflict`] if a field is another manager's and is not [forced](FieldManager::force); the causes name
-    /// fields and managers.
+    /// [`ClientError::Conflict`] if a field belongs to another manager and is not [forced](FieldManager::force); the
+    /// causes name fields and managers.
     pub async fn apply(&self, object: &T, by: &FieldManager) -> Result<T, ClientError> {
         self.apply_at(object, by, None).await
     }
 
-    /// Deletes an object. Answers its last state where the server tells it: a Pod that is given time to end, an object
-    /// that waits for its finalizers.
+    /// Deletes an object. Returns its last state if the server sends it: a Pod in its grace period, an object with
+    /// finalizers.
     ///
     /// # Errors
-    /// [`ClientError::NotFound`] if there is none, [`ClientError::Conflict`] if a precondition does not hold.
+    /// [`ClientError::NotFound`] if the object does not exist, [`ClientError::Conflict`] if a precondition does not
+    /// hold.
     pub async fn delete(&self, key: &ObjectKey, how: &DeleteParams) -> Result<Option<T>, ClientError> {
         let mut call = Call::new("delete", Method::DELETE, &self.resource, &key.namespace, Some(&key.name));
         call.body = self.delete_options(&call, how)?;
@@ -127,32 +131,33 @@ impl<T: AnyObject> Objects<T> {
         T::deserialize(answer).map(Some).map_err(|error| ClientError::Unreadable { what, source: error.into() })
     }
 
-    /// Deletes all objects that a query asks for.
+    /// Deletes all objects that match a query.
     ///
     /// # Errors
     /// See [`ClientError`].
     pub async fn delete_collection(&self, query: &Query, how: &DeleteParams) -> Result<(), ClientError> {
         if query.labels.is_nothing() {
-            // The syntax of queries cannot say it: the server would delete everything.
+            // The syntax of queries cannot express it: the server would delete everything.
             return Ok(());
         }
-        let scope = query.scope();
-        let namespace = scope.namespace.as_deref().unwrap_or_default();
+        let selection = query.selection();
+        let namespace = selection.namespace.as_deref().unwrap_or_default();
         let mut call = Call::new("delete all", Method::DELETE, &self.resource, namespace, None);
         call.body = self.delete_options(&call, how)?;
-        let selectors = [("labelSelector", scope.labels.as_deref()), ("fieldSelector", scope.fields.as_deref())];
+        let selectors =
+            [("labelSelector", selection.labels.as_deref()), ("fieldSelector", selection.fields.as_deref())];
         let selectors = selectors.into_iter().filter_map(|(name, text)| Some((name, text?.to_owned())));
         call.query.extend(selectors);
         self.client.send(call).await.map(drop)
     }
 
-    /// The status of an object.
+    /// Returns a handle for the status.
     #[must_use]
     pub fn status(&self) -> Subresource<T> {
         self.subresource("status")
     }
 
-    /// A subresource that is read and written as the object itself.
+    /// Returns a handle for a subresource that is read and written as the object itself.
     #[must_use]
     pub fn subresource(&self, name: &'static str) -> Subresource<T> {
         Subresource::new(self.clone(), name)
@@ -199,7 +204,7 @@ impl<T: AnyObject> Objects<T> {
         Ok(self.json_of(verb, object, false)?.to_string().into_bytes())
     }
 
-    /// The whole object as JSON, with the kind that the server insists on.
+    /// Returns the whole object as JSON, with the kind, which the server requires.
     fn json_of(&self, verb: &str, object: &T, apply: bool) -> Result<Value, ClientError> {
         let bad = |problem: String| {
             let what = format!("{verb} {} {}", self.resource, key_of(object));
@@ -211,7 +216,7 @@ impl<T: AnyObject> Objects<T> {
             fields.entry(name).or_insert_with(|| Value::from(value));
         }
         if apply && let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
-            // The server keeps it, and refuses who wants to apply it.
+            // The server owns this field, and refuses to apply it.
             metadata.remove("managedFields");
         }
         Ok(json)
@@ -235,7 +240,7 @@ impl<T: AnyObject> Objects<T> {
         Ok(options.to_string().into_bytes())
     }
 
-    /// Sends a write and answers the object that the server has now.
+    /// Sends a write and returns the object as stored.
     async fn written(&self, call: Call<'_>) -> Result<T, ClientError> {
         let what = call.what();
         let body = self.client.send(call).await?;
@@ -244,12 +249,12 @@ impl<T: AnyObject> Objects<T> {
         T::deserialize(answer).map_err(|error| ClientError::Unreadable { what, source: error.into() })
     }
 
-    /// Notes what the cache has to show before it is read again.
+    /// Notes the version that the cache must show before it is read again.
     fn note(&self, answer: &Value) {
         let shared = &self.client.shared;
         let metadata = &answer["metadata"];
         let namespace = metadata["namespace"].as_str().unwrap_or_default();
-        // A cache of another namespace will never show it.
+        // A cache of another namespace never shows it.
         let is_cached =
             shared.informers.namespace().is_none_or(|cached| namespace.is_empty() || **cached == *namespace);
         if shared.options.read_your_writes

@@ -1,11 +1,11 @@
-//! What a client wrote last, per kind.
+//! The last writes of a client, per kind.
 
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 use steersman_base::{Resource, ResourceVersion};
 
-/// The newest version that was written, per resource; as large as there are kinds that are written.
+/// The newest written version per resource; bounded by the number of written kinds.
 #[derive(Default)]
 pub(super) struct Written(Mutex<BTreeMap<Resource, ResourceVersion>>);
 
@@ -25,7 +25,7 @@ impl Written {
         }
     }
 
-    /// What a cache must have reached to show all writes.
+    /// Returns the version that a cache must have reached to show all writes.
     pub(super) fn newest(&self, resource: &Resource) -> Option<ResourceVersion> {
         self.0.lock().get(resource).cloned()
     }

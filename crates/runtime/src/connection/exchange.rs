@@ -1,19 +1,20 @@
-//! What all who send requests have in common.
+//! Constants and functions shared by everything that sends requests.
 
 use std::error::Error;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// A request that has no answer after this long will have none: upstream's servers give up after a minute.
+/// A request without an answer after this long will get none: upstream's servers give up after a minute.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(65);
 pub(crate) const JSON: &str = "application/json";
-/// Metadata alone; any server has plain JSON, of which metadata can be read too.
+/// Metadata only; as a fallback plain JSON, which every server has and which contains the metadata.
 pub(crate) const JSON_METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-/// The same for a collection: kube-apiserver answers 406 to who asks for one object's metadata there, and has deleted by then.
+/// The same for a collection: kube-apiserver answers 406 to a request for one object's metadata there, after it has
+/// deleted.
 pub(crate) const JSON_METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
-/// Whether a request found no connection, and so was never sent; any other failure leaves open what the server did.
+/// Whether a request found no connection, and so was never sent; after any other failure the outcome is unknown.
 pub(crate) fn never_sent(error: &kube::Error) -> bool {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = cause {
@@ -26,7 +27,7 @@ pub(crate) fn never_sent(error: &kube::Error) -> bool {
     false
 }
 
-/// Adds a value to a query.
+/// Appends an encoded value to a query.
 pub(crate) fn encode(query: &mut String, value: &str) {
     for byte in value.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

@@ -1,9 +1,9 @@
-//! More than one HTTP/2 connection when one is full.
+//! Additional HTTP/2 connections when one is full.
 //!
-//! hyper's pool keeps one HTTP/2 connection per server, and a request beyond the server's limit of streams waits for
-//! another to end. A watch ends after minutes; with a hundred of them, a write would wait as long. So requests are spread
-//! over *lanes*, each a pool of its own, and a new one is opened before the last is full. HTTP/1.1 has a connection per
-//! request anyway; there the lanes do no harm.
+//! hyper's pool keeps one HTTP/2 connection per server, and a request beyond the server's limit of streams waits until
+//! another one ends. A watch ends after minutes; with a hundred of them, a write would wait as long. So requests are
+//! spread over *lanes*, each a pool of its own, and a new lane is opened before the last one is full. HTTP/1.1 has a
+//! connection per request anyway; lanes do no harm there.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -24,19 +24,19 @@ pub(super) struct Lanes<S> {
 
 struct Lane<S> {
     service: S,
-    /// Shared with every answer that is not read to its end: who counts the owners counts the streams.
+    /// Shared with every response that is not read to its end: the number of owners is the number of streams.
     streams: Arc<()>,
 }
 
-/// A body that occupies its lane until it is dropped.
+/// A response body that occupies its lane until it is dropped.
 pub(super) struct Occupying<B> {
     body: B,
     _stream: Arc<()>,
 }
 
-/// kube-apiserver allows 100 streams (`secure_serving.go`, 0.37); some room is left for what is on its way.
+/// kube-apiserver allows 100 streams (`secure_serving.go`, 0.37); some are left for requests that are being sent.
 const STREAMS_MAX: usize = 80;
-/// A bound for what should never happen: 32 lanes carry 2,560 watches. Beyond, requests share lanes and may wait.
+/// A bound that should never be reached: 32 lanes carry 2,560 watches. Beyond, requests share lanes and may wait.
 const LANES_MAX: usize = 32;
 
 // === impl Lanes ===
@@ -46,12 +46,12 @@ impl<S: Clone> Lanes<S> {
         Self { make: Arc::new(make), lanes: Arc::default() }
     }
 
-    /// Sends nothing more on the lanes of now. What is under way on them is not disturbed, and they go with it.
+    /// Sends nothing more on the current lanes. Running requests are not disturbed, and the lanes end with them.
     pub(super) fn abandon(&self) {
         self.lanes.lock().clear();
     }
 
-    /// The first lane with room, so that few connections are in use; and a token that occupies it.
+    /// Returns the first lane with room, so that few connections are in use, and a token that occupies it.
     fn pick(&self) -> (S, Arc<()>) {
         let mut lanes = self.lanes.lock();
         let taken = |lane: &Lane<S>| Arc::strong_count(&lane.streams) - 1;
@@ -82,7 +82,7 @@ where
     type Future = BoxFuture<'static, Result<Self::Response, S::Error>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        // A pool of connections is always ready; what waits is the request.
+        // A pool of connections is always ready; the request waits.
         Poll::Ready(Ok(()))
     }
 

@@ -1,7 +1,7 @@
-//! Client-side limits: so many requests per second, and no more. Off unless asked for (`--kube-api-qps`).
+//! Client-side limits on requests per second. Off by default (`--kube-api-qps`).
 //!
-//! A token bucket as client-go's `flowcontrol`: requests wait for a token, in the order in which they came. Every request
-//! takes one, a watch too. The server's own fairness does better in most clusters, which is why this is off by default.
+//! A token bucket like client-go's `flowcontrol`: requests wait for a token, in order. Every request takes one,
+//! including a watch. The server's own fairness works better in most clusters, which is why this is off by default.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -17,20 +17,29 @@ use tower::Service;
 use super::metrics::RestMetrics;
 use super::transport::Transport;
 
-/// How many requests a connection may make.
+/// The limits of a client's requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Limits {
-    /// How many in a second, over time. Not above zero means: as many as wanted.
+    /// The requests per second, over time. Zero or less means unlimited.
     pub qps: f32,
-    /// How many at once, after some silence; at least one.
+    /// The requests at once, after a pause; at least one.
     pub burst: u32,
 }
 
-/// Holds requests back, as many as the limits of a connection say. Without limits, it does nothing.
+impl Limits {
+    /// Creates limits of `qps` requests per second over time, and `burst` at once.
+    #[must_use]
+    pub fn new(qps: f32, burst: u32) -> Self {
+        Self { qps, burst }
+    }
+}
+
+/// Delays requests according to the limits of a connection. Without limits, it does nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Throttle {
     pub(super) limits: Option<Limits>,
-    /// Where waits are told, and as waits for whom.
+    /// The metrics of waits, and their host label.
     pub(super) told: Option<(RestMetrics, String)>,
 }
 
@@ -50,7 +59,7 @@ pub(super) struct Limited<S> {
 // === impl Throttle ===
 
 impl Throttle {
-    /// The transport, with limits of its own: whoever shares it otherwise does not wait behind this one's requests.
+    /// Wraps a transport with limits of its own: other users of the transport do not wait behind these requests.
     #[must_use]
     pub fn around(&self, transport: &Transport) -> Transport {
         match self.shared() {
@@ -70,7 +79,7 @@ impl Throttle {
 // === impl Shared ===
 
 impl Shared {
-    /// How long this request has to wait.
+    /// Returns how long this request has to wait.
     fn reserve<B>(&self, request: &Request<B>) -> Duration {
         let wait = self.bucket.lock().reserve(self.start.elapsed());
         if let Some((metrics, host)) = &self.told {
@@ -97,7 +106,7 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        // The service that was asked whether it is ready is the one to be called.
+        // The clone that was polled for readiness is the one to call.
         let ready = self.inner.clone();
         let mut inner = std::mem::replace(&mut self.inner, ready);
         let wait = self.shared.reserve(&request);
@@ -174,7 +183,8 @@ mod tests {
     async fn two_who_share_a_transport_do_not_wait_for_each_other() {
         let throttle = Throttle { limits: Some(Limits { qps: 0.1, burst: 1 }), told: None };
         let shared = answering();
-        let (mut busy, mut idle) = (throttle.around(&shared), throttle.around(&shared));
+        let mut busy = throttle.around(&shared);
+        let mut idle = throttle.around(&shared);
         let start = Instant::now();
         let waiting: Vec<_> = (0..3).map(|_| busy.call(Request::new(Body::empty()))).collect();
         idle.call(Request::new(Body::empty())).await.unwrap();

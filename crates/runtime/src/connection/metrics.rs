@@ -1,7 +1,7 @@
-//! What requests cost, under upstream's names: `rest_client_*`.
+//! Metrics of requests, under upstream's names: `rest_client_*`.
 //!
-//! Watches count as requests; how long they last and how much they bring says nothing about the server, so that is not
-//! observed, as in client-go.
+//! Watches count as requests; their duration and size say nothing about the server, so they are not observed, as in
+//! client-go.
 
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ use prometheus::{Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterV
 use tokio::time::Instant;
 use tower::{BoxError, Layer, Service};
 
-/// Counts requests of the clients it is given to, in one registry. Cheap to clone.
+/// Counts the requests of clients in one registry. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct RestMetrics(Arc<Families>);
 
@@ -31,7 +31,7 @@ struct Families {
     throttled: HistogramVec,
 }
 
-/// Puts [`RestMetrics`] around a service, if there are any.
+/// Wraps a service with [`RestMetrics`], if there are any.
 #[derive(Clone)]
 pub(super) struct Counting(pub(super) Option<RestMetrics>);
 
@@ -40,25 +40,25 @@ pub(super) struct Counting(pub(super) Option<RestMetrics>);
 pub(super) struct Counted<S> {
     inner: S,
     metrics: Option<RestMetrics>,
-    /// The last host's: a client has one.
+    /// The series of the last host: a client has one host.
     host: Arc<Mutex<Option<Arc<Host>>>>,
 }
 
-/// A body that tells its size when it has been read.
+/// A body that records its size when it has been read.
 pub(super) struct Measured<B> {
     inner: B,
     bytes: u64,
     tell: Option<Histogram>,
 }
 
-/// What is counted of one host. Looking series up by their labels would cost more than counting.
+/// The series of one host, kept because a look-up by labels would cost more than counting.
 struct Host {
     name: String,
     metrics: RestMetrics,
     verbs: [OnceLock<Series>; VERBS.len()],
 }
 
-/// What is counted of one verb.
+/// The series of one verb.
 struct Series {
     duration: Histogram,
     request_size: Histogram,
@@ -73,16 +73,16 @@ const BYTES: [f64; 11] =
     [64.0, 256.0, 512.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0, 16_777_216.0];
 /// Go's names of the methods; others are not used with Kubernetes.
 const VERBS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OTHER"];
-/// What upstream says instead of a code when there is no answer.
+/// Upstream's label for a request without an answer.
 const NO_ANSWER: &str = "<error>";
 
 // === impl RestMetrics ===
 
 impl RestMetrics {
-    /// Metrics in this registry.
+    /// Registers the metrics.
     ///
     /// # Errors
-    /// The registry has them already.
+    /// The registry has these metrics already.
     pub fn new(registry: &Registry) -> Result<Self, prometheus::Error> {
         let histogram = |name: &str, help: &str, buckets: &[f64]| {
             HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets.to_vec()), &["verb", "host"])
@@ -121,7 +121,7 @@ impl RestMetrics {
         Ok(Self(Arc::new(families)))
     }
 
-    /// Tells how long a request has to wait for its turn.
+    /// Records how long a request was delayed by the limits.
     pub(super) fn observe_throttled(&self, method: &http::Method, host: &str, wait: Duration) {
         let labels = [VERBS[verb(method)], host];
         self.0.throttled.with_label_values(&labels).observe(wait.as_secs_f64());
@@ -148,7 +148,7 @@ impl Host {
         })
     }
 
-    /// Counts an answer, or that there was none.
+    /// Counts an answer, or a missing one.
     fn count(&self, verb: usize, answer: Option<StatusCode>) {
         let requests = |code: &str| self.metrics.0.requests.with_label_values(&[code, VERBS[verb], &self.name]);
         let Some(code) = answer else { return requests(NO_ANSWER).inc() };
@@ -162,7 +162,7 @@ impl Host {
     }
 }
 
-/// Where a method is in [`VERBS`].
+/// Returns the index of a method in [`VERBS`].
 fn verb(method: &http::Method) -> usize {
     VERBS.iter().position(|verb| *verb == method.as_str()).unwrap_or(VERBS.len() - 1)
 }
@@ -183,7 +183,7 @@ impl<S> Layer<S> for Counting {
 // === impl Counted ===
 
 impl<S> Counted<S> {
-    /// Where to count a request, if anybody wants to know.
+    /// Returns the series of a request's host, if metrics are on.
     fn host_of(&self, request: &Request<Body>) -> Option<Arc<Host>> {
         let metrics = self.metrics.as_ref()?;
         let name = request.uri().authority().map_or("", http::uri::Authority::as_str);
@@ -212,7 +212,8 @@ where
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let host = self.host_of(&request);
-        let (verb, is_watch) = (verb(request.method()), is_watch(request.uri()));
+        let verb = verb(request.method());
+        let is_watch = is_watch(request.uri());
         let sent = request.body().size_hint().lower();
         let start = Instant::now();
         let answer = self.inner.call(request);
@@ -260,7 +261,7 @@ where
     }
 }
 
-/// A body that nobody read to its end still was an answer: what came of it counts.
+/// Counts the part that was read of a body that was not read to its end.
 impl<B> Drop for Measured<B> {
     fn drop(&mut self) {
         if let Some(sizes) = self.tell.take() {

@@ -1,12 +1,14 @@
-//! Certificates that somebody else renews: authorities and a client's certificate in files, or a certificate of a plug-in.
+//! Renewal of certificates: authorities and a client's certificate in files, or a plug-in's certificate.
 //!
-//! 1. Files are read again when a request is sent, [`LOOK_EVERY`] at most; sooner after a 401, or if no connection could be
-//!    made. A plug-in is run again when its certificate is about to end, and after a 401, as client-go does.
-//! 2. What is new counts for every request from then on: none takes a connection that was made with the old certificate.
-//! 3. When the client's certificate is another one, old connections are closed, as in client-go: a server may have let them in
-//!    on the strength of the old one. But not before what was asked on them can have been answered ([`CLOSE_AFTER`]), so that
-//!    no write is left without an answer; watches begin again elsewhere.
-//! 4. What cannot be read or does not fit together, such as a file that is being replaced, changes nothing and is told.
+//! 1. Files are read again when a request is sent, at most every [`LOOK_EVERY`]; sooner after a 401, or if no
+//!    connection could be opened. A plug-in is run again when its certificate is about to expire, and after a 401, as
+//!    in client-go.
+//! 2. A new certificate counts for every request from then on: none uses a connection that was opened with the old one.
+//! 3. When the client's certificate changes, old connections are closed, as in client-go: a server may have accepted
+//!    them because of the old one. They are closed only when the requests on them can have been answered
+//!    ([`CLOSE_AFTER`]), so that no write is left without an answer; watches restart on other connections.
+//! 4. Files that cannot be read or do not fit together, such as a file that is being replaced, change nothing and are
+//!    logged.
 //!
 //! Follows `transport/cert_rotation.go`, `ca_rotation.go` and the exec plug-in of client-go 0.37.1.
 
@@ -38,9 +40,9 @@ use super::exchange::ANSWER_WITHIN;
 use super::lanes::{Lanes, Occupying};
 use super::transport::{Dialer, dialer};
 
-/// The certificates that connections are made with.
+/// The certificates for new connections.
 pub(super) struct Certificates {
-    /// As it was read; files and plug-ins are still named in it.
+    /// The configuration as read; files and plug-ins are still named in it.
     config: Config,
     authorities: Option<PathBuf>,
     renewed_by: Renewed,
@@ -49,25 +51,25 @@ pub(super) struct Certificates {
     state: Mutex<State>,
 }
 
-/// Who renews a client's certificate.
+/// The source of new client certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Renewed {
-    /// Nobody: there is none, or it is part of the configuration.
+    /// None: there is no certificate, or it is part of the configuration.
     Never,
-    /// Whoever writes the files.
+    /// Files.
     InFiles,
     /// A plug-in, when it is run.
     ByPlugin,
 }
 
-/// How soon something is done; tests do not wait.
+/// The delays, which tests shorten.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Times {
-    /// Between two looks.
+    /// The time between two checks.
     pub(super) look_every: Duration,
-    /// Between two looks, if the first was perhaps too early.
+    /// The time between two checks after a suspicion.
     pub(super) soon: Duration,
-    /// Until connections with the old certificate are closed.
+    /// The time until connections with the old certificate are closed.
     pub(super) close_after: Duration,
 }
 
@@ -75,21 +77,21 @@ struct State {
     used: Loaded,
     looked: Instant,
     suspicion: Suspicion,
-    /// Cancelled when connections with the certificate of now are to be closed.
+    /// Cancelled when connections with the current certificate are to be closed.
     open: CancellationToken,
 }
 
-/// What speaks against the certificates of now, least first.
+/// A reason to doubt the current certificates, the weakest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Suspicion {
     None,
-    /// No connection could be made: perhaps for a certificate.
+    /// No connection could be opened: perhaps because of a certificate.
     NotConnected,
-    /// The server does not know us.
+    /// The server does not accept the credentials.
     Unauthorized,
 }
 
-/// Certificates, as they were found.
+/// Certificates that were read.
 #[derive(Clone)]
 struct Loaded {
     dialer: Dialer,
@@ -98,11 +100,17 @@ struct Loaded {
     shown: Option<Vec<CertificateDer<'static>>>,
     /// The authorities, if they are in a file.
     believed: Option<Vec<Vec<u8>>>,
-    /// When the client's certificate ends.
+    /// The expiration time of the client's certificate.
     ends: Option<Time>,
 }
 
-/// Sends requests on connections with the certificates of now.
+/// A check for new certificates.
+struct Check {
+    /// The plug-in's certificate, if it is still valid: the plug-in is not run then.
+    kept: Option<Loaded>,
+}
+
+/// Sends requests on connections with the current certificates.
 pub(super) struct Renewing<S> {
     certificates: Arc<Certificates>,
     lanes: Lanes<S>,
@@ -114,13 +122,13 @@ pub(super) struct Closable<T> {
     closed: Option<Pin<Box<WaitForCancellationFutureOwned>>>,
 }
 
-/// As the token file; client-go looks every five minutes and at each handshake.
+/// The same as for token files; client-go checks every five minutes and at each handshake.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
-/// A server that refuses everybody must not make everybody read files for every request.
+/// A server that refuses all requests must not cause a read of the files for every request.
 const SOON: Duration = Duration::from_secs(1);
-/// What was asked before is answered by then, or never.
+/// Earlier requests are answered by then, or never.
 const CLOSE_AFTER: Duration = ANSWER_WITHIN;
-/// A plug-in is run again this long before its certificate ends.
+/// The time before the expiration of its certificate at which a plug-in is run again.
 const AHEAD_SECONDS: i64 = 60;
 
 // === impl Times ===
@@ -134,13 +142,13 @@ impl Default for Times {
 // === impl Certificates ===
 
 impl Certificates {
-    /// Reads files and runs plug-ins: it may take its time.
+    /// Reads files and runs plug-ins, which may take time.
     ///
     /// # Errors
-    /// What is configured does not work.
+    /// The configured files or plug-ins do not work.
     pub(super) fn load(config: &Config, times: Times) -> Result<Self, BoxError> {
         let mut config = config.clone();
-        // Ours says when it is read; kube's would only say that it was not.
+        // Our errors name the file; kube's would not.
         let authorities = config.root_cert_file.take();
         let used = load(&config, authorities.as_deref(), None)?;
         let user = &config.auth_info;
@@ -150,12 +158,13 @@ impl Certificates {
             (Some(_), Some(_), None) if !has_data => Renewed::InFiles,
             _ => Renewed::Never,
         };
-        let (looked, open) = (Instant::now(), CancellationToken::new());
+        let looked = Instant::now();
+        let open = CancellationToken::new();
         let state = State { used, looked, suspicion: Suspicion::None, open };
         Ok(Self { config, authorities, renewed_by, times, clock: Clock::system(), state: Mutex::new(state) })
     }
 
-    /// What connections are made with now.
+    /// Returns the dialer for new connections.
     pub(super) fn dialer(&self) -> Dialer {
         let state = self.state.lock();
         let open = self.is_renewed().then(|| state.open.clone());
@@ -166,11 +175,11 @@ impl Certificates {
         self.authorities.is_some() || self.renewed_by != Renewed::Never
     }
 
-    /// Looks whether there are new certificates, if it is time to; answers whether there are.
+    /// Checks for new certificates, if it is time to; returns whether there are any.
     async fn renew(self: &Arc<Self>) -> bool {
-        let Some(held) = self.due() else { return false };
+        let Some(check) = self.due() else { return false };
         let this = Arc::clone(self);
-        let look = move || load(&this.config, this.authorities.as_deref(), held.as_ref());
+        let look = move || load(&this.config, this.authorities.as_deref(), check.kept.as_ref());
         let problem = match tokio::task::spawn_blocking(look).await {
             Ok(Ok(found)) => match self.take(found) {
                 Ok(is_new) => return is_new,
@@ -183,8 +192,8 @@ impl Certificates {
         false
     }
 
-    /// Nothing if it is not time to look. Else what is to be kept: a plug-in's certificate that is still good.
-    fn due(&self) -> Option<Option<Loaded>> {
+    /// Returns the check that is due, if it is time for one.
+    fn due(&self) -> Option<Check> {
         if !self.is_renewed() {
             return None;
         }
@@ -204,12 +213,13 @@ impl Certificates {
         if !is_due || since < self.times.soon {
             return None;
         }
-        (state.looked, state.suspicion) = (Instant::now(), Suspicion::None);
+        state.looked = Instant::now();
+        state.suspicion = Suspicion::None;
         let keeps = self.renewed_by == Renewed::ByPlugin && !asks_plugin;
-        Some(keeps.then(|| state.used.clone()))
+        Some(Check { kept: keeps.then(|| state.used.clone()) })
     }
 
-    /// Takes what was found; answers whether it is new.
+    /// Stores the certificates that were read; returns whether they are new.
     fn take(&self, found: Loaded) -> Result<bool, String> {
         let mut state = self.state.lock();
         if found.shown.is_none() && state.used.shown.is_some() {
@@ -221,7 +231,8 @@ impl Certificates {
         }
         state.used = found;
         if is_another {
-            let (old, close_after) = (std::mem::take(&mut state.open), self.times.close_after);
+            let old = std::mem::take(&mut state.open);
+            let close_after = self.times.close_after;
             tokio::spawn(async move {
                 tokio::time::sleep(close_after).await;
                 old.cancel();
@@ -237,7 +248,7 @@ impl Certificates {
     }
 }
 
-/// Reads what is to be read. With `kept`, the client's certificate is that one, and no plug-in is run.
+/// Reads files and runs plug-ins. With `kept`, that is the client's certificate, and no plug-in is run.
 fn load(config: &Config, authorities: Option<&Path>, kept: Option<&Loaded>) -> Result<Loaded, BoxError> {
     let mut config = config.clone();
     let mut believed = None;
@@ -261,7 +272,7 @@ fn load(config: &Config, authorities: Option<&Path>, kept: Option<&Loaded>) -> R
         tls.client_auth_cert_resolver = Arc::clone(&kept.shows);
     }
     let shows = Arc::clone(&tls.client_auth_cert_resolver);
-    // The one of the configuration; it asks nobody for what.
+    // The configured certificate, which does not depend on the server's request.
     let shown = shows.has_certs().then(|| shows.resolve(&[], &[])).flatten().map(|pair| pair.cert.clone());
     let leaf = shown.as_ref().and_then(|chain| Certificate::from_der(chain.first()?).ok());
     let ends = leaf.and_then(|leaf| {
@@ -297,7 +308,7 @@ where
     type Future = BoxFuture<'static, Result<Self::Response, S::Error>>;
 
     fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        // As the lanes, which are always ready.
+        // Always ready, like the lanes.
         Poll::Ready(Ok(()))
     }
 
@@ -326,7 +337,7 @@ where
 // === impl Closable ===
 
 impl<T> Closable<T> {
-    /// Closed when this is cancelled; without it, never.
+    /// The connection is closed when `open` is cancelled; never without it.
     pub(super) fn new(inner: T, open: Option<CancellationToken>) -> Self {
         Self { inner, closed: open.map(|open| Box::pin(open.cancelled_owned())) }
     }
@@ -338,7 +349,7 @@ impl<T: Read + Unpin> Read for Closable<T> {
         cx: &mut Context<'_>,
         buffer: ReadBufCursor<'_>,
     ) -> Poll<std::io::Result<()>> {
-        // A connection always waits to read, and so hears of it.
+        // A connection is always polled for reads, so it notices the cancellation.
         if self.closed.as_mut().is_some_and(|closed| closed.as_mut().poll(cx).is_ready()) {
             let why = "closed, because the client's certificate was renewed";
             return Poll::Ready(Err(std::io::Error::new(std::io::ErrorKind::ConnectionAborted, why)));

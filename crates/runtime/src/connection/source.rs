@@ -8,17 +8,17 @@ use kube::config::{Cluster, KubeConfigOptions, Kubeconfig, KubeconfigError};
 
 use super::{ConnectError, Options, Origin, address};
 
-/// Looks up an environment variable; a parameter, so that tests need not change the process.
+/// Reads an environment variable; a parameter, so that tests need not change the process.
 pub(super) type Environment<'a> = &'a (dyn Fn(&str) -> Option<OsString> + Send + Sync);
 
 const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// The configuration, and where it came from.
+/// Loads the configuration, and returns its source.
 pub(super) async fn load(options: &Options, environment: Environment<'_>) -> Result<(Config, Origin), ConnectError> {
     if let Some(path) = &options.kubeconfig {
         return from_files(std::slice::from_ref(path), options).await;
     }
-    // As client-go: who names a server and no kubeconfig speaks to it as nobody, and not as whoever a file around says.
+    // As in client-go: a given server without a kubeconfig means no credentials, and not those of some file.
     if let Some(server) = options.server.as_deref().filter(|_| options.context.is_none()) {
         return Ok((Config::new(address(server)?), Origin::Named));
     }
@@ -31,7 +31,7 @@ pub(super) async fn load(options: &Options, environment: Environment<'_>) -> Res
         Some(list) => std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect(),
         None => set("HOME").map(|home| Path::new(&home).join(".kube/config")).into_iter().collect(),
     };
-    // As client-go: of several files, those that do not exist are passed over.
+    // As in client-go: of several files, missing ones are ignored.
     let there: Vec<PathBuf> = files.iter().filter(|path| path.exists()).cloned().collect();
     if there.is_empty() {
         let sought =
@@ -55,7 +55,8 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
         merged = merged.merge(one).map_err(|error| wrong(told(&error)))?;
     }
     let context = choose_context(&merged, options.context.as_deref()).map_err(wrong)?;
-    let (proxied, authorities) = (has_proxy(&merged, &context), authorities_file(&merged, &context));
+    let proxied = has_proxy(&merged, &context);
+    let authorities = authorities_file(&merged, &context);
     let chosen = KubeConfigOptions { context: Some(context.clone()), ..KubeConfigOptions::default() };
     let mut config = Config::from_custom_kubeconfig(merged, &chosen)
         .await
@@ -67,20 +68,20 @@ async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Ori
             "context \"{context}\": \"{server}\" is not an address: it must be https:// and a host"
         )));
     }
-    // kube also takes a proxy from the environment, where most have one for other purposes.
+    // kube also reads a proxy from the environment, which is often set for other purposes.
     if !proxied && let Some(proxy) = config.proxy_url.take() {
         tracing::warn!(%proxy, server = %config.cluster_url, "HTTPS_PROXY is set and not used: proxies are not supported yet");
     }
     Ok((config, Origin::Kubeconfig { files, context }))
 }
 
-/// Whether the cluster of this context is configured to be reached through a proxy.
+/// Whether the cluster of this context is configured with a proxy.
 fn has_proxy(config: &Kubeconfig, context: &str) -> bool {
     let proxy = cluster(config, context).and_then(|cluster| cluster.proxy_url.as_ref());
     proxy.is_some_and(|proxy| !proxy.is_empty())
 }
 
-/// The file with the authorities of this context's cluster, if they are not part of the configuration.
+/// Returns the file with the authorities of this context's cluster, if they are not inline.
 fn authorities_file(config: &Kubeconfig, context: &str) -> Option<PathBuf> {
     let cluster = cluster(config, context)?;
     let is_inline = cluster.certificate_authority_data.as_ref().is_some_and(|data| !data.is_empty());
@@ -93,7 +94,7 @@ fn cluster<'a>(config: &'a Kubeconfig, context: &str) -> Option<&'a Cluster> {
     config.clusters.iter().find(|named| named.name == context.cluster)?.cluster.as_ref()
 }
 
-/// The context to use, after checking that all it names is there.
+/// Returns the context to use, after checking that its cluster and user exist.
 fn choose_context(config: &Kubeconfig, asked: Option<&str>) -> Result<String, String> {
     let known = || {
         let names: Vec<_> = config.contexts.iter().map(|context| context.name.as_str()).collect();
@@ -124,7 +125,7 @@ fn names(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The error in one line: parsers of YAML draw pictures.
+/// Returns the error in one line: parsers of YAML return several.
 fn told(error: &KubeconfigError) -> String {
     let text = error.to_string();
     text.lines().map(str::trim).filter(|line| !line.is_empty()).take(1).collect()

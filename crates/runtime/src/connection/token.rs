@@ -1,6 +1,6 @@
-//! A bearer token in a file that somebody else renews.
+//! A bearer token in a file that is renewed by others.
 //!
-//! kube's own layer does the same, but keeps the newline that most editors put behind a token, which no header can hold.
+//! kube's own layer does the same, but keeps the newline that most editors add to a token, which no header can contain.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,14 +28,14 @@ struct Held {
     read: Instant,
 }
 
-/// Puts the token into every request.
+/// Adds the token to every request.
 #[derive(Clone)]
 pub(super) struct WithToken<S> {
     inner: S,
     token: TokenFile,
 }
 
-/// client-go's; a projected token is renewed many minutes before it ends.
+/// client-go's value; a projected token is renewed many minutes before it expires.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(60);
 
 // === impl TokenFile ===
@@ -97,7 +97,7 @@ where
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {
         let token = self.token.clone();
-        // The one that was found ready is the one to call.
+        // The clone that was polled for readiness is the one to call.
         let waiting = self.inner.clone();
         let mut ready = std::mem::replace(&mut self.inner, waiting);
         Box::pin(async move {

@@ -28,10 +28,10 @@ use super::renewal::{Certificates, Closable, Renewing, Times};
 use super::token::TokenFile;
 use super::{ConnectError, Origin, root_cause};
 
-/// What makes connections.
+/// The connector for new connections.
 pub(super) type Dialer = Patient<HttpsConnector<HttpConnector>>;
 
-/// A connector that gives up, the TLS handshake included, and whose connections can be closed.
+/// A connector with a timeout, including the TLS handshake, whose connections can be closed.
 #[derive(Clone)]
 pub(super) struct Patient<C> {
     inner: C,
@@ -39,22 +39,24 @@ pub(super) struct Patient<C> {
     open: Option<CancellationToken>,
 }
 
-/// Pings find a dead connection within 45 s; client-go's figures (`HTTP2_READ_IDLE_TIMEOUT_SECONDS`, `…_PING_TIMEOUT_SECONDS`).
+/// Pings detect a dead connection within 45 s; client-go's values (`HTTP2_READ_IDLE_TIMEOUT_SECONDS`,
+/// `…_PING_TIMEOUT_SECONDS`).
 const PING_EVERY: Duration = Duration::from_secs(30);
 const PING_WAIT: Duration = Duration::from_secs(15);
-/// The same for HTTP/1.1: silent for 15 s, then a probe every 10 s, three of them unanswered.
+/// The same for HTTP/1.1: idle for 15 s, then a probe every 10 s, three of them unanswered.
 const KEEP_ALIVE_AFTER: Duration = Duration::from_secs(15);
 const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(10);
 const KEEP_ALIVE_PROBES: u32 = 3;
-/// How long what was sent may stay unacknowledged.
+/// The maximum time that sent data may stay unacknowledged.
 #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
 const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(45);
-/// kube's and client-go's.
+/// The value of kube and client-go.
 const CONNECT_WAIT: Duration = Duration::from_secs(30);
 
-/// `steersman/0.1.0 (linux/amd64)`, and what the caller adds; in the form of upstream's components.
-pub(super) fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, ConnectError> {
-    // Go's names, as logs and audit policies of clusters know them.
+/// Returns the user agent: `steersman/0.1.0 (linux/amd64)` and the caller's suffix, in the form of upstream's
+/// components.
+pub fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, ConnectError> {
+    // Go's names, which appear in logs and audit policies of clusters.
     let arch = match std::env::consts::ARCH {
         "x86_64" => "amd64",
         "aarch64" => "arm64",
@@ -65,10 +67,10 @@ pub(super) fn user_agent(suffix: Option<&str>) -> Result<HeaderValue, ConnectErr
     HeaderValue::try_from(&whole).map_err(|error| ConnectError::Address { server: whole, problem: error.to_string() })
 }
 
-/// What requests are sent through. Cheap to clone; clones share connections.
+/// The service that sends requests. Cheap to clone; clones share connections.
 pub type Transport = BoxCloneSyncService<Request<Body>, Response<UnsyncBoxBody<Bytes, BoxError>>, BoxError>;
 
-/// A transport with connections of its own.
+/// Creates a transport with connections of its own.
 pub(super) async fn transport(
     config: &Config,
     origin: &Origin,
@@ -89,7 +91,7 @@ pub(super) async fn transport(
         }
         None => None,
     };
-    // Making the layers reads key files and runs plug-ins, which may take their time.
+    // Building the layers reads key files and runs plug-ins, which may take time.
     let made = tokio::task::spawn_blocking(move || stack(&config, token, metrics, times));
     match made.await {
         Ok(transport) => transport.map_err(|error| wrong(root_cause(&*error))),
@@ -103,9 +105,9 @@ fn stack(
     metrics: Option<RestMetrics>,
     times: Times,
 ) -> Result<Transport, BoxError> {
-    // kube builds its TLS configuration from the default of the process, which nobody else may have set.
+    // kube builds its TLS configuration from the default of the process, which may not be set.
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // Fails only if another thread was faster, which is as good.
+        // Fails only if another thread was faster, which is just as well.
         let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     }
     let certificates = Arc::new(Certificates::load(config, times)?);
@@ -134,8 +136,9 @@ fn stack(
     ))
 }
 
-/// Lets HTTP/2 send a token once and refer to it from then on, as client-go does: it is longer than most requests. Marked as
-/// sensitive, it would be sent in full every time; that mark also keeps it out of logs, and nobody logs below here.
+/// Lets HTTP/2 send a token once and refer to it from then on, as client-go does: it is longer than most requests.
+/// Marked as sensitive, it would be sent in full every time; the mark would also keep it out of logs, and nothing logs
+/// below here.
 fn indexed(mut request: Request<Body>) -> Request<Body> {
     if let Some(token) = request.headers_mut().get_mut(header::AUTHORIZATION) {
         token.set_sensitive(false);
@@ -143,10 +146,10 @@ fn indexed(mut request: Request<Body>) -> Request<Body> {
     request
 }
 
-/// Makes connections to the server of a configuration.
+/// Creates the connector to the server of a configuration.
 ///
 /// # Errors
-/// The name of the server is none.
+/// The name of the server is invalid.
 pub(super) fn dialer(config: &Config, tls: rustls::ClientConfig) -> Result<Dialer, BoxError> {
     let mut tcp = HttpConnector::new();
     tcp.enforce_http(false);
@@ -170,7 +173,7 @@ pub(super) fn dialer(config: &Config, tls: rustls::ClientConfig) -> Result<Diale
 // === impl Patient ===
 
 impl<C> Patient<C> {
-    /// The same, whose connections are closed when this is cancelled.
+    /// Returns the same connector, with connections that are closed when `open` is cancelled.
     pub(super) fn closed_by(self, open: Option<CancellationToken>) -> Self {
         Self { open, ..self }
     }
@@ -191,7 +194,8 @@ where
     }
 
     fn call(&mut self, to: Uri) -> Self::Future {
-        let (patience, open) = (self.patience, self.open.clone());
+        let patience = self.patience;
+        let open = self.open.clone();
         let connecting = self.inner.call(to);
         Box::pin(async move {
             let connected = tokio::time::timeout(patience, connecting).await.unwrap_or_else(|_| {

@@ -6,7 +6,7 @@ use kube::core::Resource as Named;
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use steersman_base::ObjectKey;
-use steersman_informer::{Change, Scope, SharedInformer, Typed};
+use steersman_informer::{Change, Selection, SharedInformer, Typed};
 use steersman_model::View;
 use steersman_workqueue::{Gate, Priority, Queue, QueueOptions, RateLimiter};
 
@@ -16,16 +16,17 @@ use crate::handler::{self, Handler, Keys};
 use crate::lease::Leadership;
 use crate::live::Live;
 use crate::predicate::Predicate;
+use crate::reconcile::Freshness;
 use crate::source::{Connected, Feed, Source, Watch};
-use crate::{Context, Freshness, Reconciler};
+use crate::{Context, Reconciler};
 
-/// A controller under construction: its main kind, what else it watches, and how it works.
+/// A controller under construction: its main kind, its other sources, and its options.
 #[must_use = "a controller exists when it is given a reconciler"]
 pub struct Builder<V: View> {
     cx: BuildContext,
     name: &'static str,
     queue_name: &'static str,
-    /// The queues of its row; none for a controller without a row.
+    /// The queues of the controller's row; empty without a row.
     queue_names: Vec<&'static str>,
     main: SharedInformer<V>,
     main_watch: Option<Watch<V>>,
@@ -60,7 +61,7 @@ impl<V: View> Builder<V> {
         }
     }
 
-    /// The same with the facts of a row.
+    /// Applies the facts of a row.
     pub(super) fn with_row(mut self, row: &Row, workers: usize) -> Self {
         self.queue_name = row.queue(0);
         self.queue_names.clone_from(&row.queues);
@@ -69,17 +70,17 @@ impl<V: View> Builder<V> {
         self.workers(workers)
     }
 
-    /// Objects of this kind concern the main object that controls them.
+    /// Watches objects of this kind; a change enqueues the main object that controls the object.
     pub fn owns<K>(self) -> Self
     where
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
-        let informer = self.cx.informers.typed::<K>(Scope::everything());
+        let informer = self.cx.informers.typed::<K>(Selection::everything());
         self.owns_in(&informer)
     }
 
-    /// Objects that an informer sees concern the main object that controls them.
+    /// Watches the objects of an informer; a change enqueues the main object that controls the object.
     pub fn owns_in<W: View>(self, informer: &SharedInformer<W>) -> Self {
         let main = self.main.target().resource.clone();
         self.source(Watch::new(informer, handler::controller_owner(main)))
@@ -91,17 +92,17 @@ impl<V: View> Builder<V> {
         K: Named<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: 'static,
     {
-        let informer = self.cx.informers.typed::<K>(Scope::everything());
+        let informer = self.cx.informers.typed::<K>(Selection::everything());
         self.source(Watch::new(&informer, handler))
     }
 
-    /// Watches what an informer sees; `handler` returns the keys of the main objects that a change concerns, some of them
-    /// [after a delay](crate::handler::Keys::after) if it likes.
+    /// Watches the objects of an informer; `handler` returns the keys of the main objects that a change concerns, some
+    /// of them [after a delay](crate::handler::Keys::after) if needed.
     pub fn watch<W: View>(self, informer: &SharedInformer<W>, handler: impl Handler<W>) -> Self {
         self.source(Watch::new(informer, handler))
     }
 
-    /// The controller does not start before this cache is filled. What changes in it enqueues nothing.
+    /// Delays the start of the controller until this cache is filled. Changes in it enqueue nothing.
     pub fn needs_cache<W: View>(self, informer: &SharedInformer<W>) -> Self {
         self.watch(informer, |_| Keys::default())
     }
@@ -118,8 +119,20 @@ impl<V: View> Builder<V> {
         self
     }
 
-    /// Ignores changes that a predicate does not admit, of all watched kinds. If there are several, all must admit it.
+    /// Ignores changes of main objects that a predicate does not admit. If there are several, all must admit a change.
+    ///
+    /// Changes of other kinds are not filtered: use [`Watch::filter`] for one of them, [`filter_all`](Self::filter_all) for
+    /// all.
     pub fn filter(mut self, predicate: impl Predicate) -> Self {
+        self.main_watch = self.main_watch.map(|watch| watch.filter(predicate));
+        self
+    }
+
+    /// Ignores changes of all watched kinds that a predicate does not admit, as controller-runtime's `WithEventFilter`.
+    ///
+    /// [`generation_changed`](crate::predicate::generation_changed) is rarely right here: kinds without a generation, such
+    /// as ConfigMap, are then never reconciled after an update.
+    pub fn filter_all(mut self, predicate: impl Predicate) -> Self {
         self.filters.push(Box::new(predicate));
         self
     }
@@ -136,31 +149,32 @@ impl<V: View> Builder<V> {
         self
     }
 
-    /// Looks at every main object again, this often.
+    /// Enqueues every main object again at this interval.
     pub fn resync(mut self, every: Duration) -> Self {
         self.main_watch = self.main_watch.map(|watch| watch.resync(every));
         self
     }
 
-    /// How urgent changes of main objects are, beside what other sources tell: see [`Watch::priority`].
+    /// Sets the priority of changes of main objects: see [`Watch::priority`].
     pub fn priority(mut self, priority: Priority) -> Self {
         self.main_watch = self.main_watch.map(|watch| watch.priority(priority));
         self
     }
 
-    /// How many keys are worked on at once; one, if nothing is said.
+    /// Sets the number of workers; one by default.
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = workers.max(1);
         self
     }
 
-    /// The name of the queue in metrics, if it is not the controller's.
+    /// Sets the name of the queue in metrics, if it is not the controller's.
     pub fn queue_name(mut self, name: &'static str) -> Self {
         self.queue_name = name;
         self
     }
 
-    /// The number of the row's queue that this is, for a controller with several. Without this, it is the first.
+    /// Sets which queue of the row this is, for a controller with several; the first by default.
+    #[doc(hidden)]
     pub fn queue(mut self, number: usize) -> Self {
         if let Some(name) = self.queue_names.get(number) {
             self.queue_name = name;
@@ -168,57 +182,58 @@ impl<V: View> Builder<V> {
         self
     }
 
-    /// How long failed keys wait.
+    /// Sets the rate limiter of failed keys.
     pub fn limiter(mut self, limiter: impl RateLimiter<ObjectKey> + 'static) -> Self {
         self.limiter = Some(Box::new(limiter));
         self
     }
 
-    /// Ends a reconcile that takes longer than this, and retries it.
+    /// Cancels a reconcile that takes longer than this, and retries it.
     pub fn timeout(mut self, time: Duration) -> Self {
         self.policy.timeout = Some(time);
         self
     }
 
-    /// Gives a key up after this many retries in a row, until it changes; without this, retries go on.
+    /// Gives a key up after this many retries in a row, until it changes; by default retries never end.
     pub fn give_up_after(mut self, retries: u32) -> Self {
         self.policy.retries_max = Some(retries);
         self
     }
 
-    /// The reconciler reads what it decides from through [`Context::main`], [`Context::get`],
-    /// [`Children`](crate::children::Children) or [`Found`](crate::found::Found), which read from the server when the caches
-    /// lag: so it goes on working while a cache does not show what it wrote. Without this, its keys wait until the caches do;
-    /// a watch that stands still is restarted after half a minute.
+    /// Declares that the reconciler reads everything it decides from through [`Context::main`] and [`Context::get`],
+    /// which read from the server when the caches lag: it then continues while a cache does not show its writes.
+    /// Without this, its keys wait until the caches do; a stalled watch is restarted after half a minute.
     pub fn reads_live(mut self) -> Self {
         self.reads_live = true;
         self
     }
 
-    /// Works whether this process leads or not. Its writes are not checked for leadership either.
+    /// Runs the controller whether this process leads or not. Its writes are not checked for leadership either.
     pub fn without_leadership(mut self) -> Self {
         self.leadership = Leadership::always();
         self
     }
 
-    /// The informer of the main kind.
+    /// Returns the informer of the main kind.
     #[must_use]
     pub fn main(&self) -> &SharedInformer<V> {
         &self.main
     }
 
-    /// What the controller is built with.
+    /// Returns the context that the controller is built with.
+    #[doc(hidden)]
     #[must_use]
     pub fn context(&self) -> &BuildContext {
         &self.cx
     }
 
-    /// The controller, for a `build` function to answer.
+    /// Finishes the controller, as the result of a `build` function.
+    #[doc(hidden)]
     pub fn reconcile(self, reconciler: impl Reconciler) -> Built {
         Built::new(move || self.reconcile_with(reconciler))
     }
 
-    /// The controller. It runs when the manager does, or at once if that runs already.
+    /// Finishes the controller. It runs when the manager runs, or at once if that runs already.
     pub fn reconcile_with(self, reconciler: impl Reconciler) -> Controller {
         self.build_with(|_| reconciler)
     }
@@ -250,14 +265,14 @@ impl<V: View> Builder<V> {
             feed,
             connected: sources.into(),
             unreached: Mutex::default(),
-            deaf: Mutex::default(),
+            source_panic: Mutex::default(),
             book: book.clone(),
             informers: self.cx.informers.clone(),
         });
         let activity = self.cx.manager.observe(&controller);
         let objects = self.main.lister();
         let resource = self.main.target().resource.clone();
-        // Of the writer and of the context: every event of a controller names it as its source.
+        // Of the writer and of the context: every event of a controller names the controller as its source.
         let events = self.cx.events.clone().or_for_component(self.name);
         let mut writer = self.cx.writer.bound_to(self.name, resource, events.clone()).keeping(book.clone());
         if self.leadership.is_always() {
@@ -296,7 +311,7 @@ impl Controller {
         Self(shared.into())
     }
 
-    /// Looks at every key of a list, behind what happens now.
+    /// Enqueues all keys of a list, behind live changes.
     pub fn trigger_all(&self, keys: &[ObjectKey]) {
         self.0.feed.add_all(keys, Priority::Background);
     }

@@ -2,8 +2,8 @@
 
 use super::Controller;
 
-/// A controller that is declared and does not run yet: what a `build` function answers. It may have several queues, each
-/// with its own reconciler ([`and`](Self::and)).
+/// A controller that is declared and does not run yet: the result of a `build` function. It may have several queues,
+/// each with its own reconciler ([`and`](Self::and)).
 #[must_use = "a controller that is not handed to the manager never runs"]
 pub struct Built(Vec<Box<dyn FnOnce() -> Controller + Send>>);
 
@@ -14,13 +14,13 @@ impl Built {
         Self(vec![Box::new(start)])
     }
 
-    /// Both.
+    /// Joins two controllers.
     pub fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
         self
     }
 
-    /// Hands the controller to its manager: it runs when that does, or at once if that runs already.
+    /// Adds the controller to its manager: it runs when the manager runs, or at once if that runs already.
     pub fn start(self) -> Vec<Controller> {
         self.0.into_iter().map(|start| start()).collect()
     }

@@ -1,4 +1,4 @@
-//! What controllers are built with.
+//! The context of building controllers.
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use steersman_base::{Clock, Meta, Resource};
-use steersman_informer::consistency::Book;
+use steersman_informer::__internal::consistency::Book;
 use steersman_informer::{InformerFactory, SharedInformer, Target};
 use steersman_model::{Kind, View};
 use tokio_util::sync::CancellationToken;
@@ -18,22 +18,22 @@ use crate::manager::{Manager, Runnable};
 use crate::metrics::Families;
 use crate::{Writer, lease::Leadership};
 
-/// What controllers are built with. Cheap to clone.
+/// The shared parts that controllers are built with. Cheap to clone.
 #[derive(Clone)]
 pub struct BuildContext {
-    /// For live reads.
+    /// The client for live reads.
     pub client: kube::Client,
-    /// Where informers are declared.
+    /// The factory that informers are declared with.
     pub informers: InformerFactory,
     /// The only way to write.
     pub writer: Writer,
-    /// What was written and is not seen yet.
+    /// The writes that the caches do not show yet.
     pub book: Book,
-    /// The only way to know the time.
+    /// The clock.
     pub clock: Clock,
-    /// Tells people what happened, as Kubernetes events.
+    /// The recorder of Kubernetes events.
     pub events: Recorder,
-    /// What was decided, and why.
+    /// The decision log.
     pub decisions: Log,
     pub(crate) manager: Manager,
     pub(crate) options: TypeMap,
@@ -46,57 +46,57 @@ pub(crate) struct TypeMap(Arc<RwLock<HashMap<TypeId, Box<dyn Any + Send + Sync>>
 // === impl BuildContext ===
 
 impl BuildContext {
-    /// Begins a controller of objects of kind `V`: each change of such an object puts its key into the queue.
+    /// Starts building a controller of objects of kind `V`: each change of such an object enqueues its key.
     pub fn controller<V: Kind>(&self, name: &'static str) -> Builder<V> {
         self.controller_on(name, &self.informers.informer::<V>())
     }
 
-    /// Begins a controller of the objects that an informer sees: of a kind that is told at run time, of metadata alone,
-    /// of a part of a kind.
+    /// Starts building a controller of the objects of an informer: of a kind chosen at run time, of metadata only, of a
+    /// part of a kind.
     pub fn controller_on<V: View>(&self, name: &'static str, main: &SharedInformer<V>) -> Builder<V> {
         Builder::new(self.clone(), name, main)
     }
 
-    /// Begins a controller without a main kind: what its keys mean, is between its sources and its reconciler. Nobody waits
-    /// until caches show what it wrote; it writes [unowned](crate::Writer::unowned), and reads from the server what it
+    /// Starts building a controller without a main kind: only its sources and its reconciler know what its keys mean.
+    /// Its keys never wait for caches; it writes [unowned](crate::Writer::unowned), and reads from the server what it
     /// must be sure of.
     pub fn controller_of_keys(&self, name: &'static str) -> Builder<Meta> {
         const NO_KIND: Resource = Resource::cluster("", "", "", "");
-        // Outside of the factory: nothing is ever in it.
+        // Outside of the factory: it is always empty.
         let nothing = SharedInformer::new(Target::all(NO_KIND), CancellationToken::new());
         self.controller_on(name, &nothing).without_main_watch()
     }
 
-    /// Adds something else that is to run.
+    /// Adds a runnable to the manager.
     pub fn add(&self, runnable: impl Runnable) {
         self.manager.add(runnable);
     }
 
-    /// The metrics of this manager, which controllers may share.
+    /// Returns the metrics of this manager, which controllers share.
     #[must_use]
     pub fn metrics(&self) -> &Families {
         self.manager.families()
     }
 
-    /// The manager that is built for.
+    /// Returns the manager.
     #[must_use]
     pub fn manager(&self) -> &Manager {
         &self.manager
     }
 
-    /// Whether this process may write.
+    /// Returns the leadership of this process.
     #[must_use]
     pub fn leadership(&self) -> Leadership {
         self.manager.leadership()
     }
 
-    /// What was set for controllers with [`Manager::set_options`], such as by flags; else the default.
+    /// Returns the options that were set with [`Manager::set_options`], or the default.
     #[must_use]
     pub fn options<T: Clone + Default + Send + Sync + 'static>(&self) -> T {
         self.options.get().unwrap_or_default()
     }
 
-    /// The same context for another account: its reads go round the cache with `client`, and its writes through it.
+    /// Returns the same context for another account: live reads and writes go through `client`.
     #[must_use]
     pub fn with_client(mut self, client: kube::Client) -> Self {
         self.writer = self.writer.through(client.clone());

@@ -1,4 +1,4 @@
-//! What one controller of a table is built with.
+//! The context of building one controller of the table.
 
 use std::ops::Deref;
 
@@ -11,9 +11,9 @@ use crate::children::Children;
 use crate::descriptor::{Disabled, Flags, Row};
 use crate::live::Live;
 
-/// What one controller is built with: the manager's [`BuildContext`] for its account, and the facts of its [`Row`].
+/// The context of one controller: the manager's [`BuildContext`] for its account, and the facts of its [`Row`].
 ///
-/// Name, queue, workers, limiter, retries and the source of its events come from the row: a controller does not say them.
+/// Name, queue, workers, limiter, retries and the source of its events come from the row, not from the controller.
 #[derive(Clone, Debug)]
 pub struct ControllerContext {
     cx: BuildContext,
@@ -29,41 +29,41 @@ impl ControllerContext {
         Self { cx, row, workers }
     }
 
-    /// The facts.
+    /// Returns the facts.
     #[must_use]
     pub fn row(&self) -> &Row {
         &self.row
     }
 
-    /// The informer of a kind, which all controllers share.
+    /// Returns the informer of a kind, which all controllers share.
     #[must_use]
     pub fn informer<V: Kind>(&self) -> SharedInformer<V> {
         self.cx.informers.informer::<V>()
     }
 
-    /// The objects of a kind by their controller: own and orphaned ones.
+    /// Returns the objects of a kind by their controller: own and orphaned ones.
     #[must_use]
     pub fn children<V: Kind>(&self, informer: &SharedInformer<V>) -> Children<V> {
         Children::new(informer)
     }
 
-    /// Live reads with the manager's own account, for a controller whose account may write and not read.
+    /// Returns live reads with the manager's own account, for a controller whose account may write and not read.
     #[must_use]
     pub fn live_as_manager(&self) -> Live {
         Live::new(self.cx.manager.kube_client().clone())
     }
 
-    /// Begins the controller: its main objects are those that an informer sees.
+    /// Starts building the controller: its main objects are those of an informer.
     pub fn controller<V: View>(&self, main: &SharedInformer<V>) -> Builder<V> {
         self.another(self.row.name, main)
     }
 
-    /// Begins the controller without a main kind ([`BuildContext::controller_of_keys`]).
+    /// Starts building the controller without a main kind ([`BuildContext::controller_of_keys`]).
     pub fn controller_of_keys(&self) -> Builder<Meta> {
         self.another_of_keys(self.row.name)
     }
 
-    /// Begins another queue of the same controller, under a name of its own.
+    /// Starts building another queue of the same controller, under a name of its own.
     pub fn another<V: View>(&self, name: &'static str, main: &SharedInformer<V>) -> Builder<V> {
         self.cx.controller_on(name, main).with_row(&self.row, self.workers)
     }
@@ -73,7 +73,7 @@ impl ControllerContext {
         self.cx.controller_of_keys(name).with_row(&self.row, self.workers)
     }
 
-    /// The options: those that were set for the manager, or what the flags say.
+    /// Returns the options: those that were set for the manager, or those of the flags.
     pub(crate) fn read_options<O: Clone + Send + Sync + 'static>(
         &self,
         read: fn(&Flags<'_>) -> O,

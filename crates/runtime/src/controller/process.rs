@@ -1,11 +1,11 @@
-//! One key, from the queue to its verdict.
+//! One pass: a key, from the queue to its verdict.
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt;
 use steersman_base::{Istr, ObjectKey};
-use steersman_informer::consistency::Verdict;
+use steersman_informer::__internal::consistency::Verdict;
 use steersman_workqueue::{Held, Priority};
 use tracing::Instrument;
 
@@ -44,10 +44,11 @@ impl Engine {
         self.conclude(item, outcome, &pass);
     }
 
-    /// How far the caches can be trusted; none if the key has to wait for them, and will be woken.
+    /// Returns how far the caches can be trusted; `None` if the key has to wait for them and will be woken.
     fn freshness(&self, key: &ObjectKey, main: Option<&MainObject>) -> Option<Freshness> {
         let Some(MainObject { uid, .. }) = main else { return Some(Freshness::CaughtUp) };
-        let (queue, parked) = (self.controller.queue().clone(), key.clone());
+        let queue = self.controller.queue().clone();
+        let parked = key.clone();
         match self.book.check(uid, move || queue.add(parked.clone(), Priority::Live)) {
             Verdict::Clear => Some(Freshness::CaughtUp),
             Verdict::LiveRead => Some(Freshness::ReadLive),
@@ -70,7 +71,7 @@ impl Engine {
         }
     }
 
-    /// The one place where outcomes become verdicts of the queue.
+    /// Turns the outcome into a verdict of the queue: the only place that does.
     fn conclude(&self, item: Held<ObjectKey>, outcome: Result<Action, Error>, pass: &Pass) {
         match outcome {
             Ok(action) => {
@@ -90,7 +91,7 @@ impl Engine {
                 let exhausted = self.policy.retries_max.is_some_and(|max| item.failures() >= max);
                 let throttled = error.throttled().filter(|_| !error.is_terminal());
                 if let Some(wait) = throttled {
-                    tracing::debug!(%error, ?wait, "the server asks to come back later");
+                    tracing::debug!(%error, ?wait, "the server asks to retry later");
                     item.again_after(wait);
                 } else if error.is_terminal() || exhausted {
                     tracing::error!(%error, failures = item.failures() + 1, "giving up until the object changes");
@@ -104,7 +105,7 @@ impl Engine {
     }
 }
 
-/// Why a reconcile has no action to tell.
+/// The failure of a reconcile.
 enum Failed {
     Error(Error),
     Panic(String),

@@ -1,4 +1,4 @@
-//! What the log holds of a pass, and how people and machines read it.
+//! The entries of the log, and their text form.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,97 +11,103 @@ use super::seconds;
 /// One pass of a controller in which something was done, refused or failed.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Entry {
     /// The number of the pass.
     pub pass: u64,
-    /// When it began.
+    /// The time at which it began.
     pub time: MicroTime,
-    /// Whose pass it was.
+    /// The controller.
     pub controller: &'static str,
-    /// The key it was about, as `namespace/name`.
+    /// The key, as `namespace/name`.
     pub key: String,
-    /// What woke the key; empty if nobody knows.
+    /// The trigger that enqueued the key; empty if unknown.
     #[serde(skip_serializing_if = "is_empty")]
     pub trigger: Istr,
-    /// What the decisions rest on.
+    /// The observations that the decisions are based on.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub seen: Vec<Seen>,
-    /// What was decided, in order.
+    /// The decisions, in order.
     pub decisions: Vec<Decision>,
-    /// How many decisions there were beyond those.
+    /// The number of further decisions.
     #[serde(skip_serializing_if = "is_zero")]
     pub more_decisions: usize,
-    /// How long the pass took.
+    /// The duration of the pass.
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub took: Duration,
-    /// How the pass ended.
+    /// The outcome of the pass.
     pub outcome: Outcome,
 }
 
-/// Something that a decision rests on.
+/// An observation that a decision is based on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Seen {
-    /// What.
+    /// The name of the observation.
     pub what: &'static str,
-    /// What it was.
+    /// The value.
     pub value: String,
 }
 
 /// One decision of a pass.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Decision {
     /// The rule: the code of the [`Reason`](crate::Reason).
     pub rule: &'static str,
     /// The rule in a sentence.
     pub why: String,
-    /// What was to be written; nothing, if the decision was not to.
+    /// The write; `None` if the decision was not to write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write: Option<Write>,
-    /// What became of it.
+    /// The fate of the decision.
     #[serde(flatten)]
     pub fate: Fate,
 }
 
-/// A write, or one that would have been.
+/// A write, or one that would have been made in shadow mode.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Write {
-    /// `create`, `update`, `patch`, `delete` or `deletecollection`, as in RBAC.
+    /// The verb, as in RBAC: `create`, `update`, `patch`, `delete` or `deletecollection`.
     pub verb: &'static str,
-    /// `pods`, `replicasets.apps`, `replicasets.apps/status`.
+    /// The resource, such as `pods`, `replicasets.apps`, `replicasets.apps/status`.
     pub resource: String,
-    /// Namespace and name; the server's name, where it made one.
+    /// The namespace and name; the generated name, where the server generated one.
     pub object: String,
 }
 
-/// What became of a decision.
+/// The fate of a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "fate", content = "detail", rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Fate {
-    /// It was written; the version that it made.
+    /// Written, as this version.
     Written(String),
-    /// Shadow mode: it would have been written.
+    /// Not written because of shadow mode.
     WouldWrite,
-    /// It was not written, or nobody knows; the error.
+    /// Failed with this error: not written, or the outcome is unknown.
     Failed(String),
-    /// It was decided not to write.
+    /// Decided not to write.
     Refused,
 }
 
-/// How a pass ended.
+/// The outcome of a pass.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Outcome {
     /// Nothing is left to do.
     Done,
-    /// It is looked at again soon.
+    /// The key is requeued.
     Again,
-    /// It is looked at again after this time.
+    /// The key is requeued after this time.
     After(#[serde(serialize_with = "seconds")] Duration),
-    /// It failed and is retried.
+    /// The pass failed and is retried.
     Failed(String),
-    /// It failed and is not retried before something changes.
+    /// The pass failed and is not retried before something changes.
     GaveUp(String),
-    /// It never came to an end: it panicked, or was cancelled.
+    /// The pass did not end: it panicked, or was cancelled.
     Abandoned,
 }
 
@@ -123,7 +129,7 @@ impl Entry {
         self.outcome.is_failure() || self.decisions.iter().any(|decision| matches!(decision.fate, Fate::Failed(_)))
     }
 
-    /// What the entry weighs: its own size, and that of what it points to.
+    /// Returns the size of the entry, including what it points to.
     pub(super) fn bytes(&self) -> usize {
         let seen = self.seen.capacity() * size_of::<Seen>();
         let decisions = self.decisions.capacity() * size_of::<Decision>();

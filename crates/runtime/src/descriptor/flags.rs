@@ -1,30 +1,30 @@
-//! What the command line and the feature gates say, as controllers ask for it.
+//! Flags and feature gates, as controllers read them.
 //!
 //! 1. A controller reads its options itself, in one function from [`Flags`] to its options; the command line knows no
 //!    controller by name.
-//! 2. Every question names the default. Without a command line, as in a test, the default is the answer.
-//! 3. What was asked for is recorded, so that a test can compare names and defaults with the table of flags; what cannot
-//!    be used is recorded as a problem, so that a program can refuse to start.
+//! 2. Every question has a default, which is the answer without a command line, as in a test.
+//! 3. Questions are recorded, so that a test can compare names and defaults with the table of flags; values that cannot
+//!    be used are recorded as problems, so that a program can refuse to start.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::time::Duration;
 
-/// Where flags and feature gates come from: a command line, or an embedded cluster that knows its own keys.
+/// A source of flags and feature gates: a command line, or an embedded cluster that knows its own keys.
 pub trait FlagSource: Send + Sync {
-    /// The value of a flag; `None` if there is no such flag.
+    /// Returns the value of a flag; `None` if there is no such flag.
     fn flag(&self, name: &str) -> Option<FlagValue>;
 
     /// Whether a feature gate is on; `None` if there is no such gate.
     fn gate(&self, name: &str) -> Option<bool>;
 
-    /// The file that a flag names; `None` if it names none.
+    /// Returns the file that a flag names; `None` if it names none.
     ///
     /// # Errors
-    /// Why the file cannot be read, as a sentence for people.
+    /// The file cannot be read; the error is a sentence for people.
     fn file(&self, name: &str) -> Result<Option<FlagFile>, String>;
 
-    /// How many API servers the cluster may have.
+    /// Returns how many API servers the cluster may have.
     fn api_servers(&self) -> ApiServers {
         ApiServers::One
     }
@@ -38,7 +38,7 @@ pub enum FlagValue {
     Bool(bool),
     /// A whole number.
     Int(i64),
-    /// A length of time.
+    /// A duration.
     Duration(Duration),
     /// Any text.
     Text(String),
@@ -47,22 +47,22 @@ pub enum FlagValue {
 /// A file that a flag names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlagFile {
-    /// The file's path, or where else the text comes from.
+    /// The file's path, or another source of the text.
     pub path: String,
     /// The content.
     pub text: String,
 }
 
-/// How many API servers a cluster may have.
+/// The number of API servers a cluster may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiServers {
-    /// One: what it has accepted, it knows.
+    /// One server: it knows everything that it has accepted.
     One,
-    /// Several: what one has accepted, the others may not know yet.
+    /// Several servers: one may not know yet what another has accepted.
     Several,
 }
 
-/// Flags and feature gates, as one controller asks for them.
+/// Flags and feature gates, as one controller reads them.
 pub struct Flags<'a> {
     source: Option<&'a dyn FlagSource>,
     asked: RefCell<Vec<Asked>>,
@@ -74,11 +74,11 @@ pub struct Flags<'a> {
 pub struct Asked {
     /// The name of the flag or gate.
     pub name: &'static str,
-    /// What was asked for, and the default.
+    /// The kind of question, and the default.
     pub what: AskedFor,
 }
 
-/// What was asked for, and the answer without a command line.
+/// The kind of question, and the default.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AskedFor {
     /// The value of a flag.
@@ -92,13 +92,13 @@ pub enum AskedFor {
 // === impl Flags ===
 
 impl<'a> Flags<'a> {
-    /// The flags of a source.
+    /// Creates the flags of a source.
     #[must_use]
     pub fn of(source: &'a dyn FlagSource) -> Self {
         Self { source: Some(source), ..Self::defaults() }
     }
 
-    /// No command line: every answer is the default.
+    /// Creates flags without a command line: every answer is the default.
     #[must_use]
     pub fn defaults() -> Self {
         Self { source: None, asked: RefCell::default(), problems: RefCell::default() }
@@ -113,7 +113,7 @@ impl<'a> Flags<'a> {
         })
     }
 
-    /// The number that a flag sets.
+    /// Returns the number of a flag.
     #[must_use]
     pub fn int(&self, name: &'static str, default: i64) -> i64 {
         self.value(name, FlagValue::Int(default), default, |value| match value {
@@ -122,7 +122,7 @@ impl<'a> Flags<'a> {
         })
     }
 
-    /// The length of time that a flag sets.
+    /// Returns the duration of a flag.
     #[must_use]
     pub fn duration(&self, name: &'static str, default: Duration) -> Duration {
         self.value(name, FlagValue::Duration(default), default, |value| match value {
@@ -131,7 +131,7 @@ impl<'a> Flags<'a> {
         })
     }
 
-    /// The text that a flag sets.
+    /// Returns the text of a flag.
     #[must_use]
     pub fn text(&self, name: &'static str, default: &str) -> String {
         self.value(name, FlagValue::Text(default.to_owned()), default.to_owned(), |value| match value {
@@ -151,7 +151,7 @@ impl<'a> Flags<'a> {
         })
     }
 
-    /// What is made of the file that a flag names; `None` if it names none, or if that is no use, which is a
+    /// Reads the file that a flag names; `None` if it names none, or if the file cannot be used, which is a
     /// [problem](Self::problems).
     #[must_use]
     pub fn file<T>(&self, name: &'static str, read: impl FnOnce(&FlagFile) -> Result<T, String>) -> Option<T> {
@@ -164,19 +164,19 @@ impl<'a> Flags<'a> {
         })
     }
 
-    /// How many API servers the cluster may have.
+    /// Returns how many API servers the cluster may have.
     #[must_use]
     pub fn api_servers(&self) -> ApiServers {
         self.source.map_or(ApiServers::One, FlagSource::api_servers)
     }
 
-    /// What was asked for so far.
+    /// Returns the questions so far.
     #[must_use]
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.borrow().clone()
     }
 
-    /// What is wrong with what was asked for, as sentences for people.
+    /// Returns the problems, as sentences for people.
     #[must_use]
     pub fn problems(&self) -> Vec<String> {
         self.problems.borrow().clone()

@@ -12,25 +12,25 @@ use steersman_workqueue::limiter::{Bucket, Exponential, Fixed, MaxOf};
 pub struct Row {
     /// The name, as in `--controllers` and in upstream's documentation.
     pub name: &'static str,
-    /// Older names that `--controllers` takes too.
+    /// Older names that `--controllers` accepts too.
     pub aliases: Vec<&'static str>,
-    /// The service account in `kube-system`, and the end of the user agent.
+    /// The service account in `kube-system`, and the suffix of the user agent.
     pub account: &'static str,
     /// The source of its events.
     pub component: &'static str,
-    /// When it runs.
+    /// When the controller runs.
     pub default: Enabled,
-    /// Feature gates without which it does not run.
+    /// The required feature gates.
     pub gates: Vec<&'static str>,
     /// The names of its work queues in metrics, the main one first.
     pub queues: Vec<&'static str>,
-    /// How many keys are worked on at once.
+    /// The number of workers.
     pub workers: Workers,
-    /// How long failed keys wait.
+    /// The rate limiter of failed keys.
     pub limiter: Limiter,
-    /// How often a key is retried before it waits for its next change; `None`: for ever.
+    /// The number of retries before a key waits for its next change; `None`: unlimited.
     pub retries_max: Option<u32>,
-    /// When it is built.
+    /// When the controller is built.
     pub stage: Stage,
 }
 
@@ -39,13 +39,13 @@ pub struct Row {
 pub enum Enabled {
     /// With `*`.
     ByDefault,
-    /// When it is named.
+    /// Only if named.
     WhenNamed,
-    /// With `*`, and if one of these flags says something; without, not even when it is named.
+    /// With `*`, if one of these flags is set; without such a flag not even if named.
     WithFlags(Vec<&'static str>),
 }
 
-/// How many keys are worked on at once.
+/// The number of workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Workers {
     /// The flag that sets the number, if there is one, without dashes.
@@ -54,24 +54,24 @@ pub struct Workers {
     pub default: usize,
 }
 
-/// How long failed keys wait.
+/// The rate limiter of failed keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limiter {
-    /// Upstream's default: 5 ms to 1000 s per key, ten a second and a hundred at once over all keys.
+    /// Upstream's default: 5 ms to 1000 s per key, ten per second and a hundred at once over all keys.
     Default,
-    /// From `min` to `max` per key, doubling; `bucket`: ten a second and a hundred at once over all keys.
+    /// From `min` to `max` per key, doubling; with `bucket` also ten per second and a hundred at once over all keys.
     Backoff {
-        /// The first wait.
+        /// The first delay.
         min: Duration,
-        /// The longest wait.
+        /// The longest delay.
         max: Duration,
-        /// Whether all keys together are limited, too.
+        /// Whether all keys together are limited too.
         bucket: bool,
     },
-    /// The same wait for every key.
+    /// The same delay for every key.
     Every(Duration),
-    /// Nothing is retried: there is no queue, or the next pass tries again.
+    /// No retries: there is no queue, or the next pass retries.
     None,
 }
 
@@ -105,13 +105,13 @@ impl Row {
         }
     }
 
-    /// Whether the controller goes by this name.
+    /// Whether the controller has this name or alias.
     #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// The name of a work queue by its number; the name of the controller if the row has no such queue.
+    /// Returns the name of a work queue by its number; the name of the controller if the row has no such queue.
     pub(crate) fn queue(&self, number: usize) -> &'static str {
         self.queues.get(number).copied().unwrap_or(self.name)
     }
@@ -136,7 +136,7 @@ impl Workers {
 // === impl Limiter ===
 
 impl Limiter {
-    /// The limiter of a queue; `None` for the queue's own default.
+    /// Returns the limiter of a queue; `None` for the queue's default.
     pub(crate) fn make(self) -> Option<Box<dyn RateLimiter<ObjectKey>>> {
         match self {
             Self::Default | Self::None => None,

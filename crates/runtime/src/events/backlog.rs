@@ -1,24 +1,24 @@
-//! Pure: what is to be sent, the next one first.
+//! Pure: the events to send, in order.
 //!
-//! 1. What changes an event that has not been sent yet, changes it here: one request less, and nothing lost.
-//! 2. While it [is long](Backlog::is_long), the server is slower than the sources; alike events are then
-//!    [joined at once](super::correlate), so that a flood is told of in few requests.
+//! 1. A change of an event that has not been sent yet is merged into it: one request less, and nothing lost.
+//! 2. While it [is long](Backlog::is_long), the server is slower than the sources; similar events are then [joined at
+//!    once](super::correlate), so that a flood needs few requests.
 
 use std::collections::VecDeque;
 
 use super::correlate::Verdict;
 
-/// What is to be sent.
+/// The events to send.
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
     verdicts: VecDeque<Verdict>,
 }
 
-/// From here on it is long. One object alone does not make it so: it has at most ten events of a sort before they are joined.
-/// What people do by hand is told in full.
+/// The length from which on it is long. One object alone does not reach it: it has at most ten events of a kind before
+/// they are joined. The events of manual actions are sent in full.
 pub(super) const LONG: usize = 50;
-/// How many are at hand at most; others wait in the queue of what was recorded. Beyond [`LONG`] there is room for fifty objects
-/// in a flood, with one event of their own and a joined one each.
+/// The maximum length; other events wait in the queue of recorded events. Beyond [`LONG`] there is room for fifty
+/// objects in a flood, each with one event of its own and a joined one.
 pub(super) const AT_HAND_MAX: usize = 150;
 
 // === impl Backlog ===
@@ -29,12 +29,12 @@ impl Backlog {
         self.verdicts.len() > LONG
     }
 
-    /// Whether no more should be taken in.
+    /// Whether no more events should be added.
     pub(super) fn is_full(&self) -> bool {
         self.verdicts.len() >= AT_HAND_MAX
     }
 
-    /// Takes in what is to be done about one more event.
+    /// Adds an event, or merges it with one that waits.
     pub(super) fn push(&mut self, verdict: Verdict) {
         let Some(id) = verdict.id() else { return };
         let waiting = match &verdict {
@@ -48,7 +48,7 @@ impl Backlog {
         }
     }
 
-    /// What is to be sent next.
+    /// Returns the next event to send.
     pub(super) fn pop(&mut self) -> Option<Verdict> {
         self.verdicts.pop_front()
     }

@@ -1,11 +1,11 @@
-//! Pure: what becomes of an event, given those before it. client-go's `EventCorrelator`.
+//! Pure: the correlation of events with earlier ones. client-go's `EventCorrelator`.
 //!
-//! 1. **Aggregation.** Events that differ only in their text are alike. The tenth different text within ten minutes of the
-//!    one before, and every further one, is joined into one event "(combined from similar events): …". While the sender is
-//!    behind, the second one is already (client-go would drop what comes after a thousand).
-//! 2. **Counting.** An event that was told before is not told again: its count goes up, by a patch.
-//! 3. **Spam.** A source may tell 25 events of a type about an object at once, and one more every five minutes; what is
-//!    beyond is counted, and not sent.
+//! 1. **Aggregation.** Events that differ only in their text are similar. The tenth different text within ten minutes
+//!    of the one before, and every further one, is joined into one event "(combined from similar events): …". While the
+//!    sender is behind, the second one is joined already (client-go would drop events after a thousand).
+//! 2. **Counting.** A repeated event is not sent again: its count is raised, by a patch.
+//! 3. **Spam.** A source may send 25 events of a type about an object at once, and one more every five minutes; further
+//!    events are counted, and not sent.
 
 use std::time::Duration;
 
@@ -15,38 +15,38 @@ use steersman_base::{Bucket, MicroTime};
 use super::event::{Event, name};
 use super::lru::Lru;
 
-/// Decides what becomes of events.
-pub struct Correlator {
+/// Correlates events with earlier ones.
+pub(super) struct Correlator {
     alike: Lru<String, Alike>,
     told: Lru<String, Told>,
     buckets: Lru<String, Bucket>,
 }
 
-/// What is to be done about an event.
+/// The request for an event.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    /// Nothing: its source tells too much, or it was told.
+pub(super) enum Verdict {
+    /// None: the source sends too many, or the event was sent already.
     Skip,
-    /// It is new.
+    /// A new event.
     Create {
-        /// Under its group.
+        /// The API.
         api: Api,
-        /// Where.
+        /// The namespace.
         namespace: String,
         /// The name.
         name: String,
         /// The whole event.
         body: Value,
     },
-    /// It was told before: this changes. Should it be gone by now, it is created.
+    /// A repeated event, of which this changes. If it no longer exists, it is created.
     Patch {
-        /// Under its group.
+        /// The API.
         api: Api,
-        /// Where.
+        /// The namespace.
         namespace: String,
         /// The name.
         name: String,
-        /// What changes.
+        /// The changes.
         patch: Value,
         /// The whole event.
         body: Value,
@@ -55,7 +55,7 @@ pub enum Verdict {
 
 /// The API that an event is sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Api {
+pub(super) enum Api {
     /// `v1`.
     Core,
     /// `events.k8s.io/v1`.
@@ -69,39 +69,40 @@ struct Alike {
     last: MicroTime,
 }
 
-/// An event that the server has, as far as we know.
+/// An event that was sent.
 struct Told {
     name: String,
     first_time: MicroTime,
     count: u32,
 }
 
-/// How many events of each sort are remembered: client-go's `maxLruCacheEntries`.
-pub const ENTRIES_MAX: usize = 4096;
-/// How many different texts make alike events one: client-go's `defaultAggregateMaxEvents`.
-pub const ALIKE_MAX: usize = 10;
+/// The number of remembered events of each kind: client-go's `maxLruCacheEntries`.
+pub(super) const ENTRIES_MAX: usize = 4096;
+/// The number of different texts at which similar events are joined: client-go's `defaultAggregateMaxEvents`.
+pub(super) const ALIKE_MAX: usize = 10;
 /// The same while the sender is behind: every object still gets one event with its own text.
 const ALIKE_MAX_BEHIND: usize = 2;
-/// After this long without one, alike events start afresh: client-go's `defaultAggregateIntervalInSeconds`.
-pub const ALIKE_WITHIN: Duration = Duration::from_secs(600);
-/// How many events a source may tell about an object at once: client-go's `defaultSpamBurst`.
-pub const SPAM_BURST: u32 = 25;
-/// And then one in this time: client-go's `defaultSpamQPS`.
-pub const SPAM_EVERY: Duration = Duration::from_secs(300);
+/// The time after which similar events start afresh: client-go's `defaultAggregateIntervalInSeconds`.
+pub(super) const ALIKE_WITHIN: Duration = Duration::from_secs(600);
+/// The number of events a source may send about an object at once: client-go's `defaultSpamBurst`.
+pub(super) const SPAM_BURST: u32 = 25;
+/// The time per further event: client-go's `defaultSpamQPS`.
+pub(super) const SPAM_EVERY: Duration = Duration::from_secs(300);
 
 const COMBINED: &str = "(combined from similar events): ";
 
 // === impl Correlator ===
 
 impl Correlator {
-    /// What becomes of an event that happened now; `is_behind` if many others have not been sent yet.
-    pub fn correlate(&mut self, event: Event, now: MicroTime, is_behind: bool) -> Verdict {
+    /// Returns the request for an event that happened now; `is_behind` if many others have not been sent yet.
+    pub(super) fn correlate(&mut self, event: Event, now: MicroTime, is_behind: bool) -> Verdict {
         let (event, key) = self.aggregate(event, now, is_behind);
         let (event, is_new) = self.count(event, &key);
         if !self.may_tell(&event, now) {
             return Verdict::Skip;
         }
-        let (namespace, name) = (event.namespace.to_string(), event.name.clone());
+        let namespace = event.namespace.to_string();
+        let name = event.name.clone();
         if is_new {
             Verdict::Create { api: Api::Core, namespace, name, body: event.core_body() }
         } else {
@@ -109,7 +110,7 @@ impl Correlator {
         }
     }
 
-    /// The event, or the one that it is joined into; and the key under which it is counted.
+    /// Returns the event, or the one that it is joined into, and the key under which it is counted.
     fn aggregate(&mut self, event: Event, now: MicroTime, is_behind: bool) -> (Event, String) {
         let alike_key = key(&[
             &source_and_object(&event),
@@ -133,7 +134,7 @@ impl Correlator {
             let event_key = key(&[&key(&parts), &event.reason, &event.message]);
             return (event, event_key);
         }
-        // Which one goes is open in upstream; the oldest is the least likely to come again.
+        // Upstream drops an arbitrary text; the oldest is the least likely to repeat.
         alike.texts.remove(0);
         let joined = Event {
             name: name(&event.involved_object.name, event.nanos),
@@ -149,7 +150,7 @@ impl Correlator {
         (joined, alike_key)
     }
 
-    /// The event with its count, name and first time; and whether it is the first.
+    /// Returns the event with its count, name and first time, and whether it is the first.
     fn count(&mut self, event: Event, key: &String) -> (Event, bool) {
         let first = || Told { name: event.name.clone(), first_time: event.first_time, count: 0 };
         let told = self.told.get_or_insert_with(key, first);
@@ -175,7 +176,7 @@ impl Default for Correlator {
 // === impl Verdict ===
 
 impl Verdict {
-    /// Which event it is about; none if nothing is to be done.
+    /// Returns the identity of the event; `None` if there is no request.
     pub(super) fn id(&self) -> Option<(Api, &str, &str)> {
         match self {
             Self::Skip => None,
@@ -186,12 +187,12 @@ impl Verdict {
     }
 }
 
-/// Parts of a key; what is between them is in no name and no text that the API allows.
+/// Joins the parts of a key; the separator is in no name and no text that the API allows.
 pub(super) fn key(parts: &[&str]) -> String {
     parts.join("\0")
 }
 
-/// Who tells it, and about what.
+/// Returns the source and the object of an event.
 fn source_and_object(event: &Event) -> String {
     let object = &event.involved_object;
     let uid = object.uid.to_string();

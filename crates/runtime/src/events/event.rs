@@ -5,73 +5,74 @@ use steersman_base::{Istr, MicroTime, ResourceVersion, Uid, validation};
 
 use crate::decisions::beginning;
 
-/// Whether something went as it should.
+/// The type of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventType {
-    /// It did.
+    /// Something happened as it should.
     Normal,
-    /// It did not.
+    /// Something went wrong.
     Warning,
 }
 
-/// What an event is about.
+/// The object of an event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ObjectReference {
+pub(crate) struct ObjectReference {
     /// API group and version.
     pub api_version: Istr,
     /// Kind.
     pub kind: Istr,
-    /// Namespace; empty for cluster-wide objects.
+    /// Namespace; empty for cluster-scoped objects.
     pub namespace: Istr,
     /// Name.
     pub name: Istr,
     /// Uid.
     pub uid: Uid,
-    /// Which version of it was seen.
+    /// The version that was seen.
     pub resource_version: ResourceVersion,
-    /// Which part of it; empty for the whole.
+    /// The part of the object; empty for the whole.
     pub field_path: Istr,
 }
 
-/// One event on its way.
+/// One event to be sent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Event {
-    /// Its name.
+pub(crate) struct Event {
+    /// The name.
     pub name: String,
-    /// Its namespace.
+    /// The namespace.
     pub namespace: Istr,
-    /// The time in its name, in nanoseconds; no other event has it.
+    /// The time in the name, in nanoseconds; unique among events.
     pub nanos: i64,
-    /// What it is about.
+    /// The object of the event.
     pub involved_object: ObjectReference,
-    /// Why, in one word.
+    /// The reason, in one word.
     pub reason: Istr,
-    /// Why, in a sentence.
+    /// The message, in a sentence.
     pub message: String,
-    /// Which component tells it.
+    /// The component that sends the event.
     pub component: Istr,
-    /// On which host that is; upstream's controller manager leaves it empty.
+    /// The host of the component; upstream's controller manager leaves it empty.
     pub host: Istr,
-    /// The component again, as newer readers look for it.
+    /// The component again, for newer readers.
     pub reporting_component: Istr,
-    /// The host again, as newer readers look for it.
+    /// The host again, for newer readers.
     pub reporting_instance: Istr,
-    /// When it happened first.
+    /// The time of the first occurrence.
     pub first_time: MicroTime,
-    /// When it happened last.
+    /// The time of the last occurrence.
     pub last_time: MicroTime,
-    /// How often it happened.
+    /// The number of occurrences.
     pub count: u32,
-    /// Whether it is good or bad.
+    /// The type.
     pub type_: EventType,
 }
 
-/// `events.k8s.io/v1` allows so many bytes in a note.
+/// The size limit of a note in `events.k8s.io/v1`.
 const NOTE_MAX: usize = 1024;
-/// Where events of cluster-wide objects are.
+/// The namespace of events about cluster-scoped objects.
 const DEFAULT_NAMESPACE: &str = "default";
 
-/// `<object>.<nanoseconds in hexadecimal>`. An object whose name is no DNS name has events with random names, as upstream.
+/// Returns `<object>.<nanoseconds in hexadecimal>`. For an object whose name is not a DNS name it is random, as in
+/// upstream.
 pub(super) fn name(object: &str, nanos: i64) -> String {
     let name = format!("{object}.{nanos:x}");
     if validation::dns1123_subdomain(&name).is_empty() {
@@ -85,7 +86,7 @@ pub(super) fn name(object: &str, nanos: i64) -> String {
     Uid::from_bytes(bytes).to_string()
 }
 
-/// Where events about an object of this namespace are.
+/// Returns the namespace of events about an object of this namespace.
 pub(super) fn namespace(of_object: &Istr) -> Istr {
     if of_object.is_empty() { Istr::interned(DEFAULT_NAMESPACE) } else { of_object.clone() }
 }
@@ -93,7 +94,7 @@ pub(super) fn namespace(of_object: &Istr) -> Istr {
 // === impl Event ===
 
 impl Event {
-    /// The body of a `v1` Event.
+    /// Returns the body of a `v1` Event.
     pub(super) fn core_body(&self) -> Value {
         json!({
             "apiVersion": "v1",
@@ -113,12 +114,12 @@ impl Event {
         })
     }
 
-    /// What a repeated `v1` Event changes.
+    /// Returns the patch of a repeated `v1` Event.
     pub(super) fn core_patch(&self) -> Value {
         json!({ "count": self.count, "lastTimestamp": self.last_time.to_seconds(), "message": self.message })
     }
 
-    /// The body of an `events.k8s.io/v1` Event: a single one, or with its series.
+    /// Returns the body of an `events.k8s.io/v1` Event: a single one, or with its series.
     pub(super) fn v1_body(&self) -> Value {
         let mut body = json!({
             "apiVersion": "events.k8s.io/v1",
@@ -126,7 +127,7 @@ impl Event {
             "metadata": { "name": self.name, "namespace": self.namespace },
             "eventTime": self.first_time,
             "reportingController": self.reporting_component,
-            // This API wants one; whoever names none is the only one.
+            // This API requires an instance; a component without one has a single instance.
             "reportingInstance": if self.reporting_instance.is_empty() { &self.reporting_component } else { &self.reporting_instance },
             "action": self.reason,
             "reason": self.reason,
@@ -140,7 +141,7 @@ impl Event {
         body
     }
 
-    /// What a repeated `events.k8s.io/v1` Event changes.
+    /// Returns the patch of a repeated `events.k8s.io/v1` Event.
     pub(super) fn v1_patch(&self) -> Value {
         json!({ "series": self.series() })
     }
@@ -181,7 +182,7 @@ impl ObjectReference {
 // === impl EventType ===
 
 impl EventType {
-    /// As the API has it.
+    /// Returns the type as in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

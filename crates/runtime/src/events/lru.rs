@@ -1,4 +1,4 @@
-//! A map that forgets what was not used for longest.
+//! A map that evicts the least recently used entry.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -19,7 +19,8 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         Self { max, next_use: 0, entries: HashMap::new(), uses: BTreeMap::new() }
     }
 
-    /// The value of a key, which counts as used; made, if there is none. What was unused for longest may go for it.
+    /// Returns the value of a key, which counts as used; inserts it if there is none, and may evict the least recently
+    /// used entry for it.
     pub(super) fn get_or_insert_with(&mut self, key: &K, make: impl FnOnce() -> V) -> &mut V {
         let now = self.next_use;
         self.next_use += 1;
@@ -45,7 +46,7 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         Some(value)
     }
 
-    /// Keys and values, the longest unused first. Looking is no use.
+    /// Returns keys and values, the least recently used first. Iterating does not count as use.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
         self.uses.values().filter_map(|key| Some((key, &self.entries.get(key)?.1)))
     }

@@ -1,8 +1,8 @@
 //! Pure: events of `events.k8s.io/v1` in series. client-go's `tools/events`.
 //!
-//! 1. The first of equal events is told. The second makes it a series, which is told at once; from then on the count goes
-//!    up here, and is told every half an hour and when the series ends.
-//! 2. A series ends when its event was not heard for six minutes; a single event is forgotten then.
+//! 1. The first of equal events is sent. The second makes it a series, which is sent at once; from then on the count is
+//!    kept here, and is sent every half an hour and when the series ends.
+//! 2. A series ends when its event did not occur for six minutes; a single event is forgotten then.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::correlate::{Api, ENTRIES_MAX, Verdict, key};
 use super::event::Event;
 use super::lru::Lru;
 
-/// Decides what becomes of events.
+/// Joins equal events into series.
 pub(super) struct Series {
     heard: Lru<String, Heard>,
     looked: Option<MicroTime>,
@@ -20,21 +20,21 @@ pub(super) struct Series {
 
 struct Heard {
     event: Event,
-    /// When the server was told last.
+    /// The time of the last request.
     told: MicroTime,
-    /// Which count the server was told.
+    /// The count in the last request.
     told_count: u32,
 }
 
-/// A series that was silent for this long is over: client-go's `finishTime`.
+/// The time after which a silent series ends: client-go's `finishTime`.
 const OVER_AFTER: Duration = Duration::from_secs(6 * 60);
-/// A series that goes on is told of this often: client-go's `refreshTime`.
+/// The interval at which a running series is sent: client-go's `refreshTime`.
 const TELL_EVERY: Duration = Duration::from_secs(30 * 60);
 
 // === impl Series ===
 
 impl Series {
-    /// What becomes of an event that happened now.
+    /// Returns the request for an event that happened now.
     pub(super) fn correlate(&mut self, event: &Event, now: MicroTime) -> Verdict {
         let series_key = series_key(event);
         let mut is_new = false;
@@ -53,15 +53,15 @@ impl Series {
         heard.tell(now)
     }
 
-    /// How long until some series has to be looked at.
+    /// Returns the time until some series is due.
     pub(super) fn next_look(&self, now: MicroTime) -> Option<Duration> {
         self.heard.iter().next()?;
-        // Nothing hangs on the second in which a series ends.
+        // The exact second in which a series ends does not matter.
         let due = self.looked.map_or(now + OVER_AFTER, |looked| looked + OVER_AFTER);
         Some(due.since(now))
     }
 
-    /// Ends what is over, and tells of what goes on.
+    /// Ends the series that are over, and sends the running ones.
     pub(super) fn look(&mut self, now: MicroTime) -> Vec<Verdict> {
         self.looked = Some(now);
         let is_over = |heard: &Heard| now.since(heard.event.last_time) >= OVER_AFTER;
@@ -94,17 +94,19 @@ impl Heard {
     fn tell(&mut self, now: MicroTime) -> Verdict {
         (self.told, self.told_count) = (now, self.event.count);
         let event = &self.event;
-        let (namespace, name) = (event.namespace.to_string(), event.name.clone());
+        let namespace = event.namespace.to_string();
+        let name = event.name.clone();
         Verdict::Patch { api: Api::Events, namespace, name, patch: event.v1_patch(), body: event.v1_body() }
     }
 }
 
 fn create(event: &Event) -> Verdict {
-    let (namespace, name) = (event.namespace.to_string(), event.name.clone());
+    let namespace = event.namespace.to_string();
+    let name = event.name.clone();
     Verdict::Create { api: Api::Events, namespace, name, body: event.v1_body() }
 }
 
-/// Equal in all but text and time, as upstream has it.
+/// The key of equal events: all but text and time, as in upstream.
 fn series_key(event: &Event) -> String {
     let object = &event.involved_object;
     let uid = object.uid.to_string();

@@ -1,4 +1,4 @@
-//! The shell: one request for an event, and what its answer means.
+//! The shell: one request for an event, and the meaning of its response.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use serde_json::Value;
 use super::correlate::{Api, Verdict};
 use crate::connection::exchange::JSON_METADATA;
 
-/// Where events go.
+/// Sends events to the server.
 pub(super) struct Sink {
     client: kube::Client,
 }
 
-/// What came of it.
+/// The outcome of a request.
 #[derive(Debug, PartialEq)]
 pub(super) enum Attempt {
-    /// It is there, or the server does not want it: nothing is left to do.
+    /// The event was accepted or refused: nothing is left to do.
     Settled,
-    /// The server could not be reached, or has no time: try again.
+    /// The server could not be reached, or is overloaded: retry.
     Failed(String),
 }
 
@@ -32,9 +32,9 @@ enum Answer {
     Failed(String),
 }
 
-/// An event is no reason to wait longer.
+/// An event is not worth a longer wait.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// Nobody reads more of a refusal.
+/// More than enough for a refusal.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Deserialize, Default)]
@@ -58,7 +58,7 @@ impl Sink {
             Verdict::Patch { api, namespace, name, patch, body } => {
                 let path = format!("{}/{name}", collection(*api, namespace));
                 match self.send(Method::PATCH, path, "application/strategic-merge-patch+json", patch).await {
-                    // Events live for an hour; this one is new again.
+                    // Events live for an hour; this one is created again.
                     Answer::Gone => self.create(*api, namespace, body).await,
                     answer => answer,
                 }
@@ -78,7 +78,7 @@ impl Sink {
         let request = Request::builder()
             .method(method)
             .uri(&path)
-            // What is read of an answer is its code; the rest should be short.
+            // Only the code of the response is used; the rest should be short.
             .header(header::ACCEPT, JSON_METADATA)
             .header(header::CONTENT_TYPE, content)
             .body(Body::from(body.to_string().into_bytes()));
@@ -111,8 +111,8 @@ fn collection(api: Api, namespace: &str) -> String {
     }
 }
 
-/// What an answer means. Upstream gives up on every refusal; its client has waited by then where the server asked for it,
-/// which is left to the next try here.
+/// Interprets a response. Upstream gives up on every refusal; its client has waited by then where the server asked for
+/// it, which is left to the next try here.
 fn meaning(code: StatusCode, come_back: bool, path: &str, body: &[u8]) -> Answer {
     if code.is_success() {
         return Answer::Taken;

@@ -258,7 +258,9 @@ fn many_events_of_one_object_are_no_long_backlog_and_those_of_many_are() {
 /// What a server has of each object in the end, if so many objects make so many events at once, and it takes one while
 /// `per_sent` come.
 fn flood(objects: usize, each: usize, per_sent: usize) -> BTreeMap<String, BTreeMap<String, u64>> {
-    let (mut table, mut backlog, mut server) = (Table::new(), Backlog::default(), BTreeMap::new());
+    let mut table = Table::new();
+    let mut backlog = Backlog::default();
+    let mut server = BTreeMap::new();
     let mut recorded: VecDeque<_> = (0..objects * each).map(|n| (n % objects, n / objects)).collect();
     loop {
         for _ in 0..per_sent {
@@ -337,7 +339,9 @@ async fn names_are_unique_even_if_the_clock_stands_still() {
         recorder.normal(&About::new(resource, &object), "Reason", "note");
     }
     let mut next = || broadcaster.received.try_recv().unwrap();
-    let (first, second, third) = (next(), next(), next());
+    let first = next();
+    let second = next();
+    let third = next();
     assert_eq!((&*first.name, &*second.name), ("web.18e83628b6c38000", "web.18e83628b6c38001"));
     assert_eq!((&*first.namespace, &*third.namespace), ("ns", "default"), "cluster-wide objects");
     assert_eq!(third.involved_object.namespace, "");

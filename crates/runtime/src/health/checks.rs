@@ -1,36 +1,37 @@
-//! Checks that every manager has.
+//! The checks of every manager.
 
 use std::time::Duration;
 
 use steersman_base::Resource;
+use steersman_informer::__internal::reflector::ProblemKind;
 use steersman_informer::InformerFactory;
-use steersman_informer::factory::RunningInformer;
-use steersman_informer::reflector::ProblemKind;
+use steersman_informer::RunningInformer;
 use steersman_model::Projection;
 use tokio_util::sync::CancellationToken;
 
 use super::{Health, Probe, Progress, STUCK_AFTER, Unhealthy};
 use crate::lease::Leadership;
 
-/// Upstream's: how long after the end of its lease a leader that did not renew it is still called healthy. It should have
-/// ended itself long before.
-pub const LEASE_TOLERANCE: Duration = Duration::from_secs(20);
+/// Upstream's time after the expiration of its lease for which a leader that did not renew it is still healthy. It
+/// should have exited long before.
+pub(crate) const LEASE_TOLERANCE: Duration = Duration::from_secs(20);
 
-/// Adds the checks of one controller, under its name: on `healthz` and `livez`, that its workers come forward and that none of
-/// its sources is dead (`deaf` says what one that is, said last); on `readyz`, that and that every resource it needs can be read.
-pub fn controller(
+/// Adds the checks of one controller, under its name: on `healthz` and `livez`, that its workers make progress and that
+/// none of its sources has panicked; on `readyz`, also that every resource it needs can be read.
+pub(crate) fn controller(
     health: &Health,
     name: &str,
     progress: &Progress,
     waiting: impl Fn() -> usize + Clone + Send + Sync + 'static,
-    deaf: impl Fn() -> Option<String> + Clone + Send + Sync + 'static,
+    source_panic: impl Fn() -> Option<String> + Clone + Send + Sync + 'static,
     informers: &InformerFactory,
     needs: impl Fn() -> Vec<Resource> + Send + Sync + 'static,
 ) {
     let come_forward = {
-        let (progress, waiting) = (progress.clone(), waiting);
+        let progress = progress.clone();
+        let waiting = waiting;
         move || {
-            if let Some(panic) = deaf() {
+            if let Some(panic) = source_panic() {
                 return Err(Unhealthy(format!("one of its sources panicked, and tells nothing any more: {panic}")));
             }
             progress.seen(waiting()).judge(STUCK_AFTER).map_err(|stuck| Unhealthy(stuck.to_string()))
@@ -44,11 +45,11 @@ pub fn controller(
     });
 }
 
-/// Whether every one of these resources can be read, as far as its informers know.
+/// Checks whether all of these resources can be read, as far as their informers know.
 ///
 /// # Errors
-/// One cannot; says which, and why.
-pub fn readable(running: &[RunningInformer], needs: &[Resource]) -> Result<(), Unhealthy> {
+/// A resource cannot be read; the error names it, and the cause.
+pub(crate) fn readable(running: &[RunningInformer], needs: &[Resource]) -> Result<(), Unhealthy> {
     let refused = |informer: &&RunningInformer| {
         let problem = informer.reflector.as_ref().and_then(|reflector| reflector.problem.as_ref());
         problem.is_some_and(|problem| matches!(problem.kind, ProblemKind::Forbidden | ProblemKind::NotFound))
@@ -69,9 +70,10 @@ pub fn readable(running: &[RunningInformer], needs: &[Resource]) -> Result<(), U
     if unread.is_empty() { Ok(()) } else { Err(Unhealthy(unread.join("; "))) }
 }
 
-/// Adds upstream's check `leaderElection` to every probe: a leader that could neither renew its lease for its duration and
-/// [`LEASE_TOLERANCE`], nor give it up, hangs. On `readyz`, also that the server lets us use the lease: who may not, never leads.
-pub fn leader_election(health: &Health, leadership: &Leadership) {
+/// Adds upstream's check `leaderElection` to every probe: a leader that could neither renew its lease for its duration
+/// and [`LEASE_TOLERANCE`], nor give it up, hangs. On `readyz`, also that the server allows the use of the lease:
+/// otherwise this process never leads.
+pub(crate) fn leader_election(health: &Health, leadership: &Leadership) {
     const NAME: &str = "leaderElection";
     let renews = {
         let leadership = leadership.clone();
@@ -85,9 +87,9 @@ pub fn leader_election(health: &Health, leadership: &Leadership) {
     });
 }
 
-/// Adds `informer-sync` to `readyz`: every cache is filled. Metadata of a resource that cannot be read does not count: one
-/// broken custom kind must not make a garbage collector unready, and who needs it says so in a check of its own.
-pub fn informer_sync(health: &Health, informers: &InformerFactory) {
+/// Adds `informer-sync` to `readyz`: every cache is filled. Metadata of a resource that cannot be read does not count:
+/// one broken custom kind must not make a garbage collector unready; a controller that needs it has a check of its own.
+pub(crate) fn informer_sync(health: &Health, informers: &InformerFactory) {
     let informers = informers.clone();
     health.add(&[Probe::Readyz], "informer-sync", move || {
         let running = informers.running();
@@ -103,8 +105,8 @@ pub fn informer_sync(health: &Health, informers: &InformerFactory) {
     });
 }
 
-/// Adds `shutdown` to `readyz`: the process is not ending.
-pub fn shutdown(health: &Health, stop: &CancellationToken) {
+/// Adds `shutdown` to `readyz`: the process is not shutting down.
+pub(crate) fn shutdown(health: &Health, stop: &CancellationToken) {
     let stop = stop.clone();
     health.add(&[Probe::Readyz], "shutdown", move || {
         if stop.is_cancelled() { Err(Unhealthy("process is shutting down".to_owned())) } else { Ok(()) }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::metrics::Exposition;
 
+use super::progress::{Seen, Stuck};
 use super::*;
 
 /// A probe with a check that passes and one that fails, unless told otherwise.
@@ -141,7 +142,8 @@ async fn idling_does_not_count_as_standing_still() {
 
 #[test]
 fn a_process_that_ends_is_not_ready() {
-    let (health, stop) = (Health::new(), tokio_util::sync::CancellationToken::new());
+    let health = Health::new();
+    let stop = tokio_util::sync::CancellationToken::new();
     checks::shutdown(&health, &stop);
     assert!(health.report(Probe::Readyz, &Ask::default()).passed);
     stop.cancel();

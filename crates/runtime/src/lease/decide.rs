@@ -1,16 +1,16 @@
-//! What to do about the lease, given what was seen of it and when.
+//! The decision about the lease, from what was observed and when.
 //!
-//! Pure: it is told the time, twice. Monotonic time decides; wall time is only written down.
+//! Pure: it gets the time, twice. Monotonic time decides; wall time is only written into the record.
 //!
-//! The ladder is client-go's (`tryAcquireOrRenew` in `tools/leaderelection/leaderelection.go`, v0.37.1), but for a leader
-//! that finds its lease in other hands: see [`Decision::Lost`].
+//! The ladder is client-go's (`tryAcquireOrRenew` in `tools/leaderelection/leaderelection.go`, v0.37.1), except for a
+//! leader whose lease has another holder: see [`Decision::Lost`].
 
 use std::time::{Duration, Instant};
 
 use steersman_base::{Istr, MicroTime};
 use steersman_model::coordination::LeaseSpec;
 
-/// One who would lead, and what it saw of the lease.
+/// A candidate, and its last observation of the lease.
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     identity: Istr,
@@ -18,7 +18,7 @@ pub(super) struct Candidate {
     observed: Option<Observed>,
 }
 
-/// A record, and since when it has been what it is, as far as this process can tell.
+/// A record, and the time since when it is unchanged, as far as this process knows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Observed {
     record: LeaseSpec,
@@ -32,23 +32,23 @@ pub(super) enum Role {
     Leader,
 }
 
-/// What to do next.
+/// The next request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// There is no lease: create one with this record.
     Create(LeaseSpec),
-    /// Nobody holds it, or no longer: write this record over it.
+    /// The lease has no holder, or has expired: replace its record.
     TakeOver(LeaseSpec),
-    /// It is ours: write this record over it.
+    /// This process holds the lease: replace its record.
     Renew(LeaseSpec),
-    /// Somebody holds it.
+    /// Another process holds the lease.
     Wait,
-    /// A leader's lease is no longer in its name. client-go would go on trying until its deadline, and might lead again
-    /// without telling anybody that somebody else did in between.
+    /// A leader's lease has another holder. client-go would keep trying until its deadline, and might lead again
+    /// without reporting that another process led in between.
     Lost,
 }
 
-/// A holder that steps down leaves this duration, as client-go's does: the server wants one.
+/// A holder that steps down leaves this duration, as client-go's does: the server requires one.
 const RELEASED_SECONDS: i32 = 1;
 
 // === impl Candidate ===
@@ -58,20 +58,20 @@ impl Candidate {
         Self { identity, lease_seconds, observed: None }
     }
 
-    /// Whose name was last seen in the lease.
+    /// Returns the holder that was last observed.
     pub(super) fn holder(&self) -> Option<&Istr> {
         self.observed.as_ref().and_then(|observed| holder(&observed.record))
     }
 
-    /// The fast path: a holder renews what it saw last without looking again, if that still counts. The server refuses if
-    /// something else is there by now.
+    /// The fast path: a holder renews the record that it observed last without reading it again, if that is still
+    /// valid. The server refuses if the lease has changed.
     pub(super) fn renewal(&self, now: Instant, wall: MicroTime) -> Option<LeaseSpec> {
         let observed = self.observed.as_ref()?;
         (self.is_ours(&observed.record) && observed.counts(now)).then(|| self.renewed(&observed.record, wall))
     }
 
-    /// The slow path: what the lease is found to be (`None`: there is none) when it was asked for at `asked` and the answer
-    /// came at `seen`.
+    /// The slow path: the lease as found (`None`: there is none) by a request that was sent at `asked` and answered at
+    /// `seen`.
     pub(super) fn look(
         &mut self,
         found: Option<LeaseSpec>,
@@ -95,25 +95,25 @@ impl Candidate {
         Decision::TakeOver(self.taken(transitions, found, wall))
     }
 
-    /// Notes what the lease is. Time starts anew if that is news, and only then.
+    /// Records the lease. Its time starts anew if it has changed, and only then.
     pub(super) fn observe(&mut self, record: LeaseSpec, at: Instant) {
         if self.observed.as_ref().is_none_or(|observed| observed.record != record) {
             self.observed = Some(Observed { record, at });
         }
     }
 
-    /// Whether the lease, as it was seen last, is somebody's who has not let it end.
+    /// Whether the lease, as last observed, has a holder and has not expired.
     pub(super) fn is_held(&self, now: Instant) -> bool {
         self.holder().is_some() && self.observed.as_ref().is_some_and(|observed| observed.counts(now))
     }
 
-    /// When the lease ends that somebody holds, if its record stays what it is.
+    /// Returns when the lease of the current holder expires, if its record stays unchanged.
     pub(super) fn ends(&self) -> Option<Instant> {
         self.holder()?;
         self.observed.as_ref()?.ends()
     }
 
-    /// What a holder leaves behind that steps down; nothing if the lease is not in its name.
+    /// Returns the record that a holder leaves when it steps down; `None` if it does not hold the lease.
     pub(super) fn release(&self, found: &LeaseSpec, wall: MicroTime) -> Option<LeaseSpec> {
         self.is_ours(found).then(|| LeaseSpec {
             holder_identity: Some(Istr::new("")),
@@ -132,7 +132,7 @@ impl Candidate {
         LeaseSpec {
             lease_duration_seconds: Some(self.lease_seconds),
             renew_time: Some(wall),
-            // Somebody who made the lease by hand may have left these out, and the server wants none of them to vanish.
+            // A lease that was created by hand may lack these, and the server does not allow them to be removed.
             acquire_time: Some(record.acquire_time.unwrap_or(wall)),
             lease_transitions: Some(record.lease_transitions.unwrap_or(0)),
             ..record.clone()
@@ -154,19 +154,19 @@ impl Candidate {
 // === impl Observed ===
 
 impl Observed {
-    /// By the duration in the record, as its holder meant it; a record without one counts for nothing.
+    /// By the duration in the record, as its holder set it; a record without one does not count.
     fn ends(&self) -> Option<Instant> {
         let seconds = self.record.lease_duration_seconds.unwrap_or(0);
         self.at.checked_add(Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
     }
 
     fn counts(&self, now: Instant) -> bool {
-        // An end that no clock can show is never reached.
+        // An end beyond the clock's range is never reached.
         self.ends().is_none_or(|end| now < end)
     }
 }
 
-/// Who holds it; an empty name is nobody's.
+/// Returns the holder; an empty name means none.
 fn holder(record: &LeaseSpec) -> Option<&Istr> {
     record.holder_identity.as_ref().filter(|holder| !holder.is_empty())
 }

@@ -8,13 +8,13 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::decide::{Candidate, Decision, Role};
+use super::lease_watch::{Observation, Watching};
 use super::options::JITTER;
 use super::server::{Lease, LeaseError, LeaseServer};
-use super::sight::{Sight, Watching};
 use super::suspended::Moment;
 use super::{Leadership, LeaseMetrics, LeaseOptions, LeaseOptionsError, default_identity};
 
-/// Stands for election, for one term.
+/// A participant in an election, for one term.
 #[must_use = "an elector does nothing until it runs"]
 pub struct Elector {
     server: LeaseServer,
@@ -23,68 +23,70 @@ pub struct Elector {
     identity: Istr,
     clock: Clock,
     candidate: Candidate,
-    /// As the server sent it last.
+    /// The lease as the server last sent it.
     lease: Option<Lease>,
     leadership: Leadership,
-    /// The leader that was told of last.
+    /// The leader that was reported last.
     reported: Option<Istr>,
     metrics: Option<LeaseMetrics>,
     on_transition: Box<dyn Fn(&Transition) + Send + Sync>,
 }
 
-/// How an election ended.
+/// The end of an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub enum Ended {
-    /// On the signal to stop.
+    /// The stop signal was given.
     Stopped,
-    /// The lease was led by and is lost: the process should end, as upstream's do.
+    /// The lease was held and is lost: the process should exit, as upstream's do.
     Lost,
 }
 
-/// What happened in an election.
+/// An event of an election.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Transition {
     /// This process leads now.
     BecameLeader {
-        /// Its name in the election.
+        /// The identity of this process.
         identity: Istr,
         /// The metadata of the lease.
         lease: Meta,
     },
-    /// This process led, and leads no more.
+    /// This process led, and no longer does.
     StoppedLeading {
-        /// Its name in the election.
+        /// The identity of this process.
         identity: Istr,
         /// The metadata of the lease.
         lease: Meta,
     },
-    /// There is a leader that was not seen before; it may be this process.
+    /// A new leader was observed, possibly this process.
     NewLeader {
-        /// Its name in the election.
+        /// The identity of the leader.
         identity: Istr,
     },
 }
 
-/// What became of one try.
+/// The outcome of one try.
 enum Try {
-    /// The lease is ours; the request that made it so was sent at this time.
+    /// The lease is held; the successful request was sent at this time.
     Held(Moment),
-    /// It is not, or not known to be.
+    /// The lease is not held, or not known to be.
     NotHeld,
-    /// A leader's lease is in other hands.
+    /// A leader's lease has another holder.
     Taken,
 }
 
 // === impl Elector ===
 
 impl Elector {
-    /// One that stands for election to lead by the lease that `options` name. `client` should have a connection of its own,
-    /// so that a renewal waits behind nobody. `clock` gives the times that people read in the lease; nothing is decided
-    /// by it.
+    /// Creates an elector for the lease in `options`. `client` should have a connection of its own, so that a renewal
+    /// waits behind no other request. `clock` provides the times that people read in the lease; nothing is decided by
+    /// it.
     ///
     /// # Errors
-    /// Options that cannot work.
+    /// The options are invalid.
     pub fn new(client: kube::Client, options: LeaseOptions, clock: Clock) -> Result<Self, LeaseOptionsError> {
         options.validate()?;
         let identity = match &options.identity {
@@ -107,37 +109,38 @@ impl Elector {
         })
     }
 
-    /// With metrics, under the name of the lease.
+    /// Sets the metrics, under the name of the lease.
     pub fn metrics(mut self, metrics: &LeaseMetrics) -> Self {
         metrics.leads(&self.options.name, false);
         self.metrics = Some(metrics.clone());
         self
     }
 
-    /// With somebody who is told what happens. It is called in the elector's task and must not block: a renewal would wait.
+    /// Sets a function that is called for each event. It runs in the elector's task and must not block: a renewal would
+    /// wait.
     pub fn on_transition(mut self, tell: impl Fn(&Transition) + Send + Sync + 'static) -> Self {
         self.on_transition = Box::new(tell);
         self
     }
 
-    /// Whether this process leads: for whoever writes, and whoever waits.
+    /// Returns the leadership of this process: for writers, and to wait for it.
     #[must_use]
     pub fn leadership(&self) -> Leadership {
         self.leadership.clone()
     }
 
-    /// Stands for election, leads, and ends with the term: when the lease is lost, or on the signal to stop. With
-    /// [`release_on_exit`](LeaseOptions::release_on_exit), the lease is given back after the signal; so whoever works under
+    /// Runs for one term: until the lease is lost, or until the stop signal. With
+    /// [`release_on_exit`](LeaseOptions::release_on_exit), the lease is given back after the signal; so all work under
     /// it must have ended before the signal is given.
     pub async fn run(mut self, stop: CancellationToken) -> Ended {
-        tracing::info!(lease = %self.key, identity = %self.identity, "stands for election");
+        tracing::info!(lease = %self.key, identity = %self.identity, "waiting for the lease");
         let Some(renewed) = self.acquire(&stop).await else {
             self.leadership.end();
             return Ended::Stopped;
         };
         self.begin(renewed);
         let ended = self.hold(renewed, &stop).await;
-        // First nobody may write any more, then the lease may go.
+        // Writes are refused first, then the lease may be released.
         self.leadership.end();
         if let Some(metrics) = &self.metrics {
             metrics.leads(&self.options.name, false);
@@ -150,7 +153,7 @@ impl Elector {
         ended
     }
 
-    /// Tries until the lease is ours; answers when the request for it was sent. `None`: stopped.
+    /// Tries until the lease is held; returns when the successful request was sent. `None`: stopped.
     async fn acquire(&mut self, stop: &CancellationToken) -> Option<Moment> {
         let mut watching = Watching::start(self.server.client(), &self.key);
         loop {
@@ -160,24 +163,24 @@ impl Elector {
                 if self.leadership.since(renewed) < self.options.renew_deadline {
                     return Some(renewed);
                 }
-                // The answer took so long that the term is over before it began. The lease is ours: renew it.
+                // The answer took so long that the term is over before it began. The lease is held: renew it.
                 continue;
             }
             stop.run_until_cancelled(self.wait(&mut watching)).await?;
         }
     }
 
-    /// Waits until it is worth trying again.
+    /// Waits until the next try.
     async fn wait(&mut self, watching: &mut Watching) {
         let poll = Instant::now() + jittered(self.options.retry_period);
         loop {
-            // A lease that has ended already was tried for.
+            // A lease that has expired already was tried for.
             let end = self.candidate.ends().map(Instant::from_std).filter(|end| *end > Instant::now());
             let wake = end.map_or(poll, |end| end.min(poll));
             tokio::select! {
                 biased;
-                sight = watching.next() => {
-                    let Sight::Record(record, at) = sight else { return };
+                observation = watching.next() => {
+                    let Observation::Record(record, at) = observation else { return };
                     self.candidate.observe(record, at.into_std());
                     self.report();
                     if !self.candidate.is_held(Instant::now().into_std()) {
@@ -198,15 +201,15 @@ impl Elector {
         (self.on_transition)(&Transition::BecameLeader { identity: self.identity.clone(), lease: self.meta() });
     }
 
-    /// Renews until that fails for too long, or until the signal to stop.
+    /// Renews until that fails for too long, or until the stop signal.
     async fn hold(&mut self, mut renewed: Moment, stop: &CancellationToken) -> Ended {
         loop {
             let deadline = renewed.at + self.options.renew_deadline;
             let next = (Instant::now() + self.options.retry_period).min(deadline);
             let renewal = async {
                 sleep_until(next).await;
-                // A process that was stopped meanwhile, alone or with its machine, must not even try: it would hold what it has
-                // not led by.
+                // A process that was stopped meanwhile, alone or with its machine, must not even try: it would hold a
+                // lease that it did not lead by.
                 if self.leadership.since(renewed) >= self.options.renew_deadline {
                     return None;
                 }
@@ -219,7 +222,7 @@ impl Elector {
                 Some(Try::NotHeld) => {}
                 Some(Try::Taken) => {
                     let holder = self.candidate.holder().map_or("nobody", Istr::as_str);
-                    tracing::warn!(lease = %self.key, holder, "the lease is in other hands");
+                    tracing::warn!(lease = %self.key, holder, "the lease has another holder");
                     return Ended::Lost;
                 }
                 None => {}
@@ -232,7 +235,7 @@ impl Elector {
         }
     }
 
-    /// Once through client-go's ladder: write what was seen last (fast), or look and decide (slow).
+    /// Runs client-go's ladder once: replace the last observed record (fast), or read and decide (slow).
     async fn try_once(&mut self, role: Role) -> Try {
         let asked = self.leadership.moment();
         if let (Some(record), Some(lease)) =
@@ -241,7 +244,7 @@ impl Elector {
             match self.server.update(lease, &record).await {
                 Ok(lease) => return self.wrote(lease, asked),
                 Err(error) => {
-                    tracing::debug!(lease = %self.key, %error, "cannot renew the lease as it was; looking at it");
+                    tracing::debug!(lease = %self.key, %error, "cannot renew the lease as last observed; reading it");
                 }
             }
         }
@@ -292,8 +295,10 @@ impl Elector {
 
     fn failed(&self, what: &'static str, error: &LeaseError) -> Try {
         match error {
-            // Somebody was faster: that is how it goes.
-            LeaseError::Conflict => tracing::debug!(lease = %self.key, what, "the lease was changed by somebody else"),
+            // Another process was faster, which is normal.
+            LeaseError::Conflict => {
+                tracing::debug!(lease = %self.key, what, "the lease was changed by another process");
+            }
             error => tracing::warn!(lease = %self.key, what, %error, "cannot use the lease"),
         }
         if error.is_lasting() {
@@ -302,7 +307,7 @@ impl Elector {
         Try::NotHeld
     }
 
-    /// Tells of a leader that was not known.
+    /// Reports a new leader.
     fn report(&mut self) {
         let holder = self.candidate.holder().cloned();
         self.leadership.set_holder(holder.as_ref());
@@ -316,8 +321,8 @@ impl Elector {
         }
     }
 
-    /// Empties the lease, if it is ours: a renewal that was under way at the signal to stop may have been executed, so what
-    /// is there is read first.
+    /// Empties the lease, if this process holds it: a renewal that was in flight at the stop signal may have been
+    /// executed, so the lease is read first.
     async fn release(&mut self) {
         let within = self.options.renew_deadline;
         let released = timeout(within, async {
@@ -327,7 +332,7 @@ impl Elector {
                     return Ok(None);
                 };
                 match self.server.update(&lease, &record).await {
-                    // Every conflict is somebody's progress, and the time is bounded.
+                    // Every conflict is another process's progress, and the time is bounded.
                     Err(LeaseError::Conflict) => {}
                     outcome => return outcome.map(Some),
                 }
@@ -339,12 +344,12 @@ impl Elector {
                 self.wrote(lease, self.leadership.moment());
                 self.report();
             }
-            Ok(Ok(None)) => tracing::info!(lease = %self.key, "the lease is not ours to give back"),
+            Ok(Ok(None)) => tracing::info!(lease = %self.key, "the lease has another holder and is not given back"),
             Ok(Err(error)) => {
-                tracing::warn!(lease = %self.key, %error, "cannot give the lease back; others wait for its end");
+                tracing::warn!(lease = %self.key, %error, "cannot give the lease back; others wait until it expires");
             }
             Err(_) => {
-                tracing::warn!(lease = %self.key, ?within, "the lease was not given back in time; others wait for its end");
+                tracing::warn!(lease = %self.key, ?within, "the lease was not given back in time; others wait until it expires");
             }
         }
     }
@@ -361,7 +366,7 @@ fn jittered(period: Duration) -> Duration {
 
 impl Drop for Elector {
     fn drop(&mut self) {
-        // Nobody renews any more.
+        // The lease is no longer renewed.
         self.leadership.end();
     }
 }
@@ -376,9 +381,10 @@ impl std::fmt::Debug for Elector {
 
 impl Transition {
     /// The reason of the events about the lease.
-    pub const EVENT_REASON: &'static str = "LeaderElection";
+    pub(crate) const EVENT_REASON: &'static str = "LeaderElection";
 
     /// The event that upstream records about the lease: `<identity> became leader`; the arrival of another leader is none.
+    #[doc(hidden)]
     #[must_use]
     pub fn event(&self) -> Option<(&Meta, String)> {
         match self {

@@ -1,7 +1,7 @@
-//! Request bodies that do not leave after the deadline.
+//! Request bodies that are not sent after the deadline.
 //!
-//! A connection pulls the bytes of a body when it is about to write them: behind queues, limits and handshakes. There the
-//! body asks once more. A server that got the head of a request and not all of its body does nothing.
+//! A connection pulls the bytes of a body when it is about to write them: behind queues, limits and handshakes. There
+//! the body checks once more. A server that received the head of a request and not all of its body does nothing.
 
 use std::future::ready;
 use std::pin::Pin;
@@ -22,23 +22,24 @@ struct Guarded {
     refusal: Refusal,
 }
 
-/// Why a body did not leave, if it did not.
+/// The reason for which a body was held back.
 type Refusal = Arc<OnceLock<NotLeader>>;
 
-/// A body goes in pieces of one HTTP/2 frame, each asked for: a server's window holds a large body back, and the last piece
-/// decides.
+/// A body is sent in pieces of one HTTP/2 frame, each checked: a server's window may hold a large body back, and the
+/// last piece decides.
 const PIECE_BYTES: usize = 16 << 10;
 
 impl Leadership {
-    /// Sends a request, unless this process does not lead, and stops sending it at the deadline: its body asks
-    /// [`check`](Self::check) again whenever bytes of it are pulled, so that a process that was stopped after its decision
-    /// sends nothing after its deadline.
+    /// Sends a request if this process leads, and stops sending it at the deadline: its body runs
+    /// [`check`](Self::check) again whenever bytes of it are pulled, so that a process that was stopped after its
+    /// decision sends nothing after its deadline.
     ///
-    /// An empty body has no bytes that could be held back.
+    /// An empty body has no bytes to hold back.
     ///
     /// # Errors
-    /// As [`kube::Client::send`]. If the request was held back, [`NotLeader::cause_of`] finds the reason, and the server has
-    /// done nothing.
+    /// As [`kube::Client::send`]. If the request was held back, [`NotLeader::cause_of`] finds the reason, and the
+    /// server has done nothing.
+    #[doc(hidden)]
     pub async fn send(
         &self,
         client: &kube::Client,
@@ -49,18 +50,19 @@ impl Leadership {
         let refusal = Refusal::default();
         let body = self.guarded(bytes.into(), &refusal).await.map_err(held_back)?;
         let outcome = client.send(Request::from_parts(head, body)).await;
-        // HTTP/2 reports a stream that was reset, and not why; a server in the process answers that the body is broken.
+        // HTTP/2 reports a stream that was reset, and not why; an in-process server answers that the body is broken.
         match refusal.get() {
             Some(refusal) => Err(held_back(refusal.clone())),
             None => outcome,
         }
     }
 
-    /// The body of such a request, for whoever sends it otherwise. That it was held back is then told by HTTP/1.1 (among the
-    /// causes of the error) and not by HTTP/2, where the stream is reset: prefer [`send`](Self::send).
+    /// Returns the body of such a request, for other ways of sending it. HTTP/1.1 then reports that it was held back
+    /// (among the causes of the error); HTTP/2 does not, because the stream is reset: prefer [`send`](Self::send).
     ///
     /// # Errors
-    /// This process does not lead already.
+    /// This process does not lead.
+    #[doc(hidden)]
     pub async fn guard(&self, bytes: impl Into<Bytes>) -> Result<Body, NotLeader> {
         self.guarded(bytes.into(), &Refusal::default()).await
     }
@@ -70,15 +72,15 @@ impl Leadership {
         if !self.is_leased() || left.is_empty() {
             return Ok(Body::from(left));
         }
-        // kube wraps foreign bodies in answers only, not in requests: so ours is the answer of a client of its own, which
-        // costs a task that runs once.
+        // kube wraps foreign bodies only in responses, not in requests: so ours is the response of a client of its own,
+        // which costs a task that runs once.
         let mut body = Some(Guarded { leadership: self.clone(), left, refusal: Arc::clone(refusal) });
         let answer = tower::service_fn(move |_: Request<Body>| {
             ready(body.take().map(Response::new).ok_or_else(|| BoxError::from("a body is made once")))
         });
         match kube::Client::new(answer, "").send(Request::new(Body::empty())).await {
             Ok(answer) => Ok(answer.into_body()),
-            // Tasks run no more: neither will the request.
+            // Tasks no longer run: neither will the request.
             Err(_) => Err(self.ending()),
         }
     }

@@ -11,10 +11,10 @@ use tokio::time::Instant;
 use super::options::LeaseOptions;
 use super::suspended::{Moment, Suspends};
 
-/// Whether this process leads, and may write. Cheap to clone; all clones are one.
+/// Whether this process leads, and so may write. Cheap to clone; clones are the same leadership.
 ///
-/// It is on tokio's clock, which is monotonic, and needs no task to run for its deadline to count. Time for which the machine
-/// was suspended counts too, where that can be known (on Linux).
+/// It uses tokio's clock, which is monotonic, and needs no task to run for its deadline to count. Time for which the
+/// machine was suspended counts too, where that can be known (on Linux).
 #[derive(Clone, Debug)]
 pub struct Leadership(Kind);
 
@@ -39,22 +39,22 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     term: Term,
-    /// Whose name is in the lease, as far as is known.
+    /// The last known holder of the lease.
     holder: Option<Istr>,
-    /// When it was known that this process leads.
+    /// The time at which this process learned that it leads.
     acquired: Option<Instant>,
-    /// Why the server does not let this process use the lease, since it was last asked.
+    /// The reason for which the server refused the last request for the lease.
     refused: Option<Box<str>>,
 }
 
-/// Where the one term of an elector is.
+/// The phase of an elector's one term.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Term {
-    /// Somebody else leads, or nobody.
+    /// Another process leads, or none.
     #[default]
     Ahead,
     Leading {
-        /// When the last renewal that succeeded was sent.
+        /// The time at which the last successful renewal was sent.
         renewed: Moment,
     },
     Over,
@@ -87,7 +87,7 @@ enum Why {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("failed election to renew leadership on lease {lease}: renewed {since:?} ago")]
 #[non_exhaustive]
-pub struct RenewalOverdue {
+pub(crate) struct RenewalOverdue {
     lease: Box<str>,
     since: Duration,
 }
@@ -95,7 +95,7 @@ pub struct RenewalOverdue {
 // === impl Leadership ===
 
 impl Leadership {
-    /// For a process without an election: it always leads.
+    /// Returns the leadership of a process without an election: it always leads.
     #[must_use]
     pub const fn always() -> Self {
         Self(Kind::Always)
@@ -103,7 +103,7 @@ impl Leadership {
 
     /// Whether there is no election, so that this process always leads.
     #[must_use]
-    pub const fn is_always(&self) -> bool {
+    pub(crate) const fn is_always(&self) -> bool {
         matches!(self.0, Kind::Always)
     }
 
@@ -111,7 +111,7 @@ impl Leadership {
         Self::waiting_on(options, identity, Suspends::default())
     }
 
-    /// For who is told how long the machine slept.
+    /// As `waiting`, with a measure of how long the machine was suspended.
     pub(super) fn waiting_on(options: &LeaseOptions, identity: Istr, suspends: Suspends) -> Self {
         Self(Kind::Leased(Arc::new(Shared {
             lease: format!("{}/{}", options.namespace, options.name).into(),
@@ -129,10 +129,11 @@ impl Leadership {
         self.check().is_ok()
     }
 
-    /// Whether this process may write now: to be asked right before sending.
+    /// Checks whether this process may write now: call it right before sending.
     ///
     /// # Errors
-    /// It does not lead, or the deadline has passed. Nobody should retry: the process is a standby, or it is about to end.
+    /// This process does not lead, or the deadline has passed. Do not retry: the process is a standby, or it is about
+    /// to exit.
     pub fn check(&self) -> Result<(), NotLeader> {
         let Kind::Leased(shared) = &self.0 else { return Ok(()) };
         let state = shared.state.borrow();
@@ -150,7 +151,7 @@ impl Leadership {
         Err(NotLeader { lease: shared.lease.clone(), why })
     }
 
-    /// Waits until this process leads. For ever, if its election has ended.
+    /// Waits until this process leads; forever, if its election has ended.
     pub async fn acquired(&self) {
         let Kind::Leased(shared) = &self.0 else { return };
         let mut state = shared.state.subscribe();
@@ -163,14 +164,15 @@ impl Leadership {
         }
     }
 
-    /// When it was known that this process leads; `None` before, and without an election.
+    /// Returns when this process learned that it leads; `None` before, and without an election.
     #[must_use]
-    pub fn acquired_at(&self) -> Option<Instant> {
+    pub(crate) fn acquired_at(&self) -> Option<Instant> {
         let Kind::Leased(shared) = &self.0 else { return None };
         shared.state.borrow().acquired
     }
 
-    /// Waits until it is known who leads: this process or another one.
+    /// Waits until the leader is known: this process or another one.
+    #[doc(hidden)]
     pub async fn decided(&self) {
         let Kind::Leased(shared) = &self.0 else { return };
         let decided = |state: &State| state.term != Term::Ahead || state.holder.is_some();
@@ -178,7 +180,7 @@ impl Leadership {
         drop(shared.state.subscribe().wait_for(decided).await);
     }
 
-    /// Waits until this process has led and leads no more, be it for a deadline that nobody else noticed.
+    /// Waits until this process has led and no longer does, even if only the deadline has passed.
     pub async fn lost(&self) {
         let Kind::Leased(shared) = &self.0 else { return std::future::pending().await };
         let mut state = shared.state.subscribe();
@@ -195,7 +197,7 @@ impl Leadership {
             if Instant::now() >= deadline || shared.suspends.since(renewed) >= shared.renew_deadline {
                 return;
             }
-            // Renewals wake nobody: whoever sleeps until the old deadline looks again then.
+            // Renewals wake no task: a sleeper until the old deadline checks again then.
             tokio::select! {
                 biased;
                 _ = state.changed() => {}
@@ -204,26 +206,27 @@ impl Leadership {
         }
     }
 
-    /// Whose name is in the lease, as far as is known; none without an election.
+    /// Returns the last known holder of the lease; `None` without an election.
     #[must_use]
     pub fn holder(&self) -> Option<Istr> {
         let Kind::Leased(shared) = &self.0 else { return None };
         shared.state.borrow().holder.clone()
     }
 
-    /// Under which name this process stands for election; none without one.
+    /// Returns the identity of this process in the election; `None` without one.
+    #[doc(hidden)]
     #[must_use]
     pub fn identity(&self) -> Option<&str> {
         let Kind::Leased(shared) = &self.0 else { return None };
         Some(&shared.identity)
     }
 
-    /// The health check `leaderElection` of upstream: fails for a leader that neither renewed its lease for its duration and
-    /// `tolerated` on top, nor gave up. A standby is healthy.
+    /// Runs upstream's health check `leaderElection`: fails for a leader that neither renewed its lease for its
+    /// duration and `tolerated` on top, nor gave up. A standby is healthy.
     ///
     /// # Errors
     /// Something hangs; the process should be restarted.
-    pub fn check_renewal(&self, tolerated: Duration) -> Result<(), RenewalOverdue> {
+    pub(crate) fn check_renewal(&self, tolerated: Duration) -> Result<(), RenewalOverdue> {
         let Kind::Leased(shared) = &self.0 else { return Ok(()) };
         let Term::Leading { renewed } = shared.state.borrow().term else { return Ok(()) };
         let since = renewed.at.elapsed();
@@ -233,20 +236,21 @@ impl Leadership {
         Err(RenewalOverdue { lease: shared.lease.clone(), since })
     }
 
-    /// Why the server does not let this process use the lease: it may not, or there is no such namespace. What may pass, such as
-    /// a server that is away, is not told here.
+    /// Returns why the server refuses the lease: missing rights, or a missing namespace. Problems that may pass, such
+    /// as an unreachable server, are not reported here.
+    #[doc(hidden)]
     #[must_use]
     pub fn refusal(&self) -> Option<Box<str>> {
         let Kind::Leased(shared) = &self.0 else { return None };
         shared.state.borrow().refused.clone()
     }
 
-    /// Whether a body must ask again when it is sent.
+    /// Whether a body must check again when it is sent.
     pub(super) const fn is_leased(&self) -> bool {
         matches!(self.0, Kind::Leased(_))
     }
 
-    /// The refusal of a process that has no runtime any more.
+    /// The refusal of a process whose runtime has ended.
     pub(super) fn ending(&self) -> NotLeader {
         let lease = match &self.0 {
             Kind::Leased(shared) => shared.lease.clone(),
@@ -255,12 +259,12 @@ impl Leadership {
         NotLeader { lease, why: Why::Ending }
     }
 
-    /// Now, to be told [`renewed`](Self::renewed) of a request that is about to be sent.
+    /// Returns the current time, for [`renewed`](Self::renewed) of a request that is about to be sent.
     pub(super) fn moment(&self) -> Moment {
         self.suspends().now()
     }
 
-    /// How long ago that was, time included for which the machine was suspended.
+    /// Returns the time since `moment`, including the time for which the machine was suspended.
     pub(super) fn since(&self, moment: Moment) -> Duration {
         self.suspends().since(moment)
     }
@@ -272,7 +276,7 @@ impl Leadership {
         }
     }
 
-    /// The renewal (or acquisition) that was sent at `renewed` has succeeded.
+    /// Records that the renewal (or acquisition) that was sent at `renewed` has succeeded.
     pub(super) fn renewed(&self, renewed: Moment) {
         let Kind::Leased(shared) = &self.0 else { return };
         shared.state.send_if_modified(|state| {
@@ -287,7 +291,7 @@ impl Leadership {
         });
     }
 
-    /// The term is over, for good.
+    /// Ends the term, for good.
     pub(super) fn end(&self) {
         let Kind::Leased(shared) = &self.0 else { return };
         shared.state.send_if_modified(|state| std::mem::replace(&mut state.term, Term::Over) != Term::Over);
@@ -297,7 +301,7 @@ impl Leadership {
         let Kind::Leased(shared) = &self.0 else { return };
         shared.state.send_if_modified(|state| {
             state.refused = why.map(String::into_boxed_str);
-            // Nobody waits for it.
+            // No task waits for it.
             false
         });
     }
@@ -315,7 +319,8 @@ impl Leadership {
 // === impl NotLeader ===
 
 impl NotLeader {
-    /// The refusal among the causes of an error: how a client reports that a guarded body did not leave.
+    /// Returns the refusal among the causes of an error, by which a client reports that a body was held back.
+    #[doc(hidden)]
     #[must_use]
     pub fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {
         let mut causes = std::iter::successors(Some(error), |error| (*error).source());
@@ -415,7 +420,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_leader_that_neither_renews_nor_gives_up_is_unhealthy() {
-        let (leadership, tolerated) = (waiting(), Duration::from_secs(20));
+        let leadership = waiting();
+        let tolerated = Duration::from_secs(20);
         leadership.renewed(leadership.moment());
         tokio::time::sleep(Duration::from_secs(35)).await;
         assert_eq!(leadership.check_renewal(tolerated), Ok(()));

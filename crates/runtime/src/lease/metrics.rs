@@ -2,7 +2,8 @@
 
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
-/// `leader_election_*`. One for a registry; several electors may count in it, each under the name of its lease.
+/// The metrics `leader_election_*`. One per registry; several electors may count in it, each under the name of its
+/// lease.
 #[derive(Clone, Debug)]
 pub struct LeaseMetrics {
     master: IntGaugeVec,
@@ -42,7 +43,7 @@ impl LeaseMetrics {
         self.master.with_label_values(&[lease]).set(i64::from(leads));
     }
 
-    /// The leader had to read its lease before it could renew it.
+    /// Counts a renewal that had to read the lease first.
     pub(super) fn slow_path(&self, lease: &str) {
         self.slow_path.with_label_values(&[lease]).inc();
     }

@@ -1,44 +1,45 @@
-//! What an election is about, and how patient it is.
+//! The options of an election.
 
 use std::time::Duration;
 
 use steersman_base::validation;
 
-/// Which lease, as whom, and how patient. The times are upstream's.
+/// The options of an election: the lease, the identity, and the times, which are upstream's by default.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LeaseOptions {
     /// The namespace of the lease.
     pub namespace: String,
     /// The name of the lease.
     pub name: String,
-    /// Under which name this process stands for election. No two processes may have the same; without one it is
-    /// [`default_identity`].
+    /// The identity of this process, which must be unique; by default it is the name of the host and a random id.
     pub identity: Option<String>,
-    /// How long others leave a lease alone that they do not see renewed. In the lease it is rounded up to whole seconds.
+    /// The time for which others do not take over a lease that is not renewed. In the lease it is rounded up to whole
+    /// seconds.
     pub lease_duration: Duration,
-    /// How long after its last renewal a leader may write. Less than `lease_duration`; the difference is what clocks may
-    /// differ by and writes may be under way.
+    /// The time after its last renewal for which a leader may write. Less than `lease_duration`; the difference covers
+    /// differences of clocks and writes in flight.
     pub renew_deadline: Duration,
-    /// How long to wait between two tries.
+    /// The time between two tries.
     pub retry_period: Duration,
-    /// Whether the lease is given back at the end, so that somebody else leads within a second. Then the signal to stop must
-    /// not be given to the elector before all work under the lease is done.
+    /// Whether the lease is given back at the end, so that another process leads within a second. Then the stop signal
+    /// must not be given to the elector before all work under the lease has ended.
     pub release_on_exit: bool,
 }
 
-/// Options that cannot work. Nobody retries.
+/// Invalid options. They are not retried.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseOptionsError {
-    /// A time that is nothing.
+    /// A time of zero.
     #[error("{0} must be greater than zero")]
     Zero(&'static str),
     /// Others would take over while the leader still writes.
     #[error("the lease duration ({lease_duration:?}) must be greater than the renew deadline ({renew_deadline:?})")]
     DurationTooShort {
-        /// As given.
+        /// The given value.
         lease_duration: Duration,
-        /// As given.
+        /// The given value.
         renew_deadline: Duration,
     },
     /// A leader would give up before it has tried again.
@@ -46,28 +47,28 @@ pub enum LeaseOptionsError {
         "the renew deadline ({renew_deadline:?}) must be greater than {JITTER} times the retry period ({retry_period:?})"
     )]
     DeadlineTooShort {
-        /// As given.
+        /// The given value.
         renew_deadline: Duration,
-        /// As given.
+        /// The given value.
         retry_period: Duration,
     },
-    /// A duration that the lease has no room for.
+    /// A duration that does not fit into the lease.
     #[error("the lease duration ({0:?}) must be less than {max} s", max = i32::MAX)]
     DurationTooLong(Duration),
-    /// A namespace or a name that no lease can have.
+    /// An invalid namespace or name.
     #[error("the {what} of the lease, {value:?}, is wrong: {problem}")]
     Name {
         /// `namespace` or `name`.
         what: &'static str,
-        /// As given.
+        /// The given value.
         value: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// An identity of no letters, which means *nobody* in a lease.
+    /// An empty identity, which means *no holder* in a lease.
     #[error("the identity must not be empty: leave it out to have one made from the host's name")]
     EmptyIdentity,
-    /// No identity can be made, because there are no random numbers.
+    /// No identity can be generated, because there are no random numbers.
     #[error("cannot make an identity: the system gives no random numbers; set an identity")]
     NoRandom,
 }
@@ -80,7 +81,7 @@ const ANSWER_WITHIN_MIN: Duration = Duration::from_secs(1);
 // === impl LeaseOptions ===
 
 impl LeaseOptions {
-    /// Upstream's times (15 s, 10 s, 2 s) for this lease; it is not given back at the end.
+    /// Creates options for this lease with upstream's times (15 s, 10 s, 2 s); it is not given back at the end.
     #[must_use]
     pub fn new(namespace: &str, name: &str) -> Self {
         Self {
@@ -92,6 +93,41 @@ impl LeaseOptions {
             retry_period: Duration::from_secs(2),
             release_on_exit: false,
         }
+    }
+
+    /// Sets the name under which this process stands for election.
+    #[must_use]
+    pub fn identity(mut self, identity: impl Into<String>) -> Self {
+        self.identity = Some(identity.into());
+        self
+    }
+
+    /// Sets how long others leave a lease alone that they do not see renewed.
+    #[must_use]
+    pub fn lease_duration(mut self, time: Duration) -> Self {
+        self.lease_duration = time;
+        self
+    }
+
+    /// Sets how long after its last renewal a leader may write.
+    #[must_use]
+    pub fn renew_deadline(mut self, time: Duration) -> Self {
+        self.renew_deadline = time;
+        self
+    }
+
+    /// Sets how long to wait between two tries.
+    #[must_use]
+    pub fn retry_period(mut self, time: Duration) -> Self {
+        self.retry_period = time;
+        self
+    }
+
+    /// Gives the lease back at the end, so that another process leads within a second.
+    #[must_use]
+    pub fn release_on_exit(mut self) -> Self {
+        self.release_on_exit = true;
+        self
     }
 
     /// Whether the options can work.
@@ -146,7 +182,7 @@ impl LeaseOptions {
 ///
 /// # Errors
 /// [`LeaseOptionsError::NoRandom`].
-pub fn default_identity() -> Result<String, LeaseOptionsError> {
+pub(crate) fn default_identity() -> Result<String, LeaseOptionsError> {
     let mut bytes = [0; 16];
     let random = rustls::crypto::aws_lc_rs::default_provider().secure_random;
     random.fill(&mut bytes).map_err(|_| LeaseOptionsError::NoRandom)?;
@@ -232,7 +268,8 @@ mod tests {
 
     #[test]
     fn identities_differ_and_name_the_host() {
-        let (one, two) = (default_identity().unwrap(), default_identity().unwrap());
+        let one = default_identity().unwrap();
+        let two = default_identity().unwrap();
         assert_ne!(one, two);
         let (host, id) = one.rsplit_once('_').unwrap();
         assert!(!host.is_empty() && !host.contains('\n'));

@@ -1,4 +1,4 @@
-//! The lease as the server has it: read, created, replaced.
+//! The lease on the server: read, created, replaced.
 
 use std::time::Duration;
 
@@ -21,14 +21,14 @@ pub(super) struct LeaseServer {
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) view: LeaseView,
-    /// As it came, so that what we know nothing of survives when it is sent back.
+    /// The object as received, so that unknown fields survive when it is sent back.
     object: Map<String, Value>,
 }
 
-/// Why the lease was not read or written. The elector tries again by its own clock.
+/// An error of a read or write of the lease. The elector retries by its own clock.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LeaseError {
-    #[error("the lease was changed by somebody else")]
+    #[error("the lease was changed by another process")]
     Conflict,
     #[error("no answer: {0}")]
     NoAnswer(String),
@@ -36,19 +36,19 @@ pub(super) enum LeaseError {
     Refused(StatusCode, String),
     #[error("the answer cannot be read: {0}")]
     Json(#[from] serde_json::Error),
-    #[error("the answer is no lease: {0}")]
+    #[error("the answer is not a lease: {0}")]
     NoLease(#[from] DecodeError),
 }
 
 /// A lease is a few hundred bytes; even with annotations at their limit (256 KiB) it is less than this.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
-/// How much of a refusal is told.
+/// The bytes of a refusal that are shown.
 const REFUSAL_SHOWN_MAX: usize = 200;
 
 // === impl LeaseError ===
 
 impl LeaseError {
-    /// Whether the server refuses, and will go on refusing until somebody changes something.
+    /// Whether the server will keep refusing until its configuration changes.
     pub(super) fn is_lasting(&self) -> bool {
         matches!(self, Self::Refused(status, _) if status.is_client_error() && *status != StatusCode::TOO_MANY_REQUESTS)
     }
@@ -65,7 +65,7 @@ impl LeaseServer {
         self.client.clone()
     }
 
-    /// The lease; `None` if there is none.
+    /// Reads the lease; `None` if there is none.
     pub(super) async fn get(&self) -> Result<Option<Lease>, LeaseError> {
         match self.exchange(Method::GET, LeaseView::RESOURCE.object_path(&self.key), Vec::new()).await {
             Ok(lease) => Ok(Some(lease)),
@@ -76,14 +76,15 @@ impl LeaseServer {
 
     pub(super) async fn create(&self, record: &LeaseSpec) -> Result<Lease, LeaseError> {
         let resource = LeaseView::RESOURCE;
-        let (kind, version) = (&*resource.kind, resource.api_version());
+        let kind = &*resource.kind;
+        let version = resource.api_version();
         let metadata = json!({"name": &*self.key.name, "namespace": &*self.key.namespace});
         let object = json!({"kind": kind, "apiVersion": version, "metadata": metadata, "spec": record});
         let path = resource.collection_path(Some(&self.key.namespace));
         self.exchange(Method::POST, path, serde_json::to_vec(&object)?).await
     }
 
-    /// Replaces a lease that was read before, unless somebody changed it since.
+    /// Replaces a lease that was read before, unless it has changed since.
     pub(super) async fn update(&self, lease: &Lease, record: &LeaseSpec) -> Result<Lease, LeaseError> {
         let body = serde_json::to_vec(&lease.with(record)?)?;
         self.exchange(Method::PUT, LeaseView::RESOURCE.object_path(&self.key), body).await
@@ -115,7 +116,7 @@ impl LeaseServer {
     }
 }
 
-/// What the server said, if it said it as a Kubernetes status; else the beginning of it.
+/// Returns the message of a Kubernetes status, or the beginning of another body.
 fn message(body: &[u8]) -> String {
     let status = serde_json::from_slice::<Value>(body).ok();
     let message = status.as_ref().and_then(|status| status["message"].as_str());
@@ -135,7 +136,7 @@ impl Lease {
         Ok(Self { view: LeaseView::decode(Encoded::Json(body))?, object: serde_json::from_slice(body)? })
     }
 
-    /// The lease with this record; all else is as it came.
+    /// Returns the lease with this record; everything else is as received.
     fn with(&self, record: &LeaseSpec) -> Result<Map<String, Value>, LeaseError> {
         let mut object = self.object.clone();
         let spec = object.entry("spec").or_insert_with(|| json!({}));

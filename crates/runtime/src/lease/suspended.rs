@@ -1,35 +1,36 @@
-//! Time that passes while the machine is suspended, which tokio's clock does not count.
+//! Time while the machine is suspended, which tokio's clock does not count.
 //!
-//! On Linux that clock is `CLOCK_MONOTONIC`, and stops during a suspend; `CLOCK_BOOTTIME` goes on. The difference of the two
-//! says how long the machine slept since it was started. Where there is no such clock, nothing is said to have been slept.
+//! On Linux that clock is `CLOCK_MONOTONIC`, and stops during a suspend; `CLOCK_BOOTTIME` does not. The difference of
+//! the two is how long the machine was suspended since it was started. Without such a clock, it counts as never
+//! suspended.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A moment on both clocks.
+/// A time on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
-    /// On tokio's clock.
+    /// The time on tokio's clock.
     pub(super) at: Instant,
     slept: Slept,
 }
 
-/// How long the machine slept since it was started. The two clocks are read one after the other, and a thread may have to
-/// wait in between: so there is a least and a most.
+/// How long the machine was suspended since it was started. The two clocks are read one after the other, and a thread
+/// may have to wait in between: so there is a minimum and a maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slept {
     least: Duration,
     most: Duration,
 }
 
-/// Who knows how long the machine slept.
+/// The source of suspended time.
 #[derive(Clone, Debug, Default)]
 pub(super) enum Suspends {
     /// The machine.
     #[default]
     Machine,
-    /// A test: so many seconds.
+    /// A test: this many seconds.
     #[cfg(test)]
     Told(std::sync::Arc<std::sync::atomic::AtomicU64>),
 }
@@ -41,8 +42,8 @@ impl Suspends {
         Moment { at: Instant::now(), slept: self.slept() }
     }
 
-    /// How long ago this was, a suspend included. Never more than the truth, so that a busy machine does not make a leader
-    /// late that is not; and less by no more than it takes to read a clock.
+    /// Returns the time since `moment`, including a suspend. Never more than the truth, so that a busy machine does not
+    /// make a leader late that is not; and less by no more than it takes to read a clock.
     pub(super) fn since(&self, moment: Moment) -> Duration {
         moment.at.elapsed() + self.slept().least.saturating_sub(moment.slept.most)
     }

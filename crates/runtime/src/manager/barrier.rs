@@ -1,12 +1,13 @@
-//! What a new leader waits for: caches that show at least what the server had when the election was won.
+//! The barrier of a new leader: caches must show at least the server's state at the time of the election.
 //!
-//! 1. A consistent list of one item tells the version *R* of the resource now. A cache that has reached *R* is up to date;
-//!    on a busy resource that takes as long as the next event.
-//! 2. A cache of a quiet resource cannot tell: *R* counts changes of other resources too, and bookmarks come once a
-//!    minute. After [`QUIET_AFTER`] the metadata of the resource is listed, and the cache waits until it shows each object of it
-//!    at least as new, and none that is not in it. Nothing is kept of the list, and the cache is not filled anew.
-//! 3. One read serves all controllers that watch the same.
-//! 4. A cache that was filled by a list begun after the election was won needs none of this.
+//! 1. A consistent list of one item returns the current version *R* of the resource. A cache that has reached *R* is up
+//!    to date; on a busy resource that takes as long as the next event.
+//! 2. The version of a quiet resource's cache says nothing: *R* counts changes of other resources too, and bookmarks
+//!    come once a minute. After [`QUIET_AFTER`] the metadata of the resource is listed, and the barrier waits until the
+//!    cache shows each of its objects at least as new, and no others. The list is not kept, and the cache is not filled
+//!    anew.
+//! 3. One read serves all controllers that watch the same resource.
+//! 4. A cache that was filled by a list begun after the election needs none of this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -34,16 +35,16 @@ struct Inner {
     lists: Memo<Arc<BTreeMap<ObjectKey, ResourceVersion>>>,
 }
 
-/// What was read, or is being read, by target.
+/// Finished and running reads, by target.
 type Memo<T> = Mutex<BTreeMap<String, Shared<BoxFuture<'static, T>>>>;
 
-/// How long one read may take.
+/// The maximum time of one read.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two tries to read.
+/// The time between two tries to read.
 const AGAIN_AFTER: Duration = Duration::from_millis(500);
-/// A busy resource has had an event by then; a graceful hand-over is to take less than a second.
+/// A busy resource has had an event by then; a graceful hand-over should take less than a second.
 const QUIET_AFTER: Duration = Duration::from_millis(250);
-/// Between two looks at a cache that lags.
+/// The interval at which a lagging cache is checked.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 // === impl Barriers ===
@@ -53,7 +54,7 @@ impl Barriers {
         Self(Arc::new(Inner { client, versions: Memo::default(), lists: Memo::default() }))
     }
 
-    /// Waits until a cache shows at least what the server had at the time `won`, when the election was won.
+    /// Waits until a cache shows at least the server's state at the time `won`, when the election was won.
     pub(crate) async fn caught_up(&self, target: &Target, cache: &dyn Cache, won: Option<Instant>) {
         if won.zip(cache.listed_since()).is_some_and(|(won, listed)| listed >= won) {
             return;
@@ -75,17 +76,21 @@ impl Barriers {
     }
 
     fn version(&self, target: &Target) -> Shared<BoxFuture<'static, ResourceVersion>> {
-        let (client, asked) = (self.0.client.clone(), target.clone());
+        let client = self.0.client.clone();
+        let asked = target.clone();
         Self::once(&self.0.versions, target, move || {
-            let (client, asked) = (client.clone(), asked.clone());
+            let client = client.clone();
+            let asked = asked.clone();
             async move { latest_version(&client, &asked, PATIENCE).await }
         })
     }
 
     fn listed(&self, target: &Target) -> Shared<BoxFuture<'static, Arc<BTreeMap<ObjectKey, ResourceVersion>>>> {
-        let (client, asked) = (self.0.client.clone(), target.clone());
+        let client = self.0.client.clone();
+        let asked = target.clone();
         Self::once(&self.0.lists, target, move || {
-            let (client, asked) = (client.clone(), asked.clone());
+            let client = client.clone();
+            let asked = asked.clone();
             async move {
                 let objects = live::list_of::<Meta>(&client, &asked).await?;
                 Ok(Arc::new(objects.iter().map(|meta| (meta.key(), meta.resource_version.clone())).collect()))
@@ -93,7 +98,7 @@ impl Barriers {
         })
     }
 
-    /// Reads until it succeeds; whoever asks for the same meanwhile or later gets the same.
+    /// Reads until it succeeds; others that request the same meanwhile or later get the same result.
     fn once<T, F>(
         memo: &Memo<T>,
         target: &Target,

@@ -1,14 +1,14 @@
-//! A look at what a manager is doing.
+//! Inspection of a running manager.
 
 use steersman_base::ObjectKey;
 use steersman_informer::InformerFactory;
-use steersman_informer::factory::RunningInformer;
+use steersman_informer::RunningInformer;
 use steersman_workqueue::Queue;
 
 use super::Manager;
 use crate::Controller;
 
-/// A look at what a manager is doing, also while it runs. Cheap to clone.
+/// A view of a manager's state, also while it runs. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     manager: Manager,
@@ -34,25 +34,25 @@ impl Inspection {
             || filling()
     }
 
-    /// The controllers that were built so far.
+    /// Returns the controllers that were built so far.
     #[must_use]
     pub fn controllers(&self) -> Vec<Controller> {
         self.manager.0.state.lock().controllers.clone()
     }
 
-    /// The informers: typed, of views, of metadata, of kinds told at run time; and what each is doing.
+    /// Returns the state of all informers: typed, of views, of metadata, of kinds chosen at run time.
     #[must_use]
     pub fn informers(&self) -> Vec<RunningInformer> {
         self.factory().running()
     }
 
-    /// The factory of the informers.
+    /// Returns the factory of the informers.
     #[must_use]
     pub fn factory(&self) -> &InformerFactory {
         &self.manager.0.informers
     }
 
-    /// The manager that is looked at.
+    /// Returns the manager.
     #[must_use]
     pub fn manager(&self) -> &Manager {
         &self.manager

@@ -1,4 +1,4 @@
-//! What can be seen of a manager from outside: health, metrics, pages.
+//! Health, metrics and pages of a manager.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl Observed {
 // === impl Manager ===
 
 impl Manager {
-    /// Puts up the pages that every manager has.
+    /// Adds the pages of every manager.
     pub(super) fn show(&self) {
         let Observed { health, admin, exposition, profiler, .. } = &self.0.observed;
         checks::informer_sync(health, self.informers());
@@ -67,8 +67,8 @@ impl Manager {
         }
     }
 
-    /// Serves health, metrics and the debug pages at this address while the manager runs. Returns the address, with the port that
-    /// was chosen if port 0 was given.
+    /// Serves health, metrics and the debug pages at this address while the manager runs. Returns the address, with the
+    /// chosen port if port 0 was given.
     ///
     /// ```no_run
     /// # async fn example(manager: steersman_runtime::Manager) -> Result<(), Box<dyn std::error::Error>> {
@@ -76,11 +76,11 @@ impl Manager {
     /// # Ok(()) }
     /// ```
     ///
-    /// A plain address serves HTTP, and everybody who can reach it sees all pages: names of objects and reasons of writes among
-    /// them. For TLS, pass [`ServeOptions`]; to ask the API server who may see what, set a guard: [`Admin::guard`].
+    /// A plain address serves HTTP, and everybody who can reach it sees all pages, including names of objects and
+    /// reasons of writes. For TLS, pass [`ServeOptions`].
     ///
     /// # Errors
-    /// The address cannot be listened on, or the certificates cannot be used.
+    /// The address is in use or invalid, or the certificates cannot be used.
     pub async fn serve(&self, options: impl Into<ServeOptions>) -> Result<SocketAddr, ServeError> {
         let serving = Serving::bind(options.into()).await?;
         let address = serving.address();
@@ -92,7 +92,7 @@ impl Manager {
         Ok(address)
     }
 
-    /// The handle by which a controller's workers tell of themselves.
+    /// Returns the handle by which a controller's workers report.
     pub(crate) fn observe(&self, controller: &Controller) -> Activity {
         let Observed { health, profiler, reconciles, .. } = &self.0.observed;
         let mut activity = Activity::new(controller.name(), controller.workers()).profiled_by(profiler);
@@ -104,8 +104,16 @@ impl Manager {
         let watched = controller.clone();
         let needs = move || watched.watches();
         let told = controller.clone();
-        let deaf = move || told.deaf();
-        checks::controller(health, controller.name(), activity.progress(), waiting, deaf, self.informers(), needs);
+        let source_panic = move || told.source_panic();
+        checks::controller(
+            health,
+            controller.name(),
+            activity.progress(),
+            waiting,
+            source_panic,
+            self.informers(),
+            needs,
+        );
         activity
     }
 }

@@ -16,33 +16,33 @@ use crate::health::checks;
 use crate::lease::{Elector, Ended};
 use crate::signals;
 
-/// Why a manager stopped by itself.
+/// The error for which a manager stopped.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ManagerError {
     /// A part failed.
     #[error("{name} failed: {source}")]
     Failed {
-        /// Which one.
+        /// The name of the part.
         name: String,
-        /// Why.
+        /// The cause.
         source: Failure,
     },
     /// The lease was lost: another process may lead now.
     #[error("leaderelection lost")]
     LeadershipLost,
-    /// The orderly end took too long; what was left has been ended.
+    /// The orderly shutdown took too long; the remaining parts were aborted.
     #[error("these did not end within {within:?}, and were ended: {}", .names.join(", "))]
     StoppedHard {
-        /// How long they had.
+        /// The time they had.
         within: Duration,
-        /// Who they are.
+        /// The names of the parts.
         names: Vec<String>,
     },
-    /// Two controllers have one name, and would count as one.
+    /// Two controllers have the same name.
     #[error("two controllers are called \"{0}\": names must differ, because metrics, health and the log go by them")]
     SameName(&'static str),
-    /// It runs already, or has run.
+    /// The manager is running, or has run.
     #[error("the manager runs already, or has run: make another one")]
     RunsAlready,
 }
@@ -52,42 +52,45 @@ pub enum ManagerError {
 #[error("{0}")]
 pub struct Failure(Error);
 
-/// What runs.
+/// The running parts.
 struct Running<'a> {
     manager: &'a Manager,
     barriers: Barriers,
     tasks: JoinSet<(usize, Result<(), Error>)>,
-    /// By number: who runs.
+    /// The running parts by number.
     names: BTreeMap<usize, (Group, String)>,
     stops: BTreeMap<Group, CancellationToken>,
     started: usize,
 }
 
 const GROUPS: [Group; 4] = [Group::Servers, Group::Caches, Group::Others, Group::Leading];
-/// How long caches wait for the election, which takes milliseconds on a server that answers.
+/// The maximum time that caches wait for the election, which takes milliseconds on a healthy server.
 const DECIDED_WITHIN: Duration = Duration::from_secs(1);
-/// How long what was ended hard may take to let go: it does at its next pause, which is now unless it holds its thread.
+/// The maximum time that aborted parts may take to end: they do at their next await, which is now unless they block
+/// their thread.
 const GONE_WITHIN: Duration = Duration::from_secs(1);
-/// How long caches may take to fill before the manager says what it is waiting for. What does not need them goes on.
+/// The time after which the manager logs which caches are not filled. Parts that do not need them run meanwhile.
 const SAY_WHAT_IS_MISSING_AFTER: Duration = Duration::from_secs(10);
 
 // === impl Manager ===
 
 impl Manager {
-    /// Runs everything until `stop`, or until something fails.
+    /// Runs everything until `stop`, or until a part fails.
     ///
     /// # Errors
-    /// A part failed, the lease was lost, or the orderly end took too long.
+    /// A part failed, the lease was lost, or the orderly shutdown took too long.
     pub async fn run(&self, stop: CancellationToken) -> Result<(), ManagerError> {
         let machinery = self.0.state.lock().machinery.take();
         let Some(Machinery { elector, broadcaster }) = machinery else { return Err(ManagerError::RunsAlready) };
         self.check_names()?;
-        let (ending, ended_all) = (CancellationToken::new(), CancellationToken::new());
+        let ending = CancellationToken::new();
+        let ended_all = CancellationToken::new();
         checks::shutdown(self.health(), &ending);
-        // A set, here and for the election: who drops this future leaves no task behind that would hold a lease.
+        // A set, here and for the election: dropping this future leaves no task behind that would hold a lease.
         let mut beside = JoinSet::new();
         beside.spawn(broadcaster.run(ended_all.clone()));
-        let (mapper, end) = (self.mapper().clone(), ended_all.clone());
+        let mapper = self.mapper().clone();
+        let end = ended_all.clone();
         beside.spawn(async move { mapper.run(end).await });
         let election = Election::start(elector);
 
@@ -106,7 +109,7 @@ impl Manager {
         outcome.and(ended)
     }
 
-    /// Runs everything until Ctrl-C or SIGTERM, or until something fails: [`run`](Self::run) with [`signals::stop`].
+    /// Runs everything until Ctrl-C or SIGTERM, or until a part fails: [`run`](Self::run) with [`signals::stop`].
     ///
     /// # Errors
     /// As [`run`](Self::run).
@@ -114,7 +117,7 @@ impl Manager {
         self.run(signals::stop()).await
     }
 
-    /// What did not get to start; from now on, nothing does.
+    /// Returns the parts that were not started; from now on, none is.
     fn take_unstarted(&self) -> Vec<Part> {
         let mut state = self.0.state.lock();
         state.ending = true;
@@ -146,11 +149,12 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Starts what there is, group by group, then what comes later; until told to stop, or something fails.
+    /// Starts the parts, group by group, and those that are added later; until stopped, or until a part fails.
     async fn until(&mut self, stop: &CancellationToken, election: &Election) -> Result<(), ManagerError> {
         let informers = self.manager.informers().clone();
         self.start_waiting(|part| part.group() == Group::Servers);
-        // Who leads from the start lists after the election, and need not make sure afterwards that nothing was missed.
+        // A process that leads from the start lists after the election, and need not check afterwards that nothing was
+        // missed.
         let decided = tokio::time::timeout(DECIDED_WITHIN, self.manager.0.leadership.decided());
         if stop.run_until_cancelled(decided).await.is_none() {
             return Ok(());
@@ -175,7 +179,7 @@ impl<'a> Running<'a> {
                 }
                 () = manager.0.added.notified() => {
                     manager.check_names()?;
-                    // What is added may need caches that nobody needed before.
+                    // An added part may need new caches.
                     informers.start();
                     self.start_waiting(|part| all_started || part.starts_early());
                 }
@@ -204,7 +208,8 @@ impl<'a> Running<'a> {
     }
 
     fn start(&mut self, part: Part) {
-        let (group, number) = (part.group(), self.started);
+        let group = part.group();
+        let number = self.started;
         self.started += 1;
         let stop = self.stops.get(&group).cloned().unwrap_or_default();
         let leadership = self.manager.leadership();
@@ -252,11 +257,11 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Ends the groups in reverse order. What does not end in time is ended hard. The lease is given back when nobody
-    /// who needs it runs any more.
+    /// Ends the groups in reverse order. Parts that do not end in time are aborted. The lease is given back when all
+    /// parts that need it have ended.
     async fn end(mut self, election: &Election) -> Result<(), ManagerError> {
         let within = self.manager.0.shutdown_within;
-        // Whoever gives an end all the time there is means no deadline, not a panic.
+        // A deadline of all the time there is means no deadline, not a panic.
         let deadline = Instant::now() + within.min(FOR_EVER);
         let mut first_failure = Ok(());
         for group in GROUPS.into_iter().rev() {
@@ -267,7 +272,7 @@ impl<'a> Running<'a> {
                 let Ok(Some(ended)) = tokio::time::timeout_at(deadline, self.tasks.join_next()).await else {
                     let names = self.names.values().map(|(_, name)| name.clone()).collect();
                     self.tasks.abort_all();
-                    // Who holds a thread and never lets go of it cannot be ended; the process can.
+                    // A part that blocks its thread cannot be aborted; the process can exit.
                     let gone = async { while self.tasks.join_next().await.is_some() {} };
                     let _ = tokio::time::timeout(GONE_WITHIN, gone).await;
                     self.tasks.detach_all();
@@ -285,7 +290,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// Whoever drops a manager's run leaves nothing behind: tasks end with their set, sources and caches are told here.
+/// A dropped run leaves nothing behind: tasks end with their set, sources and caches are stopped here.
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         for stop in self.stops.values() {
@@ -298,7 +303,7 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Waits until the caches are filled; not for ever: what cannot be read is named, and the others go on.
+/// Waits until the caches are filled, and logs which are not; parts that do not need them run meanwhile.
 async fn caches_filled(manager: &Manager) {
     if let Err(missing) = manager.informers().synced_within(SAY_WHAT_IS_MISSING_AFTER).await {
         tracing::warn!("still waiting: {missing}");
@@ -317,10 +322,12 @@ struct Election {
 
 impl Election {
     fn start(elector: Option<Elector>) -> Self {
-        let (stop, lost) = (CancellationToken::new(), CancellationToken::new());
+        let stop = CancellationToken::new();
+        let lost = CancellationToken::new();
         let mut task = JoinSet::new();
         if let Some(elector) = elector {
-            let (stop, lost) = (stop.clone(), lost.clone());
+            let stop = stop.clone();
+            let lost = lost.clone();
             task.spawn(async move {
                 if elector.run(stop).await == Ended::Lost {
                     lost.cancel();
@@ -334,12 +341,12 @@ impl Election {
         self.lost.cancelled().await;
     }
 
-    /// Nobody needs the lease any more.
+    /// Ends the election when no part needs the lease any more.
     fn give_back(&self) {
         self.stop.cancel();
     }
 
-    /// Waits until the lease is given back; if somebody may still be writing, it is left to run out.
+    /// Waits until the lease is given back; if a part may still be writing, the lease is left to expire.
     async fn finish(mut self, orderly: bool) {
         if orderly {
             while self.task.join_next().await.is_some() {}

@@ -1,4 +1,4 @@
-//! What a manager runs beside controllers.
+//! The parts that a manager runs beside controllers.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -11,41 +11,41 @@ use crate::Error;
 use crate::controller::Engine;
 use crate::health::Health;
 
-/// Something that runs for as long as a manager does.
+/// A task that runs as long as a manager does.
 ///
 /// If it fails, the manager stops with its error; if it ends without one, the others go on.
 pub trait Runnable: Send + 'static {
-    /// What it is called in logs and errors.
+    /// Returns the name in logs and errors.
     fn name(&self) -> String;
 
-    /// When it starts and ends, beside others.
+    /// Returns the group, which determines when it starts and ends.
     fn group(&self) -> Group {
         Group::Leading
     }
 
-    /// Adds checks of its own, when it is added to a manager; none, unless it says otherwise.
+    /// Adds health checks, when it is added to a manager; none by default.
     fn report_to(&self, health: &Health) {
         let _ = health;
     }
 
-    /// Runs until it is done or told to stop; it should then end soon.
+    /// Runs until it is done or stopped; after `stop` it should end soon.
     fn run(self, stop: CancellationToken) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 /// Groups of a manager, in the order in which they start. They end in reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// Servers for others: webhooks, health, metrics. They answer before anything else works.
+    /// Servers: webhooks, health, metrics. They respond before anything else works.
     Servers,
-    /// What fills caches.
+    /// Everything that fills caches.
     Caches,
-    /// What needs filled caches, and works whether this process leads or not.
+    /// Everything that needs filled caches, and works whether this process leads or not.
     Others,
-    /// What needs filled caches and leadership.
+    /// Everything that needs filled caches and leadership.
     Leading,
 }
 
-/// What a manager starts.
+/// A part that a manager starts.
 pub(crate) enum Part {
     Controller(Box<Engine>),
     Runnable { name: String, group: Group, run: Run },
@@ -60,7 +60,7 @@ struct Function<F> {
     run: F,
 }
 
-/// Makes a runnable of a function.
+/// Creates a runnable from a function.
 pub fn runnable<F, R>(name: impl Into<String>, group: Group, run: F) -> impl Runnable
 where
     F: FnOnce(CancellationToken) -> R + Send + 'static,
@@ -93,7 +93,8 @@ where
 
 impl Part {
     pub(super) fn of(runnable: impl Runnable) -> Self {
-        let (name, group) = (runnable.name(), runnable.group());
+        let name = runnable.name();
+        let group = runnable.group();
         let run: Run = Box::new(move |stop| {
             let guarded = AssertUnwindSafe(runnable.run(stop)).catch_unwind();
             Box::pin(async move { guarded.await.unwrap_or_else(|_| Err(Error::message("it panicked"))) })
@@ -108,7 +109,7 @@ impl Part {
         }
     }
 
-    /// It will not start.
+    /// Drops a part that will not start.
     pub(super) fn leave(self) {
         if let Self::Controller(engine) = self {
             engine.controller().close();
@@ -117,14 +118,15 @@ impl Part {
 
     pub(super) fn group(&self) -> Group {
         match self {
-            // A standby's controllers are warm: they wait for leadership themselves.
+            // A standby's controllers keep their caches filled: they wait for leadership themselves.
             Self::Controller(engine) if engine.needs_leadership() => Group::Leading,
             Self::Controller(_) => Group::Others,
             Self::Runnable { group, .. } => *group,
         }
     }
 
-    /// Whether it starts before the caches are filled: a controller waits for its own caches, and for leadership, itself.
+    /// Whether it starts before the caches are filled: a controller waits for its own caches, and for leadership,
+    /// itself.
     pub(super) fn starts_early(&self) -> bool {
         matches!(self, Self::Controller(_)) || self.group() <= Group::Caches
     }

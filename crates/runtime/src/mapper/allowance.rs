@@ -1,29 +1,29 @@
-//! Pure: how often discovery may be asked for something that is unknown.
+//! Pure: the rate of discovery requests for unknown kinds.
 
 use std::time::Duration;
 
-/// How many times in a row it may be asked: enough for who makes some kinds and uses them at once.
+/// The number of requests in a row: enough for a program that creates some kinds and uses them at once.
 pub const REFRESH_BURST: u32 = 5;
-/// How often it may be asked in the long run: a controller that retries an unknown kind must not cost the server more.
+/// The interval of requests in the long run: a controller that retries an unknown kind must not load the server more.
 pub const REFRESH_EVERY: Duration = Duration::from_secs(5);
 
 /// A bucket of [`REFRESH_BURST`] that fills by one every [`REFRESH_EVERY`].
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     left: u32,
-    /// Since when the next one is filling, counted from the beginning.
+    /// The time at which the next token began to fill, counted from the beginning.
     since: Duration,
 }
 
 // === impl Allowance ===
 
 impl Allowance {
-    /// A full one, at the beginning.
+    /// Creates a full bucket.
     pub(super) fn full() -> Self {
         Self { left: REFRESH_BURST, since: Duration::ZERO }
     }
 
-    /// Takes one, if there is one so long after the beginning.
+    /// Takes a token, if there is one at `now`.
     pub(super) fn take(&mut self, now: Duration) -> bool {
         let filled = now.saturating_sub(self.since).as_secs() / REFRESH_EVERY.as_secs();
         let filled = u32::try_from(filled).unwrap_or(u32::MAX);

@@ -1,8 +1,8 @@
-//! Pure: what a server has, and how it is looked up.
+//! Pure: the resources of a server, and how they are looked up.
 
 use steersman_base::{Resource, Scope};
 
-/// What a server has: groups in its order, the core group first.
+/// The resources of a server: groups in its order, the core group first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Discovered {
     pub(super) groups: Vec<ApiGroup>,
@@ -11,63 +11,76 @@ pub struct Discovered {
 
 /// A group of APIs.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ApiGroup {
-    /// Its name; empty for the core group.
+    /// The name; empty for the core group.
     pub name: String,
-    /// Its versions, the preferred one first.
+    /// The versions, the preferred one first.
     pub versions: Vec<ApiVersion>,
 }
 
 /// A version of a group.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ApiVersion {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What is in it, in the server's order.
+    /// The resources, in the server's order.
     pub resources: Vec<ApiResource>,
 }
 
-/// A resource, and what can be done with it.
+/// A resource and its verbs.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ApiResource {
-    /// Its names, kind and scope.
+    /// The names, kind and scope.
     pub resource: Resource,
-    /// What one of them is called.
+    /// The singular name.
     pub singular: String,
     /// Short names, such as `po`.
     pub short_names: Vec<String>,
-    /// Groups of resources that it is in, such as `all`.
+    /// The categories, such as `all`.
     pub categories: Vec<String>,
-    /// What can be done.
+    /// The verbs.
     pub verbs: Vec<String>,
-    /// Its subresources.
+    /// The subresources.
     pub subresources: Vec<ApiSubresource>,
-    /// Whether this is from an earlier time, because the server could not tell it now.
+    /// Whether this is an older answer, because the server could not be asked now.
     pub is_stale: bool,
 }
 
 /// A subresource, such as `status`.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct ApiSubresource {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Group, version and kind of what is read and written, where it is not the object itself: empty parts are the
-    /// resource's own.
+    /// Group, version and kind of the body, where it is not the object itself: empty parts are the resource's own.
     pub kind: (String, String, String),
-    /// What can be done.
+    /// The verbs.
     pub verbs: Vec<String>,
 }
 
-/// Something that could not be asked.
+/// A failed request of discovery.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Failure {
-    /// Which: `group/version`, or the path of a root.
+    /// `group/version`, or the path of a root.
     pub what: String,
-    /// Why not.
+    /// The problem.
     pub why: String,
 }
 
-/// The path of the core group, which stands for it among the failures.
+impl Failure {
+    /// A failed request, and its problem.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(what: &str, why: &str) -> Self {
+        Self { what: what.to_owned(), why: why.to_owned() }
+    }
+}
+
+/// The path of the core group, which names it among the failures.
 pub(super) const CORE: &str = "/api";
 /// The path of all other groups.
 pub(super) const GROUPS: &str = "/apis";
@@ -75,13 +88,13 @@ pub(super) const GROUPS: &str = "/apis";
 // === impl Discovered ===
 
 impl Discovered {
-    /// The groups, in the server's order.
+    /// Returns the groups, in the server's order.
     #[must_use]
     pub fn groups(&self) -> &[ApiGroup] {
         &self.groups
     }
 
-    /// What could not be asked, and why.
+    /// Returns the failed requests.
     #[must_use]
     pub fn failures(&self) -> &[Failure] {
         &self.failures
@@ -94,12 +107,12 @@ impl Discovered {
         Some((if failure.what == CORE { CORE } else { GROUPS }, &failure.why))
     }
 
-    /// Every resource in every version, the preferred version first.
+    /// Returns every resource in every version, the preferred version first.
     pub fn resources(&self) -> impl Iterator<Item = &ApiResource> {
         self.groups.iter().flat_map(|group| &group.versions).flat_map(|version| &version.resources)
     }
 
-    /// Every resource once, in the preferred version that has it.
+    /// Returns every resource once, in the preferred version that has it.
     pub fn preferred(&self) -> impl Iterator<Item = &ApiResource> {
         self.groups.iter().flat_map(|group| {
             let all = group.versions.iter().enumerate();
@@ -111,13 +124,13 @@ impl Discovered {
         })
     }
 
-    /// Every resource once, in the preferred version that has it *and* can do all of `verbs`: what the garbage collector
-    /// (`delete`, `list`, `watch`) and the namespace controller (`delete`) work on.
+    /// Returns every resource once, in the preferred version that has it *and* supports all of `verbs`: what the
+    /// garbage collector (`delete`, `list`, `watch`) and the namespace controller (`delete`) work on.
     pub fn supporting(&self, verbs: &[&str]) -> Vec<&ApiResource> {
         self.preferred().filter(|resource| resource.supports(verbs)).collect()
     }
 
-    /// The resource of a kind; of the preferred version that has it, if no version is asked for.
+    /// Returns the resource of a kind; of the preferred version that has it, if no version is given.
     #[must_use]
     pub fn kind(&self, group: &str, version: Option<&str>, kind: &str) -> Option<&ApiResource> {
         let is = |found: &&ApiResource| {
@@ -129,7 +142,7 @@ impl Discovered {
         self.resources().find(is)
     }
 
-    /// The kind of a resource, by plural name; of the preferred version that has it, if no version is asked for.
+    /// Returns a resource by its plural name; of the preferred version that has it, if no version is given.
     #[must_use]
     pub fn resource(&self, group: &str, version: Option<&str>, plural: &str) -> Option<&ApiResource> {
         let is = |found: &&ApiResource| {
@@ -141,8 +154,8 @@ impl Discovered {
         self.resources().find(is)
     }
 
-    /// The resource that a name stands for, as kubectl takes names: `pods`, `pod`, `po`, `deployments.apps`,
-    /// `deployments.v1.apps`. Where several fit, the first in the server's order; a real name goes before a short one.
+    /// Returns the resource of a name, with kubectl's syntax: `pods`, `pod`, `po`, `deployments.apps`,
+    /// `deployments.v1.apps`. If several match, the first in the server's order; a full name goes before a short one.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&ApiResource> {
         let name = name.to_lowercase();
@@ -160,7 +173,7 @@ impl Discovered {
         })
     }
 
-    /// This, and what was known before of what could not be asked now.
+    /// Adds the earlier resources of groups that could not be discovered now.
     pub(super) fn keeping(mut self, before: &Self) -> Self {
         let failed: Vec<String> = self.failures.iter().map(|failure| failure.what.clone()).collect();
         for group in &before.groups {
@@ -192,7 +205,7 @@ impl Discovered {
     }
 }
 
-/// `group/version`, or the version alone for the core group.
+/// Returns `group/version`, or the version alone for the core group.
 pub(super) fn group_version(group: &str, version: &str) -> String {
     if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
 }
@@ -208,19 +221,19 @@ impl ApiVersion {
 // === impl ApiResource ===
 
 impl ApiResource {
-    /// Whether all of these can be done.
+    /// Whether all of these verbs are supported.
     #[must_use]
     pub fn supports(&self, verbs: &[&str]) -> bool {
         verbs.iter().all(|verb| self.verbs.iter().any(|held| held == verb))
     }
 
-    /// Whether its objects live in namespaces.
+    /// Whether the objects are in namespaces.
     #[must_use]
     pub fn is_namespaced(&self) -> bool {
         self.resource.scope == Scope::Namespaced
     }
 
-    /// A subresource of it.
+    /// Returns a subresource.
     #[must_use]
     pub fn subresource(&self, name: &str) -> Option<&ApiSubresource> {
         self.subresources.iter().find(|held| held.name == name)

@@ -1,4 +1,4 @@
-//! Pure: discovery documents, new and old.
+//! Pure: discovery documents, aggregated and unaggregated.
 
 use std::borrow::Cow;
 
@@ -64,14 +64,14 @@ struct KindOf {
     kind: String,
 }
 
-/// `APIVersions`: what `/api` says to old clients.
+/// `APIVersions`: the unaggregated document of `/api`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct CoreVersions {
     pub(super) versions: Vec<String>,
 }
 
-/// `APIGroupList`: what `/apis` says to old clients.
+/// `APIGroupList`: the unaggregated document of `/apis`.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct GroupList {
@@ -92,7 +92,7 @@ struct ListedVersion {
     version: String,
 }
 
-/// `APIResourceList`: one version of one group, for old clients.
+/// `APIResourceList`: the unaggregated document of one version of one group.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct ResourceList {
@@ -116,8 +116,7 @@ struct ListedResource {
 // === impl Aggregated ===
 
 impl Aggregated {
-    /// What it says. A version that the server marks as stale counts as one that could not be asked, as upstream's clients
-    /// have it.
+    /// Reads the document. A version that the server marks as stale counts as a failure, as in upstream's clients.
     pub(super) fn read(self) -> Discovered {
         let mut read = Discovered::default();
         for group in self.items {
@@ -145,7 +144,7 @@ impl Aggregated {
 // === impl AggregatedResource ===
 
 impl AggregatedResource {
-    /// A resource without a kind of its own is there for its subresources alone, and cannot be used.
+    /// A resource without a kind of its own exists only for its subresources, and cannot be used.
     fn read(self, group: &str, version: &str) -> Option<ApiResource> {
         let kind = self.response_kind.filter(|kind| *kind != KindOf::default())?.kind;
         let singular = singular(self.singular_resource, &kind);
@@ -169,7 +168,7 @@ impl AggregatedResource {
 // === impl GroupList ===
 
 impl GroupList {
-    /// Groups and their versions, the preferred one first.
+    /// Returns the groups and their versions, the preferred one first.
     pub(super) fn read(self) -> Vec<(String, Vec<String>)> {
         let groups = self.groups.unwrap_or_default().into_iter().map(|mut group| {
             group.versions.sort_by_key(|version| *version != group.preferred_version);
@@ -215,7 +214,7 @@ fn resource(group: &str, version: &str, plural: String, kind: String, is_namespa
     }
 }
 
-/// Servers of old do not say it; the kind in lower case is upstream's guess.
+/// Older servers do not send it; the kind in lower case is upstream's guess.
 fn singular(told: String, kind: &str) -> String {
     if told.is_empty() { kind.to_lowercase() } else { told }
 }

@@ -1,4 +1,4 @@
-//! Asking a server what it has.
+//! Discovery requests.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::discovered::{ApiGroup, CORE, Discovered, Failure, GROUPS, group_version};
 use super::document::{Aggregated, CoreVersions, GroupList, ResourceList};
 
-/// Discovery failed altogether; nothing is retried here.
+/// Discovery failed altogether. It is not retried here.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("cannot ask the server which kinds it has: {what}: {why}")]
 #[non_exhaustive]
@@ -29,9 +29,9 @@ impl DiscoveryError {
     }
 }
 
-/// Why one document could not be had.
+/// The failure of one document.
 enum Problem {
-    /// There is none, or not for us.
+    /// The document does not exist, or may not be read.
     Absent,
     Other(String),
 }
@@ -41,29 +41,30 @@ struct Document {
     body: Bytes,
 }
 
-/// The aggregated form is asked for first; who does not have it answers as of old.
+/// The aggregated form is requested first; a server without it sends the unaggregated one.
 const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
                           application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
 const PLAIN: &str = "application/json";
-/// How long one document may take: an aggregated API server that hangs must not hold the others up for long.
+/// The maximum time of one document: an aggregated API server that hangs must not delay the others for long.
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// A server with a thousand kinds says about a megabyte.
+/// A server with a thousand kinds sends about a megabyte.
 const DOCUMENT_BYTES_MAX: usize = 64 << 20;
-/// How many documents of old are asked for at once: client-go's default burst is 300, which is kind to nobody.
+/// The number of concurrent requests of unaggregated documents: client-go's default burst of 300 is a load.
 const AT_ONCE: usize = 16;
-/// How much of a refusal is told.
+/// The bytes of a refusal that are shown.
 const REFUSAL_SHOWN_MAX: usize = 200;
 
-/// Everything that a server has, as far as it can be asked.
+/// Discovers all resources of a server.
 ///
 /// # Errors
-/// It cannot be asked for anything.
+/// Nothing can be discovered.
 pub(super) async fn everything(client: &kube::Client) -> Result<Discovered, DiscoveryError> {
     let (core, groups) = futures::join!(root(client, CORE), root(client, GROUPS));
     let mut found = Discovered::default();
     match (core, groups) {
         (Err(Problem::Other(why)), Err(Problem::Other(_))) => return Err(DiscoveryError { what: CORE, why }),
-        // A server of one group alone is a server, too; one of none is a proxy that knows nothing of Kubernetes.
+        // A server with only one of the two roots is valid; one with neither is a proxy that knows nothing of
+        // Kubernetes.
         (Err(Problem::Absent), Err(Problem::Absent)) => {
             return Err(DiscoveryError {
                 what: CORE,
@@ -99,7 +100,7 @@ async fn root(client: &kube::Client, path: &'static str) -> Result<Discovered, P
     Ok(one_by_one(client, groups).await)
 }
 
-/// As of old: a document per group and version.
+/// Discovers unaggregated: a document per group and version.
 async fn one_by_one(client: &kube::Client, groups: Vec<(String, Vec<String>)>) -> Discovered {
     let wanted = groups.into_iter().flat_map(|(group, versions)| {
         let group_of = move |version| (group.clone(), version);
@@ -111,7 +112,7 @@ async fn one_by_one(client: &kube::Client, groups: Vec<(String, Vec<String>)>) -
         (list.map(|list| list.read(&group, &version)), group, version)
     };
     let mut found = Discovered::default();
-    // In order, so that groups and versions stay in theirs.
+    // In order, to keep the order of groups and versions.
     let mut answers = stream::iter(wanted).map(fetch).buffered(AT_ONCE);
     while let Some((outcome, group, version)) = answers.next().await {
         match outcome {

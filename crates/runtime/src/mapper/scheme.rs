@@ -1,10 +1,10 @@
-//! Which types a program knows.
+//! The types that a program knows.
 
 use std::any::{TypeId, type_name};
 use std::collections::BTreeMap;
 
 use steersman_base::Resource;
-use steersman_informer::typed::resource_of;
+use steersman_informer::resource_of;
 
 use crate::client::Object;
 
@@ -32,13 +32,13 @@ pub struct SchemeError {
 // === impl Scheme ===
 
 impl Scheme {
-    /// A scheme without types.
+    /// Creates an empty scheme.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a type. To add one twice changes nothing.
+    /// Adds a type. Adding it again changes nothing.
     ///
     /// # Errors
     /// Another type has this kind.
@@ -60,31 +60,31 @@ impl Scheme {
         Ok(self)
     }
 
-    /// The resource of a type, if it was added.
+    /// Returns the resource of a type, if it was added.
     #[must_use]
     pub fn resource_of<K: Object>(&self) -> Option<&Resource> {
         self.by_type.get(&TypeId::of::<K>())
     }
 
-    /// The resource of a kind, if a type of it was added.
+    /// Returns the resource of a kind, if a type of it was added.
     #[must_use]
     pub fn resource_for(&self, group: &str, version: &str, kind: &str) -> Option<&Resource> {
         self.by_kind.get(&key(group, version, kind)).map(|(resource, _)| resource)
     }
 
-    /// The name of the type of a kind, for people.
+    /// Returns the name of the type of a kind, for display.
     #[must_use]
     pub fn type_for(&self, group: &str, version: &str, kind: &str) -> Option<&'static str> {
         self.by_kind.get(&key(group, version, kind)).map(|(_, name)| *name)
     }
 
-    /// The versions of a kind that are known.
+    /// Returns the known versions of a kind.
     pub fn versions<'a>(&'a self, group: &'a str, kind: &'a str) -> impl Iterator<Item = &'a str> {
         let is = move |resource: &&Resource| resource.group == group && resource.kind == kind;
         self.resources().filter(is).map(|resource| &*resource.version)
     }
 
-    /// Every resource that is known, by group, version and kind.
+    /// Returns every known resource, sorted by group, version and kind.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.by_kind.values().map(|(resource, _)| resource)
     }

@@ -1,4 +1,4 @@
-//! What one controller's workers tell of themselves: the worker loop's only handle to metrics, health and profile.
+//! The worker loop's only handle to metrics, health and profile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,24 +11,10 @@ use super::{ControllerMetrics, Outcome, ReconcileMetrics};
 use crate::admin::Profiler;
 use crate::health::Progress;
 
-/// One controller's activity. Cheap to clone; clones tell of the same controller.
-///
-/// ```
-/// # use steersman_base::ObjectKey;
-/// # use steersman_runtime::metrics::{Activity, Outcome, ReconcileMetrics};
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), prometheus::Error> {
-/// let registry = prometheus::Registry::new();
-/// let metrics = ReconcileMetrics::register(&registry)?;
-/// let activity = Activity::new("bakery", 2).counted_in(&metrics);
-///
-/// let key = ObjectKey::new("default", "cake");
-/// let pass = activity.begin(&key); // the worker took a key
-/// pass.end(Outcome::Done);         // dropped instead: the worker was stopped
-/// # Ok(()) }
-/// ```
+/// The activity of one controller. Cheap to clone; clones report for the same controller.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Activity {
+pub(crate) struct Activity {
     controller: Arc<str>,
     workers: usize,
     metrics: Option<ControllerMetrics>,
@@ -39,11 +25,11 @@ pub struct Activity {
 /// One pass of one worker.
 #[derive(Debug)]
 #[must_use = "a pass that is dropped counts as stopped"]
-pub struct Pass<'a> {
+pub(crate) struct Pass<'a> {
     activity: &'a Activity,
     key: &'a ObjectKey,
     began: Instant,
-    /// How long it has been on a thread, in nanoseconds, as far as somebody asked.
+    /// The time on a thread in nanoseconds, while a profile is running.
     busy_ns: AtomicU64,
     outcome: Option<Outcome>,
 }
@@ -51,8 +37,8 @@ pub struct Pass<'a> {
 // === impl Activity ===
 
 impl Activity {
-    /// The activity of a controller with so many workers. It is counted nowhere yet.
-    pub fn new(controller: &str, workers: usize) -> Self {
+    /// Creates the activity of a controller, which is not counted yet.
+    pub(crate) fn new(controller: &str, workers: usize) -> Self {
         Self {
             controller: controller.into(),
             workers,
@@ -62,26 +48,26 @@ impl Activity {
         }
     }
 
-    /// Counted in these metrics.
-    pub fn counted_in(mut self, metrics: &ReconcileMetrics) -> Self {
+    /// Counts it in these metrics.
+    pub(crate) fn counted_in(mut self, metrics: &ReconcileMetrics) -> Self {
         self.metrics = Some(metrics.controller(&self.controller, self.workers));
         self
     }
 
-    /// Seen by this profiler.
-    pub fn profiled_by(mut self, profiler: &Profiler) -> Self {
+    /// Records it with this profiler.
+    pub(crate) fn profiled_by(mut self, profiler: &Profiler) -> Self {
         self.profiler = profiler.clone();
         self
     }
 
-    /// Whether the workers come forward.
+    /// Returns the progress of the workers.
     #[must_use]
-    pub fn progress(&self) -> &Progress {
+    pub(crate) fn progress(&self) -> &Progress {
         &self.progress
     }
 
-    /// A worker takes a key.
-    pub fn begin<'a>(&'a self, key: &'a ObjectKey) -> Pass<'a> {
+    /// Records that a worker takes a key.
+    pub(crate) fn begin<'a>(&'a self, key: &'a ObjectKey) -> Pass<'a> {
         self.progress.began();
         if let Some(metrics) = &self.metrics {
             metrics.began();
@@ -93,14 +79,14 @@ impl Activity {
 // === impl Pass ===
 
 impl Pass<'_> {
-    /// How long it has taken so far.
-    #[must_use]
-    pub fn elapsed(&self) -> Duration {
+    /// The time since the pass began.
+    #[cfg(test)]
+    pub(crate) fn elapsed(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// Does the work. While somebody takes a profile, the time that it is on a thread is measured.
-    pub async fn run<F: Future>(&self, work: F) -> F::Output {
+    /// Runs the work. While a profile is running, the time on a thread is measured.
+    pub(crate) async fn run<F: Future>(&self, work: F) -> F::Output {
         let mut work = std::pin::pin!(work);
         std::future::poll_fn(|cx| {
             if !self.activity.profiler.is_on() {
@@ -115,13 +101,13 @@ impl Pass<'_> {
         .await
     }
 
-    /// The worker is done with the key.
-    pub fn end(mut self, outcome: Outcome) {
+    /// Records that the worker has finished the key.
+    pub(crate) fn end(mut self, outcome: Outcome) {
         self.outcome = Some(outcome);
     }
 }
 
-/// In `drop`, so that a worker that is stopped in the middle is not seen as working for ever.
+/// In `drop`, so that a worker that is cancelled is not counted as working for ever.
 impl Drop for Pass<'_> {
     fn drop(&mut self) {
         let took = self.began.elapsed();

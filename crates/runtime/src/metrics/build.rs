@@ -1,28 +1,28 @@
-//! What a binary is: constant metrics, for dashboards that join on them.
+//! Constant metrics of a binary, for dashboards that join on them.
 
 use prometheus::core::Collector;
 use prometheus::{IntGaugeVec, Opts, Registry};
 
-/// Where a binary comes from. What is not known stays empty, as upstream leaves it.
+/// The build of a binary. Unknown fields stay empty, as in upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BuildInfo {
-    /// Of the Kubernetes version that is followed: `1`.
+    /// The major version of the Kubernetes release that is followed: `1`.
     pub major: String,
-    /// `37`.
+    /// The minor version: `37`.
     pub minor: String,
-    /// `v1.37.1`, or what the build calls itself.
+    /// `v1.37.1`, or the version of the build.
     pub git_version: String,
     /// The commit.
     pub git_commit: String,
     /// `clean` or `dirty`.
     pub git_tree_state: String,
-    /// RFC 3339.
+    /// The time of the build, RFC 3339.
     pub build_date: String,
     /// The version of the language; upstream's label is `go_version`.
     pub language_version: String,
     /// The compiler.
     pub compiler: String,
-    /// Such as `linux/amd64`.
+    /// The platform, such as `linux/amd64`.
     pub platform: String,
 }
 
@@ -38,7 +38,7 @@ const BUILD_LABELS: [&str; 9] = [
     "platform",
 ];
 
-/// Shows `kubernetes_build_info` in this registry.
+/// Registers `kubernetes_build_info`.
 ///
 /// # Errors
 /// The registry has it already.
@@ -65,8 +65,8 @@ pub fn register_build_info(registry: &Registry, info: &BuildInfo) -> Result<(), 
     register(registry, family)
 }
 
-/// Shows `kubernetes_feature_enabled` in this registry: name, stage (`ALPHA`, `BETA`, `DEPRECATED`; empty once a feature
-/// is generally available), and whether it is on.
+/// Registers `kubernetes_feature_enabled`: name, stage (`ALPHA`, `BETA`, `DEPRECATED`; empty once a feature is
+/// generally available), and whether it is on.
 ///
 /// # Errors
 /// The registry has it already.
@@ -82,8 +82,8 @@ pub fn register_features<'a>(
     register(registry, family)
 }
 
-/// Shows `version_info` in this registry: the versions of Kubernetes that a component is built for, behaves as, and can
-/// work beside, such as `1.37`.
+/// Registers `version_info`: the versions of Kubernetes that a component is built for, emulates, and is compatible
+/// with, such as `1.37`.
 ///
 /// # Errors
 /// The registry has it already.

@@ -1,8 +1,8 @@
 //! Metric families that several controllers may share.
 //!
-//! 1. A family that is asked for again is the one that there is, if its type, labels and help are the same.
-//! 2. One that differs is an error, and so is one that somebody registered past us.
-//! 3. Where nothing is counted, families count nowhere, and their users need not know.
+//! 1. A repeated request returns the existing family, if its type, labels and help are the same.
+//! 2. A family that differs is an error, and so is one that was registered directly with the registry.
+//! 3. Without a registry, families count nowhere, and their users need not know.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -26,19 +26,19 @@ struct Shared {
 }
 
 struct Family {
-    /// Help and labels, which must be the same for everybody.
+    /// Help and labels, which must be the same for all users.
     says: String,
     metric: Box<dyn Any + Send + Sync>,
 }
 
-/// Why a metric family cannot be had.
+/// An error of a metric family.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FamilyError {
-    /// Somebody has a family of this name and another type, other labels or another help.
+    /// A family of this name exists with another type, other labels or another help.
     #[error("the metric {0} exists already and is another one")]
     Clash(String),
-    /// The family makes no sense, or is in the registry already.
+    /// The family is invalid, or is in the registry already.
     #[error("the metric cannot be registered: {0}")]
     Prometheus(#[from] prometheus::Error),
 }
@@ -46,13 +46,13 @@ pub enum FamilyError {
 // === impl Families ===
 
 impl Families {
-    /// Families that count in a registry; nowhere, if there is none.
+    /// Creates families that count in a registry; nowhere, if there is none.
     #[must_use]
     pub fn of(registry: Option<&Registry>) -> Self {
         Self(Arc::new(Shared { registry: registry.cloned(), by_name: Mutex::default() }))
     }
 
-    /// A counter.
+    /// Returns a counter.
     ///
     /// # Errors
     /// See [`FamilyError`].
@@ -60,7 +60,7 @@ impl Families {
         self.family(IntCounter::with_opts(options)?)
     }
 
-    /// A counter with labels.
+    /// Returns a counter with labels.
     ///
     /// # Errors
     /// See [`FamilyError`].
@@ -68,7 +68,7 @@ impl Families {
         self.family(IntCounterVec::new(options, labels)?)
     }
 
-    /// A gauge.
+    /// Returns a gauge.
     ///
     /// # Errors
     /// See [`FamilyError`].
@@ -76,7 +76,7 @@ impl Families {
         self.family(IntGauge::with_opts(options)?)
     }
 
-    /// A gauge with labels.
+    /// Returns a gauge with labels.
     ///
     /// # Errors
     /// See [`FamilyError`].
@@ -84,7 +84,7 @@ impl Families {
         self.family(IntGaugeVec::new(options, labels)?)
     }
 
-    /// A histogram.
+    /// Returns a histogram.
     ///
     /// # Errors
     /// See [`FamilyError`].
@@ -92,7 +92,7 @@ impl Families {
         self.family(Histogram::with_opts(options)?)
     }
 
-    /// A histogram with labels.
+    /// Returns a histogram with labels.
     ///
     /// # Errors
     /// See [`FamilyError`].
@@ -100,7 +100,7 @@ impl Families {
         self.family(HistogramVec::new(options, labels)?)
     }
 
-    /// The family that there is under this name, or else this one.
+    /// Returns the existing family of this name, or registers this one.
     fn family<M: Collector + Clone + 'static>(&self, metric: M) -> Result<M, FamilyError> {
         let descriptions = metric.desc();
         let name = descriptions.first().map(|description| description.fq_name.clone()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! What the process takes, under the names of client_golang's process collector. Read from `/proc` when it is asked for;
-//! where there is no `/proc`, there are no such metrics.
+//! The metrics of the process, under the names of client_golang's process collector. They are read from `/proc` when
+//! gathered; without `/proc` there are none.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use prometheus::Registry;
 use prometheus::core::{Collector, Desc};
 use prometheus::proto::{Counter, Gauge, Metric, MetricFamily, MetricType};
 
-/// The collector. Several managers of one process may each have one: they show the same figures.
+/// The collector. Several managers of one process may each have one, with the same values.
 #[derive(Debug)]
 pub struct ProcessMetrics {
     families: Vec<(Desc, Row)>,
@@ -22,7 +22,7 @@ struct Row {
     value: fn(&Facts) -> Option<f64>,
 }
 
-/// What `/proc` says, as it says it. What cannot be read or understood is not there.
+/// The contents of `/proc`. Files that cannot be read or parsed are absent.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     pub(super) stat: String,
@@ -33,7 +33,7 @@ pub(super) struct Facts {
     pub(super) open_fds: Option<usize>,
 }
 
-/// `USER_HZ`: what the kernel counts times of processes in, towards programs, on every architecture Rust runs on.
+/// `USER_HZ`: the unit in which the kernel shows times of processes, on every architecture that Rust supports.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 const ROWS: [Row; 9] = [
@@ -93,22 +93,16 @@ const ROWS: [Row; 9] = [
     },
 ];
 
-/// How many seconds of CPU this process has used; `None` where there is no `/proc`.
+/// Returns the CPU seconds of this process; `None` without `/proc`.
 pub(crate) fn process_cpu() -> Option<f64> {
     let facts = Facts { stat: fs::read_to_string("/proc/self/stat").ok()?, ..Facts::default() };
     facts.cpu()
 }
 
-/// When this process was started, in seconds since 1970; `None` where there is no `/proc`.
-#[must_use]
-pub fn process_start() -> Option<f64> {
-    Facts::read().started()
-}
-
 // === impl ProcessMetrics ===
 
 impl ProcessMetrics {
-    /// Shows the process in this registry.
+    /// Registers the collector.
     ///
     /// # Errors
     /// The registry has it already.
@@ -159,7 +153,7 @@ impl Row {
 // === impl Facts ===
 
 impl Facts {
-    /// A few files of the kernel's, which never wait for a disk.
+    /// Reads a few files of the kernel, which never wait for a disk.
     fn read() -> Self {
         let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
         Self {
@@ -173,7 +167,8 @@ impl Facts {
         }
     }
 
-    /// A field of `/proc/self/stat`, counted from the one behind the program's name, which may hold spaces and brackets.
+    /// Returns a field of `/proc/self/stat`, counted from the one behind the program's name, which may contain spaces
+    /// and brackets.
     fn stat_field(&self, index: usize) -> Option<f64> {
         let (_, fields) = self.stat.rsplit_once(')')?;
         fields.split_ascii_whitespace().nth(index)?.parse().ok()
@@ -189,13 +184,13 @@ impl Facts {
         Some(booted.trim().parse::<f64>().ok()? + self.stat_field(19)? / TICKS_PER_SECOND)
     }
 
-    /// A size of `/proc/self/status`, which tells it in KiB whatever the size of a page.
+    /// Returns a size of `/proc/self/status`, which is in KiB whatever the size of a page.
     fn status_bytes(&self, name: &str) -> Option<f64> {
         let line = self.status.lines().find_map(|line| line.strip_prefix(name))?;
         Some(line.trim().strip_suffix(" kB")?.trim().parse::<f64>().ok()? * 1024.0)
     }
 
-    /// A soft limit. Without one, client_golang tells the largest number there is.
+    /// Returns a soft limit. Without one, client_golang returns the largest number.
     fn limit(&self, name: &str) -> Option<f64> {
         let line = self.limits.lines().find_map(|line| line.strip_prefix(name))?;
         match line.split_ascii_whitespace().next()? {
@@ -204,10 +199,11 @@ impl Facts {
         }
     }
 
-    /// A figure of `IpExt`: a line of names, then a line of figures.
+    /// Returns a figure of `IpExt`: a line of names, then a line of figures.
     fn network(&self, name: &str) -> Option<f64> {
         let mut lines = self.netstat.lines().filter_map(|line| line.strip_prefix("IpExt:"));
-        let (names, figures) = (lines.next()?, lines.next()?);
+        let names = lines.next()?;
+        let figures = lines.next()?;
         let at = names.split_ascii_whitespace().position(|each| each == name)?;
         figures.split_ascii_whitespace().nth(at)?.parse().ok()
     }

@@ -1,4 +1,4 @@
-//! What controllers' workers do, under controller-runtime's names (`pkg/internal/controller/metrics`, 0.25).
+//! Metrics of controllers' workers, under controller-runtime's names (`pkg/internal/controller/metrics`, 0.25).
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use prometheus::{
 
 /// The metrics of all controllers of a manager. Cheap to clone.
 #[derive(Clone)]
-pub struct ReconcileMetrics(Arc<Families>);
+pub(crate) struct ReconcileMetrics(Arc<Families>);
 
 struct Families {
     total: IntCounterVec,
@@ -25,7 +25,7 @@ struct Families {
 
 /// The metrics of one controller, looked up once. Cheap to clone.
 #[derive(Clone)]
-pub struct ControllerMetrics(Arc<Series>);
+pub(crate) struct ControllerMetrics(Arc<Series>);
 
 struct Series {
     success: IntCounter,
@@ -40,22 +40,22 @@ struct Series {
     active: IntGauge,
 }
 
-/// How a pass ended.
+/// The outcome of a pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Nothing is left to do.
     Done,
-    /// The key is looked at again soon.
+    /// The key is requeued.
     Again,
-    /// The key is looked at again after some time.
+    /// The key is requeued after some time.
     After,
-    /// An error, to be retried.
+    /// An error, which is retried.
     Failed,
-    /// An error that trying again cannot mend.
+    /// An error that a retry cannot solve.
     FailedForGood,
-    /// A panic. It is an error too.
+    /// A panic, which is an error too.
     Panicked,
-    /// The pass took longer than it may. It is an error too.
+    /// The pass exceeded its time limit, which is an error too.
     TimedOut,
 }
 
@@ -68,11 +68,11 @@ const SECONDS: [f64; 40] = [
 // === impl ReconcileMetrics ===
 
 impl ReconcileMetrics {
-    /// Metrics in this registry.
+    /// Registers the metrics.
     ///
     /// # Errors
     /// The registry has them already: there is one `ReconcileMetrics` per registry.
-    pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub(crate) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let name = |what: &str| format!("controller_runtime_{what}");
         let counter = |what: &str, help: &str, labels: &[&str]| IntCounterVec::new(Opts::new(name(what), help), labels);
         let gauge = |what: &str, help: &str| IntGaugeVec::new(Opts::new(name(what), help), &["controller"]);
@@ -108,9 +108,9 @@ impl ReconcileMetrics {
         Ok(Self(Arc::new(families)))
     }
 
-    /// The metrics of one controller, which are shown from now on, with zeros.
+    /// Returns the metrics of one controller, which are shown from now on, with zeros.
     #[must_use]
-    pub fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
+    pub(crate) fn controller(&self, name: &str, workers: usize) -> ControllerMetrics {
         let all = &*self.0;
         all.workers.with_label_values(&[name]).set(i64::try_from(workers).unwrap_or(i64::MAX));
         let total = |result: &str| all.total.with_label_values(&[name, result]);
@@ -138,13 +138,13 @@ impl fmt::Debug for ReconcileMetrics {
 // === impl ControllerMetrics ===
 
 impl ControllerMetrics {
-    /// A worker took a key.
-    pub fn began(&self) {
+    /// Records that a worker took a key.
+    pub(crate) fn began(&self) {
         self.0.active.inc();
     }
 
-    /// A worker is done with a key; `None`: it was stopped before there was an outcome.
-    pub fn ended(&self, outcome: Option<Outcome>, took: Duration) {
+    /// Records that a worker has finished a key; `None`: it was cancelled without an outcome.
+    pub(crate) fn ended(&self, outcome: Option<Outcome>, took: Duration) {
         let series = &*self.0;
         series.active.dec();
         let Some(outcome) = outcome else { return };

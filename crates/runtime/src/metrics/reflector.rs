@@ -1,11 +1,11 @@
-//! How caches are filled and kept: what client-go measures in its reflectors and has not shown since 1.10.
+//! Metrics of reflectors: what client-go measures and has not exported since 1.10.
 
 use std::fmt;
 use std::time::Duration;
 
 use prometheus::{HistogramOpts, HistogramVec, IntCounter, IntCounterVec, Opts, Registry};
 use steersman_base::Resource;
-use steersman_informer::reflector::{ListKind, ReflectorMetrics, WatchEnd};
+use steersman_informer::__internal::reflector::{ListKind, ReflectorMetrics, WatchEnd};
 
 /// Counts the lists and watches of all reflectors of a factory, under names of our own:
 ///
@@ -19,7 +19,7 @@ use steersman_informer::reflector::{ListKind, ReflectorMetrics, WatchEnd};
 /// | `steersman_reflector_stale_events_total` | events older than what was known |
 ///
 /// It goes into `FactoryOptions::reflector.metrics`.
-pub struct ReflectorCounters {
+pub(crate) struct ReflectorCounters {
     lists: HistogramVec,
     failures: IntCounterVec,
     watches: IntCounter,
@@ -34,11 +34,11 @@ const SECONDS: [f64; 10] = [0.005, 0.025, 0.1, 0.25, 1.0, 2.5, 10.0, 30.0, 60.0,
 // === impl ReflectorCounters ===
 
 impl ReflectorCounters {
-    /// Metrics in this registry.
+    /// Registers the metrics.
     ///
     /// # Errors
     /// The registry has them already.
-    pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
+    pub(crate) fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let name = |what: &str| format!("steersman_reflector_{what}");
         let lists = HistogramOpts::new(name("list_duration_seconds"), "How long complete lists took.");
         let failures = Opts::new(name("list_failures_total"), "Lists that failed.");

@@ -1,15 +1,15 @@
-//! Pure: how stable upstream calls its metrics, which it says at the beginning of each help text.
+//! Pure: the stability of upstream's metrics, which is at the beginning of each help text.
 //!
-//! One table, because the level is upstream's promise about a name, and not a property of whoever counts.
+//! One table, because the level is upstream's promise about a name, and not a property of the code that counts.
 
 /// Upstream's levels (`component-base/metrics/opts.go`, 1.37.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stability {
-    /// May change or go with any release.
+pub(crate) enum Stability {
+    /// May change or be removed with any release.
     Alpha,
-    /// Goes a release after it was called deprecated.
+    /// Removed a release after it was deprecated.
     Beta,
-    /// Goes three releases after it was called deprecated.
+    /// Removed three releases after it was deprecated.
     Stable,
 }
 
@@ -107,16 +107,16 @@ const STABLE: [&str; 6] = [
 // === impl Stability ===
 
 impl Stability {
-    /// How stable upstream calls the metric of this name; none, if it has no such metric.
+    /// Returns the stability of the metric of this name; `None` if upstream has no such metric.
     #[must_use]
-    pub fn of(metric: &str) -> Option<Self> {
+    pub(crate) fn of(metric: &str) -> Option<Self> {
         let tables = [(&ALPHA[..], Self::Alpha), (&BETA, Self::Beta), (&STABLE, Self::Stable)];
         tables.into_iter().find(|(names, _)| names.binary_search(&metric).is_ok()).map(|(_, level)| level)
     }
 
-    /// As it stands before a help text.
+    /// Returns the prefix of a help text.
     #[must_use]
-    pub fn mark(self) -> &'static str {
+    pub(crate) fn mark(self) -> &'static str {
         match self {
             Self::Alpha => "[ALPHA] ",
             Self::Beta => "[BETA] ",

@@ -5,7 +5,8 @@ use std::time::Duration;
 use prometheus::{Gauge, GaugeVec, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, Opts, Registry};
 use steersman_base::ObjectKey;
 
-use super::process::Facts;
+use super::build::{BuildInfo, register_build_info, register_features, register_version_info};
+use super::process::{Facts, ProcessMetrics};
 use super::text::{encode, go_float};
 use super::*;
 
@@ -110,7 +111,8 @@ fn several_registries_are_one_page_and_the_first_wins() {
         counter.with_label_values(&[label]).inc_by(value);
         registry.register(Box::new(counter)).unwrap();
     };
-    let (first, second) = (Registry::new(), Registry::new());
+    let first = Registry::new();
+    let second = Registry::new();
     counter(&first, "shared_total", "both", 1);
     counter(&first, "z_total", "a", 3);
     counter(&second, "shared_total", "both", 100);
@@ -240,7 +242,7 @@ fn a_binary_says_what_it_is() {
 
 #[test]
 fn lists_and_watches_are_counted() {
-    use steersman_informer::reflector::{ListKind, ReflectorMetrics as _, WatchEnd};
+    use steersman_informer::__internal::reflector::{ListKind, ReflectorMetrics as _, WatchEnd};
 
     let registry = Registry::new();
     let counters = ReflectorCounters::register(&registry).unwrap();

@@ -6,18 +6,18 @@ use prometheus::proto::{Metric, MetricFamily, MetricType};
 
 use super::Stability;
 
-/// What the text is called in a `Content-Type`, with the escaping of names that client_golang states since 1.20.
-pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
+/// The `Content-Type` of the text, with the escaping of names that client_golang states since 1.20.
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8; escaping=underscores";
 
-/// One sample's name: the family's, and what is behind it.
+/// The name of a sample: the family's, and a suffix.
 struct Name<'a> {
     family: &'a str,
     suffix: &'static str,
 }
 
-/// Families as text, in the order in which they come. Families without series are left out.
+/// Encodes families as text, in this order. Families without series are left out.
 #[must_use]
-pub fn encode(families: &[MetricFamily]) -> String {
+pub(crate) fn encode(families: &[MetricFamily]) -> String {
     let mut out = String::new();
     for family in families.iter().filter(|family| !family.get_metric().is_empty()) {
         encode_family(&mut out, family);
@@ -25,10 +25,10 @@ pub fn encode(families: &[MetricFamily]) -> String {
     out
 }
 
-/// A number as Go's `strconv.FormatFloat(value, 'g', -1, 64)` prints it: the fewest digits that read back as the same
+/// Formats a number as Go's `strconv.FormatFloat(value, 'g', -1, 64)`: the fewest digits that read back as the same
 /// number; with an exponent of at least two digits if it is below -4, or 6 and more.
 #[must_use]
-pub fn go_float(value: f64) -> String {
+pub(crate) fn go_float(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
     }
@@ -36,7 +36,7 @@ pub fn go_float(value: f64) -> String {
         return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
     if value == 0.0 {
-        // Of either sign, as `expfmt` does.
+        // Of either sign, as in `expfmt`.
         return "0".to_owned();
     }
     let shortest = format!("{value:e}");
@@ -78,7 +78,7 @@ fn encode_metric(out: &mut String, family: &str, kind: MetricType, metric: &Metr
     match kind {
         MetricType::COUNTER => one(out, metric.get_counter().get_value()),
         MetricType::GAUGE => one(out, metric.get_gauge().get_value()),
-        // The registry has no untyped metrics; the type is there for what was read from elsewhere.
+        // The registry has no untyped metrics; the type is for metrics that were read from elsewhere.
         MetricType::UNTYPED => one(out, 0.0),
         MetricType::SUMMARY => {
             let summary = metric.get_summary();

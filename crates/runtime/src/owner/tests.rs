@@ -73,28 +73,23 @@ fn a_controller_is_set_once_and_renewed() {
 
 #[test]
 fn the_version_of_an_owner_does_not_count_and_its_group_does() {
-    let (old, new, other) = (
-        OwnerReference {
-            api_version: "apps/v1beta1".into(),
-            kind: "D".into(),
-            name: "a".into(),
-            ..OwnerReference::default()
-        },
-        OwnerReference {
-            api_version: "apps/v1".into(),
-            kind: "D".into(),
-            name: "a".into(),
-            ..OwnerReference::default()
-        },
-        OwnerReference { api_version: "v1".into(), kind: "D".into(), name: "a".into(), ..OwnerReference::default() },
-    );
+    let reference = |api_version: &str| OwnerReference {
+        api_version: api_version.into(),
+        kind: "D".into(),
+        name: "a".into(),
+        ..OwnerReference::default()
+    };
+    let old = reference("apps/v1beta1");
+    let new = reference("apps/v1");
+    let other = reference("v1");
     assert!(is_same(&old, &new));
     assert!(!is_same(&new, &other));
 }
 
 #[test]
 fn owners_come_and_go() {
-    let (a, b) = (deployment("default", "a"), ReplicaSet { metadata: meta("default", "b"), ..ReplicaSet::default() });
+    let a = deployment("default", "a");
+    let b = ReplicaSet { metadata: meta("default", "b"), ..ReplicaSet::default() };
     let mut object = config().owned_by(&a).unwrap().controlled_by(&b).unwrap();
     assert_eq!(object.metadata.owner_references.as_ref().map(Vec::len), Some(2));
     assert!(remove_controller_reference(&a, &mut object).is_err(), "a is no controller");

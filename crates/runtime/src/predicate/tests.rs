@@ -64,7 +64,8 @@ fn finalizers_and_the_beginning_of_the_end_are_changes() {
         let rare = Some(Box::new(RareMeta { finalizers, deletion_timestamp, ..RareMeta::default() }));
         Meta { rare, ..meta(1, "x", "x") }
     };
-    let (bare, held) = (meta(&[], None), meta(&["example.com/x"], None));
+    let bare = meta(&[], None);
+    let held = meta(&["example.com/x"], None);
     let going = meta(&["example.com/x"], Some(Time::from_unix(1)));
     let admits = |old: &Meta, new: &Meta| admits_update(&finalizers_changed(), old, new);
     assert!(admits(&bare, &held) && admits(&held, &bare) && admits(&held, &going));

@@ -1,4 +1,4 @@
-//! Client certificates: what a client showed, and who believes it.
+//! Client certificates, and the authorities that verify them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +14,17 @@ use x509_cert::Certificate;
 use x509_cert::der::asn1::{Ia5StringRef, ObjectIdentifier, PrintableStringRef, Utf8StringRef};
 use x509_cert::der::{Any, Decode, Tag, Tagged};
 
-/// The chain a client showed in the handshake, its own certificate first; an extension of its requests.
+/// The chain that a client sent in the handshake, its own certificate first; an extension of its requests.
 ///
-/// The client has the key of the first. Nobody vouches for the rest before [`ClientAuthority::verify`] does.
+/// The client has the key of the first. Nothing else is verified before [`ClientAuthority::verify`].
 #[derive(Clone, Debug)]
 pub struct PeerCertificates(Arc<[CertificateDer<'static>]>);
 
-/// Certificates of authorities that are believed.
+/// The certificates of trusted authorities.
 #[derive(Clone, Debug)]
 pub struct ClientAuthority(Arc<dyn ClientCertVerifier>);
 
-/// Whom a certificate names, as Kubernetes reads it.
+/// The identity in a certificate, as Kubernetes reads it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The common name: the user.
@@ -35,40 +35,40 @@ pub struct Identity {
     pub uid: Option<String>,
 }
 
-/// Why a bundle cannot be used.
+/// An error of a bundle of authorities.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthorityError {
-    /// It cannot be read.
+    /// The bundle cannot be read.
     #[error("it cannot be read: {0}")]
     Read(#[from] std::io::Error),
-    /// It is not PEM.
+    /// The bundle is not PEM.
     #[error("it is not PEM: {0}")]
     Pem(#[from] rustls_pki_types::pem::Error),
-    /// There is none in it.
+    /// The bundle is empty.
     #[error("it holds no certificate")]
     Empty,
-    /// One cannot be used.
+    /// A certificate cannot be used.
     #[error("certificate {index} of it cannot be used: {source}")]
     Certificate {
-        /// Which one, counted from 1.
+        /// The position of the certificate, from 1.
         index: usize,
-        /// Why.
+        /// The cause.
         source: rustls::Error,
     },
-    /// They cannot be used together.
+    /// The certificates cannot be used together.
     #[error("it cannot be used: {0}")]
     Verifier(#[from] rustls::server::VerifierBuilderError),
 }
 
-/// Why a client's certificate is not believed.
+/// An error of a client certificate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotBelieved {
-    /// No authority vouches for it now.
+    /// No authority has signed it, or it has expired.
     #[error("the client certificate is not valid: {0}")]
     Invalid(#[from] rustls::Error),
-    /// It cannot be read.
+    /// The certificate cannot be read.
     #[error("the client certificate cannot be read: {0}")]
     Unreadable(#[from] x509_cert::der::Error),
 }
@@ -80,7 +80,7 @@ const UID: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.4.1.57683.2"
 // === impl PeerCertificates ===
 
 impl PeerCertificates {
-    /// The chain in DER, the client's own certificate first.
+    /// Creates a chain from DER, the client's own certificate first.
     #[must_use]
     pub fn new(chain: &[CertificateDer<'_>]) -> Self {
         Self(chain.iter().map(|certificate| certificate.clone().into_owned()).collect())
@@ -89,12 +89,12 @@ impl PeerCertificates {
     /// Reads a chain from PEM: for tests of services without a socket.
     ///
     /// # Errors
-    /// If it is not PEM.
+    /// The text is not PEM.
     pub fn from_pem(pem: &[u8]) -> Result<Self, rustls_pki_types::pem::Error> {
         Ok(Self(CertificateDer::pem_slice_iter(pem).collect::<Result<_, _>>()?))
     }
 
-    /// The chain in DER.
+    /// Returns the chain in DER.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.0.iter().map(AsRef::as_ref)
     }
@@ -106,7 +106,7 @@ impl ClientAuthority {
     /// Reads a bundle.
     ///
     /// # Errors
-    /// If it is no PEM with at least one usable certificate.
+    /// The text is not PEM with at least one usable certificate.
     pub fn from_pem(bundle: &[u8]) -> Result<Self, AuthorityError> {
         let mut roots = RootCertStore::empty();
         for (index, certificate) in CertificateDer::pem_slice_iter(bundle).enumerate() {
@@ -119,10 +119,10 @@ impl ClientAuthority {
         Ok(Self(WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider).build()?))
     }
 
-    /// Whom the certificate names, if an authority vouches for it at this time.
+    /// Returns the identity in the certificate, if an authority has signed it and it is valid at this time.
     ///
     /// # Errors
-    /// If none does, or its subject cannot be read.
+    /// The certificate is not valid, or its subject cannot be read.
     pub fn verify(&self, shown: &PeerCertificates, now: Time) -> Result<Identity, NotBelieved> {
         let Some((own, others)) = shown.0.split_first() else {
             return Err(rustls::Error::NoCertificatesPresented.into());
@@ -155,7 +155,7 @@ impl Identity {
     }
 }
 
-/// The kinds of text that certificates are made with; any other is refused rather than guessed, because it names a user.
+/// The string types of certificates; any other is refused rather than guessed, because it names a user.
 fn string(value: &Any) -> Result<String, x509_cert::der::Error> {
     Ok(match value.tag() {
         Tag::Utf8String => value.decode_as::<Utf8StringRef<'_>>()?.as_str().to_owned(),

@@ -1,4 +1,4 @@
-//! From a socket to a whole request, and back.
+//! Connections: from a socket to a whole request, and back.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -28,14 +28,14 @@ use super::{PeerAddress, Request, Response, ServeOptions, Service, text};
 /// Accepts connections and serves them.
 pub(super) struct Acceptor<S>(Arc<Door<S>>);
 
-/// What every connection needs.
+/// The state that all connections share.
 struct Door<S> {
     service: S,
     tls: Option<Arc<Secured>>,
     options: ServeOptions,
 }
 
-/// What a connection is doing, so that one that does nothing can be closed.
+/// The activity of a connection, to close idle ones.
 struct Activity(Mutex<Doing>);
 
 struct Doing {
@@ -45,14 +45,14 @@ struct Doing {
     spoke: bool,
 }
 
-/// Counts a request as long as it is held.
+/// Counts a request while it is held.
 struct InFlight(Arc<Activity>);
 
-/// How large the headers of a request may be: a token of many groups has a few thousand bytes.
+/// The maximum size of headers: a token with many groups has a few thousand bytes.
 const HEADER_BYTES_MAX: usize = 64 * 1024;
-/// How often an HTTP/2 connection is asked whether its other end is still there.
+/// The interval of HTTP/2 pings.
 const PING: Duration = Duration::from_secs(30);
-/// How long to wait if the system has no file descriptors: others must close theirs first.
+/// The wait if the system has no file descriptors: others must be closed first.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
 // === impl Acceptor ===
@@ -62,7 +62,7 @@ impl<S: Service> Acceptor<S> {
         Self(Arc::new(Door { service, tls, options }))
     }
 
-    /// Whoever drops the future drops its connections.
+    /// Dropping the future drops its connections.
     pub(super) async fn run(self, socket: TcpListener, stop: CancellationToken) {
         let places = Arc::new(Semaphore::new(self.0.options.connections_max));
         let mut connections = JoinSet::new();
@@ -74,11 +74,12 @@ impl<S: Service> Acceptor<S> {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                // Ended ones are collected, or the set would grow with every connection there ever was.
+                // Ended tasks are collected, or the set would grow with every connection.
                 Some(_) = connections.join_next() => {}
                 (place, accepted) = next => match accepted {
                     Ok((stream, peer)) => {
-                        let (door, stop) = (Arc::clone(&self.0), stop.clone());
+                        let door = Arc::clone(&self.0);
+                        let stop = stop.clone();
                         connections.spawn(async move {
                             door.serve(stream, peer, stop).await;
                             drop(place);
@@ -91,7 +92,7 @@ impl<S: Service> Acceptor<S> {
                 },
             }
         }
-        // From here on clients are refused at once, and can go elsewhere.
+        // From here on clients are refused at once, and can try another server.
         drop(socket);
         let drained = async { while connections.join_next().await.is_some() {} };
         if timeout(self.0.options.drain, drained).await.is_err() {
@@ -105,7 +106,7 @@ impl<S: Service> Acceptor<S> {
 
 impl<S: Service> Door<S> {
     async fn serve(self: Arc<Self>, stream: TcpStream, peer: SocketAddr, stop: CancellationToken) {
-        // A lost option costs latency and nothing else.
+        // A failure costs latency and nothing else.
         let _ = stream.set_nodelay(true);
         let mut extensions = http::Extensions::new();
         extensions.insert(PeerAddress(peer));
@@ -128,7 +129,7 @@ impl<S: Service> Door<S> {
         if let Some(chain) = session.peer_certificates() {
             extensions.insert(super::PeerCertificates::new(chain));
         }
-        // What was negotiated is spoken, and nothing else.
+        // Only the negotiated protocol is used.
         let protocol = match session.alpn_protocol() {
             Some(b"h2") => protocol.http2_only(),
             _ => protocol.http1_only(),
@@ -148,7 +149,8 @@ impl<S: Service> Door<S> {
         let activity = Arc::new(Activity::new());
         let service = service_fn(|mut request: http::Request<Incoming>| {
             request.extensions_mut().extend(extensions.clone());
-            let (door, in_flight) = (Arc::clone(self), InFlight::new(&activity));
+            let door = Arc::clone(self);
+            let in_flight = InFlight::new(&activity);
             async move {
                 let response = door.answer(request).await;
                 drop(in_flight);
@@ -172,13 +174,14 @@ impl<S: Service> Door<S> {
         let _ = timeout(self.options.drain, connection).await;
     }
 
-    /// Reads the body, asks the service, and turns what goes wrong into answers.
+    /// Reads the body, calls the service, and turns failures into responses.
     async fn answer(&self, request: http::Request<Incoming>) -> Response {
         let (head, body) = request.into_parts();
         let body = match read(body, self.options.body_bytes_max, self.options.patience).await {
             Ok(body) => body,
             Err(mut refusal) => {
-                // The rest of the body is not read, so nothing can follow it; HTTP/2 has frames and needs no such word.
+                // The rest of the body is not read, so no request can follow; HTTP/2 has frames and needs no such
+                // header.
                 if head.version < Version::HTTP_2 {
                     refusal.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
@@ -206,14 +209,14 @@ impl<S: Service> Door<S> {
     }
 }
 
-/// The whole body, or the answer to a client that sends too much or takes too long.
+/// Returns the whole body, or the response for a client that sends too much or takes too long.
 pub(super) async fn read<B>(body: B, bytes_max: usize, patience: Duration) -> Result<Bytes, Response>
 where
     B: Body<Data = Bytes>,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let too_large = || text(StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {bytes_max} bytes\n"));
-    // Told beforehand, nothing needs to be read.
+    // A declared size need not be read.
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(too_large());
     }
@@ -225,7 +228,7 @@ where
     }
 }
 
-/// The service's answer; 500 if it panics.
+/// Returns the service's response; 500 if it panics.
 pub(super) async fn guarded(service: &impl Service, request: Request) -> Response {
     let path = request.uri().path().to_owned();
     match AssertUnwindSafe(async { service.respond(request).await }).catch_unwind().await {
@@ -244,7 +247,7 @@ impl Activity {
         Self(Mutex::new(Doing { requests: 0, since: Instant::now(), spoke: false }))
     }
 
-    /// Returns when there was no request for so long; a client that never sent one has only `patience`.
+    /// Returns after this time without a request; a client that never sent one has only `patience`.
     async fn idle(&self, patience: Duration, idle: Duration) {
         loop {
             let (busy, until) = {

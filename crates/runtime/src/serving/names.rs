@@ -1,30 +1,32 @@
-//! What Go's flags call versions, cipher suites and key exchanges of TLS.
+//! The names of Go's flags for versions, cipher suites and key exchanges of TLS.
 //!
-//! What Go knows and rustls does not speak, because it is broken or old, is told to the caller and left out.
+//! Names that Go knows and rustls does not support, because they are broken or old, are reported to the caller and left
+//! out.
 
 use std::str::FromStr;
 
 use rustls::SupportedCipherSuite;
 use rustls::crypto::{SupportedKxGroup, aws_lc_rs};
 
-/// The oldest version of TLS that is spoken.
+/// The minimum version of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TlsVersion {
-    /// `VersionTLS12`. `VersionTLS10` and `VersionTLS11` are read as this: nothing older is spoken here.
+    /// `VersionTLS12`. `VersionTLS10` and `VersionTLS11` are read as this: nothing older is supported.
     #[default]
     Tls12,
     /// `VersionTLS13`.
     Tls13,
 }
 
-/// The cipher suites of TLS 1.2; those of 1.3 are all spoken, as in Go.
+/// The cipher suites of TLS 1.2; those of 1.3 are all supported, as in Go.
 #[derive(Clone, Debug)]
 pub struct CipherSuites {
     suites: Vec<SupportedCipherSuite>,
     left_out: Vec<String>,
 }
 
-/// How keys are agreed on.
+/// The key exchanges.
 #[derive(Clone, Debug)]
 pub struct KeyExchanges {
     groups: Vec<&'static dyn SupportedKxGroup>,
@@ -41,13 +43,13 @@ pub enum UnknownTlsName {
     /// A cipher suite.
     #[error("{name:?} is no cipher suite; say one of {}", spoken_suites())]
     CipherSuite {
-        /// What was said.
+        /// The given name.
         name: String,
     },
     /// A key exchange.
     #[error("{0} is no key exchange; say one of 23 (P-256), 24 (P-384), 29 (X25519), 4588 (X25519MLKEM768)")]
     KeyExchange(i32),
-    /// A key exchange that was named before.
+    /// A repeated key exchange.
     #[error("key exchange {0} is named twice")]
     Twice(i32),
 }
@@ -86,7 +88,7 @@ const SUITES: [(&str, Option<SupportedCipherSuite>); 27] = {
     ]
 };
 
-/// P-521, which Go has and our provider does not offer for key exchange.
+/// P-521, which Go has and our provider does not support for key exchange.
 const P521: i32 = 25;
 
 // === impl TlsVersion ===
@@ -103,7 +105,7 @@ impl FromStr for TlsVersion {
 }
 
 impl TlsVersion {
-    /// This version and the newer ones.
+    /// Returns this version and the newer ones.
     pub(super) fn and_newer(self) -> &'static [&'static rustls::SupportedProtocolVersion] {
         const BOTH: &[&rustls::SupportedProtocolVersion] = &[&rustls::version::TLS13, &rustls::version::TLS12];
         match self {
@@ -116,10 +118,10 @@ impl TlsVersion {
 // === impl CipherSuites ===
 
 impl CipherSuites {
-    /// The suites of these names, in this order.
+    /// Returns the suites of these names, in this order.
     ///
     /// # Errors
-    /// If Go knows no suite of that name.
+    /// Go knows no suite of that name.
     pub fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Result<Self, UnknownTlsName> {
         let mut found = Self { suites: Vec::new(), left_out: Vec::new() };
         for name in names {
@@ -132,13 +134,14 @@ impl CipherSuites {
         Ok(found)
     }
 
-    /// Those that Go speaks and this server does not: to be said to whoever named them.
+    /// Returns the suites that Go supports and this server does not.
+    #[doc(hidden)]
     #[must_use]
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
 
-    /// All of TLS 1.3, and of TLS 1.2 those that were named.
+    /// Returns all suites of TLS 1.3, and the named ones of TLS 1.2.
     pub(super) fn spoken(&self) -> Vec<SupportedCipherSuite> {
         let newest = aws_lc_rs::ALL_CIPHER_SUITES.iter().filter(|suite| suite.tls13().is_some());
         let chosen = self.suites.iter().filter(|suite| suite.tls13().is_none());
@@ -154,10 +157,10 @@ fn spoken_suites() -> String {
 // === impl KeyExchanges ===
 
 impl KeyExchanges {
-    /// The key exchanges with these numbers, as IANA gave and Go's `--tls-curve-preferences` takes them.
+    /// Returns the key exchanges with these numbers of IANA, as in Go's `--tls-curve-preferences`.
     ///
     /// # Errors
-    /// If Go knows no such key exchange, or one is named twice.
+    /// Go knows no such key exchange, or one is repeated.
     pub fn numbered(numbers: &[i32]) -> Result<Self, UnknownTlsName> {
         let mut found = Self { groups: Vec::new(), left_out: Vec::new() };
         for (index, &number) in numbers.iter().enumerate() {
@@ -174,7 +177,8 @@ impl KeyExchanges {
         Ok(found)
     }
 
-    /// Those that Go speaks and this server does not.
+    /// Returns the key exchanges that Go supports and this server does not.
+    #[doc(hidden)]
     #[must_use]
     pub fn left_out(&self) -> &[i32] {
         &self.left_out

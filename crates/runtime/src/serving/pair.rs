@@ -1,7 +1,7 @@
 //! A certificate with its key, read from files, and read again when they change.
 //!
-//! What decides is the content: files that are mounted from a Secret are links that change their target, and their
-//! times say little.
+//! The content decides: files that are mounted from a Secret are links that change their target, and their times say
+//! little.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Why a certificate and its key cannot be used: one sentence that names the file, and so what to mend.
+/// An error of a certificate and its key: one sentence that names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PairError {
@@ -22,43 +22,43 @@ pub enum PairError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         cause: std::io::Error,
     },
-    /// No certificate.
+    /// There is no certificate.
     #[error("{certificate} holds no certificate in PEM ({reason})")]
     Certificate {
-        /// Where it was looked for.
+        /// The file.
         certificate: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// No key.
+    /// There is no key.
     #[error("{key} holds no private key in PEM ({reason})")]
     Key {
-        /// Where it was looked for.
+        /// The file.
         key: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The two do not belong together, or are of a kind that is not supported.
+    /// The two do not belong together, or are of an unsupported kind.
     #[error("the certificate of {certificate} and the key of {key} cannot be used together: {cause}")]
     Mismatch {
-        /// Where the certificate comes from.
+        /// The source of the certificate.
         certificate: String,
-        /// Where the key comes from.
+        /// The source of the key.
         key: String,
-        /// Why.
+        /// The cause.
         cause: rustls::Error,
     },
 }
 
-/// What each file held when it was read last; nothing, if it could not be read.
+/// The last contents of the files; `None` for a file that could not be read.
 type Seen<const N: usize> = [Option<Vec<u8>>; N];
 
-/// A value that is made from files, and made anew when they change.
+/// A value that is created from files, and created anew when they change.
 pub(super) struct Watched<T, const N: usize> {
-    /// None: the value was made in memory, and stays.
+    /// `None`: the value was created in memory, and stays.
     files: Option<[PathBuf; N]>,
     state: Mutex<State<T, N>>,
 }
@@ -66,11 +66,11 @@ pub(super) struct Watched<T, const N: usize> {
 struct State<T, const N: usize> {
     current: Arc<T>,
     seen: Seen<N>,
-    /// What was wrong with what was seen, as long as it was not said.
+    /// The problem with the last contents, if it was not logged yet.
     unsaid: Option<String>,
 }
 
-/// A pair in PEM. Not to be printed: it holds a key.
+/// A pair in PEM. Not to be printed: it contains a key.
 pub(super) struct PemPair {
     pub(super) certificate: String,
     pub(super) key: String,
@@ -84,7 +84,7 @@ impl PairError {
     }
 }
 
-/// Reads a pair.
+/// Parses a pair.
 pub(super) fn parse(certificate: &[u8], key: &[u8], names: [&Path; 2]) -> Result<CertifiedKey, PairError> {
     let [certificate_name, key_name] = names.map(|name| name.display().to_string());
     let no_certificate = |reason: String| PairError::Certificate { certificate: certificate_name.clone(), reason };
@@ -106,12 +106,12 @@ pub(super) fn parse(certificate: &[u8], key: &[u8], names: [&Path; 2]) -> Result
 // === impl Watched ===
 
 impl<T, const N: usize> Watched<T, N> {
-    /// Something that no file backs.
+    /// Creates a value without files.
     pub(super) fn fixed(value: T) -> Self {
         Self::new(value, None, std::array::from_fn(|_| None))
     }
 
-    /// What was made from these files when they held these bytes.
+    /// Creates a value from these contents of these files.
     pub(super) fn from_files(value: T, files: [PathBuf; N], held: [Vec<u8>; N]) -> Self {
         Self::new(value, Some(files), held.map(Some))
     }
@@ -124,7 +124,7 @@ impl<T, const N: usize> Watched<T, N> {
         Arc::clone(&self.state.lock().current)
     }
 
-    /// Reads the files, and makes the value anew if they changed. What cannot be used is said.
+    /// Reads the files, and creates the value anew if they changed. Problems are logged.
     pub(super) async fn look<E: fmt::Display>(&self, make: impl Fn([&[u8]; N], &[PathBuf; N]) -> Result<T, E>) {
         let Some(files) = &self.files else { return };
         let mut now: Seen<N> = std::array::from_fn(|_| None);
@@ -137,10 +137,10 @@ impl<T, const N: usize> Watched<T, N> {
         }
     }
 
-    /// Returns what to say, if there is something.
+    /// Returns the problem to log, if there is one.
     ///
-    /// Files are written one after the other, so a pair that does not fit may be half of a change: it is said only if
-    /// it still does not fit when they are looked at again.
+    /// Files are written one after the other, so a pair that does not fit may be half of a change: it is logged only if
+    /// it still does not fit at the next read.
     fn saw<E: fmt::Display>(&self, now: Seen<N>, make: impl Fn([&[u8]; N]) -> Result<T, E>) -> Option<String> {
         let mut state = self.state.lock();
         if now == state.seen {
@@ -165,7 +165,7 @@ impl<T, const N: usize> Watched<T, N> {
 }
 
 impl<T, const N: usize> fmt::Debug for Watched<T, N> {
-    /// What files hold is not for logs.
+    /// The contents of the files are not for logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watched").field("files", &self.files).finish_non_exhaustive()
     }

@@ -1,4 +1,4 @@
-//! Certificates that the server makes for itself, as upstream's servers do when they are given none.
+//! Self-signed certificates, as upstream's servers create them when none is configured.
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -14,17 +14,17 @@ use steersman_base::Clock;
 use super::ServeError;
 use super::pair::PemPair;
 
-/// As long as upstream's: a process that lives longer is restarted, or given files.
+/// Upstream's duration: a process that lives longer is restarted, or configured with files.
 const VALID: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 /// Clocks differ.
 const VALID_BEFORE: Duration = Duration::from_secs(60 * 60);
 
-/// Where a directory holds the pair of this name.
+/// Returns the files of a pair in a directory.
 pub(super) fn files(directory: &Path, pair: &str) -> [PathBuf; 2] {
     [directory.join(format!("{pair}.crt")), directory.join(format!("{pair}.key"))]
 }
 
-/// A key, and its certificate followed by that of the authority, which nobody can use again: its key is forgotten.
+/// Creates a key, and its certificate followed by that of the authority, whose key is dropped.
 pub(super) fn make(address: IpAddr, names: &[String], clock: &Clock) -> Result<PemPair, ServeError> {
     generate(address, names, clock).map_err(|error| ServeError::SelfSigned(error.to_string()))
 }
@@ -71,7 +71,7 @@ fn params(names: Vec<String>, common: &str, clock: &Clock) -> Result<Certificate
     Ok(params)
 }
 
-/// Writes the pair, the key so that only its owner can read it.
+/// Writes the pair; only its owner can read the key.
 pub(super) fn write(pair: &PemPair, [certificate, key]: &[PathBuf; 2]) -> Result<(), ServeError> {
     let failed = |file: &Path| {
         let file = file.to_owned();
@@ -84,7 +84,7 @@ pub(super) fn write(pair: &PemPair, [certificate, key]: &[PathBuf; 2]) -> Result
     put(certificate, &pair.certificate, 0o644).map_err(failed(certificate))
 }
 
-/// The whole file or none: others may read it while it is written.
+/// Writes the whole file atomically: others may read it meanwhile.
 fn put(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.new", std::process::id()));

@@ -1,4 +1,4 @@
-//! How TLS is served: which certificate, to whom, in which versions.
+//! The TLS configuration of a server.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -23,75 +23,79 @@ use super::names::{CipherSuites, KeyExchanges, TlsVersion};
 use super::pair::{self, PairError, PemPair, Watched};
 use super::{AuthorityError, ClientAuthority, ServeError, self_signed};
 
-/// How to serve TLS.
+/// The options of TLS.
 #[derive(Clone, Debug)]
 #[must_use]
+#[non_exhaustive]
 pub struct Tls {
-    /// The certificate for clients that ask for no name, or for one that nobody else has.
+    /// The certificate for clients that request no name, or an unknown one.
     pub certificate: CertificateSource,
-    /// Certificates for clients that ask for certain names.
+    /// Certificates for clients that request certain names.
     pub sni: Vec<SniCertificate>,
-    /// What clients have to show.
+    /// The treatment of client certificates.
     pub clients: ClientCertificates,
-    /// The oldest version that is spoken.
+    /// The minimum version.
     pub min_version: TlsVersion,
-    /// The cipher suites of TLS 1.2; a good choice, if nothing is said.
+    /// The cipher suites of TLS 1.2; rustls's defaults if `None`.
     pub cipher_suites: Option<CipherSuites>,
-    /// How keys are agreed on; a good choice, if nothing is said.
+    /// The key exchanges; rustls's defaults if `None`.
     pub key_exchanges: Option<KeyExchanges>,
     /// Whether HTTP/2 is offered.
     pub http2: bool,
-    /// How often files are looked at for changes.
+    /// The interval at which files are checked for changes.
     pub reload_every: Duration,
 }
 
-/// Where the server's certificate and key come from.
+/// The source of the server's certificate and key.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum CertificateSource {
-    /// From files, in PEM; read again when they change.
+    /// Files, in PEM; read again when they change.
     Files {
-        /// The certificate, followed by those that vouch for it.
+        /// The certificate, followed by its intermediates.
         certificate: PathBuf,
-        /// Its key.
+        /// The key.
         key: PathBuf,
     },
-    /// From `<pair>.crt` and `<pair>.key` of a directory. If they are not there, a self-signed certificate is made and
-    /// kept in them.
+    /// The files `<pair>.crt` and `<pair>.key` of a directory. If they do not exist, a self-signed certificate is
+    /// created and stored in them.
     Directory {
         /// The directory.
         directory: PathBuf,
-        /// What the files are called.
+        /// The name of the files.
         pair: String,
-        /// The names and addresses a new certificate is for, besides the one that is listened on.
+        /// The names and addresses of a new certificate, besides the address of the server.
         names: Vec<String>,
     },
-    /// Self-signed, made at start and kept in memory.
+    /// Self-signed, created at start and kept in memory.
     SelfSigned {
-        /// The names and addresses it is for, besides the one that is listened on.
+        /// The names and addresses, besides the address of the server.
         names: Vec<String>,
     },
 }
 
 /// A certificate for certain names.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SniCertificate {
-    /// The certificate, followed by those that vouch for it.
+    /// The certificate, followed by its intermediates.
     pub certificate: PathBuf,
-    /// Its key.
+    /// The key.
     pub key: PathBuf,
-    /// The names: `example.com`, or `*.example.com` for one label more; those of the certificate, if none is given.
+    /// The names: `example.com`, or `*.example.com` for one more label; those of the certificate, if empty.
     pub names: Vec<String>,
 }
 
-/// What clients have to show.
+/// The treatment of client certificates.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub enum ClientCertificates {
-    /// Nothing; certificates are not asked for.
+    /// Certificates are not requested.
     #[default]
     Ignored,
-    /// They may show a certificate, which the service judges.
+    /// Clients may send a certificate, which the service verifies.
     Requested,
-    /// They must show a certificate that an authority of this bundle vouches for. The bundle is read again when it
+    /// Clients must send a certificate that an authority of this bundle has signed. The bundle is read again when it
     /// changes.
     Required {
         /// The bundle, in PEM.
@@ -99,7 +103,7 @@ pub enum ClientCertificates {
     },
 }
 
-/// TLS that is ready to be spoken.
+/// A ready TLS configuration.
 #[derive(Debug)]
 pub(super) struct Secured {
     config: Arc<ServerConfig>,
@@ -108,7 +112,7 @@ pub(super) struct Secured {
     reload_every: Duration,
 }
 
-/// Chooses a certificate.
+/// Selects a certificate.
 #[derive(Debug)]
 struct Certificates {
     default: Watched<Pair, 2>,
@@ -121,7 +125,7 @@ struct Pair {
     certificate_pem: String,
 }
 
-/// Lets every client in that has the key of what it shows, or, with an authority, that is vouched for.
+/// Accepts every client that has the key of its certificate, or, with an authority, whose certificate is signed by it.
 #[derive(Debug)]
 struct Showing {
     authority: Option<Arc<Watched<ClientAuthority, 1>>>,
@@ -134,10 +138,19 @@ struct WallTime(Clock);
 /// Files in a mounted Secret change within a minute or so of it; a read of a few kilobytes costs nothing.
 const RELOAD_EVERY: Duration = Duration::from_secs(5);
 
+// === impl SniCertificate ===
+
+impl SniCertificate {
+    /// Creates the certificate from files, for these names; for those of the certificate, if empty.
+    pub fn new(certificate: impl Into<PathBuf>, key: impl Into<PathBuf>, names: Vec<String>) -> Self {
+        Self { certificate: certificate.into(), key: key.into(), names }
+    }
+}
+
 // === impl Tls ===
 
 impl Tls {
-    /// With this certificate; client certificates are not asked for.
+    /// Creates options with this certificate; client certificates are not requested.
     pub fn new(certificate: CertificateSource) -> Self {
         Self {
             certificate,
@@ -196,7 +209,7 @@ impl Secured {
             true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
             false => vec![b"http/1.1".to_vec()],
         };
-        // A resumed session would not be asked for its certificate again, whoever is believed by then.
+        // A resumed session would not be verified again, whatever the authorities are by then.
         config.session_storage = Arc::new(NoServerSessionStorage {});
         config.send_tls13_tickets = 0;
         Ok(Self { config: Arc::new(config), certificates, authority, reload_every: tls.reload_every })
@@ -210,7 +223,7 @@ impl Secured {
         self.certificates.default.current().certificate_pem.clone()
     }
 
-    /// Looks at the files now and then, for ever.
+    /// Checks the files periodically, for ever.
     pub(super) async fn reload(&self) {
         loop {
             tokio::time::sleep(self.reload_every).await;
@@ -238,7 +251,7 @@ async fn certificate(
                 self_signed::write(&self_signed::make(address, names, clock)?, &files)?;
                 tracing::info!(directory = %directory.display(), pair, "a self-signed certificate was made");
             }
-            // Only one of the two is an error, which says which: a key is nothing to make up for.
+            // If only one of the two exists, the error names the other: a missing key is not replaced.
             from_files(files).await
         }
         CertificateSource::SelfSigned { names } => {
@@ -294,7 +307,7 @@ fn is_for(names: &[String], pair: &Pair, name: &str) -> bool {
     certificate.zip(name.ok()).is_some_and(|(certificate, name)| verify_server_name(&certificate, &name).is_ok())
 }
 
-/// `*.example.com` stands for one label in its place.
+/// `*.example.com` matches one label in its place.
 pub(super) fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_prefix("*.") {
         Some(rest) => name.split_once('.').is_some_and(|(label, parent)| !label.is_empty() && parent == rest),
@@ -309,7 +322,7 @@ impl ClientCertVerifier for Showing {
         self.authority.is_some()
     }
 
-    /// None: the authorities may change, and clients with one certificate show it anyway.
+    /// None: the authorities may change, and clients with one certificate send it anyway.
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
         &[]
     }

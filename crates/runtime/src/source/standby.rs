@@ -1,13 +1,14 @@
-//! What a controller remembers of events while it may not work yet.
+//! The keys that a controller remembers while it may not work yet.
 //!
-//! A standby may stand by for months. If its queue took every key, all that ever lived would be in it. So:
+//! A standby may wait for months. If its queue took every key, it would hold the keys of everything that ever existed.
+//! So:
 //!
-//! 1. While the queue is closed, sources put nothing into it. When it opens, each source tells the state that its cache
-//!    shows, as at a start: whatever is there is looked at.
-//! 2. The last [`RECENT_MAX`] keys that events named are remembered, and looked at first. They are for what went between the
-//!    last moment of the leader before and the first of this one, and has left nothing behind in any cache.
-//! 3. No event is lost in between: a cache shows a change before its event comes, so what was not taken is in the state, and
-//!    what is taken from then on is in the queue.
+//! 1. While the queue is closed, sources put nothing into it. When it opens, each source delivers the contents of its
+//!    cache, as at a start: every existing object is reconciled.
+//! 2. The last [`RECENT_MAX`] keys that events named are remembered, and reconciled first. They are for objects that
+//!    were deleted between the last moment of the leader before and the first of this one, and are in no cache.
+//! 3. No event is lost in between: a cache shows a change before its event is delivered, so a change that was not taken
+//!    is in the state, and later ones are in the queue.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,14 +16,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use steersman_base::ObjectKey;
 
-/// Whether a controller works, and the keys of late if it does not.
+/// Whether a controller works, and the recent keys if it does not.
 #[derive(Debug)]
 pub(crate) struct Standby {
     is_closed: AtomicBool,
     recent: Mutex<Recent>,
 }
 
-/// The keys that were named last.
+/// The recent keys.
 #[derive(Debug, Default)]
 struct Recent {
     named_at: BTreeMap<ObjectKey, u64>,
@@ -30,8 +31,8 @@ struct Recent {
     next: u64,
 }
 
-/// A lease is lost for 15 seconds at most. In that time 2,048 are 130 changes of different objects a second, and at any time
-/// no more than 300 kB for a controller.
+/// A lease is lost for 15 seconds at most. In that time 2,048 keys are 130 changes of different objects per second, and
+/// never more than 300 kB for a controller.
 pub(crate) const RECENT_MAX: usize = 2048;
 
 // === impl Standby ===
@@ -45,13 +46,13 @@ impl Standby {
         self.is_closed.load(Ordering::Acquire)
     }
 
-    /// Remembers keys, if the controller does not work yet. The answer is whether they need not be taken.
+    /// Remembers keys, if the controller does not work yet. Returns whether they need not be enqueued.
     pub(crate) fn keeps<'a>(&self, keys: impl Iterator<Item = &'a ObjectKey>) -> bool {
         if !self.is_closed() {
             return false;
         }
         let mut recent = self.recent.lock();
-        // Asked again: it is opened under this lock.
+        // Checked again: it is opened under this lock.
         if !self.is_closed() {
             return false;
         }
@@ -59,7 +60,7 @@ impl Standby {
         true
     }
 
-    /// The controller works from now on; the answer is what was named last, in order.
+    /// Lets the controller work; returns the recent keys, in order.
     pub(crate) fn open(&self) -> Vec<ObjectKey> {
         let mut recent = self.recent.lock();
         self.is_closed.store(false, Ordering::Release);

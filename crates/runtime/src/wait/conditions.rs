@@ -1,4 +1,4 @@
-//! What is often waited for: functions of an object alone.
+//! Common conditions.
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::batch::v1::Job;
@@ -10,7 +10,7 @@ use super::Verdict;
 
 const NOT_THERE: &str = "no such object";
 
-/// The object is gone, or another one has its name.
+/// Whether the object was deleted, or replaced by another one of its name.
 pub fn is_deleted<K: Resource>(uid: &str) -> impl Fn(Option<&K>) -> Verdict {
     let uid = uid.to_owned();
     move |object| {
@@ -22,7 +22,7 @@ pub fn is_deleted<K: Resource>(uid: &str) -> impl Fn(Option<&K>) -> Verdict {
     }
 }
 
-/// A custom resource definition is served.
+/// Whether a CustomResourceDefinition is served.
 pub fn is_crd_established(object: Option<&CustomResourceDefinition>) -> Verdict {
     let conditions = object.and_then(|crd| crd.status.as_ref()?.conditions.as_deref());
     let conditions = conditions.unwrap_or_default().iter();
@@ -33,7 +33,7 @@ pub fn is_crd_established(object: Option<&CustomResourceDefinition>) -> Verdict 
     )
 }
 
-/// A deployment has as many available pods as it needs, counted for its present specification.
+/// Whether a Deployment has as many available pods as it needs, for its current specification.
 pub fn is_deployment_available(object: Option<&Deployment>) -> Verdict {
     if let Some(verdict) = outdated_deployment(object) {
         return verdict;
@@ -49,8 +49,8 @@ pub fn is_deployment_available(object: Option<&Deployment>) -> Verdict {
     )
 }
 
-/// A deployment is rolled out: all replicas are of its present specification, available, and there are no others. As
-/// `kubectl rollout status`.
+/// Whether a Deployment is rolled out: all replicas are of its current specification and available, and there are no
+/// others. As `kubectl rollout status`.
 pub fn is_deployment_rolled_out(object: Option<&Deployment>) -> Verdict {
     if let Some(verdict) = outdated_deployment(object) {
         return verdict;
@@ -68,7 +68,7 @@ pub fn is_deployment_rolled_out(object: Option<&Deployment>) -> Verdict {
     })
 }
 
-/// A job is complete.
+/// Whether a Job is complete.
 pub fn is_job_completed(object: Option<&Job>) -> Verdict {
     let conditions = object.and_then(|job| job.status.as_ref()?.conditions.as_deref());
     let conditions = conditions.unwrap_or_default().iter();
@@ -79,14 +79,14 @@ pub fn is_job_completed(object: Option<&Job>) -> Verdict {
     )
 }
 
-/// A pod runs.
+/// Whether a Pod is running.
 pub fn is_pod_running(object: Option<&Pod>) -> Verdict {
     let Some(pod) = object else { return Verdict::NotYet(NOT_THERE.to_owned()) };
     let phase = pod.status.as_ref().and_then(|status| status.phase.as_deref()).unwrap_or("no");
     Verdict::when(phase == "Running", || format!("phase {phase}"))
 }
 
-/// A pod is ready.
+/// Whether a Pod is ready.
 pub fn is_pod_ready(object: Option<&Pod>) -> Verdict {
     let conditions = object.and_then(|pod| pod.status.as_ref()?.conditions.as_deref());
     let conditions = conditions.unwrap_or_default().iter();
@@ -109,7 +109,8 @@ fn text(field: Option<&String>) -> &str {
 /// Whether the status is about an older specification.
 fn outdated_deployment(object: Option<&Deployment>) -> Option<Verdict> {
     let deployment = object?;
-    let (generation, observed) = (deployment.metadata.generation, deployment.status.as_ref()?.observed_generation);
+    let generation = deployment.metadata.generation;
+    let observed = deployment.status.as_ref()?.observed_generation;
     (observed < generation).then(|| Verdict::NotYet("its latest specification was not looked at yet".to_owned()))
 }
 

@@ -1,4 +1,4 @@
-//! What handlers are asked, and what they answer.
+//! Requests and responses of admission handlers.
 
 use std::collections::BTreeMap;
 
@@ -8,68 +8,71 @@ use serde_json::Value;
 
 /// A write that an API server asks about.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Admission<K> {
-    /// Names this question; the answer has the same.
+    /// The uid of the request; the response has the same.
     pub uid: String,
-    /// What kind of object is sent to this webhook.
+    /// The kind of the object.
     pub kind: GroupVersionKind,
-    /// Of which resource.
+    /// The resource of the object.
     pub resource: GroupVersionResource,
-    /// Of which subresource, as `status` or `scale`.
+    /// The subresource, such as `status` or `scale`.
     pub sub_resource: Option<String>,
-    /// The kind the client wrote, where it was converted for this webhook.
+    /// The kind that the client wrote, if it was converted for this webhook.
     pub request_kind: Option<GroupVersionKind>,
-    /// The resource the client wrote.
+    /// The resource that the client wrote.
     pub request_resource: Option<GroupVersionResource>,
-    /// The subresource the client wrote.
+    /// The subresource that the client wrote.
     pub request_sub_resource: Option<String>,
-    /// The object's name; empty if the server is still to make one.
+    /// The object's name; empty if the server is to generate one.
     pub name: String,
-    /// Its namespace, if it has one.
+    /// The object's namespace, if it has one.
     pub namespace: Option<String>,
-    /// What shall happen.
+    /// The operation.
     pub operation: Operation,
-    /// Who wants it.
+    /// The user.
     pub user: User,
-    /// The object as it shall be; none on delete.
+    /// The new object; `None` on delete.
     pub object: Option<K>,
-    /// The object as it is; none on create.
+    /// The old object; `None` on create.
     pub old_object: Option<K>,
-    /// Whether nothing is going to be kept: a handler with side effects must leave them.
+    /// Whether nothing will be stored: a handler must not have side effects then.
     pub dry_run: bool,
-    /// The options of the request, as `CreateOptions`.
+    /// The options of the request, such as `CreateOptions`.
     pub options: Value,
 }
 
-/// What shall happen.
+/// The operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
+#[non_exhaustive]
 pub enum Operation {
-    /// The object is new.
+    /// The object is created.
     Create,
-    /// It changes.
+    /// The object is updated.
     Update,
-    /// It goes.
+    /// The object is deleted.
     Delete,
-    /// Somebody connects to it, as with `exec`.
+    /// A connection to the object, such as `exec`.
     Connect,
 }
 
-/// Who sent a request.
+/// The user of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct User {
     /// The name.
     pub username: String,
-    /// What tells users of one name apart.
+    /// The uid, which distinguishes users of one name.
     pub uid: String,
     /// The groups.
     pub groups: Vec<String>,
-    /// What the authenticator knows besides.
+    /// Further attributes of the authenticator.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
-/// Yes or no, and what is to be said besides.
+/// The decision of a handler, with warnings and audit annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Verdict {
@@ -78,7 +81,7 @@ pub struct Verdict {
     pub(super) audit_annotations: BTreeMap<String, String>,
 }
 
-/// No, and why: what the client of the API server reads.
+/// A denial with its reason, which the client of the API server gets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 #[must_use]
@@ -89,18 +92,19 @@ pub struct Denial {
     pub(super) causes: Vec<Cause>,
 }
 
-/// A field that is wrong.
+/// An invalid field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Cause {
-    /// What is wrong, as `FieldValueInvalid`.
+    /// The reason, such as `FieldValueInvalid`.
     pub reason: String,
-    /// The same for people.
+    /// The message, for people.
     pub message: String,
-    /// Which field, as `spec.replicas`.
+    /// The field, such as `spec.replicas`.
     pub field: String,
 }
 
-/// An object as it should be written, or none if it is right as it is; and what is to be said besides.
+/// The object as it should be stored, or none if it is unchanged; with warnings and audit annotations.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct Mutated<K> {
@@ -111,15 +115,15 @@ pub struct Mutated<K> {
 // === impl Admission ===
 
 impl<K> Admission<K> {
-    /// The object as it shall be.
+    /// Returns the new object.
     ///
     /// # Errors
-    /// A denial, if there is none: the webhook is registered for deletes, and not written for them.
+    /// A denial, if there is none: the webhook is registered for deletes, but does not handle them.
     pub fn object(&self) -> Result<&K, Denial> {
         self.object.as_ref().ok_or_else(no_object)
     }
 
-    /// Takes the object as it shall be, to change it.
+    /// Takes the new object, to change it.
     ///
     /// # Errors
     /// A denial, if there is none.
@@ -135,23 +139,23 @@ fn no_object() -> Denial {
 // === impl Verdict ===
 
 impl Verdict {
-    /// Yes.
+    /// Allows the write.
     pub fn allow() -> Self {
         Self::default()
     }
 
-    /// No, because.
+    /// Denies the write.
     pub fn deny(message: impl Into<String>) -> Self {
         Denial::forbidden(message).into()
     }
 
-    /// Says something to the client. API servers cut what is longer than 256 characters.
+    /// Adds a warning for the client. API servers cut it at 256 characters.
     pub fn warn(mut self, warning: impl Into<String>) -> Self {
         self.warnings.push(warning.into());
         self
     }
 
-    /// Writes something into the audit log. API servers put the webhook's name before the key.
+    /// Adds an annotation to the audit log. API servers put the webhook's name before the key.
     pub fn annotate(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.audit_annotations.insert(key.into(), value.into());
         self
@@ -167,32 +171,32 @@ impl From<Denial> for Verdict {
 // === impl Denial ===
 
 impl Denial {
-    /// No, with this HTTP status and this reason of `metav1.Status`.
+    /// Creates a denial with this HTTP status and this reason of `metav1.Status`.
     pub fn new(code: u16, reason: impl Into<String>, message: impl Into<String>) -> Self {
         Self { code, reason: reason.into(), message: message.into(), causes: Vec::new() }
     }
 
-    /// It is not allowed: 403.
+    /// Creates a denial with status 403: not allowed.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(403, "Forbidden", message)
     }
 
-    /// The object is wrong: 422.
+    /// Creates a denial with status 422: the object is invalid.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(422, "Invalid", message)
     }
 
-    /// The object cannot be understood: 400.
+    /// Creates a denial with status 400: the object cannot be read.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
-    /// It cannot be decided: 500.
+    /// Creates a denial with status 500: an internal error.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "InternalError", message)
     }
 
-    /// Names a field that is wrong.
+    /// Adds an invalid field.
     pub fn cause(mut self, field: impl Into<String>, reason: impl Into<String>, message: impl Into<String>) -> Self {
         self.causes.push(Cause { reason: reason.into(), message: message.into(), field: field.into() });
         self
@@ -202,18 +206,18 @@ impl Denial {
 // === impl Mutated ===
 
 impl<K> Mutated<K> {
-    /// It is right as it is.
+    /// Leaves the object unchanged.
     pub fn unchanged() -> Self {
         Self { object: None, verdict: Verdict::allow() }
     }
 
-    /// Says something to the client.
+    /// Adds a warning for the client.
     pub fn warn(mut self, warning: impl Into<String>) -> Self {
         self.verdict = self.verdict.warn(warning);
         self
     }
 
-    /// Writes something into the audit log.
+    /// Adds an annotation to the audit log.
     pub fn annotate(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.verdict = self.verdict.annotate(key, value);
         self

@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use super::review::{Malformed, envelope, open};
 use crate::serving::{Request, Response};
 
-/// Converts objects. Every `Fn(Value, &str) -> Result<Value, String>` does; [`Versions`] does it for types.
+/// A converter of objects. Every `Fn(Value, &str) -> Result<Value, String>` is one; [`Versions`] converts types.
 pub trait Convert: Send + Sync + 'static {
-    /// The object as it is in `api_version`, as `example.com/v1`.
+    /// Returns the object in `api_version`, such as `example.com/v1`.
     ///
     /// # Errors
-    /// Why it cannot be converted, for whoever wanted to read or write it. It should rarely be refused: an object that is
-    /// stored and cannot be converted can be neither listed nor mended.
+    /// The reason, for the client that wanted to read or write it. Avoid it: a stored object that cannot be converted
+    /// can be neither listed nor repaired.
     fn convert(&self, object: Value, api_version: &str) -> Result<Value, String>;
 }
 
-/// Versions of a kind, each a type of its own, all converted by way of one of them: the hub.
+/// The versions of a kind, each a type of its own, all converted through one of them: the hub.
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
@@ -44,7 +44,7 @@ pub struct Versions<H> {
     versions: BTreeMap<String, Version<H>>,
 }
 
-/// How a version becomes the hub, and the hub becomes it.
+/// The conversions of a version to the hub and back.
 struct Version<H> {
     to_hub: fn(Value) -> Result<H, String>,
     from_hub: fn(H) -> Result<Value, String>,
@@ -62,7 +62,7 @@ struct Question {
 const API_VERSION: &str = "apiextensions.k8s.io/v1";
 const KIND: &str = "ConversionReview";
 
-/// Answers a review.
+/// Responds to a review.
 pub(super) fn review(converter: &impl Convert, request: &Request) -> Result<Response, Malformed> {
     let Question { uid, desired_api_version, objects } = open(request.body(), API_VERSION, KIND)?;
     let converted = objects.into_iter().map(|object| one(converter, object, &desired_api_version));
@@ -78,7 +78,8 @@ fn one(converter: &impl Convert, object: Value, desired: &str) -> Result<Value, 
         return Ok(object);
     }
     let name = named(&object);
-    let (kind, metadata) = (object["kind"].clone(), object["metadata"].clone());
+    let kind = object["kind"].clone();
+    let metadata = object["metadata"].clone();
     let failed = |reason| format!("{name} cannot be converted to {desired}: {reason}");
     let mut converted = converter.convert(object, desired).map_err(failed)?;
     if !converted.is_object() {
@@ -91,7 +92,7 @@ fn one(converter: &impl Convert, object: Value, desired: &str) -> Result<Value, 
     Ok(converted)
 }
 
-/// For people: kind, name and version.
+/// Returns kind, name and version, for messages.
 fn named(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let metadata = &object["metadata"];
@@ -102,7 +103,7 @@ fn named(object: &Value) -> String {
     format!("{} {name} of {}", text(&object["kind"]), text(&object["apiVersion"]))
 }
 
-/// The metadata as it was, with labels and annotations as they are now; a type without metadata changes nothing.
+/// Returns the old metadata with the new labels and annotations; a type without metadata changes nothing.
 fn kept(mut metadata: Value, converted: &Value) -> Value {
     if !converted.is_object() || !metadata.is_object() {
         return metadata;
@@ -141,13 +142,13 @@ impl<H: 'static> Convert for Versions<H> {
 // === impl Versions ===
 
 impl<H: DeserializeOwned + Serialize + 'static> Versions<H> {
-    /// Converts by way of this version, which should be able to hold whatever any other holds.
+    /// Creates a converter with this hub, which should be able to represent every other version.
     pub fn hub(api_version: &str) -> Self {
         let hub = Version { to_hub: read, from_hub: |hub| write(&hub) };
         Self { versions: BTreeMap::from([(api_version.to_owned(), hub)]) }
     }
 
-    /// Knows another version.
+    /// Adds a version.
     pub fn version<V>(mut self, api_version: &str) -> Self
     where
         V: DeserializeOwned + Serialize + TryInto<H, Error: std::fmt::Display> + TryFrom<H, Error: std::fmt::Display>,

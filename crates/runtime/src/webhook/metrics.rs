@@ -1,4 +1,4 @@
-//! What webhooks count, under controller-runtime's names (v0.25).
+//! Metrics of webhooks, under controller-runtime's names (v0.25).
 
 use http::StatusCode;
 use prometheus::{
@@ -29,10 +29,10 @@ pub(super) struct InFlight {
 // === impl WebhookMetrics ===
 
 impl WebhookMetrics {
-    /// New counters.
+    /// Registers the metrics.
     ///
     /// # Errors
-    /// If the registry has metrics of these names.
+    /// The registry has metrics of these names already.
     pub fn register(registry: &Registry) -> Result<Self, prometheus::Error> {
         let requests = IntCounterVec::new(
             Opts::new(
@@ -69,7 +69,7 @@ impl WebhookMetrics {
         Ok(Self { requests, latency, in_flight, panics, conversion_panics })
     }
 
-    /// Shows the likely codes from the start, so that rates can be taken.
+    /// Shows the likely codes from the start, so that rates can be computed.
     pub(super) fn announce(&self, path: &str) {
         for code in ["200", "500"] {
             self.requests.with_label_values(&[path, code]);

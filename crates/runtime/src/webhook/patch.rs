@@ -1,8 +1,8 @@
-//! From what a handler changed to a patch of what the API server sent.
+//! The patch for a handler's changes.
 //!
 //! A handler's type may know fewer fields than the object has, and may write fields that the object does not have. So
-//! three values are compared: the object as it was sent, the type's picture of it before, and after. Only what differs
-//! between the two pictures is changed in what was sent.
+//! three values are compared: the object as it was sent, the type's representation of it before, and after. Only the
+//! differences between the two representations are changed in the sent object.
 
 use json_patch::Patch;
 use serde::Serialize;
@@ -10,17 +10,17 @@ use serde_json::{Map, Value};
 
 use super::Denial;
 
-/// What a type shows of an object.
+/// Returns a type's representation of an object.
 pub(super) fn shown<K: Serialize>(object: &K) -> Result<Value, Denial> {
     serde_json::to_value(object).map_err(|error| Denial::internal(format!("the object cannot be written: {error}")))
 }
 
-/// What to change in `sent`.
+/// Returns the patch of `sent`.
 pub(super) fn between(sent: &Value, before: &Value, after: &Value) -> Patch {
     json_patch::diff(sent, &carried(sent, before, after))
 }
 
-/// `sent` with the changes from `before` to `after`.
+/// Returns `sent` with the changes from `before` to `after`.
 fn carried(sent: &Value, before: &Value, after: &Value) -> Value {
     if before == after {
         return sent.clone();
@@ -51,7 +51,8 @@ fn fields(sent: &Map<String, Value>, before: &Map<String, Value>, after: &Map<St
     result.into()
 }
 
-/// Elements move when others come or go, so each is looked for: where it was, as it was, then by its name.
+/// Elements move when others are added or removed, so each is searched: at its old position, by its old value, then by
+/// its name.
 fn elements(sent: &[Value], before: &[Value], after: &[Value]) -> Value {
     let same_length = before.len() == after.len();
     let element = |(index, after): (usize, &Value)| {

@@ -1,4 +1,4 @@
-//! `AdmissionReview` of `admission.k8s.io/v1`, as it comes and as it goes.
+//! `AdmissionReview` of `admission.k8s.io/v1`: reading and writing.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::admission::{Admission, Denial, Operation, User, Verdict};
 use crate::serving::{Request, Response, text, with_type};
 
-/// A body that is no review; answered with 400.
+/// A body that is not a review; answered with 400.
 #[derive(Debug)]
 pub(super) struct Malformed(pub(super) String);
 
@@ -44,7 +44,7 @@ pub(super) struct Question {
     options: Value,
 }
 
-/// What every review has.
+/// The fields of every review.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Envelope {
@@ -58,17 +58,17 @@ struct Envelope {
 pub(super) const API_VERSION: &str = "admission.k8s.io/v1";
 pub(super) const KIND: &str = "AdmissionReview";
 
-/// The question of a request.
+/// Reads the review of a request.
 pub(super) fn read(request: &Request) -> Result<Question, Malformed> {
     open(request.body(), API_VERSION, KIND)
 }
 
-/// The request of a review of this kind.
+/// Reads the request of a review of this kind.
 pub(super) fn open<R: DeserializeOwned>(body: &[u8], api_version: &str, kind: &str) -> Result<R, Malformed> {
     if body.is_empty() {
         return Err(Malformed(format!("the body is empty; a {kind} is expected")));
     }
-    // What it is decides what its parts must be, so it is looked at first.
+    // The kind decides what the parts must be, so it is checked first.
     let envelope: Envelope =
         serde_json::from_slice(body).map_err(|error| Malformed(format!("the body is no {kind}: {error}")))?;
     if envelope.kind != kind || envelope.api_version != api_version {
@@ -82,7 +82,7 @@ pub(super) fn open<R: DeserializeOwned>(body: &[u8], api_version: &str, kind: &s
     serde_json::from_value(request).map_err(|error| Malformed(format!("the request of the {kind} is wrong: {error}")))
 }
 
-/// A review with this answer.
+/// Returns a review with this response.
 pub(super) fn answer(uid: &str, verdict: Verdict, patch: Option<&Patch>) -> Response {
     let Verdict { denial, warnings, audit_annotations } = verdict;
     let mut response = json!({"uid": uid, "allowed": denial.is_none()});
@@ -120,7 +120,7 @@ pub(super) fn envelope(api_version: &str, kind: &str, response: &Value) -> Respo
 // === impl Question ===
 
 impl Question {
-    /// With objects of this type, unless they are none.
+    /// Decodes the objects as this type.
     pub(super) fn typed<K: DeserializeOwned>(&self) -> Result<Admission<K>, Denial> {
         let object = typed(&self.object, "object", &self.kind)?;
         let old_object = typed(&self.old_object, "oldObject", &self.kind)?;

@@ -1,4 +1,4 @@
-//! Pure: what an answer to a write means.
+//! Pure: the meaning of a response to a write.
 
 use std::time::Duration;
 
@@ -10,15 +10,15 @@ use steersman_model::{Encoded, View};
 use super::error::{Failure, Rejection};
 use super::{WriteError, Written};
 
-/// Upstream's servers say one second when they say anything.
+/// Upstream's servers ask for one second if they ask at all.
 const THROTTLED_MIN: Duration = Duration::from_secs(1);
-/// Stands for the letters that the server would add to a prefix.
+/// A placeholder for the letters that the server would append to a prefix.
 pub(super) const NAME_TO_COME: &str = "?????";
 
-/// Reads the metadata out of a successful answer, and whether it is only a status.
+/// Reads the metadata of a successful response, and whether it is only a status.
 ///
 /// # Errors
-/// The write went through, but what it made is not known: [`WriteError::Unknown`].
+/// The write was made, but its result is unknown: [`WriteError::Unknown`].
 pub(super) fn written(body: &[u8]) -> Result<(Written, bool), WriteError> {
     #[derive(Deserialize)]
     struct Kind<'a> {
@@ -33,7 +33,7 @@ pub(super) fn written(body: &[u8]) -> Result<(Written, bool), WriteError> {
     Meta::decode(Encoded::Json(body)).map(|meta| (meta, false)).map_err(|error| unknown(&error))
 }
 
-/// What would be known of an object that is not sent: what its body says of itself.
+/// Returns the metadata of an object that is not sent, from its body.
 pub(super) fn as_if_written(key: &ObjectKey, body: &[u8]) -> Written {
     #[derive(Deserialize, Default)]
     struct Object {
@@ -53,7 +53,7 @@ pub(super) fn as_if_written(key: &ObjectKey, body: &[u8]) -> Written {
     meta
 }
 
-/// What a failed answer means.
+/// Interprets a failed response.
 pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u8]) -> Failure {
     let status: Rejection = serde_json::from_slice(body).unwrap_or_default();
     let status = status.with_code(code, body);
@@ -63,14 +63,14 @@ pub(super) fn failure(code: StatusCode, retry_after: Option<Duration>, body: &[u
         StatusCode::CONFLICT if status.reason == "AlreadyExists" => WriteError::AlreadyExists,
         StatusCode::CONFLICT => WriteError::Conflict,
         StatusCode::FORBIDDEN if status.has_cause("NamespaceTerminating") => WriteError::NamespaceTerminating,
-        // The server said so before it did anything.
+        // The server refused before it did anything.
         StatusCode::TOO_MANY_REQUESTS => {
             let error = WriteError::Throttled(retry_after.unwrap_or(THROTTLED_MIN));
             return Failure { error, said, retriable: retry_after };
         }
-        // Something went wrong while the server, or somebody on the way to it, had the request: a store that did not answer in
-        // time, a server that died. What was asked for may have happened, or happens yet. Some of these answers are refusals
-        // (an admission webhook that cannot be called); to ask what became of it is cheap.
+        // A failure while the server, or a proxy, had the request: a store that did not answer in time, a server that
+        // died. The write may have been made, or may still be. Some of these responses are refusals (an admission
+        // webhook that cannot be called); a read that settles it is cheap.
         code if code.is_server_error() => WriteError::Unknown(Box::new(status)),
         _ => WriteError::Rejected(status),
     };

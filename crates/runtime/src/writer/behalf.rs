@@ -13,21 +13,20 @@ use crate::connection::exchange::{JSON, JSON_METADATA, JSON_METADATA_LIST};
 use crate::decisions::{self, Decision, Fate};
 use crate::events::About;
 
-/// Writes on behalf of one object, or of nobody.
+/// Writes on behalf of one object, or without an owner.
 ///
-/// Every verb answers a [`WriteError`] if the write was not made, or may not have been; what that means for the caller is
-/// said there.
+/// Every verb returns a [`WriteError`] if the write was not made, or may not have been.
 #[derive(Clone, Copy)]
 pub struct Behalf<'a> {
     pub(super) writer: &'a Writer,
     pub(super) owner: Option<&'a Meta>,
 }
 
-/// What a successful write made known.
+/// The result of a successful write.
 pub(super) struct Answer {
     pub(super) meta: Written,
     body: Bytes,
-    /// Whether the server only said that it did something, and not what there is now.
+    /// Whether the server returned only a status, and not the object.
     is_status: bool,
 }
 
@@ -42,6 +41,7 @@ impl<'a> Behalf<'a> {
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn create(&self, resource: &Resource, body: Vec<u8>, why: &dyn Reason) -> Result<Written, WriteError> {
         self.create_in(self.owner.map(|owner| &*owner.namespace), resource, body, why).await
     }
@@ -50,6 +50,7 @@ impl<'a> Behalf<'a> {
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn create_in(
         &self,
         namespace: Option<&str>,
@@ -61,7 +62,7 @@ impl<'a> Behalf<'a> {
         self.write(&Call { verb: Verb::Create, body: body.into(), ..object(resource, key) }, why).await
     }
 
-    /// Changes an object. The patch should hold the uid of the object it means.
+    /// Patches an object. The patch should contain the uid of the object.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -75,7 +76,7 @@ impl<'a> Behalf<'a> {
         self.patch_subresource(resource, key, "", patch, why).await
     }
 
-    /// Changes an object through a subresource, such as `status`.
+    /// Patches an object through a subresource, such as `status`.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -87,7 +88,9 @@ impl<'a> Behalf<'a> {
         patch: Patch<'_>,
         why: &dyn Reason,
     ) -> Result<Written, WriteError> {
-        let (query, content_type, body) = (patch.query(), patch.content_type(), patch.body().to_string());
+        let query = patch.query();
+        let content_type = patch.content_type();
+        let body = patch.body().to_string();
         let body = body.into();
         let call = object(resource, key.clone());
         self.write(&Call { verb: Verb::Patch, subresource, query, content_type, body, ..call }, why).await
@@ -97,6 +100,7 @@ impl<'a> Behalf<'a> {
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn put(
         &self,
         resource: &Resource,
@@ -111,6 +115,7 @@ impl<'a> Behalf<'a> {
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn put_status(
         &self,
         resource: &Resource,
@@ -121,10 +126,11 @@ impl<'a> Behalf<'a> {
         self.put_subresource(resource, key, "status", body, why).await
     }
 
-    /// Replaces what a subresource shows of an object, such as `scale`, or `finalize` of a namespace.
+    /// Replaces a subresource of an object, such as `scale`, or `finalize` of a namespace.
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn put_subresource(
         &self,
         resource: &Resource,
@@ -137,11 +143,12 @@ impl<'a> Behalf<'a> {
             .await
     }
 
-    /// Posts to a subresource, such as `binding`, `eviction` or `token`, and answers what the server said. In shadow mode
-    /// that is what was posted.
+    /// Posts to a subresource, such as `binding`, `eviction` or `token`, and returns the response; in shadow mode, the
+    /// body.
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn post_subresource(
         &self,
         resource: &Resource,
@@ -151,12 +158,12 @@ impl<'a> Behalf<'a> {
         why: &dyn Reason,
     ) -> Result<Bytes, WriteError> {
         let body = body.into();
-        // The answer may be more than an object.
+        // The response may be more than an object.
         let call = Call { verb: Verb::Create, subresource, body, accept: JSON, ..object(resource, key.clone()) };
         self.perform(&call, why).await.map(|answer| answer.body)
     }
 
-    /// Deletes an object: this one, and none that got its name since.
+    /// Deletes an object: this one, and not a new one of its name.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -172,8 +179,8 @@ impl<'a> Behalf<'a> {
         self.perform(&Call { verb, body, ..self::object(resource, object.key()) }, why).await.map(drop)
     }
 
-    /// Deletes the objects of a resource that are selected, in a namespace or everywhere. What is left is read from the server,
-    /// and the owner waits until the caches show it.
+    /// Deletes the selected objects of a resource, in a namespace or everywhere. The remaining objects are read from
+    /// the server, and the owner waits until the caches show that state.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -185,14 +192,15 @@ impl<'a> Behalf<'a> {
         how: impl Into<Delete>,
         why: &dyn Reason,
     ) -> Result<(), WriteError> {
-        let (query, body) = (selected.query(), how.into().body(None).to_string().into());
+        let query = selected.query();
+        let body = how.into().body(None).to_string().into();
         let call = object(resource, ObjectKey::new(namespace.unwrap_or_default(), ""));
         let verb = Verb::DeleteCollection;
         self.perform(&Call { verb, query, body, accept: JSON_METADATA_LIST, ..call }, why).await.map(drop)
     }
 
-    /// Makes `count` equal writes, in batches of 1, 2, 4, …; the first batch with a failure is the last one. Answers how
-    /// many went through, and the first failure.
+    /// Makes `count` equal writes, in batches of 1, 2, 4, …, and stops after the first batch with a failure. Returns
+    /// how many succeeded, and the first failure.
     pub async fn slow_start<F>(&self, count: usize, write: impl FnMut(usize) -> F) -> (usize, Option<WriteError>)
     where
         F: Future<Output = Result<Written, WriteError>>,
@@ -204,7 +212,7 @@ impl<'a> Behalf<'a> {
         self.perform(call, why).await.map(|answer| answer.meta)
     }
 
-    /// The path of every write but creates under names of our choice, which look before they tell.
+    /// The path of every write except creates under chosen names, which read before they report.
     async fn perform(&self, call: &Call<'_>, why: &dyn Reason) -> Result<Answer, WriteError> {
         self.check_namespace(call)?;
         if let Some(answer) = self.announce(call, why) {
@@ -215,14 +223,14 @@ impl<'a> Behalf<'a> {
         self.conclude(call, outcome, why)
     }
 
-    /// Refuses a create for an owner whose namespace is known to be terminating: the server is not asked again.
+    /// Refuses a create for an owner whose namespace is known to be terminating: no request is sent.
     pub(super) fn check_namespace(&self, call: &Call<'_>) -> Result<(), WriteError> {
         let terminating = &self.writer.shared.terminating;
         let is_refused = self.owner.is_some_and(|owner| call.is_create() && terminating.has(&owner.uid));
         if is_refused { Err(WriteError::NamespaceTerminating) } else { Ok(()) }
     }
 
-    /// Logs a write that is about to be sent. In shadow mode it is not, and this is the answer.
+    /// Logs a write that is about to be sent. In shadow mode it is not sent, and this is the result.
     pub(super) fn announce(&self, call: &Call<'_>, why: &dyn Reason) -> Option<Answer> {
         let shadow = self.writer.is_shadow();
         if tracing::enabled!(tracing::Level::INFO) {
@@ -242,7 +250,7 @@ impl<'a> Behalf<'a> {
         })
     }
 
-    /// Tells of a write that is in the book, and answers what came of it.
+    /// Reports a write that is in the book, and returns its result.
     pub(super) fn conclude(
         &self,
         call: &Call<'_>,
@@ -257,7 +265,7 @@ impl<'a> Behalf<'a> {
         outcome.map_err(|failure| failure.error)
     }
 
-    /// Has the owner wait until the caches show what was done, or may have been.
+    /// Lets the owner wait until the caches show what was done, or may have been.
     pub(super) fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
         let (book, Some(owner)) = (&self.writer.shared.book, self.owner) else { return };
         match (outcome, &call.verb) {
@@ -265,7 +273,7 @@ impl<'a> Behalf<'a> {
             (Ok(answer), _) if !answer.meta.resource_version.is_empty() => {
                 book.wrote(&owner.uid, call.resource, answer.meta.resource_version.clone());
             }
-            // Something was done, and nobody said at which version: a binding, an eviction, a collection.
+            // Something was done at an unknown version: a binding, an eviction, a collection.
             (Ok(answer), verb) if answer.is_status || *verb == Verb::DeleteCollection => {
                 book.unknown(&owner.uid, call.resource, &call.key);
             }
@@ -276,7 +284,7 @@ impl<'a> Behalf<'a> {
         }
     }
 
-    /// Tells of the write in the decision log and in an event.
+    /// Records the write in the decision log and in an event.
     fn tell(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>, why: &dyn Reason) {
         match outcome {
             Ok(answer) => {
@@ -317,23 +325,25 @@ impl<'a> Behalf<'a> {
     }
 }
 
-/// Whether a warning tells of this failure: upstream is silent where there is nothing to do about it.
+/// Whether a warning is sent about this failure: upstream sends none where nothing can be done about it.
 fn is_told(verb: &Verb, error: &WriteError) -> bool {
     match error {
         WriteError::NamespaceTerminating | WriteError::NotLeader => false,
-        // It is gone, or another one by now: what was wanted.
+        // The object was deleted or replaced, as wanted.
         WriteError::NotFound | WriteError::Conflict => !matches!(verb, Verb::Delete(_)),
         _ => true,
     }
 }
 
-/// A call about an object itself. It asks for metadata: all a controller needs to know of what it wrote.
+/// A call about an object itself. It requests metadata: all a controller needs to know of what it wrote.
 pub(super) fn object(resource: &Resource, key: ObjectKey) -> Call<'_> {
-    let (verb, query, body) = (Verb::Update, String::new(), Bytes::new());
+    let verb = Verb::Update;
+    let query = String::new();
+    let body = Bytes::new();
     Call { verb, resource, key, subresource: "", query, content_type: JSON, accept: JSON_METADATA, body }
 }
 
-/// What a successful answer tells. A deletion's is not looked at: it may be an object, a status or a list.
+/// Reads a successful response. A deletion's is ignored: it may be an object, a status or a list.
 pub(super) fn read(call: &Call<'_>, body: Bytes) -> Result<Answer, Failure> {
     if matches!(call.verb, Verb::Delete(_) | Verb::DeleteCollection) {
         let meta = Meta { name: call.key.name.clone(), namespace: call.key.namespace.clone(), ..Meta::default() };
@@ -346,7 +356,7 @@ pub(super) fn read(call: &Call<'_>, body: Bytes) -> Result<Answer, Failure> {
 // === impl Answer ===
 
 impl Answer {
-    /// An object that was found to be there.
+    /// The result of a write whose object was found.
     pub(super) fn found(meta: Written) -> Self {
         Self { meta, body: Bytes::new(), is_status: false }
     }

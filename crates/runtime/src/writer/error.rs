@@ -1,59 +1,60 @@
-//! Why a write has not been made, or may not have been.
+//! Errors of writes.
 
 use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
 
-/// Why a write has not been made, or may not have been.
+/// The reason for which a write was not made, or may not have been.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// Somebody else changed the object first: look again.
+    /// The object was changed meanwhile: read it again.
     #[error("somebody else changed the object first")]
     Conflict,
-    /// The object is not there: look again.
+    /// The object does not exist: read it again.
     #[error("the object is not there")]
     NotFound,
-    /// An object of this name exists: look again.
+    /// An object of this name exists: read it.
     #[error("an object of this name exists already")]
     AlreadyExists,
-    /// The namespace is going away: there is nothing to do.
+    /// The namespace is terminating: there is nothing to do.
     #[error("the namespace is going away")]
     NamespaceTerminating,
-    /// Somebody else may lead by now: it was not sent.
+    /// The write was not sent: another process may lead by now.
     #[error("this process does not lead any more, or cannot be sure that it does")]
     NotLeader,
-    /// It was sent and nobody knows what became of it: no answer came, or one that does not tell (any 5xx). The server is
-    /// asked, and the owner waits until the caches show what it says.
+    /// The write was sent and its outcome is unknown: no answer came, or one that does not tell (any 5xx). The object
+    /// is read from the server, and the owner waits until the caches show that state.
     #[error("it is not known whether the write was made: {0}")]
     Unknown(Box<Rejection>),
-    /// It was never sent: the server cannot be reached.
+    /// The write was not sent: the server cannot be reached.
     #[error("the server cannot be reached: {0}")]
     Unreachable(String),
-    /// It was never sent, and never can be: the object has no JSON form, or no request can be made of its name. Trying again
-    /// does not help, and it says nothing about the server.
+    /// The write was not sent and never can be: the object has no JSON form, or its name is no valid path. A retry does
+    /// not help, and it says nothing about the server.
     #[error("the write cannot be made: {0}")]
     Invalid(String),
-    /// The server refused it.
+    /// The server refused the write.
     #[error("the server refused: {0}")]
     Rejected(Rejection),
-    /// The server has too much to do, and says when to come back.
+    /// The server is overloaded, and says when to retry.
     #[error("the server asks to come back in {0:?}")]
     Throttled(Duration),
 }
 
-/// What the server said when it refused.
+/// A refusal by the server.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct Rejection {
-    /// HTTP code; zero if there was no answer.
+    /// The HTTP status code; zero if there was no answer.
     pub code: u16,
     /// The reason in one word, such as `Invalid`.
     pub reason: String,
     /// The reason in a sentence.
     pub message: String,
-    /// What is wrong, field by field.
+    /// The invalid fields.
     #[serde(deserialize_with = "details")]
     pub details: RejectionDetails,
 }
@@ -61,36 +62,38 @@ pub struct Rejection {
 /// The machine-readable part of a [`Rejection`].
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct RejectionDetails {
-    /// What is wrong, field by field.
+    /// The invalid fields.
     pub causes: Vec<RejectionCause>,
 }
 
-/// One thing that is wrong.
+/// An invalid field.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
+#[non_exhaustive]
 pub struct RejectionCause {
-    /// What kind of wrong.
+    /// The kind of problem.
     pub reason: String,
-    /// In a sentence.
+    /// The problem, in a sentence.
     pub message: String,
-    /// Which field.
+    /// The field.
     pub field: String,
 }
 
-/// A failed write, and what the server said to it word for word: events quote it, as upstream's do.
+/// A failed write, with the literal message of the server: events quote it, as upstream's do.
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) error: WriteError,
     pub(super) said: String,
-    /// Whether the server turned it away and said when to come back, or it never left: it may be sent again.
+    /// Whether it may be sent again: it was not sent, or the server refused it and said when to retry.
     pub(super) retriable: Option<Duration>,
 }
 
-/// What is told of a refusal that is not a Kubernetes status: enough to recognise a proxy's error page.
+/// The bytes shown of a refusal that is not a Kubernetes status: enough to recognise a proxy's error page.
 const REFUSAL_SHOWN_MAX: usize = 200;
 
-/// Upstream's servers may say `null`.
+/// Upstream's servers may send `null`.
 fn details<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<RejectionDetails, D::Error> {
     Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }
@@ -98,13 +101,13 @@ fn details<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Rejectio
 // === impl WriteError ===
 
 impl WriteError {
-    /// No answer came, for this reason.
+    /// An unknown outcome, for this reason.
     pub(super) fn unknown(message: impl Into<String>) -> Self {
         Self::Unknown(Box::new(Rejection { message: message.into(), ..Rejection::default() }))
     }
 
-    /// What the server said, word for word, if that is what went wrong; else the error in a sentence. Conditions quote it,
-    /// as upstream's do.
+    /// Returns the literal message of the server, if it refused; else the error in a sentence. Conditions quote it, as
+    /// upstream's do.
     #[must_use]
     pub fn message(&self) -> String {
         match self {

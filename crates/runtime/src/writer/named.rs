@@ -1,9 +1,9 @@
-//! Creates under names of our choice.
+//! Creates under chosen names.
 //!
-//! A create whose answer is lost, or does not tell, has a name by which the server can be asked at once. If the object is
-//! there, the create was made, and nothing went wrong. If it is not, the request may still be under way: the name is kept, and
-//! the next create of the owner uses it, so that the server refuses the second of the two. Names are kept in memory: a manager
-//! that is started anew knows none.
+//! If the response to a create is lost, or does not tell, the server can be asked for the chosen name at once. If the
+//! object exists, the create was made, and nothing went wrong. If it does not, the request may still be in flight: the
+//! name is kept, and the next create of the owner uses it, so that the server refuses the second of the two. Names are
+//! kept in memory: a restarted manager knows none.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use super::send::{Call, Verb};
 use super::{Naming, WriteError, Written};
 use crate::Reason;
 
-/// So many names are tried if others have them. Among five letters, even one is rarely taken.
+/// The number of names that are tried if they are in use. Among five letters, even one rarely is.
 const NAMES_TRIED_MAX: usize = 8;
 
-/// How a create under one name ended.
+/// The outcome of a create under one name.
 enum Tried {
-    /// So; and it is in the book, if it has to be.
+    /// This outcome, which is in the book if it has to be.
     Ended(Box<Result<Answer, Failure>>),
-    /// Somebody else has the name.
+    /// The name is in use by another object.
     Taken,
 }
 
@@ -30,11 +30,13 @@ enum Tried {
 
 impl Behalf<'_> {
     /// Creates an object in the owner's namespace, under a name that is chosen here as the server would for
-    /// `generateName`: so that whoever does not hear the answer can ask for it, and can try again without making a second
-    /// one. `body` makes the JSON body for a name; the object must be controlled by the owner.
+    /// `generateName`: so that after a lost response the server can be asked for it, and the create can be retried
+    /// without making a second object. `body` returns the JSON body for a name; the object must be controlled by the
+    /// owner.
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn create_named(
         &self,
         resource: &Resource,
@@ -63,7 +65,7 @@ impl Behalf<'_> {
         }
     }
 
-    /// The name to use: one that may be made yet, or a new one.
+    /// Returns the name to use: one whose create may still arrive, or a new one.
     fn name(&self, resource: &Resource, naming: Naming<'_>) -> (Istr, bool) {
         if self.writer.is_shadow() {
             return (naming.not_chosen(), false);
@@ -79,11 +81,11 @@ impl Behalf<'_> {
         let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
         let (Err(failure), Some(owner)) = (&outcome, self.owner) else { return self.ended(call, outcome) };
         match failure.error {
-            // Nobody used this name before, so it is not ours.
+            // The name was not used before, so the object is not ours.
             WriteError::AlreadyExists if !was_kept => Tried::Taken,
             WriteError::AlreadyExists | WriteError::Unknown(_) => self.settle(call, owner, outcome).await,
             _ => {
-                // What was sent under this name before may arrive yet.
+                // An earlier create under this name may still arrive.
                 if was_kept {
                     self.keep_name(call, owner);
                 }
@@ -92,7 +94,7 @@ impl Behalf<'_> {
         }
     }
 
-    /// Asks the server what became of a create.
+    /// Reads the object to settle the outcome of a create.
     async fn settle(&self, call: &Call<'_>, owner: &Meta, outcome: Result<Answer, Failure>) -> Tried {
         let is_ours = |found: &Meta| found.is_controlled_by(owner);
         match (self.writer.shared.book.look(call.resource, &call.key).await, outcome) {
@@ -110,7 +112,7 @@ impl Behalf<'_> {
             (Err(error), outcome) => {
                 tracing::warn!(%error, "an outcome is unknown, and the server does not tell");
                 self.keep_name(call, owner);
-                // Whoever has the name, nobody can tell now.
+                // It is unknown now whose object has the name.
                 let unknown = |failure: Failure| match failure.error {
                     WriteError::AlreadyExists => WriteError::unknown(failure.said).into(),
                     _ => failure,

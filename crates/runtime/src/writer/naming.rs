@@ -1,39 +1,39 @@
-//! Names that we choose as the server would for `generateName`.
+//! Names that are chosen as the server would for `generateName`.
 
 use steersman_base::Istr;
 
-/// How an object gets a name of our choice.
+/// The choice of an object's name.
 #[derive(Clone, Copy)]
 pub struct Naming<'a> {
-    /// What the name begins with.
+    /// The prefix.
     pub prefix: &'a str,
-    /// Whether an object of this name was seen in this pass, and so counts already.
+    /// Whether an object of this name was seen in this pass, and so is counted already.
     pub is_seen: &'a (dyn Fn(&str) -> bool + Sync),
 }
 
-/// The letters that upstream's servers append: no vowels, so that no words come out, and nothing that looks alike.
+/// The letters that upstream's servers append: no vowels, so that no words result, and no similar-looking ones.
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const LETTERS_ADDED: usize = 5;
-/// What is left of a label's 63 letters.
+/// The rest of a label's 63 letters.
 const PREFIX_LENGTH_MAX: usize = 63 - LETTERS_ADDED;
 
 // === impl Naming ===
 
 impl Naming<'_> {
-    /// A name that probably nobody has.
+    /// Returns a random name.
     pub(super) fn choose(&self) -> Istr {
         let letters = (0..LETTERS_ADDED).map(|_| char::from(LETTERS[fastrand::usize(..LETTERS.len())]));
         let name: String = self.beginning().chars().chain(letters).collect();
         Istr::from(name)
     }
 
-    /// Whether a name is one that could have been chosen.
+    /// Whether a name could have been chosen.
     pub(super) fn fits(&self, name: &str) -> bool {
         let rest = name.strip_prefix(self.beginning()).unwrap_or_default();
         rest.len() == LETTERS_ADDED && rest.bytes().all(|letter| LETTERS.contains(&letter))
     }
 
-    /// What stands for a name that is not chosen, because nothing is sent.
+    /// Returns a placeholder for a name that is not chosen, because nothing is sent.
     pub(super) fn not_chosen(&self) -> Istr {
         Istr::from(format!("{}{}", self.beginning(), super::answer::NAME_TO_COME))
     }

@@ -1,4 +1,4 @@
-//! How to write: kinds of patches, ways to delete, and what may be sent again.
+//! Options of writes: kinds of patches, of deletions, and of retries.
 
 use std::time::Duration;
 
@@ -7,65 +7,68 @@ use steersman_base::Meta;
 
 use crate::connection::exchange::encode;
 
-/// How an object is to be changed.
+/// A patch of an object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Patch<'a> {
-    /// Lists are merged by the keys of the API. Built-in kinds alone.
+    /// A strategic merge patch: lists are merged by the keys of the API. Only for built-in kinds.
     Strategic(&'a Value),
-    /// Lists are replaced, `null` removes.
+    /// A JSON merge patch: lists are replaced, `null` removes.
     Merge(&'a Value),
-    /// A list of operations.
+    /// A JSON patch: a list of operations.
     Json(&'a Value),
-    /// Server-side apply: what is in it, is ours.
+    /// Server-side apply.
     Apply {
-        /// The whole of what is ours, with `apiVersion` and `kind`.
+        /// The fields to own, with `apiVersion` and `kind`.
         object: &'a Value,
-        /// Who we are.
+        /// The field manager.
         manager: &'a str,
-        /// Whether fields of others become ours, too.
+        /// Whether fields of other managers are taken over.
         force: bool,
     },
 }
 
-/// What becomes of the dependents of a deleted object.
+/// The treatment of dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Propagation {
-    /// Dependents go later, by the garbage collector.
+    /// Dependents are deleted later, by the garbage collector.
     Background,
-    /// The object goes after its dependents.
+    /// The object is deleted after its dependents.
     Foreground,
-    /// Dependents stay, and lose their reference.
+    /// Dependents stay, and lose their owner reference.
     Orphan,
 }
 
-/// How to delete. The uid of the object that is meant is always a precondition.
+/// The options of a deletion. The uid of the object is always a precondition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Delete {
-    /// What becomes of dependents; as the resource has it, if nothing is said.
+    /// The treatment of dependents; the default of the resource if `None`.
     pub propagation: Option<Propagation>,
-    /// How long it is given to end; as it says itself, if nothing is said. Zero is at once.
+    /// The grace period; the object's own if `None`. Zero deletes at once.
     pub grace_period_seconds: Option<u32>,
-    /// Only the version that was seen: whatever changed since, is a conflict.
+    /// Whether only the version that was read is deleted: a later change is a conflict.
     pub unchanged_only: bool,
 }
 
-/// Which objects of a collection are meant. The default means all.
+/// A selection of objects of a collection; all by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Selected<'a> {
-    /// Those with these labels; empty means all.
+    /// A label selector; empty selects all.
     pub labels: &'a str,
-    /// Those with these fields; empty means all.
+    /// A field selector; empty selects all.
     pub fields: &'a str,
 }
 
-/// How often a write is sent again that certainly did nothing: it never left, or the server turned it away with
-/// `Retry-After`. Any other write is sent once, whatever happens.
+/// The retries of a write that certainly did nothing: it was not sent, or the server refused it with `Retry-After`. Any
+/// other write is sent once, whatever happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Retries {
-    /// How often at most.
+    /// The maximum number of retries.
     pub max: u32,
-    /// Whoever asks for more patience than this is not waited for: the caller gets
-    /// [`Throttled`](super::WriteError::Throttled) and can do something else meanwhile.
+    /// The maximum wait: if the server asks for more, the caller gets [`Throttled`](super::WriteError::Throttled) and
+    /// can do something else meanwhile.
     pub wait_max: Duration,
 }
 
@@ -111,7 +114,7 @@ impl Propagation {
 // === impl Delete ===
 
 impl Delete {
-    /// The body of the request: `object` is the one that is meant, none for a collection.
+    /// Returns the body of the request for `object`; `None` for a collection.
     pub(super) fn body(&self, object: Option<&Meta>) -> Value {
         let mut body = json!({ "kind": "DeleteOptions", "apiVersion": "v1" });
         if let Some(propagation) = self.propagation {
@@ -121,7 +124,7 @@ impl Delete {
             body["gracePeriodSeconds"] = json!(seconds);
         }
         let mut preconditions = Map::new();
-        // An object that was never read has no uid, and then there is nothing to be sure of.
+        // An object that was never read has no uid, and so no precondition.
         if let Some(object) = object.filter(|object| !object.uid.is_empty()) {
             preconditions.insert("uid".into(), json!(object.uid));
         }
@@ -132,6 +135,22 @@ impl Delete {
             body["preconditions"] = Value::Object(preconditions);
         }
         body
+    }
+}
+
+impl Delete {
+    /// Sets the grace period; zero deletes at once.
+    #[must_use]
+    pub fn grace_period_seconds(mut self, seconds: u32) -> Self {
+        self.grace_period_seconds = Some(seconds);
+        self
+    }
+
+    /// Deletes only the version that was read: a later change is a conflict.
+    #[must_use]
+    pub fn unchanged_only(mut self) -> Self {
+        self.unchanged_only = true;
+        self
     }
 }
 
@@ -155,23 +174,23 @@ impl Selected<'_> {
 // === impl Retries ===
 
 impl Retries {
-    /// Nothing is ever sent again.
+    /// No retries.
     pub const NEVER: Self = Self { max: 0, wait_max: Duration::ZERO };
 
-    /// How long to wait before the write is sent once more, if it is: `asked` is what the server asks for.
+    /// Returns how long to wait before the write is sent again, if it is: `asked` is the server's wish.
     pub(super) fn wait(&self, sent: u32, asked: Duration) -> Option<Duration> {
         (sent <= self.max && asked <= self.wait_max).then_some(asked)
     }
 }
 
 impl Default for Retries {
-    /// A server in trouble says one second; three of them hold up a worker less than a pass that is made again.
+    /// An overloaded server asks for one second; three of them hold up a worker less than another pass.
     fn default() -> Self {
         Self { max: 3, wait_max: Duration::from_secs(2) }
     }
 }
 
-/// A value of a query.
+/// Encodes a value of a query.
 fn encoded(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     encode(&mut text, value);

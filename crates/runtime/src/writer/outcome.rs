@@ -1,8 +1,8 @@
-//! Outcomes of writes that are fine.
+//! Acceptable failures of writes.
 
 use super::WriteError;
 
-/// Says which failures of a write are fine: what was wanted is so, or cannot be any more.
+/// Accepts certain failures of a write: the wanted state is reached, or cannot be reached any more.
 ///
 /// ```
 /// # use steersman_base::{Meta, Resource};
@@ -13,13 +13,13 @@ use super::WriteError;
 /// # }
 /// ```
 pub trait Outcome: Sized {
-    /// The failure, unless it is fine.
+    /// Accepts the failures for which `is_fine` holds.
     ///
     /// # Errors
-    /// Any failure that is not fine.
+    /// Any other failure.
     fn ok_if(self, is_fine: impl FnOnce(&WriteError) -> bool) -> Result<(), WriteError>;
 
-    /// Fine if the object is not there: it is gone, or what it would be created in is.
+    /// Accepts that the object does not exist: it was deleted, or its namespace was.
     ///
     /// # Errors
     /// Any other failure.
@@ -27,8 +27,8 @@ pub trait Outcome: Sized {
         self.ok_if(|error| matches!(error, WriteError::NotFound))
     }
 
-    /// Fine if the object is another one by now, or in another version: of a delete, the one that was meant is gone; of a
-    /// write, the change is an event of its own.
+    /// Accepts that the object was replaced or has changed: of a delete, the object that was meant is gone; of another
+    /// write, the change has an event of its own.
     ///
     /// # Errors
     /// Any other failure.
@@ -36,7 +36,7 @@ pub trait Outcome: Sized {
         self.ok_if(|error| matches!(error, WriteError::Conflict))
     }
 
-    /// Fine if an object of this name exists already.
+    /// Accepts that an object of this name exists.
     ///
     /// # Errors
     /// Any other failure.
@@ -44,7 +44,7 @@ pub trait Outcome: Sized {
         self.ok_if(|error| matches!(error, WriteError::AlreadyExists))
     }
 
-    /// Fine if the namespace is terminating: nothing can be created in it any more.
+    /// Accepts that the namespace is terminating: nothing can be created in it.
     ///
     /// # Errors
     /// Any other failure.

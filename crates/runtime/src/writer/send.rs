@@ -1,4 +1,4 @@
-//! One request, sent once; and what its answer means.
+//! One request, sent once, and the meaning of its response.
 
 use std::error::Error;
 use std::time::Duration;
@@ -17,18 +17,18 @@ use crate::lease::NotLeader;
 pub(super) struct Call<'a> {
     pub(super) verb: Verb,
     pub(super) resource: &'a Resource,
-    /// Which one; for a create, its name may be unknown, and for a collection there is none.
+    /// The key; the name may be unknown for a create, and is empty for a collection.
     pub(super) key: ObjectKey,
-    /// Empty for the object itself.
+    /// The subresource; empty for the object itself.
     pub(super) subresource: &'a str,
-    /// Begins with a question mark, unless it is empty.
+    /// The query, with a question mark, or empty.
     pub(super) query: String,
     pub(super) content_type: &'static str,
     pub(super) accept: &'static str,
     pub(super) body: Bytes,
 }
 
-/// What a write does to its object.
+/// The verb of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Verb {
     Create,
@@ -39,15 +39,15 @@ pub(super) enum Verb {
     DeleteCollection,
 }
 
-/// An answer holds the object's metadata alone; upstream bounds it well below this.
+/// A response has only the object's metadata; upstream bounds it well below this.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
-/// A server that could not be reached may be there a moment later: it restarts, or another one answers.
+/// A server that could not be reached may be back a moment later: it restarts, or another one responds.
 const UNSENT_AGAIN_AFTER: Duration = Duration::from_millis(100);
 
 // === impl Writer ===
 
 impl Writer {
-    /// Sends a write, and again only what certainly did nothing.
+    /// Sends a write, and again only if it certainly did nothing.
     pub(super) async fn exchange(&self, call: &Call<'_>) -> Result<Bytes, Failure> {
         let mut sent = 0;
         loop {
@@ -88,7 +88,7 @@ impl Writer {
         }
     }
 
-    /// The request, if we may send one. It asks once more when its bytes are about to leave.
+    /// Returns the request, if this process may send one. Leadership is checked once more when its bytes are sent.
     fn request(&self, call: &Call<'_>) -> Result<Request<Bytes>, Failure> {
         self.shared.leadership.check().map_err(|_| WriteError::NotLeader)?;
         let request = Request::builder()
@@ -102,14 +102,14 @@ impl Writer {
     }
 }
 
-/// Reads an answer that nobody needs, so that its connection can be used again. A collection's lists all that was deleted,
-/// and has no bound; that it was deleted has been said already.
+/// Reads an unneeded response, so that its connection can be reused. A collection's response lists all that was
+/// deleted, and has no bound; its status is known already.
 async fn read_past(mut body: kube::client::Body) {
     while let Some(Ok(_)) = body.frame().await {}
 }
 
-/// A request whose body was held back, or that found no connection, was never sent; any other failure leaves open what the
-/// server did.
+/// A request whose body was held back, or that found no connection, was never sent; after any other failure the outcome
+/// is unknown.
 fn not_answered(error: &kube::Error) -> Failure {
     let mut said = error.to_string();
     let mut cause: Option<&(dyn Error + 'static)> = error.source();
@@ -139,7 +139,7 @@ impl Call<'_> {
         }
     }
 
-    /// Whether a new object is asked for, not something of one that exists.
+    /// Whether a new object is created, not a subresource of an existing one.
     pub(super) fn is_create(&self) -> bool {
         self.verb == Verb::Create && self.subresource.is_empty()
     }
@@ -158,8 +158,8 @@ impl Call<'_> {
         path + &self.query
     }
 
-    /// `default/web`; of an object that is created, the name in its body, or `default/web-?????` for one that the server
-    /// is to name; of a collection `default/*`.
+    /// `default/web`; for a create the name in the body, or `default/web-?????` for one that the server generates; for
+    /// a collection `default/*`.
     pub(super) fn object_text(&self) -> String {
         match (&self.verb, &*self.key.name) {
             (Verb::Create, "") => answer::as_if_written(&self.key, &self.body).key().to_string(),
@@ -178,7 +178,7 @@ impl Call<'_> {
 // === impl Verb ===
 
 impl Verb {
-    /// As in RBAC.
+    /// The verb, as in RBAC.
     pub(super) const fn as_str(&self) -> &'static str {
         match self {
             Self::Create => "create",
@@ -193,8 +193,8 @@ impl Verb {
 #[cfg(test)]
 mod tests {
     use steersman_base::Meta;
+    use steersman_informer::__internal::consistency::Book;
     use steersman_informer::InformerFactory;
-    use steersman_informer::consistency::Book;
 
     use super::*;
     use crate::connection::exchange::JSON;
@@ -210,7 +210,7 @@ mod tests {
     /// On a real socket, and so on the real clock.
     #[tokio::test]
     async fn a_server_that_is_not_there_is_unreachable_and_nothing_was_sent() {
-        // Bound and let go: nobody listens there now.
+        // Bound and dropped: nothing listens there now.
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = Some(format!("http://127.0.0.1:{port}"));
         let client = connection::connect(Options { server, ..Options::default() }).await.unwrap();
@@ -255,8 +255,11 @@ mod tests {
     fn the_log_names_what_is_written() {
         let pods = Resource::namespaced("", "v1", "pods", "Pod");
         let check = |verb: Verb, name: &str, body: &'static str, want: &str| {
-            let (key, query, body) = (ObjectKey::new("ns", name), String::new(), Bytes::from_static(body.as_bytes()));
-            let (resource, subresource) = (&pods, "");
+            let key = ObjectKey::new("ns", name);
+            let query = String::new();
+            let body = Bytes::from_static(body.as_bytes());
+            let resource = &pods;
+            let subresource = "";
             let call = Call { verb, resource, key, subresource, query, content_type: JSON, accept: JSON, body };
             assert_eq!(call.object_text(), want);
         };

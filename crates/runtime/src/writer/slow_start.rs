@@ -1,4 +1,4 @@
-//! Many equal writes, carefully.
+//! Many equal writes, in growing batches.
 
 use std::future::Future;
 
@@ -6,13 +6,15 @@ use futures::future::join_all;
 
 use super::{WriteError, Written};
 
-/// Batches of 1, 2, 4, … run at once; a batch with a failure is the last. A quota that is used up then costs one
-/// refused request and not hundreds, and one event.
+/// Runs batches of 1, 2, 4, … at once; a batch with a failure is the last. An exhausted quota then costs one refused
+/// request and not hundreds, and one event.
 pub(super) async fn slow_start<F>(count: usize, mut write: impl FnMut(usize) -> F) -> (usize, Option<WriteError>)
 where
     F: Future<Output = Result<Written, WriteError>>,
 {
-    let (mut next, mut made, mut batch) = (0, 0, 1);
+    let mut next = 0;
+    let mut made = 0;
+    let mut batch = 1;
     while next < count {
         let end = count.min(next + batch);
         let outcomes = join_all((next..end).map(&mut write)).await;

@@ -1,4 +1,4 @@
-//! Statuses of objects of a kind.
+//! Writes of statuses.
 
 use serde::Serialize;
 use steersman_base::Meta;
@@ -10,11 +10,12 @@ use crate::Reason;
 // === impl Behalf ===
 
 impl Behalf<'_> {
-    /// Replaces the status of an object of kind `V`. `meta` is its metadata as it was read: the server takes labels,
+    /// Replaces the status of an object of kind `V`. `meta` is its metadata as read: the server takes labels,
     /// annotations and finalizers from it, and its resourceVersion is the precondition.
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn put_status_of<V: Kind>(
         &self,
         meta: &Meta,
@@ -24,11 +25,12 @@ impl Behalf<'_> {
         self.put_status(&V::RESOURCE, &meta.key(), status_body::<V>(meta, status), why).await
     }
 
-    /// Replaces the status of an object of kind `V`, unless it is what it should be: then nothing is sent, and the answer
+    /// Replaces the status of an object of kind `V`, unless it is equal already: then nothing is sent, and the result
     /// is `None`.
     ///
     /// # Errors
     /// See [`WriteError`].
+    #[doc(hidden)]
     pub async fn put_status_if_changed<V: Kind, S: Serialize + PartialEq + Sync>(
         &self,
         meta: &Meta,

@@ -1,26 +1,27 @@
 //! Owners in namespaces that are terminating.
 //!
-//! 1. Nothing can be created there, and a namespace that is being deleted never comes back: an owner that was refused once
-//!    need not try again, for as long as it exists. Without this, every pod that is deleted with its namespace is missed, and
-//!    costs a request that is bound to fail.
-//! 2. It is the owner's uid that is remembered: one of the same name in a new namespace of that name is another one.
+//! 1. Nothing can be created there, and a terminating namespace never recovers: an owner that was refused once need not
+//!    try again, for as long as it exists. Without this, every pod that is deleted with its namespace would be
+//!    replaced, at the cost of a request that must fail.
+//! 2. The owner's uid is remembered: an owner of the same name in a new namespace of that name is another one.
 
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
 use steersman_base::Uid;
 
-/// Owners that nothing can be created for.
+/// The owners that nothing can be created for.
 #[derive(Debug, Default)]
 pub(super) struct Terminating(Mutex<BTreeSet<Uid>>);
 
-/// So many owners are remembered, in a few hundred kilobytes; beyond that all are forgotten, and are refused once more.
+/// The number of remembered owners, in a few hundred kilobytes; beyond that all are forgotten, and are refused once
+/// more.
 const REMEMBERED_MAX: usize = 16_384;
 
 // === impl Terminating ===
 
 impl Terminating {
-    /// The server said so.
+    /// Adds an owner whose create was refused.
     pub(super) fn add(&self, owner: &Uid) {
         let mut owners = self.0.lock();
         if owners.len() >= REMEMBERED_MAX {

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 use steersman_base::{Meta, ObjectKey, Resource};
+use steersman_informer::__internal::consistency::Book;
 use steersman_informer::InformerFactory;
-use steersman_informer::consistency::Book;
 use steersman_model::Kind;
 use steersman_model::core::NamespaceView;
 

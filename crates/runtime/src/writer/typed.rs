@@ -1,11 +1,11 @@
-//! Writing objects of typed kinds: what controllers of users' own kinds mostly do.
+//! Writes of typed objects, for controllers of users' own kinds.
 
 use kube::core::Resource as Named;
 use serde::Serialize;
 use serde_json::{Value, json};
 use steersman_base::{ObjectKey, Resource};
-use steersman_informer::typed::resource_of;
-use steersman_informer::{Scope, SharedInformer, Typed};
+use steersman_informer::resource_of;
+use steersman_informer::{Selection, SharedInformer, Typed};
 
 use super::{Behalf, Patch, Rejection, WriteError, Written};
 use crate::Reason;
@@ -13,14 +13,14 @@ use crate::client::Object;
 use crate::client::object::key_of;
 use crate::live::{self, LiveReadError};
 
-/// What [`Behalf::create_or_patch`] did.
+/// The result of [`Behalf::create_or_patch`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Upserted {
     /// The object did not exist, and was created.
     Created(Written),
-    /// The object differed from what was wanted, and was patched.
+    /// The object differed, and was patched.
     Patched(Written),
-    /// The object is as wanted; nothing was sent.
+    /// The object was as wanted; nothing was sent.
     Unchanged,
 }
 
@@ -43,7 +43,8 @@ impl Behalf<'_> {
     /// Creates an object, or patches the fields in which the existing one differs from `wanted`. Fields that `wanted` does not
     /// set are left alone.
     ///
-    /// The existing object is read from the cache if a controller watches or owns its kind, and from the server otherwise.
+    /// The existing object is read from the cache if a controller watches or owns its kind, and from the server otherwise, or
+    /// if the cache lags behind this controller's writes (see [`Builder::reads_live`](crate::controller::Builder::reads_live)).
     ///
     /// # Errors
     /// See [`WriteError`]; `AlreadyExists` if the cache did not show the object yet: it is retried as any other error.
@@ -56,13 +57,13 @@ impl Behalf<'_> {
         let Some(mut patch) = difference(&existing, &value(wanted)?) else {
             return Ok(Upserted::Unchanged);
         };
-        // This object, and none that got its name since.
+        // The uid makes sure that it is this object, and not a new one of its name.
         patch["metadata"]["uid"] = existing["metadata"]["uid"].clone();
         self.patch(&resource, &key, Patch::Merge(&patch), &why).await.map(Upserted::Patched)
     }
 
-    /// Writes an object by server-side apply: the fields that it sets belong to this controller from then on, and fields that
-    /// it set before and does not set any more are removed. Fields that others manage are taken over.
+    /// Writes an object by server-side apply: the fields that it sets belong to this controller from then on, and
+    /// fields that it set before and no longer sets are removed. Fields of other managers are taken over.
     ///
     /// The field manager is the name of the controller; [`apply_as`](Self::apply_as) names another one.
     ///
@@ -140,11 +141,11 @@ impl Behalf<'_> {
         self.patch_subresource(&resource_of::<K>(), &key_of(object), "status", Patch::Merge(&patch), &why).await
     }
 
-    /// The object as the cache shows it, if its kind is cached, and as the server has it otherwise.
+    /// Returns the object from the cache, if its kind is cached and the pass does not read live; from the server otherwise.
     async fn existing<K: Object>(&self, resource: &Resource, key: &ObjectKey) -> Result<Option<Value>, WriteError> {
         let shared = &self.writer.shared;
-        let cached = shared.caches.as_ref();
-        let cached = cached.and_then(|caches| caches.existing::<Typed<K>>(resource, Scope::everything()));
+        let cached = shared.caches.as_ref().filter(|_| !self.writer.reads_live);
+        let cached = cached.and_then(|caches| caches.existing::<Typed<K>>(resource, Selection::everything()));
         match cached.filter(SharedInformer::has_synced) {
             Some(informer) => informer.lister().get(key).map(|object| value(object.object())).transpose(),
             None => live::get_json(&shared.client, resource, key).await.map_err(|error| unread(&error)),
@@ -163,7 +164,8 @@ fn value(object: &impl Serialize) -> Result<Value, WriteError> {
     serde_json::to_value(object).map_err(|error| WriteError::Invalid(format!("the object cannot be encoded: {error}")))
 }
 
-/// The object with `apiVersion` and `kind`, which server-side apply asks for and types derived by kube may leave out.
+/// Returns the object with `apiVersion` and `kind`, which server-side apply requires and types derived by kube may
+/// leave out.
 fn typed_value<K>(object: &K) -> Result<Value, WriteError>
 where
     K: Named<DynamicType = ()> + Serialize,
@@ -174,7 +176,7 @@ where
     Ok(value)
 }
 
-/// A read that had to come before the write has failed: nothing was sent.
+/// The error of a read before a write: nothing was sent.
 fn unread(error: &LiveReadError) -> WriteError {
     match error {
         LiveReadError::NoAnswer { .. } => WriteError::Unreachable(error.to_string()),
@@ -185,7 +187,7 @@ fn unread(error: &LiveReadError) -> WriteError {
     }
 }
 
-/// The merge patch that makes `existing` hold everything that `wanted` says; none if it does.
+/// Returns the merge patch that sets everything of `wanted` in `existing`; `None` if there is no difference.
 fn difference(existing: &Value, wanted: &Value) -> Option<Value> {
     match (existing, wanted) {
         (Value::Object(have), Value::Object(want)) => {
@@ -201,7 +203,8 @@ fn difference(existing: &Value, wanted: &Value) -> Option<Value> {
             (!patch.is_empty()).then_some(Value::Object(patch))
         }
         (Value::Array(have), Value::Array(want)) => {
-            // A list is replaced whole; but what the server has filled into its elements makes no difference.
+            // A list is replaced as a whole; but defaults that the server has filled into its elements make no
+            // difference.
             let same =
                 have.len() == want.len() && have.iter().zip(want).all(|(have, want)| difference(have, want).is_none());
             (!same).then(|| wanted.clone())

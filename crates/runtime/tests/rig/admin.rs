@@ -5,9 +5,11 @@ use kube::{Client, Config};
 use prometheus::Registry;
 use serde_json::json;
 use steersman_base::Clock;
-use steersman_runtime::admin::{Admin, Guard, GuardOptions};
+use steersman_runtime::__internal::admin::{Guard, GuardOptions};
+use steersman_runtime::__internal::metrics::ProcessMetrics;
+use steersman_runtime::admin::Admin;
 use steersman_runtime::health::Health;
-use steersman_runtime::metrics::{Exposition, ProcessMetrics};
+use steersman_runtime::metrics::Exposition;
 use steersman_runtime::serving::{CertificateSource, ClientCertificates, ServeOptions, Serving, Tls};
 use tokio_util::sync::CancellationToken;
 
@@ -37,9 +39,11 @@ async fn the_admin_port_believes_what_the_api_server_says() -> Outcome {
     admin.serve_health(&Health::new())?;
     admin.guard(guard);
     let certificate = CertificateSource::SelfSigned { names: Vec::new() };
-    let tls = Tls { clients: ClientCertificates::Requested, ..Tls::new(certificate) };
+    let mut tls = Tls::new(certificate);
+    tls.clients = ClientCertificates::Requested;
     let serving = Serving::bind(ServeOptions::default().with_tls(tls)).await?;
-    let (address, stop) = (serving.address(), CancellationToken::new());
+    let address = serving.address();
+    let stop = CancellationToken::new();
     let _ends = stop.clone().drop_guard();
     let server = tokio::spawn(serving.run(admin, stop.clone()));
 

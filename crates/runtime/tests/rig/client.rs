@@ -11,8 +11,8 @@ use kube::api::DeleteParams;
 use kube::core::DynamicObject;
 use serde_json::{Value, json};
 use steersman_base::{Clock, ObjectKey, Resource};
-use steersman_informer::consistency::Book;
-use steersman_informer::typed::resource_of;
+use steersman_informer::__internal::consistency::Book;
+use steersman_informer::resource_of;
 use steersman_informer::{InformerFactory, Typed};
 use steersman_model::{PodView, View};
 use steersman_runtime::client::{
@@ -53,17 +53,18 @@ fn data(config: &ConfigMap) -> BTreeMap<String, String> {
 async fn applied_fields_have_managers_who_conflict_unless_forced() -> Outcome {
     let place = Place::new("client-apply").await?;
     let client = place.cached();
-    let (one, two) = (FieldManager::named("one"), FieldManager::named("two"));
-    let applied = client.apply(&place.config("a", &[("x", "1"), ("y", "1")]), &one).await?;
+    let one = FieldManager::named("one");
+    let two = FieldManager::named("two");
+    let applied = client.objects().apply(&place.config("a", &[("x", "1"), ("y", "1")]), &one).await?;
     assert_eq!(data(&applied).len(), 2, "apply creates what is not there");
 
     let theirs = place.config("a", &[("x", "2")]);
-    let error = client.apply(&theirs, &two).await.unwrap_err();
+    let error = client.objects().apply(&theirs, &two).await.unwrap_err();
     assert!(error.is_conflict(), "{error}");
     let causes =
         error.status().and_then(|status| status.details.clone()).map(|details| details.causes).unwrap_or_default();
     assert!(causes.iter().any(|cause| cause.field == ".data.x" && cause.message.contains("one")), "{causes:?}");
-    let forced = client.apply(&theirs, &two.clone().force()).await?;
+    let forced = client.objects().apply(&theirs, &two.clone().force()).await?;
     assert_eq!(data(&forced), [("x", "2"), ("y", "1")].map(|(name, value)| (name.into(), value.into())).into());
 
     // What was read back can be applied: managedFields are left out. What is no longer said goes.
@@ -71,7 +72,7 @@ async fn applied_fields_have_managers_who_conflict_unless_forced() -> Outcome {
     assert!(mine.metadata.managed_fields.is_some());
     mine.metadata.resource_version = None;
     mine.data = Some([("x".to_owned(), "2".to_owned())].into());
-    let applied = client.apply(&mine, &one.force()).await?;
+    let applied = client.objects().apply(&mine, &one.force()).await?;
     assert_eq!(data(&applied).keys().collect::<Vec<_>>(), ["x"]);
     let managers: Vec<_> =
         applied.metadata.managed_fields.into_iter().flatten().filter_map(|entry| entry.manager).collect();
@@ -86,21 +87,22 @@ async fn a_client_of_a_real_server_reads_what_it_wrote() -> Outcome {
     client.list::<ConfigMap>(&Query::namespace(&place.namespace)).await?;
     for number in 0..50 {
         let name = format!("c{number}");
-        client.create(&place.config(&name, &[])).await?;
+        client.objects().create(&place.config(&name, &[])).await?;
         assert!(client.get_opt::<ConfigMap>(&place.key(&name)).await?.is_some(), "{name}");
     }
     for (step, want) in [("1", Ensured::Updated), ("1", Ensured::Unchanged), ("2", Ensured::Updated)] {
-        let ensured = client.create_or_patch(place.config("c0", &[]), |config| {
+        let objects = client.objects();
+        let ensured = objects.create_or_patch(place.config("c0", &[]), |config| {
             config.data.get_or_insert_default().insert("step".into(), step.into());
             Ok(())
         });
         assert_eq!(ensured.await?.1, want, "{step}");
     }
     let stale = client.live().get::<ConfigMap>(&place.key("c1")).await?.object().clone();
-    let _: ConfigMap = client.patch(&place.key("c1"), Patch::Merge(&json!({"data": {"x": "1"}}))).await?;
-    assert!(client.update(&stale).await.is_err_and(|error| error.is_conflict()));
+    let _: ConfigMap = client.objects().patch(&place.key("c1"), Patch::Merge(&json!({"data": {"x": "1"}}))).await?;
+    assert!(client.objects().update(&stale).await.is_err_and(|error| error.is_conflict()));
     assert!(
-        client.create(&stale).await.is_err_and(|error| !error.is_already_exists()),
+        client.objects().create(&stale).await.is_err_and(|error| !error.is_already_exists()),
         "with a version it is a bad request"
     );
     Ok(())
@@ -114,8 +116,9 @@ async fn one_pod_is_read_as_type_view_metadata_and_dynamic() -> Outcome {
         "metadata": {"name": "web", "namespace": place.namespace, "annotations": {"note": "kept"}},
         "spec": {"containers": [{"name": "main", "image": "example/main:1"}]},
     }))?;
-    client.create(&pod).await?;
-    let (web, pods) = (place.key("web"), Resource::namespaced("", "v1", "pods", "Pod"));
+    client.objects().create(&pod).await?;
+    let web = place.key("web");
+    let pods = Resource::namespaced("", "v1", "pods", "Pod");
     for client in [client.clone(), client.live()] {
         assert_eq!(client.get::<Pod>(&web).await?.object().metadata.name.as_deref(), Some("web"));
         // Views are decoded from protobuf by the cache, and from JSON when they are read live.
@@ -145,8 +148,9 @@ async fn scale_status_and_token_of_a_real_server() -> Outcome {
             },
         },
     }))?;
-    client.create(&deployment).await?;
-    let (deployments, web) = (client.objects::<Deployment>(), place.key("web"));
+    client.objects().create(&deployment).await?;
+    let deployments = client.objects::<Deployment>();
+    let web = place.key("web");
     let mut scale = deployments.scale(&web).await?;
     scale.spec.get_or_insert_default().replicas = Some(5);
     deployments.update_scale(&scale).await?;
@@ -156,18 +160,21 @@ async fn scale_status_and_token_of_a_real_server() -> Outcome {
     let available = json!({"status": {
         "observedGeneration": 9, "conditions": [{"type": "Available", "status": "True"}],
     }});
+    let status = deployments.status();
     let (waited, patched) = futures::join!(
         wait_until(&client, &web, conditions::is_deployment_available, PATIENCE),
-        client.patch_status::<Deployment>(&web, Patch::Merge(&available)),
+        status.patch(&web, Patch::Merge(&available)),
     );
     patched?;
     assert!(waited?.is_some());
 
     let account = client.get::<ServiceAccount>(&place.key("default")).await?;
-    let options = TokenOptions { expiration_seconds: Some(600), ..TokenOptions::default() };
+    let mut options = TokenOptions::default();
+    options.expiration_seconds = Some(600);
     let token = client.token(&place.key("default"), &options).await?;
     assert!(token.expires.unix() > 0 && account.object().metadata.uid.is_some());
-    let error = client.token(&place.key("default"), &TokenOptions { expiration_seconds: Some(1), ..options }).await;
+    options.expiration_seconds = Some(1);
+    let error = client.token(&place.key("default"), &options).await;
     assert!(error.as_ref().is_err_and(|error| matches!(error, ClientError::Invalid(_))), "{error:?}");
     Ok(())
 }
@@ -177,7 +184,7 @@ async fn a_finalizer_holds_an_object_on_a_real_server() -> Outcome {
     let place = Place::new("client-final").await?;
     let client = place.cached();
     let a = place.key("a");
-    client.create(&place.config("a", &[])).await?;
+    client.objects().create(&place.config("a", &[])).await?;
     let book = Book::new(client.informers());
     let writer = Writer::new(place.client.clone(), book);
     let writer = writer.bound_to("test", resource_of::<ConfigMap>(), Recorder::nowhere());
@@ -195,7 +202,7 @@ async fn a_finalizer_holds_an_object_on_a_real_server() -> Outcome {
     assert_eq!(seen(made.clone()).await?, (Action::Again, vec![]), "the finalizer first");
     assert_eq!(seen(made).await?, (Action::Again, vec![]), "a conflict: it was seen in another state");
     assert_eq!(seen(client.live().get(&a).await?).await?, (Action::Done, vec![false]));
-    let going = client.delete::<ConfigMap>(&a, &DeleteParams::default()).await?;
+    let going = client.objects::<ConfigMap>().delete(&a, &DeleteParams::default()).await?;
     assert!(going.is_some_and(|going| going.metadata.deletion_timestamp.is_some()));
     assert_eq!(seen(client.live().get(&a).await?).await?, (Action::Done, vec![true]));
     assert!(client.live().get_opt::<ConfigMap>(&a).await?.is_none());
@@ -234,7 +241,7 @@ async fn a_kind_that_is_defined_is_found_used_and_gone_again() -> Outcome {
     let group = format!("g{}.example.com", std::process::id());
     let crd: CustomResourceDefinition = serde_json::from_value(definition(&group))?;
     let name = ObjectKey::cluster(&format!("cakes.{group}"));
-    client.create(&crd).await?;
+    client.objects().create(&crd).await?;
     wait_until(&client, &name, conditions::is_crd_established, PATIENCE).await?;
     // The server tells discovery a moment after it serves.
     let found = async {
@@ -258,7 +265,7 @@ async fn a_kind_that_is_defined_is_found_used_and_gone_again() -> Outcome {
     let status = json!({"status": {"baked": true}});
     assert_eq!(cakes.status().patch(&place.key("plum"), Patch::Merge(&status)).await?.data["status"]["baked"], true);
 
-    client.delete::<CustomResourceDefinition>(&name, &DeleteParams::default()).await?;
+    client.objects::<CustomResourceDefinition>().delete(&name, &DeleteParams::default()).await?;
     let gone = async {
         while mapper.resource_for(&group, None, "Cake").await.is_ok() {
             tokio::time::sleep(Duration::from_millis(200)).await;

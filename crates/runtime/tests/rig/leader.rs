@@ -20,17 +20,18 @@ use tower::BoxError;
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let mut arg = || args.next().ok_or("usage: rig-leader <namespace> <lease> <identity> <config map>");
-    let (namespace, lease, identity, name) = (arg()?, arg()?, arg()?, arg()?);
-    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into();
-    let connection = Connection::load(Options { kubeconfig: Some(kubeconfig), ..Options::default() }).await?;
+    let namespace = arg()?;
+    let lease = arg()?;
+    let identity = arg()?;
+    let name = arg()?;
+    let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG")?;
+    let connection = Connection::load(Options::default().kubeconfig(kubeconfig)).await?;
     // Shorter than the defaults, so that the test is; in the same proportions.
-    let options = LeaseOptions {
-        identity: Some(identity),
-        lease_duration: Duration::from_secs(3),
-        renew_deadline: Duration::from_secs(2),
-        retry_period: Duration::from_millis(500),
-        ..LeaseOptions::new(&namespace, &lease)
-    };
+    let options = LeaseOptions::new(&namespace, &lease)
+        .identity(identity)
+        .lease_duration(Duration::from_secs(3))
+        .renew_deadline(Duration::from_secs(2))
+        .retry_period(Duration::from_millis(500));
     let elector = Elector::new(connection.client().await?, options, Clock::system())?;
     let leadership = elector.leadership();
     tokio::spawn(elector.run(CancellationToken::new()));

@@ -30,14 +30,12 @@ struct Process {
 }
 
 fn options(place: &Place, identity: &str) -> LeaseOptions {
-    LeaseOptions {
-        identity: Some(identity.to_owned()),
-        lease_duration: DURATION,
-        renew_deadline: Duration::from_secs(2),
-        retry_period: RETRY,
-        release_on_exit: true,
-        ..LeaseOptions::new(&place.namespace, "lease")
-    }
+    LeaseOptions::new(&place.namespace, "lease")
+        .identity(identity)
+        .lease_duration(DURATION)
+        .renew_deadline(Duration::from_secs(2))
+        .retry_period(RETRY)
+        .release_on_exit()
 }
 
 fn start(
@@ -45,7 +43,8 @@ fn start(
     identity: &str,
 ) -> Result<(Leadership, CancellationToken, JoinHandle<Ended>), Box<dyn std::error::Error>> {
     let elector = Elector::new(place.client.clone(), options(place, identity), Clock::system())?;
-    let (leadership, stop) = (elector.leadership(), CancellationToken::new());
+    let leadership = elector.leadership();
+    let stop = CancellationToken::new();
     Ok((leadership, stop.clone(), tokio::spawn(elector.run(stop))))
 }
 
@@ -69,7 +68,8 @@ impl Process {
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()?;
-        let (words, says) = (child.stdin.take().ok_or("no stdin")?, child.stdout.take().ok_or("no stdout")?);
+        let words = child.stdin.take().ok_or("no stdin")?;
+        let says = child.stdout.take().ok_or("no stdout")?;
         let mut process = Self { child, words, says: BufReader::new(says).lines() };
         assert_eq!(process.next().await?, "decided");
         Ok(process)

@@ -26,8 +26,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Place {
     async fn new(name: &str) -> Result<Self, Box<dyn std::error::Error>> {
-        let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG")?.into();
-        let connection = Connection::load(Options { kubeconfig: Some(kubeconfig), ..Options::default() }).await?;
+        let kubeconfig = std::env::var("STEERSMAN_RIG_KUBECONFIG")?;
+        let connection = Connection::load(Options::default().kubeconfig(kubeconfig)).await?;
         let client = connection.client().await?;
         connection.check_reachable(&client).await?;
         let place = Self { client, namespace: format!("{name}-{}", std::process::id()) };

@@ -8,10 +8,10 @@ use http::Request;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use steersman_base::{Meta, ObjectKey, Resource, ResourceVersion};
+use steersman_informer::__internal::reflector::{Lists, Reflector, ReflectorOptions};
 use steersman_informer::__internal::sink::{Sink, Verdict, WatchEvent};
 use steersman_informer::__internal::wire::latest_version;
-use steersman_informer::reflector::{Lists, Reflector, ReflectorOptions};
-use steersman_informer::{Scope, Target};
+use steersman_informer::{Selection, Target};
 use steersman_model::{DecodeError, Encoded, PodView, View};
 use tokio::time::error::Elapsed;
 use tokio::time::{sleep, timeout};
@@ -27,8 +27,8 @@ struct Held<V>(Arc<Mutex<Option<Objects<V>>>>);
 /// A pod that is read as JSON, to be compared with one that came as protobuf.
 struct JsonPod(PodView);
 
-fn pods(scope: Scope) -> Target {
-    Target { resource: Resource::namespaced("", "v1", "pods", "Pod"), scope }
+fn pods(selection: Selection) -> Target {
+    Target { resource: Resource::namespaced("", "v1", "pods", "Pod"), selection }
 }
 
 impl Place {
@@ -42,7 +42,8 @@ impl Place {
     fn reflect<V: View>(&self, target: Target, lists: Lists) -> (Held<V>, DropGuard) {
         let stop = CancellationToken::new();
         let held = Held(Arc::default());
-        let options = ReflectorOptions { lists, ..ReflectorOptions::default() };
+        let mut options = ReflectorOptions::default();
+        options.lists = lists;
         tokio::spawn(Reflector::new(self.client.clone(), target, options).run(Held(Arc::clone(&held.0)), stop.clone()));
         (held, stop.drop_guard())
     }
@@ -102,7 +103,7 @@ async fn streams_and_pages_in_protobuf_and_json_show_the_same_world() -> Outcome
     for count in 0..3 {
         place.create_pod(&format!("listed-{count}")).await?;
     }
-    let target = pods(Scope::namespace(&place.namespace));
+    let target = pods(Selection::namespace(&place.namespace));
     let (streamed, _one) = place.reflect::<PodView>(target.clone(), Lists::Streamed);
     let (paged, _two) = place.reflect::<PodView>(target.clone(), Lists::Paged);
     let (json, _three) = place.reflect::<JsonPod>(target.clone(), Lists::Streamed);
@@ -139,8 +140,8 @@ async fn a_write_does_not_wait_behind_more_watches_than_a_connection_holds() -> 
     let place = Place::new("lanes").await?;
     let mut watches = Vec::new();
     for count in 0..150 {
-        let scope = Scope::namespace(&place.namespace).with_labels(&format!("l!=none-{count}"));
-        watches.push(place.reflect::<Meta>(pods(scope), Lists::Streamed));
+        let selection = Selection::namespace(&place.namespace).with_labels(&format!("l!=none-{count}"));
+        watches.push(place.reflect::<Meta>(pods(selection), Lists::Streamed));
     }
     for (held, _) in &watches {
         held.until(|_| true).await?;

@@ -135,7 +135,8 @@ impl Place {
         let response: Response<Body> = self.client.send(request.body(Body::from(body))?).await?;
         let warnings = response.headers().get_all("warning").iter();
         let warnings = warnings.filter_map(|warning| warning.to_str().ok().map(str::to_owned)).collect();
-        let (status, body) = (response.status(), response.into_body().collect().await?.to_bytes());
+        let status = response.status();
+        let body = response.into_body().collect().await?.to_bytes();
         Ok((status, warnings, serde_json::from_slice(&body)?))
     }
 }

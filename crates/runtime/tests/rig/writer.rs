@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use steersman_base::{Meta, ObjectKey, Resource};
+use steersman_informer::__internal::consistency::Book;
 use steersman_informer::InformerFactory;
-use steersman_informer::consistency::Book;
 use steersman_runtime::writer::{Delete, Patch, Propagation, Selected, Writer};
 
 use super::{Outcome, Place};
@@ -29,7 +29,8 @@ async fn a_real_server_takes_every_verb_of_the_writer() -> Outcome {
     let place = Place::new("writer").await?;
     let writer = Writer::new(place.client.clone(), Book::new(&InformerFactory::new(place.client.clone())));
     let owner = Meta { namespace: place.namespace.as_str().into(), name: "owner".into(), ..Meta::default() };
-    let (write, why) = (writer.on_behalf_of(&owner), Why::Try);
+    let write = writer.on_behalf_of(&owner);
+    let why = Why::Try;
     let bytes = |value: &Value| value.to_string().into_bytes();
 
     let made = write.create(&CONFIG_MAPS, bytes(&json!({"metadata": {"generateName": "a-"}})), &why).await?;
@@ -53,7 +54,7 @@ async fn a_real_server_takes_every_verb_of_the_writer() -> Outcome {
 
     // Not an error of ours after the server has done it: what it deleted, it answers as a list.
     let selected = Selected { labels: "app in (x)", fields: "metadata.name!=p3" };
-    let at_once = Delete { grace_period_seconds: Some(0), ..Propagation::Background.into() };
+    let at_once = Delete::from(Propagation::Background).grace_period_seconds(0);
     write.delete_collection(&PODS, Some(&place.namespace), selected, at_once, &why).await?;
     let request = http::Request::get(place.path("pods")).body(Vec::new())?;
     let left: Value = place.client.request(request).await?;

@@ -13,9 +13,10 @@ use std::time::Duration;
 
 use http::StatusCode;
 use steersman_base::Clock;
+use steersman_runtime::__internal::serving::{ClientAuthority, PeerCertificates};
 use steersman_runtime::serving::{
-    CertificateSource, ClientAuthority, ClientCertificates, PeerAddress, PeerCertificates, Request, Response,
-    ServeError, ServeOptions, Serving, SniCertificate, Tls, TlsVersion, text,
+    CertificateSource, ClientCertificates, PeerAddress, Request, Response, ServeError, ServeOptions, Serving,
+    SniCertificate, Tls, TlsVersion, text,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -77,7 +78,8 @@ impl Running {
         service: impl steersman_runtime::serving::Service,
     ) -> Result<Self, ServeError> {
         let serving = Serving::bind(options).await?;
-        let (address, pem) = (serving.address(), serving.certificate_pem().unwrap_or_default());
+        let address = serving.address();
+        let pem = serving.certificate_pem().unwrap_or_default();
         let stop = CancellationToken::new();
         let task = tokio::spawn(serving.run(service, stop.clone()));
         Ok(Self { address, pem, stop, task })
@@ -88,13 +90,22 @@ impl Running {
 async fn hello(request: Request) -> Response {
     assert!(request.extensions().get::<PeerAddress>().is_some_and(|peer| peer.0.ip().is_loopback()));
     let shown = request.extensions().get::<PeerCertificates>().map_or(0, |chain| chain.iter().count());
-    let (version, length) = (request.version(), request.body().len());
+    let version = request.version();
+    let length = request.body().len();
     text(StatusCode::OK, format!("{version:?}, {length} bytes, {shown} certificates"))
 }
 
 fn secured(source: CertificateSource) -> ServeOptions {
-    let tls = Tls { reload_every: Duration::from_millis(20), ..Tls::new(source) };
+    let mut tls = Tls::new(source);
+    tls.reload_every = Duration::from_millis(20);
     ServeOptions::default().with_tls(tls)
+}
+
+/// Options with this time for requests in flight at the end.
+fn draining(drain: Duration) -> ServeOptions {
+    let mut options = ServeOptions::default();
+    options.drain = drain;
+    options
 }
 
 #[tokio::test]
@@ -128,7 +139,9 @@ async fn changed_files_are_served_and_broken_ones_are_not() -> Outcome {
     let folder = Folder::new("reload")?;
     let authority = Authority::new("one")?;
     let issue = |name: &str| authority.issue(name, &["127.0.0.1"], &[]);
-    let (old, new, last) = (issue("old")?, issue("new")?, issue("last")?);
+    let old = issue("old")?;
+    let new = issue("new")?;
+    let last = issue("last")?;
     let running = Running::start(secured(folder.pair("tls", &old)?)).await?;
     let client = Client::believing(&authority.pem)?;
     assert_eq!(client.leaf(running.address).await?, old.der);
@@ -160,14 +173,16 @@ async fn changed_files_are_served_and_broken_ones_are_not() -> Outcome {
 async fn what_cannot_be_served_is_said_in_a_sentence() -> Outcome {
     let folder = Folder::new("errors")?;
     let authority = Authority::new("one")?;
-    let (one, two) = (authority.issue("one", &[], &[])?, authority.issue("two", &[], &[])?);
+    let one = authority.issue("one", &[], &[])?;
+    let two = authority.issue("two", &[], &[])?;
     let good = |name: &str| folder.pair(name, &one);
     let mixed = Issued { key_pem: two.key_pem.clone(), ..one.clone() };
     let empty = Issued { certificate_pem: String::new(), ..one.clone() };
     let missing = CertificateSource::Files { certificate: folder.0.join("none.crt"), key: folder.0.join("none.key") };
-    let required = |authority: PathBuf| Tls {
-        clients: ClientCertificates::Required { authority },
-        ..Tls::new(good("required").expect("a folder"))
+    let required = |authority: PathBuf| {
+        let mut tls = Tls::new(good("required").expect("a folder"));
+        tls.clients = ClientCertificates::Required { authority };
+        tls
     };
     let busy = Running::start(ServeOptions::default()).await?;
     let rows = [
@@ -197,7 +212,8 @@ async fn what_cannot_be_served_is_said_in_a_sentence() -> Outcome {
 #[tokio::test]
 async fn client_certificates_are_shown_and_believed_by_authority() -> Outcome {
     let folder = Folder::new("clients")?;
-    let (ours, others) = (Authority::new("ours")?, Authority::new("others")?);
+    let ours = Authority::new("ours")?;
+    let others = Authority::new("others")?;
     let server = folder.pair("tls", &ours.issue("server", &["127.0.0.1"], &[])?)?;
     let bundle = ClientAuthority::from_pem(ours.pem.as_bytes())?;
     let judge = move |request: Request| {
@@ -211,7 +227,8 @@ async fn client_certificates_are_shown_and_believed_by_authority() -> Outcome {
         };
         std::future::ready(text(StatusCode::OK, said))
     };
-    let tls = Tls { clients: ClientCertificates::Requested, ..Tls::new(server.clone()) };
+    let mut tls = Tls::new(server.clone());
+    tls.clients = ClientCertificates::Requested;
     let asked = Running::with(ServeOptions::default().with_tls(tls), judge).await?;
     let jane = ours.issue("jane", &[], &["system:masters"])?;
     let mallory = others.issue("jane", &[], &["system:masters"])?;
@@ -246,14 +263,12 @@ async fn names_versions_and_protocols_are_as_told() -> Outcome {
     let other = authority.issue("other", &["127.0.0.1"], &[])?;
     let sni = |name: &str, issued: &Issued, names: &[&str]| -> io::Result<SniCertificate> {
         let CertificateSource::Files { certificate, key } = folder.pair(name, issued)? else { unreachable!() };
-        Ok(SniCertificate { certificate, key, names: names.iter().map(|&name| name.to_owned()).collect() })
+        Ok(SniCertificate::new(certificate, key, names.iter().map(|&name| name.to_owned()).collect()))
     };
-    let tls = Tls {
-        sni: vec![sni("own", &own, &[])?, sni("told", &told, &["*.Example.org"])?],
-        min_version: TlsVersion::Tls13,
-        http2: false,
-        ..Tls::new(folder.pair("tls", &other)?)
-    };
+    let mut tls = Tls::new(folder.pair("tls", &other)?);
+    tls.sni = vec![sni("own", &own, &[])?, sni("told", &told, &["*.Example.org"])?];
+    tls.min_version = TlsVersion::Tls13;
+    tls.http2 = false;
     let running = Running::start(ServeOptions::default().with_tls(tls)).await?;
     let client = Client::believing_anybody();
     let rows = [("a.example.com", &own), ("x.example.org", &told), ("b.example.com", &other), ("127.0.0.1", &other)];
@@ -279,7 +294,7 @@ async fn requests_in_flight_are_answered_and_hanging_ones_cut_off() -> Outcome {
         text(StatusCode::OK, "done")
     }
     let drain = Duration::from_secs(30);
-    let running = Running::with(ServeOptions { drain, ..ServeOptions::default() }, slow).await?;
+    let running = Running::with(draining(drain), slow).await?;
     let address = running.address;
     let asking = tokio::spawn(async move { client::plain(address, "/").await });
     timeout(PATIENCE, ENTERED.notified()).await?;
@@ -292,7 +307,7 @@ async fn requests_in_flight_are_answered_and_hanging_ones_cut_off() -> Outcome {
     timeout(PATIENCE, running.task).await??;
 
     let drain = Duration::from_millis(50);
-    let running = Running::with(ServeOptions { drain, ..ServeOptions::default() }, slow).await?;
+    let running = Running::with(draining(drain), slow).await?;
     let address = running.address;
     let asking = tokio::spawn(async move { client::plain(address, "/hangs").await });
     timeout(PATIENCE, ENTERED.notified()).await?;
@@ -308,7 +323,9 @@ const ROUNDS: usize = 50;
 #[tokio::test]
 async fn what_a_stranger_can_take_is_bounded() -> Outcome {
     let quick = Duration::from_millis(50);
-    let options = ServeOptions { body_bytes_max: 10, connections_max: 1, ..ServeOptions::default() };
+    let mut options = ServeOptions::default();
+    options.body_bytes_max = 10;
+    options.connections_max = 1;
     let running = Running::start(options).await?;
     let post = |body: &str| {
         format!("POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len())
@@ -346,8 +363,11 @@ async fn what_a_stranger_can_take_is_bounded() -> Outcome {
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 
     // Those who say nothing, or nothing more, are let go.
-    let silent = Running::start(ServeOptions { patience: quick, ..ServeOptions::default() }).await?;
-    let options = ServeOptions { idle: quick, ..ServeOptions::default() };
+    let mut options = ServeOptions::default();
+    options.patience = quick;
+    let silent = Running::start(options).await?;
+    let mut options = ServeOptions::default();
+    options.idle = quick;
     let idle = Running::start(options).await?;
     for (address, sent) in
         [(silent.address, ""), (silent.address, "GET / HT"), (idle.address, "GET / HTTP/1.1\r\nhost: a\r\n\r\n")]

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use steersman_controllers::ALL;
+use steersman_runtime::__internal::process::dies_with_parent;
 use tokio::time::Instant;
 
 use super::proxy::{Proxy, Weather};
-use super::{Problem, ends_with_us, signal};
+use super::{Problem, signal};
 
 /// Whose manager it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,7 +104,7 @@ impl Managers {
         let file = |name: &str| setting.dir.join(name).display().to_string();
         let names: Vec<&str> = ALL.iter().map(|row| row.name).collect();
         let (program, first) = &setting.program;
-        let child = ends_with_us(program)
+        let child = dies_with_parent(program)
             .args(first)
             .args([
                 format!("--kubeconfig={}", kubeconfig.display()),

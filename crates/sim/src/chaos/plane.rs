@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use http::Request;
 use kube::Client;
+use steersman_runtime::__internal::process::dies_with_parent;
 use steersman_runtime::connection::{self, Options};
 use tokio::time::Instant;
 
-use super::{Problem, audit, ends_with_us, signal};
+use super::{Problem, audit, signal};
 
 /// The part of a control plane that receives faults. It stops when dropped.
 #[derive(Debug)]
@@ -66,12 +67,10 @@ impl Plane {
     /// # Errors
     /// The rig's kubeconfig does not work.
     pub async fn client(&self, name: &str) -> Result<Client, Problem> {
-        let options = Options {
-            kubeconfig: Some(self.dir.join("admin.kubeconfig")),
-            server: Some(self.address.clone()),
-            user_agent: Some(name.to_owned()),
-            ..Options::default()
-        };
+        let options = Options::default()
+            .kubeconfig(self.dir.join("admin.kubeconfig"))
+            .server(self.address.clone())
+            .user_agent(name);
         Ok(connection::connect(options).await?)
     }
 
@@ -80,8 +79,8 @@ impl Plane {
     /// # Errors
     /// The rig's kubeconfig does not work.
     pub async fn calm_client(&self) -> Result<Client, Problem> {
-        let kubeconfig = Some(self.dir.join("admin.kubeconfig"));
-        Ok(connection::connect(Options { kubeconfig, ..Options::default() }).await?)
+        let kubeconfig = self.dir.join("admin.kubeconfig");
+        Ok(connection::connect(Options::default().kubeconfig(kubeconfig)).await?)
     }
 
     async fn ready(&self) -> Result<(), Problem> {
@@ -138,7 +137,7 @@ impl Drop for Plane {
 fn spawn(command: &[String], scratch: &Path) -> Result<Child, Problem> {
     let log = std::fs::File::options().create(true).append(true).open(scratch.join("kube-apiserver.log"))?;
     let (program, args) = command.split_first().ok_or_else(|| Problem::new("the rig's API server has no command"))?;
-    let mut command: Command = ends_with_us(Path::new(program));
+    let mut command: Command = dies_with_parent(Path::new(program));
     command.args(args).stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
     Ok(command.spawn()?)
 }

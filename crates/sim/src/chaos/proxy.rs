@@ -57,7 +57,7 @@ struct Way {
     leads: Arc<Mutex<Option<Instant>>>,
 }
 
-type Sender = steersman_runtime::connection::Transport;
+type Sender = steersman_runtime::__internal::connection::Transport;
 type Answer = Response<UnsyncBoxBody<Bytes, Problem>>;
 
 /// The fault of a request.
@@ -103,7 +103,7 @@ impl Proxy {
         weather: Weather,
         seed: u64,
     ) -> Result<Self, Problem> {
-        let options = Options { kubeconfig: Some(kubeconfig), server: Some(server), ..Options::default() };
+        let options = Options::default().kubeconfig(kubeconfig).server(server);
         let connection = Connection::load(options).await?.without_user_agent();
         let leads = Arc::new(Mutex::new(None));
         let way = Arc::new(Way {

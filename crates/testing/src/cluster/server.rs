@@ -1,4 +1,4 @@
-//! What a test leaves on a server.
+//! Cleaning up after a test.
 
 use k8s_openapi::api::core::v1::{Namespace, Node};
 use kube::api::{DeleteParams, DynamicObject, ListParams};
@@ -16,8 +16,8 @@ pub(super) async fn delete_namespace(client: &Client, name: &str) -> Result<(), 
     }
 }
 
-/// Removes a test's namespace and all that is in it, as the namespace controller would: on the rig nobody runs one for all
-/// tests, and what one test leaves behind slows down or disturbs those after it.
+/// Removes a test's namespace and everything in it, as the namespace controller would: the rig runs none for all tests,
+/// and leftovers of one test slow down or disturb later ones.
 pub(super) async fn remove_namespace(client: &Client, name: &str) -> Result<(), Failure> {
     delete_namespace(client, name).await?;
     let at_once = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
@@ -25,7 +25,7 @@ pub(super) async fn remove_namespace(client: &Client, name: &str) -> Result<(), 
     for (resource, can) in discovered.groups().flat_map(ApiGroup::recommended_resources) {
         if can.scope == Scope::Namespaced && can.supports_operation(verbs::DELETE_COLLECTION) {
             let api = Api::<DynamicObject>::namespaced_with(client.clone(), name, &resource);
-            // One kind that cannot be deleted, such as that of a broken webhook, must not keep the others.
+            // A kind that cannot be deleted, such as that of a broken webhook, must not prevent the others.
             let _ = api.delete_collection(&at_once, &ListParams::default()).await;
         }
     }
@@ -41,7 +41,7 @@ pub(super) async fn remove_namespace(client: &Client, name: &str) -> Result<(), 
     }
 }
 
-/// Takes the nodes of a test out of a cluster that others use, too. Some may be gone already.
+/// Removes the nodes of a test from a cluster that others use, too. Some may be deleted already.
 pub(super) async fn unregister(client: &Client, nodes: &Nodes) -> Result<(), Failure> {
     let all = Api::<Node>::all(client.clone());
     for name in nodes.names() {

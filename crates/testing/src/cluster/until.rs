@@ -1,4 +1,4 @@
-//! Waiting for the world to look as it should.
+//! Waiting for conditions.
 
 use std::fmt;
 use std::future::Future;
@@ -14,10 +14,10 @@ use crate::Failure;
 // === impl TestCluster ===
 
 impl TestCluster {
-    /// Looks at the world until `look` answers a value; `look` says what it sees while it does not.
+    /// Calls `look` until it returns a value; its error is what it sees meanwhile.
     ///
     /// # Errors
-    /// The world never came to look that way; the failure tells what was seen last.
+    /// It never does; the failure shows what was seen last.
     pub async fn until<T, F>(&self, what: &str, mut look: impl FnMut() -> F) -> Result<T, Failure>
     where
         F: Future<Output = Result<Result<T, String>, Failure>>,
@@ -34,10 +34,10 @@ impl TestCluster {
         }
     }
 
-    /// Looks at the world until `look` returns a value that equals `want`.
+    /// Calls `look` until it returns a value that equals `want`.
     ///
     /// # Errors
-    /// It never does; the failure tells what was seen last.
+    /// It never does; the failure shows what was seen last.
     pub async fn until_eq<T, W, F>(&self, what: &str, mut look: impl FnMut() -> F, want: W) -> Result<(), Failure>
     where
         T: PartialEq<W> + fmt::Debug,
@@ -50,10 +50,10 @@ impl TestCluster {
         self.until(what, look).await
     }
 
-    /// Looks at the world until `look` returns a value that `is_right`, and returns it.
+    /// Calls `look` until it returns a value that `is_right`, and returns it.
     ///
     /// # Errors
-    /// It never does; the failure tells what was seen last.
+    /// It never does; the failure shows what was seen last.
     pub async fn until_right<T, F>(
         &self,
         what: &str,
@@ -74,7 +74,7 @@ impl TestCluster {
     /// Waits until no object of this name is left in the test's namespace.
     ///
     /// # Errors
-    /// It stays.
+    /// The object stays.
     pub async fn until_gone<K>(&self, name: &str) -> Result<(), Failure>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug,
@@ -86,7 +86,7 @@ impl TestCluster {
     /// Waits until there is an object of this name in the test's namespace.
     ///
     /// # Errors
-    /// It never comes.
+    /// The object is never created.
     pub async fn until_exists<K>(&self, name: &str) -> Result<K, Failure>
     where
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + DeserializeOwned + Clone + fmt::Debug,

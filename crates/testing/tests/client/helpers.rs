@@ -16,10 +16,11 @@ use crate::support::{config, datum, key, start};
 #[tokio::test(start_paused = true)]
 async fn an_object_is_created_then_patched_then_left_alone() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
-    let owner = client.create(&config(cluster.namespace(), "owner", &[])).await?;
-    let other = client.create(&config(cluster.namespace(), "other", &[])).await?;
+    let owner = client.objects().create(&config(cluster.namespace(), "owner", &[])).await?;
+    let other = client.objects().create(&config(cluster.namespace(), "other", &[])).await?;
+    let objects = client.objects();
     let ensure = |value: &'static str, owner: ConfigMap| {
-        client.create_or_patch(config(cluster.namespace(), "child", &[]), move |child| {
+        objects.create_or_patch(config(cluster.namespace(), "child", &[]), move |child| {
             child.data.get_or_insert_default().insert("x".into(), value.into());
             Ok(set_controller_reference(&owner, child)?)
         })
@@ -31,7 +32,8 @@ async fn an_object_is_created_then_patched_then_left_alone() -> Result<(), Failu
     assert_eq!(cluster.last_writes().len(), writes, "nothing was written");
 
     // What others set stays.
-    let _: ConfigMap = client.patch(&key(&cluster, "child"), Patch::Merge(&json!({"data": {"y": "theirs"}}))).await?;
+    let _: ConfigMap =
+        client.objects().patch(&key(&cluster, "child"), Patch::Merge(&json!({"data": {"y": "theirs"}}))).await?;
     let (child, ensured) = ensure("2", owner).await?;
     assert_eq!(ensured, Ensured::Updated);
     assert_eq!((datum(&child, "x").as_deref(), datum(&child, "y").as_deref()), (Some("2"), Some("theirs")));
@@ -46,8 +48,9 @@ async fn a_status_is_patched_apart_from_the_rest() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
     let mut pod = objects::pod("web");
     pod.metadata.namespace = Some(cluster.namespace().to_owned());
+    let pods = client.objects();
     let ensure = |label: &'static str, phase: &'static str| {
-        client.create_or_patch(pod.clone(), move |pod| {
+        pods.create_or_patch(pod.clone(), move |pod| {
             pod.metadata.labels.get_or_insert_default().insert("l".into(), label.into());
             pod.status.get_or_insert_default().phase = Some(phase.into());
             Ok(())
@@ -71,8 +74,9 @@ async fn a_status_is_patched_apart_from_the_rest() -> Result<(), Failure> {
 #[tokio::test(start_paused = true)]
 async fn an_update_is_made_of_what_was_seen_or_not_at_all() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
+    let objects = client.objects();
     let ensure = |value: &'static str| {
-        client.create_or_update(config(cluster.namespace(), "a", &[]), move |object| {
+        objects.create_or_update(config(cluster.namespace(), "a", &[]), move |object| {
             object.data = Some([("x".to_owned(), value.to_owned())].into());
             Ok(())
         })
@@ -80,7 +84,7 @@ async fn an_update_is_made_of_what_was_seen_or_not_at_all() -> Result<(), Failur
     assert_eq!(ensure("1").await?.1, Ensured::Created);
     assert_eq!(ensure("1").await?.1, Ensured::Unchanged);
     assert_eq!(ensure("2").await?.1, Ensured::Updated);
-    let renamed = client.create_or_update(config(cluster.namespace(), "a", &[]), |object| {
+    let renamed = objects.create_or_update(config(cluster.namespace(), "a", &[]), |object| {
         object.metadata.name = Some("b".into());
         Ok(())
     });
@@ -92,18 +96,20 @@ async fn an_update_is_made_of_what_was_seen_or_not_at_all() -> Result<(), Failur
 #[tokio::test(start_paused = true)]
 async fn conflicts_are_retried_until_the_change_is_made() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
-    client.create(&config(cluster.namespace(), "a", &[("n", "0")])).await?;
+    client.objects().create(&config(cluster.namespace(), "a", &[("n", "0")])).await?;
     let a = key(&cluster, "a");
     let add = |client: CachedClient| {
         let a = a.clone();
         async move {
-            retry_on_conflict(Backoff { steps: 50, ..Backoff::RETRY }, || async {
+            let mut backoff = Backoff::RETRY;
+            backoff.steps = 50;
+            retry_on_conflict(backoff, || async {
                 let mut object = client.live().get::<ConfigMap>(&a).await?.object().clone();
                 let count: u32 = datum(&object, "n").and_then(|text| text.parse().ok()).unwrap_or_default();
                 object.data = Some([("n".to_owned(), (count + 1).to_string())].into());
                 // Others come in between.
                 tokio::task::yield_now().await;
-                client.update(&object).await
+                client.objects().update(&object).await
             })
             .await
         }
@@ -126,7 +132,7 @@ async fn a_wait_ends_when_the_cache_shows_what_was_waited_for() -> Result<(), Fa
                 cluster.advance(Duration::from_secs(7)).await;
                 cluster.create(objects::pod("web")).await?;
                 let running = json!({"status": {"phase": "Running"}});
-                let _: Pod = client.patch_status(&web, Patch::Merge(&running)).await?;
+                let _: Pod = client.objects().status().patch(&web, Patch::Merge(&running)).await?;
                 Ok(())
             }
         )?;
@@ -135,7 +141,7 @@ async fn a_wait_ends_when_the_cache_shows_what_was_waited_for() -> Result<(), Fa
         let how = DeleteParams::default().grace_period(0);
         let (gone, _) = futures::try_join!(
             async { Ok::<_, Failure>(wait_until(&waiting, &web, conditions::is_deleted::<Pod>(&uid), minute).await?) },
-            async { Ok(client.delete::<Pod>(&web, &how).await?) }
+            async { Ok(client.objects::<Pod>().delete(&web, &how).await?) }
         )?;
         assert!(gone.is_none());
     }
@@ -159,10 +165,10 @@ async fn a_wait_that_ends_too_early_says_what_was_seen_last() -> Result<(), Fail
 #[tokio::test(start_paused = true)]
 async fn what_a_cached_owner_controls_goes_with_it() -> Result<(), Failure> {
     let (cluster, client) = start().await?;
-    client.create(&config(cluster.namespace(), "owner", &[])).await?;
+    client.objects().create(&config(cluster.namespace(), "owner", &[])).await?;
     let owner = client.get::<ConfigMap>(&key(&cluster, "owner")).await?;
     let child = config(cluster.namespace(), "child", &[]).controlled_by(&*owner)?;
-    let child = client.create(&child).await?;
+    let child = client.objects().create(&child).await?;
     let reference = child.metadata.owner_references.unwrap_or_default();
     assert_eq!(reference.first().map(|reference| reference.uid.clone()), owner.object().metadata.uid.clone());
     cluster.stop().await

@@ -9,7 +9,8 @@ use kube::client::Body;
 use steersman_apiserver::ApiServer;
 use steersman_base::{ObjectKey, Scope};
 use steersman_informer::InformerFactory;
-use steersman_runtime::mapper::{MapperError, REFRESH_BURST, REFRESH_EVERY, RestMapper};
+use steersman_runtime::__internal::mapper::{REFRESH_BURST, REFRESH_EVERY};
+use steersman_runtime::mapper::{MapperError, RestMapper};
 use steersman_testing::{Failure, TestCluster};
 use tower::{BoxError, ServiceExt as _};
 
@@ -93,7 +94,8 @@ async fn a_change_of_definitions_is_seen_without_being_asked_for() -> Result<(),
     drop(known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_some())).await?);
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
     client
-        .delete::<CustomResourceDefinition>(&ObjectKey::cluster("cakes.example.com"), &DeleteParams::default())
+        .objects::<CustomResourceDefinition>()
+        .delete(&ObjectKey::cluster("cakes.example.com"), &DeleteParams::default())
         .await?;
     drop(known.wait_for(|known| known.as_ref().is_some_and(|known| known.find("cakes").is_none())).await?);
     drop(subscriptions);

@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
 use kube::api::PostParams;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Meta, Resource};
-use steersman_informer::{FactoryOptions, InformerFactory, Scope, Typed};
+use steersman_informer::{FactoryOptions, InformerFactory, Selection, Typed};
 use steersman_model::{PodView, View};
 use steersman_runtime::client::{CacheMiss, CachedClient, ClientError, ClientOptions, Query};
 
@@ -51,7 +51,7 @@ async fn what_is_not_there_is_not_found() -> Result<(), Failure> {
 async fn reads_of_kinds_that_nobody_declared_can_be_forbidden() -> Result<(), Failure> {
     let cluster = TestCluster::builder()
         .manager_options(|options| options.client.on_miss = CacheMiss::Forbidden)
-        .with(|manager| drop(manager.informers().typed::<ConfigMap>(Scope::everything())))
+        .with(|manager| drop(manager.informers().typed::<ConfigMap>(Selection::everything())))
         .start()
         .await?;
     let (cluster, client) = started(cluster).await?;
@@ -111,7 +111,7 @@ async fn kinds_can_be_kept_out_of_the_cache() -> Result<(), Failure> {
         .start()
         .await?;
     let (cluster, client) = started(cluster).await?;
-    client.create(&config(cluster.namespace(), "a", &[])).await?;
+    client.objects().create(&config(cluster.namespace(), "a", &[])).await?;
     assert!(client.get::<ConfigMap>(&key(&cluster, "a")).await.is_ok());
     assert_eq!(client.list::<ConfigMap>(&Query::namespace(cluster.namespace())).await?.len(), 1);
     assert_eq!(watched(&client, &CONFIG_MAPS), 0, "nobody watches them");
@@ -129,7 +129,7 @@ async fn a_client_reads_its_own_writes_from_a_cache_that_lags() -> Result<(), Fa
         cluster.faults().on(Verb::Watch, "configmaps").happens(Fault::Lag(Duration::from_secs(5)));
         assert!(client.list::<ConfigMap>(&Query::namespace(cluster.namespace())).await?.is_empty());
         let began = tokio::time::Instant::now();
-        client.create(&config(cluster.namespace(), "a", &[("x", "1")])).await?;
+        client.objects().create(&config(cluster.namespace(), "a", &[("x", "1")])).await?;
         let read = client.get_opt::<ConfigMap>(&key(&cluster, "a")).await?;
         assert_eq!(read.is_some(), own);
         assert_eq!(began.elapsed() >= Duration::from_secs(5), own, "it waited for the cache");
@@ -145,7 +145,7 @@ async fn a_cache_that_never_shows_a_write_is_passed_by() -> Result<(), Failure> 
     cluster.faults().on(Verb::Watch, "configmaps").happens(Fault::Lag(Duration::from_secs(3600)));
     // The watch that runs is cut at its timeout; the next one says nothing for an hour.
     cluster.advance(Duration::from_secs(700)).await;
-    client.create(&config(cluster.namespace(), "a", &[])).await?;
+    client.objects().create(&config(cluster.namespace(), "a", &[])).await?;
     let began = tokio::time::Instant::now();
     assert!(client.get_opt::<ConfigMap>(&key(&cluster, "a")).await?.is_some());
     assert_eq!(began.elapsed(), ClientOptions::default().synced_within);
@@ -215,7 +215,8 @@ async fn a_cache_of_one_namespace_says_that_it_holds_no_other() -> Result<(), Fa
     let server = kube::Client::new(ApiServer::new(steersman_apiserver::Options::default()), "default");
     let made = kube::Api::<ConfigMap>::namespaced(server.clone(), "default");
     made.create(&PostParams::default(), &config("default", "a", &[])).await?;
-    let options = FactoryOptions { namespace: Some("default".into()), ..FactoryOptions::default() };
+    let mut options = FactoryOptions::default();
+    options.namespace = Some("default".into());
     let informers = InformerFactory::with_options(server.clone(), options);
     informers.start();
     let client = CachedClient::new(server, informers, ClientOptions::default());
@@ -225,7 +226,7 @@ async fn a_cache_of_one_namespace_says_that_it_holds_no_other() -> Result<(), Fa
         assert!(matches!(error, ClientError::OtherNamespace { .. }), "{error}");
     }
     // A write elsewhere is not waited for.
-    client.create(&config("kube-system", "b", &[])).await?;
+    client.objects().create(&config("kube-system", "b", &[])).await?;
     let began = tokio::time::Instant::now();
     let _: std::sync::Arc<Typed<ConfigMap>> = client.get(&steersman_base::ObjectKey::new("default", "a")).await?;
     assert!(began.elapsed() < Duration::from_secs(1));

@@ -50,7 +50,9 @@ async fn storm(seed: u64) -> usize {
     let mut processes: Vec<_> =
         (0..PROCESSES).map(|at| Process { candidate: candidate(&world, at, 0), frozen: false, lives: 0 }).collect();
     let start = Instant::now();
-    let (mut next, mut leader, mut terms) = (Instant::now(), None, 0);
+    let mut next = Instant::now();
+    let mut leader = None;
+    let mut terms = 0;
     while start.elapsed() < STORM {
         sleep(LOOK_EVERY).await;
         if Instant::now() >= next {

@@ -54,8 +54,7 @@ impl World {
         identity: &str,
         change: impl FnOnce(&mut LeaseOptions),
     ) -> Elector {
-        let mut options =
-            LeaseOptions { identity: Some(identity.to_owned()), ..LeaseOptions::new("kube-system", "test") };
+        let mut options = LeaseOptions::new("kube-system", "test").identity(identity);
         change(&mut options);
         Elector::new(Client::new(door, "default"), options, clock).unwrap()
     }
@@ -114,7 +113,8 @@ impl World {
 
 impl Candidate {
     pub(crate) fn run(elector: Elector, door: Door) -> Self {
-        let (leadership, stop) = (elector.leadership(), CancellationToken::new());
+        let leadership = elector.leadership();
+        let stop = CancellationToken::new();
         let (frozen, thaws) = watch::channel(false);
         let task = tokio::spawn(freezing(elector.run(stop.clone()), thaws));
         Self { leadership, door, stop, frozen, task }

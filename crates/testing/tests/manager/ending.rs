@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, ResourceQuota};
 use steersman_base::ObjectKey;
-use steersman_informer::{Scope, Typed};
+use steersman_informer::{Selection, Typed};
 use steersman_model::View;
 use steersman_runtime::manager::{Group, runnable};
 use steersman_runtime::source::{self, SendError, Watch};
@@ -41,7 +41,7 @@ async fn what_is_added_or_told_after_the_end_does_nothing_and_waits_for_nobody()
     assert_eq!(early.send(outside("c")).await, Err(SendError::Ended));
     let (late, events) = source::channel(key_of);
     controller.add_source(events);
-    controller.add_source(Watch::new(&manager.informers().typed::<Pod>(Scope::everything()), handler::object()));
+    controller.add_source(Watch::new(&manager.informers().typed::<Pod>(Selection::everything()), handler::object()));
     manager.controller::<ConfigMap>("late").reconcile_with(Noting(diary.clone()));
     let noted = diary.clone();
     manager.add(runnable("late", Group::Others, move |_| async move {
@@ -103,8 +103,7 @@ async fn a_reconcile_that_does_not_look_at_the_time_is_ended_at_the_deadline() -
             }
         }
     }
-    let options =
-        ManagerOptions { shutdown_within: Duration::from_secs(5), lease: Some(lease("one")), ..Default::default() };
+    let options = ManagerOptions::default().shutdown_within(Duration::from_secs(5)).lease(lease("one"));
     let (manager, client) = embedded(options)?;
     manager.controller::<ResourceQuota>("deaf").reconcile_with(Deaf).trigger(ObjectKey::cluster("a"));
     let running = Running::start(manager);
@@ -140,7 +139,7 @@ async fn who_holds_a_thread_and_does_not_let_go_does_not_keep_the_manager() -> R
     let (release, held) = mpsc::channel();
     let (release_runnable, held_runnable) = mpsc::channel::<()>();
     let within = Duration::from_millis(100);
-    let (manager, _) = embedded(ManagerOptions { shutdown_within: within, ..ManagerOptions::default() })?;
+    let (manager, _) = embedded(ManagerOptions::default().shutdown_within(within))?;
     let blocking =
         manager.controller::<ResourceQuota>("blocking").reconcile_with(Blocking { began, held: held.into() });
     let running = Running::start(manager);
@@ -151,7 +150,7 @@ async fn who_holds_a_thread_and_does_not_let_go_does_not_keep_the_manager() -> R
     assert!(matches!(&ended, Err(ManagerError::StoppedHard { names, .. }) if names == &["blocking"]), "{ended:?}");
     drop(release);
 
-    let (manager, _) = embedded(ManagerOptions { shutdown_within: within, ..ManagerOptions::default() })?;
+    let (manager, _) = embedded(ManagerOptions::default().shutdown_within(within))?;
     let (started, began) = tokio::sync::oneshot::channel();
     manager.add(runnable("held", Group::Others, |_| async move {
         let _ = started.send(());
@@ -184,7 +183,7 @@ async fn what_is_watched_while_the_manager_ends_is_not_read_after_it() -> Result
     cluster.advance(SOON).await;
     running.stop.cancel();
     cluster.advance(SOON).await;
-    controller.add_source(Watch::new(&manager.informers().typed::<Pod>(Scope::everything()), handler::object()));
+    controller.add_source(Watch::new(&manager.informers().typed::<Pod>(Selection::everything()), handler::object()));
     cluster.advance(SOON).await;
     running.stop().await?;
     // Whoever still reads would have it in its store.
@@ -224,7 +223,7 @@ async fn a_run_that_is_dropped_leaves_no_watch_and_no_source_behind() -> Result<
 
 #[tokio::test(start_paused = true)]
 async fn times_that_no_clock_can_count_are_taken_as_what_they_mean() -> Result<(), Failure> {
-    let options = ManagerOptions { shutdown_within: Duration::MAX, ..ManagerOptions::default() };
+    let options = ManagerOptions::default().shutdown_within(Duration::MAX);
     let (manager, _) = embedded(options)?;
     struct Never;
     impl Reconciler for Never {
@@ -233,7 +232,8 @@ async fn times_that_no_clock_can_count_are_taken_as_what_they_mean() -> Result<(
         }
     }
     let builder = manager.controller::<ResourceQuota>("never").timeout(Duration::MAX).resync(Duration::MAX);
-    let (rarely, often) = (source::ticker(Duration::MAX, Vec::new), source::ticker(Duration::ZERO, Vec::new));
+    let rarely = source::ticker(Duration::MAX, Vec::new);
+    let often = source::ticker(Duration::ZERO, Vec::new);
     builder.source(rarely).source(often).reconcile_with(Never).trigger(ObjectKey::cluster("a"));
     let running = Running::start(manager.clone());
     tokio::time::sleep(SOON).await;

@@ -45,7 +45,8 @@ impl Reconciler for Buckets {
         });
         let outcome = outcome.await;
         if let Err(error) = &outcome {
-            let (terminal, unreachable) = (error.is_terminal(), error.is_unreachable());
+            let terminal = error.is_terminal();
+            let unreachable = error.is_unreachable();
             self.diary.note(format!("terminal: {terminal}, unreachable: {unreachable}: {error}"));
         }
         outcome

@@ -25,7 +25,7 @@ async fn a_standby_is_warm_and_takes_over_without_a_full_list() -> Result<(), Fa
     let client = kube::Client::new(server.clone(), "default");
     let diary = Diary::default();
     let start = |identity: &'static str| -> Result<_, Failure> {
-        let options = ManagerOptions { lease: Some(lease(identity)), ..ManagerOptions::default() };
+        let options = ManagerOptions::default().lease(lease(identity));
         let manager = Manager::new(client.clone(), options)?;
         struct Signed(&'static str, Diary);
         impl Reconciler for Signed {
@@ -139,7 +139,7 @@ async fn what_was_decided_in_time_and_is_sent_too_late_is_not_sent() -> Result<(
     }
     let cluster = TestCluster::builder().start().await?;
     let diary = Diary::default();
-    let options = ManagerOptions { lease: Some(lease("slow")), ..ManagerOptions::default() };
+    let options = ManagerOptions::default().lease(lease("slow"));
     let manager = Manager::new(cluster.faulty_client(), options)?;
     manager.controller::<ResourceQuota>("slow").reconcile_with(Slow(diary.clone()));
     let running = Running::start(manager);
@@ -239,11 +239,14 @@ async fn the_client_of_a_standby_reads_and_does_not_write() -> Result<(), Failur
     namesake.metadata.namespace = Some(cluster.namespace().to_owned());
     let merge = json!({"metadata": {"labels": {"a": "b"}}});
     let refused = [
-        client.create(&namesake).await.map(drop),
-        client.update(&made).await.map(drop),
-        client.patch::<ResourceQuota>(&key, ClientPatch::Merge(&merge)).await.map(drop),
-        client.delete::<ResourceQuota>(&key, &Default::default()).await.map(drop),
-        client.delete_collection::<ResourceQuota>(&Query::namespace(cluster.namespace()), &Default::default()).await,
+        client.objects().create(&namesake).await.map(drop),
+        client.objects().update(&made).await.map(drop),
+        client.objects::<ResourceQuota>().patch(&key, ClientPatch::Merge(&merge)).await.map(drop),
+        client.objects::<ResourceQuota>().delete(&key, &Default::default()).await.map(drop),
+        client
+            .objects::<ResourceQuota>()
+            .delete_collection(&Query::namespace(cluster.namespace()), &Default::default())
+            .await,
     ];
     for (number, outcome) in refused.into_iter().enumerate() {
         assert!(matches!(&outcome, Err(ClientError::NotLeader(_))), "write {number}: {outcome:?}");
@@ -255,10 +258,10 @@ async fn the_client_of_a_standby_reads_and_does_not_write() -> Result<(), Failur
         made.metadata.resource_version
     );
     let always = client.clone().led_by(Leadership::always());
-    always.create(&namesake).await?;
+    always.objects().create(&namesake).await?;
     first.stop().await?;
     second.manager.leadership().acquired().await;
-    client.delete::<ResourceQuota>(&key, &Default::default()).await?;
+    client.objects::<ResourceQuota>().delete(&key, &Default::default()).await?;
     second.stop().await?;
     cluster.stop().await
 }

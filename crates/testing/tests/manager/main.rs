@@ -1,5 +1,6 @@
 //! What a manager promises, on the embedded server under a virtual clock.
 
+mod create_or_patch;
 mod ending;
 mod events;
 mod finalizers;

@@ -15,8 +15,8 @@ use prometheus::proto::{LabelPair, MetricType};
 use serde_json::Value;
 use steersman_apiserver::ApiServer;
 use steersman_base::{ObjectKey, Resource};
-use steersman_informer::{Scope, Typed};
-use steersman_runtime::admin::text_page;
+use steersman_informer::{Selection, Typed};
+use steersman_runtime::__internal::admin::text_page;
 use steersman_runtime::serving::ServeOptions;
 use steersman_runtime::webhook::{Admission, Verdict, WebhookServer};
 use steersman_runtime::{Action, Context, Error, Manager, ManagerOptions, Reconciler};
@@ -47,7 +47,7 @@ const WANTED: [(&str, MetricType, &str); 16] = [
 
 #[tokio::test(start_paused = true)]
 async fn metrics_have_upstreams_names_types_and_labels() -> Result<(), Failure> {
-    let options = ManagerOptions { metrics: Some(Registry::new()), lease: Some(lease("a")), ..Default::default() };
+    let options = ManagerOptions::default().metrics(Registry::new()).lease(lease("a"));
     let (manager, client) = embedded(options)?;
     add_one_pod_each(&manager);
     let running = Running::start(manager.clone());
@@ -82,11 +82,12 @@ async fn metrics_have_upstreams_names_types_and_labels() -> Result<(), Failure> 
 async fn managers_of_one_process_share_nothing() -> Result<(), Failure> {
     let start = || -> Result<_, Failure> {
         let registry = Registry::new();
-        let (manager, client) = embedded(ManagerOptions { metrics: Some(registry.clone()), ..Default::default() })?;
+        let (manager, client) = embedded(ManagerOptions::default().metrics(registry.clone()))?;
         add_one_pod_each(&manager);
         Ok((Running::start(manager), client, registry))
     };
-    let ((busy, client, registry), (idle, _, _)) = (start()?, start()?);
+    let (busy, client, registry) = start()?;
+    let (idle, _, _) = start()?;
     kube::Api::default_namespaced(client).create(&Default::default(), &quota("a")).await?;
     tokio::time::sleep(SOON).await;
     let adds = |running: &Running, count: u32| {
@@ -96,7 +97,7 @@ async fn managers_of_one_process_share_nothing() -> Result<(), Failure> {
     assert!(adds(&busy, 1) && adds(&idle, 0), "{}", busy.manager.exposition().text());
     assert_eq!(busy.manager.decisions().entries(&Default::default()).len(), 1);
     assert!(idle.manager.decisions().entries(&Default::default()).is_empty());
-    let taken = embedded(ManagerOptions { metrics: Some(registry), ..Default::default() }).err();
+    let taken = embedded(ManagerOptions::default().metrics(registry)).err();
     let taken = taken.map(|error| format!("{error:?}")).unwrap_or_default();
     assert!(taken.contains("metrics of another manager"), "{taken}");
     busy.stop().await?;
@@ -116,7 +117,7 @@ async fn informers_queues_and_decisions_are_shown_in_code_and_on_pages() -> Resu
     let cluster = TestCluster::builder()
         .with(|manager| {
             add_one_pod_each(manager);
-            let _ = manager.informers().informer_for::<Typed<DynamicObject>>(SECRETS, Scope::everything());
+            let _ = manager.informers().informer_for::<Typed<DynamicObject>>(SECRETS, Selection::everything());
             let _ = manager.informers().meta(&NODES);
             let _ = manager.admin().handle("/oven", |_| text_page(StatusCode::OK, "\"hot\""));
         })
@@ -162,7 +163,8 @@ async fn discovery_is_asked_only_by_who_uses_it_and_then_follows_the_server() ->
     const AN_HOUR: Duration = Duration::from_secs(3610);
     let server = ApiServer::new(steersman_apiserver::Options::default());
     let asked = Arc::new(AtomicUsize::new(0));
-    let (count, inner) = (asked.clone(), server.clone());
+    let count = asked.clone();
+    let inner = server.clone();
     let counted = service_fn(move |request: Request<Body>| {
         if request.uri().path() == "/apis" {
             count.fetch_add(1, Ordering::Relaxed);

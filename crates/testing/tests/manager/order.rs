@@ -31,7 +31,8 @@ async fn groups_start_in_order_and_end_in_reverse() -> Result<(), Failure> {
     manager.add(phases(&diary, "cache", Group::Caches));
     let stop = CancellationToken::new();
     let running = tokio::spawn({
-        let (manager, stop) = (manager.clone(), stop.clone());
+        let manager = manager.clone();
+        let stop = stop.clone();
         async move { manager.run(stop).await }
     });
     tokio::time::sleep(SOON).await;
@@ -69,7 +70,7 @@ async fn a_runnable_that_panics_or_does_not_end_is_named() -> Result<(), Failure
     let ended = manager.run(CancellationToken::new()).await.map_err(|error| error.to_string());
     assert_eq!(ended, Err("bomb failed: it panicked".to_owned()));
 
-    let (manager, _) = embedded(ManagerOptions { shutdown_within: SOON, ..ManagerOptions::default() })?;
+    let (manager, _) = embedded(ManagerOptions::default().shutdown_within(SOON))?;
     manager.add(runnable("deaf", Group::Others, |_| std::future::pending()));
     let stop = CancellationToken::new();
     stop.cancel();
@@ -78,7 +79,7 @@ async fn a_runnable_that_panics_or_does_not_end_is_named() -> Result<(), Failure
     // Nothing had started when it was told to stop.
     assert!(ended.is_ok(), "{ended:?}");
 
-    let (manager, _) = embedded(ManagerOptions { shutdown_within: SOON, ..ManagerOptions::default() })?;
+    let (manager, _) = embedded(ManagerOptions::default().shutdown_within(SOON))?;
     manager.add(runnable("deaf", Group::Others, |_| std::future::pending()));
     let stop = CancellationToken::new();
     tokio::spawn({

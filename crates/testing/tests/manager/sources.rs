@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Pod, ResourceQuota, Secret};
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 use steersman_base::ObjectKey;
-use steersman_informer::{Change, Lister, Scope, Typed};
+use steersman_informer::{Change, Lister, Selection, Typed};
 use steersman_model::View;
 use steersman_runtime::handler::{self, Keys};
 use steersman_runtime::health::Probe;
@@ -27,7 +27,7 @@ async fn sources_handlers_and_predicates_choose_what_is_looked_at() -> Result<()
     let noted = diary.clone();
     let cluster = TestCluster::builder()
         .with(move |manager| {
-            let secrets = manager.informers().typed::<Secret>(Scope::everything());
+            let secrets = manager.informers().typed::<Secret>(Selection::everything());
             let named = |change: &Change<Typed<Secret>>| {
                 let meta = &change.object().metadata;
                 let of = meta.annotations.as_ref().and_then(|notes| notes.get("of")).cloned().unwrap_or_default();
@@ -36,7 +36,7 @@ async fn sources_handlers_and_predicates_choose_what_is_looked_at() -> Result<()
             let typed = |change: &Change<Typed<Secret>>| change.object().type_.as_deref() != Some("ignored/type");
             manager
                 .controller::<ResourceQuota>("chooser")
-                .filter(labels_changed())
+                .filter_all(labels_changed())
                 .owns::<Pod>()
                 .source(Watch::new(&secrets, named).when(typed))
                 .source(source::ticker(Duration::from_secs(100), || vec![ObjectKey::cluster("tick")]))
@@ -79,6 +79,35 @@ async fn sources_handlers_and_predicates_choose_what_is_looked_at() -> Result<()
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_filter_goes_for_main_objects_and_leaves_owned_ones_alone() -> Result<(), Failure> {
+    let diary = Diary::default();
+    let noted = diary.clone();
+    let cluster = TestCluster::builder()
+        .with(move |manager| {
+            let controller = manager.controller::<ResourceQuota>("main-only").filter(labels_changed());
+            controller.owns::<Secret>().reconcile_with(Noting(noted.clone()));
+        })
+        .start()
+        .await?;
+    let owner = cluster.create(quota("main")).await?;
+    let mut secret = Secret { metadata: objects::named("owned"), ..Secret::default() };
+    secret.metadata.owner_references = Some(vec![objects::controller_ref(&owner)]);
+    cluster.create(secret).await?;
+    cluster.advance(SOON).await;
+    diary.take();
+
+    let spec = Patch::Merge(json!({"spec": {"hard": {"pods": "5"}}}));
+    cluster.api::<ResourceQuota>().patch("main", &PatchParams::default(), &spec).await?;
+    cluster.advance(SOON).await;
+    assert!(diary.take().is_empty(), "no label of the main object changed");
+    let data = Patch::Merge(json!({"stringData": {"a": "b"}}));
+    cluster.api::<Secret>().patch("owned", &PatchParams::default(), &data).await?;
+    cluster.advance(SOON).await;
+    assert_eq!(diary.take(), ["main"], "no label of the Secret changed, and it is not filtered");
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result<(), Failure> {
     let diary = Diary::default();
     let noted = diary.clone();
@@ -100,7 +129,7 @@ async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result
     assert_eq!(diary.take(), ["from-outside"]);
 
     cluster.create(objects::pod("early")).await?;
-    let pods = cluster.manager().informers().typed::<Pod>(Scope::everything());
+    let pods = cluster.manager().informers().typed::<Pod>(Selection::everything());
     controller.add_source(Watch::new(&pods, handler::object()));
     cluster.advance(SOON).await;
     assert_eq!(diary.take(), ["early"], "who comes late gets the state first");
@@ -133,7 +162,8 @@ async fn the_first_pass_comes_after_all_caches_are_filled_and_told() -> Result<(
         cluster.faults().on(verb, "pods").happens(Fault::Delay(Duration::from_secs(5)));
     }
     let manager = Manager::new(cluster.faulty_client(), ManagerOptions::default())?;
-    let (diary, told) = (Diary::default(), Arc::new(AtomicUsize::new(0)));
+    let diary = Diary::default();
+    let told = Arc::new(AtomicUsize::new(0));
     let count = told.clone();
     let counted = move |_: &Change<Typed<Pod>>| {
         count.fetch_add(1, Ordering::Relaxed);
@@ -164,7 +194,7 @@ async fn what_is_of_low_priority_waits_behind_what_happens_now() -> Result<(), F
     let diary = Diary::default();
     let noted = diary.clone();
     let slow = move |manager: &Manager| {
-        let pods = manager.informers().typed::<Pod>(Scope::everything());
+        let pods = manager.informers().typed::<Pod>(Selection::everything());
         let builder = manager.controller::<ResourceQuota>("slow");
         let pods = Watch::new(&pods, handler::object()).priority(Priority::Background);
         builder.source(pods).reconcile_with(Slow(noted.clone()));

@@ -9,7 +9,8 @@ use steersman_apiserver::ApiServer;
 use steersman_base::ObjectKey;
 use steersman_informer::{Lister, Typed};
 use steersman_model::View;
-use steersman_runtime::health::{Ask, Probe, Reasons, Report};
+use steersman_runtime::__internal::health::{Ask, Reasons, Report};
+use steersman_runtime::health::Probe;
 use steersman_runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerError, ManagerOptions, Reconciler};
 use steersman_testing::Failure;
 use steersman_testing::objects::{self, ObjectBuilder as _};
@@ -97,7 +98,8 @@ impl Running {
     pub(crate) fn start(manager: Manager) -> Self {
         let stop = CancellationToken::new();
         let task = tokio::spawn({
-            let (manager, stop) = (manager.clone(), stop.clone());
+            let manager = manager.clone();
+            let stop = stop.clone();
             async move { manager.run(stop).await }
         });
         Self { manager, stop, task }
@@ -111,13 +113,13 @@ impl Running {
 
 /// A manager of its own, with a lease.
 pub(crate) fn run_one_pod_each(client: kube::Client, identity: &str) -> Result<Running, Failure> {
-    let manager = Manager::new(client, ManagerOptions { lease: Some(lease(identity)), ..ManagerOptions::default() })?;
+    let manager = Manager::new(client, ManagerOptions::default().lease(lease(identity)))?;
     add_one_pod_each(&manager);
     Ok(Running::start(manager))
 }
 
 pub(crate) fn lease(identity: &str) -> LeaseOptions {
-    LeaseOptions { identity: Some(identity.into()), release_on_exit: true, ..LeaseOptions::new("default", "lease") }
+    LeaseOptions::new("default", "lease").identity(identity).release_on_exit()
 }
 
 /// What `/readyz?verbose` tells those who may know.
@@ -126,5 +128,8 @@ pub(crate) fn ready(manager: &Manager) -> Report {
 }
 
 pub(crate) fn probe(manager: &Manager, probe: Probe) -> Report {
-    manager.health().report(probe, &Ask { verbose: true, reasons: Reasons::Told, ..Ask::default() })
+    let mut ask = Ask::default();
+    ask.verbose = true;
+    ask.reasons = Reasons::Told;
+    manager.health().report(probe, &ask)
 }

@@ -113,7 +113,7 @@ async fn a_controller_whose_workers_are_all_held_is_alive_for_ten_minutes() -> R
             std::future::pending().await
         }
     }
-    let (manager, _) = embedded(steersman_runtime::ManagerOptions { shutdown_within: SOON, ..Default::default() })?;
+    let (manager, _) = embedded(steersman_runtime::ManagerOptions::default().shutdown_within(SOON))?;
     let hanging = manager.controller::<ResourceQuota>("hanging").workers(2).reconcile_with(Hangs);
     manager.controller::<Secret>("idle").reconcile_with(Noting(Diary::default()));
     let running = Running::start(manager.clone());
@@ -137,7 +137,7 @@ async fn a_controller_whose_workers_are_all_held_is_alive_for_ten_minutes() -> R
 
 #[tokio::test(start_paused = true)]
 async fn a_leader_that_neither_renews_nor_ends_is_not_healthy() -> Result<(), Failure> {
-    let (manager, _) = embedded(steersman_runtime::ManagerOptions { lease: Some(lease("one")), ..Default::default() })?;
+    let (manager, _) = embedded(steersman_runtime::ManagerOptions::default().lease(lease("one")))?;
     let running = Running::start(manager.clone());
     manager.leadership().acquired().await;
     assert!(probe(&manager, Probe::Healthz).text.contains("[+]leaderElection ok"));
@@ -165,7 +165,7 @@ async fn a_server_that_has_too_much_to_do_is_asked_again_when_it_says() -> Resul
             let pod = objects::pod("made");
             let namespace = Some(key.namespace.to_string());
             let metadata = ObjectMeta { namespace, ..pod.metadata.clone() };
-            self.1.create(&Pod { metadata, ..pod }).await?;
+            self.1.objects().create(&Pod { metadata, ..pod }).await?;
             Ok(Action::Done)
         }
     }

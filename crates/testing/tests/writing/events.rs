@@ -119,7 +119,8 @@ async fn an_event_that_is_gone_is_created_again_with_its_count() {
 async fn the_last_events_are_sent_before_the_end_and_nobody_waits_long_for_it() {
     for (fate, want) in [(Fate::Served, 3), (Fate::Lost, 0), (Fate::Silence, 0)] {
         let world = World::with(move |_| fate).await;
-        let (client, start) = (world.client.clone(), tokio::time::Instant::now());
+        let client = world.client.clone();
+        let start = tokio::time::Instant::now();
         for at in 0..3 {
             tell(&world, &format!("last {at}"));
         }
@@ -127,7 +128,7 @@ async fn the_last_events_are_sent_before_the_end_and_nobody_waits_long_for_it() 
         moment().await;
         world.stop().await;
         let took = start.elapsed() - Duration::from_millis(100);
-        assert!(took <= steersman_runtime::events::DRAIN_WITHIN, "{took:?}");
+        assert!(took <= steersman_runtime::__internal::events::DRAIN_WITHIN, "{took:?}");
         let list: Value = client.request(Request::get(EVENTS).body(Vec::new()).unwrap()).await.unwrap();
         assert_eq!(list["items"].as_array().unwrap().len(), want, "{fate:?}");
     }
@@ -135,7 +136,9 @@ async fn the_last_events_are_sent_before_the_end_and_nobody_waits_long_for_it() 
 
 #[tokio::test(start_paused = true)]
 async fn events_of_the_newer_api_come_in_series() {
-    let options = EventOptions { sink: EventSink::EventsV1, instance: "test-1".into() };
+    let mut options = EventOptions::default();
+    options.sink = EventSink::EventsV1;
+    options.instance = "test-1".into();
     let world = World::with_events(options, |_| Fate::Served).await;
     for _ in 0..5 {
         tell(&world, "same");

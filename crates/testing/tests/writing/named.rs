@@ -2,8 +2,8 @@
 
 use serde_json::json;
 use steersman_base::Istr;
+use steersman_runtime::__internal::writer::Naming;
 use steersman_runtime::WriteError;
-use steersman_runtime::writer::Naming;
 
 use crate::support::{CONFIG_MAPS, Fate, Why, World, name};
 

@@ -22,7 +22,9 @@ fn pod(name: &str, app: &str) -> Vec<u8> {
 #[tokio::test(start_paused = true)]
 async fn objects_are_created_replaced_and_changed() {
     let world = World::new().await;
-    let (write, why, key) = (world.writer.on_behalf_of(&world.owner), Why::Silent, ObjectKey::new("default", "a"));
+    let write = world.writer.on_behalf_of(&world.owner);
+    let why = Why::Silent;
+    let key = ObjectKey::new("default", "a");
     let made = write.create(&CONFIG_MAPS, config_map("a"), &why).await.unwrap();
     assert!(!made.uid.is_empty() && !made.resource_version.is_empty(), "{made:?}");
     assert_eq!(made.creation_timestamp, Some(world.clock.now()), "the whole metadata is known");
@@ -57,7 +59,9 @@ async fn objects_are_created_replaced_and_changed() {
 #[tokio::test(start_paused = true)]
 async fn subresources_are_written() {
     let world = World::new().await;
-    let (write, why, key) = (world.writer.unowned(), Why::Silent, ObjectKey::new("default", "web"));
+    let write = world.writer.unowned();
+    let why = Why::Silent;
+    let key = ObjectKey::new("default", "web");
     let template = json!({
         "metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "main", "image": "example/main:1"}]},
     });
@@ -95,7 +99,9 @@ async fn subresources_are_written() {
 #[tokio::test(start_paused = true)]
 async fn a_deletion_means_one_object_as_it_was_seen() {
     let world = World::new().await;
-    let (write, why, key) = (world.writer.on_behalf_of(&world.owner), Why::Silent, ObjectKey::new("default", "a"));
+    let write = world.writer.on_behalf_of(&world.owner);
+    let why = Why::Silent;
+    let key = ObjectKey::new("default", "a");
     let seen = write.create(&CONFIG_MAPS, config_map("a"), &why).await.unwrap();
 
     let stranger = Meta { uid: "another".into(), ..seen.clone() };
@@ -103,7 +109,7 @@ async fn a_deletion_means_one_object_as_it_was_seen() {
     assert!(matches!(refused, Err(WriteError::Conflict)), "another object of that name: {refused:?}");
 
     write.patch(&CONFIG_MAPS, &key, Patch::Merge(&json!({"data": {"b": "2"}})), &why).await.unwrap();
-    let unchanged = Delete { unchanged_only: true, ..Delete::default() };
+    let unchanged = Delete::default().unchanged_only();
     let refused = write.delete(&CONFIG_MAPS, &seen, unchanged, &why).await;
     assert!(matches!(refused, Err(WriteError::Conflict)), "it changed since: {refused:?}");
     assert!(world.get(MAP).await.is_ok());
@@ -118,12 +124,13 @@ async fn a_deletion_means_one_object_as_it_was_seen() {
 #[tokio::test(start_paused = true)]
 async fn a_collection_loses_what_is_selected_and_nothing_else() {
     let world = World::new().await;
-    let (write, why) = (world.writer.on_behalf_of(&world.owner), Why::Silent);
+    let write = world.writer.on_behalf_of(&world.owner);
+    let why = Why::Silent;
     for (name, app) in [("a", "x"), ("b", "x"), ("c", "y")] {
         write.create(&PODS, pod(name, app), &why).await.unwrap();
     }
     let selected = Selected { labels: "app in (x)", fields: "metadata.name!=b" };
-    let at_once = Delete { grace_period_seconds: Some(0), ..Propagation::Background.into() };
+    let at_once = Delete::from(Propagation::Background).grace_period_seconds(0);
     write.delete_collection(&PODS, Some("default"), selected, at_once, &why).await.unwrap();
     let pods = world.get("/api/v1/namespaces/default/pods").await.unwrap();
     let names: Vec<_> = pods["items"].as_array().unwrap().iter().map(|pod| pod["metadata"]["name"].clone()).collect();

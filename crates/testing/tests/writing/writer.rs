@@ -21,7 +21,8 @@ async fn without_leadership_nothing_is_sent() {
         Elector::new(world.client.clone(), LeaseOptions::new("kube-system", "test"), Clock::system()).unwrap();
     let pass = world.log.begin("test", &world.owner.key(), "test".into());
     let writer = world.writer.clone().led_by(elector.leadership()).in_pass(&pass);
-    let (write, why) = (writer.on_behalf_of(&world.owner), Why::Test { number: 1 });
+    let write = writer.on_behalf_of(&world.owner);
+    let why = Why::Test { number: 1 };
     let created = write.create(&CONFIG_MAPS, config_map("a"), &why).await;
     assert!(matches!(created, Err(WriteError::NotLeader)), "{created:?}");
     let deleted = write.delete(&CONFIG_MAPS, &world.owner, Propagation::Background, &why).await;
@@ -40,7 +41,9 @@ async fn shadow_mode_writes_nothing_and_logs_what_it_would_have() {
     let world = World::new().await;
     let pass = world.log.begin("test", &world.owner.key(), "test".into());
     let writer = world.writer.clone().in_shadow().in_pass(&pass);
-    let (write, why, key) = (writer.on_behalf_of(&world.owner), Why::Test { number: 1 }, world.owner.key());
+    let write = writer.on_behalf_of(&world.owner);
+    let why = Why::Test { number: 1 };
+    let key = world.owner.key();
     let made = write.create(&CONFIG_MAPS, config_map("a"), &why).await.unwrap();
     assert_eq!((&*made.namespace, &*made.name), ("default", "a"), "answered as if it had been made");
     let patch = serde_json::json!({"metadata": {"labels": {"a": "b"}}});
@@ -88,7 +91,8 @@ async fn only_what_certainly_did_nothing_is_sent_again() {
             if number < served_at { fate } else { Fate::Served }
         });
         let world = world.await;
-        let (write, start) = (world.writer.on_behalf_of(&world.owner), tokio::time::Instant::now());
+        let write = world.writer.on_behalf_of(&world.owner);
+        let start = tokio::time::Instant::now();
         let made = write.create(&CONFIG_MAPS, config_map("a"), &Why::Silent).await;
         let got = (name(&made), world.seen.writes().len(), start.elapsed().as_secs());
         assert_eq!(got, (want.to_owned(), want_sent, want_seconds), "{fate:?} until number {served_at}");
@@ -117,7 +121,8 @@ async fn without_a_policy_nothing_is_sent_again() {
 #[tokio::test(start_paused = true)]
 async fn a_write_is_told_in_an_event_about_its_owner_and_so_is_its_failure() {
     let world = World::new().await;
-    let (write, why) = (world.writer.on_behalf_of(&world.owner), Why::Test { number: 7 });
+    let write = world.writer.on_behalf_of(&world.owner);
+    let why = Why::Test { number: 7 };
     write.create(&CONFIG_MAPS, config_map("a"), &why).await.unwrap();
     let twice = write.create(&CONFIG_MAPS, config_map("a"), &why).await;
     assert!(matches!(twice, Err(WriteError::AlreadyExists)), "{twice:?}");

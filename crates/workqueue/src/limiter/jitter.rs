@@ -1,4 +1,4 @@
-//! Delays that differ. The one limiter that is not pure: it draws random numbers, from a seed.
+//! Random jitter. The one limiter that is not pure: it draws random numbers, from a seed.
 
 use std::time::Duration;
 

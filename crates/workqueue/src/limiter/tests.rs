@@ -76,7 +76,8 @@ fn the_longer_of_two_and_both_count() {
 
 #[test]
 fn the_default_is_client_gos() {
-    let (mut limiter, now) = (default_controller_limiter(), Instant::now());
+    let mut limiter = default_controller_limiter();
+    let now = Instant::now();
     for requeues in 0..100 {
         let want = ms(5).saturating_mul(1_u32.checked_shl(requeues).unwrap_or(u32::MAX)).min(Duration::from_secs(1000));
         assert_eq!(limiter.delay(&"a", requeues, now), want);

@@ -26,7 +26,7 @@ use super::{Histogram, Metrics, Observe, QueueStats};
 /// # fn main() -> Result<(), prometheus::Error> {
 /// let registry = prometheus::Registry::new();
 /// let metrics = PrometheusMetrics::register(&registry)?;
-/// let queue = Queue::new("replicaset", QueueOptions { metrics: metrics.into(), ..QueueOptions::default() });
+/// let queue = Queue::new("replicaset", QueueOptions::default().metrics(metrics));
 /// queue.add("default/web", Priority::Live);
 ///
 /// let text = prometheus::TextEncoder::new().encode_to_string(&registry.gather())?;
@@ -51,7 +51,7 @@ struct Series {
     retired: QueueStats,
 }
 
-/// One metric: what it is called, and where its value is.
+/// One metric: its name, and how its value is read.
 struct Family {
     desc: Desc,
     value: Value,
@@ -115,7 +115,7 @@ impl PrometheusMetrics {
         Ok(metrics)
     }
 
-    /// The figures by name.
+    /// Returns the figures by name.
     fn stats(&self) -> BTreeMap<String, QueueStats> {
         let mut stats = BTreeMap::new();
         let mut living: Vec<(String, Arc<dyn Observe>)> = Vec::new();
@@ -123,8 +123,8 @@ impl PrometheusMetrics {
             stats.insert(name.clone(), series.retired.clone());
             living.extend(series.living.iter().filter_map(Weak::upgrade).map(|queue| (name.clone(), queue)));
         }
-        // The queues are asked with the lock released: one whose last handle was dropped meanwhile ends here, and
-        // reports its end to this very lock.
+        // The queues are read with the lock released: a queue whose last handle was dropped meanwhile ends here, and
+        // reports its end, which takes this lock.
         for (name, queue) in living {
             stats.entry(name).or_default().merge(&queue.stats());
         }
@@ -167,7 +167,7 @@ impl Collector for PrometheusMetrics {
 // === impl Family ===
 
 impl Family {
-    /// The family with one metric per queue; none if there is no queue, since a family must not be empty.
+    /// Returns the family with one metric per queue; `None` if there is no queue, since a family must not be empty.
     fn collect(&self, stats: &BTreeMap<String, QueueStats>) -> Option<proto::MetricFamily> {
         if stats.is_empty() {
             return None;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How many buckets have an upper bound; one more has none.
+/// The number of buckets with an upper bound; one more has none.
 const BOUNDED: usize = 10;
 
 /// Durations counted in upstream's buckets: 10 ns, 100 ns, … 10 s, and more.
@@ -16,8 +16,8 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// The upper bounds in seconds, computed as upstream does (`ExponentialBuckets(10e-9, 10, 10)`), so that they are
-    /// the same to the last bit: the fourth is 9.999999999999999e-06.
+    /// Returns the upper bounds in seconds, computed as upstream does (`ExponentialBuckets(10e-9, 10, 10)`), so that
+    /// they are the same to the last bit: the fourth is 9.999999999999999e-06.
     #[must_use]
     pub fn bounds() -> [f64; BOUNDED] {
         let mut bounds = [10e-9; BOUNDED];
@@ -27,19 +27,19 @@ impl Histogram {
         bounds
     }
 
-    /// How many durations were counted.
+    /// Returns the number of durations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Their sum.
+    /// Returns the sum of all durations.
     #[must_use]
     pub fn sum(&self) -> Duration {
         self.sum
     }
 
-    /// For each bound in turn, how many durations did not exceed it.
+    /// Returns, for each bound in turn, the number of durations that did not exceed it.
     pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut below = 0;
         Self::bounds().into_iter().zip(self.counts).map(move |(bound, count)| {

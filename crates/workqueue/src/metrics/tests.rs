@@ -37,7 +37,8 @@ async fn metrics_have_upstreams_names_labels_and_meaning() {
     queue.add("a", Priority::Live); // waits already: not counted
     queue.add_after("e", Duration::from_secs(3600)); // delayed: not in the depth
     sleep(Duration::from_secs(2)).await;
-    let (a, b) = (take(&queue).await, take(&queue).await);
+    let a = take(&queue).await;
+    let b = take(&queue).await;
     queue.add("a", Priority::Live); // held: counted, and in the depth
     sleep(Duration::from_secs(3)).await;
     a.done();
@@ -131,7 +132,8 @@ fn a_duration_is_counted_in_the_bucket_it_does_not_exceed() {
 #[tokio::test(start_paused = true)]
 async fn queues_of_one_name_are_shown_as_one_and_counters_outlive_them() {
     let (registry, metrics) = registry();
-    let (first, second) = (queue("job", &metrics), queue("job", &metrics));
+    let first = queue("job", &metrics);
+    let second = queue("job", &metrics);
     first.add_all(&["a", "b"], Priority::Live);
     second.add("a", Priority::Live);
     assert_eq!(line(&text(&registry), r#"workqueue_adds_total{name="job"}"#), "3");
@@ -163,7 +165,8 @@ fn a_queue_without_a_name_is_not_shown() {
 
 #[test]
 fn registries_are_apart_and_each_takes_one() {
-    let ((one, metrics), (other, _)) = (registry(), registry());
+    let (one, metrics) = registry();
+    let (other, _) = registry();
     let _queue = queue("job", &metrics);
     assert!(text(&one).contains("job") && !text(&other).contains("job"));
     assert!(PrometheusMetrics::register(&one).is_err());

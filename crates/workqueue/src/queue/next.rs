@@ -18,9 +18,9 @@ use crate::state::Take;
 #[must_use = "futures do nothing unless awaited"]
 pub struct Next<'q, K> {
     shared: &'q Arc<Shared<K>>,
-    /// Its place among those who wait, once it had to.
+    /// The position among the waiting workers, once this one had to wait.
     ticket: Option<Ticket>,
-    /// Rings when a delayed key is due, if this worker is the one to mind it.
+    /// The timer for the next delayed key, if this worker is responsible for it.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 

@@ -1,36 +1,37 @@
 //! Pure: the workers that wait for a key, and which of them is woken.
 //!
-//! 1. There is a worker on its way for every key on offer, as long as workers wait: `woken` counts those on their way.
-//! 2. While keys are delayed and workers wait, at least one of them has its alarm set for the earliest.
-//! 3. A worker on its way that never arrives (cancelled) is replaced.
+//! 1. While workers wait, one has been woken for every key that is ready: `woken` counts those that have not arrived
+//!    yet.
+//! 2. While keys are delayed and workers wait, at least one worker has a timer for the earliest.
+//! 3. A woken worker that never arrives (cancelled) is replaced.
 
 use std::{collections::VecDeque, task::Waker};
 
 use crate::Instant;
 
-/// The workers that wait.
+/// The waiting workers.
 #[derive(Default)]
 pub(super) struct Waiters {
-    /// Asleep, first come first.
+    /// The sleeping workers, in the order they came.
     asleep: VecDeque<(u64, Waker)>,
-    /// How many were woken and have not come yet.
+    /// The number of workers that were woken and have not arrived yet.
     woken: usize,
-    /// The time for which a sleeping worker has set its alarm.
+    /// The time for which a sleeping worker has set its timer.
     alarm: Option<Instant>,
-    /// How many workers ever waited; their tickets are numbered with it.
+    /// The number of workers that ever waited, which numbers their tickets.
     tickets: u64,
 }
 
-/// A worker's place among those who wait.
+/// The position of a worker among the waiting ones.
 #[derive(Debug)]
 pub(super) struct Ticket {
     number: u64,
-    /// When the worker must look again by itself.
+    /// The time at which the worker must wake by itself.
     pub(super) alarm: Option<Instant>,
 }
 
 impl Waiters {
-    /// A worker goes to sleep, and minds the alarm if nobody else does.
+    /// Puts a worker to sleep, with a timer if no other worker has one.
     pub(super) fn sleep(&mut self, waker: Waker, next_due: Option<Instant>) -> Ticket {
         self.tickets += 1;
         self.asleep.push_back((self.tickets, waker));
@@ -41,19 +42,19 @@ impl Waiters {
         Ticket { number: self.tickets, alarm }
     }
 
-    /// A worker comes back, or goes away for good.
+    /// Called when a worker wakes, or is cancelled.
     pub(super) fn arrive(&mut self, ticket: &Ticket) {
         match self.asleep.iter().position(|(number, _)| *number == ticket.number) {
             Some(asleep) => drop(self.asleep.remove(asleep)),
             None => self.woken -= 1,
         }
-        // Two workers may have set their alarms for the same time. Then it is set once more than needed.
+        // Two workers may have set timers for the same time. Then one timer is set more than needed.
         if ticket.alarm.is_some() && ticket.alarm == self.alarm {
             self.alarm = None;
         }
     }
 
-    /// Whom to wake for `on_offer` keys, and to mind the alarm for `next_due`.
+    /// Returns the worker to wake for `on_offer` keys, or to set a timer for `next_due`.
     pub(super) fn wake_one(&mut self, on_offer: usize, next_due: Option<Instant>) -> Option<Waker> {
         let alarm_is_missed = || self.woken == 0 && next_due.is_some_and(|due| self.misses(due));
         if on_offer > self.woken || alarm_is_missed() {
@@ -64,7 +65,7 @@ impl Waiters {
         None
     }
 
-    /// Whom to wake when the queue has ended: all.
+    /// Returns all workers, to wake them when the queue has ended.
     pub(super) fn wake_all(&mut self) -> impl Iterator<Item = Waker> + use<> {
         self.woken += self.asleep.len();
         std::mem::take(&mut self.asleep).into_iter().map(|(_, waker)| waker)

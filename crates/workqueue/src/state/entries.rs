@@ -185,7 +185,8 @@ impl<K> Entries<K> {
     pub(super) fn remove(&mut self, slot: Slot) -> Option<K> {
         let entry = &mut self[slot];
         debug_assert_eq!(entry.place, Place::Idle, "an entry that stands in a line is not removed");
-        let (hash, key) = (entry.hash, entry.key.take());
+        let hash = entry.hash;
+        let key = entry.key.take();
         if let Ok(found) = self.index.find_entry(hash, |&other| other == slot) {
             found.remove();
             self.free.push(slot);

@@ -37,7 +37,8 @@ fn only_keys_with_a_reason_are_kept() {
         ("failed", Verdict::Again(Cause::Failed), 1),
     ];
     for (name, verdict, want) in rows {
-        let (mut state, now) = (state(), Instant::now());
+        let mut state = state();
+        let now = Instant::now();
         add(&mut state, 7, now);
         assert_eq!(state.entries.len(), 1, "waiting");
         let slot = take(&mut state, now);

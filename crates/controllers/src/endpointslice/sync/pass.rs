@@ -6,8 +6,9 @@ use std::sync::Arc;
 use steersman_base::{Istr, Meta, ObjectKey, Resource, StringMap, Time};
 use steersman_model::core::{PodView, ServiceView};
 use steersman_model::{EndpointSliceView, Kind, View, object_body};
+use steersman_runtime::__internal::writer::Naming;
 use steersman_runtime::events::About;
-use steersman_runtime::writer::{Naming, Outcome};
+use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Context, Error, Propagation, WriteError, reasons};
 
 use super::EndpointSlices;

@@ -2,7 +2,8 @@
 
 use http::{HeaderValue, StatusCode, header};
 use steersman_base::Uid;
-use steersman_runtime::admin::{Admin, Call, json, text_page};
+use steersman_runtime::__internal::admin::{json, text_page};
+use steersman_runtime::admin::{Admin, Call};
 use steersman_runtime::serving::Response;
 
 use super::Collector;

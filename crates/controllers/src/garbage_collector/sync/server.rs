@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_base::{Istr, Meta, ObjectKey, OwnerRef, Resource, Scope, Uid};
 use steersman_informer::{InformerFactory, MetaSource};
-use steersman_runtime::descriptor::ControllerContext;
+use steersman_runtime::__internal::descriptor::ControllerContext;
 use steersman_runtime::mapper::RestMapper;
 use steersman_runtime::{Context, Delete, Patch, Propagation, WriteError, Written};
 
@@ -215,7 +215,7 @@ impl Server {
         how: Propagation,
         why: &Why,
     ) -> Result<Deleted, CheckError> {
-        let unchanged = Delete { unchanged_only: true, ..how.into() };
+        let unchanged = Delete::from(how).unchanged_only();
         Deleted::of(cx.writer.unowned().delete(&location.resource, object, unchanged, why).await)
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct Beside {
 impl Beside {
     /// Starts a manager that sees the whole cluster.
     pub(crate) fn start(cluster: &TestCluster, client: Client, controllers: &[Controller]) -> Result<Self, Failure> {
-        Self::start_with(client, controllers, ManagerOptions { clock: cluster.clock().clone(), ..Default::default() })
+        Self::start_with(client, controllers, ManagerOptions::default().clock(cluster.clock().clone()))
     }
 
     /// Starts a manager that sees the test's namespace alone, as it must where other tests run on the same server.
@@ -30,8 +30,8 @@ impl Beside {
         client: Client,
         controllers: &[Controller],
     ) -> Result<Self, Failure> {
-        let namespace = Some(Istr::interned(cluster.namespace()));
-        let options = ManagerOptions { clock: cluster.clock().clone(), namespace, ..ManagerOptions::default() };
+        let namespace = Istr::interned(cluster.namespace());
+        let options = ManagerOptions::default().clock(cluster.clock().clone()).namespace(namespace);
         Self::start_with(client, controllers, options)
     }
 

@@ -135,7 +135,8 @@ fn compress(deltas: &mut Vec<Plain>) {
     loop {
         let uids: Vec<_> = deltas.iter().map(|delta| delta.object.uid.clone()).collect();
         let merged = (1..deltas.len()).find_map(|at| {
-            let (left, right) = (&deltas[at - 1], &deltas[at]);
+            let left = &deltas[at - 1];
+            let right = &deltas[at];
             if uids[at - 1] != uids[at] {
                 return None;
             }

@@ -354,7 +354,8 @@ impl Server {
         let (server, far) = tokio::io::duplex(64 << 10);
         let carried = carry(network, far, answer.wire_cut, self.0.unplugged.subscribe());
         tokio::spawn(self.0.over.clone().run_until_cancelled_owned(carried));
-        let (this, io) = (self.clone(), TokioIo::new(server));
+        let this = self.clone();
+        let io = TokioIo::new(server);
         let one = answer.clone();
         let service = service_fn(move |request: Request<Incoming>| {
             let number = request.headers().get(NUMBER).map(|number| number.to_str().unwrap().parse::<usize>().unwrap());

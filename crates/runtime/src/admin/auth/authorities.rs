@@ -1,4 +1,4 @@
-//! Whose certificates are believed: from files, and from the cluster.
+//! The trusted authorities: from files, and from the cluster.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use super::review::{self, ReviewError};
 use super::{Guard, GuardOptions, Lookup, RequestHeaders};
 use crate::serving::{AuthorityError, ClientAuthority};
 
-/// Whom a guard believes.
+/// The authorities that a guard trusts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Authorities {
     pub(super) client_ca: Option<ClientAuthority>,
@@ -23,16 +23,16 @@ pub(super) struct RequestHeader {
     pub(super) headers: RequestHeaders,
 }
 
-/// Why a guard cannot be made, or brought up to date.
+/// An error of a guard's configuration.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GuardError {
-    /// A file cannot be used.
+    /// A file that cannot be used.
     #[error("the client authority in {} cannot be used: {source}", file.display())]
     File {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The cause.
         source: AuthorityError,
     },
     /// The ConfigMap cannot be read.
@@ -41,18 +41,18 @@ pub enum GuardError {
          there, or set --authentication-tolerate-lookup-failure or --authentication-skip-lookup"
     )]
     Lookup(#[from] ReviewError),
-    /// The ConfigMap says what cannot be used.
+    /// An entry of the ConfigMap cannot be used.
     #[error("{key} of configmap/{NAME} in {NAMESPACE} cannot be used: {problem}")]
     Entry {
-        /// Which entry.
+        /// The entry.
         key: &'static str,
-        /// Why.
+        /// The problem.
         problem: String,
     },
-    /// A path that is open to all is none.
+    /// An invalid path among those that are open to all.
     #[error("only trailing * allowed in {0:?}")]
     OpenPath(String),
-    /// The registry has these metrics.
+    /// The registry has the metrics of another guard.
     #[error("the metrics registry has another guard's metrics: {0}")]
     Metrics(#[from] prometheus::Error),
 }
@@ -71,7 +71,7 @@ const REQUEST_HEADER_CA: &str = "requestheader-client-ca-file";
 // === impl Authorities ===
 
 impl Authorities {
-    /// What the files say that the options name.
+    /// Reads the files that the options name.
     pub(super) fn from_files(options: &GuardOptions) -> Result<Self, GuardError> {
         let client_ca = options.client_ca_file.as_deref().map(read).transpose()?;
         let request_header = options.request_header.as_ref().map(|proxy| {
@@ -81,7 +81,7 @@ impl Authorities {
         Ok(Self { client_ca, request_header: request_header.transpose()? })
     }
 
-    /// What the ConfigMap says. What it does not say is not there.
+    /// Reads the entries of the ConfigMap. Missing entries leave their authority unset.
     pub(super) fn from_entries(data: &BTreeMap<String, String>) -> Result<Self, GuardError> {
         let authority = |key: &'static str| {
             let pem = data.get(key).filter(|pem| !pem.trim().is_empty());
@@ -109,7 +109,7 @@ impl Authorities {
 }
 
 impl Guard {
-    /// Reads files and ConfigMap again. What fails leaves in place what is known.
+    /// Reads files and ConfigMap again. A failure leaves the known authorities in place.
     pub(super) async fn refresh(&self) -> Result<(), GuardError> {
         let options = &self.0.options;
         let files = Authorities::from_files(options)?;

@@ -1,4 +1,4 @@
-//! Who a client is, from what it shows.
+//! Authentication: the identity of a client, from its credentials.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::{Guard, NotAuthentic, RequestHeaders, User};
 use crate::serving::PeerCertificates;
 
 impl Guard {
-    /// Asks one authenticator after the other. What one does not understand is the next one's; an error counts only if
-    /// nobody succeeds.
+    /// Tries one authenticator after the other. A credential that one does not understand is left to the next; an error
+    /// counts only if none succeeds.
     pub(super) async fn authenticate(&self, parts: &Parts) -> Result<User, NotAuthentic> {
         let mut problems = Vec::new();
         match self.by_certificate(parts) {
@@ -33,7 +33,7 @@ impl Guard {
         Err(NotAuthentic(problems.join("; ")))
     }
 
-    /// By the certificate, and for a front proxy's by its headers.
+    /// Authenticates by certificate, and a front proxy's client by the headers.
     fn by_certificate(&self, parts: &Parts) -> Result<Option<User>, Vec<NotAuthentic>> {
         let Some(shown) = parts.extensions.get::<PeerCertificates>() else { return Ok(None) };
         let now = self.0.options.clock.now();
@@ -48,10 +48,11 @@ impl Guard {
         }
         if let Some(authority) = &authorities.client_ca {
             match authority.verify(shown, now) {
-                // A certificate without a name says nothing about who it is.
+                // A certificate without a name identifies nobody.
                 Ok(identity) if identity.common_name.is_empty() => {}
                 Ok(identity) => {
-                    let (name, groups) = (identity.common_name, identity.organizations);
+                    let name = identity.common_name;
+                    let groups = identity.organizations;
                     let uid = identity.uid.unwrap_or_default();
                     return Ok(Some(User { name, uid, groups, extra: BTreeMap::new() }));
                 }
@@ -62,7 +63,7 @@ impl Guard {
     }
 }
 
-/// Whom a front proxy tells of, if it is one.
+/// Returns the user that a front proxy names, if the client is a front proxy.
 fn by_proxy(
     proxy: &RequestHeader,
     shown: &PeerCertificates,
@@ -78,7 +79,7 @@ fn by_proxy(
     Ok(user_in_headers(&proxy.headers, headers))
 }
 
-/// The user that headers tell of.
+/// Returns the user in the headers.
 pub(super) fn user_in_headers(names: &RequestHeaders, headers: &HeaderMap) -> Option<User> {
     let texts = |name: &String| headers.get_all(name.as_str()).iter().map(text).filter(|value| !value.is_empty());
     // The first value of each header, as Go's `Header.Get`.
@@ -96,13 +97,13 @@ pub(super) fn user_in_headers(names: &RequestHeaders, headers: &HeaderMap) -> Op
     Some(User { name, uid: first(&names.uid).unwrap_or_default(), groups, extra })
 }
 
-/// The text of a header. A name may have any letters: what is no text becomes U+FFFD, and is never taken for absent, because
-/// then the proxy itself would be asked for.
+/// Returns the text of a header. Bytes that are not UTF-8 become U+FFFD; the header is never taken for absent, because
+/// then the proxy itself would be authenticated.
 fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// The token of `Authorization: Bearer …`.
+/// Returns the token of `Authorization: Bearer …`.
 pub(super) fn bearer_token(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(header::AUTHORIZATION)?.to_str().ok()?.trim();
     let mut parts = header.splitn(3, ' ');

@@ -1,4 +1,4 @@
-//! How often clients were recognised and let through, under upstream's names.
+//! Counters of authentication and authorisation, under upstream's names.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(super) struct AuthMetrics {
     token_fetching: IntGaugeVec,
 }
 
-/// A token is being reviewed, until dropped.
+/// A running token review; dropping it ends it.
 pub(super) struct Fetching<'a> {
     fetches: &'a IntCounterVec,
     active: IntGauge,
@@ -37,7 +37,7 @@ impl AuthMetrics {
             HistogramVec::new(HistogramOpts::new(name, help).buckets(buckets), &[label])
         };
         let doubled = exponential_buckets(0.001, 2.0, 15)?;
-        // Upstream has no help for the cache's; the library insists on one.
+        // Upstream has no help text for the cache's metrics; the library requires one.
         let cache = "[ALPHA]";
         let metrics = Self {
             users: counter(
@@ -92,7 +92,7 @@ impl AuthMetrics {
         Ok(metrics)
     }
 
-    /// A client was recognised, or was not.
+    /// Records an authentication.
     pub(super) fn authenticated(&self, user: Option<&User>, took: Duration) {
         let result = if user.is_some() { "success" } else { "error" };
         if let Some(user) = user {
@@ -102,7 +102,7 @@ impl AuthMetrics {
         self.authentication_time.with_label_values(&[result]).observe(took.as_secs_f64());
     }
 
-    /// A client was let through, or was not.
+    /// Records an authorisation.
     pub(super) fn authorized(&self, decision: &Result<Decision, ReviewError>, took: Duration) {
         let result = match decision {
             Ok(decision) if decision.allowed.is_some() => "allowed",
@@ -114,14 +114,14 @@ impl AuthMetrics {
         self.authorization_time.with_label_values(&[result]).observe(took.as_secs_f64());
     }
 
-    /// A token was looked for in the cache, and found or not.
+    /// Records a look-up of a token in the cache.
     pub(super) fn token_asked(&self, hit: bool, took: Duration) {
         let status = if hit { "hit" } else { "miss" };
         self.token_requests.with_label_values(&[status]).inc();
         self.token_time.with_label_values(&[status]).observe(took.as_secs_f64());
     }
 
-    /// A token is asked about.
+    /// Records the start of a token review.
     pub(super) fn token_fetch(&self) -> Fetching<'_> {
         let active = self.token_fetching.with_label_values(&["in_flight"]);
         active.inc();
@@ -143,7 +143,7 @@ impl Drop for Fetching<'_> {
     }
 }
 
-/// A label has few values: upstream's list.
+/// Limits the label to upstream's few values.
 fn known_user(name: &str) -> &str {
     match name {
         "admin" | "client" | "kube_proxy" | "kubelet" | "system:serviceaccount:kube-system:default" => name,

@@ -1,4 +1,4 @@
-//! Answers that are good for some seconds.
+//! A cache of answers that expire after some seconds.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, VecDeque};
@@ -7,7 +7,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// Answers by question, each until its time is over; the oldest go when there are too many.
+/// Answers by question, each until it expires; the oldest are evicted when there are too many.
 pub(super) struct Remembered<K, V> {
     max: usize,
     answers: Mutex<Answers<K, V>>,
@@ -15,7 +15,7 @@ pub(super) struct Remembered<K, V> {
 
 struct Answers<K, V> {
     by_question: BTreeMap<K, (Instant, V)>,
-    /// In the order in which they came; a question that came again is here twice, and the older entry is void.
+    /// The questions in the order they came; a repeated question is here twice, and the older entry is void.
     order: VecDeque<(Instant, K)>,
 }
 

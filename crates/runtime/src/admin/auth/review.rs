@@ -1,4 +1,4 @@
-//! Questions to the API server: who is it, and may it?
+//! Reviews by the API server: `TokenReview` and `SubjectAccessReview`.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,39 +14,39 @@ use serde_json::json;
 use super::super::Access;
 use super::{NotAuthentic, REVIEW_PATIENCE, User};
 
-/// What is decided about a request.
+/// The decision about a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// What may be seen, if the request is allowed.
+    /// What the client may see, if the request is allowed.
     pub(super) allowed: Option<Access>,
-    /// Whether somebody said no, rather than nobody yes.
+    /// Whether the request was explicitly denied, rather than not allowed.
     pub(super) denied: bool,
-    /// Why, as the API server says.
+    /// The reason, as the API server gives it.
     pub(super) reason: String,
 }
 
-/// Why there is no answer.
+/// A review without an answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReviewError {
     /// The API server did not answer.
     #[error("the API server does not answer: {0}")]
     NoAnswer(String),
-    /// It did not answer in time.
+    /// The API server did not answer in time.
     #[error("the API server did not answer within {} s", REVIEW_PATIENCE.as_secs())]
     TooSlow,
-    /// It answered that it cannot tell.
+    /// The API server answered that it cannot decide.
     #[error("the API server cannot tell: {0}")]
     Undecided(String),
-    /// It refused.
+    /// The API server refused the review.
     #[error("the API server answered {code}: {message}")]
     Refused {
-        /// The code.
+        /// The status code.
         code: StatusCode,
-        /// What it said.
+        /// The message.
         message: String,
     },
-    /// It answered something else.
+    /// The answer cannot be read.
     #[error("the API server's answer cannot be read: {0}")]
     Unreadable(#[from] serde_json::Error),
 }
@@ -87,7 +87,7 @@ struct Refusal {
     message: String,
 }
 
-/// upstream's `DefaultAuthWebhookRetryBackoff`: five tries, 500 ms, half as much more each time, a fifth of jitter.
+/// Upstream's `DefaultAuthWebhookRetryBackoff`: five tries, 500 ms, a factor of 1.5, a jitter of a fifth.
 const TRIES: u32 = 5;
 const WAIT: Duration = Duration::from_millis(500);
 const WAIT_FACTOR: f64 = 1.5;
@@ -98,7 +98,7 @@ const ANSWER_BYTES_MAX: usize = 1 << 20;
 const TOKEN_REVIEWS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 const ACCESS_REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
-/// Who shows this token; the inner error if nobody does.
+/// Returns the user of a token; the inner error if the token is not valid.
 pub(super) async fn token(client: &Client, token: &str) -> Result<Result<User, NotAuthentic>, ReviewError> {
     let review = json!({
         "kind": "TokenReview", "apiVersion": "authentication.k8s.io/v1", "metadata": {}, "spec": {"token": token},
@@ -111,11 +111,11 @@ pub(super) async fn token(client: &Client, token: &str) -> Result<Result<User, N
     if error.is_empty() {
         return Ok(Err(NotAuthentic("invalid bearer token".to_owned())));
     }
-    // The server could not tell: upstream does not remember that either.
+    // The server could not decide: upstream does not cache that either.
     Err(ReviewError::Undecided(error))
 }
 
-/// Whether this user may do this.
+/// Asks whether this user may do this.
 pub(super) async fn access(client: &Client, user: &User, verb: &str, path: &str) -> Result<Decision, ReviewError> {
     let mut spec = json!({"nonResourceAttributes": {"path": path, "verb": verb}, "user": user.name});
     if !user.groups.is_empty() {
@@ -153,7 +153,7 @@ async fn post<S: DeserializeOwned>(client: &Client, path: &str, review: &serde_j
     Ok(reviewed.status)
 }
 
-/// Tries again what may succeed then: a review changes nothing, so sending it twice does no harm.
+/// Retries reviews: a review changes nothing, so sending it twice does no harm.
 async fn retried<T, F>(ask: impl Fn() -> F) -> Result<T, ReviewError>
 where
     F: Future<Output = Result<T, ReviewError>>,

@@ -43,7 +43,8 @@ impl Authority {
 
     /// A guard that believes this authority's clients, and its proxies named `front-proxy`.
     fn guard(&self, proxies: &Self, directory: &Path) -> Guard {
-        let (clients, proxy) = (directory.join("ca.crt"), directory.join("proxy.crt"));
+        let clients = directory.join("ca.crt");
+        let proxy = directory.join("proxy.crt");
         std::fs::write(&clients, &self.pem).unwrap();
         std::fs::write(&proxy, &proxies.pem).unwrap();
         let clock = Clock::starting_at(Time::from_unix(1_794_744_000));
@@ -124,7 +125,8 @@ async fn who_a_client_is() {
 async fn refusals_have_upstreams_words() {
     let directory = std::env::temp_dir().join(format!("steersman-refusals-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
-    let (clients, strangers) = (Authority::new("clients"), Authority::new("nobody"));
+    let clients = Authority::new("clients");
+    let strangers = Authority::new("nobody");
     let guard = clients.guard(&strangers, &directory);
     std::fs::remove_dir_all(&directory).unwrap();
     let admin = Admin::new("test", Clock::starting_at(Time::from_unix(0)));

@@ -1,14 +1,14 @@
-//! Pure: a profile in the format of `go tool pprof` (`profile.proto` of github.com/google/pprof), not compressed, which it
-//! takes too.
+//! Pure: a profile in the format of `go tool pprof` (`profile.proto` of github.com/google/pprof), uncompressed, which
+//! the tool accepts too.
 //!
-//! A controller calls its keys: two frames, so that `-top` shows keys, `-cum` controllers, and a flame graph both.
+//! A controller "calls" its keys: two frames, so that `-top` shows keys, `-cum` controllers, and a flame graph both.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Profile, Spent};
 
-/// What each sample counts: name and unit, and which one is shown unless another is asked for.
+/// The values of a sample, as name and unit; [`SHOWN_FIRST`] is the default.
 const KINDS: [(&str, &str); 3] = [("passes", "count"), ("busy", "nanoseconds"), ("wall", "nanoseconds")];
 const SHOWN_FIRST: usize = 1;
 
@@ -25,7 +25,7 @@ mod field {
     pub(super) const LINE: u32 = 4;
 }
 
-/// A message that is being written.
+/// A protobuf message under construction.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -37,14 +37,14 @@ struct Frames {
     written: Message,
 }
 
-/// Texts, by number. The first one is empty.
+/// The string table. The first string is empty.
 #[derive(Default)]
 struct Strings {
     numbers: BTreeMap<String, u64>,
     texts: Vec<String>,
 }
 
-/// The profile, taken for so long.
+/// Encodes a profile of this duration.
 pub(super) fn encode(profile: &Profile, taken_for: Duration) -> Vec<u8> {
     let mut frames = Frames::default();
     frames.strings.number("");
@@ -74,7 +74,7 @@ pub(super) fn encode(profile: &Profile, taken_for: Duration) -> Vec<u8> {
     whole.0
 }
 
-/// The innermost frame first.
+/// A sample; the innermost frame comes first.
 fn sample(stack: &[u64], spent: Spent) -> Message {
     let mut sample = Message::default();
     sample.numbers(1, stack);
@@ -99,7 +99,8 @@ impl Frames {
         function.number(1, number);
         function.number(2, self.strings.number(name));
         self.written.message(field::FUNCTION, &function);
-        let (mut line, mut location) = (Message::default(), Message::default());
+        let mut line = Message::default();
+        let mut location = Message::default();
         line.number(1, number);
         location.number(1, number);
         location.message(field::LINE, &line);
@@ -148,7 +149,7 @@ impl Message {
         self.bytes(field, &message.0);
     }
 
-    /// Packed.
+    /// A packed field.
     fn numbers(&mut self, field: u32, values: &[u64]) {
         let mut packed = Self::default();
         for value in values {
@@ -169,10 +170,11 @@ mod tests {
     #[test]
     fn a_profile_is_written_as_pprof_reads_it() {
         let mut profile = Profile::default();
-        let (wall, busy) = (Duration::from_nanos(300), Duration::from_nanos(5));
+        let wall = Duration::from_nanos(300);
+        let busy = Duration::from_nanos(5);
         profile.add(&Arc::from("c"), &ObjectKey::new("n", "k"), wall, busy);
         // As `protoc --decode perftools.profiles.Profile profile.proto` shows it: three sample_types, a sample of two
-        // locations with values 1, 5 and 300, two functions with their locations, eight strings, and what was asked for.
+        // locations with values 1, 5 and 300, two functions with their locations, eight strings, and the default type.
         let want: [&[u8]; 11] = [
             &[0x0a, 4, 0x08, 1, 0x10, 2, 0x0a, 4, 0x08, 3, 0x10, 4, 0x0a, 4, 0x08, 5, 0x10, 4],
             &[0x12, 10, 0x0a, 2, 1, 2, 0x12, 4, 1, 5, 0xac, 0x02],

@@ -17,10 +17,10 @@ const TRUE: u8 = 0xf5;
 const NULL: u8 = 0xf6;
 const FLOAT_64: u8 = 0xfb;
 
-/// Words that YAML 1.1 takes for something else than text, in lower case; Go's writers quote them.
+/// Words that YAML 1.1 does not read as text, in lower case; Go's writers quote them.
 const WORDS: [&str; 9] = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"];
 
-/// The value as YAML: fields in alphabetical order, lists not indented, as upstream's serializer writes.
+/// Encodes a value as YAML: fields in alphabetical order, lists not indented, as upstream's serializer does.
 pub(super) fn yaml(value: &Value) -> String {
     let mut text = String::new();
     match value {
@@ -43,7 +43,7 @@ fn yaml_fields(text: &mut String, fields: &Map<String, Value>, indent: usize) {
                 text.push('\n');
                 yaml_fields(text, fields, indent + 2);
             }
-            // Of texts and numbers alone: these pages have no other lists.
+            // Only texts and numbers: these pages have no other lists.
             Value::Array(items) if !items.is_empty() => {
                 text.push('\n');
                 for item in items {
@@ -62,7 +62,7 @@ fn yaml_fields(text: &mut String, fields: &Map<String, Value>, indent: usize) {
     }
 }
 
-/// In one line. JSON is YAML, so whatever is no text may stay as it is.
+/// Encodes a value in one line. JSON is YAML, so values other than text stay as they are.
 fn scalar(value: &Value) -> String {
     match value {
         Value::String(text) => plain_or_quoted(text),
@@ -70,7 +70,7 @@ fn scalar(value: &Value) -> String {
     }
 }
 
-/// The text without quotes, where no reader could take it for anything else.
+/// Returns the text without quotes, where no reader could take it for anything else.
 fn plain_or_quoted(text: &str) -> String {
     let begins_plainly = text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '/');
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._+-".contains(&byte);
@@ -82,8 +82,8 @@ fn plain_or_quoted(text: &str) -> String {
     }
 }
 
-/// The value as self-described CBOR, in the deterministic form of RFC 8949, 4.2.1. Texts are byte strings, as upstream has
-/// them.
+/// Encodes a value as self-described CBOR, in the deterministic form of RFC 8949, 4.2.1. Texts are byte strings, as in
+/// upstream.
 pub(super) fn cbor(value: &Value) -> Vec<u8> {
     let mut bytes = SELF_DESCRIBED.to_vec();
     cbor_item(&mut bytes, value);
@@ -102,7 +102,7 @@ fn cbor_item(bytes: &mut Vec<u8>, value: &Value) {
         Value::Object(fields) => {
             cbor_head(bytes, MAP, fields.len() as u64);
             let mut fields: Vec<_> = fields.iter().collect();
-            // By their encoded names, which begin with the length.
+            // Sorted by the encoded names, which begin with the length.
             fields.sort_by_key(|(name, _)| (name.len(), *name));
             for (name, value) in fields {
                 cbor_text(bytes, name);
@@ -111,7 +111,7 @@ fn cbor_item(bytes: &mut Vec<u8>, value: &Value) {
         }
         Value::Number(number) => match (number.as_u64(), number.as_i64()) {
             (Some(number), _) => cbor_head(bytes, UNSIGNED, number),
-            // -1 is written as 0, -2 as 1, ….
+            // -1 is encoded as 0, -2 as 1, ….
             (None, Some(number)) => cbor_head(bytes, NEGATIVE, !number.cast_unsigned()),
             (None, None) => {
                 bytes.push(FLOAT_64);
@@ -126,7 +126,7 @@ fn cbor_text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend(text.as_bytes());
 }
 
-/// The kind of an item and its number, in as few bytes as it takes.
+/// The kind of an item and its number, in as few bytes as possible.
 fn cbor_head(bytes: &mut Vec<u8>, kind: u8, number: u64) {
     let wide = number.to_be_bytes();
     match number {

@@ -36,7 +36,8 @@ struct Server {
 
 impl Authority {
     fn new(name: &str) -> Self {
-        let (key, mut params) = (KeyPair::generate().unwrap(), CertificateParams::new(Vec::new()).unwrap());
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.distinguished_name.push(DnType::CommonName, name);
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
@@ -63,7 +64,8 @@ impl Server {
         let tls = Tls { clients: ClientCertificates::Required { authority }, ..Tls::new(source) };
         let options = address.map_or_else(ServeOptions::default, ServeOptions::at).with_tls(tls);
         let serving = Serving::bind(options).await.unwrap();
-        let (address, stop) = (serving.address(), CancellationToken::new());
+        let address = serving.address();
+        let stop = CancellationToken::new();
         let believed = ClientAuthority::from_pem(clients.pem.as_bytes()).unwrap();
         let answer = move |request: crate::serving::Request| {
             let believed = believed.clone();
@@ -95,7 +97,8 @@ fn write_pair(folder: &Folder, (certificate, key): &(String, String)) {
 
 /// A client of a kubeconfig with this user.
 async fn client(folder: &Folder, server: &Server, user: &str, times: Times) -> Client {
-    let (address, ca) = (server.address, folder.0.join("ca.crt"));
+    let address = server.address;
+    let ca = folder.0.join("ca.crt");
     let config = format!(
         "{{apiVersion: v1, kind: Config, current-context: a, contexts: [{{name: a, context: {{cluster: c, user: u}}}}], \
          clusters: [{{name: c, cluster: {{server: 'https://{address}', certificate-authority: '{}'}}}}], \
@@ -124,7 +127,8 @@ async fn ask(client: &Client) -> Result<(u16, String, String), kube::Error> {
 
 #[tokio::test]
 async fn a_renewed_client_certificate_is_shown_and_old_connections_are_closed() {
-    let (folder, authority) = (Folder::new(), Authority::new("one"));
+    let folder = Folder::new();
+    let authority = Authority::new("one");
     folder.write("ca.crt", &authority.pem);
     write_pair(&folder, &authority.issue("first"));
     let server = Server::start(&folder, &authority, &authority, None).await;
@@ -155,8 +159,10 @@ async fn a_renewed_client_certificate_is_shown_and_old_connections_are_closed() 
 
 #[tokio::test]
 async fn renewed_authorities_are_believed() {
-    let (folder, clients) = (Folder::new(), Authority::new("clients"));
-    let (old, new) = (Authority::new("old"), Authority::new("new"));
+    let folder = Folder::new();
+    let clients = Authority::new("clients");
+    let old = Authority::new("old");
+    let new = Authority::new("new");
     folder.write("ca.crt", &old.pem);
     write_pair(&folder, &clients.issue("client"));
     let server = Server::start(&folder, &old, &clients, None).await;
@@ -175,7 +181,8 @@ async fn renewed_authorities_are_believed() {
 
 #[tokio::test]
 async fn a_plug_in_is_asked_again_when_its_certificate_is_refused() {
-    let (folder, authority) = (Folder::new(), Authority::new("one"));
+    let folder = Folder::new();
+    let authority = Authority::new("one");
     folder.write("ca.crt", &authority.pem);
     let tell = |(certificate, key): (String, String)| {
         let status = serde_json::json!({ "clientCertificateData": certificate, "clientKeyData": key });
