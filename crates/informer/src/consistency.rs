@@ -53,7 +53,7 @@ use self::tracked::Tracked;
 use crate::factory::InformerFactory;
 use crate::store::Ledger;
 
-/// The consistency book of a controller: see the [module](self). Cheap to clone; clones are the same book.
+/// The consistency book of a controller: see the module. Cheap to clone; clones are the same book.
 #[derive(Clone)]
 pub struct Book(Arc<Shared>);
 

@@ -35,7 +35,7 @@ use tokio::sync::Notify;
 pub use self::state::{Delta, Deltas, End, Known, ListInfo, Popped};
 use crate::sink::{Verdict, WatchEvent};
 
-/// A delta FIFO: see the [module](self).
+/// A delta FIFO: see the module.
 pub struct DeltaFifo<V> {
     state: Mutex<state::State<V>>,
     /// Notified when something becomes pending. One consumer waits.

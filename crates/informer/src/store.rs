@@ -37,7 +37,7 @@ use crate::change::Change;
 use crate::delta_fifo::{Delta, Deltas, End, Known, ListInfo, Popped};
 use crate::keyed_queue::KeyRef;
 
-/// An indexed store: see the [module](self). Written by one task only, read by any.
+/// An indexed store: see the module. Written by one task only, read by any.
 pub struct Store<V> {
     inner: RwLock<Inner<V>>,
     /// Locked while objects change or an index is added, so that a list can be built beside what readers see. Contains

@@ -16,11 +16,11 @@
 //!
 //! | a reconcile returns | what happens to its key |
 //! |---|---|
-//! | [`Action::Done`] | its failures are forgotten |
-//! | [`Action::Again`] | it is requeued, rate-limited |
-//! | [`Action::After`] | its failures are forgotten; it is requeued after the delay |
+//! | [`Action::Done`](crate::Action::Done) | its failures are forgotten |
+//! | [`Action::Again`](crate::Action::Again) | it is requeued, rate-limited |
+//! | [`Action::After`](crate::Action::After) | its failures are forgotten; it is requeued after the delay |
 //! | an error | it is retried, rate-limited; given up after [`Builder::give_up_after`] |
-//! | a [terminal](Error::terminal) error | it is not retried until it changes |
+//! | a [terminal](crate::Error::terminal) error | it is not retried until it changes |
 //! | a panic, or no result in [time](Builder::timeout) | as an error |
 
 mod builder;

@@ -1,6 +1,6 @@
 //! The one way to write in a reconcile.
 //!
-//! 1. Every write has a [`Reason`] and, unless it concerns no cached object ([`Writer::unowned`]), an owner: the object
+//! 1. Every write has a [`Reason`](crate::Reason) and, unless it concerns no cached object ([`Writer::unowned`]), an owner: the object
 //!    on whose behalf it is made.
 //! 2. Every write is in the consistency book before the caller continues, so that the owner's next reconcile waits
 //!    until the caches show it.
