@@ -10,6 +10,7 @@ use crate::checker::Checked;
 use crate::decl_type::{DeclType, Shape};
 use crate::types::{Type, TypeKind};
 use calls::Called;
+pub(crate) use calls::is_constant_of_values;
 
 /// A range of sizes or costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

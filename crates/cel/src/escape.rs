@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
+/// Words that are part of the grammar.
+const KEYWORDS: [&str; 4] = ["true", "false", "null", "in"];
+
+/// Words that the grammar keeps for later: no identifier may be one of them.
+pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -28,7 +28,7 @@ const RESERVED: [&str; 21] = [
 
 /// Whether a name is reserved and therefore written with underscores around it.
 pub(crate) fn is_reserved(name: &str) -> bool {
-    RESERVED.contains(&name)
+    KEYWORDS.contains(&name) || RESERVED.contains(&name)
 }
 
 /// The identifier for a property, if there is one.

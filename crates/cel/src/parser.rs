@@ -11,6 +11,7 @@ mod unescape;
 use std::sync::Arc;
 
 use crate::ast::{Expr, Id, Kind, Literal};
+use crate::escape::RESERVED;
 use crate::lexer::{self, Lexeme, Token};
 use crate::source::{Issues, Location, NOWHERE, Source};
 
@@ -53,26 +54,6 @@ struct Tree {
     expr: Expr,
     depth: usize,
 }
-
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// Parses a text, or says what is wrong with it.
 pub(crate) fn parse(text: &str) -> std::result::Result<Parsed, String> {

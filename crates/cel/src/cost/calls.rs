@@ -248,6 +248,11 @@ impl<'c> Coster<'c> {
 
 /// Whether a function of Kubernetes costs the same whatever it is given.
 fn is_constant(function: &str) -> bool {
+    is_constant_of_values(function) || is_of_authorizer(function)
+}
+
+/// Whether a function of the authorizer or of one of its checks is meant. No value of these types can be evaluated yet.
+fn is_of_authorizer(function: &str) -> bool {
     matches!(
         function,
         "serviceAccount"
@@ -261,7 +266,15 @@ fn is_constant(function: &str) -> bool {
             | "reason"
             | "error"
             | "errored"
-            | "masked"
+    )
+}
+
+/// Whether a function of addresses, formats, quantities, versions or URLs costs the same whatever it is given: 1 when it
+/// is called.
+pub(crate) fn is_constant_of_values(function: &str) -> bool {
+    matches!(
+        function,
+        "masked"
             | "prefixLength"
             | "family"
             | "isUnspecified"

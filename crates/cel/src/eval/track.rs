@@ -5,6 +5,7 @@
 
 use super::{Exhausted, Result};
 use crate::ast::Id;
+use crate::cost::is_constant_of_values;
 use crate::opaque::Opaque;
 use crate::plan::Call;
 use crate::value::Value;
@@ -164,33 +165,7 @@ fn kubernetes(function: &str, overload: &str, args: &[Value<'_>], result: &Value
             },
             _ => return None,
         },
-        "masked"
-        | "prefixLength"
-        | "family"
-        | "isUnspecified"
-        | "isLoopback"
-        | "isLinkLocalMulticast"
-        | "isLinkLocalUnicast"
-        | "isGlobalUnicast"
-        | "format.named"
-        | "sign"
-        | "asInteger"
-        | "isInteger"
-        | "asApproximateFloat"
-        | "isGreaterThan"
-        | "isLessThan"
-        | "compareTo"
-        | "add"
-        | "sub"
-        | "major"
-        | "minor"
-        | "patch"
-        | "getScheme"
-        | "getHostname"
-        | "getHost"
-        | "getPort"
-        | "getEscapedPath"
-        | "getQuery" => 1,
+        function if is_constant_of_values(function) => 1,
         _ => return None,
     })
 }
