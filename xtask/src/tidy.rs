@@ -96,7 +96,7 @@ fn check_file(path: &Path, report: &mut Report) -> Result<()> {
     if path.extension().is_some_and(|extension| extension == "rs") {
         let source = Source::new(&text);
         report.add(path, banned::check_rust(&source));
-        report.add(path, bindings::check(path, &source));
+        report.add(path, bindings::check(&source));
         report.add(path, size::check(path, &source));
         if pure::is_pure(path, &text) {
             report.add(path, pure::check(&source));

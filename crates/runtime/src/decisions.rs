@@ -258,8 +258,9 @@ impl Begun {
         if notes.decisions.is_empty() && !outcome.is_failure() {
             return;
         }
-        let (mut seen, mut decisions, more) =
-            (std::mem::take(&mut notes.seen), std::mem::take(&mut notes.decisions), notes.more);
+        let mut seen = std::mem::take(&mut notes.seen);
+        let mut decisions = std::mem::take(&mut notes.decisions);
+        let more = notes.more;
         drop(notes);
         // Most passes have one decision, in room for four, which would be half of an entry's size.
         seen.shrink_to_fit();

@@ -406,8 +406,8 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     }
 
     async fn open_watch(&mut self, from: Option<&ResourceVersion>) -> Result<OpenWatch, WireError> {
-        let (shortest, longest) =
-            (self.options.watch_timeout.start().as_secs(), self.options.watch_timeout.end().as_secs());
+        let shortest = self.options.watch_timeout.start().as_secs();
+        let longest = self.options.watch_timeout.end().as_secs();
         let seconds = u32::try_from(self.random.u64(shortest..=longest.max(shortest))).unwrap_or(u32::MAX);
         let request = watch_request(self.target, WatchQuery { from, timeout_seconds: seconds }, self.accept)?;
         let opened = Instant::now();

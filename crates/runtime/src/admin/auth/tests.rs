@@ -85,8 +85,9 @@ fn user(name: &str, groups: &[&str]) -> User {
 async fn who_a_client_is() {
     let directory = std::env::temp_dir().join(format!("steersman-guard-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
-    let (clients, proxies, strangers) =
-        (Authority::new("clients"), Authority::new("proxies"), Authority::new("nobody"));
+    let clients = Authority::new("clients");
+    let proxies = Authority::new("proxies");
+    let strangers = Authority::new("nobody");
     let guard = clients.guard(&proxies, &directory);
     std::fs::remove_dir_all(&directory).unwrap();
     let anonymous = Ok(user("system:anonymous", &["system:unauthenticated"]));
