@@ -1,6 +1,6 @@
 //! Content negotiation of responses and bodies.
 //!
-//! The first supported clause of `Accept` wins. Protobuf is read but not written, so a clause for it is skipped:
+//! The first supported clause of `Accept` wins. Objects are read as protobuf but not written as it, so a clause for it is skipped:
 //! clients that request it also accept JSON.
 
 use http::HeaderMap;
