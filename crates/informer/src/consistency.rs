@@ -18,8 +18,9 @@
 //! 7. **Names are tried again.** A create whose outcome is unknown may still be in flight when the server is asked. Its
 //!    name is kept for the owner ([`Book::keep_name`]), and the next create uses it, so that the server refuses the
 //!    second.
-//! 8. **A restored server blocks nothing.** A list that was requested after a write and shows an older version, or that
-//!    goes back behind what the store showed before, clears its resource.
+//! 8. **A restored server blocks nothing.** A list that was requested after a write and shows an older version may lag:
+//!    the debts stay. If all lists of a minute do, the server was restored from a backup, and the resource is cleared;
+//!    so it is by a list that goes back behind what the store showed, which the reflector refuses for a minute itself.
 //! 9. **"Cannot tell" does not block**: versions that are not comparable, resources that no filled store shows
 //!    completely.
 //! 10. **Bounded.** A debt is dropped when it is met, so there are as many owners as have something pending; names are

@@ -68,6 +68,10 @@ pub use target::{Selection, Target};
 pub use typed::{Typed, resource_of};
 pub use wire::{ApiStatus, UnreadableObject, WireError};
 
+/// The time for which a list from the past counts as one that lags: API servers of one cluster are behind each other by
+/// seconds. After it, the server's store was restored from a backup, and will not get back to what was written.
+pub(crate) const PAST_FOR: std::time::Duration = std::time::Duration::from_secs(60);
+
 /// Items that the crates of this project use of each other. Not for others: they change without notice.
 #[doc(hidden)]
 pub mod __internal {

@@ -10,6 +10,7 @@ use steersman_base::{Istr, ObjectKey, Resource, ResourceVersion, Uid};
 use tokio::time::Instant;
 
 use super::{LIVE_READ_EVERY, Snapshot, WAIT_MAX};
+use crate::PAST_FOR;
 
 /// A write for an owner that the store of a resource may not show yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,6 +54,8 @@ pub(super) struct State {
     resources: BTreeMap<Resource, Pending>,
     /// The number of reads for unknown outcomes that have begun, over all resources.
     reads_begun: u64,
+    /// Since when the lists of a resource lack what was written before they began.
+    lagging_since: BTreeMap<Resource, Instant>,
 }
 
 /// The result of a read about unknown outcomes.
@@ -270,17 +273,29 @@ impl State {
         owners.iter().filter_map(|owner| self.settle(owner, stores).then(|| self.forget(owner))?).collect()
     }
 
-    /// The server was restored: writes to this resource may never be shown. With a time, only if something was written
-    /// before it that is newer than the version of the list that began then. Returns the wakers.
-    pub(super) fn restored(&mut self, resource: &Resource, list: Option<(&ResourceVersion, Instant)>) -> Vec<Wake> {
-        let is_proof = |debt: &Debt| match (debt, list) {
-            (Debt::Written { version, at, .. }, Some((shown, begun))) => *at < begun && version.is_newer_than(shown),
-            _ => false,
+    /// A list is complete that began at this time. A list that lacks an earlier write lags, or the server was restored
+    /// from a backup: lists that lag catch up, so the debts are kept until all lists of [`PAST_FOR`] lack it. Old debts
+    /// restart the watch, so there are such lists. Returns the wakers.
+    pub(super) fn listed(&mut self, resource: &Resource, shown: &ResourceVersion, begun: Instant) -> Vec<Wake> {
+        let is_lacking = |debt: &Debt| match debt {
+            Debt::Written { version, at, .. } => *at < begun && version.is_newer_than(shown),
+            Debt::Deleted { .. } | Debt::Unknown { .. } => false,
         };
-        let owes = |held: &Owner| held.debts.iter().any(|(held, debt)| held == resource && is_proof(debt));
-        if list.is_some() && !self.owners.values().any(owes) {
+        let owes = |held: &Owner| held.debts.iter().any(|(held, debt)| held == resource && is_lacking(debt));
+        if !self.owners.values().any(owes) {
+            self.lagging_since.remove(resource);
             return Vec::new();
         }
+        let since = *self.lagging_since.entry(resource.clone()).or_insert(begun);
+        if begun < since + PAST_FOR {
+            return Vec::new();
+        }
+        self.restored(resource)
+    }
+
+    /// The server was restored from a backup: writes to this resource may never be shown. Returns the wakers.
+    pub(super) fn restored(&mut self, resource: &Resource) -> Vec<Wake> {
+        self.lagging_since.remove(resource);
         let mut woken = Vec::new();
         self.owners.retain(|_, held| {
             held.debts.retain(|(held, _)| held != resource);

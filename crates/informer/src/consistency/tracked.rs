@@ -124,9 +124,9 @@ impl Shared {
         let mut wakes = Vec::new();
         if let Some(list) = advance.list {
             if advance.went_back {
-                wakes.extend(state.restored(resource, None));
+                wakes.extend(state.restored(resource));
             } else if let Some(begun) = list.begun {
-                wakes.extend(state.restored(resource, Some((&list.version, begun))));
+                wakes.extend(state.listed(resource, &list.version, begun));
             }
         }
         let reached: Option<ResourceVersion> = advance.reached.cloned();

@@ -17,6 +17,7 @@ use super::staging::Staging;
 use super::state::{Failure, Outcome, PAGE_ITEMS, Pages, SHORT_WATCH, State, Wait};
 use super::unreadable::Unreadable;
 use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, ReflectorState, Restart, WatchEnd};
+use crate::PAST_FOR;
 use crate::sink::{Sink, Verdict, WatchEvent};
 use crate::target::Target;
 use crate::wire::{
@@ -65,8 +66,6 @@ struct OpenWatch {
 /// The maximum time a streaming list may be without a byte, or continue after the first change that is not part of it:
 /// its server may not support such lists, and pages are as good. client-go warns after the same time.
 const STREAM_PATIENCE: Duration = Duration::from_secs(10);
-/// The time for which lists from the past are refused. API servers of one cluster are behind each other by seconds.
-const PAST_FOR: Duration = Duration::from_secs(60);
 /// The time after its timeout for which a watch may still be open: for the server's clock and for the last bytes.
 const TIMEOUT_SLACK: Duration = Duration::from_secs(30);
 
