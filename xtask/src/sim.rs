@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::failure::{Failure, Result};
-use crate::{process, workspace};
+use crate::{process, sections, workspace};
 
 /// Patches that take a fix out again, one per file; the first line is the title.
 const MUTANTS: &str = "crates/sim/mutants";
@@ -15,7 +15,8 @@ const BUILT: &str = "target/mutants/built";
 const WORLDS: &str = "200";
 
 const DOCUMENT: &str = "docs/reliability.md";
-const MARKERS: (&str, &str) = ("<!-- mutants -->", "<!-- /mutants -->");
+/// The section of the table.
+const MARK: &str = "mutants";
 
 /// The build profile of the simulator: fast, and quickly compiled.
 const PROFILE: [&str; 6] = ["--quiet", "--profile", "sim", "--package", "steersman-sim", "--"];
@@ -23,6 +24,12 @@ const PROFILE: [&str; 6] = ["--quiet", "--profile", "sim", "--package", "steersm
 struct Mutant {
     path: PathBuf,
     title: String,
+}
+
+impl Mutant {
+    fn is_called(&self, name: &str) -> bool {
+        self.path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains(name))
+    }
 }
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -35,44 +42,56 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     process::run(&mut command)
 }
 
-/// Applies each patch to a copy, and runs worlds until one fails.
+/// Applies each patch to a copy, and runs worlds until one fails. With `--mutant NAME`, only the patches with this text in
+/// their file names. With `--save`, each result is written to the document as soon as it is known.
 fn mutants(args: &[String]) -> Result<()> {
-    let is_saved = args.iter().any(|arg| arg == "--save");
-    let args: Vec<String> = args.iter().filter(|arg| *arg != "--save").cloned().collect();
-    let mutants = list()?;
+    let mut wanted = Vec::new();
+    let mut is_saved = false;
+    let mut rest = Vec::new();
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--save" => is_saved = true,
+            "--mutant" => wanted.push(args.next().ok_or_else(|| Failure::error("--mutant needs a name"))?.clone()),
+            _ => rest.push(arg.clone()),
+        }
+    }
+    let all = list()?;
+    let is_wanted = |mutant: &&Mutant| wanted.is_empty() || wanted.iter().any(|name| mutant.is_called(name));
     let copy = workspace::root().join(COPY);
     renew(&copy)?;
-    let mut table = String::from("| mutant | found after |\n|---|--:|\n");
     let mut outlived = Vec::new();
-    for mutant in &mutants {
+    for mutant in all.iter().filter(is_wanted) {
         git(&copy, &["checkout", "--quiet", "--force", "."])?;
         let patch = mutant.path.to_string_lossy().into_owned();
         // Code around the lines may have moved or changed: one line of context is enough to find the place.
         git(&copy, &["apply", "-C1", "--recount", &patch])?;
-        let found = hunt(&copy, &args)?;
+        let found = hunt(&copy, &rest)?;
         println!("{}: {}", mutant.title, found.as_deref().unwrap_or("not found"));
-        table.push_str(&format!("| {} | {} |\n", mutant.title, found.as_deref().unwrap_or("not found")));
+        if is_saved {
+            save(&all, mutant, found.as_deref().unwrap_or("not found"))?;
+        }
         if found.is_none() {
             outlived.push(mutant.title.clone());
         }
     }
     git(&workspace::root(), &["worktree", "remove", "--force", COPY])?;
-    println!("{table}");
-    if is_saved {
-        save(&table)?;
-    }
     if outlived.is_empty() { Ok(()) } else { Err(Failure::error(format!("not found: {}", outlived.join("; ")))) }
 }
 
-/// Writes the table to the document.
-fn save(table: &str) -> Result<()> {
+/// Writes the result of one mutant to the table of the document. Rows of other mutants stay, those of removed ones go.
+fn save(all: &[Mutant], mutant: &Mutant, found: &str) -> Result<()> {
     let document = workspace::read(DOCUMENT)?;
-    let missing =
-        || Failure::error(format!("{DOCUMENT} has no place for the mutants: `{}` … `{}`", MARKERS.0, MARKERS.1));
-    let (before, rest) = document.split_once(MARKERS.0).ok_or_else(missing)?;
-    let (_, after) = rest.split_once(MARKERS.1).ok_or_else(missing)?;
+    let mut table = String::from("| mutant | found after |\n|---|--:|\n");
+    for other in all {
+        let start = format!("| {} |", other.title);
+        let known = document.lines().find(|line| line.starts_with(&start)).map(str::to_owned);
+        let row = if other.path == mutant.path { Some(format!("{start} {found} |")) } else { known };
+        table.extend(row.map(|row| format!("{row}\n")));
+    }
+    let text = sections::replaced(&document, MARK, &table).map_err(Failure::error)?;
+    let text = text.ok_or_else(|| Failure::error(format!("{DOCUMENT} has no section `{MARK}`")))?;
     let path = workspace::root().join(DOCUMENT);
-    let text = format!("{before}{}\n{table}{}{after}", MARKERS.0, MARKERS.1);
     std::fs::write(&path, text).map_err(Failure::io("writing", &path))
 }
 

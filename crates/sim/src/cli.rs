@@ -60,6 +60,7 @@ usage: cargo xtask sim [OPTIONS]
   --small              worlds of ten minutes and 60 operations, as in the default suite
   --exhaustive         run the exhaustive plans: crash after each write, each event hidden, each past state shown
   --mutants            apply each patch of crates/sim/mutants, and tell after how many worlds it is found
+  --mutant NAME        with --mutants: only the patches with this in their names
   --until-failure      end with the first world that fails
   --no-shrink          do not make failing worlds small
   --trace FILE         write the trace of the one world
