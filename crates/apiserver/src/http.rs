@@ -33,11 +33,13 @@ use negotiate::Shape;
 use path::{ResourcePath, Target};
 use respond::Responder;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use crate::auth::impersonate::impersonate;
 use crate::auth::rbac::Attributes;
 use crate::auth::{Credentials, User};
 use crate::decode::ContentType;
+use crate::registry::admission::webhook::Session;
 use crate::registry::delete::DeleteOptions;
 use crate::registry::query::{Query, WriteOptions};
 use crate::registry::subresource::Input;
@@ -163,20 +165,28 @@ impl ApiServer {
             }
             Err(error) => return responder.status(&Status::bad_request(format!("error reading the body: {error}"))),
         };
-        if self.heavy_work == HeavyWork::Inline || !limits::is_heavy(&self.registry, parts, &body) {
-            return self.routed(parts, query, user, &body);
-        }
-        let heavy = self.limits.heavy().await;
+        // Calls end when this future does: when the client has disconnected, or the time is over.
+        let ended = CancellationToken::new();
+        let guard = ended.clone().drop_guard();
+        let session = self.registry.session(parts, ended);
+        let is_heavy = || self.heavy_work != HeavyWork::Inline && limits::is_heavy(&self.registry, parts, &body);
+        let permit = match &session {
+            Some(_) => self.limits.caller().await,
+            None if is_heavy() => self.limits.heavy().await,
+            None => return self.routed(parts, query, user, &body, None),
+        };
         let server = self.clone();
         let parts = Arc::clone(parts);
         let span = tracing::Span::current();
         let work = move || {
             // The permits are held until the work is done, even if the client has disconnected.
-            let response = span.in_scope(|| server.routed(&parts, query, user, &body));
-            drop((heavy, place));
+            let response = span.in_scope(|| server.routed(&parts, query, user, &body, session));
+            drop((permit, place));
             response
         };
-        match tokio::task::spawn_blocking(work).await {
+        let done = tokio::task::spawn_blocking(work).await;
+        drop(guard);
+        match done {
             Ok(response) => response,
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -185,9 +195,16 @@ impl ApiServer {
         }
     }
 
-    fn routed(&self, parts: &Parts, query: Query, user: User, body: &Bytes) -> Response<Body> {
+    fn routed(
+        &self,
+        parts: &Parts,
+        query: Query,
+        user: User,
+        body: &Bytes,
+        session: Option<Arc<Session>>,
+    ) -> Response<Body> {
         let responder = Responder::new(parts);
-        match self.route(parts, &responder, query, user, body) {
+        match self.route(parts, &responder, query, user, body, session) {
             Ok(response) => response,
             Err(status) => responder.status(&status),
         }
@@ -217,6 +234,7 @@ impl ApiServer {
         query: Query,
         user: User,
         body: &Bytes,
+        session: Option<Arc<Session>>,
     ) -> Result<Response<Body>, Status> {
         let registry = &*self.registry;
         let aggregated = negotiate::wants_aggregated(&parts.headers);
@@ -244,7 +262,7 @@ impl ApiServer {
                 if !registry.has_group(&path.group, None) {
                     return Ok(responder.page_not_found());
                 }
-                self.resource(parts, responder, path, query, user, body)
+                self.resource(parts, responder, path, query, user, body, session)
             }
             Target::Other(segments) => Ok(self.other(&parts.headers, responder, &segments)),
         }
@@ -283,6 +301,7 @@ impl ApiServer {
         query: Query,
         user: User,
         body: &Bytes,
+        session: Option<Arc<Session>>,
     ) -> Result<Response<Body>, Status> {
         let registry = &*self.registry;
         let row = registry.row(&path.group, &path.version, &path.plural).ok_or_else(Status::no_resource)?;
@@ -312,17 +331,21 @@ impl ApiServer {
             force: options.force,
             query,
             row,
+            session,
         };
         let include =
             if accepted.shape == Shape::Table { include_object(&call.query)? } else { IncludeObject::default() };
         if verb == Verb::Watch {
             return watch(registry, responder, &mut call, accepted, include);
         }
-        let answer = match handle(registry, parts, &call, verb, body) {
-            Ok(answer) => answer,
-            Err(status) => return Ok(responder.refused(&status, call.row.warning())),
+        let handled = handle(registry, parts, &call, verb, body);
+        let of_webhooks = call.session.as_ref().map(|session| session.take_warnings());
+        let warnings: Vec<String> =
+            of_webhooks.into_iter().flatten().chain(call.row.warning().map(str::to_owned)).collect();
+        let answer = match handled {
+            Ok(answer) => answer.warning(warnings),
+            Err(status) => return Ok(responder.refused(&status, &warnings)),
         };
-        let answer = answer.warning(call.row.warning().into_iter().map(str::to_owned).collect());
         responder.answer(registry, &call.row, accepted, include, answer)
     }
 }

@@ -43,6 +43,7 @@ pub mod status;
 pub mod store;
 mod table;
 mod watch;
+mod webhook;
 
 pub use auth::{BadKey, TokenKey};
 pub use http::limits::{HeavyWork, RequestLimits};

@@ -145,6 +145,14 @@ impl Patch {
         }
     }
 
+    /// Applies a JSON patch that was not sent by a client, but answered by a webhook.
+    ///
+    /// # Errors
+    /// Why it does not apply, which clients are not told of their own patches.
+    pub(crate) fn apply_json(&self, original: Value) -> Result<Value, String> {
+        json_patch::apply_explained(original, &self.value, &Work::default())
+    }
+
     /// The error for what became of an object, if its schema refuses it: 422, of no kind and no name, with this as the
     /// only cause.
     #[must_use]

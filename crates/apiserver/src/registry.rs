@@ -41,6 +41,7 @@ use crate::kinds::core::service::Allocator;
 use crate::logs::Logs;
 use crate::server::Authorization;
 use crate::store::Storage;
+use admission::webhook::Hooks;
 
 pub use answer::{Answer, Content, ListAnswer};
 pub use call::Call;
@@ -57,6 +58,8 @@ pub struct Registry {
     pub(crate) served: Mutex<BTreeMap<Istr, crd::Served>>,
     /// Definitions whose objects are being deleted, each by one task.
     pub(crate) cleaning: Mutex<BTreeSet<String>>,
+    /// The admission webhooks.
+    pub(crate) webhooks: RwLock<Arc<Hooks>>,
     /// The allocated cluster IPs and node ports.
     pub(crate) services: Allocator,
     /// The source of container logs.
@@ -94,6 +97,7 @@ impl Registry {
             custom: RwLock::default(),
             served: Mutex::default(),
             cleaning: Mutex::default(),
+            webhooks: RwLock::default(),
             services,
             logs,
             authorization,
@@ -104,8 +108,9 @@ impl Registry {
     }
 
     /// Restores the state that follows from stored objects, for a storage that outlives its servers: allocated addresses and
-    /// ports of Services, and the resources of stored definitions.
+    /// ports of Services, the resources of stored definitions, and the webhooks.
     pub(crate) fn resume(&self) {
+        self.webhooks_changed();
         if let Some(row) = self.row("", "v1", "services") {
             let services = list::list_all(self, &row, "");
             services

@@ -39,6 +39,8 @@ pub struct Details {
     pub retry_after_seconds: u32,
     /// Where a list that has expired can go on: `continue` of the status's own metadata.
     pub continue_token: String,
+    /// The whole status, where a webhook has answered it: it is shown as it is.
+    pub answered: Option<Value>,
 }
 
 /// One of the things that are wrong.
@@ -222,6 +224,12 @@ impl Status {
         Self::new(504, "Timeout", message).with_empty_details()
     }
 
+    /// 504: others that had to be asked took too long.
+    #[must_use]
+    pub fn timed_out() -> Self {
+        Self::new(504, "Timeout", "Timeout: request did not complete within requested timeout").with_empty_details()
+    }
+
     /// 500: our fault.
     #[must_use]
     pub fn internal(message: impl std::fmt::Display) -> Self {
@@ -254,6 +262,9 @@ impl Status {
     /// The answer as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
+        if let Some(answered) = self.details.as_ref().and_then(|details| details.answered.as_ref()) {
+            return answered.clone();
+        }
         let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"});
         if self.code < 300 {
             status["status"] = "Success".into();

@@ -6,6 +6,7 @@
 //!    followed logs have their own.
 //! 3. Heavy requests do not block threads that others need: see [`HeavyWork`]. There are never more of them at a time
 //!    than processors, so their memory is bounded, too.
+//! 4. Requests that may call webhooks run on threads of their own, wherever heavy ones run: see [`crate::webhook`].
 //!
 //! Follows `apiserver/pkg/server/filters/{maxinflight,timeout,waitgroup}.go` of Kubernetes 1.37, with its defaults.
 
@@ -19,6 +20,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::path::{self, Target};
 use crate::registry::Registry;
 use crate::registry::query::Query;
+use crate::webhook::CALLERS_MAX;
 
 /// The maximum number of reads in flight: `--max-requests-inflight`.
 pub const READS_MAX: usize = 400;
@@ -57,6 +59,7 @@ pub(crate) struct Limits {
     reads: Arc<Semaphore>,
     writes: Arc<Semaphore>,
     heavy: Arc<Semaphore>,
+    callers: Arc<Semaphore>,
     pub(super) timeout: Duration,
 }
 
@@ -87,6 +90,7 @@ impl Limits {
             reads: places(limits.reads_max),
             writes: places(limits.writes_max),
             heavy: places(processors),
+            callers: places(CALLERS_MAX),
             timeout: limits.timeout,
         }
     }
@@ -98,6 +102,11 @@ impl Limits {
             Class::Writes => &self.writes,
         };
         Arc::clone(places).try_acquire_owned().ok()
+    }
+
+    /// Waits for a permit to call webhooks. It is another one than that of heavy work, which a webhook may ask for.
+    pub(super) async fn caller(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.callers).acquire_owned().await.ok()
     }
 
     /// Waits for a permit for heavy work.

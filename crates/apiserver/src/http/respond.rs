@@ -134,10 +134,10 @@ impl<'a> Responder<'a> {
         response
     }
 
-    /// Returns a refusal, with the warnings of the resource.
-    pub(super) fn refused(&self, status: &Status, warning: Option<&str>) -> Response<Body> {
+    /// Returns a refusal, with warnings.
+    pub(super) fn refused(&self, status: &Status, warnings: &[String]) -> Response<Body> {
         let mut response = self.status(status);
-        warn(&mut response, warning);
+        warn(&mut response, warnings.iter().map(String::as_str));
         response
     }
 

@@ -1,5 +1,6 @@
 //! The group `admissionregistration.k8s.io`: webhooks and admission policies.
 
+pub(crate) mod client_config;
 mod mutating_admission_policy;
 mod mutating_admission_policy_binding;
 mod mutating_webhook_configuration;
@@ -10,10 +11,14 @@ mod validating_webhook_configuration;
 mod webhook;
 
 use crate::kinds::Kinds;
+use crate::registry::admission::Admission;
 use crate::registry::strategy::Strategy;
 
 /// The strategy of all kinds of the group.
 const STRATEGY: Strategy = Strategy { unconditional_update: false, ..Strategy::GENERATION };
+
+/// No webhook is asked about what configures admission.
+const EXEMPT: Admission = Admission { is_exempt: true, ..Admission::NONE };
 
 /// The kinds of the group `admissionregistration.k8s.io`.
 pub(super) const KINDS: Kinds = &[

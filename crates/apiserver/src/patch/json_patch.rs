@@ -17,6 +17,67 @@ const DEPTH_MAX: usize = 128;
 /// The fields that upstream decodes an operation into.
 const FIELDS: [&str; 4] = ["from", "op", "path", "value"];
 
+/// Applies a patch that was not sent by a client: an error says why an operation does not apply, in the words of upstream's
+/// library (`evanphx/json-patch`).
+pub(super) fn apply_explained(original: Value, patch: &Value, work: &Work) -> Result<Value, String> {
+    let list = operations(patch).map_err(|error| error.message)?;
+    let mut patched = original;
+    for operation in list {
+        let before = patched.clone();
+        let one = Value::Array(vec![operation.clone()]);
+        patched = apply(patched, &one, work).map_err(|_| why_not(&before, operation))?;
+    }
+    Ok(patched)
+}
+
+/// Returns why an operation does not apply to an object.
+fn why_not(object: &Value, operation: &Value) -> String {
+    let word = |field: &str| operation[field].as_str().unwrap_or_default();
+    let path = word("path");
+    let from = word("from");
+    let parent = |path: &str| path.rfind('/').and_then(|end| object.pointer(&path[..end]));
+    let has_parent = |path: &str| parent(path).is_some_and(|parent| parent.is_object() || parent.is_array());
+    let key = |path: &str| path.rsplit('/').next().unwrap_or_default().replace("~1", "/").replace("~0", "~");
+    let beneath = |path: &str, is_removal: bool| match parent(path) {
+        Some(Value::Array(_)) => match key(path).parse::<i64>() {
+            Ok(index) => format!("Unable to access invalid index: {index}: invalid index referenced"),
+            Err(_) => format!(
+                "value was not a proper array index: '{0}': strconv.Atoi: parsing {0:?}: invalid syntax",
+                key(path)
+            ),
+        },
+        _ if is_removal => format!("Unable to remove nonexistent key: {}: missing value", key(path)),
+        _ => "missing value".to_owned(),
+    };
+    match word("op") {
+        "add" if !has_parent(path) => {
+            format!("add operation does not apply: doc is missing path: \"{path}\": missing value")
+        }
+        "add" => format!("error in add for path: '{path}': {}", beneath(path, false)),
+        "remove" if !has_parent(path) => {
+            format!("remove operation does not apply: doc is missing path: \"{path}\": missing value")
+        }
+        "remove" => format!("error in remove for path: '{path}': {}", beneath(path, true)),
+        "replace" if !has_parent(path) => {
+            format!("replace operation does not apply: doc is missing path: {path}: missing value")
+        }
+        "replace" => format!("replace operation does not apply: doc is missing key: {path}: missing value"),
+        "test" if !has_parent(path) && !path.is_empty() => {
+            format!("test operation does not apply: is missing path: {path}: missing value")
+        }
+        "test" => format!("testing value {path} failed: test failed"),
+        "move" | "copy" if !has_parent(from) => {
+            format!("{} operation does not apply: doc is missing from path: {from}: missing value", word("op"))
+        }
+        "move" | "copy" if object.pointer(from).is_some() && !has_parent(path) => {
+            format!("{} operation does not apply: doc is missing destination path: {path}: missing value", word("op"))
+        }
+        "move" => format!("error in move for path: '{}': {}", key(from), beneath(from, true)),
+        "copy" => format!("error in copy for from: '{from}': {}", beneath(from, false)),
+        other => format!("Unexpected kind: {other}"),
+    }
+}
+
 pub(super) fn apply(original: Value, patch: &Value, work: &Work) -> Result<Value, PatchError> {
     let operations = operations(patch)?;
     if operations.len() > OPERATIONS_MAX {

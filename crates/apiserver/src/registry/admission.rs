@@ -5,9 +5,11 @@
 //!
 //! Follows the plug-ins of `plugin/pkg/admission` that an embedded server needs: NamespaceLifecycle here, and Priority,
 //! DefaultTolerationSeconds, LimitRanger, TaintNodesByCondition, DefaultStorageClass, StorageObjectInUseProtection,
-//! DefaultIngressClass and CertificateApproval, -Signing and -SubjectRestriction in the files of their kinds.
+//! DefaultIngressClass and CertificateApproval, -Signing and -SubjectRestriction in the files of their kinds. [`webhook`] asks
+//! the webhooks that are configured.
 
 mod namespace_lifecycle;
+pub(crate) mod webhook;
 
 use serde_json::Value;
 use steersman_base::ObjectKey;
@@ -28,6 +30,8 @@ pub(crate) struct Admission {
     pub(crate) validate: fn(&Registry, &Call, new: &Value, old: Option<&Value>) -> Result<(), Refused>,
     /// Refuses a DELETE of one object.
     pub(crate) delete: fn(&Call) -> Result<(), Refused>,
+    /// Whether no webhook is asked: what configures admission cannot be locked by it.
+    pub(crate) is_exempt: bool,
 }
 
 /// The objects that plug-ins read besides the one they are given.
@@ -72,7 +76,8 @@ fn forbidden(call: &Call, name: &str, refused: &Refused) -> Status {
 
 impl Admission {
     /// No plug-ins.
-    pub(crate) const NONE: Self = Self { mutate: |_, _, _| Ok(()), validate: |_, _, _, _| Ok(()), delete: |_| Ok(()) };
+    pub(crate) const NONE: Self =
+        Self { mutate: |_, _, _| Ok(()), validate: |_, _, _, _| Ok(()), delete: |_| Ok(()), is_exempt: false };
 }
 
 // === impl Lookup ===

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use steersman_base::ObjectKey;
 
+use super::admission::webhook::Session;
 use super::owners::SERVER_ITSELF;
 use super::{Row, query};
 use crate::auth::User;
@@ -32,6 +33,8 @@ pub struct Call {
     pub manager: String,
     /// Whether an apply takes fields that others own.
     pub force: bool,
+    /// What it needs to ask webhooks; none if there is nobody to ask.
+    pub(crate) session: Option<Arc<Session>>,
 }
 
 // === impl Call ===
@@ -50,6 +53,7 @@ impl Call {
             field_validation: FieldValidation::Ignore,
             manager: SERVER_ITSELF.to_owned(),
             force: false,
+            session: None,
         }
     }
 

@@ -305,7 +305,7 @@ impl Registry {
             loop {
                 signal.mark_unchanged();
                 for object in list_all(self, &row, "") {
-                    let _ = self.delete_object(&row, &object.key, &DeleteOptions::default(), false);
+                    let _ = self.delete_object(&row, &object.key, &DeleteOptions::default(), false, None);
                 }
                 if list_all(self, &row, "").is_empty() || self.definition(name).is_none() {
                     break;

@@ -10,10 +10,11 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use steersman_base::names::finalizers;
 use steersman_base::{ObjectKey, Time};
 
+use super::admission::webhook::Attributes;
 use super::object_meta::{meta_text, metadata};
 use super::query::{Query, dry_run, invalid_options, strings};
 use super::strategy::Dependents;
@@ -88,7 +89,7 @@ impl Registry {
         admission::delete(call)?;
         let has_policy = options.propagation.is_some() || options.orphan_dependents.is_some();
         let warning = row.rules.strategy.propagation_warning.filter(|_| !has_policy);
-        let (content, is_gone) = self.delete_object(row, &call.key(), options, options.dry_run)?;
+        let (content, is_gone) = self.delete_object(row, &call.key(), options, options.dry_run, Some(call))?;
         let answer = match content {
             Content::Stored(_) | Content::Value(_) if is_gone && !row.rules.strategy.returns_deleted => {
                 let object = as_value(&content)?;
@@ -105,7 +106,7 @@ impl Registry {
         let list_options = call.query.list_options(false)?;
         let list: ListAnswer = self.list(call, &list_options)?;
         for object in &list.objects {
-            match self.delete_object(row, &object.key, options, options.dry_run) {
+            match self.delete_object(row, &object.key, options, options.dry_run, Some(call)) {
                 Ok(_) => {}
                 Err(status) if status.reason == "NotFound" => {}
                 Err(status) => return Err(status),
@@ -114,20 +115,29 @@ impl Registry {
         Ok(Answer::ok(Content::List(list)))
     }
 
-    /// Deletes one object; answers with its last or its present state, and whether it is gone.
+    /// Deletes one object; answers with its last or its present state, and whether it is gone. `asking` is the request, if
+    /// webhooks are asked.
     pub(crate) fn delete_object(
         &self,
         row: &Row,
         key: &ObjectKey,
         options: &DeleteOptions,
         is_dry: bool,
+        asking: Option<&Call>,
     ) -> Result<(Content, bool), Status> {
+        let asking = asking.filter(|call| call.session.is_some());
         loop {
             let missing = || Status::not_found(row.target(), &key.name);
             let stored = self.store.get(&row.collection, key).ok_or_else(missing)?;
             let object = stored.parse().map_err(Status::internal)?;
             options.check_preconditions(row, &object)?;
+            let before = asking.map(|call| (call, convert::to_version(row, object.clone())));
             let verdict = judge(row, object, options, self.clock.now());
+            if let (Some((call, before)), false) = (before, matches!(verdict, Verdict::Nothing)) {
+                let mut attributes = Attributes::deleted(call, before, options.to_json(), is_dry);
+                self.ask_mutating(call, &mut attributes, &mut |_| Ok(()))?;
+                self.ask_validating(call, &attributes)?;
+            }
             let expect = Expect::Revision(stored.revision);
             let (change, is_gone) = match verdict {
                 Verdict::Nothing => return Ok((content(row, stored), false)),
@@ -300,6 +310,29 @@ impl DeleteOptions {
         let policy = body["propagationPolicy"].as_str().unwrap_or_default();
         let errors = options.set(body["orphanDependents"].as_bool(), policy, &strings(&body["dryRun"]));
         Ok((options, errors))
+    }
+
+    /// Returns the options as webhooks are told.
+    fn to_json(&self) -> Value {
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        if let Some(seconds) = self.grace_period_seconds {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        for (field, value) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(value) = value {
+                options["preconditions"][field] = value.clone().into();
+            }
+        }
+        if let Some(orphan) = self.orphan_dependents {
+            options["orphanDependents"] = orphan.into();
+        }
+        if let Some(policy) = self.propagation {
+            options["propagationPolicy"] = format!("{policy:?}").into();
+        }
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
     }
 
     /// Returns the grace period that was asked for.

@@ -81,12 +81,18 @@ pub(crate) fn dedup_owners(object: &mut Value, is_patched: bool) -> Option<Strin
     })
 }
 
-/// Sets the fields of a new object that only the server sets.
-pub(crate) fn initialize(row: &Row, object: &mut Value, now: Time) {
+/// Removes the fields that only the server sets.
+pub(crate) fn remove_system_fields(object: &mut Value) {
     let meta = metadata(object);
     for field in SYSTEM_FIELDS {
         meta.remove(field);
     }
+}
+
+/// Sets the fields of a new object that only the server sets.
+pub(crate) fn initialize(row: &Row, object: &mut Value, now: Time) {
+    remove_system_fields(object);
+    let meta = metadata(object);
     if row.rules.strategy.defaults_name && meta.get("name").is_none_or(|name| name == "") {
         meta.insert("name".into(), new_uid().into());
     }

@@ -20,6 +20,9 @@ use crate::patch::{self, PatchType};
 use crate::schema::{self, FieldValidation, Problem};
 use crate::status::{GroupResource, Status};
 
+/// The name of the subresource.
+pub(super) const SCALE: &str = "scale";
+
 /// What a custom resource shows that does not say how many replicas it wants; upstream's `invalidSpecReplicas`.
 const REPLICAS_UNSET: i64 = i32::MIN as i64;
 
@@ -101,6 +104,7 @@ impl Registry {
             if owners == Owners::Changes {
                 self.tell_owners_of_scale(call, &current, &mut scale);
             }
+            let scale = self.ask_about_body(call, scale, Some(&current))?;
             let name = meta_text(&scale, "name");
             if !name.is_empty() && name != call.name {
                 let message =
@@ -164,7 +168,7 @@ fn scale_managers<T>(work: impl FnOnce(FieldManager<'_>) -> T) -> T {
     });
     let versions: &OneVersion = &VERSIONS;
     let api_version = &versions.api_version;
-    work(FieldManager { api_version, kind: "Scale", subresource: "scale", versions, filters: &[] })
+    work(FieldManager { api_version, kind: "Scale", subresource: SCALE, versions, filters: &[] })
 }
 
 /// A new scale, computed from the present one; it has been through [`checked`].

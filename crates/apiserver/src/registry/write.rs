@@ -4,8 +4,9 @@
 //!
 //! 1. **decode**: the body, or the patched object, becomes a tree ([`Registry::decode`], [`Registry::patch`]);
 //! 2. **check** against the schema, and **default** ([`Checked`]);
-//! 3. [`Registry::process`]: **tell owners** of the fields that change ([`owners`](super::owners)), **prepare** the part that is
-//!    written, **admit** (mutating plug-ins), **validate**, **admit** (validating plug-ins), and change to the stored form;
+//! 3. [`Registry::process`]: **tell owners** of the fields that change ([`owners`](super::owners)), **ask** mutating webhooks,
+//!    **prepare** the part that is written, **admit** (mutating plug-ins), **validate**, **admit** (validating plug-ins, then
+//!    webhooks), and change to the stored form;
 //! 4. **store**, compared with the state from which the write was computed ([`Registry::create_once`], [`Registry::update`]).
 //!
 //! Guarantees:
@@ -23,11 +24,13 @@ use serde_json::Value;
 use steersman_base::{ObjectKey, Resource, StringMap};
 use steersman_structured_merge::keep_times_of_unchanged;
 
+use super::admission::webhook;
 use super::checked::{Checked, Processed};
 use super::object_meta::{self, meta_text, metadata};
 use super::owners::{set_managed_fields, take_managed_fields};
 use super::query::strings;
 use super::request_match::{check_name, check_namespace, check_version, uid_conflict};
+use super::scale::SCALE;
 use super::strategy::Generation;
 use super::{Answer, Call, Content, Registry, Row, admission, convert};
 use crate::auth::rbac::Attributes;
@@ -99,12 +102,8 @@ impl Registry {
     }
 
     /// Creates an object that has been decoded.
-    pub(crate) fn create_object(&self, call: &Call, mut object: Checked) -> Result<Content, Status> {
+    pub(crate) fn create_object(&self, call: &Call, object: Checked) -> Result<Content, Status> {
         admission::check_namespace(self, call, &object)?;
-        if meta_text(&object, "name").is_empty() && !meta_text(&object, "generateName").is_empty() {
-            let name = self.free_name(call, meta_text(&object, "generateName"));
-            object.set_metadata("name", &name);
-        }
         self.create_once(call, object, Owners::Changes)
     }
 
@@ -294,6 +293,13 @@ impl Registry {
         if owners == Owners::Changes {
             self.tell_owners(call, part, stored, &mut object);
         }
+        if asks_webhooks(call, part) {
+            object = self.mutated_by_webhooks(call, object, old, stored, part)?;
+        }
+        if stored.is_none() && meta_text(&object, "name").is_empty() && !meta_text(&object, "generateName").is_empty() {
+            let name = self.free_name(call, meta_text(&object, "generateName"));
+            metadata(&mut object).insert("name".into(), name.into());
+        }
 
         let reservation = self.prepare_and_mutate(call, &mut object, old, part)?;
         if let Some(stored) = stored {
@@ -310,12 +316,41 @@ impl Registry {
             return Err(Status::invalid(row.kind(), meta_text(&object, "name"), &errors));
         }
         admission::validate(self, call, &object, old)?;
+        if asks_webhooks(call, part) {
+            let before = stored.map(|stored| convert::to_version(row, stored.clone()));
+            self.ask_validating(call, &webhook::Attributes::written(call, object.clone(), before))?;
+        }
 
         complete(row, &mut object)?;
         if let Some(stored) = stored {
             keep_times_of_unchanged(stored, &mut object);
         }
         Ok(Processed { object, reservation })
+    }
+
+    /// Returns what mutating webhooks make of an object.
+    fn mutated_by_webhooks(
+        &self,
+        call: &Call,
+        mut object: Value,
+        old: Option<&Value>,
+        stored: Option<&Value>,
+        part: Part,
+    ) -> Result<Value, Status> {
+        if stored.is_none() {
+            object_meta::remove_system_fields(&mut object);
+        }
+        let before = stored.map(|stored| convert::to_version(&call.row, stored.clone()));
+        let mut attributes = webhook::Attributes::written(call, object, before);
+        self.ask_mutating(call, &mut attributes, &mut |object| match part {
+            Part::Whole => admission::mutate(self, call, object, old),
+            _ => Ok(()),
+        })?;
+        let mut object = attributes.object.unwrap_or_default();
+        if let (Some(warning), Some(session)) = (object_meta::dedup_owners(&mut object, true), &call.session) {
+            session.warn(vec![warning]);
+        }
+        Ok(object)
     }
 
     /// Prepares the part that is written: sets and keeps the fields that are not the client's. A write of the whole goes
@@ -380,6 +415,11 @@ impl Registry {
         warnings.extend(object.dedup_owners(false));
         Ok((object, warnings))
     }
+}
+
+/// Whether webhooks are asked about the object itself. They are asked about the body of the request otherwise, or not at all.
+fn asks_webhooks(call: &Call, part: Part) -> bool {
+    call.session.is_some() && !matches!(part, Part::Composed) && call.subresource != SCALE
 }
 
 /// Returns all that is wrong with an object, or with the change of the part that is written.

@@ -15,4 +15,5 @@ mod schemas;
 mod strategies;
 mod support;
 mod watches;
+mod webhooks;
 mod writes;

@@ -1,7 +1,7 @@
 //! MutatingAdmissionPolicies. They are stored, and not enforced yet.
 
-use super::STRATEGY;
 use super::policy;
+use super::{EXEMPT, STRATEGY};
 use crate::kinds::{NameRule, Rules};
 use crate::table::Cell;
 
@@ -9,4 +9,5 @@ use crate::table::Cell;
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(policy::default)
     .with_strategy(STRATEGY)
+    .admitted(EXEMPT)
     .printed(&[Cell::Name, Cell::Count("/spec/mutations"), Cell::Made(policy::param_kind), Cell::Age]);

@@ -1,11 +1,12 @@
 //! MutatingAdmissionPolicyBindings.
 
-use super::STRATEGY;
 use super::policy;
+use super::{EXEMPT, STRATEGY};
 use crate::kinds::{NameRule, Rules};
 
 /// The rules of MutatingAdmissionPolicyBindings.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(policy::default_binding)
     .with_strategy(STRATEGY)
+    .admitted(EXEMPT)
     .printed(policy::BINDING_CELLS);

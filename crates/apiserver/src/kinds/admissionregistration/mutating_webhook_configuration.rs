@@ -1,7 +1,7 @@
-//! MutatingWebhookConfigurations. They are stored, and not called yet.
+//! MutatingWebhookConfigurations. Follows `pkg/apis/admissionregistration/validation/validation.go`.
 
-use super::STRATEGY;
 use super::webhook;
+use super::{EXEMPT, STRATEGY};
 use crate::kinds::shared::json::{default_to, each_mut};
 use crate::kinds::{NameRule, Rules};
 use crate::table::Cell;
@@ -14,5 +14,9 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             default_to(it, "reinvocationPolicy", "Never");
         });
     })
+    .validated(|new, _, errors| webhook::validate(new, errors))
     .with_strategy(STRATEGY)
+    .admitted(EXEMPT)
+    .after_write(|registry, _| registry.webhooks_changed())
+    .after_delete(|registry, _| registry.webhooks_changed())
     .printed(&[Cell::Name, Cell::Count("/webhooks"), Cell::Age]);

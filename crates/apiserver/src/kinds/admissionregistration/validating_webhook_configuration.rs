@@ -1,7 +1,7 @@
-//! ValidatingWebhookConfigurations. They are stored, and not called yet.
+//! ValidatingWebhookConfigurations. Follows `pkg/apis/admissionregistration/validation/validation.go`.
 
-use super::STRATEGY;
 use super::webhook;
+use super::{EXEMPT, STRATEGY};
 use crate::kinds::shared::json::each_mut;
 use crate::kinds::{NameRule, Rules};
 use crate::table::Cell;
@@ -9,5 +9,9 @@ use crate::table::Cell;
 /// The rules of ValidatingWebhookConfigurations.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(|object| each_mut(object, "webhooks", webhook::default))
+    .validated(|new, _, errors| webhook::validate(new, errors))
     .with_strategy(STRATEGY)
+    .admitted(EXEMPT)
+    .after_write(|registry, _| registry.webhooks_changed())
+    .after_delete(|registry, _| registry.webhooks_changed())
     .printed(&[Cell::Name, Cell::Count("/webhooks"), Cell::Age]);

@@ -22,6 +22,7 @@ pub(crate) static RULES: Rules = Rules::not_stored(|registry, call, body, kind| 
         field_validation: call.field_validation,
         manager: call.manager.clone(),
         force: false,
+        session: call.session.clone(),
     };
     binding::create(registry, &pod, body, kind)
 });

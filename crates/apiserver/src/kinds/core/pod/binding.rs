@@ -16,6 +16,7 @@ use crate::status::{GroupResource, Status};
 /// Answers the POST of a Binding. Its uid and its resource version are preconditions.
 pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
     let binding = read_body(body, kind, "", "v1", "Binding", call)?;
+    let binding = registry.ask_about_body(call, binding, None)?;
     let target = GroupResource { group: "", resource: "pods/binding" };
     if meta_text(&binding, "name") != call.name {
         return Err(Status::bad_request("name in URL does not match name in Binding object"));

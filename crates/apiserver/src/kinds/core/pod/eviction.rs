@@ -28,6 +28,7 @@ const DISRUPTED_PODS_MAX: usize = 2000;
 /// Answers the POST of an Eviction: asks the pod's budget, then deletes the pod.
 pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
     let eviction = read_body(body, kind, "policy", "v1", "Eviction", call)?;
+    let eviction = registry.ask_about_body(call, eviction, None)?;
     let row = &*call.row;
     let missing = || Status::not_found(row.target(), &call.name);
     let pod = registry.store.get(&row.collection, &call.key()).ok_or_else(missing)?;
@@ -47,7 +48,7 @@ pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: Conten
         // The version that the client saw is the one before the mark.
         options.saw(&marked);
     }
-    registry.delete_object(row, &call.key(), &options, is_dry)?;
+    registry.delete_object(row, &call.key(), &options, is_dry, None)?;
     Ok(Answer::from(Status::new(201, "", "")))
 }
 
@@ -98,6 +99,7 @@ fn ask_budget(registry: &Registry, call: &Call, pod: &Value, is_dry: bool) -> Re
         field_validation: FieldValidation::Ignore,
         manager: SERVER_ITSELF.to_owned(),
         force: false,
+        session: None,
     };
     registry.update(&asked, Part::Status, &mut |old| {
         let Some(old) = old else { return Err(Status::not_found(asked.row.target(), &asked.name)) };

@@ -30,7 +30,8 @@ const BINDABLE: [(&str, &str, &str); 3] =
 
 /// Answers the POST of a TokenRequest.
 pub(crate) fn create(registry: &Registry, call: &Call, body: &[u8], kind: ContentType) -> Result<Answer, Status> {
-    let mut request = read_body(body, kind, "authentication.k8s.io", "v1", "TokenRequest", call)?;
+    let request = read_body(body, kind, "authentication.k8s.io", "v1", "TokenRequest", call)?;
+    let mut request = registry.ask_about_body(call, request, None)?;
     let row = &*call.row;
     let account = registry.store.get(&row.collection, &call.key()).and_then(|stored| stored.parse().ok());
     let account: Value = account.ok_or_else(|| Status::not_found(row.target(), &call.name))?;

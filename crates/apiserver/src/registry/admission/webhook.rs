@@ -1,0 +1,153 @@
+//! Admission webhooks: mutating, then validating.
+//!
+//! 1. Which webhooks a request asks is fixed when it begins ([`Session`]); without any that could be asked, nothing of this
+//!    runs.
+//! 2. Mutating webhooks are asked one after the other, in the order of their configurations' names, and again if their policy
+//!    says so and another changed the object ([`mutating`]). Validating ones are asked all at once ([`validating`]).
+//! 3. A webhook that cannot be asked, or answers nonsense, refuses the request or is passed over, as its `failurePolicy` says;
+//!    a webhook that says no refuses it always.
+//! 4. Configurations of admission are exempt, and so are reviews: no webhook can lock the cluster.
+//!
+//! Follows `apiserver/pkg/admission/plugin/webhook` of Kubernetes 1.37.
+
+mod asking;
+mod attributes;
+mod configuration;
+mod matching;
+mod mutating;
+mod review;
+#[cfg(test)]
+mod tests;
+mod validating;
+
+use std::sync::Arc;
+
+use http::Method;
+use http::request::Parts;
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::super::list::list_all;
+use super::super::{Call, Registry};
+use crate::status::Status;
+use crate::webhook::Line;
+
+pub(crate) use attributes::Attributes;
+pub(crate) use configuration::{Hook, Hooks};
+
+/// What a request has that may ask webhooks.
+#[derive(Debug)]
+pub(crate) struct Session {
+    hooks: Arc<Hooks>,
+    pub(crate) line: Line,
+    warnings: Mutex<Vec<String>>,
+}
+
+/// Why a webhook did not let a request pass.
+#[derive(Debug)]
+enum Failure {
+    /// It could not be asked, or its answer makes no sense: its `failurePolicy` decides. The rest of the sentence.
+    Calling(String),
+    /// The request is refused.
+    Refused(Status),
+}
+
+// === impl Session ===
+
+impl Session {
+    /// Returns what a request has that begins now.
+    pub(crate) fn new(hooks: Arc<Hooks>, line: Line) -> Self {
+        Self { hooks, line, warnings: Mutex::default() }
+    }
+
+    /// Takes the warnings of the webhooks that have been asked.
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        std::mem::take(&mut *self.warnings.lock())
+    }
+
+    /// Adds warnings to the answer of the request.
+    pub(crate) fn warn(&self, warnings: Vec<String>) {
+        self.warnings.lock().extend(warnings);
+    }
+
+    /// Returns what becomes of a request when a webhook has failed it; an error ends it.
+    fn judge(&self, hook: &Hook, failure: Failure) -> Result<(), Status> {
+        let why = match failure {
+            Failure::Refused(status) => return Err(status),
+            Failure::Calling(why) => format!("failed calling webhook {:?}: {why}", hook.name),
+        };
+        if !hook.is_ignored_on_failure {
+            tracing::warn!(webhook = hook.name, why, "a webhook failed, and with it the request");
+            return Err(Status::internal(why));
+        }
+        tracing::warn!(webhook = hook.name, why, "a webhook failed, and was passed over");
+        if self.line.is_over() {
+            return Err(Status::timed_out());
+        }
+        Ok(())
+    }
+}
+
+impl Registry {
+    /// Reads the configurations of webhooks anew, because one has changed.
+    pub(crate) fn webhooks_changed(&self) {
+        let read = |plural: &str| -> Vec<Value> {
+            let Some(row) = self.any_version("admissionregistration.k8s.io", plural) else { return Vec::new() };
+            // They are listed in the order of their names.
+            list_all(self, &row, "").iter().filter_map(|stored| stored.parse().ok()).collect()
+        };
+        // Two that change at once must not overwrite each other's reading.
+        let mut held = self.webhooks.write();
+        let mutating = read("mutatingwebhookconfigurations");
+        let validating = read("validatingwebhookconfigurations");
+        *held = Arc::new(Hooks::read(&mutating, &validating));
+    }
+
+    /// Returns what a request needs to ask webhooks; none if there is nobody it could ask. Called within a runtime.
+    pub(crate) fn session(&self, parts: &Parts, ended: CancellationToken) -> Option<Arc<Session>> {
+        if matches!(parts.method, Method::GET | Method::HEAD) {
+            return None;
+        }
+        let hooks = Arc::clone(&self.webhooks.read());
+        (!hooks.is_empty()).then(|| Arc::new(Session::new(hooks, Line::new(ended))))
+    }
+
+    /// Asks the mutating webhooks about an object that is written. `in_tree` runs the mutating plug-ins of the kind before
+    /// them, and again if a webhook has changed the object.
+    pub(crate) fn ask_mutating(
+        &self,
+        call: &Call,
+        attributes: &mut Attributes<'_>,
+        in_tree: &mut dyn FnMut(&mut Value) -> Result<(), Status>,
+    ) -> Result<(), Status> {
+        match &call.session {
+            Some(session) if !call.row.rules.admission.is_exempt && !session.hooks.mutating.is_empty() => {
+                mutating::admit(self, session, attributes, in_tree)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks the validating webhooks about an object that is written.
+    pub(crate) fn ask_validating(&self, call: &Call, attributes: &Attributes<'_>) -> Result<(), Status> {
+        match &call.session {
+            Some(session) if !call.row.rules.admission.is_exempt && !session.hooks.validating.is_empty() => {
+                validating::admit(self, session, attributes)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Asks all webhooks about a body that is not stored as it is: a binding, an eviction, a request for a token, a scale.
+    /// Returns what they make of it.
+    pub(crate) fn ask_about_body(&self, call: &Call, body: Value, old: Option<&Value>) -> Result<Value, Status> {
+        if call.session.is_none() {
+            return Ok(body);
+        }
+        let mut attributes = Attributes::written(call, body, old.cloned());
+        self.ask_mutating(call, &mut attributes, &mut |_| Ok(()))?;
+        self.ask_validating(call, &attributes)?;
+        Ok(attributes.object.unwrap_or_default())
+    }
+}

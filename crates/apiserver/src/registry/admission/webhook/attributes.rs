@@ -1,0 +1,300 @@
+//! What a request does to an object, as webhooks are told.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::configuration::Hook;
+use super::matching::Asked;
+use crate::registry::checked::Checked;
+use crate::registry::object_meta::meta_text;
+use crate::registry::{Call, Registry, Row, convert};
+use crate::schema;
+use crate::status::{GroupResource, Status};
+use steersman_base::{ObjectKey, Selector, StringMap};
+
+/// What happens to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Create,
+    Update,
+    Delete,
+}
+
+/// What a request does to an object.
+pub(crate) struct Attributes<'a> {
+    pub(super) call: &'a Call,
+    pub(super) operation: Operation,
+    /// The name of the object, if it is known.
+    pub(super) name: String,
+    /// The object as it is to be written, in the version of the request; none for a deletion.
+    pub(crate) object: Option<Value>,
+    /// The object as it was, in the version of the request; none for a create.
+    pub(super) old: Option<Value>,
+    /// The options of the request.
+    options: Value,
+    is_dry: bool,
+}
+
+/// One webhook that is asked, and as which resource it knows the object.
+pub(super) struct Invocation {
+    /// The resource in the version that the webhook asks for.
+    pub(super) row: Arc<Row>,
+}
+
+// === impl Operation ===
+
+impl Operation {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+// === impl Attributes ===
+
+impl<'a> Attributes<'a> {
+    /// Returns what a create or an update does.
+    pub(crate) fn written(call: &'a Call, object: Value, old: Option<Value>) -> Self {
+        let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+        let name = if call.name.is_empty() { meta_text(&object, "name").to_owned() } else { call.name.clone() };
+        let options = if old.is_some() { "UpdateOptions" } else { "CreateOptions" };
+        let options = write_options(call, options);
+        Self { call, operation, name, object: Some(object), old, options, is_dry: call.dry_run }
+    }
+
+    /// Returns what a deletion does.
+    pub(crate) fn deleted(call: &'a Call, old: Value, options: Value, is_dry: bool) -> Self {
+        let operation = Operation::Delete;
+        Self { call, operation, name: call.name.clone(), object: None, old: Some(old), options, is_dry }
+    }
+
+    pub(super) fn is_dry(&self) -> bool {
+        self.is_dry
+    }
+
+    /// Returns the namespace as webhooks are told: a namespace is in itself.
+    pub(super) fn namespace(&self) -> &str {
+        if self.call.row.rules.strategy.is_namespace { &self.name } else { &self.call.namespace }
+    }
+
+    fn asked<'b>(&'b self, row: &'b Row) -> Asked<'b> {
+        Asked {
+            group: &row.resource.group,
+            version: &row.resource.version,
+            resource: &row.resource.plural,
+            subresource: &self.call.subresource,
+            operation: self.operation.name(),
+            is_namespaced: !self.call.row.rules.strategy.is_namespace && !self.call.namespace.is_empty(),
+        }
+    }
+
+    /// Returns how a webhook is asked about this, or none if it is not.
+    pub(super) fn invocation(&self, registry: &Registry, hook: &Hook) -> Result<Option<Invocation>, Status> {
+        let namespace = self.namespace_matches(registry, hook);
+        let object = self.object_matches(hook);
+        if matches!(namespace, Ok(false)) || matches!(object, Ok(false)) {
+            return Ok(None);
+        }
+        let Some(row) = self.matched_row(registry, hook) else { return Ok(None) };
+        // Only a webhook that would be asked makes a request fail.
+        namespace?;
+        object?;
+        Ok(Some(Invocation { row }))
+    }
+
+    fn matched_row(&self, registry: &Registry, hook: &Hook) -> Option<Arc<Row>> {
+        let row = &self.call.row;
+        if hook.rules.iter().any(|rule| rule.matches(self.asked(row))) {
+            return Some(Arc::clone(row));
+        }
+        if !hook.matches_equivalents {
+            return None;
+        }
+        let others = registry.other_versions(row);
+        hook.rules.iter().find_map(|rule| others.iter().find(|other| rule.matches(self.asked(other))).cloned())
+    }
+
+    fn namespace_matches(&self, registry: &Registry, hook: &Hook) -> Result<bool, Status> {
+        let is_namespace = self.call.row.rules.strategy.is_namespace;
+        if self.namespace().is_empty() && !is_namespace {
+            return Ok(true);
+        }
+        let selector = hook.namespace_selector.as_ref().map_err(Status::internal)?;
+        if selector.is_everything() {
+            return Ok(true);
+        }
+        if is_namespace && self.call.subresource.is_empty() && self.operation != Operation::Delete {
+            return Ok(self.object.as_ref().is_some_and(|object| selects(selector, object)));
+        }
+        let name = self.namespace();
+        let row = registry.row("", "v1", "namespaces");
+        let stored = row.and_then(|row| registry.store.get(&row.collection, &ObjectKey::cluster(name)));
+        match stored {
+            Some(namespace) => Ok(selector.matches(&namespace.labels)),
+            None => Err(Status::not_found(GroupResource { group: "", resource: "namespaces" }, name)),
+        }
+    }
+
+    fn object_matches(&self, hook: &Hook) -> Result<bool, Status> {
+        let selector = hook.object_selector.as_ref().map_err(Status::internal)?;
+        let is_selected = |object: &Option<Value>| object.as_ref().is_some_and(|object| selects(selector, object));
+        Ok(selector.is_everything() || is_selected(&self.object) || is_selected(&self.old))
+    }
+
+    /// Returns the request of an AdmissionReview.
+    pub(super) fn request(&self, uid: &str, invocation: &Invocation) -> Value {
+        let call = self.call;
+        let kind = |row: &Row| {
+            let (group, version, kind) = kind_of(row, &call.subresource);
+            json!({"group": group, "version": version, "kind": kind})
+        };
+        let resource = |row: &Row| {
+            let resource = &row.resource;
+            json!({"group": resource.group, "version": resource.version, "resource": resource.plural})
+        };
+        let user = &call.user;
+        let mut user_info = json!({"username": user.name});
+        if !user.uid.is_empty() {
+            user_info["uid"] = user.uid.clone().into();
+        }
+        if !user.groups.is_empty() {
+            user_info["groups"] = user.groups.clone().into();
+        }
+        if !user.extra.is_empty() {
+            let extra = user.extra.iter().map(|(key, values)| (key.clone(), Value::from(values.clone())));
+            user_info["extra"] = Value::Object(extra.collect());
+        }
+        let shown = |object: &Option<Value>| match object {
+            Some(object) => self.as_go_writes(&invocation.row, object),
+            None => Value::Null,
+        };
+        let mut request = json!({
+            "uid": uid,
+            "kind": kind(&invocation.row),
+            "resource": resource(&invocation.row),
+            "requestKind": kind(&call.row),
+            "requestResource": resource(&call.row),
+            "operation": self.operation.name(),
+            "userInfo": user_info,
+            "object": shown(&self.object),
+            "oldObject": shown(&self.old),
+            "dryRun": self.is_dry,
+            "options": self.options,
+        });
+        let words = [
+            ("subResource", call.subresource.as_str()),
+            ("requestSubResource", &call.subresource),
+            ("name", &self.name),
+            ("namespace", self.namespace()),
+        ];
+        for (field, word) in words.into_iter().filter(|(_, word)| !word.is_empty()) {
+            request[field] = word.into();
+        }
+        request
+    }
+
+    /// Returns the object as a webhook is shown it; none for a deletion.
+    pub(super) fn shown(&self, invocation: &Invocation) -> Option<Value> {
+        self.object.as_ref().map(|object| self.as_go_writes(&invocation.row, object))
+    }
+
+    /// Returns an object in the version of a row, with all fields that Go writes.
+    fn as_go_writes(&self, row: &Row, object: &Value) -> Value {
+        let own = &self.call.row;
+        let mut shown = object.clone();
+        if !is_same_version(own, row) {
+            convert::to_storage(own, &mut shown);
+            shown = convert::to_version(row, shown);
+        }
+        let (group, version, kind) = kind_of(row, &self.call.subresource);
+        if let Some(fields) = shown.as_object_mut() {
+            let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
+            fields.insert("apiVersion".into(), api_version.into());
+            fields.insert("kind".into(), kind.into());
+        }
+        if row.custom.is_none() || !self.is_of_row() {
+            schema::complete(group, version, kind, &mut shown);
+        }
+        shown
+    }
+
+    /// Whether the body is an object of the row, not one of a subresource's own kind.
+    pub(super) fn is_of_row(&self) -> bool {
+        let row = &self.call.row;
+        kind_of(row, &self.call.subresource) == (&*row.resource.group, &*row.resource.version, &*row.resource.kind)
+    }
+
+    /// Takes over the object that a webhook has patched. Returns whether that changes it.
+    pub(super) fn take_patched(&mut self, invocation: &Invocation, patched: Value) -> Result<bool, Status> {
+        let Some(object) = &self.object else { return Ok(false) };
+        let before = self.as_go_writes(&invocation.row, object);
+        if before == patched {
+            return Ok(false);
+        }
+        let own = &self.call.row;
+        let (group, version, kind) = kind_of(&invocation.row, &self.call.subresource);
+        if !self.is_of_row() {
+            let mut patched = patched;
+            let checked = schema::check(group, version, kind, &mut patched, schema::FieldValidation::Ignore);
+            checked.map_err(Status::internal)?;
+            self.object = Some(patched);
+            return Ok(true);
+        }
+        let mut checked = Checked::composed(&invocation.row, patched).map_err(unreadable)?.into_value();
+        if !is_same_version(own, &invocation.row) {
+            convert::to_storage(&invocation.row, &mut checked);
+            checked = Checked::composed(own, convert::to_version(own, checked)).map_err(unreadable)?.into_value();
+        }
+        self.object = Some(checked);
+        Ok(true)
+    }
+}
+
+/// Upstream answers 500 if it cannot read what a webhook has made of an object.
+fn unreadable(status: Status) -> Status {
+    Status::internal(status.message)
+}
+
+fn is_same_version(one: &Row, other: &Row) -> bool {
+    one.resource.group == other.resource.group && one.resource.version == other.resource.version
+}
+
+/// Returns the group, version and kind of a body.
+fn kind_of<'a>(row: &'a Row, subresource: &str) -> (&'a str, &'a str, &'a str) {
+    let resource = &row.resource;
+    match row.subresource(subresource) {
+        Some(part) => {
+            let (group, version) = match &part.answer {
+                Some((group, version)) => (&**group, &**version),
+                None => (&*resource.group, &*resource.version),
+            };
+            (group, version, &part.kind)
+        }
+        None => (&resource.group, &resource.version, &resource.kind),
+    }
+}
+
+fn selects(selector: &Selector, object: &Value) -> bool {
+    let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+    let labels: StringMap = labels.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default())).collect();
+    selector.matches(&labels)
+}
+
+/// Returns the options of a create or an update. Those of a patch are told as those of an update.
+fn write_options(call: &Call, kind: &str) -> Value {
+    let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+    if call.dry_run {
+        options["dryRun"] = json!(["All"]);
+    }
+    for field in ["fieldManager", "fieldValidation"] {
+        let word = call.query.get(field);
+        if !word.is_empty() {
+            options[field] = word.into();
+        }
+    }
+    options
+}

@@ -1,0 +1,113 @@
+//! Calls of webhooks, for admission and for conversion.
+//!
+//! 1. A call is one POST over TLS on a connection of its own. It ends at its deadline, when the request it is made for ends,
+//!    or when the answer is larger than [`answer_bytes_max`].
+//! 2. Requests that may call webhooks run on threads that may block, at most [`CALLERS_MAX`] of them: the write path waits
+//!    for answers, the runtime does the I/O. Waiting is in real time, so a paused clock cannot hold a request forever.
+//! 3. What goes wrong is worded as Go's HTTP client and client-go word it.
+//!
+//! Follows `apiserver/pkg/util/webhook/client.go` and `client-go/rest/request.go` of Kubernetes 1.37.
+
+mod endpoint;
+mod exchange;
+mod trust;
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub(crate) use endpoint::{ClientConfig, Endpoint};
+
+/// How many requests may wait for webhooks at a time, each on a thread; more wait for a place. It is well below the number
+/// of blocking threads that a runtime has by default, and above the number of writes that clients usually have in flight.
+pub(crate) const CALLERS_MAX: usize = 128;
+/// How long all calls of one request may take: upstream's `requestTimeoutUpperBound`.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(34);
+/// The largest answer to a small question: a patch that replaces the largest object, as base64, and room beside it.
+const ANSWER_BYTES_MIN: usize = 8 << 20;
+
+/// What a request needs to call webhooks: the runtime that does the I/O, and until when.
+#[derive(Debug)]
+pub(crate) struct Line {
+    runtime: Handle,
+    ended: CancellationToken,
+    deadline: Instant,
+}
+
+/// A call that has been made.
+pub(crate) struct Pending {
+    answers: Receiver<Result<Bytes, CallError>>,
+    task: AbortHandle,
+    deadline: Instant,
+    url: String,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct CallError(pub(crate) String);
+
+/// Returns the largest answer that is read: converted objects may grow, but not without bound.
+pub(crate) fn answer_bytes_max(question_bytes: usize) -> usize {
+    ANSWER_BYTES_MIN.max(question_bytes.saturating_mul(4))
+}
+
+// === impl Line ===
+
+impl Line {
+    /// Returns what a request needs that begins now, within a runtime. It may call until `ended` is cancelled.
+    pub(crate) fn new(ended: CancellationToken) -> Self {
+        Self { runtime: Handle::current(), ended, deadline: Instant::now() + REQUEST_TIME_MAX }
+    }
+
+    /// Whether the request has ended, or has had its time.
+    pub(crate) fn is_over(&self) -> bool {
+        self.ended.is_cancelled() || Instant::now() >= self.deadline
+    }
+
+    /// Returns how long a call with this time limit may take.
+    pub(crate) fn time_for(&self, limit: Duration) -> Duration {
+        limit.min(self.deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Makes a call. Calls that have been made before go on meanwhile.
+    pub(crate) fn start(&self, endpoint: Arc<Endpoint>, question: Bytes, limit: Duration) -> Pending {
+        let (send, answers): (SyncSender<_>, _) = sync_channel(1);
+        let ended = self.ended.clone();
+        let url = endpoint.url.clone();
+        let work = async move {
+            let answered = tokio::select! {
+                biased;
+                () = ended.cancelled() => Err(CallError(format!("Post {:?}: context canceled", endpoint.url))),
+                answered = exchange::post(&endpoint, question) => answered,
+            };
+            // Nobody waits any more if the time is over.
+            let _ = send.send(answered);
+        };
+        let task = self.runtime.spawn(work).abort_handle();
+        Pending { answers, task, deadline: Instant::now() + self.time_for(limit), url }
+    }
+}
+
+// === impl Pending ===
+
+impl Pending {
+    /// Waits for the answer, until the time limit of the call. Blocks the thread.
+    pub(crate) fn wait(self) -> Result<Bytes, CallError> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        match self.answers.recv_timeout(left) {
+            Ok(answered) => answered,
+            Err(RecvTimeoutError::Timeout) => {
+                self.task.abort();
+                Err(CallError(format!("Post {:?}: context deadline exceeded", self.url)))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(CallError(format!("Post {:?}: context canceled", self.url))),
+        }
+    }
+}
