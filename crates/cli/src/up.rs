@@ -51,9 +51,13 @@ struct UpOptions {
     selection: Selection<'static>,
 }
 
-/// The controllers that remove the finalizers of unused claims and volumes. Without them `kubectl delete pvc` would
+/// The controllers that remove the finalizers of unused claims, volumes and classes. Without them `kubectl delete pvc` would
 /// wait forever.
-const PROTECTORS: [&str; 2] = ["persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller"];
+const PROTECTORS: [&str; 3] = [
+    "persistentvolumeclaim-protection-controller",
+    "persistentvolume-protection-controller",
+    "volumeattributesclass-protection-controller",
+];
 
 pub(super) fn command() -> Command {
     Command::new("up")

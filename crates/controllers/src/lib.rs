@@ -19,15 +19,23 @@
 //! Scenarios, which need a cluster, are in `tests/`.
 
 mod claim;
+pub mod clusterrole_aggregation;
 pub mod deployment;
 pub mod endpoints;
 pub mod endpointslice;
+pub mod ephemeral_volume;
 pub mod garbage_collector;
+pub mod legacy_serviceaccount_token_cleaner;
 pub mod namespace;
+pub mod persistentvolume_protection;
+pub mod persistentvolumeclaim_protection;
 pub mod pod;
+mod pod_claims;
 pub mod pod_garbage_collector;
+mod protection;
 pub mod replicaset;
 pub mod replicationcontroller;
+mod rewrite;
 pub mod root_ca_certificate_publisher;
 mod service_pods;
 pub mod serviceaccount;
@@ -35,6 +43,8 @@ pub mod serviceaccount_token;
 pub mod table;
 #[cfg(test)]
 mod test_objects;
+pub mod ttl;
+pub mod volumeattributesclass_protection;
 
 use steersman_runtime::Descriptor;
 
@@ -50,5 +60,12 @@ pub static ALL: &[Descriptor] = &[
     garbage_collector::DESCRIPTOR,
     deployment::DESCRIPTOR,
     replicaset::DESCRIPTOR,
+    ttl::DESCRIPTOR,
+    clusterrole_aggregation::DESCRIPTOR,
+    persistentvolumeclaim_protection::DESCRIPTOR,
+    persistentvolume_protection::DESCRIPTOR,
+    volumeattributesclass_protection::DESCRIPTOR,
     root_ca_certificate_publisher::DESCRIPTOR,
+    ephemeral_volume::DESCRIPTOR,
+    legacy_serviceaccount_token_cleaner::DESCRIPTOR,
 ];

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use steersman_informer::Selection;
+use steersman_informer::{Selection, SharedInformer};
 use steersman_model::Kind;
 use steersman_model::core::{ServiceAccountView, TokenSecretView};
 use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, FlagFile, Flags};
@@ -60,14 +60,19 @@ impl Options {
     }
 }
 
+/// Returns the informer of token secrets, which controllers share.
+pub(crate) fn informer(cx: &ControllerContext) -> SharedInformer<TokenSecretView> {
+    let of_this_type = Selection::everything().with_fields(&format!("type={}", plan::TYPE));
+    cx.informers.informer_in(of_this_type)
+}
+
 fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let Options { signer, root_ca } = options;
     let Some(signer) = signer else {
         return Err(Disabled::because("there is no private key: see --service-account-private-key-file"));
     };
     let accounts = cx.informer::<ServiceAccountView>();
-    let of_this_type = Selection::everything().with_fields(&format!("type={}", plan::TYPE));
-    let secrets = cx.informers.informer_in::<TokenSecretView>(of_this_type);
+    let secrets = informer(cx);
     let by_account = map::ByAccount(secrets.index(map::account_of));
     let tokens = by_account.clone();
 

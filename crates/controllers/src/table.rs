@@ -190,6 +190,9 @@ mod tests {
         }
     }
 
+    /// Upstream has no queue for them, but passes at regular times. Here the queue is named after the controller.
+    const WITHOUT_QUEUE: &[&str] = &["legacy-serviceaccount-token-cleaner-controller"];
+
     #[test]
     fn every_controller_that_exists_has_a_row_and_they_are_in_upstreams_order() {
         let order: Vec<_> = ALL.iter().map(|it| rows().iter().position(|row| row.name == it.name)).collect();
@@ -197,7 +200,8 @@ mod tests {
         for descriptor in ALL {
             let row = descriptor.row();
             assert_eq!(row.name, descriptor.name);
-            assert!(!row.queues.is_empty(), "{}: its queue has no name", row.name);
+            let has_queue = row.queues.is_empty() == WITHOUT_QUEUE.contains(&row.name);
+            assert!(has_queue, "{}: its queue has no name, or upstream has none", row.name);
         }
     }
 

@@ -5,7 +5,8 @@
 //!    before any subscriber runs.
 //! 2. **Per object, a subscriber sees a subsequence of its states, in order, and always the last.** Coalescing never
 //!    crosses a uid: the deletion of one object comes before the creation of the next. `old` is what *that* subscriber
-//!    saw last. A deleted object that it never saw is not shown to it.
+//!    saw last, and so is the state before a deletion: an unseen update is delivered before it. A deleted object that it
+//!    never saw is not shown to it.
 //! 3. **Deleted while disconnected** = [`Change::Deleted`] with the last known state, marked
 //!    [`End::Missed`](crate::End::Missed).
 //! 4. **A relist never doubles memory**: unchanged objects keep their `Arc`.

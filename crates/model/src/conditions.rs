@@ -42,6 +42,18 @@ conditions! {
         reason: Istr = 5,
         message: Istr = 6,
     }
+    MetaCondition {
+        observed_generation: i64 = 3,
+        last_transition_time: Option<Time> = 4,
+        reason: Istr = 5,
+        message: Istr = 6,
+    }
+    PersistentVolumeClaimCondition {
+        last_probe_time: Option<Time> = 3,
+        last_transition_time: Option<Time> = 4,
+        reason: Istr = 5,
+        message: Istr as Unique = 6,
+    }
     NamespaceCondition {
         last_transition_time: Option<Time> = 4,
         reason: Istr = 5,

@@ -34,6 +34,8 @@
 //! | Node, Service, ServiceAccount | [`NodeView`], [`ServiceView`], [`ServiceAccountView`] | what controllers read |
 //! | ConfigMap, Secret of an account | [`ConfigMapView`](core::ConfigMapView), [`TokenSecretView`](core::TokenSecretView) | what controllers read of those that they watch |
 //! | ReplicaSet, Deployment, ReplicationController | [`ReplicaSetView`], [`DeploymentView`], [`ReplicationControllerView`] | whole, `template.spec` as raw JSON |
+//! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
+//! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |
 //!
 //! Kinds that are held whole are [`Serialize`](serde::Serialize): they can be changed and PUT, and nothing is lost but
@@ -72,8 +74,11 @@ pub mod discovery;
 mod macros;
 mod memo;
 mod meta;
+pub mod policy;
+pub mod rbac;
 pub mod shared;
 mod split;
+pub mod storage;
 pub mod template;
 mod view;
 pub mod wire;

@@ -22,7 +22,7 @@ use std::marker::PhantomData;
 use serde::de::{self, Deserialize, Deserializer};
 
 pub(crate) use collections::read_list;
-pub use collections::{Pick, Picked, Quantities};
+pub use collections::{ByName, Pick, Picked, Quantities, Times};
 pub use few::Few;
 pub use message::{Message, Parts, read_message};
 pub use protobuf::{Fault, Reader, Slice, Value};

@@ -6,6 +6,7 @@
 mod scenarios;
 
 mod bad_input;
+mod claims;
 mod collection;
 mod deployments;
 mod namespaces;

@@ -25,8 +25,9 @@ macro_rules! scenarios {
 macro_rules! tests_of_all {
     ($tier:ident) => {
         tests_of_all! {
-            $tier in accounts, deployment, garbage_collector, gates, issues, namespace, pod_garbage_collector,
-            replicaset, replicationcontroller, services
+            $tier in accounts, clusterrole_aggregation, deployment, ephemeral_volume, garbage_collector, gates, issues,
+            legacy_serviceaccount_token_cleaner, namespace, pod_garbage_collector, protection, replicaset,
+            replicationcontroller, services, ttl
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -35,13 +36,18 @@ macro_rules! tests_of_all {
 }
 
 pub(crate) mod accounts;
+pub(crate) mod clusterrole_aggregation;
 pub(crate) mod deployment;
+pub(crate) mod ephemeral_volume;
 pub(crate) mod garbage_collector;
 pub(crate) mod gates;
 pub(crate) mod issues;
+pub(crate) mod legacy_serviceaccount_token_cleaner;
 pub(crate) mod namespace;
 pub(crate) mod pod_garbage_collector;
+pub(crate) mod protection;
 pub(crate) mod replicaset;
 pub(crate) mod replicationcontroller;
 pub(crate) mod services;
 pub(crate) mod support;
+pub(crate) mod ttl;

@@ -12,12 +12,25 @@ use crate::change::Change;
 use crate::delta_fifo::End;
 use crate::keyed_queue::{KeyRef, Keyed, KeyedQueue};
 
-/// The pending changes of one object: `old` of `Updated` is what the subscriber saw last.
+/// The pending changes of one name: `old` of `Updated` is what the subscriber saw last.
 pub(crate) enum Pending<V> {
     /// One change.
     One(Change<V>),
-    /// The deletion of an object that it has seen, and another object with the same name that it has not.
-    Replaced { last: Arc<V>, end: End, new: Arc<V> },
+    /// The deletion of an object that the subscriber has seen, with what came before or after it.
+    Ended(Box<Ended<V>>),
+}
+
+/// The deletion of an object that the subscriber has seen.
+///
+/// An update before it is delivered too: a handler may compare the states of an update, and ignore the deletion of an object
+/// that was of no interest any more in its last state.
+pub(crate) struct Ended<V> {
+    /// The state that the subscriber saw last, and the newest one before the deletion, if they differ.
+    update: Option<(Arc<V>, Arc<V>)>,
+    last: Arc<V>,
+    end: End,
+    /// Another object with the same name.
+    next: Option<Arc<V>>,
 }
 
 /// The pending changes of a subscriber.
@@ -134,16 +147,23 @@ impl<V: View> Pending<V> {
         }
         match (&mut *self, change) {
             (
-                Self::One(Change::Added { new, .. } | Change::Updated { new, .. }) | Self::Replaced { new, .. },
+                Self::One(Change::Added { new, .. } | Change::Updated { new, .. }),
                 Change::Added { new: next, .. } | Change::Updated { new: next, .. },
             ) => *new = next,
             (Self::One(Change::Deleted { last, end }), Change::Added { new, .. }) => {
-                *self = Self::Replaced { last: Arc::clone(last), end: *end, new };
+                let last = Arc::clone(last);
+                *self = Self::Ended(Box::new(Ended { update: None, last, end: *end, next: Some(new) }));
             }
-            (Self::One(Change::Updated { .. }), deleted @ Change::Deleted { .. }) => *self = Self::One(deleted),
-            (Self::Replaced { last, end, .. }, Change::Deleted { .. }) => {
-                *self = Self::One(Change::Deleted { last: Arc::clone(last), end: *end });
+            (Self::One(Change::Updated { old, new }), Change::Deleted { last, end }) => {
+                let update = (!Arc::ptr_eq(old, new)).then(|| (Arc::clone(old), Arc::clone(new)));
+                *self = match update {
+                    Some(_) => Self::Ended(Box::new(Ended { update, last, end, next: None })),
+                    None => Self::One(Change::Deleted { last, end }),
+                };
             }
+            (Self::Ended(ended), Change::Added { new, .. } | Change::Updated { new, .. }) => ended.next = Some(new),
+            // The next object came and went unseen.
+            (Self::Ended(ended), Change::Deleted { .. }) => ended.next = None,
             (Self::One(Change::Deleted { .. }), Change::Updated { .. } | Change::Deleted { .. })
             | (Self::One(Change::Added { .. }), Change::Deleted { .. }) => {
                 // The store does not change deleted objects.
@@ -152,14 +172,17 @@ impl<V: View> Pending<V> {
         }
     }
 
-    /// Returns the changes to deliver: one, or two if one object replaced another of its name.
-    pub(crate) fn changes(self) -> (Change<V>, Option<Change<V>>) {
-        match self {
-            Self::One(change) => (change, None),
-            Self::Replaced { last, end, new } => {
-                (Change::Deleted { last, end }, Some(Change::Added { new, initial: false }))
+    /// Returns the changes to deliver, in order: one, or up to three around a deletion.
+    pub(crate) fn changes(self) -> impl Iterator<Item = Change<V>> {
+        let changes = match self {
+            Self::One(change) => [Some(change), None, None],
+            Self::Ended(ended) => {
+                let Ended { update, last, end, next } = *ended;
+                let added = next.map(|new| Change::Added { new, initial: false });
+                [update.map(|(old, new)| Change::Updated { old, new }), Some(Change::Deleted { last, end }), added]
             }
-        }
+        };
+        changes.into_iter().flatten()
     }
 }
 
@@ -167,7 +190,7 @@ impl<V: View> Keyed for Pending<V> {
     fn key(&self) -> KeyRef<'_> {
         match self {
             Self::One(change) => change.object().meta().into(),
-            Self::Replaced { new, .. } => new.meta().into(),
+            Self::Ended(ended) => ended.last.meta().into(),
         }
     }
 }
@@ -220,7 +243,7 @@ mod tests {
                 }
                 Change::Deleted { last, .. } => {
                     let seen = self.0.remove(&name).expect("it has seen the object");
-                    assert_eq!(seen.uid, last.uid, "{change:?}");
+                    assert!(Arc::ptr_eq(&seen, last), "{change:?}: the update before the deletion was delivered");
                 }
             }
         }
@@ -258,9 +281,7 @@ mod tests {
                         let batch = backlog.take(usize::from(count));
                         backlog.handed_over(batch.initial());
                         for entry in batch.entries {
-                            let (first, second) = entry.changes();
-                            believer.hear(&first);
-                            second.iter().for_each(|change| believer.hear(change));
+                            entry.changes().for_each(|change| believer.hear(&change));
                         }
                         ever_seen = ever_seen.max(believer.0.len());
                     },
@@ -275,9 +296,7 @@ mod tests {
             backlog.handed_over(batch.initial());
             prop_assert!(backlog.is_synced());
             for entry in batch.entries {
-                let (first, second) = entry.changes();
-                believer.hear(&first);
-                second.iter().for_each(|change| believer.hear(change));
+                entry.changes().for_each(|change| believer.hear(&change));
             }
             let believed: Vec<_> = believer.0.into_values().collect();
             prop_assert_eq!(believed, store.into_values().collect::<Vec<_>>());

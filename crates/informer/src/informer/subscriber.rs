@@ -215,8 +215,7 @@ impl<V: View> Subscriber<V> {
     }
 
     fn hand_over(&self, entry: Pending<V>, handler: &mut impl FnMut(&Change<V>), informer: &SharedInformer<V>) {
-        let (first, second) = entry.changes();
-        for change in [Some(first), second].into_iter().flatten() {
+        for change in entry.changes() {
             if catch_unwind(AssertUnwindSafe(|| handler(&change))).is_err() {
                 self.panics.fetch_add(1, Ordering::Relaxed);
                 informer.panicked();

@@ -149,7 +149,7 @@ async fn guarantee_2_coalescing_never_crosses_a_uid() {
     script.event(Added(object("a#2@4")));
     script.event(Modified(object("a#2@5")));
     settle().await;
-    assert_eq!(notes.take(), ["Deleted ns/a@3", "Added ns/a@5"]);
+    assert_eq!(notes.take(), ["Updated ns/a@1->2", "Deleted ns/a@3", "Added ns/a@5"]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -332,7 +332,7 @@ async fn two_views_of_one_resource_of_which_one_lags_each_tell_their_own_truth()
     assert_eq!(slow.informer.lister().get(&key("a")).unwrap().uid, "1".into());
     slow.list(&["a#2@4"], "4");
     settle().await;
-    assert_eq!(quick_notes.take(), ["Added(initial) ns/a@1", "Deleted ns/a@3", "Added ns/a@4"]);
+    assert_eq!(quick_notes.take(), ["Added(initial) ns/a@1", "Updated ns/a@1->2", "Deleted ns/a@3", "Added ns/a@4"]);
     assert_eq!(slow_notes.take(), ["Added(initial) ns/a@1", "Deleted(missed) ns/a@1", "Added ns/a@4"]);
 }
 

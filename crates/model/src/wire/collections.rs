@@ -9,17 +9,22 @@ use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use steersman_base::meta::Owners;
-use steersman_base::{Istr, OwnerRef, StringMap};
+use steersman_base::{Istr, OwnerRef, Quantity, StringMap, Time};
 
 use super::{
     Adapt, Fault, Few, Json, Message, Parts, Slice, Value, Wire, at_index, decode_json, in_field, without_place,
 };
 use crate::memo::{Masked, Memo};
-use steersman_base::Quantity;
 
-/// Amounts by name, sorted: `requests`, `limits`, `allocatable` and their like.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Quantities(Box<[(Istr, Quantity)]>);
+/// Values by name, sorted.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ByName<T>(Box<[(Istr, T)]>);
+
+/// Amounts by name: `requests`, `limits`, `allocatable` and their like.
+pub type Quantities = ByName<Quantity>;
+
+/// Times by name.
+pub type Times = ByName<Option<Time>>;
 
 /// Quantities are mostly of these: CPU, memory, and what else there is.
 const FIRST_CAPACITY: usize = 4;
@@ -317,8 +322,9 @@ impl Adapt<StringMap> for StringMap {
     }
 }
 
-impl Wire for Quantities {
-    type Building<'a> = Vec<(Istr, Quantity)>;
+impl<T: Wire> Wire for ByName<T> {
+    const PROTOBUF: bool = T::PROTOBUF;
+    type Building<'a> = Vec<(Istr, T)>;
     fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(Pairs(PhantomData)).map(Self::new)
     }
@@ -330,12 +336,12 @@ impl Wire for Quantities {
     }
 }
 
-// === impl Quantities ===
+// === impl ByName ===
 
-impl Quantities {
-    /// Returns the amounts with these names. If a name occurs twice, the last one counts.
+impl<T> ByName<T> {
+    /// Returns the values with these names. If a name occurs twice, the last one counts.
     #[must_use]
-    pub fn new(mut pairs: Vec<(Istr, Quantity)>) -> Self {
+    pub fn new(mut pairs: Vec<(Istr, T)>) -> Self {
         if !pairs.is_sorted_by(|(left, _), (right, _)| left < right) {
             pairs.reverse();
             pairs.sort_by(|(left, _), (right, _)| left.cmp(right));
@@ -344,16 +350,16 @@ impl Quantities {
         Self(pairs.into())
     }
 
-    /// The amount of this name.
+    /// The value of this name.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Quantity> {
+    pub fn get(&self, name: &str) -> Option<&T> {
         let at = self.0.binary_search_by(|(held, _)| held.as_str().cmp(name)).ok()?;
         Some(&self.0[at].1)
     }
 
-    /// Names and amounts, by name.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Istr, &Quantity)> {
-        self.0.iter().map(|(name, amount)| (name, amount))
+    /// Names and values, by name.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&Istr, &T)> {
+        self.0.iter().map(|(name, value)| (name, value))
     }
 
     /// Whether there are none.
@@ -363,13 +369,19 @@ impl Quantities {
     }
 }
 
-impl fmt::Debug for Quantities {
+impl<T> Default for ByName<T> {
+    fn default() -> Self {
+        Self(Box::default())
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for ByName<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.iter()).finish()
     }
 }
 
-impl Serialize for Quantities {
+impl<T: Serialize> Serialize for ByName<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.iter())
     }

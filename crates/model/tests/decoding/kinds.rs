@@ -6,9 +6,13 @@ use steersman_model::apps::{
     DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSetSpec, ReplicaSetStatus, RollingUpdate,
 };
 use steersman_model::core::{
-    ConfigMapView, ReplicationControllerSpec, ReplicationControllerStatus, TokenData, TokenSecretView,
+    ConfigMapView, PersistentVolumeClaimView, PersistentVolumeView, ReplicationControllerSpec,
+    ReplicationControllerStatus, ResourceQuotaView, TokenData, TokenSecretView,
 };
 use steersman_model::corpus::{every_field, protobuf};
+use steersman_model::policy::PodDisruptionBudgetView;
+use steersman_model::rbac::ClusterRoleView;
+use steersman_model::storage::VolumeAttributesClassView;
 use steersman_model::wire::Message;
 use steersman_model::{
     DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, Kind, LeaseView, NamespaceView, NodeView,
@@ -128,6 +132,62 @@ fn token_secret_has_what_controllers_read_and_no_token() {
     assert!(matches!(error, DecodeError::JsonOnly { .. }), "{error}");
 }
 
+#[test]
+fn storage_has_what_controllers_read() {
+    let object = every_field("core.v1.PersistentVolumeClaim");
+    let claim: PersistentVolumeClaimView = both("core.v1.PersistentVolumeClaim", &object);
+    check(&object, &claim.metadata, META);
+    check(
+        &object,
+        &claim,
+        &[
+            ("/metadata/annotations", |claim| json!(claim.metadata.annotations)),
+            ("/spec", |claim| json!(claim.spec)),
+            ("/status/phase", |claim| text(&claim.status.phase)),
+            ("/status/capacity", |claim| json!(claim.status.capacity)),
+            ("/status/conditions", |claim| json!(claim.status.conditions)),
+            ("/status/allocatedResources", |claim| json!(claim.status.allocated_resources)),
+            ("/status/currentVolumeAttributesClassName", |claim| {
+                json!(claim.status.current_volume_attributes_class_name)
+            }),
+            ("/status/modifyVolumeStatus/targetVolumeAttributesClassName", |claim| {
+                text(&claim.status.modify_volume_status.target_volume_attributes_class_name)
+            }),
+        ],
+    );
+    let object = every_field("core.v1.PersistentVolume");
+    let volume: PersistentVolumeView = both("core.v1.PersistentVolume", &object);
+    check(&object, &volume.metadata, META);
+    check(
+        &object,
+        &volume,
+        &[
+            ("/spec/volumeAttributesClassName", |volume| json!(volume.spec.volume_attributes_class_name)),
+            ("/status/phase", |volume| text(&volume.status.phase)),
+        ],
+    );
+    let object = every_field("storage.v1.VolumeAttributesClass");
+    let class: VolumeAttributesClassView = both("storage.v1.VolumeAttributesClass", &object);
+    check(&object, &class.metadata, META);
+}
+
+#[test]
+fn cluster_role_has_what_controllers_read() {
+    let object = every_field("rbac.v1.ClusterRole");
+    let role: ClusterRoleView = both("rbac.v1.ClusterRole", &object);
+    check(&object, &role.metadata, META);
+    check(
+        &object,
+        &role,
+        &[
+            ("/rules", |role| json!(role.rules)),
+            ("/aggregationRule/clusterRoleSelectors", |role| {
+                json!(role.aggregation_rule.as_ref().unwrap().cluster_role_selectors)
+            }),
+        ],
+    );
+}
+
 /// Asserts that a kind that is PUT gives back what was read, whole.
 fn check_whole<V: Kind + serde::Serialize>(message: &str, view: &V, object: &Value) {
     let mut want = object.clone();
@@ -167,6 +227,8 @@ fn kinds_that_are_put_are_read_whole() {
     check::<EndpointsView>("core.v1.Endpoints");
     check::<EndpointSliceView>("discovery.v1.EndpointSlice");
     check::<LeaseView>("coordination.v1.Lease");
+    check::<ResourceQuotaView>("core.v1.ResourceQuota");
+    check::<PodDisruptionBudgetView>("policy.v1.PodDisruptionBudget");
     const { assert!(PodView::PROTOBUF && Meta::PROTOBUF && !ReplicaSetView::PROTOBUF) };
 }
 

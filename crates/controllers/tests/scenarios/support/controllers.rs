@@ -1,25 +1,34 @@
 //! The controllers under test: the one place where tests name their rows.
 
 use steersman_controllers::{
-    deployment, endpoints, endpointslice, garbage_collector, namespace, pod_garbage_collector, replicaset,
-    replicationcontroller, root_ca_certificate_publisher, serviceaccount, serviceaccount_token,
+    clusterrole_aggregation, deployment, endpoints, endpointslice, ephemeral_volume, garbage_collector,
+    legacy_serviceaccount_token_cleaner, namespace, persistentvolume_protection, persistentvolumeclaim_protection,
+    pod_garbage_collector, replicaset, replicationcontroller, root_ca_certificate_publisher, serviceaccount,
+    serviceaccount_token, ttl, volumeattributesclass_protection,
 };
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
 use crate::scenarios::accounts;
 
 pub(crate) const ALL: &[Controller] = steersman_controllers::ALL;
+pub(crate) const CLAIM_PROTECTION: Controller = persistentvolumeclaim_protection::DESCRIPTOR;
+pub(crate) const CLASS_PROTECTION: Controller = volumeattributesclass_protection::DESCRIPTOR;
 pub(crate) const DEPLOYMENT: Controller = deployment::DESCRIPTOR;
 pub(crate) const ENDPOINT_SLICE: Controller = endpointslice::DESCRIPTOR;
 pub(crate) const ENDPOINTS: Controller = endpoints::DESCRIPTOR;
+pub(crate) const EPHEMERAL_VOLUME: Controller = ephemeral_volume::DESCRIPTOR;
 pub(crate) const GARBAGE_COLLECTOR: Controller = garbage_collector::DESCRIPTOR;
+pub(crate) const LEGACY_TOKEN_CLEANER: Controller = legacy_serviceaccount_token_cleaner::DESCRIPTOR;
 pub(crate) const NAMESPACE: Controller = namespace::DESCRIPTOR;
 pub(crate) const POD_GC: Controller = pod_garbage_collector::DESCRIPTOR;
 pub(crate) const REPLICA_SET: Controller = replicaset::DESCRIPTOR;
 pub(crate) const REPLICATION_CONTROLLER: Controller = replicationcontroller::DESCRIPTOR;
+pub(crate) const ROLE_AGGREGATION: Controller = clusterrole_aggregation::DESCRIPTOR;
 pub(crate) const ROOT_CA: Controller = root_ca_certificate_publisher::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
+pub(crate) const TTL: Controller = ttl::DESCRIPTOR;
+pub(crate) const VOLUME_PROTECTION: Controller = persistentvolume_protection::DESCRIPTOR;
 
 /// The publisher, with a certificate.
 pub(crate) const ROOT_CA_WITH_CERTIFICATE: Controller = ROOT_CA.prepared_by(|manager| {
