@@ -22,16 +22,16 @@ pub struct Condition {
     /// Generation of the object that this was observed on; zero if unknown.
     #[serde(default, deserialize_with = "null::as_default", skip_serializing_if = "is_zero")]
     pub observed_generation: i64,
-    /// When it was last probed: pods and Jobs.
+    /// The time of the last probe: pods and Jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_probe_time: Option<Time>,
-    /// When it was last reported: nodes.
+    /// The time of the last report: nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_heartbeat_time: Option<Time>,
-    /// When it was last written: Deployments.
+    /// The time of the last write: Deployments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_update_time: Option<Time>,
-    /// When its status changed.
+    /// The time at which its status changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_transition_time: Option<Time>,
     /// Why, as one CamelCase word.

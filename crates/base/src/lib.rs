@@ -12,6 +12,7 @@
 //! | [`bucket`] | [`Bucket`]: a token bucket, for bursts and a rate |
 //! | [`selector`] | [`LabelSelector`] and [`Selector`]: label selectors, equality- and set-based |
 //! | [`field_selector`] | [`FieldSelector`] |
+//! | [`cron`] | [`Schedule`](cron::Schedule)s of CronJobs, and time zones |
 //! | [`condition`] | [`Condition`]: find, set, compare |
 //! | [`int_or_string`] | [`IntOrString`] with upstream's rounding |
 //! | [`quantity`] | [`Quantity`]: exact parse, format, compare and arithmetic |
@@ -20,6 +21,7 @@
 
 pub mod bucket;
 pub mod condition;
+pub mod cron;
 pub mod field_selector;
 pub mod int_or_string;
 pub mod istr;

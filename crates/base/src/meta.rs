@@ -22,7 +22,7 @@ pub struct Meta {
     pub resource_version: ResourceVersion,
     /// Generation of the spec; incremented when the spec changes.
     pub generation: i64,
-    /// When the server accepted it.
+    /// The time at which the server accepted it.
     pub creation_timestamp: Option<Time>,
     /// Labels, by which selectors find it.
     pub labels: StringMap,
@@ -39,7 +39,7 @@ pub struct Meta {
 pub struct RareMeta {
     /// Prefix from which the server generated the name.
     pub generate_name: Istr,
-    /// When it is to be deleted; if set, the object is terminating.
+    /// The time at which it is to be deleted; if set, the object is terminating.
     pub deletion_timestamp: Option<Time>,
     /// The grace period.
     pub deletion_grace_period_seconds: Option<i64>,
@@ -77,7 +77,8 @@ pub struct Owners(Option<Arc<[OwnerRef]>>);
 
 /// An immutable map of strings, sorted by key: labels and annotations.
 ///
-/// Objects of one template have the same keys, so the keys are one shared list and only the values are the object's own.
+/// Objects of one template have the same keys, so the keys are one shared list and only the values are the object's
+/// own.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct StringMap {
     keys: Option<Arc<[Istr]>>,
@@ -292,8 +293,8 @@ impl StringMap {
         Self::of_sorted(&pairs, Istr::clone)
     }
 
-    /// The map with these texts, as [`new`](Self::new) has it; they are left in any order. The keys are looked up all at
-    /// once, and values that are seen for the first time stay out of the pool.
+    /// The map with these texts, as [`new`](Self::new) has it; they are left in any order. The keys are looked up all
+    /// at once, and values that are seen for the first time stay out of the pool.
     #[must_use]
     pub fn from_texts<T: AsRef<str>>(pairs: &mut [(T, T)]) -> Self {
         if pairs.is_empty() {

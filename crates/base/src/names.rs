@@ -32,17 +32,17 @@ pub mod finalizers {
 
 /// Annotations that controllers read or write.
 pub mod annotations {
-    /// How much it costs to delete this pod, against the others of its ReplicaSet.
+    /// The cost of deleting this pod, compared with the others of its ReplicaSet.
     pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-    /// Which completion of an indexed Job a pod works on.
+    /// The completion of an indexed Job that a pod works on.
     pub const JOB_COMPLETION_INDEX: &str = "batch.kubernetes.io/job-completion-index";
-    /// How often an index of a Job has failed.
+    /// The number of failures of an index of a Job.
     pub const JOB_INDEX_FAILURE_COUNT: &str = "batch.kubernetes.io/job-index-failure-count";
-    /// How many failures of an index were ignored by policy.
+    /// The number of failures of an index that were ignored by policy.
     pub const JOB_INDEX_IGNORED_FAILURE_COUNT: &str = "batch.kubernetes.io/job-index-ignored-failure-count";
     /// For when a CronJob's Job was due.
     pub const CRONJOB_SCHEDULED_TIMESTAMP: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
-    /// How a CronJob's Job came to be; `manual` where a person made it.
+    /// The origin of a CronJob's Job; `manual` if a person created it.
     pub const CRONJOB_INSTANTIATE: &str = "cronjob.kubernetes.io/instantiate";
     /// Revision of a Deployment, and of each of its ReplicaSets.
     pub const DEPLOYMENT_REVISION: &str = "deployment.kubernetes.io/revision";
@@ -56,7 +56,7 @@ pub mod annotations {
     pub const DEPLOYMENT_ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
     /// Generation of a DaemonSet's template, from before revisions.
     pub const DAEMONSET_TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
-    /// What `kubectl apply` sent last; never copied to other objects.
+    /// The object that `kubectl apply` sent last; never copied to other objects.
     pub const LAST_APPLIED_CONFIGURATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
     /// Why an object changed, for `kubectl rollout history`.
     pub const CHANGE_CAUSE: &str = "kubernetes.io/change-cause";
@@ -67,7 +67,7 @@ pub mod annotations {
     /// The pod is a kubelet's image of a static pod.
     pub const MIRROR_POD: &str = "kubernetes.io/config.mirror";
 
-    /// When the change that led to these endpoints happened.
+    /// The time of the change that led to these endpoints.
     pub const ENDPOINTS_LAST_CHANGE_TRIGGER_TIME: &str = "endpoints.kubernetes.io/last-change-trigger-time";
     /// Set to `truncated` where an Endpoints object leaves addresses out.
     pub const ENDPOINTS_OVER_CAPACITY: &str = "endpoints.kubernetes.io/over-capacity";
@@ -78,7 +78,7 @@ pub mod annotations {
     /// The older name of the topology mode.
     pub const SERVICE_TOPOLOGY_AWARE_HINTS: &str = "service.kubernetes.io/topology-aware-hints";
 
-    /// How long kubelets on this node may cache Secrets and ConfigMaps, in seconds.
+    /// The time for which kubelets on this node may cache Secrets and ConfigMaps, in seconds.
     pub const NODE_TTL: &str = "node.alpha.kubernetes.io/ttl";
     /// The node leaves attaching and detaching of volumes to the controller.
     pub const CONTROLLER_MANAGED_ATTACH_DETACH: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
@@ -91,17 +91,17 @@ pub mod annotations {
     pub const PV_BOUND_BY_CONTROLLER: &str = "pv.kubernetes.io/bound-by-controller";
     /// The CSI driver that has taken over an in-tree volume or claim.
     pub const PV_MIGRATED_TO: &str = "pv.kubernetes.io/migrated-to";
-    /// Who provisioned a volume.
+    /// The provisioner of a volume.
     pub const PV_PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
-    /// Who created a volume, for in-tree plugins.
+    /// The creator of a volume, for in-tree plugins.
     pub const VOLUME_CREATED_BY: &str = "kubernetes.io/createdby";
     /// The node that the scheduler chose for the first consumer of a claim.
     pub const SELECTED_NODE: &str = "volume.kubernetes.io/selected-node";
-    /// Who is to provision a volume for a claim.
+    /// The provisioner that is to provide a volume for a claim.
     pub const STORAGE_PROVISIONER: &str = "volume.kubernetes.io/storage-provisioner";
     /// The older name of the storage provisioner.
     pub const STORAGE_PROVISIONER_BETA: &str = "volume.beta.kubernetes.io/storage-provisioner";
-    /// Who is to resize the volume of a claim.
+    /// The resizer of a claim's volume.
     pub const STORAGE_RESIZER: &str = "volume.kubernetes.io/storage-resizer";
     /// Storage class of a volume or claim, from before it was a field.
     pub const STORAGE_CLASS_BETA: &str = "volume.beta.kubernetes.io/storage-class";
@@ -118,7 +118,7 @@ pub mod annotations {
     pub const SERVICE_ACCOUNT_NAME: &str = "kubernetes.io/service-account.name";
     /// The uid of the service account that a token Secret belongs to.
     pub const SERVICE_ACCOUNT_UID: &str = "kubernetes.io/service-account.uid";
-    /// Which claim of its pod a generated ResourceClaim is for.
+    /// The claim of its pod that a generated ResourceClaim is for.
     pub const POD_RESOURCE_CLAIM: &str = "resource.kubernetes.io/pod-claim-name";
     /// The ResourceClaim stands for the extended resources of a pod.
     pub const EXTENDED_RESOURCE_CLAIM: &str = "resource.kubernetes.io/extended-resource-claim";
@@ -128,13 +128,13 @@ pub mod annotations {
 
 /// Labels that controllers read or write.
 pub mod labels {
-    /// Which template a Deployment's ReplicaSet, and its pods, come from.
+    /// The hash of the template of a Deployment's ReplicaSet and its pods.
     pub const POD_TEMPLATE_HASH: &str = "pod-template-hash";
-    /// Which revision a StatefulSet's or DaemonSet's pod comes from.
+    /// The revision of a StatefulSet's or DaemonSet's pod.
     pub const CONTROLLER_REVISION_HASH: &str = "controller-revision-hash";
     /// On a ControllerRevision: the hash of its data.
     pub const CONTROLLER_HASH: &str = "controller.kubernetes.io/hash";
-    /// Which generation of a DaemonSet's template a pod comes from.
+    /// The generation of a DaemonSet's template that a pod comes from.
     pub const POD_TEMPLATE_GENERATION: &str = "pod-template-generation";
     /// On a StatefulSet's pod: its own name, for Services of one pod.
     pub const STATEFULSET_POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
@@ -149,19 +149,19 @@ pub mod labels {
     /// The older name of the Job's uid.
     pub const CONTROLLER_UID_LEGACY: &str = "controller-uid";
 
-    /// Which service an EndpointSlice belongs to.
+    /// The service to which an EndpointSlice belongs.
     pub const SERVICE_NAME: &str = "kubernetes.io/service-name";
-    /// Who keeps an EndpointSlice.
+    /// The manager of an EndpointSlice.
     pub const ENDPOINTSLICE_MANAGED_BY: &str = "endpointslice.kubernetes.io/managed-by";
     /// The Endpoints object is not mirrored to EndpointSlices.
     pub const ENDPOINTSLICE_SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
-    /// Who keeps an Endpoints object.
+    /// The manager of an Endpoints object.
     pub const ENDPOINTS_MANAGED_BY: &str = "endpoints.kubernetes.io/managed-by";
     /// The endpoints are those of a Service without a cluster address.
     pub const HEADLESS_SERVICE: &str = "service.kubernetes.io/headless";
     /// Address family of an IPAddress.
     pub const IPADDRESS_FAMILY: &str = "ipaddress.kubernetes.io/ip-family";
-    /// Who keeps an IPAddress.
+    /// The manager of an IPAddress.
     pub const IPADDRESS_MANAGED_BY: &str = "ipaddress.kubernetes.io/managed-by";
 
     /// The zone a node is in.
@@ -193,7 +193,7 @@ pub mod labels {
 
     /// A namespace's own name, set by the API server.
     pub const METADATA_NAME: &str = "kubernetes.io/metadata.name";
-    /// When a token Secret of the old kind was last used.
+    /// The date on which a token Secret of the old kind was last used.
     pub const LEGACY_TOKEN_LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
     /// Since when a token Secret of the old kind is no longer accepted.
     pub const LEGACY_TOKEN_INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";

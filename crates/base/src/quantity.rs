@@ -82,8 +82,8 @@ pub enum Scale {
 
 /// Billionths in one.
 const NANOS: i128 = 1_000_000_000;
-/// The bound on every quantity, in billionths: the largest power of ten that an `i128` holds. It is ten thousand million
-/// times the largest suffix, and it prints as a round number, so that a cut value shows.
+/// The bound on every quantity, in billionths: the largest power of ten that an `i128` holds. It is ten thousand
+/// million times the largest suffix, and it prints as a round number, so that a cut value shows.
 const NANOS_MAX: i128 = 10_i128.pow(38);
 /// Below this, binary quantities print as decimal ones.
 const BINARY_NANOS_MIN: i128 = 1024 * NANOS;
@@ -296,7 +296,7 @@ impl fmt::Display for Quantity {
     }
 }
 
-/// How often `number` can be divided by `base`, at most `steps_max` times, and what is left then.
+/// Returns how often `number` can be divided by `base`, at most `steps_max` times, and what is left then.
 fn factor(mut number: i128, base: i128, steps_max: usize) -> (i128, usize) {
     let mut steps = 0;
     while steps < steps_max && number % base == 0 {
@@ -351,7 +351,7 @@ impl<'de> Deserialize<'de> for Quantity {
 // === impl Scale ===
 
 impl Scale {
-    /// How many billionths make one unit of this scale.
+    /// Returns the number of billionths in one unit of this scale.
     const fn nanos(self) -> i128 {
         10_i128.pow((self as i32 - Self::Nano as i32) as u32)
     }

@@ -52,7 +52,7 @@ const NIBBLES: [u8; 256] = {
     }
     nibbles
 };
-/// Where the two digits of each byte are.
+/// The positions of the two digits of each byte.
 const DIGITS_AT: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 fn pack(text: &[u8]) -> Option<[u8; 16]> {
