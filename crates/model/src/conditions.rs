@@ -30,11 +30,33 @@ conditions! {
         reason: Istr = 4,
         message: Istr as Unique = 5,
     }
+    StatefulSetCondition {
+        last_transition_time: Option<Time> = 3,
+        reason: Istr = 4,
+        message: Istr as Unique = 5,
+    }
+    DaemonSetCondition {
+        last_transition_time: Option<Time> = 3,
+        reason: Istr = 4,
+        message: Istr as Unique = 5,
+    }
     DeploymentCondition {
         reason: Istr = 4,
         message: Istr as Unique = 5,
         last_update_time: Option<Time> = 6,
         last_transition_time: Option<Time> = 7,
+    }
+    JobCondition {
+        last_probe_time: Option<Time> = 3,
+        last_transition_time: Option<Time> = 4,
+        reason: Istr = 5,
+        message: Istr as Unique = 6,
+    }
+    HorizontalPodAutoscalerCondition {
+        last_transition_time: Option<Time> = 3,
+        reason: Istr = 4,
+        message: Istr as Unique = 5,
+        observed_generation: i64 = 6,
     }
     NodeCondition {
         last_heartbeat_time: Option<Time> = 3,

@@ -24,9 +24,9 @@ view! {
         lease_duration_seconds: Option<i32> = 2,
         /// Since when it is held.
         acquire_time: Option<MicroTime> = 3,
-        /// When its holder last renewed it.
+        /// The time at which its holder last renewed it.
         renew_time: Option<MicroTime> = 4,
-        /// How often the holder changed.
+        /// The number of times the holder changed.
         lease_transitions: Option<i32> = 5,
         /// The strategy for choosing a holder, for coordinated leader election.
         strategy: Option<Istr> = 6,

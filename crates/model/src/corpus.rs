@@ -16,7 +16,7 @@ use self::protobuf::put_bytes;
 /// The number of different templates.
 pub const TEMPLATES: usize = 300;
 
-/// Where bodies come from.
+/// The source of bodies.
 #[derive(Clone, Copy, Debug)]
 pub struct Corpus {
     seed: u64,

@@ -34,6 +34,9 @@
 //! | Node, Service, ServiceAccount | [`NodeView`], [`ServiceView`], [`ServiceAccountView`] | what controllers read |
 //! | ConfigMap, Secret of an account | [`ConfigMapView`](core::ConfigMapView), [`TokenSecretView`](core::TokenSecretView) | what controllers read of those that they watch |
 //! | ReplicaSet, Deployment, ReplicationController | [`ReplicaSetView`], [`DeploymentView`], [`ReplicationControllerView`] | whole, `template.spec` as raw JSON |
+//! | StatefulSet, DaemonSet, ControllerRevision | [`StatefulSetView`](apps::StatefulSetView), [`DaemonSetView`](apps::DaemonSetView), [`ControllerRevisionView`](apps::ControllerRevisionView) | whole; templates and data as raw JSON |
+//! | Job, CronJob | [`JobView`], [`CronJobView`] | what controllers read of the spec, templates as raw JSON; the status whole |
+//! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
 //! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |
@@ -64,6 +67,8 @@
 //!    compared with what the views have.
 
 pub mod apps;
+pub mod autoscaling;
+pub mod batch;
 mod body;
 mod conditions;
 pub mod coordination;
@@ -84,6 +89,8 @@ mod view;
 pub mod wire;
 
 pub use apps::{DeploymentView, ReplicaSetView};
+pub use autoscaling::HorizontalPodAutoscalerView;
+pub use batch::{CronJobView, JobView};
 pub use body::{object_body, status_body};
 pub use coordination::LeaseView;
 pub use discovery::EndpointSliceView;

@@ -39,8 +39,8 @@ impl<V: Clone> Memo<V> {
         Self { sets: (0..SETS).map(|_| Mutex::default()).collect() }
     }
 
-    /// What `make` makes of a body, remembered by `key`: the first `length` bytes are the body, in which some bytes may be
-    /// masked; what else the result depends on stands behind it.
+    /// Returns what `make` makes of a body, remembered by `key`: the first `length` bytes are the body, in which some
+    /// bytes may be masked; what else the result depends on stands behind it.
     ///
     /// What is masked must not show in the result. That is tried before a result is remembered: the masked body must
     /// give the same.

@@ -23,11 +23,11 @@ view! {
 view! {
     /// The spec of a disruption budget.
     pub struct PodDisruptionBudgetSpec: Serialize {
-        /// How many pods must stay healthy.
+        /// The number of pods that must stay healthy.
         min_available: Option<IntOrString> = 1,
         /// The pods; absent selects none.
         selector: Option<LabelSelector> = 2,
-        /// How many pods may be unhealthy.
+        /// The number of pods that may be unhealthy.
         max_unavailable: Option<IntOrString> = 3,
         /// Whether pods that are not healthy may be evicted.
         unhealthy_pod_eviction_policy: Option<Istr> = 4,
@@ -41,7 +41,7 @@ view! {
         observed_generation: i64 = 1,
         /// Pods whose eviction was granted, and when: they still count as healthy in the cache of the controller.
         disrupted_pods: Times = 2,
-        /// How many evictions may be granted.
+        /// The number of evictions that may be granted.
         disruptions_allowed: i32 = 3,
         /// The number of healthy pods.
         current_healthy: i32 = 4,

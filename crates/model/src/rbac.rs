@@ -9,9 +9,9 @@ view! {
     pub struct ClusterRoleView for cluster("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole") {
         /// The metadata.
         metadata: Meta = 1,
-        /// What it allows.
+        /// The permissions.
         rules: Box<[PolicyRule]> = 2,
-        /// Which roles it is made of, if it is.
+        /// The roles that it is aggregated from, if it is.
         aggregation_rule: Option<AggregationRule> = 3,
     }
 }

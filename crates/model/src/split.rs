@@ -22,7 +22,7 @@ pub(crate) enum Encoding {
     Protobuf,
 }
 
-/// Which fields are the object's own, and which are gathered.
+/// The fields that are the object's own, and those that are gathered.
 pub(crate) trait Split {
     /// The object's own fields.
     type Own: Message;

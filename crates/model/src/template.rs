@@ -78,7 +78,7 @@ pub struct NewPodMeta<'a> {
     pub owners: Owners,
 }
 
-/// How a new pod gets its name.
+/// The source of a new pod's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PodName<'a> {
     /// This is the name.
@@ -123,6 +123,13 @@ impl Template {
     #[must_use]
     pub fn finalizers(&self) -> &[Istr] {
         &self.metadata.finalizers
+    }
+
+    /// The metadata as JSON: names, labels, annotations, owners and finalizers.
+    #[must_use]
+    pub fn metadata_json(&self) -> serde_json::Value {
+        // Maps of texts have a JSON form.
+        serde_json::to_value(&*self.metadata).unwrap_or_default()
     }
 
     /// The JSON of the pods' spec, as it came.
@@ -175,15 +182,23 @@ impl Template {
     #[must_use]
     pub fn pod_body(&self, metadata: &NewPodMeta<'_>) -> Vec<u8> {
         let spec = if self.spec.is_empty() { "{}" } else { self.spec.as_str() };
-        let metadata = crate::body::json(metadata);
-        let mut body = Vec::with_capacity(metadata.len() + spec.len() + 64);
-        body.extend_from_slice(br#"{"apiVersion":"v1","kind":"Pod","metadata":"#);
-        body.extend_from_slice(&metadata);
-        body.extend_from_slice(br#","spec":"#);
-        body.extend_from_slice(spec.as_bytes());
-        body.push(b'}');
-        body
+        raw_body("v1", "Pod", metadata, spec)
     }
+}
+
+/// The body that creates an object of a template: this metadata, and behind it the JSON of the spec as it is.
+#[must_use]
+pub fn raw_body(api_version: &str, kind: &str, metadata: &NewPodMeta<'_>, spec: &str) -> Vec<u8> {
+    let metadata = crate::body::json(metadata);
+    let mut body = Vec::with_capacity(metadata.len() + spec.len() + 64);
+    for part in [r#"{"apiVersion":""#, api_version, r#"","kind":""#, kind, r#"","metadata":"#] {
+        body.extend_from_slice(part.as_bytes());
+    }
+    body.extend_from_slice(&metadata);
+    body.extend_from_slice(br#","spec":"#);
+    body.extend_from_slice(spec.as_bytes());
+    body.push(b'}');
+    body
 }
 
 impl Adapt<Template> for TemplateFields {
@@ -255,6 +270,12 @@ impl Serialize for NewPodMeta<'_> {
 impl RawJson {
     fn new(text: &str) -> Self {
         Self(Some(TEXTS.share_ref(text, || Arc::from(text))))
+    }
+
+    /// Keeps a text that is JSON. A text that is none cannot be serialized.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self::new(text)
     }
 
     /// The JSON text; empty if there was none.

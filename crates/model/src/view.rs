@@ -4,7 +4,7 @@ use steersman_base::{Meta, Resource};
 
 /// The part of an object that a cache holds: the fields controllers read, and no others.
 pub trait View: Send + Sync + Sized + 'static {
-    /// How much of each object the view requests from the server.
+    /// The part of each object that the view requests from the server.
     const PROJECTION: Projection = Projection::Whole;
     /// Whether the view can be decoded from protobuf; if not, only JSON is requested.
     const PROTOBUF: bool = false;
@@ -31,7 +31,7 @@ pub trait Kind: View {
     const RESOURCE: Resource;
 }
 
-/// How much of each object is requested.
+/// The part of each object that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Projection {
     /// The object as it is.
@@ -58,7 +58,7 @@ pub enum DecodeError {
     /// Not protobuf, or not of the right shape.
     #[error("cannot read the object as protobuf: {problem} at byte {offset}")]
     Protobuf {
-        /// Where reading stopped.
+        /// The offset at which reading stopped.
         offset: usize,
         /// The problem.
         problem: &'static str,

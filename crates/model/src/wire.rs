@@ -130,7 +130,7 @@ pub fn in_field<E: de::Error>(name: &str, problem: &E) -> E {
     }
 }
 
-/// What was wrong with a text that was cut out of the body, without the place in it, which nobody knows; the reader puts
+/// The error of a text that was cut out of the body, without the place in it, which is not known; the reader puts
 /// in its own.
 #[cold]
 pub(crate) fn without_place<E: de::Error>(problem: &DecodeError) -> E {

@@ -23,19 +23,19 @@ view! {
     pub struct DeploymentSpec: Serialize {
         /// The desired number of pods; absent means one.
         replicas: Option<i32> = 1,
-        /// Which pods count. Compile it to match with it.
+        /// The pods that count. Compile it to match with it.
         selector: Option<LabelSelector> = 2,
         /// The template of the pods.
         template: Template = 3,
         /// The strategy for replacing old pods.
         strategy: DeploymentStrategy = 4,
-        /// How many seconds a pod must be ready to be available.
+        /// The number of seconds a pod must be ready to be available.
         min_ready_seconds: i32 = 5,
         /// The number of old ReplicaSets to keep; absent means ten.
         revision_history_limit: Option<i32> = 6,
         /// Whether changes of the template wait.
         paused: bool = 7,
-        /// How many seconds a rollout may make no progress; absent means ten minutes.
+        /// The number of seconds a rollout may make no progress; absent means ten minutes.
         progress_deadline_seconds: Option<i32> = 9,
     }
 }

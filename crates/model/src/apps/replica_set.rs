@@ -23,11 +23,11 @@ view! {
     pub struct ReplicaSetSpec: Serialize {
         /// The desired number of pods; absent means one.
         replicas: Option<i32> = 1,
-        /// Which pods count. Compile it to match with it.
+        /// The pods that count. Compile it to match with it.
         selector: Option<LabelSelector> = 2,
         /// The template of the pods.
         template: Template = 3,
-        /// How many seconds a pod must be ready to be available.
+        /// The number of seconds a pod must be ready to be available.
         min_ready_seconds: i32 = 4,
     }
 }

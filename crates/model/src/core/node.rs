@@ -67,7 +67,7 @@ view! {
     pub struct AttachedVolume: Serialize {
         /// Its name.
         name: Istr = 1,
-        /// Where it is on the node.
+        /// The path on the node.
         device_path: Istr = 2,
     }
 }

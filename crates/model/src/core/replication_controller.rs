@@ -25,11 +25,11 @@ view! {
     pub struct ReplicationControllerSpec: Serialize {
         /// The desired number of pods; absent means one.
         replicas: Option<i32> = 1,
-        /// Which pods count: those with all these labels.
+        /// The pods that count: those with all these labels.
         selector: StringMap = 2,
         /// The template of the pods.
         template: Template = 3,
-        /// How many seconds a pod must be ready to be available.
+        /// The number of seconds a pod must be ready to be available.
         min_ready_seconds: i32 = 4,
     }
 }

@@ -56,7 +56,7 @@ view! {
     pub struct ResourceQuotaStatus: Serialize {
         /// The limits that are enforced.
         hard: Quantities = 1,
-        /// What is used of them.
+        /// The usage of them.
         used: Quantities = 2,
     }
 }

@@ -10,8 +10,8 @@ use crate::view;
 use crate::wire::{Fault, Value, Wire};
 
 view! {
-    /// What controllers read of a secret with a service account's token: for watches of those of this type. Of all others
-    /// the metadata alone is of interest.
+    /// The part of a service account's token Secret that controllers read: for watches of those of this type. Of all
+    /// others the metadata alone is of interest.
     ///
     /// It is read as JSON only, where values are Base64: the certificate is compared as such.
     pub struct TokenSecretView for namespaced("", "v1", "secrets", "Secret") {

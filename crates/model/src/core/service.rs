@@ -5,7 +5,7 @@ use steersman_base::{IntOrString, Istr, Meta, StringMap};
 use crate::view;
 
 view! {
-    /// What controllers read of a service. No controller of ours writes one.
+    /// The part of a service that controllers read. No controller of ours writes one.
     pub struct ServiceView for namespaced("", "v1", "services", "Service") {
         /// The metadata.
         metadata: Meta = 1,
@@ -19,7 +19,7 @@ view! {
     pub struct ServiceSpec {
         /// Its ports.
         ports: Box<[ServicePort]> = 1,
-        /// Which pods stand behind it: those with all these labels. If it is empty, its endpoints are kept by others.
+        /// The selector of its pods: those with all these labels. If it is empty, its endpoints are managed by others.
         selector: StringMap = 2,
         /// Its address; `None` for a headless service.
         cluster_ip "clusterIP": Istr = 3,
@@ -31,7 +31,7 @@ view! {
         ip_families: Box<[Istr]> = 19,
         /// Whether a load balancer gets node ports; absent is yes.
         allocate_load_balancer_node_ports: Option<bool> = 20,
-        /// Which endpoints are preferred.
+        /// The preferred endpoints.
         traffic_distribution: Option<Istr> = 23,
     }
 }

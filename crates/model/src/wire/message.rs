@@ -37,9 +37,9 @@ pub enum Parts<'a> {
     /// The field was not there.
     #[default]
     None,
-    /// What every encoder writes.
+    /// The form that every encoder writes.
     One(Slice<'a>),
-    /// What the format allows.
+    /// The form that the format allows.
     Many(Vec<Slice<'a>>),
 }
 

@@ -29,7 +29,7 @@ pub struct Reader<'a> {
 /// The error in a protobuf body, and its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Where reading stopped.
+    /// The offset at which reading stopped.
     pub offset: usize,
     /// The problem.
     pub problem: &'static str,
@@ -75,8 +75,8 @@ impl<'a> Slice<'a> {
 
     /// The bytes as text, lossily: each byte that is not UTF-8 is U+FFFD.
     ///
-    /// API servers check neither the text of annotations nor that of owner references, and store in protobuf what a user
-    /// sends. Go's JSON shows the same text in the same way, so that both encodings give equal views.
+    /// API servers check neither the text of annotations nor that of owner references, and store in protobuf what a
+    /// user sends. Go's JSON shows the same text in the same way, so that both encodings give equal views.
     #[inline]
     #[must_use]
     pub fn text(self) -> Cow<'a, str> {

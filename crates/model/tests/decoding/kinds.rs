@@ -3,7 +3,14 @@
 use serde_json::{Value, json};
 use steersman_base::{IntOrString, Meta};
 use steersman_model::apps::{
-    DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSetSpec, ReplicaSetStatus, RollingUpdate,
+    ClaimRetentionPolicy, ControllerRevisionView, DaemonSetSpec, DaemonSetStatus, DaemonSetUpdateStrategy,
+    DaemonSetView, DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSetSpec, ReplicaSetStatus,
+    RollingUpdate, RollingUpdateStatefulSet, StatefulSetOrdinals, StatefulSetSpec, StatefulSetStatus,
+    StatefulSetUpdateStrategy, StatefulSetView,
+};
+use steersman_model::batch::{
+    CronJobSpec, CronJobStatus, ExitCodes, FailurePolicy, FailureRule, JobSpec, JobStatus, PodConditionPattern,
+    SuccessPolicy, SuccessRule, UncountedPods,
 };
 use steersman_model::core::{
     ConfigMapView, PersistentVolumeClaimView, PersistentVolumeView, ReplicationControllerSpec,
@@ -15,8 +22,9 @@ use steersman_model::rbac::ClusterRoleView;
 use steersman_model::storage::VolumeAttributesClassView;
 use steersman_model::wire::Message;
 use steersman_model::{
-    DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, Kind, LeaseView, NamespaceView, NodeView,
-    PodView, ReplicaSetView, ReplicationControllerView, ServiceAccountView, ServiceView, View,
+    CronJobView, DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, HorizontalPodAutoscalerView,
+    JobView, Kind, LeaseView, NamespaceView, NodeView, PodView, ReplicaSetView, ReplicationControllerView,
+    ServiceAccountView, ServiceView, View,
 };
 
 use crate::support::{META, both, check, list, text, texts, without};
@@ -222,14 +230,29 @@ fn kinds_that_are_put_are_read_whole() {
     }
     check::<ReplicaSetView>("apps.v1.ReplicaSet");
     check::<DeploymentView>("apps.v1.Deployment");
+    check::<DaemonSetView>("apps.v1.DaemonSet");
     check::<ReplicationControllerView>("core.v1.ReplicationController");
     check::<NamespaceView>("core.v1.Namespace");
     check::<EndpointsView>("core.v1.Endpoints");
     check::<EndpointSliceView>("discovery.v1.EndpointSlice");
     check::<LeaseView>("coordination.v1.Lease");
+    check::<HorizontalPodAutoscalerView>("autoscaling.v2.HorizontalPodAutoscaler");
     check::<ResourceQuotaView>("core.v1.ResourceQuota");
     check::<PodDisruptionBudgetView>("policy.v1.PodDisruptionBudget");
     const { assert!(PodView::PROTOBUF && Meta::PROTOBUF && !ReplicaSetView::PROTOBUF) };
+}
+
+/// Jobs and CronJobs are not PUT whole, but their statuses are.
+#[test]
+fn statuses_of_batch_are_read_whole() {
+    fn check<V: View, S: serde::Serialize>(message: &str, status: impl Fn(&V) -> S) {
+        let object = every_field(message);
+        let view = V::decode(Encoded::Json(object.to_string().as_bytes())).unwrap();
+        crate::support::check(&object, view.meta(), META);
+        assert_eq!(serde_json::to_value(status(&view)).unwrap(), object["status"], "{message}");
+    }
+    check::<JobView, _>("batch.v1.Job", |job| job.status.clone());
+    check::<CronJobView, _>("batch.v1.CronJob", |job| job.status.clone());
 }
 
 #[test]
@@ -250,9 +273,51 @@ fn fields_that_are_read_from_json_only_have_their_numbers_too() {
     check::<DeploymentStrategy>("apps.v1.DeploymentStrategy");
     check::<RollingUpdate>("apps.v1.RollingUpdateDeployment");
     check::<DeploymentStatus>("apps.v1.DeploymentStatus");
+    check::<DaemonSetView>("apps.v1.DaemonSet");
+    check::<DaemonSetSpec>("apps.v1.DaemonSetSpec");
+    check::<DaemonSetUpdateStrategy>("apps.v1.DaemonSetUpdateStrategy");
+    check::<RollingUpdate>("apps.v1.RollingUpdateDaemonSet");
+    check::<DaemonSetStatus>("apps.v1.DaemonSetStatus");
+    check::<StatefulSetView>("apps.v1.StatefulSet");
+    check::<StatefulSetSpec>("apps.v1.StatefulSetSpec");
+    check::<StatefulSetUpdateStrategy>("apps.v1.StatefulSetUpdateStrategy");
+    check::<RollingUpdateStatefulSet>("apps.v1.RollingUpdateStatefulSetStrategy");
+    check::<ClaimRetentionPolicy>("apps.v1.StatefulSetPersistentVolumeClaimRetentionPolicy");
+    check::<StatefulSetOrdinals>("apps.v1.StatefulSetOrdinals");
+    check::<StatefulSetStatus>("apps.v1.StatefulSetStatus");
+    check::<ControllerRevisionView>("apps.v1.ControllerRevision");
     check::<ReplicationControllerView>("core.v1.ReplicationController");
     check::<ReplicationControllerSpec>("core.v1.ReplicationControllerSpec");
     check::<ReplicationControllerStatus>("core.v1.ReplicationControllerStatus");
+    check::<JobView>("batch.v1.Job");
+    check::<JobSpec>("batch.v1.JobSpec");
+    check::<JobStatus>("batch.v1.JobStatus");
+    check::<UncountedPods>("batch.v1.UncountedTerminatedPods");
+    check::<FailurePolicy>("batch.v1.PodFailurePolicy");
+    check::<FailureRule>("batch.v1.PodFailurePolicyRule");
+    check::<ExitCodes>("batch.v1.PodFailurePolicyOnExitCodesRequirement");
+    check::<PodConditionPattern>("batch.v1.PodFailurePolicyOnPodConditionsPattern");
+    check::<SuccessPolicy>("batch.v1.SuccessPolicy");
+    check::<SuccessRule>("batch.v1.SuccessPolicyRule");
+    check::<CronJobView>("batch.v1.CronJob");
+    check::<CronJobSpec>("batch.v1.CronJobSpec");
+    check::<CronJobStatus>("batch.v1.CronJobStatus");
+}
+
+#[test]
+fn a_revision_has_the_template_that_its_patch_restores() {
+    let revision = |data: Value| {
+        let object = json!({ "metadata": { "name": "web-1" }, "data": data, "revision": 3 });
+        ControllerRevisionView::decode(Encoded::Json(object.to_string().as_bytes())).unwrap()
+    };
+    let template = json!({ "$patch": "replace", "metadata": { "labels": { "app": "web" } }, "spec": { "x": 1 } });
+    let web = revision(json!({ "spec": { "template": template } }));
+    assert_eq!(web.revision, 3);
+    assert_eq!(web.template().unwrap().labels().get("app").unwrap(), "web");
+    assert_eq!(web.template().unwrap().spec().as_str(), r#"{"x":1}"#);
+    for other in [json!(null), json!("text"), json!({ "spec": 7 }), json!({ "spec": { "template": {} } })] {
+        assert_eq!(revision(other.clone()).template(), None, "{other}");
+    }
 }
 
 #[test]

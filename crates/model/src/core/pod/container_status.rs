@@ -73,7 +73,7 @@ view! {
     struct Nothing {}
 }
 
-/// How a container status is split.
+/// The split of a container status.
 struct StatusParts;
 
 impl Split for StatusParts {
@@ -82,7 +82,8 @@ impl Split for StatusParts {
     type Second = Nothing;
 }
 
-/// Reads a list of container statuses. Those of siblings that run are the same, but for times and ids that nobody reads.
+/// Reads a list of container statuses. Those of siblings that run are the same, but for times and ids that nobody
+/// reads.
 #[derive(Default)]
 pub(super) struct ReadStatuses(SharedList<ContainerStatus>);
 

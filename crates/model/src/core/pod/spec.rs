@@ -29,7 +29,7 @@ pub struct PodSpec {
     pub node_name: Istr,
     /// The requested host name.
     pub hostname: Istr,
-    /// Which nodes it may go to, by their fields: `nodeAffinity`'s required terms. Kept only until it is bound, for this
+    /// The nodes it may go to, by their fields: `nodeAffinity`'s required terms. Kept only until it is bound, for this
     /// differs over the pods of a DaemonSet.
     pub node_field_terms: Box<[NodeFieldTerm]>,
     /// The volumes of which something is read: claims, ephemeral ones, attachable ones, and those that name a secret.
@@ -43,7 +43,7 @@ pub struct PodSpec {
 pub struct PodSpecShared {
     /// The domain of its host name.
     pub subdomain: Istr,
-    /// Which taints it bears.
+    /// The taints it tolerates.
     pub tolerations: Box<[Toleration]>,
     /// Whether a term of its pod affinity or anti-affinity names namespaces, by list or by selector.
     pub has_cross_namespace_affinity: bool,
@@ -145,7 +145,7 @@ view! {
     }
 }
 
-/// How a spec is split.
+/// The split of a spec.
 struct SpecParts;
 
 impl Split for SpecParts {

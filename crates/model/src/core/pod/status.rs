@@ -21,7 +21,7 @@ pub struct PodStatus {
     pub pod_ip: Istr,
     /// All its addresses, if there are more than that one.
     pub more_pod_ips: Box<[Istr]>,
-    /// When the kubelet accepted it.
+    /// The time at which the kubelet accepted it.
     pub start_time: Option<Time>,
     /// `Guaranteed`, `Burstable` or `BestEffort`; empty if the server did not report it.
     pub qos_class: Istr,

@@ -18,7 +18,7 @@ use crate::wire::{Adapt, Pick, Picked};
 pub struct Volume {
     /// Its name within the pod.
     pub name: Istr,
-    /// Where its content is.
+    /// The source of its content.
     pub source: VolumeSource,
     /// Names of the secrets it is made of, or opened with.
     pub secret_names: Box<[Istr]>,

@@ -16,7 +16,8 @@ const fn each(byte: u8) -> u64 {
     byte as u64 * ONES
 }
 
-/// Where the string whose content begins at `at` first has a quote, a backslash or a control character.
+/// Returns the offset at which the string whose content begins at `at` first has a quote, a backslash or a control
+/// character.
 #[inline]
 pub(super) fn end_of_string(text: &[u8], mut at: usize) -> Option<usize> {
     while let Some(chunk) = text.get(at..)?.first_chunk() {
@@ -35,7 +36,7 @@ pub(super) fn end_of_string(text: &[u8], mut at: usize) -> Option<usize> {
     rest.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < 0x20).map(|found| at + found)
 }
 
-/// Where the object or list that begins at `start` ends: behind its closing bracket.
+/// Returns the end of the object or list that begins at `start`: behind its closing bracket.
 ///
 /// Brackets are counted and not distinguished.
 pub(super) fn end_of_nested(text: &[u8], start: usize) -> Option<usize> {
@@ -78,7 +79,7 @@ pub(super) fn end_of_nested(text: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Which bytes of a block are what: one bit each, the lowest for the first byte.
+/// The kinds of the bytes of a block: one bit each, the lowest for the first byte.
 struct Marks {
     quotes: u64,
     backslashes: u64,
@@ -121,7 +122,7 @@ impl Marks {
     }
 }
 
-/// Which of the eight bytes are zero: one bit each.
+/// Returns which of the eight bytes are zero: one bit each.
 #[inline]
 fn zeros(bytes: u64) -> u64 {
     let zeros = !(((bytes & SEVENS) + SEVENS) | bytes | SEVENS) >> 7;
@@ -132,7 +133,7 @@ fn zeros(bytes: u64) -> u64 {
 // === impl Strings ===
 
 impl Strings {
-    /// Which bytes of the next block are within strings, the opening quote counted, the closing one not.
+    /// Returns the bytes of the next block that are within strings, the opening quote counted, the closing one not.
     fn next(&mut self, mut quotes: u64, mut backslashes: u64) -> u64 {
         if backslashes != 0 || self.is_escaped {
             let mut escaped = u64::from(std::mem::take(&mut self.is_escaped));
