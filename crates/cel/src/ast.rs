@@ -14,7 +14,7 @@ pub(crate) struct Expr {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// What could not be parsed.
+    /// A part that could not be parsed.
     Unspecified,
     Literal(Literal),
     Ident(Arc<str>),

@@ -30,7 +30,7 @@ pub(crate) struct Checked {
     references: HashMap<Id, Reference>,
 }
 
-/// What a node refers to.
+/// The declaration to which a node refers.
 #[derive(Clone, Debug)]
 pub(crate) enum Reference {
     /// A variable, or a type.

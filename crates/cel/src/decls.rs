@@ -7,7 +7,7 @@ use std::sync::{Arc, LazyLock};
 
 use crate::types::Type;
 
-/// Which expressions an environment is for.
+/// The kind of expressions that an environment is for.
 ///
 /// A server must be able to go back by one version, so expressions that come anew may use only what the version before
 /// knows; those that are stored already may use everything.

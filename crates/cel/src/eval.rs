@@ -12,7 +12,7 @@ use crate::value::{Key, Map, Value};
 use select::{by_pattern, grow, lookup};
 use track::Tracker;
 
-/// What a program came to.
+/// The result of a program.
 pub(crate) struct Outcome<'a> {
     pub(crate) value: Value<'a>,
     pub(crate) cost: u64,
@@ -44,7 +44,7 @@ struct Frame<'a, 'p> {
     growing: bool,
 }
 
-/// What selections from a value came to.
+/// The result of selections from a value.
 enum Selected<'a> {
     Plain(Value<'a>),
     Optional(Value<'a>),
@@ -335,7 +335,7 @@ impl<'a, 'p> Evaluator<'a, 'p> {
         Ok(self.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone()))
     }
 
-    /// What a loop has accumulated; it starts when it is first asked for.
+    /// Returns the accumulator of a loop; it starts when it is first asked for.
     fn accumulator(&mut self, at: usize) -> Result<Value<'a>> {
         if let Some(value) = &self.frames[at].accu {
             return Ok(value.clone());
@@ -424,7 +424,7 @@ impl<'a, 'p> Evaluator<'a, 'p> {
         Ok(value)
     }
 
-    /// What a loop goes over, in pairs if it has two variables.
+    /// Returns the items that a loop goes over, in pairs if it has two variables.
     fn items(&self, range: &Value<'a>, fold: &Fold) -> std::result::Result<Vec<(Value<'a>, Value<'a>)>, Value<'a>> {
         match (range, &fold.var2) {
             (Value::Error(_), _) => Err(range.clone()),

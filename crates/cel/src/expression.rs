@@ -25,12 +25,12 @@ pub struct Expression {
     pub uses_old_self: bool,
 }
 
-/// What a run came to.
+/// The result of an evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evaluation {
     /// The value as text, or the error.
     pub outcome: Result<String, String>,
-    /// What it cost.
+    /// The cost of the evaluation.
     pub cost: u64,
 }
 

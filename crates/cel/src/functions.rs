@@ -20,7 +20,7 @@ pub(crate) use format::check as check_format;
 /// An implementation.
 pub(crate) type Op = for<'a> fn(&[Value<'a>]) -> Value<'a>;
 
-/// How a call is carried out.
+/// The implementation of a call.
 #[derive(Clone, Copy)]
 pub(crate) struct Callee {
     pub(crate) dispatch: Dispatch,

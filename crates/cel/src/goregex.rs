@@ -10,7 +10,7 @@ use regex::{Regex, RegexBuilder};
 
 /// The most memory that a compiled pattern may take.
 const COMPILED_BYTES_MAX: usize = 16 << 20;
-/// How deep groups may nest, and how often something may repeat.
+/// The maximum depth of groups, and the maximum count of a repetition.
 const NESTING_MAX: usize = 1000;
 const REPEAT_MAX: u32 = 1000;
 
@@ -31,7 +31,7 @@ struct Translator<'p> {
     out: String,
     /// Whether letters match both cases, for each open group.
     fold: Vec<bool>,
-    /// What the last repetition was, if nothing came since.
+    /// The last repetition, if nothing came since.
     repeated: Option<usize>,
     /// Whether there is something that could repeat.
     repeatable: bool,

@@ -63,7 +63,7 @@ impl Timestamp {
         later.in_range().then_some(later)
     }
 
-    /// How much later than the other, in nanoseconds.
+    /// Returns the time since the other, in nanoseconds.
     pub(crate) fn since(self, other: Self) -> Option<i64> {
         let seconds = self.seconds.checked_sub(other.seconds)?.checked_mul(NANOS)?;
         seconds.checked_add(i64::from(self.nanos) - i64::from(other.nanos))

@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use serde_json::json;
-//! use steersman_cel::{COST_BUDGET_PER_OBJECT, Schema, Validator, check_definition};
+//! use steersman_cel::{COST_BUDGET_PER_OBJECT, DefinitionCheck, Schema, Validator, check_definition};
 //!
 //! let schema = Schema::new(&json!({"type": "object", "properties": {"spec": {
 //!     "type": "object",
@@ -17,7 +17,7 @@
 //!         {"rule": "self.max >= oldSelf.max", "message": "max may not shrink"},
 //!     ],
 //! }}}));
-//! assert!(check_definition(&schema, "spec.validation.openAPIV3Schema", &|_| false).is_empty());
+//! assert!(check_definition(&schema, &DefinitionCheck::of_new("spec.validation.openAPIV3Schema")).is_empty());
 //!
 //! let rules = Validator::new(&schema, true);
 //! let old = json!({"spec": {"replicas": 1, "max": 5}});
@@ -61,7 +61,7 @@ mod validator;
 mod value;
 
 pub use decls::Environment;
-pub use definition::check_definition;
+pub use definition::{DefinitionCheck, check_definition};
 pub use escape::escape;
 pub use expression::{Evaluation, Expression};
 pub use schema::Schema;

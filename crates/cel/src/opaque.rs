@@ -71,7 +71,7 @@ impl Opaque {
         }
     }
 
-    /// What it equals; another type is an error.
+    /// Compares with a value; another type is an error.
     pub(crate) fn equal<'a>(&self, other: &Value<'a>) -> Value<'a> {
         let Value::Opaque(right) = other else { return other.or_no_such_overload() };
         Value::Bool(match (self, &**right) {

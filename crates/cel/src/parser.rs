@@ -17,10 +17,10 @@ use crate::source::{Issues, Location, NOWHERE, Source};
 
 /// Longest expression, in code points.
 const CODE_POINTS_MAX: usize = 100_000;
-/// How deep the rules of the grammar, and the trees, may nest.
+/// The maximum depth of the rules of the grammar, and of the trees.
 const DEPTH_MAX: usize = 250;
-/// How many nodes a tree may have. `optMap` doubles its target, so a short chain of them makes a tree that fills any
-/// memory; cel-go has no such bound.
+/// The maximum number of nodes of a tree. `optMap` doubles its target, so a short chain of them makes a tree that fills
+/// any memory; cel-go has no such bound.
 const NODES_MAX: u32 = 400_000;
 
 /// A parsed expression.
@@ -28,7 +28,7 @@ const NODES_MAX: u32 = 400_000;
 pub(crate) struct Parsed {
     pub(crate) source: Source,
     pub(crate) expr: Expr,
-    /// Where each node starts, by its identity.
+    /// The offset at which each node starts, by its identity.
     pub(crate) offsets: Vec<u32>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct CompiledRule {
     pub(crate) uses_old_self: bool,
     /// The most that one run can cost.
     pub(crate) max_cost: u64,
-    /// How often the rule can run for one object at most.
+    /// The maximum number of runs of the rule for one object.
     pub(crate) max_cardinality: u64,
     pub(crate) message: Option<Node>,
     pub(crate) message_error: Option<String>,
@@ -81,7 +81,7 @@ impl Rule {
         }
     }
 
-    /// What names the rule in errors: its message, or the rule itself.
+    /// Returns the name of the rule in errors: its message, or the rule itself.
     pub(crate) fn name(&self) -> &str {
         if self.message.is_empty() { self.rule.trim() } else { self.message.trim() }
     }

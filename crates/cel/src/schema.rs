@@ -40,11 +40,11 @@ pub struct Schema {
     pub(crate) has_default: bool,
     pub(crate) rules: Vec<Rule>,
     pub(crate) all_of: Vec<Arc<Schema>>,
-    /// How values of an embedded resource look: with `kind`, `apiVersion` and `metadata`.
+    /// The schema of an embedded resource as rules see it: with `kind`, `apiVersion` and `metadata`.
     pub(crate) resource_view: Option<Arc<Schema>>,
 }
 
-/// What the type of a schema means.
+/// The meaning of the type of a schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SchemaType {
     Object,
@@ -57,7 +57,7 @@ pub(crate) enum SchemaType {
     Other,
 }
 
-/// What is said about properties that are not named.
+/// The schema of properties that are not named.
 #[derive(Clone, Debug)]
 pub(crate) enum Additional {
     Schema(Arc<Schema>),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How many errors cel-go prints before it only counts them.
+/// The number of errors that cel-go prints before it only counts them.
 const ERRORS_MAX: usize = 100;
 /// Lines longer than this are not repeated below an error.
 const SNIPPET_LENGTH_MAX: usize = 16_384;

@@ -119,7 +119,7 @@ impl Type {
         self.is_dyn() || *self == Self::Error
     }
 
-    /// What an optional is of.
+    /// Returns the type of an optional's value.
     pub(crate) fn optional_of(&self) -> Option<&Self> {
         match self {
             Self::Opaque(name, params) if &**name == "optional_type" => params.first(),

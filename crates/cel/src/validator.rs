@@ -22,10 +22,12 @@ use crate::schema::Schema;
 use crate::value::{Value, from_json};
 use correlate::{KeyedItems, Ratchet};
 
-/// What one run of a rule may cost.
+/// The maximum cost of one run of a rule.
 pub const COST_LIMIT_PER_RULE: u64 = 1_000_000;
-/// What all rules together may cost for one object.
+/// The maximum cost of all rules together for one object.
 pub const COST_BUDGET_PER_OBJECT: i64 = 10_000_000;
+/// The number of items that a list without a bound is taken to have, where the cost of all is estimated.
+const UNBOUNDED_ITEMS: u64 = 100_000;
 /// Longest message that an expression may make, in bytes.
 const MESSAGE_LENGTH_MAX: usize = 5 * 1024;
 
@@ -37,27 +39,29 @@ pub struct Validator {
     root: Option<Node>,
 }
 
-/// What rules say of an object.
+/// The result of the rules for an object.
 #[derive(Debug, Default)]
 pub struct Verdict {
     /// Why the object is refused; empty if it is not.
     pub errors: Vec<FieldError>,
-    /// What is wrong with it, but was before.
+    /// Errors that the previous version of the object has too.
     pub warnings: Vec<String>,
-    /// What is left of the budget; negative if rules were left out.
+    /// The rest of the budget; negative if rules were left out.
     pub remaining_budget: i64,
 }
 
 /// The rules at a place of a schema, and below it.
 struct Node {
     schema: Arc<Schema>,
-    /// How values look to rules here.
+    /// The schema of values here as rules see it.
     value_schema: Arc<Schema>,
     rules: Vec<Rule>,
     compiled: Vec<CompiledRule>,
     /// Why no rule could be compiled.
     compilation_error: Option<&'static str>,
     any_uses_old_self: bool,
+    /// The most that these rules and those below can cost for one object, by estimate.
+    max_cost: u64,
     items: Option<Box<Node>>,
     additional: Option<Box<Node>>,
     properties: BTreeMap<String, Node>,
@@ -94,11 +98,23 @@ impl Validator {
         self.root.is_none()
     }
 
+    /// The most that the rules can cost for one object, by estimate.
+    #[must_use]
+    pub fn max_cost(&self) -> u64 {
+        self.root.as_ref().map_or(0, |root| root.max_cost)
+    }
+
     /// Runs the rules against an object.
     ///
     /// With `ratcheting`, which updates have, what fails for values that did not change is a warning.
     #[must_use]
     pub fn validate(&self, object: &Json, old: Option<&Json>, ratcheting: bool, budget: i64) -> Verdict {
+        self.validate_at("", object, old, ratcheting, budget)
+    }
+
+    /// [`validate`](Self::validate) for a part of an object, which is at `path`.
+    #[must_use]
+    pub fn validate_at(&self, path: &str, object: &Json, old: Option<&Json>, ratcheting: bool, budget: i64) -> Verdict {
         let Some(root) = &self.root else {
             return Verdict { remaining_budget: budget, ..Verdict::default() };
         };
@@ -107,10 +123,16 @@ impl Validator {
             _ => Ratchet::default(),
         };
         let mut run = Run { budget, errors: Vec::new(), warnings: Vec::new() };
-        if root.validate(&mut run, "", object, old, &ratchet).is_err() {
+        if root.validate(&mut run, path, object, old, &ratchet).is_err() {
             run.budget = -1;
         }
         Verdict { errors: run.errors, warnings: run.warnings, remaining_budget: run.budget }
+    }
+}
+
+impl std::fmt::Debug for Validator {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Validator").field("is_empty", &self.is_empty()).finish_non_exhaustive()
     }
 }
 
@@ -154,11 +176,18 @@ impl Node {
             && additional.is_none()
             && properties.is_empty()
             && all_of.is_empty();
+        let many = |max: Option<i64>| max.and_then(|max| u64::try_from(max).ok()).unwrap_or(UNBOUNDED_ITEMS);
+        let own = compiled.iter().map(|rule| rule.max_cost);
+        let below = [(&items, schema.max_items), (&additional, schema.max_properties)];
+        let below = below.map(|(node, max)| node.as_ref().map_or(0, |node| node.max_cost.saturating_mul(many(max))));
+        let nested = properties.values().chain(&all_of).map(|node| node.max_cost);
+        let max_cost = own.chain(below).chain(nested).fold(0, u64::saturating_add);
         let value_schema = if is_resource_root { Arc::new(schema.with_type_and_object_meta()) } else { schema.clone() };
         (!empty).then(|| Self {
             schema: schema.clone(),
             value_schema,
             rules: rules.rules.clone(),
+            max_cost,
             any_uses_old_self: compiled.iter().any(|rule| rule.uses_old_self),
             compiled,
             compilation_error,

@@ -52,7 +52,7 @@ pub(crate) enum Str<'a> {
     Shared(Arc<str>),
 }
 
-/// What the values of a type can do, as cel-go's traits.
+/// The operations of a type's values, as cel-go's traits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trait {
     Adder,
@@ -208,7 +208,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// How many items, characters or bytes it has, if it has any.
+    /// Returns the number of its items, characters or bytes, if it has any.
     pub(crate) fn size(&self) -> Option<u64> {
         Some(match self {
             Self::String(text) => text.as_str().chars().count() as u64,

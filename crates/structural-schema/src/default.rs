@@ -12,9 +12,10 @@ use serde_json::{Map, Value};
 
 use crate::schema::Schema;
 
-/// How many bytes the defaults of a schema may add to one object: as many as a body may have.
+/// The maximum number of bytes that the defaults of a schema may add to one object: the maximum of a body.
 pub const FILLED_BYTES_MAX: usize = 3 << 20;
-/// How many properties are looked at to fill them in; those of the schema count again for each object in a list.
+/// The maximum number of properties that are visited to fill them in; those of the schema count again for each object
+/// in a list.
 pub const STEPS_MAX: usize = 1 << 22;
 
 /// The defaults of a schema make more of an object than is taken.

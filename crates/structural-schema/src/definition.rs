@@ -5,8 +5,8 @@
 //! 2. [`openapi`]: it has no field that is not supported, and its extensions fit together.
 //! 3. [`defaults`]: its defaults are valid, and nothing in them would be pruned.
 //! 4. Patterns are regular expressions by Go's rules ([`crate::pattern`]).
-//! 5. Rules of `x-kubernetes-validations` are checked for their form; whether the expressions compile is the caller's work,
-//!    for schemas in which nothing else is wrong.
+//! 5. Rules of `x-kubernetes-validations` are checked for their form; whether the expressions compile, and defaults keep
+//!    them, is the caller's work ([`RuleChecks`]), for schemas that are structural and whose defaults are valid.
 //! 6. At most [`ERRORS_MAX`] errors are told.
 //!
 //! Follows `validateCustomResourceDefinitionValidation` of `apiextensions-apiserver/pkg/apis/apiextensions/validation`.
@@ -21,10 +21,10 @@ use steersman_base::validation::FieldError;
 use crate::path::Path;
 use crate::schema::{Schema, TypeName};
 
-/// How many errors of one schema are told.
+/// The maximum number of reported errors of one schema.
 pub const ERRORS_MAX: usize = 128;
 
-/// What is required of a schema.
+/// The requirements for a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Requirements {
     /// Whether the version has a status subresource, which restricts what may stand at the root.
@@ -39,6 +39,19 @@ pub struct Requirements {
     pub map_keys: bool,
 }
 
+/// Checks rules of `x-kubernetes-validations`. Schemas are given as they are written.
+pub trait RuleChecks {
+    /// Returns the errors of the rules of a schema about its default. An object is one that has metadata.
+    fn default(&mut self, written: &Value, default: &Value, is_object: bool, path: &str) -> Vec<FieldError>;
+
+    /// Returns the errors of the rules of a whole schema. Rules are not compiled where it has one of the `known`
+    /// errors, at their place or below.
+    fn definition(&mut self, written: &Value, path: &str, known: &[FieldError]) -> Vec<FieldError>;
+}
+
+/// Rules are checked for their form only.
+struct FormOnly;
+
 /// The errors of a schema.
 #[derive(Default)]
 struct Errors(Vec<FieldError>);
@@ -51,8 +64,21 @@ pub fn validate_definition(
     path: &str,
     requirements: Requirements,
 ) -> Vec<FieldError> {
+    validate_definition_with_rules(schema, written, path, requirements, &mut FormOnly)
+}
+
+/// Checks the schema that is at `path`, and its rules.
+#[must_use]
+pub fn validate_definition_with_rules(
+    schema: &Schema,
+    written: &Value,
+    path: &str,
+    requirements: Requirements,
+    rules: &mut dyn RuleChecks,
+) -> Vec<FieldError> {
     let root = Path::root(path);
     let mut errors = Errors::default();
+    let mut compiles_rules = false;
     if requirements.has_status {
         status_root(schema, written, &root, &mut errors);
     }
@@ -66,13 +92,18 @@ pub fn validate_definition(
             None => {
                 let mut found = structural::validate(schema, &root);
                 if found.is_empty() {
-                    found = defaults::validate(schema, &root);
+                    found = defaults::validate(schema, written, &root, rules);
                 }
+                compiles_rules = found.is_empty();
                 errors.extend(found);
             }
         }
     }
-    errors.extend(openapi::validate(schema, &root, requirements));
+    let found = openapi::validate(schema, &root, requirements);
+    let about_rules =
+        if compiles_rules && schema.has_rules() { rules.definition(written, path, &found) } else { Vec::new() };
+    errors.extend(found);
+    errors.extend(about_rules);
     if errors.0.is_empty() {
         errors.extend(unsupported);
     }
@@ -89,7 +120,7 @@ pub fn structural_problems(schema: &Schema, path: &str) -> Vec<FieldError> {
     }
 }
 
-/// What may stand at the root of a schema whose status is apart: what is lost for the status otherwise may not.
+/// Checks the root of a schema with a status subresource: keywords that would be lost for the status are refused.
 fn status_root(schema: &Schema, written: &Value, root: &Path<'_>, errors: &mut Errors) {
     const ALLOWED: &str = "[Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength \
         MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example \
@@ -125,13 +156,13 @@ fn status_root(schema: &Schema, written: &Value, root: &Path<'_>, errors: &mut E
 // === impl Requirements ===
 
 impl Requirements {
-    /// What is required of a new definition.
+    /// Returns the requirements for a new definition.
     #[must_use]
     pub const fn of_new(has_status: bool) -> Self {
         Self { has_status, valid_types: true, structural: true, atomic_sets: true, map_keys: true }
     }
 
-    /// What is required of a changed definition: nothing that one of its old schemas does not keep.
+    /// Returns the requirements for a changed definition: nothing that one of its old schemas does not keep.
     #[must_use]
     pub fn of_update(has_status: bool, old: &[&Schema]) -> Self {
         let any = |wanted: fn(&Schema) -> bool| old.iter().any(|schema| schema.any(&mut |it| wanted(it)));
@@ -142,6 +173,18 @@ impl Requirements {
             atomic_sets: !any(openapi::has_granular_set_items),
             map_keys: !any(openapi::has_loose_map_keys),
         }
+    }
+}
+
+// === impl FormOnly ===
+
+impl RuleChecks for FormOnly {
+    fn default(&mut self, _: &Value, _: &Value, _: bool, _: &str) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    fn definition(&mut self, _: &Value, _: &str, _: &[FieldError]) -> Vec<FieldError> {
+        Vec::new()
     }
 }
 

@@ -18,7 +18,7 @@ use crate::schema::Schema;
 use crate::text::go_quoted;
 use crate::validate::PROBLEMS_MAX;
 
-/// What is done with a field that cannot be read.
+/// The treatment of a field that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Malformed {
     /// It is an error: for what a client sends.

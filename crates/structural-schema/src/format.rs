@@ -15,7 +15,7 @@ use regex::Regex;
 
 use crate::schema::TypeName;
 
-/// How a string of a format is checked.
+/// A check of a string of a format.
 type Check = fn(&str) -> bool;
 
 /// The formats of strings, by their name without dashes.

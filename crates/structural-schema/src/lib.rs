@@ -37,7 +37,8 @@
 //! [`Malformed::Drop`].
 //!
 //! Rules of `x-kubernetes-validations` are kept in the schema ([`Schema::rules`]) and checked for their form. Whoever
-//! evaluates them does so after the other checks, unless [`blocks_rules`] says that their errors are in the way.
+//! evaluates them does so after the other checks, unless [`blocks_rules`] says that their errors are in the way, and
+//! checks them in definitions by [`RuleChecks`].
 
 pub mod default;
 pub mod definition;
@@ -55,7 +56,9 @@ pub mod validate;
 use steersman_base::validation::{FieldError, FieldErrorKind};
 
 pub use default::{TooMuch, default};
-pub use definition::{Requirements, structural_problems, validate_definition};
+pub use definition::{
+    Requirements, RuleChecks, structural_problems, validate_definition, validate_definition_with_rules,
+};
 pub use embedded::{Malformed, coerce, validate_embedded};
 pub use field_path::FieldPath;
 pub use lists::validate_lists;
@@ -66,10 +69,10 @@ pub use validate::{validate, validate_update};
 /// The error that stands for the rules of `x-kubernetes-validations` which are not evaluated, because what they look at may
 /// be of another type, missing or too large.
 #[must_use]
-pub fn blocks_rules(errors: &[FieldError]) -> Option<FieldError> {
-    let blocks = |error: &FieldError| {
+pub fn blocks_rules(errors: impl IntoIterator<Item = FieldErrorKind>) -> Option<FieldError> {
+    let blocks = |kind| {
         matches!(
-            error.kind,
+            kind,
             FieldErrorKind::NotSupported
                 | FieldErrorKind::Required
                 | FieldErrorKind::TooLong
@@ -77,7 +80,7 @@ pub fn blocks_rules(errors: &[FieldError]) -> Option<FieldError> {
                 | FieldErrorKind::TypeInvalid
         )
     };
-    errors.iter().any(blocks).then(|| {
+    errors.into_iter().any(blocks).then(|| {
         FieldError::invalid(
             path::NO_PATH,
             serde_json::Value::Null,

@@ -68,7 +68,7 @@ fn keyed(list: &[Value], keys: &[String], path: &Path<'_>, errors: &mut Vec<Fiel
     }
 }
 
-/// Where a text comes for the second time.
+/// Returns the index of the first text that repeats another.
 fn repeated(texts: impl ExactSizeIterator<Item = String>) -> Vec<usize> {
     if texts.len() <= 1 {
         return Vec::new();

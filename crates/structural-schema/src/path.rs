@@ -11,7 +11,7 @@ pub(crate) struct Path<'a> {
 
 #[derive(Clone, Copy)]
 enum Step<'a> {
-    /// Where the path begins; may be empty.
+    /// The beginning of the path; may be empty.
     Root(&'a str),
     /// A field: `.name`, or `name` if it is the first step.
     Name(&'a str),
@@ -57,7 +57,7 @@ impl<'a> Path<'a> {
     }
 }
 
-/// What upstream prints for the path of the object itself.
+/// The text that upstream prints for the path of the object itself.
 pub(crate) const NO_PATH: &str = "<nil>";
 
 impl fmt::Display for Path<'_> {

@@ -13,12 +13,12 @@ use std::sync::{Arc, OnceLock};
 
 use regex::{Regex, RegexBuilder};
 
-/// How many states all patterns of a schema may have together, by estimate. Upstream's bound is three million for each
+/// The maximum estimated number of states of all patterns of a schema. Upstream's bound is three million for each
 /// pattern; a state takes about 32 bytes here.
 pub const COST_MAX: usize = 1 << 20;
-/// How many bytes one compiled pattern may take.
+/// The maximum number of bytes of one compiled pattern.
 const COMPILED_BYTES_MAX: usize = 64 << 20;
-/// How many bytes the automaton that is built while matching may take, for each pattern.
+/// The maximum number of bytes of the automaton that is built while matching, for each pattern.
 const CACHE_BYTES_MAX: usize = 256 << 10;
 
 /// A pattern of a schema.
@@ -50,7 +50,7 @@ impl Pattern {
         &self.text
     }
 
-    /// What is wrong with the pattern, in Go's words.
+    /// Returns the error of the pattern, in Go's words.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         match &self.translated {

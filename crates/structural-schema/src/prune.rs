@@ -15,12 +15,12 @@ use serde_json::{Map, Value};
 
 use crate::schema::Schema;
 
-/// How many unknown fields are told; upstream tells as many of those that it meets while decoding.
+/// The maximum number of reported unknown fields; upstream reports as many of those that it finds while decoding.
 pub const UNKNOWN_MAX: usize = 100;
 
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Where a walk is, and what it has found.
+/// The position of a walk, and its findings.
 #[derive(Default)]
 pub(crate) struct Tracker {
     path: String,

@@ -16,7 +16,7 @@ pub use parse::TooDeep;
 use crate::pattern::Pattern;
 use std::sync::Arc;
 
-/// How deep a schema may be.
+/// The maximum depth of a schema.
 pub const DEPTH_MAX: usize = 128;
 
 /// One node of a schema.
@@ -42,7 +42,7 @@ pub struct Schema {
     pub default: Option<Box<Value>>,
     /// `x-kubernetes-list-type`, `x-kubernetes-list-map-keys`, `x-kubernetes-map-type`
     pub topology: Option<Box<Topology>>,
-    /// What the value must be.
+    /// The constraints of the value.
     pub values: Option<Box<Values>>,
     /// `x-kubernetes-validations`: kept and checked for their form. Evaluating them is the caller's work.
     pub rules: Option<Box<[Rule]>>,
@@ -79,11 +79,11 @@ pub enum TypeName {
 pub struct Additional {
     /// Whether there may be other properties.
     pub allows: bool,
-    /// What they must be.
+    /// The constraints of their values.
     pub schema: Option<Schema>,
 }
 
-/// How lists and maps are merged.
+/// The merge strategy of lists and maps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Topology {
     /// `x-kubernetes-list-type`
@@ -94,7 +94,7 @@ pub struct Topology {
     pub map_type: Option<String>,
 }
 
-/// What a value must be.
+/// The constraints of a value.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Values {
     /// `format`, as it is written.
@@ -163,7 +163,7 @@ pub(crate) struct Docs {
     pub(crate) other: bool,
 }
 
-/// What no CustomResourceDefinition may have.
+/// Keywords that no CustomResourceDefinition may have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Unsupported {
     pub(crate) id: bool,
@@ -184,7 +184,7 @@ static NO_VALUES: Values = Values::NONE;
 // === impl Schema ===
 
 impl Schema {
-    /// What the value must be.
+    /// The constraints of the value.
     #[must_use]
     pub fn values(&self) -> &Values {
         self.values.as_deref().unwrap_or(&NO_VALUES)

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-/// What a value is to Go.
+/// The kind of a value in Go.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
     Null,

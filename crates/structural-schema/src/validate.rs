@@ -24,7 +24,7 @@ use crate::text::{Kind, go_quoted};
 use outcome::{Bad, Outcome};
 use ratchet::Pair;
 
-/// How a schema is read.
+/// The way in which a schema is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// For objects: formats that mean nothing are ignored, and `x-kubernetes-int-or-string` is a type.

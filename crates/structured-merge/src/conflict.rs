@@ -19,12 +19,12 @@ pub struct Conflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflicts(pub Vec<Conflict>);
 
-/// How many bytes of fields a message shows. Upstream shows them all, which is quadratic where many fields are below one
-/// long key.
+/// The number of bytes of fields that a message shows. Upstream shows them all, which is quadratic where many fields
+/// are below one long key.
 const SHOWN_BYTES_MAX: usize = 256 << 10;
 
 impl Conflict {
-    /// What the cause in the status says; its field is the path.
+    /// Returns the message of the cause in the status; its field is the path.
     pub fn message(&self) -> String {
         format!("conflict with {}", self.manager)
     }

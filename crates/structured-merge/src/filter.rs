@@ -6,7 +6,7 @@
 use crate::path::PathElement;
 use crate::set::{FieldSet, Node};
 
-/// Which fields of a write count.
+/// The fields of a write that count.
 #[derive(Clone, Debug)]
 pub enum Filter {
     /// All but these and what is below them.

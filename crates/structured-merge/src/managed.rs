@@ -16,7 +16,7 @@ use crate::set::{FieldSet, FieldsError};
 use crate::time;
 use crate::value;
 
-/// How a manager came to own fields.
+/// The operation by which a manager came to own fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// By server-side apply.
@@ -25,12 +25,12 @@ pub enum Operation {
     Update,
 }
 
-/// Who owns fields.
+/// The identity of an owner of fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ManagerId {
     /// The manager's name.
     pub manager: String,
-    /// How it came to own them.
+    /// The operation by which it came to own them.
     pub operation: Operation,
     /// The API version of its writes; empty for [`Operation::Apply`].
     pub api_version: String,
@@ -38,21 +38,21 @@ pub struct ManagerId {
     pub subresource: String,
 }
 
-/// What a manager owns.
+/// The fields that a manager owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The API version in which the fields have these names.
     pub api_version: String,
     /// The fields.
     pub fields: FieldSet,
-    /// When they last changed, as RFC 3339 text.
+    /// The time at which they last changed, as RFC 3339 text.
     pub time: Option<String>,
 }
 
 /// All managers of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Managed {
-    /// What each owns.
+    /// The fields that each manager owns.
     pub entries: BTreeMap<ManagerId, Entry>,
 }
 
@@ -74,17 +74,17 @@ pub enum ManagedError {
     /// A type of fields other than `FieldsV1`.
     #[error("invalid fieldsType {name:?} in managed fields entry {index}")]
     InvalidFieldsType {
-        /// What it says.
+        /// The text of the entry.
         name: String,
-        /// Which entry.
+        /// The index of the entry.
         index: usize,
     },
     /// The fields.
     #[error("error decoding versioned set from managed fields entry {index}: error decoding set: {source}")]
     Fields {
-        /// Which entry.
+        /// The index of the entry.
         index: usize,
-        /// What is wrong with them.
+        /// The error.
         source: FieldsError,
     },
 }

@@ -71,11 +71,11 @@ pub struct FieldManager<'a> {
     pub subresource: &'a str,
     /// The kind in all its versions.
     pub versions: &'a dyn Versions,
-    /// Which fields such a request changes, by API version; all of them where there is no filter.
+    /// The fields that such a request changes, by API version; all of them where there is no filter.
     pub filters: &'a [(&'a str, Filter)],
 }
 
-/// Who writes, and when.
+/// The writer, and the time of the write.
 #[derive(Clone, Copy, Debug)]
 pub struct Writer<'a> {
     /// The name of the manager ([`manager_name`]).
@@ -84,7 +84,7 @@ pub struct Writer<'a> {
     pub now: &'a str,
 }
 
-/// What an apply comes to.
+/// The result of an apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Applied {
     /// The object to store, with its `managedFields`; defaults are not set yet.
@@ -121,7 +121,7 @@ pub enum ApplyError {
     Config {
         /// Namespace, name and kind.
         object: String,
-        /// What does not fit.
+        /// The errors.
         errors: ValidationErrors,
     },
     /// The live object does not fit the schema, or cannot be converted: upstream answers 500.
@@ -129,7 +129,7 @@ pub enum ApplyError {
     Internal(String),
 }
 
-/// What ends a change of owners.
+/// The errors that end a change of owners.
 pub(crate) enum OwnersError {
     Conflicts(Conflicts),
     Failed(UpdateError),
@@ -175,12 +175,13 @@ pub fn manager_name(field_manager: &str, user_agent: &str) -> String {
 impl FieldManager<'_> {
     /// Brings `managedFields` of an object up to date that is created (`live` is `None`), replaced or patched. `new` is
     /// what will be stored, but for what admission and storage still set; its own `managedFields` count unless they are
-    /// empty, broken, or came through a subresource. `[]` and `[{}]` give all fields up. Both objects are expected to fit
-    /// their schema but for duplicates in lists: they are compared, not validated.
+    /// empty, broken, or came through a subresource. `[]` and `[{}]` give all fields up. Both objects are expected to
+    /// fit their schema but for duplicates in lists: they are compared, not validated.
     ///
     /// # Errors
     ///
-    /// The owners cannot be told. `new` then has the `managedFields` of the live object, and is to be stored all the same.
+    /// The owners cannot be told. `new` then has the `managedFields` of the live object, and is to be stored all the
+    /// same.
     pub fn update(&self, live: Option<&Value>, new: &mut Value, writer: Writer<'_>) -> Result<(), UpdateError> {
         let given = take_managed_fields(new);
         let before = live.and_then(managed_fields);

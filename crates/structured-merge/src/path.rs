@@ -39,10 +39,10 @@ pub enum PathError {
     /// The second character is not a colon.
     #[error("missing colon: {0}")]
     MissingColon(String),
-    /// What follows `k:` or `v:` is not JSON, or not an object.
+    /// The text after `k:` or `v:` is not JSON, or not an object.
     #[error("{0}")]
     Json(String),
-    /// What follows `i:` is not a number.
+    /// The text after `i:` is not a number.
     #[error("strconv.Atoi: parsing {0:?}: invalid syntax")]
     Index(String),
 }
@@ -105,8 +105,8 @@ impl PathElement {
         }
     }
 
-    /// Reads a name as [`PathElement::to_text`] writes it. `None` is an element of a kind that does not exist yet, which
-    /// readers skip.
+    /// Reads a name as [`PathElement::to_text`] writes it. `None` is an element of a kind that does not exist yet,
+    /// which readers skip.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use crate::set::FieldSet;
 /// The API version of `Scale`.
 const SCALE_VERSION: &str = "autoscaling/v1";
 
-/// Where each API version of the scaled kind has its replicas; `None` for a version without scale.
+/// The path of the replicas in each API version of the scaled kind; `None` for a version without scale.
 pub type ReplicasPaths<'a> = &'a [(&'a str, Option<Path>)];
 
 /// The managers of a scaled object, on their way to its `Scale` and back.

@@ -35,7 +35,7 @@ pub(crate) struct Types {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TypeId(u32);
 
-/// What a value may be; several of them where the schema names no type.
+/// The kinds that a value may have; several where the schema names no type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Atom {
     pub(crate) scalar: Option<Scalar>,
@@ -75,7 +75,7 @@ pub(crate) struct ListType {
     pub(crate) relation: Relation,
 }
 
-/// What the items of a list are to each other.
+/// The relation of the items of a list.
 #[derive(Clone, Debug)]
 pub(crate) enum Relation {
     Atomic,
@@ -83,7 +83,7 @@ pub(crate) enum Relation {
     Keyed(Arc<[Arc<str>]>),
 }
 
-/// Which kinds of an atom a value can be, and the one it is treated as.
+/// The kinds of an atom that a value can have, and the one it is treated as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Choice(u8);
 
@@ -109,9 +109,9 @@ impl Schema {
         Self::new(Arc::new(Types { atoms: Types::common() }), TypeId::DEDUCED)
     }
 
-    /// The object that a write is compared with when there is none yet. For kinds that upstream has a Go type for, that is
-    /// the type's zero value: structs that are no pointers exist in it, so creating an object adds what is in them and
-    /// not themselves. For custom resources it is `{}`.
+    /// The object that a write is compared with when there is none yet. For kinds that upstream has a Go type for, that
+    /// is the type's zero value: structs that are no pointers exist in it, so creating an object adds what is in them
+    /// and not themselves. For custom resources it is `{}`.
     pub fn zero(&self) -> &Value {
         &self.zero
     }
@@ -164,8 +164,8 @@ impl Atom {
     const SCALAR: u8 = 2;
     const LIST: u8 = 4;
 
-    /// The kinds of this type that fit the value: one if there is one of them, else all, so that the mismatch is seen where
-    /// the value is used.
+    /// The kinds of this type that fit the value: one if there is one of them, else all, so that the mismatch is seen
+    /// where the value is used.
     pub(crate) fn choose(&self, value: Option<&Value>) -> Choice {
         match value {
             Some(Value::Bool(_) | Value::Number(_) | Value::String(_)) if self.scalar.is_some() => Choice(Self::SCALAR),

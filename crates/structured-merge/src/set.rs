@@ -15,8 +15,8 @@ use serde_json::{Map, Value};
 use crate::path::{Path, PathElement, PathError};
 use crate::value::{self, Escape};
 
-/// The longest path. Objects are nested as deeply as their parser allows (128 in `serde_json`), and their fields are kept
-/// within themselves, four levels down.
+/// The longest path. Objects are nested as deeply as their parser allows (128 in `serde_json`), and their fields are
+/// kept within themselves, four levels down.
 pub const DEPTH_MAX: usize = 120;
 /// The longest text of a field set: what upstream takes as a request's body.
 pub const FIELDS_BYTES_MAX: usize = 3 << 20;
@@ -309,7 +309,7 @@ impl FieldSet {
     }
 }
 
-/// What a member of a `FieldsV1` holds, and whether it is a member of the set itself.
+/// Returns the set that a member of a `FieldsV1` holds, and whether it is a member of the set itself.
 fn read(value: &Value, depth: usize) -> Result<(FieldSet, bool), FieldsError> {
     let members = match value {
         Value::Object(members) => members,

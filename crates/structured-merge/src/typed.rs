@@ -31,15 +31,15 @@ use crate::schema::{Scalar, Schema, TypeId, Types};
 use crate::set::{DEPTH_MAX, FieldSet};
 use crate::value;
 
-/// How many errors of one object are told.
+/// The maximum number of reported errors of one object.
 pub const ERRORS_MAX: usize = 100;
 
-/// What does not fit the schema, and where.
+/// An error against the schema, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidationError {
     /// The path; empty for the object itself.
     pub path: String,
-    /// What is wrong there.
+    /// The error.
     pub message: String,
 }
 
@@ -84,7 +84,7 @@ impl Schema {
         self.types.merge_root(live, config, self.root)
     }
 
-    /// What changed between two objects.
+    /// Returns the fields that changed between two objects.
     ///
     /// # Errors
     ///
@@ -176,7 +176,7 @@ fn invalid_atom() -> ValidationErrors {
     ValidationErrors::one("schema error: invalid atom: inlined")
 }
 
-/// What is wrong with a value for a scalar type. Null fits every one.
+/// Returns the error of a value for a scalar type. Null fits every one.
 fn check_scalar(scalar: Scalar, value: Option<&Value>, side: &str) -> Option<ValidationErrors> {
     let value = value.filter(|value| !value.is_null())?;
     let mut shown = String::new();

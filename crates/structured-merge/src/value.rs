@@ -132,67 +132,56 @@ pub(crate) fn in_path(value: &Value, out: &mut String) {
     }
 }
 
-/// The value as Go prints it with `%v`.
+/// Writes the value as Go prints it with `%v`.
 pub(crate) fn go_plain(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("<nil>"),
         Value::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
         Value::Number(number) => go_number(number, out),
         Value::String(text) => out.push_str(text),
-        Value::Array(items) => {
-            out.push('[');
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push(' ');
-                }
-                go_plain(item, out);
-            }
-            out.push(']');
-        }
-        Value::Object(members) => {
-            out.push_str("map[");
-            for (index, (name, member)) in sorted(members).into_iter().enumerate() {
-                if index > 0 {
-                    out.push(' ');
-                }
-                out.push_str(name);
-                out.push(':');
-                go_plain(member, out);
-            }
-            out.push(']');
-        }
+        Value::Array(items) => joined(items, ["[", " ", "]"], out, go_plain),
+        Value::Object(members) => joined(sorted(members), ["map[", " ", "]"], out, |(name, member), out| {
+            out.push_str(name);
+            out.push(':');
+            go_plain(member, out);
+        }),
     }
 }
 
-/// The value as Go prints it with `%#v`.
+/// Writes the value as Go prints it with `%#v`.
 pub(crate) fn go_syntax(value: &Value, out: &mut String) {
     match value {
         Value::Null => out.push_str("interface {}(nil)"),
         Value::Bool(_) | Value::Number(_) => go_plain(value, out),
         Value::String(text) => quote(text, out),
         Value::Array(items) => {
-            out.push_str("[]interface {}{");
-            for (index, item) in items.iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                go_syntax(item, out);
-            }
-            out.push('}');
+            joined(items, ["[]interface {}{", ", ", "}"], out, go_syntax);
         }
         Value::Object(members) => {
-            out.push_str("map[string]interface {}{");
-            for (index, (name, member)) in sorted(members).into_iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
+            joined(sorted(members), ["map[string]interface {}{", ", ", "}"], out, |(name, member), out| {
                 quote(name, out);
                 out.push(':');
                 go_syntax(member, out);
-            }
-            out.push('}');
+            });
         }
     }
+}
+
+/// Writes items between an opening and a closing text, with a separator.
+fn joined<T>(
+    items: impl IntoIterator<Item = T>,
+    [open, separator, close]: [&str; 3],
+    out: &mut String,
+    mut write: impl FnMut(T, &mut String),
+) {
+    out.push_str(open);
+    for (index, item) in items.into_iter().enumerate() {
+        if index > 0 {
+            out.push_str(separator);
+        }
+        write(item, out);
+    }
+    out.push_str(close);
 }
 
 /// The Go type of a decoded value, as `%T` prints it.
@@ -270,7 +259,7 @@ pub(crate) fn is_print(c: char) -> bool {
     c == ' ' || !(c.is_control() || c.is_whitespace() || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{feff}'))
 }
 
-/// Which of Go's encoders writes JSON; both escape `<`, `>` and `&`.
+/// The encoder of Go that writes JSON; both escape `<`, `>` and `&`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoder {
     /// `encoding/json`: `1e-9`
@@ -317,7 +306,7 @@ pub(crate) fn json_escaped(value: &Value, encoder: Encoder, out: &mut String) {
     }
 }
 
-/// What is escaped in a JSON string besides quotes, backslashes and control characters.
+/// The characters that are escaped in a JSON string besides quotes, backslashes and control characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Escape {
     Plain,

@@ -6,18 +6,18 @@ use std::sync::Arc;
 
 use crate::types::{Type, TypeKind};
 
-/// What is known of type variables.
+/// The known types of type variables.
 #[derive(Default)]
 pub(super) struct Mapping {
     known: HashMap<Arc<str>, Type>,
-    /// What was known before, to take steps back that led nowhere.
+    /// The previous types, to take back steps that led nowhere.
     journal: Vec<(Arc<str>, Option<Type>)>,
     /// Steps taken so far.
     steps: Cell<u32>,
 }
 
-/// How many steps inference may take. `{x: x}` in a loop doubles its type, so short expressions can have types that
-/// fill any memory; cel-go has no such bound.
+/// The maximum number of steps of inference. `{x: x}` in a loop doubles its type, so short expressions can have types
+/// that fill any memory; cel-go has no such bound.
 const STEPS_MAX: u32 = 3_000_000;
 
 enum Fit {

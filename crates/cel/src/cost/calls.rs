@@ -21,7 +21,7 @@ pub(super) struct Called<'n, 'c> {
     pub(super) costs: &'n [Estimate],
 }
 
-/// What a call costs, and how large its result is if that is known.
+/// The cost of a call, and the size of its result if it is known.
 #[derive(Clone, Copy)]
 pub(super) struct Estimated {
     pub(super) cost: Estimate,
@@ -269,8 +269,8 @@ fn is_of_authorizer(function: &str) -> bool {
     )
 }
 
-/// Whether a function of addresses, formats, quantities, versions or URLs costs the same whatever it is given: 1 when it
-/// is called.
+/// Whether a function of addresses, formats, quantities, versions or URLs costs the same whatever it is given: 1 when
+/// it is called.
 pub(crate) fn is_constant_of_values(function: &str) -> bool {
     matches!(
         function,
@@ -312,7 +312,7 @@ fn literal_or(node: &Node<'_>, otherwise: u64) -> u64 {
     }
 }
 
-/// How large a string can be after parts of it are replaced.
+/// Returns the size of a string after parts of it are replaced.
 fn replaced(size: Estimate, old: Estimate, new: Estimate) -> Estimate {
     let mut count = Estimate::ZERO;
     let mut kept = Estimate::ZERO;

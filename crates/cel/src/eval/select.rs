@@ -34,7 +34,7 @@ pub(super) fn grow<'a>(args: Vec<Value<'a>>) -> Value<'a> {
     }
 }
 
-/// What a key selects from a value: an error if it cannot, nothing if it may be absent and is.
+/// Returns the value that a key selects: an error if it cannot, nothing if it may be absent and is.
 pub(super) fn lookup<'a>(
     value: &Value<'a>,
     key: &Value<'a>,

@@ -24,7 +24,7 @@ pub(super) struct Tracker {
     pub(super) cost: u64,
     limit: u64,
     stack: Vec<Id>,
-    /// Where each step is on the stack, by its identity: loops make it long, and most are not there.
+    /// The places of each step on the stack, by its identity: loops make it long, and most are not there.
     places: Vec<Vec<u32>>,
 }
 

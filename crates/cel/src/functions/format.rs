@@ -18,7 +18,7 @@ enum Clause {
     Octal,
 }
 
-/// What is wrong with a format, and with which argument if with one.
+/// An error in a format, and the argument concerned, if any.
 pub(crate) struct Misfit {
     pub(crate) message: String,
     pub(crate) arg: Option<usize>,

@@ -11,7 +11,7 @@ pub(crate) struct NamedFormat {
     /// The name in expressions.
     pub(crate) key: &'static str,
     pub(crate) name: &'static str,
-    /// What is wrong with a text, if anything.
+    /// Returns the errors of a text, if any.
     pub(crate) check: fn(&str) -> Vec<String>,
     /// Length of the longest pattern it is matched with.
     pub(crate) regex_size: u64,

@@ -6,7 +6,7 @@
 use super::{Parser, Result, Stop};
 use crate::lexer::{Lexeme, Token};
 
-/// What an operand can start with, in the order in which ANTLR lists tokens.
+/// The tokens with which an operand can start, in the order in which ANTLR lists tokens.
 const OPERAND: &str =
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}";
 

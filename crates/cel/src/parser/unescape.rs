@@ -49,7 +49,7 @@ pub(super) fn bytes(literal: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is between the quotes, and whether backslashes mean themselves.
+/// Returns the text between the quotes, and whether backslashes mean themselves.
 fn content(literal: &str) -> Result<(&str, bool)> {
     let raw = literal.starts_with(['r', 'R']);
     let literal = if raw { &literal[1..] } else { literal };

@@ -17,7 +17,7 @@ struct Pair<'j> {
     old_items: OnceCell<KeyedItems<'j>>,
 }
 
-/// Where a validation is, in an object and the one before.
+/// The place of a validation, in an object and its previous version.
 #[derive(Clone, Default)]
 pub(super) struct Ratchet<'j> {
     current: Option<Rc<Pair<'j>>>,

@@ -9,7 +9,7 @@ use super::list::{ListKind, map_key, set_key};
 use super::{List, Map, Value};
 
 impl<'a> Value<'a> {
-    /// What `==` answers: null equals only null.
+    /// Returns the result of `==`: null equals only null.
     pub(crate) fn equal(&self, other: &Self) -> Self {
         match (self, other) {
             (Value::Null, Value::Null) => Value::Bool(true),
@@ -18,7 +18,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// What a value of cel-go answers when it is asked whether it equals another.
+    /// Returns the result of cel-go's method `Equal`.
     pub(crate) fn method_equal(&self, other: &Self) -> Self {
         Value::Bool(match (self, other) {
             (Value::Error(_), _) => return self.clone(),

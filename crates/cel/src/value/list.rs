@@ -24,7 +24,7 @@ pub(crate) enum List<'a> {
     Keyed(Arc<Vec<Value<'a>>>, Arc<[String]>),
 }
 
-/// How the items of a list relate.
+/// The relation of the items of a list.
 pub(crate) enum ListKind<'l> {
     Plain,
     Set,
@@ -140,7 +140,7 @@ impl<'a> List<'a> {
 
 const NOT_SCALAR: &str = "listSet operations are only supported on lists of scalar values";
 
-/// What tells a member of a set from others.
+/// Returns the key of a member of a set.
 pub(super) fn set_key<'a>(value: &Value<'a>) -> Result<String, Value<'a>> {
     match value {
         Value::List(_) | Value::Map(_) => Err(Value::error(NOT_SCALAR)),
@@ -172,7 +172,7 @@ fn add_to_set<'a>(mut values: Vec<Value<'a>>, other: &List<'a>) -> Value<'a> {
     Value::List(List::Set(Arc::new(values)))
 }
 
-/// What tells an item of a list with keys from others.
+/// Returns the key of an item of a list with keys.
 pub(super) fn map_key(item: &Value<'_>, keys: &[String]) -> Vec<Option<String>> {
     let property = |key: &String| {
         let Value::Map(map) = item else { return None };

@@ -47,7 +47,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Which schema the property of an object or the value of a map has.
+    /// Returns the schema of a property of an object or of a value of a map.
     pub(crate) fn property_schema(schema: &'a Schema, name: &str) -> Option<&'a Schema> {
         match &schema.properties {
             Some(properties) => properties.get(name).map(|property| &**property),

@@ -4,7 +4,7 @@
 use serde_json::{Map, Value, json};
 use steersman_base::validation::{FieldError, FieldErrors};
 
-use super::Errors;
+use super::{Errors, RuleChecks};
 use crate::embedded::{Malformed, coerce_at, validate_at};
 use crate::path::Path;
 use crate::prune::prune_value;
@@ -25,48 +25,73 @@ struct Walk<'a> {
     is_metadata: bool,
 }
 
+/// The findings, and the check that adds to them.
+struct Finds<'a> {
+    errors: Errors,
+    rules: &'a mut dyn RuleChecks,
+}
+
+/// A schema, as it is read and as it is written.
+#[derive(Clone, Copy)]
+struct Read<'a> {
+    schema: &'a Schema,
+    written: &'a Value,
+}
+
 /// Checks the defaults of a schema.
-pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> Vec<FieldError> {
-    let mut errors = Errors::default();
+pub(super) fn validate(
+    schema: &Schema,
+    written: &Value,
+    path: &Path<'_>,
+    rules: &mut dyn RuleChecks,
+) -> Vec<FieldError> {
+    let mut finds = Finds { errors: Errors::default(), rules };
     let walk = &mut Walk { object: schema, steps: Vec::new(), is_metadata: false };
-    walk.schema(schema, true, path, &mut errors);
-    errors.0
+    walk.schema(Read { schema, written }, true, path, &mut finds);
+    finds.errors.0
 }
 
 // === impl Walk ===
 
 impl<'a> Walk<'a> {
-    fn schema(&mut self, schema: &'a Schema, is_root: bool, path: &Path<'_>, errors: &mut Errors) {
-        let is_object = is_root || schema.is_embedded;
+    fn schema(&mut self, read: Read<'a>, is_root: bool, path: &Path<'_>, finds: &mut Finds<'_>) {
+        let is_object = is_root || read.schema.is_embedded;
         if is_object && !is_root {
-            let mut inner = Walk { object: schema, steps: Vec::new(), is_metadata: false };
-            inner.inside(schema, true, path, errors);
+            let mut inner = Walk { object: read.schema, steps: Vec::new(), is_metadata: false };
+            inner.inside(read, true, path, finds);
         } else {
-            self.inside(schema, is_object, path, errors);
+            self.inside(read, is_object, path, finds);
         }
     }
 
-    fn inside(&mut self, schema: &'a Schema, is_object: bool, path: &Path<'_>, errors: &mut Errors) {
+    fn inside(&mut self, read: Read<'a>, is_object: bool, path: &Path<'_>, finds: &mut Finds<'_>) {
+        let Read { schema, written } = read;
         if let Some(default) = &schema.default {
             let at = path.child("default").to_string();
-            if self.is_metadata {
-                errors.extend(self.metadata(schema, default, &at));
+            let found = if self.is_metadata {
+                self.metadata(schema, default, &at)
             } else {
-                errors.extend(value(schema, default, is_object, &at));
+                value(schema, default, is_object, &at)
+            };
+            if found.is_empty() && schema.has_rules() {
+                finds.errors.extend(finds.rules.default(written, default, is_object, &at));
             }
+            finds.errors.extend(found);
         }
         if let Some(items) = &schema.items {
             self.steps.push(Step::Item);
-            self.schema(items, false, &path.child("items"), errors);
+            let read = Read { schema: items, written: &written["items"] };
+            self.schema(read, false, &path.child("items"), finds);
             self.steps.pop();
         }
         let properties = path.child("properties");
         for (name, property) in &schema.properties {
+            let read = Read { schema: property, written: &written["properties"][name.as_str()] };
             let is_meta = matches!(&**name, "metadata" | "apiVersion" | "kind");
             let before = self.is_metadata;
             self.is_metadata |= is_object && is_meta;
             self.steps.push(Step::Field(name));
-            self.schema(property, false, &properties.key(name), errors);
+            self.schema(read, false, &properties.key(name), finds);
             self.steps.pop();
             self.is_metadata = before;
         }

@@ -12,7 +12,7 @@ use crate::schema::{Rule, Schema, TypeName};
 const TYPES: &[&str] = &["array", "boolean", "integer", "number", "object", "string"];
 const REASONS: &[&str] = &["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What holds for a part of the schema.
+/// The rules for a part of the schema.
 #[derive(Clone)]
 struct Context {
     requirements: Requirements,

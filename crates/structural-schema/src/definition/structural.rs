@@ -6,7 +6,7 @@ use super::Errors;
 use crate::path::Path;
 use crate::schema::{Schema, TypeName, Values};
 
-/// Where a schema stands.
+/// The level of a schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Level {
     Root,
@@ -47,7 +47,7 @@ fn unsupported_here(schema: &Schema) -> Option<String> {
         .then(|| "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined".to_owned())
 }
 
-/// What makes a schema not structural, in the order of the messages.
+/// Returns the reasons why a schema is not structural, in the order of the messages.
 pub(super) fn validate(schema: &Schema, path: &Path<'_>) -> Vec<FieldError> {
     let mut errors = Errors::default();
     invariants(schema, Level::Root, path, &mut errors);

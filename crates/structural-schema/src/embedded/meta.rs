@@ -5,7 +5,7 @@ use steersman_base::validation::{self, FieldError, FieldErrorKind, Problems};
 
 use crate::path::Path;
 
-/// How many bytes annotations may have together.
+/// The maximum number of bytes of all annotations.
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 
 /// Checks metadata that has been decoded.

@@ -2,7 +2,7 @@
 
 use super::uri::parse_ip;
 
-/// How deep comments may be nested.
+/// The maximum depth of nested comments.
 const COMMENTS_MAX: usize = 64;
 
 /// Whether this is one address, with or without a name.

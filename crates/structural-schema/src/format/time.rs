@@ -100,7 +100,7 @@ pub(super) fn is_duration(text: &str) -> bool {
     found
 }
 
-/// What `time.ParseDuration` takes.
+/// Whether `time.ParseDuration` accepts a text.
 fn is_go_duration(text: &str) -> bool {
     let text = text.strip_prefix(['+', '-']).unwrap_or(text);
     if text == "0" {

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Where a text stands, which decides what may be escaped.
+/// The part of a URI, which decides what may be escaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Host,

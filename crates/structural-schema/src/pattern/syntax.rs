@@ -4,13 +4,13 @@ mod class;
 
 use std::collections::HashMap;
 
-/// How deep groups may be. Go's bound is a thousand; the compiler of the `regex` crate recurses.
+/// The maximum depth of groups. Go's bound is a thousand; the compiler of the `regex` crate recurses.
 const DEPTH_MAX: usize = 200;
 /// The largest repeat count, also of nested repeats multiplied; Go's bound.
 const REPEAT_MAX: usize = 1000;
-/// What a class costs that is a table of Unicode.
+/// The cost of a class that is a table of Unicode.
 const TABLE_COST: usize = 1000;
-/// What `.` costs: all sequences of bytes that are a character.
+/// The cost of `.`: all sequences of bytes that are a character.
 const ANY_COST: usize = 16;
 /// Matches nothing.
 const NOTHING: &str = "[a&&b]";
@@ -35,7 +35,7 @@ struct Piece {
 /// A group that is open.
 struct Group {
     open: String,
-    /// What stands before the last `|`.
+    /// The text before the last `|`.
     before: String,
     cost: usize,
     repeats: usize,
@@ -51,7 +51,7 @@ struct Parser<'a> {
     tables: HashMap<String, bool>,
 }
 
-/// How often something is repeated.
+/// The count of a repetition.
 #[derive(Clone, Copy)]
 enum Times {
     /// `*`, `+`, `?`
@@ -406,7 +406,7 @@ fn hexadecimal(at: &str) -> Option<(u32, &str)> {
     (is_hex).then_some(code.ok().filter(|code| *code <= 0x10_FFFF)?).map(|code| (code, rest))
 }
 
-/// How many bytes Go has read of a bad hexadecimal escape when it gives up.
+/// Returns the number of bytes that Go has read of a bad hexadecimal escape when it gives up.
 fn hexadecimal_end(at: &str) -> usize {
     match at.strip_prefix('{') {
         Some(braced) => {

@@ -6,9 +6,9 @@ use steersman_base::validation::{FieldError, FieldErrorKind};
 use crate::path::{NO_PATH, Path};
 use crate::text::go_quoted;
 
-/// How many problems of an object are kept.
+/// The maximum number of kept problems of an object.
 pub const PROBLEMS_MAX: usize = 128;
-/// How many bytes the values may have that errors show; the error that exceeds it is the last.
+/// The maximum number of bytes of the values that errors show; the error that exceeds it is the last.
 const SHOWN_BYTES_MAX: usize = 1 << 20;
 
 /// Problems, and how much of the schema matches: of several schemas, the one that matches most is blamed.
@@ -25,7 +25,7 @@ struct Problem<'a> {
     bad: Bad<'a>,
 }
 
-/// What is wrong, and what is shown of it.
+/// A problem, and the value that is shown.
 pub(super) enum Bad<'a> {
     /// The value as it is.
     Held(&'a Value),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::managed::{Managed, ManagerId, Operation};
 use crate::time;
 
-/// How many managers of updates an object keeps apart; upstream's `DefaultMaxUpdateManagers`.
+/// The maximum number of managers of updates that an object distinguishes; upstream's `DefaultMaxUpdateManagers`.
 pub const UPDATE_MANAGERS_MAX: usize = 10;
 /// The manager that the oldest ones become.
 const ANCIENT_CHANGES: &str = "ancient-changes";

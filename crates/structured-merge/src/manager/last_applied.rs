@@ -9,7 +9,7 @@ use crate::value::{self, Encoder};
 
 /// The manager of `kubectl apply --server-side`; only it continues what client-side apply began.
 pub(super) const KUBECTL: &str = "kubectl";
-/// Where client-side apply keeps what it applied last.
+/// The annotation in which client-side apply keeps what it applied last.
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// The size that all annotations of an object may have, by validation of metadata.
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;

@@ -128,7 +128,7 @@ impl FieldManager<'_> {
         Ok(comparisons.remove(self.api_version).unwrap_or_default())
     }
 
-    /// What differs between two objects of the request's version, as another version has it.
+    /// Returns the difference between two objects of the request's version, in terms of another version.
     fn compare_in(&self, live: Option<&Value>, new: &Value, api_version: &str) -> Result<Comparison, UpdateError> {
         let missing = || UpdateError::NoSchema(super::gvk(api_version, self.kind));
         let schema = self.versions.schema(api_version).ok_or_else(missing)?;

@@ -54,7 +54,7 @@ struct Builder {
     overrides: Vec<(TypeId, TypeId, bool)>,
 }
 
-/// What holds for a schema and all that is inlined in it.
+/// The settings of a schema and of everything that is inlined in it.
 #[derive(Clone, Copy)]
 struct Scope {
     preserve_unknown: bool,
@@ -101,8 +101,8 @@ impl Definitions {
 }
 
 impl Schema {
-    /// The schema of a custom resource, from the `openAPIV3Schema` of its version. `None` stands for a version without one
-    /// that keeps unknown fields, whose types are deduced.
+    /// The schema of a custom resource, from the `openAPIV3Schema` of its version. `None` stands for a version without
+    /// one that keeps unknown fields, whose types are deduced.
     ///
     /// # Errors
     ///

@@ -11,7 +11,7 @@ use super::{TypeId, Types};
 /// Deeper than any Go struct holds structs by value.
 const DEPTH_MAX: usize = 32;
 
-/// What a field of a zero struct is.
+/// The value of a field of a zero struct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Zero {
     Absent,
@@ -23,7 +23,7 @@ pub(super) enum Zero {
 }
 
 impl Zero {
-    /// What a property tells about its field's zero value.
+    /// Returns the zero value of a property's field.
     pub(super) fn of(property: &Value, required: bool) -> Self {
         let refers = property.get("$ref").and_then(Value::as_str);
         match property.get("default") {

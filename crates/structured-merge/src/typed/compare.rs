@@ -11,7 +11,7 @@ use crate::schema::{Atom, Choice, ListType, MapType, Relation, Shape, TypeId, Ty
 use crate::set::{DEPTH_MAX, FieldSet, Node};
 use crate::value;
 
-/// What one object has and another has not.
+/// The fields that one object has and another lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {
     /// Fields that only the new object has.
@@ -46,7 +46,7 @@ struct Pair<'v> {
 /// The members of an object, if there is one.
 type Members<'v> = Option<&'v Map<String, Value>>;
 
-/// Where a pair is.
+/// The place of a pair.
 #[derive(Clone, Copy)]
 struct Place {
     depth: usize,
