@@ -25,6 +25,9 @@ use crate::store::{Change, Expect};
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 /// Roles, bindings and priority classes as kube-apiserver makes them, complete but for uid, version and time.
 const OBJECTS: &str = include_str!("../data/bootstrap.jsonl");
+/// What controllers within kube-apiserver make: APIServices, flow control, and the statuses of components that do not run;
+/// complete but for uid, version and times.
+const OF_CONTROLLERS: &str = include_str!("../data/new-cluster.jsonl");
 /// The port that the Service leads to until the server listens somewhere.
 const PORT_UNKNOWN: u16 = 6443;
 /// The name of the server's own Service, and of its endpoints.
@@ -39,7 +42,7 @@ pub(crate) fn seed(registry: &Registry) {
     for name in NAMESPACES {
         create(registry, "namespaces", "", &json!({"metadata": {"name": name}}));
     }
-    for line in OBJECTS.lines() {
+    for line in OBJECTS.lines().chain(OF_CONTROLLERS.lines()) {
         if let Ok(object) = serde_json::from_str::<Value>(line) {
             let kind = object["kind"].as_str().unwrap_or_default();
             let row = built_in().iter().find(|row| *row.resource.kind == *kind && *row.resource.version == *"v1");
@@ -56,6 +59,11 @@ pub(crate) fn seed(registry: &Registry) {
         },
     });
     create(registry, "services", "default", &service);
+    for (plural, object) in addresses(registry) {
+        if let Some(row) = registry.row("networking.k8s.io", "v1", plural) {
+            store(registry, &row, object);
+        }
+    }
     let (namespace, name) = AUTHENTICATION;
     create(registry, "configmaps", namespace, &json!({"metadata": {"name": name}}));
     // The cleaner of old service account tokens wants to know since when their use is noted.
@@ -63,6 +71,52 @@ pub(crate) fn seed(registry: &Registry) {
     let since = today.split('T').next().unwrap_or_default();
     let tracking = json!({"metadata": {"name": TOKEN_TRACKING}, "data": {"since": since}});
     create(registry, "configmaps", namespace, &tracking);
+}
+
+/// The range that addresses of Services come from, and the one that is taken.
+fn addresses(registry: &Registry) -> [(&'static str, Value); 2] {
+    let own = registry.services.first_address();
+    let family = if own.contains(':') { "IPv6" } else { "IPv4" };
+    let managed = |manager: &str, operation: &str, part: &str, fields: Value| {
+        let mut entry = json!({
+            "apiVersion": "networking.k8s.io/v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
+            "manager": manager, "operation": operation,
+        });
+        if !part.is_empty() {
+            entry["subresource"] = part.into();
+        }
+        entry
+    };
+    let ready = json!({".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {}});
+    let status = json!({"f:status": {"f:conditions": {"k:{\"type\":\"Ready\"}": ready}}});
+    let range = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": SERVICE, "managedFields": [
+            managed("kubernetes-service-cidr-controller", "Apply", "status", status),
+            managed("kube-apiserver", "Update", "", json!({"f:spec": {"f:cidrs": {}}})),
+        ]},
+        "spec": {"cidrs": registry.services.ranges()},
+        "status": {"conditions": [{
+            "type": "Ready", "status": "True", "reason": "", "message": "Kubernetes default Service CIDR is ready",
+        }]},
+    });
+    let labels = json!({
+        "ipaddress.kubernetes.io/ip-family": family, "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
+    });
+    let fields = json!({
+        "f:metadata": {"f:labels": {
+            ".": {}, "f:ipaddress.kubernetes.io/ip-family": {}, "f:ipaddress.kubernetes.io/managed-by": {},
+        }},
+        "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
+    });
+    let taken = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "IPAddress",
+        "metadata": {
+            "name": own, "labels": labels, "managedFields": [managed("kube-apiserver", "Update", "", fields)],
+        },
+        "spec": {"parentRef": {"name": SERVICE, "namespace": "default", "resource": "services"}},
+    });
+    [("servicecidrs", range), ("ipaddresses", taken)]
 }
 
 /// Says where the server listens, and who signs the certificates of its clients.
@@ -148,7 +202,10 @@ fn change(
 
 /// Stores a complete object, unless there is one of this name.
 fn store(registry: &Registry, row: &Row, mut object: Value) {
-    begin(registry, &mut object);
+    // What nobody manages, such as the status of a component, was not created either.
+    if object["metadata"].get("managedFields").is_some() {
+        begin(registry, &mut object);
+    }
     let key = ObjectKey::new(meta_text(&object, "namespace"), meta_text(&object, "name"));
     let _ = registry.store.commit(&row.collection, &key, Expect::Absent, Change::Put(new_state(row, &object)));
 }
@@ -167,7 +224,8 @@ fn replace(registry: &Registry, row: &Arc<Row>, mut object: Value) {
         }
     }
     let stored = before.is_object().then_some(&before);
-    registry.tell_owners(&call(Arc::clone(row), &key.namespace, &key.name), Part::Whole, stored, &mut object);
+    // No kind that every cluster has is converted by a webhook.
+    let _ = registry.tell_owners(&call(Arc::clone(row), &key.namespace, &key.name), Part::Whole, stored, &mut object);
     schema::complete(&row.resource.group, &row.resource.version, &row.resource.kind, &mut object);
     // Whoever was faster has listened later, or is a client who knows better.
     let _ = registry.store.commit(&row.collection, &key, expect, Change::Put(new_state(row, &object)));
@@ -180,5 +238,8 @@ fn begin(registry: &Registry, object: &mut Value) {
     for entry in meta.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
         entry["time"] = now.clone().into();
     }
-    meta.insert("creationTimestamp".to_owned(), now.into());
+    meta.insert("creationTimestamp".to_owned(), now.clone().into());
+    if let Some(conditions) = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
+        conditions.iter_mut().for_each(|condition| condition["lastTransitionTime"] = now.clone().into());
+    }
 }

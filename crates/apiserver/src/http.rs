@@ -49,7 +49,7 @@ use crate::server::ApiServer;
 use crate::status::Status;
 use crate::table::IncludeObject;
 use crate::watch::Watch;
-use crate::{discovery, health, openapi};
+use crate::{discovery, health, openapi, webhook};
 
 /// The largest body that is read.
 pub const BODY_BYTES_MAX: usize = 3 << 20;
@@ -77,6 +77,13 @@ pub(crate) enum Sender {
     Local(Arc<User>),
     /// Anonymous.
     Remote,
+}
+
+/// The user of a request, and the calls of webhooks for it.
+struct Caller {
+    user: User,
+    /// Absent if no webhook is concerned.
+    session: Option<Arc<Session>>,
 }
 
 impl<B> tower::Service<Request<B>> for ApiServer
@@ -168,7 +175,8 @@ impl ApiServer {
         // Calls end when this future does: when the client has disconnected, or the time is over.
         let ended = CancellationToken::new();
         let guard = ended.clone().drop_guard();
-        let session = self.registry.session(parts, ended);
+        let is_write = !matches!(parts.method, Method::GET | Method::HEAD);
+        let session = self.registry.session(is_write, limits::is_converted(&self.registry, parts), ended);
         let is_heavy = || self.heavy_work != HeavyWork::Inline && limits::is_heavy(&self.registry, parts, &body);
         let permit = match &session {
             Some(_) => self.limits.caller().await,
@@ -180,7 +188,12 @@ impl ApiServer {
         let span = tracing::Span::current();
         let work = move || {
             // The permits are held until the work is done, even if the client has disconnected.
-            let response = span.in_scope(|| server.routed(&parts, query, user, &body, session));
+            let line = session.as_ref().map(|session| Arc::clone(&session.line));
+            let routed = || span.in_scope(|| server.routed(&parts, query, user, &body, session));
+            let response = match line {
+                Some(line) => webhook::on_line(line, routed),
+                None => routed(),
+            };
             drop((permit, place));
             response
         };
@@ -262,7 +275,7 @@ impl ApiServer {
                 if !registry.has_group(&path.group, None) {
                     return Ok(responder.page_not_found());
                 }
-                self.resource(parts, responder, path, query, user, body, session)
+                self.resource(parts, responder, path, query, Caller { user, session }, body)
             }
             Target::Other(segments) => Ok(self.other(&parts.headers, responder, &segments)),
         }
@@ -299,9 +312,8 @@ impl ApiServer {
         responder: &Responder<'_>,
         path: ResourcePath,
         query: Query,
-        user: User,
+        Caller { user, session }: Caller,
         body: &Bytes,
-        session: Option<Arc<Session>>,
     ) -> Result<Response<Body>, Status> {
         let registry = &*self.registry;
         let row = registry.row(&path.group, &path.version, &path.plural).ok_or_else(Status::no_resource)?;
@@ -319,7 +331,7 @@ impl ApiServer {
             None => WriteOptions::default(),
         };
         let user_agent = parts.headers.get(USER_AGENT).map(|agent| String::from_utf8_lossy(agent.as_bytes()));
-        let manager = manager_name(&options.field_manager, &user_agent.unwrap_or_default());
+        let manager = manager_name(&options.field_manager, user_agent.as_deref().unwrap_or(self.agent));
         let mut call = Call {
             namespace: path.namespace,
             name: path.name,

@@ -32,6 +32,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tower::Service;
 
+use crate::auth::User;
 use crate::bootstrap;
 use crate::http::limits::HeavyWork;
 use crate::http::{Known, PeerCertificate};
@@ -71,12 +72,17 @@ pub struct ListenOptions {
     pub strangers: Duration,
 }
 
+/// The group of those who may do everything.
+const ADMINISTRATORS: &str = "system:masters";
+
 /// A server that listens.
 #[derive(Debug)]
 pub struct Listening {
     address: SocketAddr,
     pki: Pki,
     token: String,
+    /// The administrator's certificate.
+    admin: Certificate,
     stop: CancellationToken,
 }
 
@@ -135,6 +141,7 @@ impl Listening {
         let pki = Pki::generate(address.ip(), &options.names, options.authority_key_pem.as_deref())?;
         let acceptor = TlsAcceptor::from(Arc::new(pki.server_config()?));
         let token = server.admin_token()?.to_owned();
+        let admin = pki.client_certificate(&User::admin().name, &[ADMINISTRATORS])?;
         bootstrap::publish(&server.registry, address, pki.authority_pem());
         let stop = CancellationToken::new();
         // A listener has real clients, whose heavy requests must not block the threads of others.
@@ -142,7 +149,7 @@ impl Listening {
         let ListenOptions { patience, strangers, .. } = options;
         let door = Door { acceptor, server, patience, strangers, stop: stop.clone() };
         tokio::spawn(door.accept(socket));
-        Ok(Self { address, pki, token, stop })
+        Ok(Self { address, pki, token, admin, stop })
     }
 
     /// Where it listens.
@@ -180,7 +187,7 @@ impl Listening {
     /// A kubeconfig for the administrator.
     #[must_use]
     pub fn kubeconfig(&self) -> String {
-        kubeconfig::text(&self.url(), self.authority_pem(), &self.token)
+        kubeconfig::text(&self.url(), self.authority_pem(), &self.token, &self.admin)
     }
 
     /// Writes the kubeconfig; only its owner can read it.

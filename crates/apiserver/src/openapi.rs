@@ -1,7 +1,7 @@
 //! OpenAPI documents, generated from the tables of schemas and resources.
 //!
-//! They hold what clients work with, not what people read: structure, merge keys, kinds, verbs and their parameters,
-//! but no descriptions. kubectl needs of them, in version 3:
+//! They hold structure, merge keys, kinds, verbs and their parameters, and upstream's descriptions of kinds and fields.
+//! kubectl needs of them, in version 3:
 //!
 //! 1. that a `patch` of a kind takes `fieldValidation` and `dryRun`, or it validates by itself (`create`, `apply`);
 //! 2. that it takes strategic merge patches, and the merge keys of the kind (`apply` on the client's side);
@@ -10,6 +10,7 @@
 //! Version 2 has all definitions for clients from before, and no paths.
 
 mod custom;
+mod descriptions;
 mod paths;
 mod protobuf;
 mod schemas;
@@ -74,7 +75,7 @@ pub fn v3_document(customs: &[Arc<Row>], path: &str) -> Option<Value> {
 #[must_use]
 pub fn v2(customs: &[Arc<Row>]) -> Value {
     let mut definitions: Map<String, Value> = schema::documents()
-        .filter_map(|(name, text)| Some((name.to_owned(), schemas::document(text, Dialect::V2)?)))
+        .filter_map(|(name, text)| Some((name.to_owned(), schemas::document(name, text, Dialect::V2)?)))
         .collect();
     definitions.extend(customs.iter().flat_map(|row| custom::schemas(row, Dialect::V2)));
     json!({

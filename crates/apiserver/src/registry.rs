@@ -10,6 +10,7 @@ mod answer;
 mod authorize;
 mod call;
 pub(crate) mod checked;
+pub(crate) mod conversion;
 pub(crate) mod convert;
 pub(crate) mod crd;
 pub(crate) mod custom;
@@ -60,6 +61,8 @@ pub struct Registry {
     pub(crate) cleaning: Mutex<BTreeSet<String>>,
     /// The admission webhooks.
     pub(crate) webhooks: RwLock<Arc<Hooks>>,
+    /// Whether a definition has ever had its objects converted by a webhook.
+    pub(crate) has_conversions: AtomicBool,
     /// The allocated cluster IPs and node ports.
     pub(crate) services: Allocator,
     /// The source of container logs.
@@ -98,6 +101,7 @@ impl Registry {
             served: Mutex::default(),
             cleaning: Mutex::default(),
             webhooks: RwLock::default(),
+            has_conversions: AtomicBool::new(false),
             services,
             logs,
             authorization,

@@ -62,6 +62,8 @@ pub struct ApiServer {
     pub(crate) sender: Sender,
     pub(crate) limits: Arc<Limits>,
     pub(crate) heavy_work: HeavyWork,
+    /// Who sends requests without a user agent.
+    pub(crate) agent: &'static str,
 }
 
 // === impl ApiServer ===
@@ -88,13 +90,20 @@ impl ApiServer {
         bootstrap::seed(&registry);
         let sender = Sender::Local(Arc::new(User::admin()));
         let limits = Arc::new(Limits::new(limits));
-        Self { registry, sender, limits, heavy_work }
+        Self { registry, sender, limits, heavy_work, agent: "" }
     }
 
     /// Returns the same server for requests from outside the process: those that do not authenticate get 401.
     #[must_use]
     pub fn requiring_authentication(&self) -> Self {
         Self { sender: Sender::Remote, ..self.clone() }
+    }
+
+    /// Returns the same server for a client within the process that sends no user agent: its writes are those of this one,
+    /// which is the name of their field manager.
+    #[must_use]
+    pub fn for_agent(&self, agent: &'static str) -> Self {
+        Self { agent, ..self.clone() }
     }
 
     /// Returns the administrator's token.

@@ -30,6 +30,7 @@ use crate::registry::{Call, Registry, Row, convert};
 use crate::status::Status;
 use crate::store::{Event, EventKind, Object, Range, Storage, Unavailable, Wanted};
 use crate::table::{self, IncludeObject};
+use crate::webhook::{Line, on_line};
 
 /// The number of events read from the history at a time.
 const BATCH_EVENTS: usize = 256;
@@ -165,13 +166,15 @@ impl Watch {
                 return None;
             }
             if let Some(object) = self.initial.next() {
-                return Some(self.line(EventKind::Added, &object));
+                return Some(self.converted_line(EventKind::Added, object).await);
             }
             if let Some(pending) = self.pending.pop_front() {
                 return Some(match pending {
                     Pending::Line(line) => line,
-                    Pending::State(kind, object) => self.line(kind, &object),
-                    Pending::Left(before, revision) => self.line(EventKind::Deleted, &before.deleted_at(revision)),
+                    Pending::State(kind, object) => self.converted_line(kind, object).await,
+                    Pending::Left(before, revision) => {
+                        self.converted_line(EventKind::Deleted, Arc::new(before.deleted_at(revision))).await
+                    }
                 });
             }
             if self.is_over {
@@ -243,6 +246,29 @@ impl Watch {
         self.pending.push_back(pending);
     }
 
+    /// Returns the line of a state, which a webhook may have to convert: then the watch waits for it, not the thread. A watch
+    /// whose events cannot be converted ends with the reason.
+    async fn converted_line(&mut self, kind: EventKind, object: Arc<Object>) -> Bytes {
+        let is_converted = self.row.custom.as_ref().is_some_and(|custom| custom.conversion.is_some());
+        if !is_converted || matches!(self.shape, Shape::Metadata | Shape::MetadataList) {
+            return self.line(kind, &object);
+        }
+        let row = Arc::clone(&self.row);
+        let line = Arc::new(Line::new(CancellationToken::new()));
+        let work = move || on_line(line, || convert::to_version(&row, object.parse().map_err(Status::internal)?));
+        let converted = tokio::task::spawn_blocking(work).await;
+        match converted.unwrap_or_else(|_| Err(Status::internal("the server is stopping"))) {
+            Ok(value) if self.shape == Shape::Table => event_line(kind, &self.table(&value)),
+            Ok(value) => event_line(kind, &value),
+            Err(status) => {
+                self.initial = Vec::new().into_iter();
+                self.pending.clear();
+                self.is_over = true;
+                error_line(&status)
+            }
+        }
+    }
+
     fn line(&mut self, kind: EventKind, object: &Object) -> Bytes {
         match self.shape {
             Shape::Full if convert::is_storage_version(&self.row) => {
@@ -251,19 +277,23 @@ impl Watch {
                 }
                 [kind.opening().as_bytes(), &object.bytes(), b"}\n"].concat().into()
             }
-            Shape::Full => match object.parse() {
-                Ok(value) => event_line(kind, &convert::to_version(&self.row, value)),
-                Err(error) => error_line(&Status::internal(error)),
+            Shape::Full => match self.shown(object) {
+                Ok(value) => event_line(kind, &value),
+                Err(status) => error_line(&status),
             },
             Shape::Metadata | Shape::MetadataList => {
                 let head = b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
                 [kind.opening().as_bytes(), head, &object.metadata(), b"}}\n"].concat().into()
             }
-            Shape::Table => match object.parse() {
-                Ok(value) => event_line(kind, &self.table(&convert::to_version(&self.row, value))),
-                Err(error) => error_line(&Status::internal(error)),
+            Shape::Table => match self.shown(object) {
+                Ok(value) => event_line(kind, &self.table(&value)),
+                Err(status) => error_line(&status),
             },
         }
+    }
+
+    fn shown(&self, object: &Object) -> Result<Value, Status> {
+        convert::to_version(&self.row, object.parse().map_err(Status::internal)?)
     }
 
     /// A table of one row; only the first has columns.

@@ -12,11 +12,14 @@ mod endpoint;
 mod exchange;
 mod trust;
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
 use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -32,12 +35,22 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(34);
 /// The largest answer to a small question: a patch that replaces the largest object, as base64, and room beside it.
 const ANSWER_BYTES_MIN: usize = 8 << 20;
 
+/// How many conversions a request remembers: of the old object and of the new one, to and fro.
+const CONVERTED_MAX: usize = 4;
+
 /// What a request needs to call webhooks: the runtime that does the I/O, and until when.
 #[derive(Debug)]
 pub(crate) struct Line {
     runtime: Handle,
     ended: CancellationToken,
     deadline: Instant,
+    /// The last conversions: the version that was asked for, the object, and what became of it.
+    converted: Mutex<Vec<(String, Value, Value)>>,
+}
+
+thread_local! {
+    /// What the request needs that this thread works on, if it may block.
+    static LINE: RefCell<Option<Arc<Line>>> = const { RefCell::new(None) };
 }
 
 /// A call that has been made.
@@ -53,6 +66,25 @@ pub(crate) struct Pending {
 #[error("{0}")]
 pub(crate) struct CallError(pub(crate) String);
 
+/// Works on a request, on a thread that may block.
+pub(crate) fn on_line<T>(line: Arc<Line>, work: impl FnOnce() -> T) -> T {
+    /// Takes the line away again, whatever happens to the work.
+    struct Guard;
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            LINE.with(|held| held.borrow_mut().take());
+        }
+    }
+    LINE.with(|held| held.borrow_mut().replace(line));
+    let _guard = Guard;
+    work()
+}
+
+/// Returns what the request needs that this thread works on; none if the thread may not block.
+pub(crate) fn line_of_thread() -> Option<Arc<Line>> {
+    LINE.with(|held| held.borrow().clone())
+}
+
 /// Returns the largest answer that is read: converted objects may grow, but not without bound.
 pub(crate) fn answer_bytes_max(question_bytes: usize) -> usize {
     ANSWER_BYTES_MIN.max(question_bytes.saturating_mul(4))
@@ -63,7 +95,23 @@ pub(crate) fn answer_bytes_max(question_bytes: usize) -> usize {
 impl Line {
     /// Returns what a request needs that begins now, within a runtime. It may call until `ended` is cancelled.
     pub(crate) fn new(ended: CancellationToken) -> Self {
-        Self { runtime: Handle::current(), ended, deadline: Instant::now() + REQUEST_TIME_MAX }
+        let deadline = Instant::now() + REQUEST_TIME_MAX;
+        Self { runtime: Handle::current(), ended, deadline, converted: Mutex::default() }
+    }
+
+    /// Returns what became of an object that this request has converted before.
+    pub(crate) fn converted(&self, to: &str, object: &Value) -> Option<Value> {
+        let held = self.converted.lock();
+        held.iter().find(|(version, from, _)| version == to && from == object).map(|(.., into)| into.clone())
+    }
+
+    /// Remembers what became of an object.
+    pub(crate) fn remember(&self, to: &str, object: Value, converted: Value) {
+        let mut held = self.converted.lock();
+        if held.len() >= CONVERTED_MAX {
+            held.remove(0);
+        }
+        held.push((to.to_owned(), object, converted));
     }
 
     /// Whether the request has ended, or has had its time.

@@ -50,8 +50,9 @@ async fn a_client_certificate_is_its_user_and_anything_else_is_401() {
     let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     let certificate = listening.client_certificate("jane", &["dev", "on call", "system:masters"]).unwrap();
     let with = |user: &str| {
-        let token = listening.kubeconfig().lines().last().unwrap().to_owned();
-        listening.kubeconfig().replace(&token, user)
+        let admin = listening.kubeconfig();
+        let (rest, _) = admin.split_once("    client-certificate-data").unwrap();
+        format!("{rest}{user}\n")
     };
     let user = format!(
         "    client-certificate-data: {}\n    client-key-data: {}",
@@ -72,6 +73,13 @@ async fn a_client_certificate_is_its_user_and_anything_else_is_401() {
     let both = format!("{user}\n    token: nope");
     let answer: serde_json::Value = client(&with(&both)).await.request(whoami()).await.unwrap();
     assert_eq!(answer["status"]["userInfo"]["username"], "jane");
+    // The administrator is known by either, for clients that know only one.
+    let admin = listening.kubeconfig();
+    let (without_token, token) = admin.split_once("    token: ").unwrap();
+    for kubeconfig in [without_token, &with(&format!("    token: {token}"))] {
+        let answer: serde_json::Value = client(kubeconfig).await.request(whoami()).await.unwrap();
+        assert_eq!(answer["status"]["userInfo"]["username"], "admin");
+    }
     for stranger in ["    token: nope", "    token: "] {
         let refused = client(&with(stranger)).await.request::<serde_json::Value>(whoami()).await.unwrap_err();
         assert!(matches!(&refused, kube::Error::Api(status) if status.code == 401), "{refused}");

@@ -121,6 +121,22 @@ fn duplicate_keys_in_yaml_are_findings() {
 }
 
 #[test]
+fn aliases_that_stand_for_too_much_are_refused_in_go_yamls_words() {
+    let line = |at: usize| format!("a{at}: &a{at} [{}]\n", vec![format!("*a{}", at - 1); 9].join(","));
+    let bomb = format!("a0: &a0 [x,x,x,x,x,x,x,x,x]\n{}", (1..10).map(line).collect::<String>());
+    let long = format!("a: &x {}\nb: [{}]\n", "x".repeat(30_000), vec!["*x"; 2_000].join(","));
+    let keys = format!("a: &x {{{}: 1}}\nb: [{}]\n", "k".repeat(900), vec!["*x"; 2_000].join(","));
+    for text in [bomb, long, keys] {
+        let error = object(text.as_bytes(), ContentType::Yaml).expect_err("a bomb");
+        assert_eq!(error.to_string(), "yaml: document contains excessive aliasing");
+    }
+    // What people write: a block used a hundred times.
+    let block = format!("a: &x {{b: 1, c: [1, 2]}}\nl: [{}]\n", vec!["*x"; 100].join(","));
+    let decoded = object(block.as_bytes(), ContentType::Yaml).expect("a few aliases");
+    assert_eq!(decoded.value["l"].as_array().map(Vec::len), Some(100));
+}
+
+#[test]
 fn broken_yaml_names_the_line() {
     let error = object(b"a: b\nc: d: e\n", ContentType::Yaml).expect_err("it is no YAML");
     assert!(error.to_string().starts_with("yaml: line 2: "), "{error}");

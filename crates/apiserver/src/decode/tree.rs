@@ -7,6 +7,7 @@ use std::fmt::{self, Write};
 
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{Budget, DuplicateKeyPolicy};
 
 use crate::findings::{Findings, duplicate_field, shown_path};
@@ -18,6 +19,16 @@ const YAML_DOCUMENTS_MAX: usize = 1024;
 /// Less than serde_json's: the YAML parser takes some 16 KiB of stack for each level in builds without optimisation, and a
 /// thread has 2 MiB. A thread that runs out of stack takes the process with it.
 const YAML_DEPTH_MAX: usize = 64;
+
+/// How many events aliases may stand for in a small text; each may take 160 bytes. In a larger one it is one for some bytes.
+/// Aliases of aliases would make a tree of any size from a few hundred bytes.
+const YAML_ALIASED_EVENTS_MIN: usize = 1 << 12;
+const YAML_BYTES_PER_ALIASED_EVENT: usize = 4;
+/// How many bytes the scalars of a small text may have, and of a larger one for each byte of text; without aliases they have one at most.
+const YAML_SCALAR_BYTES_MIN: usize = 1 << 16;
+const YAML_SCALAR_BYTES_PER_BYTE: usize = 8;
+/// What go-yaml says of a text in which aliases stand for too much.
+const ALIASING: &str = "document contains excessive aliasing";
 
 /// What a reading has found besides the tree.
 #[derive(Default)]
@@ -73,7 +84,13 @@ fn read_yaml(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<Plain
     budget.max_events = YAML_NODES_MAX * 2;
     budget.max_documents = YAML_DOCUMENTS_MAX;
     budget.max_depth = YAML_DEPTH_MAX;
+    budget.max_aliases = YAML_NODES_MAX;
+    budget.max_anchors = YAML_NODES_MAX;
+    budget.enforce_alias_anchor_ratio = false;
+    budget.max_total_scalar_bytes = YAML_SCALAR_BYTES_MIN + YAML_SCALAR_BYTES_PER_BYTE * text.len();
+    let aliased = YAML_ALIASED_EVENTS_MIN.max(text.len() / YAML_BYTES_PER_ALIASED_EVENT);
     let options = serde_saphyr::options! {
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: aliased },
         budget: Some(budget),
         duplicate_keys: duplicate_keys,
         // Go reads `0644` as octal, which is how everyone writes file modes.
@@ -84,6 +101,18 @@ fn read_yaml(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Vec<Plain
 }
 
 fn describe(error: &serde_saphyr::Error) -> (u64, String) {
+    let mut cause = error.without_snippet();
+    while let serde_saphyr::Error::AliasError { error, .. } = cause {
+        cause = error;
+    }
+    let breach = match cause {
+        serde_saphyr::Error::AliasReplayLimitExceeded { .. } => return (0, ALIASING.to_owned()),
+        serde_saphyr::Error::Budget { breach, .. } => Some(breach),
+        _ => None,
+    };
+    if matches!(breach, Some(BudgetBreach::ScalarBytes { .. } | BudgetBreach::Nodes { .. })) {
+        return (0, ALIASING.to_owned());
+    }
     let line = error.location().map_or(0, |location| location.line());
     if let serde_saphyr::Error::DuplicateMappingKey { key: Some(key), .. } = error.without_snippet() {
         return (line, format!("key {:?} already set in map", shown_path(key)));

@@ -11,6 +11,7 @@
 //! Follows `apiserver/pkg/server/filters/{maxinflight,timeout,waitgroup}.go` of Kubernetes 1.37, with its defaults.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::Method;
@@ -31,7 +32,8 @@ pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// A request is heavy if its body, or the object that it changes, is larger than this.
 pub const HEAVY_BYTES: usize = 64 << 10;
 
-/// Where heavy requests run: those with a large body or object, lists, and documents about the whole API.
+/// Where heavy requests run: those with a large body or object, definitions, objects with rules that may cost much, YAML with
+/// aliases, lists, and documents about the whole API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HeavyWork {
     /// On the thread that receives them. For tests and simulations: paused time does not wait for other threads, and a
@@ -130,6 +132,25 @@ impl Class {
     }
 }
 
+/// Whether a body is YAML with aliases, which stand for more than their bytes.
+fn has_aliases(parts: &Parts, body: &[u8]) -> bool {
+    let kind = parts.headers.get(http::header::CONTENT_TYPE).map_or(&b""[..], |kind| kind.as_bytes());
+    kind.windows(4).any(|word| word == b"yaml") && body.contains(&b'&')
+}
+
+/// Whether a request is about objects that a webhook converts.
+pub(super) fn is_converted(registry: &Registry, parts: &Parts) -> bool {
+    if !registry.has_conversions.load(Ordering::Relaxed) {
+        return false;
+    }
+    match path::parse(parts.uri.path()) {
+        Target::Resource(path) => registry
+            .row(&path.group, &path.version, &path.plural)
+            .is_some_and(|row| row.custom.as_ref().is_some_and(|custom| custom.conversion.is_some())),
+        _ => false,
+    }
+}
+
 /// Whether a request is heavy.
 pub(super) fn is_heavy(registry: &Registry, parts: &Parts, body: &[u8]) -> bool {
     if body.len() > HEAVY_BYTES {
@@ -137,12 +158,12 @@ pub(super) fn is_heavy(registry: &Registry, parts: &Parts, body: &[u8]) -> bool 
     }
     match path::parse(parts.uri.path()) {
         // Lists and deletions of collections.
-        Target::Resource(path) if path.name.is_empty() => parts.method != Method::POST,
+        Target::Resource(path) if path.name.is_empty() && parts.method != Method::POST => true,
         Target::Resource(path) if parts.method != Method::GET => {
-            let row = registry.row(&path.group, &path.version, &path.plural);
+            let Some(row) = registry.row(&path.group, &path.version, &path.plural) else { return false };
             let key = steersman_base::ObjectKey::new(&path.namespace, &path.name);
-            row.and_then(|row| registry.store.get(&row.collection, &key))
-                .is_some_and(|stored| stored.len() > HEAVY_BYTES)
+            let is_large = || registry.store.get(&row.collection, &key).is_some_and(|it| it.len() > HEAVY_BYTES);
+            row.has_heavy_writes() || has_aliases(parts, body) || is_large()
         }
         Target::Resource(_) | Target::Group(_) => false,
         Target::CoreVersions | Target::Groups | Target::Version(..) | Target::Other(_) => true,

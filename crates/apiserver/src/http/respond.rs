@@ -212,8 +212,7 @@ impl<'a> Responder<'a> {
             return Ok(self.stream(&head, row.custom.is_none(), shape, list));
         }
         let objects: Result<Vec<Value>, _> = list.objects.iter().map(|object| object.parse()).collect();
-        let objects: Vec<Value> =
-            objects.map_err(Status::internal)?.into_iter().map(|object| convert::to_version(row, object)).collect();
+        let objects = convert::all_to_version(row, objects.map_err(Status::internal)?)?;
         if shape == Shape::Table {
             let table = render(registry, row, &objects, &head.metadata, include);
             return self.encoded(200, encoding, &table, Order::KindFirst);

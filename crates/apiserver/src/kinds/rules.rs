@@ -60,6 +60,8 @@ pub(crate) struct Rules {
     pub(crate) subresources: &'static [(&'static str, Handler)],
     /// Handles a POST, for kinds that are not stored: reviews and bindings.
     pub(crate) create: Option<Create>,
+    /// Whether a write is heavy, however few bytes it has.
+    pub(crate) is_heavy: bool,
     /// Runs after an object has been stored.
     pub(crate) after_write: fn(&Registry, &Arc<Object>),
     /// Runs after an object has been deleted.
@@ -150,6 +152,7 @@ impl Rules {
             etcd_prefix: None,
             subresources: &[],
             create: None,
+            is_heavy: false,
             after_write: |_, _| (),
             after_delete: |_, _| (),
             printer: Printer::DEFAULT,
@@ -279,6 +282,12 @@ impl Rules {
     /// Sets what runs after an object has been stored.
     pub(crate) const fn after_write(mut self, run: fn(&Registry, &Arc<Object>)) -> Self {
         self.after_write = run;
+        self
+    }
+
+    /// With writes that are heavy, however few bytes they have.
+    pub(crate) const fn heavy(mut self) -> Self {
+        self.is_heavy = true;
         self
     }
 

@@ -7,9 +7,14 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// Returns a kubeconfig for the administrator. The texts are ours and need no escaping.
-pub(super) fn text(url: &str, authority_pem: &str, token: &str) -> String {
+use super::pki::Certificate;
+
+/// Returns a kubeconfig for the administrator, who has a token and a certificate: some clients know only one of them. The
+/// texts are ours and need no escaping.
+pub(super) fn text(url: &str, authority_pem: &str, token: &str, admin: &Certificate) -> String {
     let authority = STANDARD.encode(authority_pem);
+    let certificate = STANDARD.encode(&admin.certificate_pem);
+    let key = STANDARD.encode(&admin.key_pem);
     format!(
         "apiVersion: v1\n\
          kind: Config\n\
@@ -28,6 +33,8 @@ pub(super) fn text(url: &str, authority_pem: &str, token: &str) -> String {
          users:\n\
          - name: admin\n  \
            user:\n    \
+             client-certificate-data: {certificate}\n    \
+             client-key-data: {key}\n    \
              token: {token}\n"
     )
 }

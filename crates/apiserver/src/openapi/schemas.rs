@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use crate::openapi::descriptions;
 use crate::registry::Row;
 use crate::schema;
 
@@ -35,16 +36,20 @@ pub(super) fn reachable(group: &str, version: &str, rows: &[&Row], used: &[&'sta
         if found.contains_key(&name) {
             continue;
         }
-        let Some(schema) = texts.get(name.as_str()).and_then(|text| serde_json::from_str(text).ok()) else { continue };
+        let text = texts.get(name.as_str());
+        let Some(mut schema) = text.and_then(|text| serde_json::from_str(text).ok()) else { continue };
         schema::collect_references(&schema, &mut open);
+        descriptions::describe(&name, &mut schema);
         found.insert(name, rewritten(schema, Dialect::V3));
     }
     found
 }
 
 /// A schema as it is written in a document.
-pub(super) fn document(text: &str, dialect: Dialect) -> Option<Value> {
-    serde_json::from_str(text).ok().map(|schema| rewritten(schema, dialect))
+pub(super) fn document(name: &str, text: &str, dialect: Dialect) -> Option<Value> {
+    let mut schema = serde_json::from_str(text).ok()?;
+    descriptions::describe(name, &mut schema);
+    Some(rewritten(schema, dialect))
 }
 
 /// A reference to a schema.

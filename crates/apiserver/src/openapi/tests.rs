@@ -63,13 +63,30 @@ fn explain_finds_the_kind_of_a_path_and_its_schema() {
     let schema = &document["components"]["schemas"]["io.k8s.api.apps.v1.Deployment"];
     assert_eq!(
         schema["properties"]["spec"],
-        json!({"allOf": [{"$ref": "#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec"}], "default": {}})
+        json!({
+            "allOf": [{"$ref": "#/components/schemas/io.k8s.api.apps.v1.DeploymentSpec"}],
+            "default": {},
+            "description": "Specification of the desired behavior of the Deployment.",
+        })
     );
     let pod = &document["components"]["schemas"]["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
     assert_eq!(pod["x-kubernetes-patch-merge-key"], "name");
     assert_eq!(pod["items"], json!({"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}));
     let scale = &document["paths"]["/apis/apps/v1/namespaces/{namespace}/deployments/{name}/scale"]["put"];
     assert_eq!(scale["x-kubernetes-group-version-kind"]["group"], "autoscaling");
+}
+
+#[test]
+fn every_kind_is_described() {
+    let document = v2(&[]);
+    let is_described = |schema: &Value| schema["description"].as_str().is_some_and(|text| !text.is_empty());
+    let definitions = document["definitions"].as_object().expect("definitions");
+    let silent: Vec<_> = definitions
+        .iter()
+        .filter(|(_, schema)| schema.get("x-kubernetes-group-version-kind").is_some() && !is_described(schema))
+        .map(|(name, _)| name)
+        .collect();
+    assert!(silent.is_empty(), "{silent:?}");
 }
 
 #[test]
@@ -83,5 +100,7 @@ fn version_2_has_all_definitions_and_no_alternatives() {
         let name = reference.strip_prefix("#/definitions/").expect("a definition");
         assert!(definitions.contains_key(name), "{name}");
     }
-    assert_eq!(definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"], json!({"type": "string"}));
+    let quantity = &definitions["io.k8s.apimachinery.pkg.api.resource.Quantity"];
+    assert_eq!(quantity["type"], "string");
+    assert!(quantity["description"].as_str().is_some_and(|it| it.contains("\n\n``` <quantity>")), "{quantity}");
 }

@@ -14,6 +14,7 @@ use std::ops::Deref;
 use serde_json::Value;
 use steersman_base::Resource;
 
+use super::custom::Nulls;
 use super::object_meta::{self, meta_text, metadata};
 use super::owners::without_managed_fields;
 use super::request_match::check_kind;
@@ -35,6 +36,8 @@ pub(crate) struct Checked(Value);
 pub(crate) struct Processed<'a> {
     pub(super) object: Value,
     pub(super) reservation: Option<Reservation<'a>>,
+    /// The warnings about it.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Why a body is not an object of its resource.
@@ -54,6 +57,20 @@ impl Checked {
         decoded: Decoded,
         validation: FieldValidation,
     ) -> Result<(Self, Vec<String>), BodyError> {
+        Self::with(row, decoded, validation, Nulls::Drop)
+    }
+
+    /// Checks an object to which a configuration was applied.
+    pub(super) fn applied(row: &Row, decoded: Decoded) -> Result<(Self, Vec<String>), BodyError> {
+        Self::with(row, decoded, FieldValidation::Ignore, Nulls::Keep)
+    }
+
+    fn with(
+        row: &Row,
+        decoded: Decoded,
+        validation: FieldValidation,
+        nulls: Nulls,
+    ) -> Result<(Self, Vec<String>), BodyError> {
         let Decoded { value: mut object, duplicates } = decoded;
         check_kind(row, &object).map_err(BodyError::Other)?;
         // The one empty list that Go can tell from an absent one: all managers give up what they own.
@@ -64,9 +81,11 @@ impl Checked {
             map.insert("kind".into(), kind.to_string().into());
         }
         let checked = match &row.custom {
-            Some(custom) => schema::check_metadata(&mut object, validation)
-                .map_err(|problem| problem.to_string())
-                .and_then(|warnings| Ok([warnings, custom.check(&mut object, duplicates, validation)?].concat())),
+            Some(custom) => {
+                schema::check_metadata(&mut object, validation).map_err(|problem| problem.to_string()).and_then(
+                    |warnings| Ok([warnings, custom.check(&mut object, duplicates, validation, nulls)?].concat()),
+                )
+            }
             None => schema::check_with(group, version, kind, &mut object, duplicates, validation)
                 .map_err(|problem| problem.to_string()),
         };
@@ -87,16 +106,16 @@ impl Checked {
     }
 
     /// Returns a stored object in the form in which new ones are compared with it; who owns its fields is left out.
-    pub(super) fn stored<'a>(row: &Row, stored: &'a Value) -> Cow<'a, Value> {
+    pub(super) fn stored<'a>(row: &Row, stored: &'a Value) -> Result<Cow<'a, Value>, Status> {
         if row.custom.is_some() {
             if convert::is_storage_version(row) {
-                return Cow::Borrowed(stored);
+                return Ok(Cow::Borrowed(stored));
             }
-            return Cow::Owned(convert::to_version(row, stored.clone()));
+            return Ok(Cow::Owned(convert::to_version(row, stored.clone())?));
         }
-        let shown = convert::to_version(row, without_managed_fields(stored));
+        let shown = convert::to_version(row, without_managed_fields(stored))?;
         // A stored object has been checked before. If an older server took what this one does not, it is compared as it is.
-        Self::composed(row, shown).map_or(Cow::Borrowed(stored), |checked| Cow::Owned(checked.0))
+        Ok(Self::composed(row, shown).map_or(Cow::Borrowed(stored), |checked| Cow::Owned(checked.0)))
     }
 
     /// Sets a field of metadata.

@@ -2,7 +2,8 @@
 //!
 //! Most kinds have one form. The others say so in their rules ([`StoredAs`](crate::kinds::StoredAs)): Events are stored as
 //! `v1` and served by `events.k8s.io/v1` under other names, autoscalers are stored as `autoscaling/v2`. All versions of a
-//! custom resource have one form, in which only `apiVersion` differs, but each version shows what its own schema knows.
+//! custom resource have one form, in which only `apiVersion` differs, but each version shows what its own schema knows; or a
+//! webhook converts between them ([`conversion`](super::conversion)).
 
 use std::borrow::Cow;
 
@@ -10,7 +11,10 @@ use serde_json::Value;
 use steersman_base::ObjectKey;
 
 use super::Row;
+use super::conversion::Conversion;
+use super::custom::Custom;
 use super::object_meta::metadata;
+use crate::status::Status;
 
 /// Returns the group, version and kind of the stored form.
 pub(crate) fn storage_kind(row: &Row) -> (&str, &str, &str) {
@@ -43,29 +47,63 @@ pub(crate) fn is_storage_version(row: &Row) -> bool {
 }
 
 /// Changes an object to its stored form.
-pub(crate) fn to_storage(row: &Row, object: &mut Value) {
+///
+/// # Errors
+/// A webhook that converts it fails.
+pub(crate) fn to_storage(row: &Row, object: &mut Value) -> Result<(), Status> {
     if is_storage_version(row) {
-        return;
+        return Ok(());
+    }
+    if let Some((custom, conversion)) = conversion_of(row) {
+        let to = format!("{}/{}", row.resource.group, custom.storage_version);
+        *object = conversion.convert(object.take(), &to)?;
+        return Ok(());
     }
     let (group, version, _) = storage_kind(row);
     let version = row.custom.as_ref().map_or(version, |custom| &custom.storage_version);
     let api_version = if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") };
-    let Some(map) = object.as_object_mut() else { return };
+    let Some(map) = object.as_object_mut() else { return Ok(()) };
     map.insert("apiVersion".into(), api_version.into());
     if let Some(form) = &row.rules.stored_as {
         (form.to_storage)(map);
     }
+    Ok(())
+}
+
+fn conversion_of(row: &Row) -> Option<(&Custom, &Conversion)> {
+    let custom = row.custom.as_ref()?;
+    Some((custom, custom.conversion.as_deref()?))
+}
+
+/// Returns stored objects in the form that the row serves.
+///
+/// # Errors
+/// A webhook that converts them fails.
+pub(crate) fn all_to_version(row: &Row, objects: Vec<Value>) -> Result<Vec<Value>, Status> {
+    let Some((custom, conversion)) = conversion_of(row) else {
+        return objects.into_iter().map(|object| to_version(row, object)).collect();
+    };
+    let mut converted = conversion.convert_all(&row.list_kind, objects, &row.resource.api_version())?;
+    converted.iter_mut().for_each(|object| custom.reshape(object));
+    Ok(converted)
 }
 
 /// Returns a stored object in the form that the row serves.
-#[must_use]
-pub(crate) fn to_version(row: &Row, mut object: Value) -> Value {
+///
+/// # Errors
+/// A webhook that converts it fails.
+pub(crate) fn to_version(row: &Row, mut object: Value) -> Result<Value, Status> {
     if is_storage_version(row) {
-        return object;
+        return Ok(object);
+    }
+    if let Some((custom, conversion)) = conversion_of(row) {
+        let mut converted = conversion.convert(object, &row.resource.api_version())?;
+        custom.reshape(&mut converted);
+        return Ok(converted);
     }
     let api_version = row.resource.api_version().into_owned();
     metadata(&mut object);
-    let Some(map) = object.as_object_mut() else { return object };
+    let Some(map) = object.as_object_mut() else { return Ok(object) };
     map.insert("apiVersion".into(), api_version.into());
     if let Some(form) = &row.rules.stored_as {
         (form.to_version)(map);
@@ -73,7 +111,7 @@ pub(crate) fn to_version(row: &Row, mut object: Value) -> Value {
     if let Some(custom) = &row.custom {
         custom.reshape(&mut object);
     }
-    object
+    Ok(object)
 }
 
 /// Returns the name of a selectable field in the stored form; none if the row does not serve it under this name.

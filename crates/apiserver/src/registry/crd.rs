@@ -10,18 +10,22 @@
 //!
 //! Follows `apiextensions-apiserver/pkg/controller/{status,establish,finalizer}` of Kubernetes 1.37.
 
+mod conditions;
+
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use base64::Engine;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use steersman_base::names::finalizers::CUSTOM_RESOURCE_CLEANUP;
 use steersman_base::{ObjectKey, Resource, Scope};
 use steersman_structural_schema::Schema;
 use tokio_util::sync::CancellationToken;
 
-use super::custom::{Custom, ScalePaths};
+use super::conversion::Conversion;
+use super::custom::{Custom, CustomRules, ScalePaths};
 use super::delete::DeleteOptions;
 use super::list::list_all;
 use super::object_meta::{meta_text, metadata};
@@ -34,6 +38,9 @@ use crate::discovery::version_rank;
 use crate::field::{FieldError, Path};
 use crate::kinds::Rules;
 use crate::store::{Change, Collection, Expect, Range};
+
+pub(crate) use conditions::{APPROVAL, approval, set_condition};
+use conditions::{UsedNames, is_true};
 
 /// How long names are accepted before a definition is established. Upstream waits too, so that all servers know it.
 const ESTABLISH_AFTER: Duration = Duration::from_millis(5);
@@ -54,6 +61,7 @@ static CUSTOM: Rules = Rules::DEFAULT.status_resets(&["metadata", "spec"]).with_
 pub(crate) struct Served {
     spec: Value,
     names: Value,
+    is_terminating: bool,
     /// Whether stored objects may not be what the schemas say.
     is_reshaped: bool,
     /// When it is no longer served so.
@@ -74,6 +82,9 @@ impl Registry {
     /// Serves a definition that has been written, and continues what it waits for.
     pub(crate) fn definition_changed(&self, mut definition: Value, revision: u64) {
         let name = meta_text(&definition, "name").to_owned();
+        let group = definition["spec"]["group"].clone();
+        // What follows from the spec has been said when it was first served so.
+        let is_known = self.serves(&definition);
         if is_true(&definition, "NamesAccepted") {
             self.serve(&definition);
         }
@@ -84,7 +95,11 @@ impl Registry {
             return;
         }
         let before = definition["status"].clone();
-        self.accept_names(&mut definition);
+        let now = self.clock.now().to_string();
+        conditions::accept_names(&mut definition, &self.used_names(&group), &now);
+        if !is_known {
+            conditions::set_derived(&mut definition, &now);
+        }
         if definition["status"] != before && self.write_definition(&name, &definition, revision) {
             return; // The write has come back here.
         }
@@ -137,69 +152,32 @@ impl Registry {
         }
     }
 
-    /// Accepts the names of a definition, unless another one has them.
-    fn accept_names(&self, definition: &mut Value) {
-        let now = self.clock.now().to_string();
-        let names = definition["spec"]["names"].clone();
-        if !definition["status"].is_object() {
-            definition["status"] = json!({});
+    /// The names that definitions of a group have.
+    fn used_names(&self, group: &Value) -> UsedNames {
+        let mut used = UsedNames::default();
+        for definition in self.definitions_of(group) {
+            used.add(&definition["status"]["acceptedNames"]);
         }
-        if let Some((reason, message)) = self.name_conflict(definition) {
-            set_condition(definition, "NamesAccepted", "False", reason, &message, &now);
-            if !is_true(definition, "Established") {
-                let message = "not all names are accepted";
-                set_condition(definition, "Established", "False", "NotAccepted", message, &now);
+        used
+    }
+
+    fn definitions_of(&self, group: &Value) -> Vec<Value> {
+        let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return Vec::new() };
+        let definitions = list_all(self, &row, "").into_iter().filter_map(|stored| stored.parse().ok());
+        definitions.filter(|definition: &Value| definition["spec"]["group"] == *group).collect()
+    }
+
+    /// Looks again at definitions that wait for names, because one of their group has gone.
+    fn retry_names(&self, group: &Value) {
+        for waiting in self.definitions_of(group).into_iter().filter(|it| !is_true(it, "NamesAccepted")) {
+            let name = meta_text(&waiting, "name");
+            if let Some((definition, revision)) = self.definition(name) {
+                self.definition_changed(definition, revision);
             }
-            return;
-        }
-        definition["status"]["acceptedNames"] = names;
-        set_condition(definition, "NamesAccepted", "True", "NoConflicts", "no conflicts found", &now);
-        if !is_true(definition, "Established") {
-            let message = "the initial names have been accepted";
-            set_condition(definition, "Established", "False", "Installing", message, &now);
         }
     }
 
-    fn name_conflict(&self, definition: &Value) -> Option<(&'static str, String)> {
-        let row = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions")?;
-        let others = list_all(self, &row, "").into_iter().filter_map(|stored| stored.parse().ok());
-        let others: Vec<Value> = others
-            .filter(|other: &Value| {
-                other["spec"]["group"] == definition["spec"]["group"]
-                    && meta_text(other, "name") != meta_text(definition, "name")
-            })
-            .collect();
-        let resources = |names: &Value| -> Vec<String> {
-            let mut all: Vec<_> = strings(&names["shortNames"]).into_iter().map(str::to_owned).collect();
-            all.extend(["plural", "singular"].iter().filter_map(|field| names[*field].as_str().map(str::to_owned)));
-            all
-        };
-        let kinds = |names: &Value| -> Vec<String> {
-            ["kind", "listKind"].iter().filter_map(|field| names[*field].as_str().map(str::to_owned)).collect()
-        };
-        let names = &definition["spec"]["names"];
-        for other in others.iter().map(|other| &other["status"]["acceptedNames"]) {
-            for (field, reason) in [("plural", "PluralConflict"), ("singular", "SingularConflict")] {
-                if let Some(name) =
-                    names[field].as_str().filter(|name| resources(other).iter().any(|held| held == name))
-                {
-                    return Some((reason, format!("{name:?} is already in use")));
-                }
-            }
-            if let Some(name) =
-                strings(&names["shortNames"]).iter().find(|name| resources(other).iter().any(|held| held == *name))
-            {
-                return Some(("ShortNamesConflict", format!("{name:?} is already in use")));
-            }
-            for (field, reason) in [("kind", "KindConflict"), ("listKind", "ListKindConflict")] {
-                if let Some(name) = names[field].as_str().filter(|name| kinds(other).iter().any(|held| held == name)) {
-                    return Some((reason, format!("{name:?} is already in use")));
-                }
-            }
-        }
-        None
-    }
-
+    /// Serves a definition. Nothing changes if it is served so already: what is compiled of it is kept.
     fn serve(&self, definition: &Value) {
         let mut rows = self.custom.write();
         let group = definition["spec"]["group"].as_str().unwrap_or_default();
@@ -208,33 +186,49 @@ impl Registry {
             return;
         }
         let collection = collection_of(group, plural);
+        let spec = &definition["spec"];
+        let names = &definition["status"]["acceptedNames"];
+        let is_terminating = is_terminating(definition);
+        let is_same = |held: &Served| held.spec == *spec && held.names == *names;
+        let is_served = |held: &Served| is_same(held) && held.is_terminating == is_terminating;
+        if self.served.lock().get(&collection.name).is_some_and(is_served) {
+            return;
+        }
+        let conversion = Conversion::read(&definition["spec"], &self.me).map(Arc::new);
+        if conversion.is_some() {
+            self.has_conversions.store(true, Ordering::Relaxed);
+        }
         let is_reshaped = self.is_reshaped(definition, &collection);
         rows.retain(|(held_group, _, held_plural), _| held_group != group || held_plural != plural);
-        for row in rows_of(definition, is_reshaped) {
+        for row in rows_of(definition, is_reshaped, conversion.as_ref()) {
             let key = (group.to_owned(), row.resource.version.to_string(), plural.to_owned());
             rows.insert(key, Arc::new(row));
         }
-        drop(rows);
-        let as_now = Served {
-            spec: definition["spec"].clone(),
-            names: definition["status"]["acceptedNames"].clone(),
-            is_reshaped,
-            withdrawn: CancellationToken::new(),
-        };
         let mut served = self.served.lock();
-        if served.get(&collection.name).is_some_and(|held| held.spec == as_now.spec && held.names == as_now.names) {
+        if let Some(held) = served.get_mut(&collection.name).filter(|held| is_same(held)) {
+            held.is_terminating = is_terminating;
             return;
         }
+        let withdrawn = CancellationToken::new();
+        let as_now = Served { spec: spec.clone(), names: names.clone(), is_terminating, is_reshaped, withdrawn };
         if let Some(before) = served.insert(collection.name, as_now) {
             before.withdrawn.cancel();
         }
+    }
+
+    /// Whether the definition is served as it is.
+    fn serves(&self, definition: &Value) -> bool {
+        let group = definition["spec"]["group"].as_str().unwrap_or_default();
+        let collection = collection_of(group, plural_of(definition));
+        self.served.lock().get(&collection.name).is_some_and(|held| held.spec == definition["spec"])
     }
 
     /// Whether the stored objects of a definition may not be what its schemas say: it has changed since they were stored, or
     /// perhaps has, or its versions have different schemas.
     fn is_reshaped(&self, definition: &Value, collection: &Collection) -> bool {
         let versions = definition["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-        if versions.windows(2).any(|pair| pair[0]["schema"] != pair[1]["schema"]) {
+        let is_converted = definition["spec"]["conversion"]["strategy"] == "Webhook";
+        if is_converted || versions.windows(2).any(|pair| pair[0]["schema"] != pair[1]["schema"]) {
             return true;
         }
         let before = self
@@ -279,6 +273,7 @@ impl Registry {
                 }
             });
         }
+        self.retry_names(&definition["spec"]["group"]);
     }
 
     /// Deletes the objects of a deleted definition, unless that is being done already.
@@ -295,12 +290,13 @@ impl Registry {
     /// Deletes the objects of a deleted definition, waits until they are gone, and lets it go.
     async fn clean_up(&self, name: &str) {
         tokio::time::sleep(CLEAN_UP_AFTER).await;
+        self.deletion_goes_on(name);
         let Some((mut definition, _)) = self.definition(name) else { return };
         // Objects are there whether or not a version is served now.
         for version in definition["spec"]["versions"].as_array_mut().into_iter().flatten() {
             version["served"] = true.into();
         }
-        if let Some(row) = rows_of(&definition, false).into_iter().next() {
+        if let Some(row) = rows_of(&definition, false, None).into_iter().next() {
             let mut signal = self.store.changes(&row.collection);
             loop {
                 signal.mark_unchanged();
@@ -318,6 +314,14 @@ impl Registry {
         self.release(name);
     }
 
+    fn deletion_goes_on(&self, name: &str) {
+        let Some((mut definition, revision)) = self.definition(name) else { return };
+        let now = self.clock.now().to_string();
+        let message = "CustomResource deletion is in progress";
+        set_condition(&mut definition, "Terminating", "True", "InstanceDeletionInProgress", message, &now);
+        self.write_definition(name, &definition, revision);
+    }
+
     fn release(&self, name: &str) {
         let Some(row) = self.row("apiextensions.k8s.io", "v1", "customresourcedefinitions") else { return };
         while let Some((mut definition, revision)) = self.definition(name) {
@@ -326,6 +330,12 @@ impl Registry {
                 held.into_iter().filter(|held| *held != CUSTOM_RESOURCE_CLEANUP).map(str::to_owned).collect();
             let is_last = kept.is_empty();
             metadata(&mut definition).insert("finalizers".into(), kept.into());
+            let now = self.clock.now().to_string();
+            let (reason, message) = match is_true(&definition, "Established") {
+                true => ("InstanceDeletionCompleted", "removed all instances"),
+                false => ("NeverEstablished", "resource was never established"),
+            };
+            set_condition(&mut definition, "Terminating", "False", reason, message, &now);
             let change = if is_last { Change::Delete(None) } else { Change::Put(new_state(&row, &definition)) };
             if self.store.commit(&row.collection, &ObjectKey::cluster(name), Expect::Revision(revision), change).is_ok()
             {
@@ -358,29 +368,8 @@ pub(crate) fn claims_built_in(definition: &Value) -> Option<FieldError> {
         .then(|| FieldError::invalid(&path, plural, format!("{plural}.{group} is built into the API server")))
 }
 
-fn is_true(definition: &Value, condition: &str) -> bool {
-    let conditions = definition["status"]["conditions"].as_array().into_iter().flatten();
-    conditions.into_iter().any(|held| held["type"] == condition && held["status"] == "True")
-}
-
-/// Sets a condition of a definition.
-pub(crate) fn set_condition(definition: &mut Value, kind: &str, status: &str, reason: &str, message: &str, now: &str) {
-    if !definition["status"]["conditions"].is_array() {
-        definition["status"]["conditions"] = json!([]);
-    }
-    let Some(conditions) = definition["status"]["conditions"].as_array_mut() else { return };
-    let held = conditions.iter_mut().find(|held| held["type"] == kind);
-    let since = match &held {
-        Some(held) if held["status"] == status => held["lastTransitionTime"].clone(),
-        _ => now.into(),
-    };
-    let condition = json!({
-        "type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": since,
-    });
-    match held {
-        Some(held) => *held = condition,
-        None => conditions.push(condition),
-    }
+fn is_terminating(definition: &Value) -> bool {
+    !definition["metadata"]["deletionTimestamp"].is_null()
 }
 
 /// How discovery names what is stored: the beginning of a hash of group, version and kind.
@@ -392,7 +381,7 @@ fn storage_hash(group: &str, version: &str, kind: &str) -> String {
 }
 
 /// One row for each version that is served.
-fn rows_of(definition: &Value, is_reshaped: bool) -> Vec<Row> {
+fn rows_of(definition: &Value, is_reshaped: bool, conversion: Option<&Arc<Conversion>>) -> Vec<Row> {
     let spec = &definition["spec"];
     let names = &definition["status"]["acceptedNames"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -427,13 +416,15 @@ fn rows_of(definition: &Value, is_reshaped: bool) -> Vec<Row> {
             custom: Some(Custom {
                 document: version["schema"]["openAPIV3Schema"].clone(),
                 schema: Schema::parse(&version["schema"]["openAPIV3Schema"]).unwrap_or_default(),
+                rules: CustomRules::default(),
                 preserves_unknown: spec["preserveUnknownFields"] == Value::Bool(true),
                 storage_version: storage_version.clone(),
                 scale,
-                is_terminating: !definition["metadata"]["deletionTimestamp"].is_null(),
+                is_terminating: is_terminating(definition),
                 columns: version["additionalPrinterColumns"].as_array().cloned().unwrap_or_default(),
                 selectable: selectable_of(version),
                 warning: deprecation_of(version, &group, &kind, &versions),
+                conversion: conversion.cloned(),
                 is_reshaped,
             }),
             discovered: std::sync::OnceLock::new(),

@@ -6,17 +6,27 @@
 //!    against an update. A write of the status is held to the schema of the status only.
 //! 3. What is stored under an older schema, or written in another version, is pruned and defaulted when it is read
 //!    ([`Custom::reshape`]).
-//! 4. Rules of `x-kubernetes-validations` are kept in the schema and not evaluated.
+//! 4. Rules of `x-kubernetes-validations` are compiled once for a definition ([`CustomRules`]) and evaluated after the other
+//!    checks, within a budget for the object; what fails for a value that an update leaves as it is, is a warning.
+
+use std::sync::OnceLock;
+
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use steersman_cel::{COST_BUDGET_PER_OBJECT, Validator};
 use steersman_structural_schema::{
     self as structural, Malformed, Schema, coerce, prune, prune_nulls, validate_embedded, validate_lists,
 };
 
+use super::conversion::Conversion;
 use crate::field::{Errors, FieldError, Path};
 use crate::findings::{FINDINGS_MAX, unknown_field};
 use crate::kinds::shared::meta;
 use crate::schema::FieldValidation;
+
+/// The cost, by estimate, from which rules are heavy: a few milliseconds.
+const HEAVY_COST: u64 = 100_000;
 
 /// What a definition says about one version of its resource.
 #[derive(Debug)]
@@ -25,6 +35,8 @@ pub struct Custom {
     pub document: Value,
     /// `openAPIV3Schema`
     pub schema: Schema,
+    /// The rules of the schema.
+    pub rules: CustomRules,
     /// Whether unknown fields are kept everywhere.
     pub preserves_unknown: bool,
     /// The version in which objects are stored.
@@ -39,9 +51,24 @@ pub struct Custom {
     pub selectable: Vec<String>,
     /// What everybody is told who uses this version.
     pub warning: Option<String>,
+    /// Who converts objects between versions; none if versions differ in name only.
+    pub conversion: Option<Arc<Conversion>>,
     /// Whether stored objects may not be what the schema says: it has changed, or versions have different ones.
     pub is_reshaped: bool,
 }
+
+/// What becomes of a null that the schema does not allow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Nulls {
+    /// It is dropped, as in a body.
+    Drop,
+    /// It stays, and is an error, as in an object to which a configuration was applied.
+    Keep,
+}
+
+/// Rules of `x-kubernetes-validations`, compiled when the first object needs them.
+#[derive(Debug, Default)]
+pub struct CustomRules(OnceLock<Validator>);
 
 /// Where the scale of a custom resource is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,12 +93,15 @@ impl Custom {
         object: &mut Value,
         duplicates: Vec<String>,
         validation: FieldValidation,
+        nulls: Nulls,
     ) -> Result<Vec<String>, String> {
         let mut findings = duplicates;
         let kept = keep_aside(object);
         let mut unknown = Vec::new();
         if !self.preserves_unknown {
             unknown = prune(object, &self.schema);
+        }
+        if !self.preserves_unknown && nulls == Nulls::Drop {
             prune_nulls(object, &self.schema);
         }
         let coerced = coerce(object, &self.schema, Malformed::Refuse).map_err(|problem| problem.to_string());
@@ -105,8 +135,14 @@ impl Custom {
         put_back(object, kept);
     }
 
-    /// What is wrong with the object, or with its status if only that is written.
-    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>, is_status: bool) -> Errors {
+    /// What is wrong with the object, or with its status if only that is written. What was wrong before is a warning.
+    pub(crate) fn validate(
+        &self,
+        object: &Value,
+        old: Option<&Value>,
+        is_status: bool,
+        warnings: &mut Vec<String>,
+    ) -> Errors {
         let mut errors = Errors::default();
         meta::validate_custom(object, old, &mut errors);
         let found = match (old, is_status) {
@@ -127,7 +163,25 @@ impl Custom {
         if old.is_none_or(|old| validate_lists(&self.schema, old).is_empty()) {
             errors.extend(validate_lists(&self.schema, object).into_iter().map(FieldError::from));
         }
+        let rules = self.rules.of(&self.document);
+        if !rules.is_empty() {
+            if let Some(blocked) = structural::blocks_rules(errors.iter().map(|error| error.kind)) {
+                errors.push(blocked.into());
+            } else {
+                let verdict = rules.validate(object, old, old.is_some(), COST_BUDGET_PER_OBJECT);
+                errors.extend(verdict.errors.into_iter().map(FieldError::from));
+                warnings.extend(verdict.warnings);
+            }
+        }
         errors
+    }
+
+    /// Whether the rules may cost much, or are yet to be compiled.
+    pub(crate) fn has_heavy_rules(&self) -> bool {
+        match self.rules.0.get() {
+            Some(rules) => rules.max_cost() > HEAVY_COST,
+            None => self.schema.has_rules(),
+        }
     }
 
     fn status(&self, object: &Value, old: &Value) -> Vec<steersman_base::validation::FieldError> {
@@ -135,6 +189,14 @@ impl Custom {
             return Vec::new();
         };
         structural::validate_update(schema, status, old.get("status").unwrap_or(&Value::Null), "status")
+    }
+}
+
+// === impl CustomRules ===
+
+impl CustomRules {
+    fn of(&self, document: &Value) -> &Validator {
+        self.0.get_or_init(|| Validator::new(&steersman_cel::Schema::new(document), true))
     }
 }
 

@@ -131,7 +131,8 @@ impl Registry {
             let stored = self.store.get(&row.collection, key).ok_or_else(missing)?;
             let object = stored.parse().map_err(Status::internal)?;
             options.check_preconditions(row, &object)?;
-            let before = asking.map(|call| (call, convert::to_version(row, object.clone())));
+            let before =
+                asking.map(|call| Ok::<_, Status>((call, convert::to_version(row, object.clone())?))).transpose()?;
             let verdict = judge(row, object, options, self.clock.now());
             if let (Some((call, before)), false) = (before, matches!(verdict, Verdict::Nothing)) {
                 let mut attributes = Attributes::deleted(call, before, options.to_json(), is_dry);
@@ -174,7 +175,10 @@ impl Registry {
 }
 
 fn shown(row: &Row, object: Value) -> Content {
-    Content::Value(convert::to_version(row, object))
+    match convert::to_version(row, object) {
+        Ok(object) => Content::Value(object),
+        Err(status) => Content::Status(status),
+    }
 }
 
 fn as_value(content: &Content) -> Result<Value, Status> {

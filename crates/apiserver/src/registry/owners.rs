@@ -59,13 +59,13 @@ impl Registry {
         let config = Config::read(body)?;
         let now = self.clock.now().to_string();
         let updated = self.update_or_create(call, part, true, &mut |old| {
-            let live = old.map(|old| served(row, old));
+            let live = old.map(|old| served(row, old)).transpose()?;
             let writer = Writer { manager: &call.manager, now: &now };
             let applied = self.with_managers(call, part, |managers| {
                 managers.apply(live.as_deref(), &config.value, writer, call.force).map_err(refused)
             })?;
             let decoded = Decoded { value: applied.object, duplicates: Vec::new() };
-            let checked = Checked::body(row, decoded, FieldValidation::Ignore);
+            let checked = Checked::applied(row, decoded);
             let (mut object, _) = checked.map_err(|error| error.of_apply(row, &config.value))?;
             let mut warnings = config.findings(call.field_validation)?;
             let uid = meta_text(&object, "uid");
@@ -83,9 +83,18 @@ impl Registry {
     }
 
     /// Gives the fields that a write changes to its manager. `stored` is the object before it, and none for a create.
-    pub(crate) fn tell_owners(&self, call: &Call, part: Part, stored: Option<&Value>, object: &mut Value) {
+    ///
+    /// # Errors
+    /// The stored object cannot be converted to the version of the request.
+    pub(crate) fn tell_owners(
+        &self,
+        call: &Call,
+        part: Part,
+        stored: Option<&Value>,
+        object: &mut Value,
+    ) -> Result<(), Status> {
         let row = &*call.row;
-        let live = stored.map(|stored| served(row, stored));
+        let live = stored.map(|stored| served(row, stored)).transpose()?;
         let live = live.as_deref();
         let now = self.clock.now().to_string();
         let writer = Writer { manager: &call.manager, now: &now };
@@ -108,12 +117,14 @@ impl Registry {
                 "managedFields could not be updated"
             );
         }
+        Ok(())
     }
 
     /// Gives the fields of a status that the server writes on its own to the server.
     pub(super) fn tell_own_status(&self, row: Arc<Row>, stored: &Value, object: &mut Value) {
         let call = Call::by_server(row, meta_text(object, "namespace"), meta_text(object, "name"), "status");
-        self.tell_owners(&call, Part::Status, Some(stored), object);
+        // Definitions are not converted.
+        let _ = self.tell_owners(&call, Part::Status, Some(stored), object);
     }
 
     /// Returns the rows of the other versions of a kind.
@@ -152,13 +163,13 @@ impl Registry {
 }
 
 /// Returns a stored object as Go has it in the version that the row serves.
-pub(super) fn served<'a>(row: &Row, stored: &'a Value) -> Cow<'a, Value> {
+pub(super) fn served<'a>(row: &Row, stored: &'a Value) -> Result<Cow<'a, Value>, Status> {
     if convert::is_storage_version(row) {
-        return Cow::Borrowed(stored);
+        return Ok(Cow::Borrowed(stored));
     }
-    let mut object = convert::to_version(row, stored.clone());
+    let mut object = convert::to_version(row, stored.clone())?;
     complete(row, &mut object);
-    Cow::Owned(object)
+    Ok(Cow::Owned(object))
 }
 
 /// Adds what Go writes even if it is zero; a custom resource has no Go type.
@@ -361,8 +372,9 @@ impl Versions for Kind<'_> {
         let from = object["apiVersion"].as_str().and_then(|version| self.row_of(version)).unwrap_or(self.row);
         let to = self.row_of(api_version).ok_or_else(|| format!("no version {api_version:?} is served"))?;
         let mut object = object.clone();
-        convert::to_storage(from, &mut object);
-        let mut object = convert::to_version(to, object);
+        let failed = |status: Status| status.message;
+        convert::to_storage(from, &mut object).map_err(failed)?;
+        let mut object = convert::to_version(to, object).map_err(failed)?;
         complete(to, &mut object);
         Ok(object)
     }

@@ -133,6 +133,12 @@ impl Row {
         custom.or(self.rules.strategy.warning)
     }
 
+    /// Whether a write is heavy, however few bytes it has.
+    #[must_use]
+    pub(crate) fn has_heavy_writes(&self) -> bool {
+        self.rules.is_heavy || self.custom.as_ref().is_some_and(Custom::has_heavy_rules)
+    }
+
     /// Returns group and plural, for messages.
     #[must_use]
     pub fn target(&self) -> GroupResource<'_> {

@@ -119,7 +119,7 @@ impl Registry {
             // The schema has refused everything but an int32, or nothing, which is Go's zero.
             let replicas = scale["spec"]["replicas"].as_i64().unwrap_or(0);
             check_replicas(call, replicas)?;
-            let mut object = convert::to_version(row, old.clone());
+            let mut object = convert::to_version(row, old.clone())?;
             let version = meta_text(&scale, "resourceVersion").to_owned();
             if !version.is_empty() {
                 metadata(&mut object).insert("resourceVersion".into(), version.into());

@@ -130,7 +130,7 @@ impl Registry {
         if call.dry_run {
             return match self.store.get(&row.collection, &key) {
                 Some(_) => Err(Status::already_exists(row.target(), &name)),
-                None => Ok(Content::Value(convert::to_version(row, processed.object))),
+                None => Ok(Content::Value(convert::to_version(row, processed.object)?)),
             };
         }
         // Upstream's store refuses it, which is not asked in a dry run.
@@ -182,8 +182,10 @@ impl Registry {
                 Some(patch) => patch,
                 None => read.insert(Patch::read(kind, body).map_err(Status::from)?),
             };
-            let patched =
-                || patch.apply(group, version, of, convert::to_version(row, old.clone())).map_err(Status::from);
+            let patched = || {
+                let shown = convert::to_version(row, old.clone())?;
+                patch.apply(group, version, of, shown).map_err(Status::from)
+            };
             let decoded = Decoded { value: patched()?, duplicates: patch.findings().to_vec() };
             let checked = Checked::body(row, decoded, call.field_validation);
             // An error shows the patched object; errors are so rare that it is computed again.
@@ -224,13 +226,14 @@ impl Registry {
                 return self.create_by_update(call, compute);
             };
             let old = stored.parse().map_err(Status::internal)?;
-            let Computed { mut object, warnings, owners } = compute(Some(&old))?;
+            let Computed { mut object, mut warnings, owners } = compute(Some(&old))?;
             check_version(call, &mut object, &stored)?;
-            let processed = self.process(call, object, owners, Some(&old), part)?;
+            let mut processed = self.process(call, object, owners, Some(&old), part)?;
+            warnings.append(&mut processed.warnings);
             let updated = |content: Content| Ok(Updated { content, is_new: false, warnings });
             let is_released = is_released(row, &processed.object, &old);
             if call.dry_run {
-                return updated(Content::Value(convert::to_version(row, processed.object)));
+                return updated(Content::Value(convert::to_version(row, processed.object)?));
             }
             let expect = Expect::Revision(stored.revision);
             if is_released {
@@ -240,7 +243,7 @@ impl Registry {
                 let mut object = processed.object;
                 (row.rules.after_delete)(self, &object);
                 metadata(&mut object).insert("resourceVersion".into(), stored.revision.to_string().into());
-                return updated(Content::Value(convert::to_version(row, object)));
+                return updated(Content::Value(convert::to_version(row, object)?));
             }
             let state = processed.state(row);
             bytes += stored.len() + state.draft.len();
@@ -287,11 +290,11 @@ impl Registry {
         part: Part,
     ) -> Result<Processed<'_>, Status> {
         let row = &*call.row;
-        let old = stored.map(|stored| Checked::stored(row, stored));
+        let old = stored.map(|stored| Checked::stored(row, stored)).transpose()?;
         let old = old.as_deref();
         let mut object = checked.into_value();
         if owners == Owners::Changes {
-            self.tell_owners(call, part, stored, &mut object);
+            self.tell_owners(call, part, stored, &mut object)?;
         }
         if asks_webhooks(call, part) {
             object = self.mutated_by_webhooks(call, object, old, stored, part)?;
@@ -305,19 +308,20 @@ impl Registry {
         if let Some(stored) = stored {
             // Owners are no content, and may be large.
             let owners = take_managed_fields(&mut object);
-            let is_next = part.raises_generation() && is_next_generation(row, &object, stored);
+            let is_next = part.raises_generation() && is_next_generation(row, &object, stored, old)?;
             set_managed_fields(&mut object, owners);
             object_meta::keep_system_fields(&mut object, stored, is_next);
         }
         object_meta::normalize(&mut object);
 
-        let errors = errors(row, &object, old, part);
+        let mut warnings = Vec::new();
+        let errors = errors(row, &object, old, part, &mut warnings);
         if !errors.is_empty() {
             return Err(Status::invalid(row.kind(), meta_text(&object, "name"), &errors));
         }
         admission::validate(self, call, &object, old)?;
         if asks_webhooks(call, part) {
-            let before = stored.map(|stored| convert::to_version(row, stored.clone()));
+            let before = stored.map(|stored| convert::to_version(row, stored.clone())).transpose()?;
             self.ask_validating(call, &webhook::Attributes::written(call, object.clone(), before))?;
         }
 
@@ -325,7 +329,7 @@ impl Registry {
         if let Some(stored) = stored {
             keep_times_of_unchanged(stored, &mut object);
         }
-        Ok(Processed { object, reservation })
+        Ok(Processed { object, reservation, warnings })
     }
 
     /// Returns what mutating webhooks make of an object.
@@ -340,7 +344,7 @@ impl Registry {
         if stored.is_none() {
             object_meta::remove_system_fields(&mut object);
         }
-        let before = stored.map(|stored| convert::to_version(&call.row, stored.clone()));
+        let before = stored.map(|stored| convert::to_version(&call.row, stored.clone())).transpose()?;
         let mut attributes = webhook::Attributes::written(call, object, before);
         self.ask_mutating(call, &mut attributes, &mut |object| match part {
             Part::Whole => admission::mutate(self, call, object, old),
@@ -422,11 +426,12 @@ fn asks_webhooks(call: &Call, part: Part) -> bool {
     call.session.is_some() && !matches!(part, Part::Composed) && call.subresource != SCALE
 }
 
-/// Returns all that is wrong with an object, or with the change of the part that is written.
-fn errors(row: &Row, object: &Value, old: Option<&Value>, part: Part) -> Errors {
+/// Returns all that is wrong with an object, or with the change of the part that is written; adds warnings about what was
+/// wrong before.
+fn errors(row: &Row, object: &Value, old: Option<&Value>, part: Part, warnings: &mut Vec<String>) -> Errors {
     let rules = row.rules;
     match (part, &row.custom, old) {
-        (_, Some(custom), _) => custom.validate(object, old, matches!(part, Part::Status)),
+        (_, Some(custom), _) => custom.validate(object, old, matches!(part, Part::Status), warnings),
         (Part::Whole, None, _) | (_, None, None) => rules.errors(object, old),
         (Part::Status, None, Some(old)) => rules.status.errors(object, old),
         (Part::Subresource(part), None, Some(old)) => part.errors(object, old),
@@ -436,7 +441,7 @@ fn errors(row: &Row, object: &Value, old: Option<&Value>, part: Part) -> Errors 
 
 /// Changes an object to its stored form, in which all fields are present that Go writes.
 fn complete(row: &Row, object: &mut Value) -> Result<(), Status> {
-    convert::to_storage(row, object);
+    convert::to_storage(row, object)?;
     if row.custom.is_none() {
         let (group, version, kind) = convert::storage_kind(row);
         schema::complete(group, version, kind, object);
@@ -451,16 +456,19 @@ fn complete(row: &Row, object: &mut Value) -> Result<(), Status> {
 
 /// Whether a change increments the generation. Stored objects are complete, so the new one is completed before it is
 /// compared.
-fn is_next_generation(row: &Row, object: &Value, old: &Value) -> bool {
+fn is_next_generation(row: &Row, object: &Value, stored: &Value, old: Option<&Value>) -> Result<bool, Status> {
     let generation = row.rules.strategy.generation;
     if row.custom.is_some() || generation == Generation::None {
-        return object_meta::is_next_generation(generation, object, old);
+        // What a webhook converts is compared in the version of the request.
+        let is_converted = row.custom.as_ref().is_some_and(|custom| custom.conversion.is_some());
+        let before = old.filter(|_| is_converted).unwrap_or(stored);
+        return Ok(object_meta::is_next_generation(generation, object, before));
     }
     let mut complete = object.clone();
-    convert::to_storage(row, &mut complete);
+    convert::to_storage(row, &mut complete)?;
     let (group, version, kind) = convert::storage_kind(row);
     schema::complete(group, version, kind, &mut complete);
-    object_meta::is_next_generation(generation, &complete, old)
+    Ok(object_meta::is_next_generation(generation, &complete, stored))
 }
 
 /// Whether a change removes the last finalizer of a terminating object.
@@ -490,7 +498,10 @@ pub(crate) fn content(row: &Row, stored: Arc<Object>) -> Content {
         return Content::Stored(stored);
     }
     match stored.parse() {
-        Ok(value) => Content::Value(convert::to_version(row, value)),
+        Ok(value) => match convert::to_version(row, value) {
+            Ok(value) => Content::Value(value),
+            Err(status) => Content::Status(status),
+        },
         Err(error) => Content::Status(Status::internal(error)),
     }
 }

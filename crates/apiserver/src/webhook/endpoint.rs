@@ -83,9 +83,18 @@ impl ClientConfig {
     /// # Errors
     /// The configuration makes no sense: the rest of a sentence that begins with `could not get REST client: `.
     pub(crate) fn endpoint(&self, registry: &Registry, timeout: Duration) -> Result<Arc<Endpoint>, String> {
-        let tls = self.tls.get_or_init(|| trust::client_config(&self.authorities, &registry.clock)).clone()?;
         let seconds = timeout.as_secs() + u64::from(timeout.subsec_nanos() > 0);
-        let query = format!("?timeout={seconds}s");
+        self.endpoint_with(registry, &format!("?timeout={seconds}s"))
+    }
+
+    /// Returns where to connect to now, for a call whose deadline the webhook is not told: upstream has none.
+    pub(crate) fn endpoint_without_deadline(&self, registry: &Registry) -> Result<Arc<Endpoint>, String> {
+        // client-go always says how long it waits.
+        self.endpoint_with(registry, "?timeout=30s")
+    }
+
+    fn endpoint_with(&self, registry: &Registry, query: &str) -> Result<Arc<Endpoint>, String> {
+        let tls = self.tls.get_or_init(|| trust::client_config(&self.authorities)).clone()?;
         let (authority, path, server_name, address) = match &self.place {
             Place::Nowhere => return Err("webhook configuration must have either service or URL".to_owned()),
             Place::Url(url) => {

@@ -15,14 +15,13 @@ use rustls::{
 };
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
-use steersman_base::Clock;
 use x509_cert::der::Decode;
 
 /// Returns how to connect to a webhook with this bundle of PEM.
 ///
 /// # Errors
 /// What is wrong with the bundle, in client-go's words.
-pub(super) fn client_config(bundle: &[u8], clock: &Clock) -> Result<Arc<ClientConfig>, String> {
+pub(super) fn client_config(bundle: &[u8]) -> Result<Arc<ClientConfig>, String> {
     let wrong = |why: &str| format!("unable to load root certificates: {why}");
     let mut roots = RootCertStore::empty();
     let mut trusted = Vec::new();
@@ -45,7 +44,7 @@ pub(super) fn client_config(bundle: &[u8], clock: &Clock) -> Result<Arc<ClientCo
         }
     };
     let algorithms = provider.signature_verification_algorithms;
-    let verifier = Verifier { chains, trusted, algorithms, clock: clock.clone() };
+    let verifier = Verifier { chains, trusted, algorithms };
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| wrong(&error.to_string()))?
@@ -56,28 +55,24 @@ pub(super) fn client_config(bundle: &[u8], clock: &Clock) -> Result<Arc<ClientCo
     Ok(Arc::new(config))
 }
 
-/// The verification of a chain, at the time of the server's clock.
+/// The verification of a chain, at the time of the machine: a webhook has certificates of the real time, also where the
+/// server's clock is one of a test.
 #[derive(Debug)]
 struct Verifier {
     chains: Option<Arc<WebPkiServerVerifier>>,
     trusted: Vec<CertificateDer<'static>>,
     algorithms: rustls::crypto::WebPkiSupportedAlgorithms,
-    clock: Clock,
 }
 
 // === impl Verifier ===
 
 impl Verifier {
-    fn now(&self) -> UnixTime {
-        UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(self.clock.now().unix()).unwrap_or(0)))
-    }
-
     /// Verifies a certificate that is in the bundle itself.
     fn verify_trusted(&self, certificate: &CertificateDer<'_>, name: &ServerName<'_>) -> Result<(), Error> {
         let read = x509_cert::Certificate::from_der(certificate);
         let read = read.map_err(|_| Error::InvalidCertificate(CertificateError::BadEncoding))?;
         let validity = read.tbs_certificate().validity();
-        let now = Duration::from_secs(self.now().as_secs());
+        let now = Duration::from_secs(UnixTime::now().as_secs());
         if now < validity.not_before.to_unix_duration() {
             return Err(Error::InvalidCertificate(CertificateError::NotValidYet));
         }
@@ -101,7 +96,7 @@ impl ServerCertVerifier for Verifier {
             return self.verify_trusted(certificate, name).map(|()| ServerCertVerified::assertion());
         }
         match &self.chains {
-            Some(chains) => chains.verify_server_cert(certificate, intermediates, name, ocsp, self.now()),
+            Some(chains) => chains.verify_server_cert(certificate, intermediates, name, ocsp, UnixTime::now()),
             None => Err(Error::InvalidCertificate(CertificateError::UnknownIssuer)),
         }
     }

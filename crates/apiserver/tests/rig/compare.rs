@@ -34,11 +34,11 @@ struct Kind {
 
 /// One request, the same for both servers.
 #[derive(Clone, Debug)]
-struct Request {
-    method: &'static str,
-    path: String,
-    content_type: &'static str,
-    body: Value,
+pub(crate) struct Request {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    pub(crate) content_type: &'static str,
+    pub(crate) body: Value,
 }
 
 fn kind(api_version: &'static str, kind: &'static str, plural: &'static str, base: Value) -> Kind {
@@ -229,37 +229,58 @@ fn kinds() -> Vec<Kind> {
                 "size": 3, "parts": [{"name": "k"}], "tags": ["k"], "free": {"k": 1},
             }}),
         )
-        .with("/spec/size", &[json!(1), json!(2)])
-        .with("/spec/color", &[json!("red"), json!("blue")])
+        .with("/spec/size", &[json!(1), json!(2), json!(9), json!(101), json!("x")])
+        .with("/spec/color", &[json!("red"), json!("blue"), json!("RED"), json!("infrared")])
         .with(
             "/spec/parts",
             &[
                 json!([{"name": "k"}, {"name": "a", "count": 1}]),
                 json!([{"name": "k"}, {"name": "a", "count": 2}, {"name": "b"}]),
                 json!([{"name": "k"}, {"name": "b", "count": 1}]),
+                json!([{"name": "k"}, {"name": "b", "count": 99}]),
+                json!([{"name": "k"}, {"name": "k"}]),
+                json!([{"count": 1}]),
             ],
         )
-        .with("/spec/tags", &[json!(["k", "x"]), json!(["k", "y", "z"])])
+        .with("/spec/tags", &[json!(["k", "x"]), json!(["k", "y", "z"]), json!(["k", "x", "x"])])
         .with("/spec/free", &[json!({"k": 1, "a": {"b": 1}}), json!({"k": 1, "a": {"c": [1, 2]}})])
-        .with("/spec/whole", &[json!({"a": "1"}), json!({"b": "1"})])
-        .status("/status/ready", &[json!(1), json!(2)])
+        .with("/spec/whole", &[json!({"a": "1"}), json!({"b": "1"}), json!({"forbidden": "1"})])
+        .status("/status/ready", &[json!(1), json!(2), json!(50)])
         .scaled(),
     ]
 }
 
 fn definition() -> Value {
     let part = json!({"type": "object", "required": ["name"], "properties": {
-        "name": {"type": "string"}, "count": {"type": "integer", "default": 7},
-    }});
+        "name": {"type": "string", "maxLength": 10},
+        "count": {"type": "integer", "default": 7, "x-kubernetes-validations": [
+            {"rule": "self < 50", "messageExpression": "'at most 49, not %d'.format([self])"},
+        ]},
+    }, "x-kubernetes-validations": [{"rule": "self.name != 'b' || self.count < oldSelf.count + 90"}]});
     let spec = json!({"type": "object", "properties": {
-        "size": {"type": "integer"}, "color": {"type": "string"},
-        "parts": {"type": "array", "items": part, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-        "tags": {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+        "size": {"type": "integer", "maximum": 100},
+        "color": {"type": "string", "maxLength": 20, "pattern": "^[a-z]+$", "x-kubernetes-validations": [
+            {"rule": "!self.startsWith('infra')", "reason": "FieldValueForbidden", "message": "nobody sees it"},
+        ]},
+        "parts": {
+            "type": "array", "items": part, "maxItems": 10,
+            "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"],
+        },
+        "tags": {
+            "type": "array", "items": {"type": "string", "maxLength": 10}, "maxItems": 10, "x-kubernetes-list-type": "set",
+        },
         "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
         "whole": {
-            "type": "object", "additionalProperties": {"type": "string"}, "x-kubernetes-map-type": "atomic",
+            "type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 5,
+            "x-kubernetes-map-type": "atomic",
+            "x-kubernetes-validations": [{"rule": "!('forbidden' in self)", "reason": "FieldValueInvalid"}],
         },
-    }});
+    }, "x-kubernetes-validations": [
+        {"rule": "self.size != 9", "message": "nine is out of stock", "fieldPath": ".size"},
+        {"rule": "!has(self.color) || !has(oldSelf.color) || self.color == oldSelf.color || oldSelf.color != 'blue'",
+         "message": "blue stays blue"},
+        {"rule": "!oldSelf.hasValue() || self.tags.size() >= oldSelf.value().tags.size() - 1", "optionalOldSelf": true},
+    ]});
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.compare.example.com"},
@@ -274,7 +295,9 @@ fn definition() -> Value {
                 },
                 "schema": {"openAPIV3Schema": {"type": "object", "properties": {
                     "spec": spec, "status": {"type": "object", "properties": {"ready": {"type": "integer"}}},
-                }}},
+                }, "x-kubernetes-validations": [
+                    {"rule": "!has(self.status) || !has(self.status.ready) || self.status.ready <= self.spec.size + 20"},
+                ]}},
             }],
         },
     })
@@ -359,7 +382,7 @@ fn next(kind: &Kind, name: &str, random: &mut fastrand::Rng) -> (Request, Option
     }
 }
 
-async fn send(client: &Client, request: &Request) -> (u16, Value) {
+pub(crate) async fn send(client: &Client, request: &Request) -> (u16, Value) {
     let body = if request.body.is_null() { Vec::new() } else { request.body.to_string().into_bytes() };
     let sent = http::Request::builder()
         .method(request.method)
@@ -376,7 +399,7 @@ async fn send(client: &Client, request: &Request) -> (u16, Value) {
 }
 
 /// The answer without what differs from server to server; owners are in the order of their names, not of their times.
-fn normal(value: &Value, key: &str) -> Value {
+pub(crate) fn normal(value: &Value, key: &str) -> Value {
     match value {
         Value::Object(map) => {
             let fields = map.iter().map(|(name, value)| match name.as_str() {

@@ -4,6 +4,9 @@
 
 mod apply;
 mod compare;
+mod compare_new_cluster;
+mod compare_rules;
+mod schemas;
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -243,14 +246,14 @@ async fn kube_controller_manager_works_on_it() {
     let certificate = listening.client_certificate("system:kube-controller-manager", &["a", "b"]).unwrap();
     let encode = |text: &str| base64::engine::general_purpose::STANDARD.encode(text);
     let admin = listening.kubeconfig();
-    let token = admin.lines().last().unwrap();
+    let (rest, _) = admin.split_once("    client-certificate-data").unwrap();
     let user = format!(
         "    client-certificate-data: {}\n    client-key-data: {}",
         encode(&certificate.certificate_pem),
         encode(&certificate.key_pem)
     );
     let config = kubectl.folder.join("controllers");
-    std::fs::write(&config, admin.replace(token, &user)).unwrap();
+    std::fs::write(&config, format!("{rest}{user}\n")).unwrap();
     let log = std::fs::File::create(kubectl.folder.join("log")).unwrap();
     let mut manager = Command::new(kubectl.program.with_file_name("kube-controller-manager"))
         .arg("--kubeconfig")

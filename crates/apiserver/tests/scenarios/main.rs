@@ -11,6 +11,7 @@ mod deletion;
 mod lists;
 mod logs;
 mod restart;
+mod rules;
 mod schemas;
 mod strategies;
 mod support;

@@ -33,7 +33,7 @@ pub(crate) fn url(url: &str, path: &Path, errors: &mut Errors) {
     };
     let authority = rest.strip_prefix("//").map(|rest| rest.split('/').next().unwrap_or_default()).unwrap_or_default();
     let (user, host) = authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
-    if scheme.to_ascii_lowercase() != "https" {
+    if !scheme.eq_ignore_ascii_case("https") {
         let detail = format!("'https' is the only allowed URL scheme{FORM}");
         errors.push(FieldError::invalid(path, scheme.to_ascii_lowercase(), detail));
     }

@@ -2,6 +2,7 @@
 //! `apiextensions-apiserver/pkg/apis/apiextensions/v1/defaults.go`, `…/registry/customresourcedefinition/strategy.go` and
 //! `…/apiextensions/validation/validation.go`.
 
+mod rules;
 mod versions;
 
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ use crate::kinds::shared::json::{
 };
 use crate::kinds::{NameRule, Rules};
 use crate::registry::Registry;
-use crate::registry::crd::{claims_built_in, set_condition};
+use crate::registry::crd::{self, APPROVAL, claims_built_in, set_condition};
 use crate::registry::delete::{DeleteOptions, Deletion};
 use crate::registry::object_meta::metadata;
 use crate::registry::query::strings;
@@ -30,7 +31,13 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .validated(|new, old, errors| {
         if old.is_none() {
             name(new, errors);
-            approval(new, errors);
+        }
+        approval(new, old, errors);
+        let keeps_unknown = |definition: &Value| flag(&definition["spec"]["preserveUnknownFields"]);
+        if keeps_unknown(new) && !old.is_some_and(keeps_unknown) {
+            let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+                          spec.versions[*].schema instead";
+            errors.push(FieldError::invalid(&Path::new("spec").child("preserveUnknownFields"), true, detail));
         }
         spec(&new["spec"], &Path::new("spec"), errors);
         versions::validate(&new["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors);
@@ -50,6 +57,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         begin_deletion,
         ..Strategy::GENERATION
     })
+    // Rules are compiled, and run on defaults.
+    .heavy()
     .etcd_prefix("apiextensions.k8s.io/customresourcedefinitions")
     .after_write(|registry, stored| {
         if let Ok(definition) = stored.parse() {
@@ -142,31 +151,20 @@ fn name(new: &Value, errors: &mut Errors) {
     }
 }
 
-/// Groups of the Kubernetes project are given out by it (`validateAPIApproval`).
-fn approval(new: &Value, errors: &mut Errors) {
-    const ANNOTATION: &str = "api-approved.kubernetes.io";
-    const SEE: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
-    let group = text(&new["spec"]["group"]);
-    let is_within =
-        |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    if !is_within("k8s.io") && !is_within("kubernetes.io") {
+/// Groups of the Kubernetes project are given out by it (`validateAPIApproval`); an update may leave that as it is.
+fn approval(new: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let Some(approval) = crd::approval(new) else { return };
+    if old.and_then(crd::approval).is_some_and(|before| before.reason == approval.reason) {
         return;
     }
-    let path = Path::new("metadata").child("annotations").key(ANNOTATION);
-    let approved = text(&new["metadata"]["annotations"][ANNOTATION]);
-    let is_url = approved.split_once("://").is_some_and(|(scheme, rest)| {
-        let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-        !scheme.is_empty() && !host.is_empty() && !approved.contains(char::is_whitespace)
-    });
-    if approved.is_empty() {
-        let detail = format!("protected groups must have approval annotation {ANNOTATION:?}, {SEE}");
-        errors.push(FieldError::required(&path, detail));
-    } else if !approved.starts_with("unapproved") && !is_url {
-        let detail = format!(
-            "protected groups must have approval annotation {ANNOTATION:?} with either a URL or a reason starting with \
-             \"unapproved\", {SEE}"
-        );
-        errors.push(FieldError::invalid(&path, approved, detail));
+    let path = Path::new("metadata").child("annotations").key(APPROVAL);
+    match approval.reason {
+        "MissingAnnotation" => errors.push(FieldError::required(&path, approval.message)),
+        "InvalidAnnotation" => {
+            let held = text(&new["metadata"]["annotations"][APPROVAL]);
+            errors.push(FieldError::invalid(&path, held, approval.message));
+        }
+        _ => {}
     }
 }
 

@@ -1,4 +1,4 @@
-//! ComponentStatuses. There are none.
+//! ComponentStatuses: those of a new cluster, in which only the storage runs.
 
 use crate::kinds::{NameRule, Rules};
 use crate::registry::strategy::Strategy;

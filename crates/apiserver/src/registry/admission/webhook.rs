@@ -22,8 +22,6 @@ mod validating;
 
 use std::sync::Arc;
 
-use http::Method;
-use http::request::Parts;
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +38,7 @@ pub(crate) use configuration::{Hook, Hooks};
 #[derive(Debug)]
 pub(crate) struct Session {
     hooks: Arc<Hooks>,
-    pub(crate) line: Line,
+    pub(crate) line: Arc<Line>,
     warnings: Mutex<Vec<String>>,
 }
 
@@ -58,7 +56,7 @@ enum Failure {
 impl Session {
     /// Returns what a request has that begins now.
     pub(crate) fn new(hooks: Arc<Hooks>, line: Line) -> Self {
-        Self { hooks, line, warnings: Mutex::default() }
+        Self { hooks, line: Arc::new(line), warnings: Mutex::default() }
     }
 
     /// Takes the warnings of the webhooks that have been asked.
@@ -104,13 +102,10 @@ impl Registry {
         *held = Arc::new(Hooks::read(&mutating, &validating));
     }
 
-    /// Returns what a request needs to ask webhooks; none if there is nobody it could ask. Called within a runtime.
-    pub(crate) fn session(&self, parts: &Parts, ended: CancellationToken) -> Option<Arc<Session>> {
-        if matches!(parts.method, Method::GET | Method::HEAD) {
-            return None;
-        }
-        let hooks = Arc::clone(&self.webhooks.read());
-        (!hooks.is_empty()).then(|| Arc::new(Session::new(hooks, Line::new(ended))))
+    /// Returns what a request needs to call webhooks; none if there is nobody it could call. Called within a runtime.
+    pub(crate) fn session(&self, is_write: bool, is_converted: bool, ended: CancellationToken) -> Option<Arc<Session>> {
+        let hooks = if is_write { Arc::clone(&self.webhooks.read()) } else { Arc::default() };
+        (is_converted || !hooks.is_empty()).then(|| Arc::new(Session::new(hooks, Line::new(ended))))
     }
 
     /// Asks the mutating webhooks about an object that is written. `in_tree` runs the mutating plug-ins of the kind before

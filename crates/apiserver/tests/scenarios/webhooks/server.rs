@@ -1,4 +1,7 @@
-//! A webhook server on loopback, with a certificate of its own.
+//! A webhook server on loopback, with a certificate of its own. The rig tier uses it, too.
+
+#![allow(clippy::needless_pass_by_value, reason = "tests write values in place")]
+#![allow(dead_code, reason = "two test programs use parts of it")]
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -81,6 +84,12 @@ impl Reply {
         let response = Response::builder().status(code).header("content-type", kind);
         Some(response.body(Full::new(Bytes::from(body))).unwrap())
     }
+}
+
+/// Returns the bundle of an authority that has signed nothing.
+pub(crate) fn authority_of_nobody() -> String {
+    let certificate = rcgen::generate_simple_self_signed(vec!["nobody".to_owned()]).unwrap();
+    STANDARD.encode(certificate.cert.pem())
 }
 
 /// Starts a webhook server that answers so.

@@ -3,11 +3,17 @@
 //! What all versions have in common, upstream moves to the spec before it looks at it, and its errors name that place: the
 //! schema of a definition with one version is `spec.validation.openAPIV3Schema`.
 
-use serde_json::Value;
-use steersman_structural_schema::{Requirements, Schema, TypeName, field_path, validate_definition};
+use std::collections::HashSet;
 
+use serde_json::Value;
+use steersman_base::validation::dns1035_label;
+use steersman_structural_schema::{Requirements, Schema, TypeName, field_path, validate_definition_with_rules};
+
+use super::rules::{self, Rules};
 use crate::field::{Errors, FieldError, Path};
+use crate::kinds::admissionregistration::client_config;
 use crate::kinds::shared::json::{each, flag, is_set, items, text};
+use crate::registry::conversion::REVIEW_VERSIONS;
 
 /// How many fields can be selected by.
 const SELECTABLE_MAX: usize = 8;
@@ -17,13 +23,18 @@ const WARNING_LETTERS_MAX: usize = 256;
 const COLUMN_TYPES: &[&str] = &["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS: &[&str] = &["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
 
+/// The definition before an update.
+struct Before<'a> {
+    versions: &'a [Value],
+    schemas: Vec<Schema>,
+    /// The expressions of its rules.
+    expressions: HashSet<String>,
+}
+
 /// Checks the versions of a definition, and its conversion.
 pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &Path, errors: &mut Errors) {
     let versions = items(&spec["versions"]);
-    let old_schemas: Vec<Schema> = items(&old.unwrap_or(&Value::Null)["versions"])
-        .iter()
-        .filter_map(|version| Schema::parse(&version["schema"]["openAPIV3Schema"]).ok())
-        .collect();
+    let before = Before::new(old);
     let is_common = |field: &str| versions.windows(2).all(|pair| pair[0][field] == pair[1][field]);
     let at = path.child("versions");
     for (index, version) in versions.iter().enumerate() {
@@ -31,7 +42,7 @@ pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &Path, errors: &
         deprecation(version, &at, errors);
         if !is_common("schema") {
             let path = at.child("schema").child("openAPIV3Schema");
-            schema(version, has_status(version), &old_schemas, &path, errors);
+            schema(version, has_status(version), &before, &path, errors);
         }
         if !is_common("subresources") {
             scale(&version["subresources"]["scale"], &at.child("subresources"), errors);
@@ -46,7 +57,7 @@ pub(super) fn validate(spec: &Value, old: Option<&Value>, path: &Path, errors: &
     if let Some(first) = versions.first() {
         if is_common("schema") {
             let path = path.child("validation").child("openAPIV3Schema");
-            schema(first, versions.iter().any(has_status), &old_schemas, &path, errors);
+            schema(first, versions.iter().any(has_status), &before, &path, errors);
         }
         if is_common("subresources") {
             scale(&first["subresources"]["scale"], &path.child("subresources"), errors);
@@ -65,18 +76,19 @@ fn has_status(version: &Value) -> bool {
     version["subresources"].get("status").is_some_and(|status| !status.is_null())
 }
 
-fn schema(version: &Value, has_status: bool, old: &[Schema], path: &Path, errors: &mut Errors) {
+fn schema(version: &Value, has_status: bool, before: &Before<'_>, path: &Path, errors: &mut Errors) {
     let written = &version["schema"]["openAPIV3Schema"];
     if !is_set(written) {
         return;
     }
-    let requirements = match old {
+    let requirements = match &*before.schemas {
         [] => Requirements::of_new(has_status),
         old => Requirements::of_update(has_status, &old.iter().collect::<Vec<_>>()),
     };
     match Schema::parse(written) {
         Ok(schema) => {
-            let found = validate_definition(&schema, written, path.as_str(), requirements);
+            let mut rules = Rules::new(&before.expressions, before.has_schema(version));
+            let found = validate_definition_with_rules(&schema, written, path.as_str(), requirements, &mut rules);
             errors.extend(found.into_iter().map(FieldError::from));
         }
         Err(problem) => errors.push(FieldError::invalid(path, "", problem.to_string())),
@@ -212,19 +224,47 @@ fn conversion(spec: &Value, path: &Path, errors: &mut Errors) {
         return;
     }
     let config = &webhook["clientConfig"];
-    if !is_set(config) {
+    if is_set(config) {
+        client_config::validate(config, &at.child("webhookClientConfig"), errors);
+    } else {
         let detail = "required when strategy is set to Webhook";
         errors.push(FieldError::required(&at.child("webhookClientConfig"), detail));
-    } else if is_set(&config["url"]) == is_set(&config["service"]) {
-        let detail = "exactly one of url or service is required";
-        errors.push(FieldError::required(&at.child("webhookClientConfig"), detail));
     }
-    if items(&webhook["conversionReviewVersions"]).is_empty() {
-        errors.push(FieldError::required(&at.child("conversionReviewVersions"), ""));
+    review_versions(&webhook["conversionReviewVersions"], &at.child("conversionReviewVersions"), errors);
+}
+
+fn review_versions(versions: &Value, path: &Path, errors: &mut Errors) {
+    let names: Vec<&str> = items(versions).iter().map(text).collect();
+    if names.is_empty() {
+        return errors.push(FieldError::required(path, ""));
     }
-    // With one version there is nothing to convert.
-    if items(&spec["versions"]).len() > 1 {
-        let detail = "this API server does not call conversion webhooks: serve one version, or use None";
-        errors.push(FieldError::invalid(&at.child("strategy"), strategy, detail));
+    for (at, name) in names.iter().enumerate() {
+        if names[..at].contains(name) {
+            errors.push(FieldError::invalid(&path.index(at), *name, "duplicate version"));
+            continue;
+        }
+        for problem in dns1035_label(name) {
+            errors.push(FieldError::invalid(&path.index(at), *name, problem));
+        }
+    }
+    if !names.iter().any(|name| REVIEW_VERSIONS.contains(name)) {
+        let detail = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
+        errors.push(FieldError::invalid(path, versions.clone(), detail));
+    }
+}
+
+// === impl Before ===
+
+impl<'a> Before<'a> {
+    fn new(spec: Option<&'a Value>) -> Self {
+        let versions = spec.map_or(&[][..], |spec| items(&spec["versions"]));
+        let parsed = versions.iter().map(|version| Schema::parse(&version["schema"]["openAPIV3Schema"]));
+        let schemas: Vec<Schema> = parsed.filter_map(Result::ok).collect();
+        Self { versions, expressions: rules::expressions(&schemas), schemas }
+    }
+
+    /// Whether a version had the same schema.
+    fn has_schema(&self, version: &Value) -> bool {
+        self.versions.iter().any(|old| old["name"] == version["name"] && old["schema"] == version["schema"])
     }
 }

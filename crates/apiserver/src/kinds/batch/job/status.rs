@@ -1,5 +1,6 @@
-//! What the controller may report of a Job: `ValidateJobStatusUpdate` of `pkg/apis/batch/validation/validation.go`. Upstream
-//! asks some of this only of a status that changed in that respect; here it is asked of all, because none is older.
+//! What the controller may report of a Job: `ValidateJobStatusUpdate` of `pkg/apis/batch/validation/validation.go`, with the
+//! options of `pkg/registry/batch/job/strategy.go`. Upstream asks some of this only of a status that changed in that
+//! respect; here it is asked of all, because none is older, unless a change of the spec can make a status wrong.
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ use crate::kinds::shared::meta::validate_meta_update;
 pub(crate) fn validate(new: &Value, old: &Value, errors: &mut Errors) {
     validate_meta_update(new, old, errors);
     let path = Path::new("status");
-    counts(new, &path, errors);
+    counts(new, old, &path, errors);
     conditions(&new["status"], &path, errors);
     finished(new, &path, errors);
     change(new, old, &path, errors);
@@ -28,7 +29,7 @@ fn bare(path: &Path, detail: &str) -> FieldError {
     FieldError { value: None, ..FieldError::invalid(path, "", detail) }
 }
 
-fn counts(job: &Value, path: &Path, errors: &mut Errors) {
+fn counts(job: &Value, old: &Value, path: &Path, errors: &mut Errors) {
     let status = &job["status"];
     for field in ["active", "succeeded", "failed", "ready", "terminating"] {
         check::non_negative(&status[field], &path.child(field), errors);
@@ -36,6 +37,10 @@ fn counts(job: &Value, path: &Path, errors: &mut Errors) {
     let Some(completions) = job["spec"]["completions"].as_i64() else { return };
     for field in ["completedIndexes", "failedIndexes"] {
         let list = text(&status[field]);
+        // A Job that was just scaled down has indexes that it has not any more.
+        if list == text(&old["status"][field]) {
+            continue;
+        }
         if let Err(why) = index::count(list, completions) {
             let detail = format!("error parsing {field}: {why}");
             errors.push(FieldError::invalid(&path.child(field), list, detail));
@@ -83,7 +88,8 @@ fn finished(job: &Value, path: &Path, errors: &mut Errors) {
             let detail = "active>0 is invalid for finished job";
             errors.push(FieldError::invalid(&path.child("active"), active, detail));
         }
-        if !is_set(&status["startTime"]) {
+        let is_empty_and_suspended = flag(&job["spec"]["suspend"]) && job["spec"]["completions"] == 0;
+        if !is_set(&status["startTime"]) && !is_empty_and_suspended {
             errors.push(FieldError::required(&path.child("startTime"), "startTime is required for finished job"));
         }
         let uncounted = &status["uncountedTerminatedPods"];
@@ -110,9 +116,12 @@ fn change(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
             errors.push(bare(&at, &format!("cannot disable the terminal {name}=True condition")));
         }
     }
+    // An indexed Job can be scaled down.
+    let spec = &new["spec"];
+    let is_elastic = text(&spec["completionMode"]) == "Indexed" && spec["completions"] == spec["parallelism"];
     for field in ["failed", "succeeded"] {
         let count = number(&status[field]);
-        if count < number(&before[field]) {
+        if count < number(&before[field]) && !(is_elastic && field == "succeeded") {
             let detail = format!("cannot decrease the {field} counter");
             errors.push(FieldError::invalid(&path.child(field), count, detail));
         }
@@ -123,7 +132,11 @@ fn change(new: &Value, old: &Value, path: &Path, errors: &mut Errors) {
         errors.push(FieldError::invalid(&path.child("completionTime"), shown, check::IMMUTABLE));
     }
     let restarted = is_set(&before["startTime"]) && before["startTime"] != status["startTime"];
-    if restarted && !flag(&new["spec"]["suspend"]) {
+    let is_resumed = is(before, "Suspended")
+        && items(&status["conditions"])
+            .iter()
+            .any(|it| text(&it["type"]) == "Suspended" && text(&it["status"]) == "False");
+    if restarted && !is_resumed && !flag(&new["spec"]["suspend"]) {
         let detail = "field is immutable for unsuspended job once set";
         errors.push(FieldError::invalid(&path.child("startTime"), status["startTime"].clone(), detail));
     }

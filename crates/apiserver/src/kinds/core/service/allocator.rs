@@ -129,6 +129,11 @@ impl Allocator {
         self.networks.first().and_then(|network| network.hosts().next()).map(|ip| ip.to_string()).unwrap_or_default()
     }
 
+    /// The networks that addresses come from.
+    pub(crate) fn ranges(&self) -> Vec<String> {
+        self.networks.iter().map(ToString::to_string).collect()
+    }
+
     fn family(&self, index: usize) -> &'static str {
         match self.networks.get(index) {
             Some(IpNet::V6(_)) => "IPv6",

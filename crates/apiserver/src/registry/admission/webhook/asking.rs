@@ -34,7 +34,7 @@ pub(super) fn start(
         return Err(Failure::Calling(why.to_owned()));
     };
     let uid = new_uid();
-    let question = review::question(version, attributes.request(&uid, invocation));
+    let question = review::question(version, &attributes.request(&uid, invocation).map_err(Failure::Refused)?);
     let limit = session.line.time_for(hook.timeout);
     let endpoint = hook.client.endpoint(registry, limit);
     let endpoint = endpoint.map_err(|why| Failure::Calling(format!("could not get REST client: {why}")))?;

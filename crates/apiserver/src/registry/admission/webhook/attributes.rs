@@ -146,7 +146,7 @@ impl<'a> Attributes<'a> {
     }
 
     /// Returns the request of an AdmissionReview.
-    pub(super) fn request(&self, uid: &str, invocation: &Invocation) -> Value {
+    pub(super) fn request(&self, uid: &str, invocation: &Invocation) -> Result<Value, Status> {
         let call = self.call;
         let kind = |row: &Row| {
             let (group, version, kind) = kind_of(row, &call.subresource);
@@ -170,7 +170,7 @@ impl<'a> Attributes<'a> {
         }
         let shown = |object: &Option<Value>| match object {
             Some(object) => self.as_go_writes(&invocation.row, object),
-            None => Value::Null,
+            None => Ok(Value::Null),
         };
         let mut request = json!({
             "uid": uid,
@@ -180,8 +180,8 @@ impl<'a> Attributes<'a> {
             "requestResource": resource(&call.row),
             "operation": self.operation.name(),
             "userInfo": user_info,
-            "object": shown(&self.object),
-            "oldObject": shown(&self.old),
+            "object": shown(&self.object)?,
+            "oldObject": shown(&self.old)?,
             "dryRun": self.is_dry,
             "options": self.options,
         });
@@ -194,21 +194,21 @@ impl<'a> Attributes<'a> {
         for (field, word) in words.into_iter().filter(|(_, word)| !word.is_empty()) {
             request[field] = word.into();
         }
-        request
+        Ok(request)
     }
 
     /// Returns the object as a webhook is shown it; none for a deletion.
-    pub(super) fn shown(&self, invocation: &Invocation) -> Option<Value> {
-        self.object.as_ref().map(|object| self.as_go_writes(&invocation.row, object))
+    pub(super) fn shown(&self, invocation: &Invocation) -> Result<Option<Value>, Status> {
+        self.object.as_ref().map(|object| self.as_go_writes(&invocation.row, object)).transpose()
     }
 
     /// Returns an object in the version of a row, with all fields that Go writes.
-    fn as_go_writes(&self, row: &Row, object: &Value) -> Value {
+    fn as_go_writes(&self, row: &Row, object: &Value) -> Result<Value, Status> {
         let own = &self.call.row;
         let mut shown = object.clone();
         if !is_same_version(own, row) {
-            convert::to_storage(own, &mut shown);
-            shown = convert::to_version(row, shown);
+            convert::to_storage(own, &mut shown)?;
+            shown = convert::to_version(row, shown)?;
         }
         let (group, version, kind) = kind_of(row, &self.call.subresource);
         if let Some(fields) = shown.as_object_mut() {
@@ -219,7 +219,7 @@ impl<'a> Attributes<'a> {
         if row.custom.is_none() || !self.is_of_row() {
             schema::complete(group, version, kind, &mut shown);
         }
-        shown
+        Ok(shown)
     }
 
     /// Whether the body is an object of the row, not one of a subresource's own kind.
@@ -231,7 +231,7 @@ impl<'a> Attributes<'a> {
     /// Takes over the object that a webhook has patched. Returns whether that changes it.
     pub(super) fn take_patched(&mut self, invocation: &Invocation, patched: Value) -> Result<bool, Status> {
         let Some(object) = &self.object else { return Ok(false) };
-        let before = self.as_go_writes(&invocation.row, object);
+        let before = self.as_go_writes(&invocation.row, object)?;
         if before == patched {
             return Ok(false);
         }
@@ -246,8 +246,8 @@ impl<'a> Attributes<'a> {
         }
         let mut checked = Checked::composed(&invocation.row, patched).map_err(unreadable)?.into_value();
         if !is_same_version(own, &invocation.row) {
-            convert::to_storage(&invocation.row, &mut checked);
-            checked = Checked::composed(own, convert::to_version(own, checked)).map_err(unreadable)?.into_value();
+            convert::to_storage(&invocation.row, &mut checked)?;
+            checked = Checked::composed(own, convert::to_version(own, checked)?).map_err(unreadable)?.into_value();
         }
         self.object = Some(checked);
         Ok(true)

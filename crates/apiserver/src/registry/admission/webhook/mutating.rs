@@ -108,7 +108,7 @@ fn ask(
         }
     }
     let internal = |why: String| Failure::Refused(Status::internal(why));
-    let Some(shown) = attributes.shown(invocation) else {
+    let Some(shown) = attributes.shown(invocation).map_err(Failure::Refused)? else {
         let why = format!(
             "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
             hook.name

@@ -49,7 +49,7 @@ pub(super) fn version_of(accepted: &[String]) -> Option<&'static str> {
 }
 
 /// Returns the question.
-pub(super) fn question(version: &str, request: Value) -> Value {
+pub(super) fn question(version: &str, request: &Value) -> Value {
     json!({"kind": KIND, "apiVersion": format!("{GROUP}/{version}"), "request": request})
 }
 
