@@ -65,7 +65,7 @@ pub enum Verdict {
 #[derive(Debug)]
 pub struct InformerSink<V> {
     informer: SharedInformer<V>,
-    /// When the list being read was requested.
+    /// The time at which the list being read was requested.
     list_begun: Option<Instant>,
 }
 

@@ -39,9 +39,9 @@ pub(crate) struct Machine {
     pub(crate) registration: Registration,
     /// Whether it was last seen cordoned.
     pub(crate) cordoned: bool,
-    /// When its lease was last renewed.
+    /// The time at which its lease was last renewed.
     pub(crate) renewed: Option<MicroTime>,
-    /// When its status was last written.
+    /// The time at which its status was last written.
     pub(crate) reported: Option<MicroTime>,
 }
 

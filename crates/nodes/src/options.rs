@@ -59,7 +59,7 @@ pub enum NodesError {
     Name {
         /// The name of the first node.
         name: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }

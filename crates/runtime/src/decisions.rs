@@ -96,8 +96,8 @@ pub struct Filter {
     pub newest: Option<usize>,
 }
 
-/// How many bytes a log keeps unless told otherwise: about a thousand passes that wrote something, which is enough to answer
-/// "what happened in the last minutes", and small beside any cache.
+/// The number of bytes that a log keeps by default: about a thousand passes that wrote something, which is enough to
+/// answer "what happened in the last minutes", and small beside any cache.
 pub(crate) const BYTES_MAX: usize = 512 << 10;
 /// The number of decisions of one pass that are kept: a pass that creates 500 pods says nothing new with the 33rd.
 const DECISIONS_MAX: usize = 32;

@@ -119,6 +119,21 @@ impl Live {
         get_json(&self.client, resource, key).await
     }
 
+    /// Reads a subresource of an object, such as `scale`; `None` if the object or the subresource does not exist.
+    ///
+    /// # Errors
+    /// See [`LiveReadError`].
+    pub async fn get_subresource_json(
+        &self,
+        resource: &Resource,
+        key: &ObjectKey,
+        subresource: &str,
+    ) -> Result<Option<serde_json::Value>, LiveReadError> {
+        let _turn = self.turn().await;
+        let body = fetch_path(&self.client, &resource.subresource_path(key, subresource), resource, key, JSON).await?;
+        decoded(body, resource, key, |body| Ok(serde_json::from_slice(body)?))
+    }
+
     /// Lists the objects of a kind, consistently. As in a cache, an object that cannot be decoded is left out, with a
     /// warning.
     ///
@@ -196,8 +211,18 @@ async fn fetch(
     key: &ObjectKey,
     accept: &str,
 ) -> Result<Option<Bytes>, LiveReadError> {
+    fetch_path(client, &resource.object_path(key), resource, key, accept).await
+}
+
+async fn fetch_path(
+    client: &kube::Client,
+    path: &str,
+    resource: &Resource,
+    key: &ObjectKey,
+    accept: &str,
+) -> Result<Option<Bytes>, LiveReadError> {
     let what = || format!("{resource} {key}");
-    let request = Request::get(resource.object_path(key))
+    let request = Request::get(path)
         .header(header::ACCEPT, accept)
         .body(Body::empty())
         .map_err(|error| LiveReadError::NoAnswer { what: what(), source: kube::Error::HttpError(error) })?;

@@ -48,7 +48,7 @@ pub struct Context {
     pub(crate) freshness: Freshness,
 }
 
-/// How far the caches can be trusted in this pass.
+/// Whether the caches can be trusted in this pass.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {

@@ -22,7 +22,7 @@ use crate::client::ClientError;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Backoff {
-    /// How many times the delay grows; for retries, the number of tries.
+    /// The number of times the delay grows; for retries, the number of tries.
     pub steps: u32,
     /// The first delay.
     pub duration: Duration,

@@ -29,7 +29,7 @@ impl TestServer {
         *self.answer.lock() = (code, body);
     }
 
-    /// What was asked since the last call, such as `POST /api/v1/namespaces/ns/pods`.
+    /// Returns the requests since the last call, such as `POST /api/v1/namespaces/ns/pods`.
     pub(crate) fn requests(&self) -> Vec<String> {
         std::mem::take(&mut self.requests.lock())
     }

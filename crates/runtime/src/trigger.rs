@@ -19,7 +19,7 @@ pub(crate) enum Trigger {
         kind: Cow<'static, str>,
         /// The object's key.
         object: ObjectKey,
-        /// What happened: `created`, `updated`, `deleted`, `generic`.
+        /// The kind of event: `created`, `updated`, `deleted`, `generic`.
         what: &'static str,
     },
     /// [`Controller::trigger`](crate::Controller::trigger) was called.

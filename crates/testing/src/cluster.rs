@@ -145,7 +145,8 @@ impl Builder {
         let dual_stack = self.dual_stack;
         let options = steersman_apiserver::Options { clock: clock_of_server, dual_stack, ..Default::default() };
         let server = ApiServer::new(options);
-        let line = Line { server: server.clone(), faults: self.faults.clone(), journal: Arc::default() };
+        let server_of_controllers = server.for_agent("kube-controller-manager");
+        let line = Line { server: server_of_controllers, faults: self.faults.clone(), journal: Arc::default() };
         let controllers = Client::new(line.clone(), "default");
         self.run(Client::new(server, "default"), controllers, clock, Some(line)).await
     }

@@ -15,7 +15,8 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
+use k8s_openapi::api::batch::v1::{CronJob, Job};
 use k8s_openapi::api::core::v1::{
     ConfigMap, Namespace, Node, Pod, ReplicationController, Secret, Service, ServiceAccount,
 };
@@ -192,6 +193,34 @@ pub fn deployment(name: &str) -> Deployment {
     Deployment { metadata: named(name), ..Deployment::default() }.with(workload(name, &selector(name)))
 }
 
+/// Returns a StatefulSet of one pod labelled `app=<name>`, with the service `<name>`.
+#[must_use]
+pub fn stateful_set(name: &str) -> StatefulSet {
+    StatefulSet { metadata: named(name), ..StatefulSet::default() }
+        .with(workload(name, &selector(name)))
+        .with(json!({ "spec": { "serviceName": name } }))
+}
+
+/// Returns a DaemonSet of pods labelled `app=<name>`.
+#[must_use]
+pub fn daemon_set(name: &str) -> DaemonSet {
+    DaemonSet { metadata: named(name), ..DaemonSet::default() }.with(workload(name, &selector(name)))
+}
+
+/// Returns a Job of one completion, whose pods are not restarted.
+#[must_use]
+pub fn job(name: &str) -> Job {
+    Job { metadata: named(name), ..Job::default() }.with(json!({ "spec": { "template": { "spec": one_off() } } }))
+}
+
+/// Returns a CronJob that is due every minute, with the Job of [`job`].
+#[must_use]
+pub fn cron_job(name: &str) -> CronJob {
+    let job = json!({ "spec": { "template": { "spec": one_off() } } });
+    CronJob { metadata: named(name), ..CronJob::default() }
+        .with(json!({ "spec": { "schedule": "* * * * *", "jobTemplate": job } }))
+}
+
 /// Returns a service of the pods labelled `app=<name>`, with one port.
 #[must_use]
 pub fn service(name: &str) -> Service {
@@ -277,6 +306,11 @@ fn workload(name: &str, selector: &Value) -> Value {
     json!({ "spec": { "replicas": 1, "selector": selector, "template": template } })
 }
 
+/// The spec of a pod that is not restarted.
+fn one_off() -> Value {
+    json!({ "restartPolicy": "Never", "containers": containers(IMAGE) })
+}
+
 fn containers(image: &str) -> Value {
     json!([{ "name": "main", "image": image }])
 }
@@ -322,3 +356,5 @@ impl PodBuilder for Pod {
 impl WorkloadBuilder for ReplicaSet {}
 impl WorkloadBuilder for ReplicationController {}
 impl WorkloadBuilder for Deployment {}
+impl WorkloadBuilder for StatefulSet {}
+impl WorkloadBuilder for DaemonSet {}

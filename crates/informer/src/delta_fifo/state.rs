@@ -32,7 +32,7 @@ pub enum Delta<V> {
     Sync(Arc<V>),
 }
 
-/// How a deletion became known.
+/// The way in which a deletion became known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum End {
     /// By a watch event: the last state is the one in which the object was deleted.

@@ -13,7 +13,7 @@ pub(super) struct Fields<'a> {
 /// The name of a field, as written but without its quotes, and its value.
 pub(super) type Field<'a> = (&'a [u8], &'a [u8]);
 
-/// What is wrong, and at which byte of the object.
+/// A problem, and the byte of the object at which it is.
 pub(super) type Problem = (&'static str, usize);
 
 // === impl Fields ===

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use crate::duration;
 
-/// What a command does, with times relative to its start.
+/// The effects of a command, with times relative to its start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Program {
     /// The output, and when it is printed.
     pub(crate) printed: Vec<(Duration, String)>,
-    /// When it ends, and its exit code; `None` if it never ends.
+    /// The time at which it ends, and its exit code; `None` if it never ends.
     pub(crate) end: Option<(Duration, i32)>,
 }
 
-/// How a command of a script depends on the previous one.
+/// The way in which a command of a script depends on the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
     /// It runs in any case.
@@ -38,7 +38,7 @@ enum Token {
 /// A command of a script, and its dependency.
 type Linked = (Link, Vec<String>);
 
-/// What one command does.
+/// The effect of one command.
 enum Does {
     Prints(String),
     Sleeps(Duration),

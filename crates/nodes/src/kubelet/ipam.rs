@@ -18,7 +18,8 @@ pub(super) struct Addresses {
 struct Range {
     net: Ipv4Net,
     used: BTreeSet<u32>,
-    /// Where the search begins: after the last assigned address, so that an address is not reused at once.
+    /// The address at which the search begins: after the last assigned address, so that an address is not reused at
+    /// once.
     next: u32,
 }
 

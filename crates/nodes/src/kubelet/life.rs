@@ -10,17 +10,17 @@ use crate::view::{Container, ContainerState, ContainerStatus, SimPodView};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Life<'a> {
     pub(super) pod: &'a SimPodView,
-    /// When the kubelet accepted it; `None` if it has not yet.
+    /// The time at which the kubelet accepted it; `None` if it has not yet.
     pub(super) accepted: Option<Time>,
     /// Init containers first, then the main ones.
     pub(super) containers: Vec<ContainerLife<'a>>,
-    /// How it ended for another reason than the ends of its containers.
+    /// The end for another reason than the ends of its containers.
     pub(super) cut_short: Option<CutShort>,
     /// Its phase, if that is final: it is kept, whoever set it.
     pub(super) over: Option<Phase>,
 }
 
-/// How a pod ended for another reason than the ends of its containers.
+/// The end of a pod for another reason than the ends of its containers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CutShort {
     pub(super) reason: Istr,
@@ -33,7 +33,7 @@ pub(super) struct ContainerLife<'a> {
     pub(super) spec: &'a Container,
     pub(super) role: Role,
     pub(super) state: State,
-    /// How its previous run ended.
+    /// The end of its previous run.
     pub(super) last: Option<Ending>,
     pub(super) restarts: i32,
     pub(super) ready: bool,
@@ -50,7 +50,7 @@ pub(super) enum Role {
     Main,
 }
 
-/// What a container does.
+/// The state of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Waiting { reason: Istr, message: Istr },
@@ -58,7 +58,7 @@ pub(super) enum State {
     Ended(Ending),
 }
 
-/// How a container ended.
+/// The end of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ending {
     pub(super) code: i32,

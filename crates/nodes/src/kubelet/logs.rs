@@ -75,7 +75,7 @@ pub enum LogError {
 pub struct Log {
     /// The lines, each with its time and newline; the last one may be incomplete.
     pub lines: Vec<(MicroTime, String)>,
-    /// When the run began; a later run has another time.
+    /// The time at which the run began; a later run has another time.
     pub started: Time,
     /// Whether the output is complete.
     pub is_over: bool,

@@ -15,7 +15,7 @@ use super::life::Role;
 use super::script;
 use crate::duration;
 
-/// What happens next in each state of a pod, and when.
+/// The next step in each state of a pod, and its time.
 #[derive(Clone, Debug)]
 pub struct Stages(Vec<Stage>);
 
@@ -30,7 +30,7 @@ pub enum StagesError {
     Stage {
         /// The name of the stage.
         stage: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
 }
@@ -67,7 +67,7 @@ pub(super) enum On {
     Stopped,
 }
 
-/// What happens.
+/// The effect of a stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Then {
@@ -105,7 +105,7 @@ struct Row {
     code_from: Option<String>,
 }
 
-/// Which pods and containers a stage applies to; all conditions must hold.
+/// The pods and containers to which a stage applies; all conditions must hold.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct When {

@@ -19,11 +19,11 @@ use crate::view::{Container, SimPodView};
 #[derive(Debug)]
 pub(super) struct Step<'a> {
     pub(super) life: Life<'a>,
-    /// When the next thing happens by itself.
+    /// The time until the next step happens by itself.
     pub(super) wake: Option<Duration>,
     /// Whether nothing of it is left, so that the object can be deleted.
     pub(super) remove: bool,
-    /// What happened, for events, in order.
+    /// The occurrences, for events, in order.
     pub(super) occurred: Vec<Occurrence>,
 }
 
@@ -51,7 +51,7 @@ struct Stepping<'a, 's> {
 
 /// The maximum number of events in a step: stages without delays could form a cycle; the rest follows in the next step.
 const EVENTS_MAX: usize = 1_000;
-/// When the next step follows.
+/// The maximum time until the next step.
 const AFTER_EVENTS_MAX: Duration = Duration::from_secs(1);
 
 /// Computes what happens to the pod until `now`.

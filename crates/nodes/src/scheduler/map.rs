@@ -2,7 +2,7 @@
 
 use crate::view::SimPodView;
 
-/// What a pod is to the scheduler.
+/// The part of a pod in scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     /// It is to be scheduled.

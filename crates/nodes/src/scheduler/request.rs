@@ -32,7 +32,7 @@ pub(crate) struct Request {
     pub(crate) ports: Box<[HostPort]>,
 }
 
-/// What a container without requests counts as: upstream's figures.
+/// The requests that a container without requests counts with: upstream's figures.
 const COUNTED_MILLI_CPU: i64 = 100;
 const COUNTED_MEMORY: i64 = 200 << 20;
 

@@ -19,7 +19,7 @@ view! {
         host_ip "hostIP": Istr = 5,
         /// The address of the pod.
         pod_ip "podIP": Istr as Unique = 6,
-        /// When the kubelet accepted it.
+        /// The time at which the kubelet accepted it.
         start_time: Option<Time> = 7,
         /// The statuses of its containers.
         container_statuses: Box<[ContainerStatus]> = 8,
@@ -53,7 +53,7 @@ view! {
         name: Istr = 1,
         /// The current state.
         state: ContainerState = 2,
-        /// How its previous run ended.
+        /// The end of its previous run.
         last_state: ContainerState = 3,
         /// Whether it is ready.
         ready: bool = 4,
@@ -88,7 +88,7 @@ view! {
     /// A container that runs.
     #[derive(Copy)]
     pub struct Running {
-        /// When it started.
+        /// The time at which it started.
         started_at: Option<Time> = 1,
     }
 }
@@ -100,9 +100,9 @@ view! {
         exit_code: i32 = 1,
         /// The reason.
         reason: Istr = 3,
-        /// When it started.
+        /// The time at which it started.
         started_at: Option<Time> = 5,
-        /// When it ended.
+        /// The time at which it ended.
         finished_at: Option<Time> = 6,
     }
 }

@@ -38,6 +38,8 @@ pub enum FlagValue {
     Bool(bool),
     /// A whole number.
     Int(i64),
+    /// A number with a fraction.
+    Float(f64),
     /// A duration.
     Duration(Duration),
     /// Any text.
@@ -118,6 +120,15 @@ impl<'a> Flags<'a> {
     pub fn int(&self, name: &'static str, default: i64) -> i64 {
         self.value(name, FlagValue::Int(default), default, |value| match value {
             FlagValue::Int(int) => Some(int),
+            _ => None,
+        })
+    }
+
+    /// Returns the number of a flag, which may have a fraction.
+    #[must_use]
+    pub fn float(&self, name: &'static str, default: f64) -> f64 {
+        self.value(name, FlagValue::Float(default), default, |value| match value {
+            FlagValue::Float(number) => Some(number),
             _ => None,
         })
     }
@@ -227,6 +238,7 @@ mod tests {
             match name {
                 "on" => Some(FlagValue::Bool(true)),
                 "seven" => Some(FlagValue::Int(7)),
+                "half" => Some(FlagValue::Float(0.5)),
                 "hour" => Some(FlagValue::Duration(Duration::from_secs(3600))),
                 "word" => Some(FlagValue::Text("word".into())),
                 _ => None,
@@ -252,6 +264,7 @@ mod tests {
         assert!(flags.is_on("on", true) && !flags.is_on("on", false) && flags.gate("Gate", true));
         assert_eq!((flags.int("seven", 3), flags.text("word", "none")), (3, "none".to_owned()));
         assert_eq!(flags.duration("hour", Duration::from_secs(5)), Duration::from_secs(5));
+        assert!((flags.float("half", 0.25) - 0.25).abs() < f64::EPSILON);
         assert_eq!(flags.file("key", |file| Ok(file.text.clone())), None);
         assert_eq!(flags.problems(), [""; 0]);
         let asked = flags.asked();
@@ -265,6 +278,7 @@ mod tests {
         assert!(flags.is_on("on", false) && !flags.gate("Gate", true));
         assert_eq!((flags.int("seven", 3), flags.text("word", "")), (7, "word".to_owned()));
         assert_eq!(flags.duration("hour", Duration::ZERO), Duration::from_secs(3600));
+        assert!((flags.float("half", 0.25) - 0.5).abs() < f64::EPSILON);
         assert_eq!(flags.file("key", |file| Ok(file.text.clone())).as_deref(), Some("secret"));
         assert_eq!(flags.file("not given", |file| Ok(file.text.clone())), None);
         assert_eq!(flags.problems(), [""; 0]);

@@ -18,7 +18,7 @@ pub struct Row {
     pub account: &'static str,
     /// The source of its events.
     pub component: &'static str,
-    /// When the controller runs.
+    /// The condition under which the controller runs.
     pub default: Enabled,
     /// The required feature gates.
     pub gates: Vec<&'static str>,
@@ -30,11 +30,11 @@ pub struct Row {
     pub limiter: Limiter,
     /// The number of retries before a key waits for its next change; `None`: unlimited.
     pub retries_max: Option<u32>,
-    /// When the controller is built.
+    /// The stage of the start in which the controller is built.
     pub stage: Stage,
 }
 
-/// When a controller runs.
+/// The condition under which a controller runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Enabled {
     /// With `*`.
@@ -75,7 +75,7 @@ pub enum Limiter {
     None,
 }
 
-/// When a controller is built.
+/// The stage of the start in which a controller is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Before all others and with the manager's own account: it makes the accounts of the others work.

@@ -165,14 +165,14 @@ impl LeaseOptions {
         if self.identity.as_deref() == Some("") { Err(LeaseOptionsError::EmptyIdentity) } else { Ok(()) }
     }
 
-    /// What the lease says, in whole seconds: never less than what this process counts on.
+    /// Returns the duration in the lease, in whole seconds: never less than what this process counts on.
     pub(super) fn lease_seconds(&self) -> i32 {
         let seconds = self.lease_duration.as_secs() + u64::from(self.lease_duration.subsec_nanos() > 0);
         i32::try_from(seconds).unwrap_or(i32::MAX)
     }
 
-    /// How long a request about the lease may take: client-go's half of the deadline, so that a lost answer leaves time for
-    /// a second try.
+    /// Returns the time that a request about the lease may take: client-go's half of the deadline, so that a lost
+    /// answer leaves time for a second try.
     pub(super) fn answer_within(&self) -> Duration {
         (self.renew_deadline / 2).max(ANSWER_WITHIN_MIN)
     }

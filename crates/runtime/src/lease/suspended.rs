@@ -16,8 +16,8 @@ pub(super) struct Moment {
     slept: Slept,
 }
 
-/// How long the machine was suspended since it was started. The two clocks are read one after the other, and a thread
-/// may have to wait in between: so there is a minimum and a maximum.
+/// The time for which the machine was suspended since it was started. The two clocks are read one after the other, and
+/// a thread may have to wait in between: so there is a minimum and a maximum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Slept {
     least: Duration,

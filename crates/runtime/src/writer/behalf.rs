@@ -199,11 +199,11 @@ impl<'a> Behalf<'a> {
         self.perform(&Call { verb, query, body, accept: JSON_METADATA_LIST, ..call }, why).await.map(drop)
     }
 
-    /// Makes `count` equal writes, in batches of 1, 2, 4, …, and stops after the first batch with a failure. Returns
+    /// Makes `count` similar writes, in batches of 1, 2, 4, …, and stops after the first batch with a failure. Returns
     /// how many succeeded, and the first failure.
-    pub async fn slow_start<F>(&self, count: usize, write: impl FnMut(usize) -> F) -> (usize, Option<WriteError>)
+    pub async fn slow_start<F, T, E>(&self, count: usize, write: impl FnMut(usize) -> F) -> (usize, Option<E>)
     where
-        F: Future<Output = Result<Written, WriteError>>,
+        F: Future<Output = Result<T, E>>,
     {
         slow_start::slow_start(count, write).await
     }

@@ -4,13 +4,11 @@ use std::future::Future;
 
 use futures::future::join_all;
 
-use super::{WriteError, Written};
-
 /// Runs batches of 1, 2, 4, … at once; a batch with a failure is the last. An exhausted quota then costs one refused
 /// request and not hundreds, and one event.
-pub(super) async fn slow_start<F>(count: usize, mut write: impl FnMut(usize) -> F) -> (usize, Option<WriteError>)
+pub(super) async fn slow_start<F, T, E>(count: usize, mut write: impl FnMut(usize) -> F) -> (usize, Option<E>)
 where
-    F: Future<Output = Result<Written, WriteError>>,
+    F: Future<Output = Result<T, E>>,
 {
     let mut next = 0;
     let mut made = 0;
@@ -39,6 +37,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
+    use crate::writer::{WriteError, Written};
 
     #[tokio::test]
     async fn batches_double_until_the_first_failure() {

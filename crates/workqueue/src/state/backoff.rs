@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::Instant;
 
-/// How long at most an event has to wait for a failing key. Long enough that a key which always fails costs one
+/// The maximum time an event waits for a failing key. Long enough that a key which always fails costs one
 /// attempt a second at most, short enough that a person who has just repaired an object does not notice.
 const REST_MAX: Duration = Duration::from_secs(1);
 
@@ -29,13 +29,13 @@ pub(crate) enum Cause {
 /// The failures of one key.
 #[derive(Default)]
 pub(super) struct Backoff {
-    /// How often the key went through the rate limiter since it was last forgotten.
+    /// The number of times the key went through the rate limiter since it was last forgotten.
     requeues: u32,
-    /// How many of those were failures.
+    /// The number of those that were failures.
     failures: u32,
-    /// When the rate limiter lets the key try again.
+    /// The time at which the rate limiter lets the key try again.
     deadline: Option<Instant>,
-    /// How long after its last start the key rests, whatever happens.
+    /// The time after its last start for which the key rests, whatever happens.
     rest: Duration,
 }
 
@@ -67,7 +67,7 @@ impl Backoff {
         self.rest = delay.min(REST_MAX);
     }
 
-    /// When the key is retried if nothing else happens.
+    /// Returns the time at which the key is retried if nothing else happens.
     #[inline]
     pub(super) fn due(&self, started: Option<Instant>) -> Option<Instant> {
         self.deadline.max(self.not_before(started))

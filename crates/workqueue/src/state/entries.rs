@@ -15,18 +15,18 @@ use crate::{Instant, terms::Priority};
 /// initial list does not stay. Large enough that steady work never allocates.
 const KEPT_WHEN_EMPTY: usize = 1024;
 
-/// Where an entry is in the slab. Valid until the entry is removed.
+/// The place of an entry in the slab. Valid until the entry is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(u32);
 
-/// What a look-up found: the slot, if the key is known, and the hash, so that it is computed once.
+/// The result of a look-up: the slot, if the key is known, and the hash, so that it is computed once.
 #[derive(Clone, Copy)]
 pub(crate) struct Spot {
     pub(super) hash: u64,
     pub(super) slot: Option<Slot>,
 }
 
-/// What the queue knows of one key.
+/// The state of one key.
 pub(super) struct Entry<K> {
     /// Absent while the cell is free.
     key: Option<K>,
@@ -36,7 +36,7 @@ pub(super) struct Entry<K> {
     pub(super) added_again: Option<Priority>,
     /// Since when it waits; for a key added again while held, since that add.
     pub(super) waits_since: Instant,
-    /// When it was last handed out.
+    /// The time at which it was last handed out.
     pub(super) started: Option<Instant>,
     pub(super) backoff: Backoff,
     place: Place,
@@ -45,7 +45,7 @@ pub(super) struct Entry<K> {
     behind: Slot,
 }
 
-/// Where a key stands. A delayed key is idle and has a timer.
+/// The place of a key. A delayed key is idle and has a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     Idle,
@@ -135,7 +135,7 @@ impl<K> Entries<K> {
         self.cells.capacity()
     }
 
-    /// How many entries stand in a place other than [`Place::Idle`].
+    /// Returns the number of entries in a place other than [`Place::Idle`].
     pub(super) fn count(&self, place: Place) -> usize {
         place.line().map_or(0, |line| self.lines[line].len)
     }

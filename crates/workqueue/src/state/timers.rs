@@ -13,7 +13,7 @@ pub(super) struct Timers {
     heap: Vec<Timer>,
     /// By slot: the index of its timer in `heap`, or [`ABSENT`].
     places: Vec<u32>,
-    /// How many timers were ever set; breaks ties, so that equal times keep their order.
+    /// The number of timers that were ever set; breaks ties, so that equal times keep their order.
     set: u64,
 }
 
@@ -37,13 +37,13 @@ impl Timer {
 // === impl Timers ===
 
 impl Timers {
-    /// When the next timer is due.
+    /// Returns the time at which the next timer is due.
     #[inline]
     pub(super) fn earliest(&self) -> Option<Instant> {
         self.heap.first().map(|timer| timer.due)
     }
 
-    /// When the slot's timer is due, if it has one.
+    /// Returns the time at which the slot's timer is due, if it has one.
     #[inline]
     pub(super) fn due(&self, slot: Slot) -> Option<Instant> {
         self.place(slot).map(|at| self.heap[at].due)

@@ -17,7 +17,7 @@ use super::{NotAuthentic, REVIEW_PATIENCE, User};
 /// The decision about a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// What the client may see, if the request is allowed.
+    /// The pages that the client may see, if the request is allowed.
     pub(super) allowed: Option<Access>,
     /// Whether the request was explicitly denied, rather than not allowed.
     pub(super) denied: bool,
