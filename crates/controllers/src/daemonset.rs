@@ -1,0 +1,78 @@
+#![doc = include_str!("../docs/daemonset-controller.md")]
+//!
+//! Follows `pkg/controller/daemon` of Kubernetes 1.37.1.
+
+use std::time::Duration;
+
+use steersman_base::Selector;
+use steersman_informer::Change;
+use steersman_model::Kind;
+use steersman_model::apps::{ControllerRevisionView, DaemonSetView};
+use steersman_model::core::{NodeView, PodView};
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext};
+use steersman_runtime::Descriptor;
+use steersman_runtime::handler::Keys;
+
+use crate::claim::Selecting;
+use crate::claim::map::Owners;
+use crate::replicaset::GATHERED_FOR;
+use crate::{pod, table};
+
+mod map;
+mod memory;
+mod placement;
+mod plan;
+mod pods;
+mod rolling;
+mod status;
+mod sync;
+#[cfg(test)]
+mod tests;
+
+pub use sync::Why;
+
+/// The descriptor of the daemonset controller.
+pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
+    name: "daemonset-controller",
+    needs: const { &[DaemonSetView::RESOURCE, PodView::RESOURCE, NodeView::RESOURCE, ControllerRevisionView::RESOURCE] },
+    options: |_| (),
+    build,
+});
+
+/// The maximum number of pods that one pass creates, and that it deletes: upstream's figure.
+pub const BURST: usize = 250;
+
+fn build(cx: &ControllerContext, (): ()) -> Built {
+    let sets = cx.informer::<DaemonSetView>();
+    let pods = cx.informer::<PodView>();
+    let nodes = cx.informer::<NodeView>();
+    let revisions = cx.informer::<ControllerRevisionView>();
+    let owners = Owners::new(&sets);
+    let sets_of_pod = move |change: &Change<PodView>| {
+        let delay = if pod::changes_status_only(change) { GATHERED_FOR } else { Duration::ZERO };
+        Keys::after(owners.of(change), delay)
+    };
+    let owners = Owners::new(&sets);
+    let sets_of_revision = move |change: &Change<ControllerRevisionView>| {
+        if map::is_made_by_its_owner(change) { Vec::new() } else { owners.of(change) }
+    };
+    let by_node = map::Nodes { sets: sets.lister(), pods: pods.shared_index(map::node_key) };
+    cx.controller(&sets)
+        .watch(&pods, sets_of_pod)
+        .watch(&revisions, sets_of_revision)
+        .watch(&nodes, move |change| by_node.sets_of(change))
+        .reads_live()
+        .reconcile(sync::Sets {
+            sets: sets.lister(),
+            nodes: nodes.lister(),
+            pods: cx.children(&pods),
+            revisions: cx.children(&revisions),
+            backoff: memory::Backoff::default(),
+        })
+}
+
+impl Selecting for DaemonSetView {
+    fn selector(&self) -> Option<Selector> {
+        Selector::from_declared(self.spec.selector.as_ref()).ok()
+    }
+}
