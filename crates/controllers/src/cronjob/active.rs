@@ -1,0 +1,96 @@
+//! Pure: the list of running Jobs of a CronJob.
+
+use std::sync::Arc;
+
+use steersman_base::names::annotations;
+use steersman_base::{Istr, Meta, ResourceVersion};
+use steersman_model::batch::{CronJobStatus, CronJobView, JobView};
+use steersman_model::core::ObjectReference;
+use steersman_model::{Kind, View};
+
+use crate::job::spec::{finish, is_complete, is_finished};
+
+/// The status after a look at the Jobs, and what is to be told.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Seen {
+    pub(super) status: CronJobStatus,
+    pub(super) told: Vec<Told>,
+    /// Entries of the list whose Job is not in the cache: it may be gone.
+    pub(super) unseen: Vec<ObjectReference>,
+}
+
+/// An event about the CronJob.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// A Job of the list has finished, with this condition.
+    Finished { name: Istr, condition: Istr },
+    /// A running Job is not in the list.
+    Unexpected { name: Istr },
+}
+
+/// Compares the list with the Jobs of a CronJob.
+///
+/// A running Job that the controller made, and that is not in the list because the manager ended in between, is added to it.
+pub(super) fn look(cron_job: &CronJobView, jobs: &[Arc<JobView>]) -> Seen {
+    let mut status = cron_job.status.clone();
+    let mut told = Vec::new();
+    for job in jobs {
+        let meta = job.meta();
+        let is_listed = status.active.iter().any(|entry| entry.uid == meta.uid);
+        if let Some(condition) = finish(job) {
+            if is_listed {
+                status = without(&status, meta);
+                told.push(Told::Finished { name: meta.name.clone(), condition: condition.type_.clone() });
+            }
+            if is_complete(job) {
+                status.last_successful_time = status.last_successful_time.max(job.status.completion_time);
+            }
+        } else if !is_listed {
+            told.push(Told::Unexpected { name: meta.name.clone() });
+            if is_ours(meta) {
+                status = with(&status, reference(meta));
+            }
+        }
+    }
+    let is_seen = |entry: &&ObjectReference| jobs.iter().any(|job| job.meta().uid == entry.uid);
+    let unseen = status.active.iter().filter(|entry| !is_seen(entry)).cloned().collect();
+    Seen { status, told, unseen }
+}
+
+/// Whether the controller made a Job: it has the time for which it was made. Those that people make have not.
+fn is_ours(job: &Meta) -> bool {
+    job.annotations.contains_key(annotations::CRONJOB_SCHEDULED_TIMESTAMP)
+        && !job.annotations.contains_key(annotations::CRONJOB_INSTANTIATE)
+        && !job.is_terminating()
+}
+
+/// Returns the status without a Job in its list.
+pub(super) fn without(status: &CronJobStatus, job: &Meta) -> CronJobStatus {
+    let active = status.active.iter().filter(|entry| entry.uid != job.uid).cloned().collect();
+    CronJobStatus { active, ..status.clone() }
+}
+
+/// Returns the status with a Job in its list.
+pub(super) fn with(status: &CronJobStatus, job: ObjectReference) -> CronJobStatus {
+    let active = status.active.iter().cloned().chain([job]).collect();
+    CronJobStatus { active, ..status.clone() }
+}
+
+/// Returns the reference to a Job.
+pub(super) fn reference(job: &Meta) -> ObjectReference {
+    let version: &ResourceVersion = &job.resource_version;
+    ObjectReference {
+        kind: Istr::interned(&JobView::RESOURCE.kind),
+        namespace: job.namespace.clone(),
+        name: job.name.clone(),
+        uid: job.uid.clone(),
+        api_version: Istr::interned(&JobView::RESOURCE.api_version()),
+        resource_version: Istr::from(version.to_string()),
+        field_path: Istr::default(),
+    }
+}
+
+/// Whether a Job runs.
+pub(super) fn is_running(job: &JobView) -> bool {
+    !is_finished(job)
+}
