@@ -17,6 +17,7 @@ use steersman_runtime::handler::Keys;
 use self::memory::Memory;
 use self::metrics::Metrics;
 use crate::service_pods::ServicePods;
+use crate::service_pods::managed::Manager;
 use crate::table;
 
 mod endpoint;
@@ -50,8 +51,8 @@ pub struct Options {
     pub updates_batch_period: Duration,
 }
 
-/// The value of the label that marks slices as managed by this controller.
-const MANAGER: &str = "endpointslice-controller.k8s.io";
+/// The manager of the slices of this controller.
+const MANAGER: Manager = Manager("endpointslice-controller.k8s.io");
 /// Changes of slices are batched for at least this long, so that a change of many slices is one pass.
 const SLICES_BATCH_MIN: Duration = Duration::from_secs(1);
 
@@ -85,7 +86,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
 
     let of_slices = Arc::clone(&memory);
     let services_of_slice = move |change: &Change<EndpointSliceView>| {
-        Keys::after(map::services_of(change, &of_slices.tracker), batch.max(SLICES_BATCH_MIN))
+        Keys::after(MANAGER.services_of(change, &of_slices.tracker), batch.max(SLICES_BATCH_MIN))
     };
     let of_nodes = Arc::clone(&memory);
     let services_of_node = move |change: &Change<NodeView>| of_nodes.services_of_node(change);
@@ -98,7 +99,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     Ok(builder.reads_live().reconcile(sync::EndpointSlices {
         services: services.lister(),
         nodes: nodes.lister(),
-        slices: Found::new(&slices, |slice| map::service_of(slice.meta()), map::slices_of),
+        slices: Found::new(&slices, |slice| MANAGER.service_of(slice.meta()), |key| MANAGER.slices_of(key)),
         pods: service_pods,
         endpoints_per_slice_max: options.endpoints_per_slice_max.max(1),
         metrics: Metrics::new(cx.metrics(), options.endpoints_per_slice_max)?,

@@ -22,6 +22,8 @@ use steersman_runtime::handler::{Handler, Keys};
 use crate::pod;
 
 pub(crate) mod address;
+pub(crate) mod identity;
+pub(crate) mod managed;
 pub(crate) mod memory;
 pub(crate) mod ports;
 #[cfg(test)]

@@ -73,7 +73,7 @@ pub(super) fn labels(service: &ServiceView) -> StringMap {
     let headless = service_pods::is_headless(service).then(Istr::default);
     let labels = service_pods::with(&service.meta().labels, names::labels::HEADLESS_SERVICE, headless);
     let labels = service_pods::with(&labels, names::labels::SERVICE_NAME, Some(service.meta().name.clone()));
-    service_pods::with(&labels, names::labels::ENDPOINTSLICE_MANAGED_BY, Some(Istr::interned(MANAGER)))
+    service_pods::with(&labels, names::labels::ENDPOINTSLICE_MANAGED_BY, Some(Istr::interned(MANAGER.0)))
 }
 
 /// Whether the slice belongs to this service, and not to a previous one of the same name.

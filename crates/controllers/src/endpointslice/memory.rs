@@ -3,7 +3,6 @@
 
 mod nodeless;
 mod topology;
-mod tracker;
 
 use steersman_base::ObjectKey;
 use steersman_informer::{Change, Lister};
@@ -12,10 +11,9 @@ use steersman_model::core::NodeView;
 
 pub(super) use nodeless::Nodeless;
 pub(super) use topology::Topology;
-pub(super) use tracker::Tracker;
 
 use super::map;
-use crate::service_pods::memory::{Once, TriggerTimes};
+use crate::service_pods::memory::{Once, Tracker, TriggerTimes};
 
 /// What the controller remembers between passes.
 pub(super) struct Memory {

@@ -10,14 +10,13 @@
 //! Follows `reconcileByPortMapping` of k8s.io/endpointslice 0.37.1, which adds endpoints in random order; here they are
 //! added by name.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use steersman_base::{Istr, StringMap};
+use steersman_base::StringMap;
 use steersman_model::discovery::{Endpoint, EndpointPort};
 use steersman_model::{EndpointSliceView, View};
 
-use crate::service_pods::ports::DEFAULT_PROTOCOL;
+use crate::service_pods::identity::{Identity, Wanted};
 
 /// A slice as it should be.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,54 +40,6 @@ pub(super) struct Packed {
     pub(super) added: usize,
     /// The number of endpoints that are no longer wanted.
     pub(super) removed: usize,
-}
-
-/// The identity of an endpoint.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity {
-    name: Istr,
-    addresses: Box<[Istr]>,
-    hostname: Istr,
-    namespace: Istr,
-}
-
-/// The identity of a set of ports, without order.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct PortSet(Vec<(Istr, Istr, Option<i32>, Option<Istr>)>);
-
-/// The wanted endpoints with one set of ports.
-pub(super) type Wanted = BTreeMap<Identity, Endpoint>;
-
-// === impl Identity ===
-
-impl Identity {
-    pub(super) fn of(endpoint: &Endpoint) -> Self {
-        let target = endpoint.target_ref.as_ref();
-        let mut addresses = endpoint.addresses.clone();
-        addresses.sort();
-        Self {
-            name: target.map(|target| target.name.clone()).unwrap_or_default(),
-            addresses,
-            hostname: endpoint.hostname.clone().unwrap_or_default(),
-            namespace: target.map(|target| target.namespace.clone()).unwrap_or_default(),
-        }
-    }
-}
-
-// === impl PortSet ===
-
-impl PortSet {
-    pub(super) fn of(ports: &[EndpointPort]) -> Self {
-        let mut set: Vec<_> = ports
-            .iter()
-            .map(|port| {
-                let protocol = port.protocol.clone().unwrap_or_else(|| Istr::interned(DEFAULT_PROTOCOL));
-                (port.name.clone().unwrap_or_default(), protocol, port.port, port.app_protocol.clone())
-            })
-            .collect();
-        set.sort();
-        Self(set)
-    }
 }
 
 /// Packs endpoints into the existing slices, by name, and into new ones. Slices with other labels are written.

@@ -9,9 +9,10 @@ use steersman_model::discovery::EndpointPort;
 use steersman_model::{EndpointSliceView, View};
 
 use super::endpoint;
-use super::packing::{Draft, Identity, Packed, PortSet, Wanted, pack};
+use super::packing::{Draft, Packed, pack};
 use crate::service_pods;
 use crate::service_pods::address::Family;
+use crate::service_pods::identity::{Identity, PortSet, Wanted};
 
 /// The observed state.
 pub(super) struct Observed<'a> {

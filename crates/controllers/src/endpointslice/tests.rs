@@ -11,11 +11,11 @@ use steersman_informer::{Change, End};
 use steersman_model::core::{NodeView, PodView, ServiceView};
 use steersman_model::{EndpointSliceView, View};
 
-use super::memory::Tracker;
 use super::packing::Packed;
 use super::plan::{NodeSeen, Observed, Plan};
 use super::{asks_for_topology_hints, endpoint, map};
 use crate::service_pods::address::Family;
+use crate::service_pods::memory::Tracker;
 use crate::service_pods::tests::{decode, merged, not_ready, pod, service, terminating, with_ips};
 
 /// Plans with all pods on a node without zone, and slices of at most this many endpoints.
@@ -145,7 +145,7 @@ fn a_slices_change_concerns_its_service_unless_we_made_it() {
         let metadata = json!({ "name": "web-1", "namespace": "default", "uid": "slice", "resourceVersion": version, "labels": labels });
         Arc::new(decode::<EndpointSliceView>(json!({ "metadata": metadata, "addressType": "IPv4" })))
     };
-    let ours = |version: &str| slice(version, labels("web", super::MANAGER));
+    let ours = |version: &str| slice(version, labels("web", super::MANAGER.0));
     let check = |name: &str, did: Option<&str>, change: Change<EndpointSliceView>, want: &[&str]| {
         let tracker = Tracker::default();
         match did {
@@ -154,7 +154,7 @@ fn a_slices_change_concerns_its_service_unless_we_made_it() {
             None => {}
         }
         let want: Vec<_> = want.iter().map(|name| ObjectKey::new("default", name)).collect();
-        assert_eq!(map::services_of(&change, &tracker), want, "{name}");
+        assert_eq!(super::MANAGER.services_of(&change, &tracker), want, "{name}");
     };
     let five = ours("5");
     let six = ours("6");
@@ -167,7 +167,7 @@ fn a_slices_change_concerns_its_service_unless_we_made_it() {
     check("we wrote it again since", Some("7"), Change::Updated { old: five.clone(), new: six.clone() }, &[]);
     check("somebody wrote it", Some("5"), Change::Updated { old: five.clone(), new: six.clone() }, &["web"]);
     check("it is not ours any more", Some("5"), Change::Updated { old: five.clone(), new: others.clone() }, &["web"]);
-    let moved = slice("6", labels("api", super::MANAGER));
+    let moved = slice("6", labels("api", super::MANAGER.0));
     check("another service's", Some("6"), Change::Updated { old: five.clone(), new: moved.clone() }, &["web", "api"]);
     check("we deleted it", Some("deleted"), Change::Deleted { last: five.clone(), end: End::Observed }, &[]);
     check("it goes as we wanted", Some("deleted"), Change::Updated { old: five.clone(), new: six.clone() }, &[]);
