@@ -7,8 +7,8 @@
 //!    it, which are found by an index and never by iterating over the namespace.
 //! 4. An owner whose selector matches everything, or not even its own template, is skipped.
 //!
-//! Follows `controller_ref_manager.go` of Kubernetes 1.37.1. Used for pods of ReplicaSets and ReplicationControllers,
-//! and for ReplicaSets of Deployments.
+//! Follows `controller_ref_manager.go` of Kubernetes 1.37.1. Used for pods of ReplicaSets, ReplicationControllers,
+//! StatefulSets, DaemonSets and Jobs, for ReplicaSets of Deployments, and for ControllerRevisions.
 
 use steersman_base::{Meta, OwnerRef, Selector, StringMap};
 use steersman_model::Kind;
@@ -18,7 +18,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use sync::claimed;
+pub(crate) use sync::{claimed, claimed_if, claimed_with};
 
 /// An object that selects others by their labels.
 pub(crate) trait Selecting: Kind {
@@ -39,9 +39,8 @@ pub(crate) enum Claim {
     Ignore,
 }
 
-/// Decides about one object, as upstream's `ClaimObject`.
-pub(crate) fn claim(owner: &Meta, selector: &Selector, object: &Meta) -> Claim {
-    let matches = selector.matches(&object.labels);
+/// Decides about one object that the owner selects or not, as upstream's `ClaimObject`.
+pub(crate) fn claim(owner: &Meta, matches: bool, object: &Meta) -> Claim {
     match object.controller() {
         Some(holder) if holder.uid != owner.uid => Claim::Ignore,
         Some(_) if matches => Claim::Keep,

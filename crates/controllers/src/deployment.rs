@@ -29,6 +29,7 @@ mod template;
 mod tests;
 
 pub use sync::Why;
+pub(crate) use template::hash as template_hash;
 
 /// The descriptor of the deployment controller.
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {

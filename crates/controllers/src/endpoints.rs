@@ -21,6 +21,7 @@ mod sync;
 mod tests;
 
 pub use subsets::ADDRESSES_MAX;
+pub(crate) use subsets::repack;
 pub use sync::Why;
 
 /// The descriptor of the endpoints controller.

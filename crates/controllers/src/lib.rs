@@ -20,11 +20,18 @@
 
 mod claim;
 pub mod clusterrole_aggregation;
+pub mod cronjob;
+pub mod daemonset;
 pub mod deployment;
+pub mod disruption;
 pub mod endpoints;
 pub mod endpointslice;
+pub mod endpointslice_mirroring;
 pub mod ephemeral_volume;
 pub mod garbage_collector;
+mod history;
+pub mod horizontal_pod_autoscaler;
+pub mod job;
 pub mod legacy_serviceaccount_token_cleaner;
 pub mod namespace;
 pub mod persistentvolume_protection;
@@ -40,6 +47,7 @@ pub mod root_ca_certificate_publisher;
 mod service_pods;
 pub mod serviceaccount;
 pub mod serviceaccount_token;
+pub mod statefulset;
 pub mod table;
 #[cfg(test)]
 mod test_objects;
@@ -53,13 +61,20 @@ pub static ALL: &[Descriptor] = &[
     serviceaccount_token::DESCRIPTOR,
     endpoints::DESCRIPTOR,
     endpointslice::DESCRIPTOR,
+    endpointslice_mirroring::DESCRIPTOR,
     replicationcontroller::DESCRIPTOR,
     pod_garbage_collector::DESCRIPTOR,
     namespace::DESCRIPTOR,
     serviceaccount::DESCRIPTOR,
     garbage_collector::DESCRIPTOR,
+    daemonset::DESCRIPTOR,
+    job::DESCRIPTOR,
     deployment::DESCRIPTOR,
     replicaset::DESCRIPTOR,
+    horizontal_pod_autoscaler::DESCRIPTOR,
+    disruption::DESCRIPTOR,
+    statefulset::DESCRIPTOR,
+    cronjob::DESCRIPTOR,
     ttl::DESCRIPTOR,
     clusterrole_aggregation::DESCRIPTOR,
     persistentvolumeclaim_protection::DESCRIPTOR,

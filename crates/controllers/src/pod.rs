@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use steersman_base::{ConditionStatus, Time, validation};
+use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::PodView;
 
@@ -48,6 +49,19 @@ pub fn available_in(pod: &PodView, min_ready: Duration, now: Time) -> Option<Dur
         return Some(Duration::ZERO);
     }
     Some(min_ready.saturating_sub(now.since(ready_since(pod)?)))
+}
+
+/// Whether a change of a pod concerns only its owner's status: owner and labels are unchanged, and it is active as before.
+/// Readiness concerns the status; whether a pod has to be replaced does not.
+#[must_use]
+pub fn changes_status_only(change: &Change<PodView>) -> bool {
+    let Change::Updated { old, new } = change else { return false };
+    let before = old.meta();
+    let now = new.meta();
+    before.controller() == now.controller()
+        && before.labels == now.labels
+        && before.is_terminating() == now.is_terminating()
+        && has_ended(old) == has_ended(new)
 }
 
 /// Returns the prefix of the names of a controller's pods: the controller's name and a hyphen, unless that is too long.

@@ -15,11 +15,11 @@ use steersman_runtime::Descriptor;
 use steersman_runtime::handler::Keys;
 
 use crate::claim::map::Owners;
-use crate::table;
+use crate::{pod, table};
 
 mod metrics;
 mod plan;
-mod ranking;
+pub(crate) mod ranking;
 mod replicated;
 mod status;
 mod sync;
@@ -80,7 +80,7 @@ pub(crate) fn build<V: Replicated>(cx: &ControllerContext, options: Options) -> 
     let pods = cx.informer::<PodView>();
     let owners = Owners::new(&sets);
     let sets_of_pod = move |change: &Change<PodView>| {
-        let delay = if status::is_all_that_changes(change) { GATHERED_FOR } else { Duration::ZERO };
+        let delay = if pod::changes_status_only(change) { GATHERED_FOR } else { Duration::ZERO };
         Keys::after(owners.of(change), delay)
     };
     Ok(cx.controller(&sets).watch(&pods, sets_of_pod).reads_live().reconcile(sync::Sets {

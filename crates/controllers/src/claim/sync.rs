@@ -25,6 +25,8 @@ pub(crate) struct Claimed<V> {
 struct Claimer<'a, O> {
     cx: &'a Context,
     owner: &'a O,
+    /// The finalizer that objects of the owner have.
+    finalizer: Option<&'static str>,
     /// Whether the server was asked if the owner still exists: once per pass is enough.
     checked: bool,
 }
@@ -48,10 +50,43 @@ pub(crate) async fn claimed<O: Kind, V: Kind>(
     selector: &Selector,
     counts: impl Fn(&V) -> bool,
 ) -> Result<Claimed<V>, Error> {
+    claimed_if(cx, children, owner, |object| selector.matches(&object.meta().labels), counts).await
+}
+
+/// As [`claimed`], with a condition of the owner's own in place of a selector.
+pub(crate) async fn claimed_if<O: Kind, V: Kind>(
+    cx: &Context,
+    children: &Children<V>,
+    owner: &O,
+    is_selected: impl Fn(&V) -> bool,
+    counts: impl Fn(&V) -> bool,
+) -> Result<Claimed<V>, Error> {
+    claimed_by(&mut Claimer { cx, owner, finalizer: None, checked: false }, children, is_selected, counts).await
+}
+
+/// As [`claimed`]; adopted objects get a finalizer, and released ones lose it.
+pub(crate) async fn claimed_with<O: Kind, V: Kind>(
+    cx: &Context,
+    children: &Children<V>,
+    owner: &O,
+    selector: &Selector,
+    counts: impl Fn(&V) -> bool,
+    finalizer: &'static str,
+) -> Result<Claimed<V>, Error> {
+    let is_selected = |object: &V| selector.matches(&object.meta().labels);
+    let finalizer = Some(finalizer);
+    claimed_by(&mut Claimer { cx, owner, finalizer, checked: false }, children, is_selected, counts).await
+}
+
+async fn claimed_by<O: Kind, V: Kind>(
+    claimer: &mut Claimer<'_, O>,
+    children: &Children<V>,
+    is_selected: impl Fn(&V) -> bool,
+    counts: impl Fn(&V) -> bool,
+) -> Result<Claimed<V>, Error> {
     let mut claimed = Claimed { own: Vec::new(), others: Vec::new(), has_adopted: false };
-    let mut claimer = Claimer { cx, owner, checked: false };
-    for object in children.own_and_orphaned(cx, owner.meta()).await? {
-        let is_claimed = claim(owner.meta(), selector, object.meta());
+    for object in children.own_and_orphaned(claimer.cx, claimer.owner.meta()).await? {
+        let is_claimed = claim(claimer.owner.meta(), is_selected(&object), object.meta());
         match is_claimed {
             _ if !counts(&object) => {
                 if is_claimed == Claim::Keep {
@@ -97,7 +132,10 @@ impl<O: Kind> Claimer<'_, O> {
 
     /// Adopts an object; returns whether it still exists.
     async fn adopt<V: Kind>(&self, object: &Meta) -> Result<bool, Error> {
-        let patch = json!({ "metadata": { "ownerReferences": [owner_ref(self.owner)], "uid": object.uid } });
+        let mut patch = json!({ "metadata": { "ownerReferences": [owner_ref(self.owner)], "uid": object.uid } });
+        if let Some(finalizer) = self.finalizer {
+            patch["metadata"]["finalizers"] = json!([finalizer]);
+        }
         let why = Why::Adopt { object: object.name.clone() };
         let write = self.cx.writer.on_behalf_of(self.owner.meta());
         match write.patch(&V::RESOURCE, &object.key(), Patch::Strategic(&patch), &why).await {
@@ -109,7 +147,10 @@ impl<O: Kind> Claimer<'_, O> {
 
     async fn release<V: Kind>(&self, object: &Meta) -> Result<(), Error> {
         let drop_us = json!({ "$patch": "delete", "uid": self.owner.meta().uid });
-        let patch = json!({ "metadata": { "ownerReferences": [drop_us], "uid": object.uid } });
+        let mut patch = json!({ "metadata": { "ownerReferences": [drop_us], "uid": object.uid } });
+        if let Some(finalizer) = self.finalizer {
+            patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = json!([finalizer]);
+        }
         let why = Why::Release { object: object.name.clone() };
         let write = self.cx.writer.on_behalf_of(self.owner.meta());
         let released = write.patch(&V::RESOURCE, &object.key(), Patch::Strategic(&patch), &why).await;

@@ -25,7 +25,7 @@ fn a_pod_is_claimed_as_upstream_claims_it() {
         let set = replica_set(set_more);
         let pod = pod("a", pod_more);
         let selector = set.selector().unwrap();
-        assert_eq!(claim(set.meta(), &selector, pod.meta()), want, "{name}");
+        assert_eq!(claim(set.meta(), selector.matches(&pod.meta().labels), pod.meta()), want, "{name}");
     };
     let stranger = || json!({ "metadata": { "labels": { "app": "other" } } });
     check("ours", json!({}), owned_by("set"), Claim::Keep);

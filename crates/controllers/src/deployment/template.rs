@@ -62,7 +62,7 @@ fn set_name(deployment: &str, hash: &str) -> String {
 }
 
 /// Returns the hash of a template.
-pub(super) fn hash(template: &Template, collisions: Option<i32>) -> String {
+pub(crate) fn hash(template: &Template, collisions: Option<i32>) -> String {
     let mut hash = Fnv::default();
     let maps = [template.labels(), template.annotations()];
     for map in maps {

@@ -44,7 +44,7 @@ pub(super) fn subsets(service: &ServiceView, pods: &[Arc<PodView>]) -> Vec<Endpo
 }
 
 /// Returns the subsets in canonical form, without the resourceVersions of pods.
-pub(super) fn repack(subsets: &[EndpointSubset]) -> Vec<EndpointSubset> {
+pub(crate) fn repack(subsets: &[EndpointSubset]) -> Vec<EndpointSubset> {
     let mut repacking = Repacking::default();
     for subset in subsets {
         let keys: Vec<PortKey> = match &*subset.ports {

@@ -43,7 +43,8 @@ pub(super) fn rank(pods: &mut [Arc<PodView>], related: &[Arc<PodView>], options:
     });
 }
 
-fn before_cost(left: &PodView, right: &PodView) -> Ordering {
+/// The part of the order that comes before the costs: the same for every controller.
+pub(crate) fn before_cost(left: &PodView, right: &PodView) -> Ordering {
     let assigned = |pod: &PodView| !pod.spec.node_name.is_empty();
     assigned(left)
         .cmp(&assigned(right))
@@ -81,7 +82,7 @@ fn parse_cost(text: &str) -> Option<i32> {
 }
 
 /// Returns the most restarts of any container, then of any sidecar. Other init containers do not count.
-fn restarts(pod: &PodView) -> (i32, i32) {
+pub(crate) fn restarts(pod: &PodView) -> (i32, i32) {
     let is_sidecar = |name: &str| {
         pod.spec.init_containers.iter().any(|container| container.name == *name && container.restart_policy == "Always")
     };

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::{Condition, ConditionStatus, Time, condition};
-use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::apps::ReplicaSetStatus;
 use steersman_model::core::PodView;
@@ -14,18 +13,6 @@ use crate::pod;
 
 /// The condition that reports a failed pass.
 const REPLICA_FAILURE: &str = "ReplicaFailure";
-
-/// Whether a change of a pod concerns only the status: owner and labels are unchanged, and it is active as before.
-/// Readiness concerns the status; whether a pod has to be replaced does not.
-pub(super) fn is_all_that_changes(change: &Change<PodView>) -> bool {
-    let Change::Updated { old, new } = change else { return false };
-    let before = old.meta();
-    let now = new.meta();
-    before.controller() == now.controller()
-        && before.labels == now.labels
-        && before.is_terminating() == now.is_terminating()
-        && pod::has_ended(old) == pod::has_ended(new)
-}
 
 /// Returns the status that the ReplicaSet should have. `failure` is the error of this pass.
 pub(super) fn status<V: Replicated>(

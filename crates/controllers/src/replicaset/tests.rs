@@ -15,7 +15,7 @@ use crate::test_objects::{NOW, merged, now, pod, ready_since, replica_set as set
 #[test]
 fn only_what_concerns_nothing_but_the_status_is_gathered() {
     let check = |name: &str, change: Change<PodView>, want: bool| {
-        assert_eq!(status::is_all_that_changes(&change), want, "{name}");
+        assert_eq!(crate::pod::changes_status_only(&change), want, "{name}");
     };
     let updated = |new: Value| Change::Updated { old: pod("a", json!({})), new: pod("a", new) };
     let phase = |phase: &str| json!({ "status": { "phase": phase } });

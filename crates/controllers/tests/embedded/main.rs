@@ -6,13 +6,16 @@
 mod scenarios;
 
 mod bad_input;
+mod budgets;
 mod claims;
 mod collection;
 mod deployments;
+mod jobs;
 mod namespaces;
 mod pods;
 mod quiet;
 mod replicasets;
+mod sets;
 mod slices;
 mod stale_caches;
 mod standby;

@@ -51,11 +51,6 @@ const STILL_FOR: Duration = Duration::from_secs(5);
 const STILL_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// The eleven that there are here, too.
-const CONTROLLERS: &str = "serviceaccount-token-controller,endpoints-controller,endpointslice-controller,\
-    replicationcontroller-controller,pod-garbage-collector-controller,namespace-controller,serviceaccount-controller,\
-    garbage-collector-controller,deployment-controller,replicaset-controller,root-ca-certificate-publisher-controller";
-
 // === impl OwnRig ===
 
 impl OwnRig {
@@ -96,10 +91,12 @@ impl OwnRig {
         let file = |name: &str| self.dir.join(name).display().to_string();
         let program = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?).join("kube-controller-manager");
         let log = std::fs::File::options().create(true).append(true).open(self.scratch.join("go.log"))?;
+        // Those that there are here, too.
+        let controllers: Vec<_> = steersman_controllers::ALL.iter().map(|controller| controller.name).collect();
         let child = dies_with_parent(&program)
             .args([
                 format!("--kubeconfig={}", file("controller-manager.kubeconfig")),
-                format!("--controllers={CONTROLLERS}"),
+                format!("--controllers={}", controllers.join(",")),
                 format!("--service-account-private-key-file={}", file("sa.key")),
                 format!("--root-ca-file={}", file("ca.crt")),
             ])

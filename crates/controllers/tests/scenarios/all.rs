@@ -25,9 +25,10 @@ macro_rules! scenarios {
 macro_rules! tests_of_all {
     ($tier:ident) => {
         tests_of_all! {
-            $tier in accounts, clusterrole_aggregation, deployment, ephemeral_volume, garbage_collector, gates, issues,
+            $tier in accounts, clusterrole_aggregation, cronjob, daemonset, deployment, disruption,
+            endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler, issues, job,
             legacy_serviceaccount_token_cleaner, namespace, pod_garbage_collector, protection, replicaset,
-            replicationcontroller, services, ttl
+            replicationcontroller, services, statefulset, ttl
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -37,11 +38,17 @@ macro_rules! tests_of_all {
 
 pub(crate) mod accounts;
 pub(crate) mod clusterrole_aggregation;
+pub(crate) mod cronjob;
+pub(crate) mod daemonset;
 pub(crate) mod deployment;
+pub(crate) mod disruption;
+pub(crate) mod endpointslice_mirroring;
 pub(crate) mod ephemeral_volume;
 pub(crate) mod garbage_collector;
 pub(crate) mod gates;
+pub(crate) mod horizontal_pod_autoscaler;
 pub(crate) mod issues;
+pub(crate) mod job;
 pub(crate) mod legacy_serviceaccount_token_cleaner;
 pub(crate) mod namespace;
 pub(crate) mod pod_garbage_collector;
@@ -49,5 +56,6 @@ pub(crate) mod protection;
 pub(crate) mod replicaset;
 pub(crate) mod replicationcontroller;
 pub(crate) mod services;
+pub(crate) mod statefulset;
 pub(crate) mod support;
 pub(crate) mod ttl;

@@ -1,23 +1,30 @@
 //! The controllers under test: the one place where tests name their rows.
 
 use steersman_controllers::{
-    clusterrole_aggregation, deployment, endpoints, endpointslice, ephemeral_volume, garbage_collector,
+    clusterrole_aggregation, cronjob, daemonset, deployment, disruption, endpoints, endpointslice,
+    endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job,
     legacy_serviceaccount_token_cleaner, namespace, persistentvolume_protection, persistentvolumeclaim_protection,
     pod_garbage_collector, replicaset, replicationcontroller, root_ca_certificate_publisher, serviceaccount,
-    serviceaccount_token, ttl, volumeattributesclass_protection,
+    serviceaccount_token, statefulset, ttl, volumeattributesclass_protection,
 };
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
 use crate::scenarios::accounts;
 
 pub(crate) const ALL: &[Controller] = steersman_controllers::ALL;
+pub(crate) const DAEMON_SET: Controller = daemonset::DESCRIPTOR;
 pub(crate) const CLAIM_PROTECTION: Controller = persistentvolumeclaim_protection::DESCRIPTOR;
 pub(crate) const CLASS_PROTECTION: Controller = volumeattributesclass_protection::DESCRIPTOR;
+pub(crate) const CRON_JOB: Controller = cronjob::DESCRIPTOR;
 pub(crate) const DEPLOYMENT: Controller = deployment::DESCRIPTOR;
+pub(crate) const DISRUPTION: Controller = disruption::DESCRIPTOR;
+pub(crate) const ENDPOINT_SLICE_MIRRORING: Controller = endpointslice_mirroring::DESCRIPTOR;
 pub(crate) const ENDPOINT_SLICE: Controller = endpointslice::DESCRIPTOR;
 pub(crate) const ENDPOINTS: Controller = endpoints::DESCRIPTOR;
 pub(crate) const EPHEMERAL_VOLUME: Controller = ephemeral_volume::DESCRIPTOR;
 pub(crate) const GARBAGE_COLLECTOR: Controller = garbage_collector::DESCRIPTOR;
+pub(crate) const JOB: Controller = job::DESCRIPTOR;
+pub(crate) const HORIZONTAL_POD_AUTOSCALER: Controller = horizontal_pod_autoscaler::DESCRIPTOR;
 pub(crate) const LEGACY_TOKEN_CLEANER: Controller = legacy_serviceaccount_token_cleaner::DESCRIPTOR;
 pub(crate) const NAMESPACE: Controller = namespace::DESCRIPTOR;
 pub(crate) const POD_GC: Controller = pod_garbage_collector::DESCRIPTOR;
@@ -27,6 +34,7 @@ pub(crate) const ROLE_AGGREGATION: Controller = clusterrole_aggregation::DESCRIP
 pub(crate) const ROOT_CA: Controller = root_ca_certificate_publisher::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
+pub(crate) const STATEFUL_SET: Controller = statefulset::DESCRIPTOR;
 pub(crate) const TTL: Controller = ttl::DESCRIPTOR;
 pub(crate) const VOLUME_PROTECTION: Controller = persistentvolume_protection::DESCRIPTOR;
 

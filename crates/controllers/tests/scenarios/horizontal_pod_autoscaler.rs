@@ -1,0 +1,364 @@
+//! What an autoscaler of pods promises. Metrics come from custom resources in the groups of the metrics APIs, so that
+//! every server has them.
+
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
+use k8s_openapi::api::core::v1::{Event, Pod};
+use kube::Api;
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use serde_json::{Value, json};
+use steersman_controllers::horizontal_pod_autoscaler::Options;
+use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
+
+use crate::scenarios::support::controllers::{self, Controller};
+
+scenarios! {
+    more_usage_adds_pods_and_less_usage_removes_them on with_nodes,
+    a_missing_metric_or_target_is_a_condition_until_it_is_there on with_nodes,
+    pods_of_two_autoscalers_are_scaled_by_neither on with_nodes,
+    the_limits_apply_to_any_kind_with_a_scale on with_nodes,
+    an_external_metric_scales_to_zero_and_back on with_nodes,
+    what_somebody_scaled_to_zero_is_left_alone on with_nodes,
+    the_policies_of_an_autoscaler_limit_each_step on with_nodes,
+}
+
+pub(crate) const CONTROLLERS: &[Controller] =
+    &[controllers::DEPLOYMENT, controllers::REPLICA_SET, controllers::HORIZONTAL_POD_AUTOSCALER];
+
+/// Short enough for a real clock, long enough that a cluster comes to rest between two passes.
+const PERIOD: Duration = Duration::from_secs(4);
+
+/// Custom resources that stand for the usage of pods, for an external metric, and a custom kind with a scale.
+pub(crate) fn with_nodes() -> Builder {
+    let options = Options {
+        sync_period: PERIOD,
+        // An earlier recommendation counts in at least one pass, also by a real clock.
+        downscale_stabilization: 2 * PERIOD,
+        cpu_initialization_period: Duration::ZERO,
+        ..Options::default()
+    };
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).nodes(2).options(options);
+    cluster.define(definition(&USAGE)).define(definition(&QUEUE)).define(definition(&SHIP))
+}
+
+/// A custom kind: group, version, plural, kind.
+struct Custom(&'static str, &'static str, &'static str, &'static str);
+
+const USAGE: Custom = Custom("metrics.k8s.io", "v1beta1", "pods", "PodMetrics");
+const QUEUE: Custom = Custom("external.metrics.k8s.io", "v1beta1", "queue-depth", "QueueDepth");
+const SHIP: Custom = Custom("autoscaled.example.com", "v1", "ships", "Ship");
+
+fn definition(Custom(group, version, plural, kind): &Custom) -> Value {
+    let subresources = if *kind == "Ship" {
+        json!({ "status": {}, "scale": {
+            "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        } })
+    } else {
+        json!({})
+    };
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {
+            "name": format!("{plural}.{group}"),
+            "annotations": { "api-approved.kubernetes.io": "unapproved, for tests of an autoscaler" },
+        },
+        "spec": {
+            "group": group, "scope": "Namespaced",
+            "names": { "plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List") },
+            "versions": [{
+                "name": version, "served": true, "storage": true, "subresources": subresources,
+                "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
+            }],
+        },
+    })
+}
+
+fn custom(cluster: &TestCluster, Custom(group, version, plural, kind): &Custom) -> Api<DynamicObject> {
+    let resource = ApiResource {
+        group: (*group).into(),
+        version: (*version).into(),
+        api_version: format!("{group}/{version}"),
+        kind: (*kind).into(),
+        plural: (*plural).into(),
+    };
+    Api::namespaced_with(cluster.client(), cluster.namespace(), &resource)
+}
+
+/// Creates or replaces a custom object.
+#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+async fn put(
+    cluster: &TestCluster,
+    custom_kind: &Custom,
+    name: &str,
+    labels: Value,
+    fields: Value,
+) -> Result<(), Failure> {
+    let Custom(group, version, _, kind) = custom_kind;
+    let mut object = json!({
+        "apiVersion": format!("{group}/{version}"), "kind": kind, "metadata": { "name": name, "labels": labels },
+    });
+    object = objects::merged(object, fields);
+    let apply = PatchParams::apply("test").force();
+    custom(cluster, custom_kind).patch(name, &apply, &Patch::Apply(object)).await?;
+    Ok(())
+}
+
+/// Reports that every pod uses this much CPU.
+async fn report(cluster: &TestCluster, cpu: &str) -> Result<(), Failure> {
+    for pod in cluster.api::<Pod>().list(&ListParams::default()).await?.items {
+        let name = pod.metadata.name.unwrap_or_default();
+        let usage = json!({
+            "timestamp": cluster.clock().now(), "window": "1s",
+            "containers": [{ "name": "main", "usage": { "cpu": cpu, "memory": "10Mi" } }],
+        });
+        put(cluster, &USAGE, &name, json!(pod.metadata.labels.unwrap_or_default()), usage).await?;
+    }
+    Ok(())
+}
+
+/// A Deployment whose pods request 100m of CPU.
+fn web(replicas: i32) -> Deployment {
+    let container = json!({ "name": "main", "image": "web:1", "resources": { "requests": { "cpu": "100m" } } });
+    let template = json!({ "spec": { "template": { "spec": { "containers": [container] } } } });
+    objects::deployment("web").replicas(replicas).with(template)
+}
+
+/// An autoscaler of the Deployment `web`, with this in its spec.
+#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+fn autoscaler(name: &str, spec: Value) -> HorizontalPodAutoscaler {
+    let base = json!({
+        "metadata": { "name": name },
+        "spec": {
+            "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "web" }, "maxReplicas": 4,
+            "metrics": [{
+                "type": "Resource",
+                "resource": { "name": "cpu", "target": { "type": "Utilization", "averageUtilization": 50 } },
+            }],
+        },
+    });
+    serde_json::from_value(objects::merged(base, json!({ "spec": spec }))).expect("it is an autoscaler")
+}
+
+fn external(target: &str) -> Value {
+    let target = json!({ "type": "AverageValue", "averageValue": target });
+    json!([{ "type": "External", "external": { "metric": { "name": "queue-depth" }, "target": target } }])
+}
+
+async fn status(cluster: &TestCluster, name: &str) -> Result<HorizontalPodAutoscalerStatus, Failure> {
+    Ok(cluster.api::<HorizontalPodAutoscaler>().get(name).await?.status.unwrap_or_default())
+}
+
+/// Waits for a condition: type, status and reason. Returns its message.
+async fn until(cluster: &TestCluster, name: &str, want: (&str, &str, &str)) -> Result<String, Failure> {
+    let (type_, holds, reason) = want;
+    let look = async || {
+        let conditions = status(cluster, name).await?.conditions.unwrap_or_default();
+        Ok(conditions.into_iter().find(|condition| condition.type_ == type_))
+    };
+    let is_so = |found: &Option<_>| {
+        let found: Option<&k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscalerCondition> = found.as_ref();
+        found.is_some_and(|found| found.status == holds && found.reason.as_deref() == Some(reason))
+    };
+    let found = cluster.until_right(&format!("{name} is {want:?}"), look, is_so).await?;
+    Ok(found.and_then(|found| found.message).unwrap_or_default())
+}
+
+async fn until_replicas(cluster: &TestCluster, want: i32) -> Result<(), Failure> {
+    let replicas = async || Ok(cluster.api::<Deployment>().get("web").await?.spec.replicas);
+    cluster.until_eq(&format!("{want} replicas"), replicas, Some(want)).await
+}
+
+/// Waits until the Deployment has this many ready pods, and no others.
+async fn until_ready(cluster: &TestCluster, want: i32) -> Result<(), Failure> {
+    let look = async || {
+        let status = cluster.api::<Deployment>().get("web").await?.status.unwrap_or_default();
+        let pods = cluster.api::<Pod>().list(&ListParams::default()).await?.items.len();
+        Ok((status.ready_replicas.unwrap_or_default(), pods))
+    };
+    cluster.until_eq(&format!("{want} ready pods"), look, (want, usize::try_from(want).unwrap_or_default())).await
+}
+
+/// Waits for an event of this reason about an autoscaler, and returns its message.
+async fn until_event(cluster: &TestCluster, reason: &str, part: &str) -> Result<String, Failure> {
+    let events = async || {
+        let events = cluster.api::<Event>().list(&ListParams::default()).await?.items.into_iter();
+        let ours = events.filter(|event| event.reason.as_deref() == Some(reason));
+        Ok(ours.filter_map(|event| event.message).collect::<Vec<_>>())
+    };
+    let has = |messages: &Vec<String>| messages.iter().any(|message| message.contains(part));
+    let found = cluster.until_right(&format!("an event {reason} with {part:?}"), events, has).await?;
+    Ok(found.into_iter().find(|message| message.contains(part)).unwrap_or_default())
+}
+
+/// A pod that uses four times its share becomes four; when all use little, one is left after the window.
+pub(crate) async fn more_usage_adds_pods_and_less_usage_removes_them(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(web(1)).await?;
+    until_ready(cluster, 1).await?;
+    report(cluster, "200m").await?;
+    cluster.create(autoscaler("web", json!({}))).await?;
+    until_replicas(cluster, 4).await?;
+    let reason = "cpu resource utilization (percentage of request) above target";
+    until_event(cluster, "SuccessfulRescale", &format!("New size: 4; reason: {reason}")).await?;
+    until_ready(cluster, 4).await?;
+    // The new ones have no readings and are taken for idle: two hundred percent of one is fifty percent of four.
+    until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
+    let told = status(cluster, "web").await?;
+    expect_eq("replicas", &(told.current_replicas, told.desired_replicas), &(Some(4), 4))?;
+    expect(told.last_scale_time.is_some(), "there is a time of the last change", &told)?;
+    expect_eq("the observed generation", &told.observed_generation, &Some(1))?;
+    let current = told.current_metrics.iter().flatten().find_map(|metric| metric.resource.as_ref());
+    let current = current.map(|of| (of.name.as_str(), of.current.average_utilization));
+    expect_eq("the usage", &current, &Some(("cpu", Some(200))))?;
+    until(cluster, "web", ("ScalingActive", "True", "ValidMetricFound")).await?;
+
+    report(cluster, "10m").await?;
+    until(cluster, "web", ("AbleToScale", "True", "ScaleDownStabilized")).await?;
+    until_replicas(cluster, 1).await?;
+    until_event(cluster, "SuccessfulRescale", "New size: 1; reason: All metrics below target").await?;
+    until_ready(cluster, 1).await?;
+    until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
+    until(cluster, "web", ("ScalingLimited", "False", "DesiredWithinRange")).await?;
+    Ok(())
+}
+
+/// A target that is not there, a kind that nobody knows and a metric that nobody has are reported; the autoscaler goes on
+/// when they are there.
+pub(crate) async fn a_missing_metric_or_target_is_a_condition_until_it_is_there(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
+    cluster.create(autoscaler("web", json!({}))).await?;
+    let message = until(cluster, "web", ("AbleToScale", "False", "FailedGetScale")).await?;
+    let want = "the HPA controller was unable to get the target's current scale: deployments.apps \"web\" not found";
+    expect_eq("the message", &message.as_str(), &want)?;
+    let strange = json!({ "scaleTargetRef": { "apiVersion": "dreams.example.com/v1", "kind": "Dream", "name": "x" } });
+    cluster.create(autoscaler("strange", strange)).await?;
+    let message = until(cluster, "strange", ("AbleToScale", "False", "FailedGetScale")).await?;
+    let want = "no matches for kind \"Dream\" in group \"dreams.example.com\"";
+    expect(message.ends_with(want), "the kind is not known", &message)?;
+    cluster.delete::<HorizontalPodAutoscaler>("strange").await?;
+
+    cluster.create(web(1)).await?;
+    let message = until(cluster, "web", ("ScalingActive", "False", "FailedGetResourceMetric")).await?;
+    let want = "the HPA was unable to compute the replica count: failed to get cpu utilization: unable to get metrics \
+        for resource cpu: no metrics returned from resource metrics API";
+    expect_eq("the message", &message.as_str(), &want)?;
+    until(cluster, "web", ("AbleToScale", "True", "SucceededGetScale")).await?;
+    let error = "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value";
+    until_event(cluster, "FailedComputeMetricsReplicas", error).await?;
+    until_event(cluster, "FailedGetScale", "not found").await?;
+
+    until_ready(cluster, 1).await?;
+    report(cluster, "50m").await?;
+    until(cluster, "web", ("ScalingActive", "True", "ValidMetricFound")).await?;
+    until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
+    until_replicas(cluster, 1).await
+}
+
+/// Two autoscalers of the same pods do nothing until one of them is gone.
+pub(crate) async fn pods_of_two_autoscalers_are_scaled_by_neither(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(web(1)).await?;
+    until_ready(cluster, 1).await?;
+    report(cluster, "50m").await?;
+    cluster.create(autoscaler("first", json!({}))).await?;
+    until(cluster, "first", ("ScalingActive", "True", "ValidMetricFound")).await?;
+    cluster.create(autoscaler("second", json!({}))).await?;
+    let names = format!("(e.g. [{0}/first {0}/second])", cluster.namespace());
+    for name in ["first", "second"] {
+        let message = until(cluster, name, ("ScalingActive", "False", "AmbiguousSelector")).await?;
+        let want = format!("pods by selector app=web are controlled by more than one HPA {names}");
+        expect_eq("the message", &message, &want)?;
+    }
+    until_event(cluster, "AmbiguousSelector", &names).await?;
+    cluster.delete::<HorizontalPodAutoscaler>("second").await?;
+    until(cluster, "first", ("ScalingActive", "True", "ValidMetricFound")).await?;
+    until(cluster, "first", ("AbleToScale", "True", "ReadyForNewScale")).await?;
+    until_replicas(cluster, 1).await
+}
+
+/// A custom kind with the subresource is scaled as any other; limits apply before any metric is asked for.
+pub(crate) async fn the_limits_apply_to_any_kind_with_a_scale(cluster: &TestCluster) -> Result<(), Failure> {
+    put(cluster, &SHIP, "ark", json!({}), json!({ "spec": { "replicas": 1 } })).await?;
+    let ships = custom(cluster, &SHIP);
+    let replicas = async || Ok(ships.get("ark").await?.data["spec"]["replicas"].as_i64());
+    let target = json!({ "apiVersion": "autoscaled.example.com/v1", "kind": "Ship", "name": "ark" });
+    cluster.create(autoscaler("ark", json!({ "scaleTargetRef": target, "minReplicas": 2 }))).await?;
+    cluster.until_eq("two replicas", replicas, Some(2)).await?;
+    until_event(cluster, "SuccessfulRescale", "New size: 2; reason: Current number of replicas below Spec.MinReplicas")
+        .await?;
+    // A change of the spec is seen at once.
+    let patch = Patch::Merge(json!({ "spec": { "replicas": 9 } }));
+    ships.patch("ark", &PatchParams::default(), &patch).await?;
+    let patch = Patch::Merge(json!({ "spec": { "minReplicas": 1 } }));
+    cluster.api::<HorizontalPodAutoscaler>().patch("ark", &PatchParams::default(), &patch).await?;
+    cluster.until_eq("four replicas", replicas, Some(4)).await?;
+    until_event(cluster, "SuccessfulRescale", "New size: 4; reason: Current number of replicas above Spec.MaxReplicas")
+        .await?;
+    let message = until(cluster, "ark", ("ScalingActive", "False", "InvalidSelector")).await?;
+    expect_eq("the message", &message.as_str(), &"the HPA target's scale is missing a selector")?;
+    until_event(cluster, "SelectorRequired", "selector is required").await?;
+    cluster.delete::<HorizontalPodAutoscaler>("ark").await
+}
+
+/// An empty queue takes the pods to zero, and the condition says who did it; a full one brings them back.
+pub(crate) async fn an_external_metric_scales_to_zero_and_back(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(web(1)).await?;
+    until_ready(cluster, 1).await?;
+    put(cluster, &QUEUE, "main", json!({}), json!({ "metricName": "queue-depth", "value": "0" })).await?;
+    cluster.create(autoscaler("web", json!({ "minReplicas": 0, "metrics": external("2") }))).await?;
+    until_replicas(cluster, 0).await?;
+    until(cluster, "web", ("ScaledToZero", "True", "ScaledToZero")).await?;
+    until_ready(cluster, 0).await?;
+    put(cluster, &QUEUE, "main", json!({}), json!({ "metricName": "queue-depth", "value": "5" })).await?;
+    until_replicas(cluster, 3).await?;
+    until(cluster, "web", ("ScaledToZero", "False", "NotScaledToZero")).await?;
+    until_event(cluster, "SuccessfulRescale", "New size: 3; reason: external metric queue-depth(nil) above target")
+        .await?;
+    until_ready(cluster, 3).await?;
+    until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
+    let told = status(cluster, "web").await?;
+    let current = told.current_metrics.iter().flatten().find_map(|metric| metric.external.as_ref());
+    let current = current.and_then(|of| of.current.average_value.as_ref()).map(|value| value.0.as_str());
+    expect_eq("the share of a pod", &current, &Some("1667m"))
+}
+
+/// Zero replicas switch an autoscaler off, unless it was the one that set them.
+pub(crate) async fn what_somebody_scaled_to_zero_is_left_alone(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(web(0)).await?;
+    cluster.create(autoscaler("web", json!({ "minReplicas": 2 }))).await?;
+    let message = until(cluster, "web", ("ScalingActive", "False", "ScalingDisabled")).await?;
+    let want = "scaling is disabled since the replica count of the target is zero";
+    expect_eq("the message", &message.as_str(), &want)?;
+    until_replicas(cluster, 0).await?;
+    let patch = Patch::Merge(json!({ "spec": { "replicas": 1 } }));
+    cluster.api::<Deployment>().patch("web", &PatchParams::default(), &patch).await?;
+    until_replicas(cluster, 2).await?;
+    until_ready(cluster, 2).await?;
+    report(cluster, "50m").await?;
+    until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
+    Ok(())
+}
+
+/// One pod per period, though four are wanted.
+pub(crate) async fn the_policies_of_an_autoscaler_limit_each_step(cluster: &TestCluster) -> Result<(), Failure> {
+    cluster.create(web(1)).await?;
+    until_ready(cluster, 1).await?;
+    report(cluster, "200m").await?;
+    let policies = json!([{ "type": "Pods", "value": 1, "periodSeconds": 6 }]);
+    let behavior = json!({ "scaleUp": { "policies": policies }, "scaleDown": { "selectPolicy": "Disabled" } });
+    cluster.create(autoscaler("web", json!({ "behavior": behavior }))).await?;
+    until_replicas(cluster, 2).await?;
+    until(cluster, "web", ("ScalingLimited", "True", "ScaleUpLimit")).await?;
+    for size in [3, 4] {
+        until_ready(cluster, size - 1).await?;
+        report(cluster, "200m").await?;
+        until_replicas(cluster, size).await?;
+    }
+    until_ready(cluster, 4).await?;
+    report(cluster, "10m").await?;
+    until(cluster, "web", ("ScalingLimited", "True", "ScaleDownLimit")).await?;
+    until_replicas(cluster, 4).await
+}
