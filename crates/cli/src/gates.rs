@@ -24,7 +24,7 @@ pub(super) struct Gate {
     needs: Vec<&'static str>,
 }
 
-/// Which features are on.
+/// The features that are on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gates {
     named: BTreeMap<&'static str, bool>,

@@ -35,7 +35,7 @@ pub struct CommandError(String);
 
 /// The name under which the program is the controller manager alone.
 const DROP_IN: &str = "kube-controller-manager";
-/// How long blocked threads may take to end with the program.
+/// The time that blocked threads may take to end with the program.
 const LET_GO_WITHIN: Duration = Duration::from_secs(1);
 
 /// Runs the command line and returns the exit code of the process.
@@ -138,8 +138,8 @@ fn flag(name: &'static str, help: &'static str) -> Arg {
 enum Threads {
     /// One per core: for a program that is a whole cluster.
     EveryCore,
-    /// One for every four cores. A manager mostly waits for its server; more threads would wake each other for work that one of
-    /// them does faster alone. One alone needs no other to hand work to, and no second heap.
+    /// One for every four cores. A manager mostly waits for its server; more threads would wake each other for work
+    /// that one of them does faster alone. One alone needs no other to hand work to, and no second heap.
     Few,
 }
 

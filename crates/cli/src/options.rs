@@ -92,6 +92,7 @@ fn flag_value(value: &Value) -> Option<FlagValue> {
     match value {
         Value::Bool(on) => Some(FlagValue::Bool(*on)),
         Value::Int(number) => Some(FlagValue::Int(*number)),
+        Value::Float(number) => Some(FlagValue::Float(*number)),
         Value::Duration(_) => value.as_duration().map(FlagValue::Duration),
         Value::Text(text) => Some(FlagValue::Text(text.clone())),
         _ => None,
@@ -121,8 +122,8 @@ mod tests {
     use std::time::Duration;
 
     use steersman_controllers::{
-        deployment, endpoints, endpointslice, garbage_collector, namespace, pod_garbage_collector, replicaset,
-        root_ca_certificate_publisher, serviceaccount_token,
+        deployment, endpoints, endpointslice, garbage_collector, horizontal_pod_autoscaler, namespace,
+        pod_garbage_collector, replicaset, root_ca_certificate_publisher, serviceaccount_token, statefulset,
     };
     use steersman_runtime::__internal::descriptor::{AskedFor, Enabled};
 
@@ -157,8 +158,10 @@ mod tests {
         check(&pod_garbage_collector::Options::from_flags(&flags));
         check(&namespace::Options::from_flags(&flags));
         check(&garbage_collector::Options::from_flags(&flags));
+        check(&horizontal_pod_autoscaler::Options::from_flags(&flags));
         check(&root_ca_certificate_publisher::Options::from_flags(&flags));
         check(&serviceaccount_token::Options::from_flags(&flags));
+        check(&statefulset::Options::from_flags(&flags));
         assert_eq!(flags.problems(), [""; 0]);
     }
 

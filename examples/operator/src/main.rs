@@ -1,8 +1,8 @@
 //! Runs the operator: creates a site, waits for its deployment, and has a wrong site refused.
 //!
-//! `cargo run -p example-operator` starts an API server in this process, which stores sites and does not call webhooks. With
-//! `KUBECONFIG` set, the operator works in that cluster, whose API server must be able to reach this machine's loopback
-//! interface: `cargo xtask k8s run -- cargo run -p example-operator` starts one.
+//! `cargo run -p example-operator` starts an API server in this process. With `KUBECONFIG` set, the operator works in that
+//! cluster, whose API server must be able to reach this machine's loopback interface: `steersman up`, or one that
+//! `cargo xtask k8s run -- cargo run -p example-operator` starts.
 
 use std::error::Error;
 use std::time::Duration;
@@ -25,8 +25,7 @@ const POLL_EVERY: Duration = Duration::from_millis(50);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let asks_webhooks = std::env::var_os("KUBECONFIG").is_some();
-    let client = if asks_webhooks {
+    let client = if std::env::var_os("KUBECONFIG").is_some() {
         connection::connect(connection::Options::default()).await?
     } else {
         Client::new(ApiServer::new(apiserver::Options::default()), "default")
@@ -57,9 +56,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     apply(&client, "validatingwebhookconfigurations", &validating).await?;
 
     let site = |name: &str, replicas| Site::new(name, SiteSpec { image: "example/web:1".into(), replicas });
-    if asks_webhooks {
-        println!("refused: {}", refusal(&sites, &site("shop", Some(REPLICAS_MAX + 1))).await?);
-    }
+    println!("refused: {}", refusal(&sites, &site("shop", Some(REPLICAS_MAX + 1))).await?);
     let shop = sites.create(&PostParams::default(), &site("shop", None)).await?;
     println!("created site shop with {:?} replicas", shop.spec.replicas);
 

@@ -1,15 +1,18 @@
 //! The operator in a test cluster, and its webhooks without a socket.
 
 use std::error::Error;
+use std::sync::Mutex;
 
 use bytes::Bytes;
-use example_operator::{REPLICAS, Site, SiteSpec, add_operator, definition, webhooks};
+use example_operator::{REPLICAS, REPLICAS_MAX, Site, SiteSpec, add_operator, definition, registrations, webhooks};
 use http::Request;
+use k8s_openapi::api::admissionregistration::v1::{MutatingWebhookConfiguration, ValidatingWebhookConfiguration};
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{Patch, PatchParams};
+use kube::Api;
+use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use steersman::runtime::LeaseOptions;
-use steersman::runtime::serving::{ServeOptions, Service};
+use steersman::runtime::serving::{CertificateSource, ServeOptions, Service, Tls};
 use steersman::testing::{Failure, TestCluster};
 
 #[tokio::test(start_paused = true)]
@@ -31,6 +34,41 @@ async fn a_site_becomes_a_deployment_that_follows_it() -> Result<(), Failure> {
     let replicas = async || Ok(cluster.api::<Deployment>().get("shop").await?.spec.replicas);
     cluster.until_eq("the deployment follows", replicas, Some(3)).await?;
     cluster.settle().await?;
+    cluster.stop().await
+}
+
+/// The API server of a test cluster asks the webhooks over a socket of this machine, as any other does.
+#[tokio::test]
+async fn the_api_server_asks_the_webhooks() -> Result<(), Failure> {
+    let tls = Tls::new(CertificateSource::SelfSigned { names: Vec::new() });
+    let mut webhooks = webhooks(ServeOptions::default().with_tls(tls));
+    let serving = webhooks.bind().await?;
+    let url = format!("https://{}", serving.address());
+    let [mutating, validating] = registrations(&url, &serving.certificate_pem().unwrap_or_default());
+    let webhooks = Mutex::new(Some(webhooks));
+    let cluster = TestCluster::builder()
+        .with(move |manager| {
+            webhooks.lock().into_iter().filter_map(|mut held| held.take()).for_each(|it| manager.add(it));
+        })
+        .define(definition())
+        .start()
+        .await?;
+    let mutating: MutatingWebhookConfiguration = serde_json::from_value(mutating)?;
+    let validating: ValidatingWebhookConfiguration = serde_json::from_value(validating)?;
+    Api::all(cluster.client()).create(&PostParams::default(), &mutating).await?;
+    Api::all(cluster.client()).create(&PostParams::default(), &validating).await?;
+
+    let site = |replicas| Site::new("shop", SiteSpec { image: "example/web:1".into(), replicas });
+    let refused = cluster.api::<Site>().create(&PostParams::default(), &site(Some(REPLICAS_MAX + 1))).await;
+    let Err(kube::Error::Api(status)) = refused else { panic!("it was not refused: {refused:?}") };
+    assert_eq!(status.code, 422, "{}", status.message);
+    let want = format!(
+        "admission webhook \"sites.web.example.dev\" denied the request: a site has at most {REPLICAS_MAX} replicas, not {}",
+        REPLICAS_MAX + 1
+    );
+    assert_eq!(status.message, want);
+    let shop = cluster.create(site(None)).await?;
+    assert_eq!(shop.spec.replicas, Some(REPLICAS));
     cluster.stop().await
 }
 

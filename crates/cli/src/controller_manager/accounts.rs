@@ -54,7 +54,7 @@ struct Tokens {
 #[derive(Clone)]
 struct Token {
     bearer: HeaderValue,
-    /// When to request another one.
+    /// The time at which another one is requested.
     fresh_until: Instant,
     ends: Instant,
 }
@@ -67,7 +67,7 @@ struct NoToken {
     source: BoxError,
 }
 
-/// Where the accounts of controllers live.
+/// The namespace of the controllers' accounts.
 const NAMESPACE: &str = "kube-system";
 /// Upstream's: the requested lifetime of a token.
 const SECONDS: i64 = 3600;

@@ -17,7 +17,7 @@ pub(super) struct Greeting<'a> {
 
 /// The line width of a terminal, and of readable text.
 const WIDTH: usize = 100;
-/// Where values begin.
+/// The column at which values begin.
 const INDENT: &str = "              ";
 /// The common suffix of controller names, which is left out.
 const SUFFIX: &str = "-controller";

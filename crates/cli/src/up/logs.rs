@@ -16,7 +16,7 @@ pub(super) struct NodeLogs(Arc<OnceLock<Nodes>>);
 struct Follower {
     nodes: Nodes,
     wanted: Wanted,
-    /// Which run it is.
+    /// The start of the run.
     started: Time,
     /// The number of lines shown.
     shown: usize,

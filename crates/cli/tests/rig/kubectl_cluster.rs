@@ -75,10 +75,11 @@ metadata: { name: robot-token, annotations: { kubernetes.io/service-account.name
     up.kubectl_with("create -f -", secret).await?;
     up.wait("secret/robot-token --for=jsonpath={.data.token}").await?;
     let token = up.kubectl("get secret robot-token -o go-template={{.data.token|base64decode}}").await?;
-    // The kubeconfig's own token would win: this one brings nothing but the server and its authority.
+    // The kubeconfig's own certificate and token would win: this one has nothing but the server and its authority.
     let config = std::env::temp_dir().join(format!("steersman-robot-{}.kubeconfig", std::process::id()));
     let own = std::fs::read_to_string(&up.kubeconfig)?;
-    let lines = own.lines().map(|line| {
+    let is_certificate = |line: &&str| line.trim_start().starts_with("client-");
+    let lines = own.lines().filter(|line| !is_certificate(line)).map(|line| {
         if line.trim_start().starts_with("token:") { format!("    token: {token}") } else { line.to_owned() }
     });
     std::fs::write(&config, lines.collect::<Vec<_>>().join("\n"))?;

@@ -368,7 +368,7 @@ fn fault(random: &mut Rng, options: &Options) -> (Millis, Target, Fault) {
         46..52 => (short, some_write(random), Fault::RepliesLost(one_in)),
         52..56 => (short, some_write(random), Fault::RequestsLost(one_in)),
         56..62 => (short, some_write(random), Fault::DoneThen([500, 502, 503, 504][random.usize(..4)], one_in)),
-        62..66 => (short, some_write(random), Fault::RequestsLate(random.u64(100..seconds(40)))),
+        62..66 => (short, some_write(random), Fault::RequestsLate(random.u64(100..seconds(10)))),
         66..69 => (random.u64(seconds(1)..minutes(2)), everything, Fault::ServerAway),
         69..71 => (random.u64(seconds(1)..minutes(2)), everything, Fault::ServerSilent),
         71..79 => {

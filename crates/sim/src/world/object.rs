@@ -17,7 +17,7 @@ pub struct Object {
     pub generation: i64,
     /// When it was created.
     pub created: Option<Time>,
-    /// When it is to be deleted; if set, it is terminating.
+    /// The time at which it is to be deleted; if set, it is terminating.
     pub deleted: Option<Time>,
     /// The labels.
     pub labels: StringMap,
