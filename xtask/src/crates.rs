@@ -2,9 +2,11 @@
 //!
 //! 1. Every crate that can be published is packaged, so nothing that a registry would refuse gets in unseen.
 //! 2. Every library compiles without default features, and the facade with each feature alone.
-//! 3. A program outside of the workspace, with the oldest version of Kubernetes that k8s-openapi offers, is built and run. It has every
-//!    library underneath. The workspace itself is built with the newest.
+//! 3. A program outside of the workspace, with the oldest version of Kubernetes that k8s-openapi offers, is built and run. It depends
+//!    on every library. The workspace itself is built with the newest.
+//! 4. An operator from `steersman new operator`, with the same version, is generated and its tests pass.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::failure::{Failure, Result};
@@ -14,7 +16,10 @@ use crate::workspace::{self, Package};
 /// The crate outside of the workspace.
 const OUTSIDE: &str = "rig/outside";
 
-/// Features for tests on the rig: nobody else switches them on.
+/// The feature of k8s-openapi for its oldest version of Kubernetes.
+const OLDEST: &str = "earliest";
+
+/// Features for tests on the rig: not for users.
 const NOT_FOR_USERS: [&str; 2] = ["default", "rig"];
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
@@ -27,7 +32,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     for mut check in checks(&published) {
         process::run(&mut check)?;
     }
-    outside()
+    outside()?;
+    operator()
 }
 
 /// Packages all at once: cargo then takes what they need of each other from the workspace, not from the registry.
@@ -60,18 +66,35 @@ fn chosen(command: &mut Command, packages: &[&Package]) {
 
 /// Builds and runs the program outside, with the versions of our dependencies that are tested here.
 fn outside() -> Result<()> {
+    process::run(&mut elsewhere("run", &workspace::root().join(OUTSIDE))?)
+}
+
+/// Generates an operator, and runs its tests.
+fn operator() -> Result<()> {
     let root = workspace::root();
-    let lock = root.join(OUTSIDE).join("Cargo.lock");
+    let directory = std::env::temp_dir().join(format!("steersman-operator-{}", std::process::id()));
+    let mut generate = process::cargo(["run", "--quiet", "--package", "steersman-cli", "--", "new", "operator"]);
+    generate.args(["web-site", "--kubernetes", OLDEST, "--steersman"]).arg(&root).arg("--directory").arg(&directory);
+    let outcome = process::run(&mut generate).and_then(|()| process::run(&mut elsewhere("test", &directory)?));
+    // What is left behind in the directory for temporary files does no harm.
+    let _ = std::fs::remove_dir_all(&directory);
+    outcome
+}
+
+/// Returns a cargo command for a crate outside of the workspace, with our lock file.
+fn elsewhere(command: &str, directory: &Path) -> Result<Command> {
+    let root = workspace::root();
+    let lock = directory.join("Cargo.lock");
     std::fs::copy(root.join("Cargo.lock"), &lock).map_err(Failure::io("writing", &lock))?;
-    let mut command = process::cargo(["run", "--quiet", "--manifest-path"]);
-    command.arg(root.join(OUTSIDE).join("Cargo.toml"));
-    // What is compiled the same way is not compiled twice.
+    let mut command = process::cargo([command, "--quiet", "--manifest-path"]);
+    command.arg(directory.join("Cargo.toml"));
+    // Artifacts of the workspace are reused.
     if std::env::var_os("CARGO_TARGET_DIR").is_none() {
         command.env("CARGO_TARGET_DIR", root.join("target"));
     }
     // Elsewhere, `.cargo/config.toml` of this repository is not there to choose a version of Kubernetes.
     command.env_remove("K8S_OPENAPI_ENABLED_VERSION").current_dir(std::env::temp_dir());
-    process::run(&mut command)
+    Ok(command)
 }
 
 #[cfg(test)]

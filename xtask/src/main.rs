@@ -8,6 +8,7 @@ mod clock;
 mod crates;
 mod docs;
 mod failure;
+mod fuzz;
 mod k8s;
 mod process;
 mod sections;
@@ -31,6 +32,7 @@ usage: cargo xtask COMMAND
   docs                                write the tables of README and docs that follow from the controllers' pages
   crates                              packages, features alone, and a program outside with the oldest Kubernetes version
   bench NAME|all [--quick] [--save]   benchmarks; --save writes the figures to docs/benchmarks.md
+  fuzz [TARGET…] [--seconds N]        the fuzz targets, a minute each
   sim [OPTIONS]                       simulated worlds under faults; --help lists the options
   k8s install                         build Kubernetes for the rig (minutes, once; needs Go)
   k8s up [OPTIONS]                    etcd and kube-apiserver until Ctrl-C; --help lists the options
@@ -58,6 +60,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "docs" => docs::run(rest),
         "crates" => crates::run(rest),
         "bench" => bench::run(rest),
+        "fuzz" => fuzz::run(rest),
         "sim" => sim::run(rest),
         "k8s" => k8s::run(rest),
         "help" | "--help" | "-h" => {

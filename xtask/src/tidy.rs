@@ -8,10 +8,12 @@
 //! 5. [`banned`]: what must not be committed.
 //! 6. [`controllers`]: a controller, its row, its module and its page have one name.
 //! 7. [`bindings`]: one `let` per binding, no nested options.
+//! 8. [`doc_lines`]: doc lines of the libraries begin with a noun or a verb.
 
 mod banned;
 mod bindings;
 mod controllers;
+mod doc_lines;
 mod docs;
 mod edges;
 pub(crate) mod lexer;
@@ -98,6 +100,9 @@ fn check_file(path: &Path, report: &mut Report) -> Result<()> {
         report.add(path, banned::check_rust(&source));
         report.add(path, bindings::check(&source));
         report.add(path, size::check(path, &source));
+        if doc_lines::is_library(path) {
+            report.add(path, doc_lines::check(&text));
+        }
         if pure::is_pure(path, &text) {
             report.add(path, pure::check(&source));
         }

@@ -42,7 +42,7 @@ const ROWS: [Row; 16] = [
     // Quantities, the syntax of names and field errors are in base.
     row(CEL, &[BASE], &[]),
     // Knows nothing of the runtime: it must be possible to doubt one without doubting the other.
-    row(APISERVER, &[BASE, STRUCTURED_MERGE, STRUCTURAL_SCHEMA], &[]),
+    row(APISERVER, &[BASE, STRUCTURED_MERGE, STRUCTURAL_SCHEMA, CEL], &[]),
     row(CONTROLLERS, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
     row(NODES, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
     // Takes controllers as descriptors and knows none by name.
