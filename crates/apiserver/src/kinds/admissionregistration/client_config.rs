@@ -1,21 +1,45 @@
-//! Where a webhook is: `apiserver/pkg/util/webhook/validation.go`.
+//! Webhooks of admission and conversion: their places and the versions of reviews they take. Follows
+//! `apiserver/pkg/util/webhook/validation.go`.
 
 use serde_json::Value;
-use steersman_base::validation::dns1123_subdomain;
+use steersman_base::validation::{dns1035_label, dns1123_subdomain};
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::check::range;
 use crate::kinds::shared::json::{is_set, number, text};
+use crate::registry::query::strings;
 
 const FORM: &str = "; desired format: https://host[/path]";
 const PORT_MAX: i64 = 65535;
 
-/// Checks a `clientConfig` of an admission webhook.
+/// Checks the `clientConfig` of a webhook.
 pub(crate) fn validate(config: &Value, path: &Path, errors: &mut Errors) {
     match (config["url"].as_str(), is_set(&config["service"])) {
         (Some(text), false) => url(text, &path.child("url"), errors),
         (None, true) => service(&config["service"], &path.child("service"), errors),
         _ => errors.push(FieldError::required(path, "exactly one of url or service is required")),
+    }
+}
+
+/// Checks the versions of reviews that a webhook takes: one of the `known` ones at least. `none` is the detail of the error if
+/// there are no versions.
+pub(crate) fn review_versions(versions: &Value, known: &[&str], none: &str, path: &Path, errors: &mut Errors) {
+    let names = strings(versions);
+    if names.is_empty() {
+        return errors.push(FieldError::required(path, none));
+    }
+    for (at, name) in names.iter().enumerate() {
+        if names[..at].contains(name) {
+            errors.push(FieldError::invalid(&path.index(at), *name, "duplicate version"));
+            continue;
+        }
+        for problem in dns1035_label(name) {
+            errors.push(FieldError::invalid(&path.index(at), *name, problem));
+        }
+    }
+    if !names.iter().any(|name| known.contains(name)) {
+        let detail = format!("must include at least one of {}", known.join(", "));
+        errors.push(FieldError::invalid(path, versions.clone(), detail));
     }
 }
 

@@ -2,7 +2,7 @@
 //! `apiserver/pkg/util/webhook/validation.go`.
 
 use serde_json::{Value, json};
-use steersman_base::validation::{dns1035_label, dns1123_subdomain};
+use steersman_base::validation::dns1123_subdomain;
 
 use super::client_config;
 use crate::field::{Errors, FieldError, Path};
@@ -34,7 +34,9 @@ pub(crate) fn validate(configuration: &Value, errors: &mut Errors) {
     let mut names: Vec<&str> = Vec::new();
     each(&configuration["webhooks"], &Path::new("webhooks"), |webhook, path| {
         validate_webhook(webhook, path, errors);
-        review_versions(&webhook["admissionReviewVersions"], &path.child("admissionReviewVersions"), errors);
+        let none = format!("must specify one of {}", REVIEW_VERSIONS.join(", "));
+        let at = path.child("admissionReviewVersions");
+        client_config::review_versions(&webhook["admissionReviewVersions"], &REVIEW_VERSIONS, &none, &at, errors);
         let name = text(&webhook["name"]);
         if !name.is_empty() && names.contains(&name) {
             errors.push(FieldError::duplicate(&path.child("name"), name));
@@ -81,26 +83,6 @@ fn qualified_name(name: &str, path: &Path, errors: &mut Errors) {
     if name.split('.').count() < 3 {
         let detail = "should be a domain with at least three segments separated by dots";
         errors.push(FieldError::invalid(path, name, detail));
-    }
-}
-
-fn review_versions(versions: &Value, path: &Path, errors: &mut Errors) {
-    let known = REVIEW_VERSIONS.join(", ");
-    let names = strings(versions);
-    if names.is_empty() {
-        return errors.push(FieldError::required(path, format!("must specify one of {known}")));
-    }
-    for (at, name) in names.iter().enumerate() {
-        if names[..at].contains(name) {
-            errors.push(FieldError::invalid(&path.index(at), *name, "duplicate version"));
-            continue;
-        }
-        for problem in dns1035_label(name) {
-            errors.push(FieldError::invalid(&path.index(at), *name, problem));
-        }
-    }
-    if !names.iter().any(|name| REVIEW_VERSIONS.contains(name)) {
-        errors.push(FieldError::invalid(path, versions.clone(), format!("must include at least one of {known}")));
     }
 }
 

@@ -6,7 +6,6 @@
 use std::collections::HashSet;
 
 use serde_json::Value;
-use steersman_base::validation::dns1035_label;
 use steersman_structural_schema::{Requirements, Schema, TypeName, field_path, validate_definition_with_rules};
 
 use super::rules::{self, Rules};
@@ -230,27 +229,8 @@ fn conversion(spec: &Value, path: &Path, errors: &mut Errors) {
         let detail = "required when strategy is set to Webhook";
         errors.push(FieldError::required(&at.child("webhookClientConfig"), detail));
     }
-    review_versions(&webhook["conversionReviewVersions"], &at.child("conversionReviewVersions"), errors);
-}
-
-fn review_versions(versions: &Value, path: &Path, errors: &mut Errors) {
-    let names: Vec<&str> = items(versions).iter().map(text).collect();
-    if names.is_empty() {
-        return errors.push(FieldError::required(path, ""));
-    }
-    for (at, name) in names.iter().enumerate() {
-        if names[..at].contains(name) {
-            errors.push(FieldError::invalid(&path.index(at), *name, "duplicate version"));
-            continue;
-        }
-        for problem in dns1035_label(name) {
-            errors.push(FieldError::invalid(&path.index(at), *name, problem));
-        }
-    }
-    if !names.iter().any(|name| REVIEW_VERSIONS.contains(name)) {
-        let detail = format!("must include at least one of {}", REVIEW_VERSIONS.join(", "));
-        errors.push(FieldError::invalid(path, versions.clone(), detail));
-    }
+    let at = at.child("conversionReviewVersions");
+    client_config::review_versions(&webhook["conversionReviewVersions"], &REVIEW_VERSIONS, "", &at, errors);
 }
 
 // === impl Before ===
