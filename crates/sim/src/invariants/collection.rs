@@ -18,22 +18,24 @@ fn waits(owner: &Object) -> bool {
     owner.is_terminating() && owner.has_finalizer(FOREGROUND_DELETION)
 }
 
+/// Whether an owner waits for its dependents, or did so before. A deletion is not taken back: if another finalizer keeps
+/// the owner when it waits no more, what was decided while it waited is still right.
+fn ever_waited(case: &Case<'_>, owner: &Object) -> bool {
+    let history = case.world.history(&owner.resource, &owner.key);
+    let is_deleted_so = |before: &Object| before.uid == owner.uid && waits(before);
+    waits(owner) || history.is_some_and(|history| history.since(0, None).ever(is_deleted_so))
+}
+
 /// "If ALL objects in the list have been deleted, this object will be garbage collected." (ObjectMeta, ownerReferences)
 ///
 /// Asked when the garbage collector deletes an object: every owner must be gone, or be deleted in the foreground. "After
 /// the owner object enters the deletion in progress state, the controller deletes dependents it knows about." (website:
-/// Garbage Collection) That is so from the moment on at which it waited for its dependents, also if another finalizer
-/// keeps it when it waits no more: a deletion is not taken back. Judged against the store alone: owners are looked up
-/// right before, and a uid that is gone does not come back.
+/// Garbage Collection) That is so from the moment on at which it waited for its dependents. Judged against the store
+/// alone: owners are looked up right before, and a uid that is gone does not come back.
 pub(super) fn nothing_with_a_living_owner_is_collected(case: &Case<'_>) -> Verdict {
     let Some(object) = case.deleted().filter(|_| case.by(&[GARBAGE])) else { return Verdict::NotMine };
-    let waited = |owner: &Object| {
-        let history = case.world.history(&owner.resource, &owner.key);
-        let is_deleted_so = |before: &Object| before.uid == owner.uid && waits(before);
-        waits(owner) || history.is_some_and(|history| history.since(0, None).ever(is_deleted_so))
-    };
     let mut owners = object.owners.iter().filter_map(|reference| owner_of(case.world, object, reference));
-    match owners.find(|owner| owner.uid != object.uid && !waited(owner)) {
+    match owners.find(|owner| owner.uid != object.uid && !ever_waited(case, owner)) {
         None => Verdict::Holds,
         Some(owner) => Verdict::Violated(format!("{object} is collected, and its owner {owner} is there")),
     }
@@ -114,7 +116,7 @@ pub(super) fn the_collector_takes_off_its_own_finalizers_alone(case: &Case<'_>) 
 /// `garbagecollector.go` of Kubernetes 1.37.
 ///
 /// Asked when the garbage collector takes references out of an object: those owners must be gone, or be deleted with
-/// `orphan` or in the foreground. Judged against the store alone.
+/// `orphan` or in the foreground, now or before. Judged against the store alone.
 pub(super) fn references_to_living_owners_stay(case: &Case<'_>) -> Verdict {
     let Some((before, after)) = case.updated().filter(|_| case.by(&[GARBAGE])) else { return Verdict::NotMine };
     let mut removed =
@@ -122,7 +124,8 @@ pub(super) fn references_to_living_owners_stay(case: &Case<'_>) -> Verdict {
     if removed.peek().is_none() {
         return Verdict::NotMine;
     }
-    let lives = |owner: &&Object| !(owner.is_terminating() && (owner.has_finalizer(ORPHAN) || waits(owner)));
+    let lives =
+        |owner: &&Object| !(owner.is_terminating() && (owner.has_finalizer(ORPHAN) || ever_waited(case, owner)));
     match removed.filter_map(|reference| owner_of(case.world, before, reference)).find(lives) {
         None => Verdict::Holds,
         Some(owner) => Verdict::Violated(format!("{after} loses its reference to {owner}, which is there")),
