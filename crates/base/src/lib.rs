@@ -16,6 +16,7 @@
 //! | [`condition`] | [`Condition`]: find, set, compare |
 //! | [`int_or_string`] | [`IntOrString`] with upstream's rounding |
 //! | [`quantity`] | [`Quantity`]: exact parse, format, compare and arithmetic |
+//! | [`quota`] | usage, scopes and bounds of ResourceQuotas and LimitRanges |
 //! | [`validation`] | the syntax of names and labels, in upstream's words |
 //! | [`names`] | well-known finalizers, annotations, labels and taints |
 
@@ -30,6 +31,7 @@ pub mod meta;
 pub mod names;
 mod null;
 pub mod quantity;
+pub mod quota;
 pub mod resource_version;
 pub mod selector;
 pub mod time;

@@ -2,6 +2,7 @@
 
 use steersman_base::{Istr, Meta, MicroTime};
 
+use crate::meta::IdentityMeta;
 use crate::view;
 
 view! {
@@ -32,5 +33,25 @@ view! {
         strategy: Option<Istr> = 6,
         /// The preferred holder, for coordinated leader election.
         preferred_holder: Option<Istr> = 7,
+    }
+}
+
+view! {
+    /// The part of a node's lease that is a heartbeat: thousands of them change every few seconds.
+    ///
+    /// Of the metadata only name, namespace, uid and version are read.
+    pub struct NodeLeaseView for namespaced("coordination.k8s.io", "v1", "leases", "Lease") {
+        /// The metadata.
+        metadata: Meta as IdentityMeta = 1,
+        /// The time of the renewal.
+        spec: NodeLeaseSpec = 2,
+    }
+}
+
+view! {
+    /// The spec of a node's lease.
+    pub struct NodeLeaseSpec {
+        /// The time at which the kubelet last renewed it, by the clock of the node.
+        renew_time: Option<MicroTime> = 4,
     }
 }

@@ -22,7 +22,7 @@ pub use persistent_volume_claim::{ModifyVolumeStatus, PersistentVolumeClaimStatu
 pub use pod::PodView;
 pub use replication_controller::{ReplicationControllerSpec, ReplicationControllerStatus, ReplicationControllerView};
 pub use resource_quota::{ResourceQuotaSpec, ResourceQuotaStatus, ResourceQuotaView, ScopeRequirement, ScopeSelector};
-pub use secret::{TokenData, TokenSecretView};
+pub use secret::{BootstrapTokenView, TokenData, TokenSecretView};
 pub use service::{ServicePort, ServiceSpec, ServiceView};
 pub use service_account::ServiceAccountView;
 use steersman_base::{Istr, Uid};

@@ -38,8 +38,10 @@
 //! | Job, CronJob | [`JobView`], [`CronJobView`] | what controllers read of the spec, templates as raw JSON; the status whole |
 //! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
+//! | ResourceClaim, DeviceClass | [`resource`] | what quotas read |
 //! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |
+//! | Lease of a node | [`NodeLeaseView`] | identity and renewal |
 //!
 //! Kinds that are held whole are [`Serialize`](serde::Serialize): they can be changed and PUT, and nothing is lost but
 //! `managedFields`, which the server keeps. A status is PUT with [`status_body`].
@@ -70,6 +72,7 @@ pub mod apps;
 pub mod autoscaling;
 pub mod batch;
 mod body;
+pub mod certificates;
 mod conditions;
 pub mod coordination;
 pub mod core;
@@ -81,6 +84,7 @@ mod memo;
 mod meta;
 pub mod policy;
 pub mod rbac;
+pub mod resource;
 pub mod shared;
 mod split;
 pub mod storage;
@@ -92,7 +96,7 @@ pub use apps::{DeploymentView, ReplicaSetView};
 pub use autoscaling::HorizontalPodAutoscalerView;
 pub use batch::{CronJobView, JobView};
 pub use body::{object_body, status_body};
-pub use coordination::LeaseView;
+pub use coordination::{LeaseView, NodeLeaseView};
 pub use discovery::EndpointSliceView;
 #[doc(hidden)]
 pub use macros::private as __private;

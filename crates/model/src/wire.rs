@@ -26,7 +26,7 @@ pub use collections::{ByName, Pick, Picked, Quantities, Times};
 pub use few::Few;
 pub use message::{Message, Parts, read_message};
 pub use protobuf::{Fault, Reader, Slice, Value};
-pub use scalars::{Ignored, Instant, IsSet, NumberAndText, Unique};
+pub use scalars::{Base64, Ignored, Instant, IsSet, NumberAndText, Unique};
 
 use crate::view::{DecodeError, Encoded};
 

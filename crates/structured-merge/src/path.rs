@@ -139,7 +139,10 @@ impl PathElement {
 }
 
 fn parse_json(text: &str) -> Result<Value, PathError> {
-    serde_json::from_str(text).map_err(|error| PathError::Json(error.to_string()))
+    let value: Value = serde_json::from_str(text).map_err(|error| PathError::Json(error.to_string()))?;
+    // serde_json may miss a fraction by its last bit: it would be another one when it is written and read again.
+    let exact = value.as_number().filter(|number| number.is_f64()).and_then(|_| text.trim().parse().ok());
+    Ok(exact.and_then(serde_json::Number::from_f64).map_or(value, Value::Number))
 }
 
 impl Ord for PathElement {

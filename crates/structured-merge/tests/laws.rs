@@ -249,3 +249,11 @@ fn deep_objects_are_refused_before_the_stack_ends() {
     assert!(fields.update(None, &mut new, writer("one", "2026-01-01T00:00:00Z")).is_err());
     assert_eq!(new, object, "the object is stored as it is, without managers");
 }
+
+/// Found by `cargo xtask fuzz`.
+#[test]
+fn a_fraction_in_a_field_set_is_the_same_when_it_is_read_again() {
+    let once = FieldSet::parse(br#"{"v:51294e99":{}}"#).expect("a set").to_json();
+    let again = FieldSet::parse(once.as_bytes()).expect("a set").to_json();
+    assert_eq!(once, again);
+}

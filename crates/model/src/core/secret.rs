@@ -7,7 +7,7 @@ use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use steersman_base::{Istr, Meta};
 
 use crate::view;
-use crate::wire::{Fault, Value, Wire};
+use crate::wire::{Base64, ByName, Fault, Value, Wire};
 
 view! {
     /// The part of a service account's token Secret that controllers read: for watches of those of this type. Of all
@@ -20,6 +20,18 @@ view! {
         /// The data. The token itself is not kept.
         data: TokenData = 2,
         /// Its type, such as `kubernetes.io/service-account-token`.
+        type_ "type": Istr = 3,
+    }
+}
+
+view! {
+    /// A bootstrap token, with its data: for watches of secrets of this type. It is read as JSON only.
+    pub struct BootstrapTokenView for namespaced("", "v1", "secrets", "Secret") {
+        /// The metadata.
+        metadata: Meta = 1,
+        /// The data.
+        data: ByName<Base64> = 2,
+        /// Its type, `bootstrap.kubernetes.io/token`.
         type_ "type": Istr = 3,
     }
 }

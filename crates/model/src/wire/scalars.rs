@@ -1,6 +1,9 @@
 //! Numbers, texts, times, and what is left of a field that only has to be there.
 
+use std::fmt;
+
 use serde::de::{Deserialize, Deserializer, IgnoredAny};
+use serde::{Serialize, Serializer};
 use steersman_base::{ConditionStatus, IntOrString, Istr, MicroTime, Quantity, ResourceVersion, Time, Uid};
 
 use super::{Adapt, Fault, Slice, Value, Wire};
@@ -8,6 +11,11 @@ use super::{Adapt, Fault, Slice, Value, Wire};
 /// Reads a text that is usually unique, such as a name: it is not interned.
 #[derive(Clone, Debug, Default)]
 pub struct Unique(pub Istr);
+
+/// Bytes, as their Base64 text: they are read from JSON only, where they have that form. They may be a secret, and are not
+/// shown.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub struct Base64(pub Istr);
 
 /// Reads whether a field is there at all.
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,7 +99,7 @@ impl Wire for Unique {
         struct Text;
         impl serde::de::Visitor<'_> for Text {
             type Value = Unique;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a string")
             }
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Unique, E> {
@@ -106,6 +114,42 @@ impl Wire for Unique {
     }
     fn finish(building: Self) -> Result<Self, Fault> {
         Ok(building)
+    }
+}
+
+// === impl Base64 ===
+
+impl Base64 {
+    /// Whether there are no bytes.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Wire for Base64 {
+    const PROTOBUF: bool = false;
+    type Building<'a> = Self;
+    fn read_json<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Unique::read_json(deserializer).map(|text| Self(text.0))
+    }
+    fn take<'a>(_: &mut Self, value: Value<'_, 'a>) -> Result<(), Fault> {
+        Err(value.slice()?.fault("a field that is read as JSON only"))
+    }
+    fn finish(building: Self) -> Result<Self, Fault> {
+        Ok(building)
+    }
+}
+
+impl Serialize for Base64 {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Base64 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Base64({} characters)", self.0.len())
     }
 }
 

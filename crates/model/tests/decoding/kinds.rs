@@ -12,19 +12,24 @@ use steersman_model::batch::{
     CronJobSpec, CronJobStatus, ExitCodes, FailurePolicy, FailureRule, JobSpec, JobStatus, PodConditionPattern,
     SuccessPolicy, SuccessRule, UncountedPods,
 };
+use steersman_model::certificates::{
+    CertificateSigningRequestSpec, CertificateSigningRequestStatus, CertificateSigningRequestView,
+    ClusterTrustBundleView,
+};
 use steersman_model::core::{
-    ConfigMapView, PersistentVolumeClaimView, PersistentVolumeView, ReplicationControllerSpec,
+    BootstrapTokenView, ConfigMapView, PersistentVolumeClaimView, PersistentVolumeView, ReplicationControllerSpec,
     ReplicationControllerStatus, ResourceQuotaView, TokenData, TokenSecretView,
 };
 use steersman_model::corpus::{every_field, protobuf};
 use steersman_model::policy::PodDisruptionBudgetView;
 use steersman_model::rbac::ClusterRoleView;
+use steersman_model::resource::{DeviceClassView, ResourceClaimView};
 use steersman_model::storage::VolumeAttributesClassView;
 use steersman_model::wire::Message;
 use steersman_model::{
     CronJobView, DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, HorizontalPodAutoscalerView,
-    JobView, Kind, LeaseView, NamespaceView, NodeView, PodView, ReplicaSetView, ReplicationControllerView,
-    ServiceAccountView, ServiceView, View,
+    JobView, Kind, LeaseView, NamespaceView, NodeLeaseView, NodeView, PodView, ReplicaSetView,
+    ReplicationControllerView, ServiceAccountView, ServiceView, View,
 };
 
 use crate::support::{META, both, check, list, text, texts, without};
@@ -62,6 +67,18 @@ fn node_has_what_controllers_read() {
             ("/status/volumesAttached", |node| json!(node.status.volumes_attached)),
         ],
     );
+}
+
+#[test]
+fn lease_of_a_node_has_its_identity_and_its_renewal() {
+    let object = every_field("coordination.v1.Lease");
+    let lease: NodeLeaseView = both("coordination.v1.Lease", &object);
+    let meta = &lease.metadata;
+    let of = |field: &str| object["metadata"][field].clone();
+    assert_eq!(json!([meta.name, meta.namespace]), json!([of("name"), of("namespace")]));
+    assert_eq!(json!([meta.uid, meta.resource_version]), json!([of("uid"), of("resourceVersion")]));
+    assert_eq!(json!(lease.spec.renew_time), object["spec"]["renewTime"]);
+    assert!(meta.labels.is_empty() && meta.rare.is_none());
 }
 
 #[test]
@@ -180,6 +197,41 @@ fn storage_has_what_controllers_read() {
 }
 
 #[test]
+fn claims_of_devices_have_what_quotas_read() {
+    let object = every_field("resource.v1.ResourceClaim");
+    let claim: ResourceClaimView = both("resource.v1.ResourceClaim", &object);
+    check(&object, &claim.metadata, META);
+    let exactly = |claim: &ResourceClaimView| claim.spec.devices.requests[1].exactly.clone().unwrap_or_default();
+    assert_eq!(object["spec"]["devices"]["requests"][1]["exactly"]["count"], json!(exactly(&claim).count));
+    check(
+        &object,
+        &claim,
+        &[
+            ("/metadata/annotations", |claim| json!(claim.metadata.annotations)),
+            ("/spec/devices/requests/0/exactly/deviceClassName", |claim| {
+                json!(claim.spec.devices.requests[0].exactly.as_ref().map(|it| &it.device_class_name))
+            }),
+            ("/spec/devices/requests/0/exactly/allocationMode", |claim| {
+                json!(claim.spec.devices.requests[0].exactly.as_ref().map(|it| &it.allocation_mode))
+            }),
+            ("/spec/devices/requests/0/firstAvailable/1/deviceClassName", |claim| {
+                text(&claim.spec.devices.requests[0].first_available[1].device_class_name)
+            }),
+            ("/spec/devices/requests/0/firstAvailable/1/allocationMode", |claim| {
+                text(&claim.spec.devices.requests[0].first_available[1].allocation_mode)
+            }),
+            ("/spec/devices/requests/0/firstAvailable/1/count", |claim| {
+                json!(claim.spec.devices.requests[0].first_available[1].count)
+            }),
+        ],
+    );
+    let object = every_field("resource.v1.DeviceClass");
+    let class: DeviceClassView = both("resource.v1.DeviceClass", &object);
+    check(&object, &class.metadata, META);
+    check(&object, &class, &[("/spec/extendedResourceName", |class| json!(class.spec.extended_resource_name))]);
+}
+
+#[test]
 fn cluster_role_has_what_controllers_read() {
     let object = every_field("rbac.v1.ClusterRole");
     let role: ClusterRoleView = both("rbac.v1.ClusterRole", &object);
@@ -239,6 +291,7 @@ fn kinds_that_are_put_are_read_whole() {
     check::<HorizontalPodAutoscalerView>("autoscaling.v2.HorizontalPodAutoscaler");
     check::<ResourceQuotaView>("core.v1.ResourceQuota");
     check::<PodDisruptionBudgetView>("policy.v1.PodDisruptionBudget");
+    check::<ClusterTrustBundleView>("certificates.v1.ClusterTrustBundle");
     const { assert!(PodView::PROTOBUF && Meta::PROTOBUF && !ReplicaSetView::PROTOBUF) };
 }
 
@@ -256,6 +309,42 @@ fn statuses_of_batch_are_read_whole() {
 }
 
 #[test]
+fn requests_for_certificates_are_read_whole() {
+    let object = json!({
+        "metadata": { "name": "a", "labels": { "a": "b" } },
+        "spec": {
+            "request": "LS0t", "signerName": "example.com/a", "expirationSeconds": 600, "usages": ["client auth"],
+            "username": "ann", "uid": "1", "groups": ["g"], "extra": { "k": ["v", "w"] },
+        },
+        "status": {
+            "certificate": "LS0tLS0=",
+            "conditions": [{
+                "type": "Approved", "status": "True", "reason": "R", "message": "m",
+                "lastUpdateTime": "2026-11-15T00:00:00Z", "lastTransitionTime": "2026-11-15T00:00:01Z",
+            }],
+        },
+    });
+    let view = CertificateSigningRequestView::decode(Encoded::Json(object.to_string().as_bytes())).unwrap();
+    assert_eq!(serde_json::to_value(&view.status).unwrap(), object["status"]);
+    check(
+        &object,
+        &view,
+        &[
+            ("/metadata/labels", |view| json!(view.metadata.labels)),
+            ("/spec/request", |view| json!(view.spec.request)),
+            ("/spec/signerName", |view| text(&view.spec.signer_name)),
+            ("/spec/expirationSeconds", |view| json!(view.spec.expiration_seconds)),
+            ("/spec/usages", |view| texts(&view.spec.usages)),
+            ("/spec/username", |view| text(&view.spec.username)),
+            ("/spec/uid", |view| text(&view.spec.uid)),
+            ("/spec/groups", |view| texts(&view.spec.groups)),
+            ("/spec/extra", |view| json!(view.spec.extra)),
+        ],
+    );
+    assert!(!format!("{view:?}").contains("LS0t"), "{view:?}");
+}
+
+#[test]
 fn fields_that_are_read_from_json_only_have_their_numbers_too() {
     fn check<M: Message>(message: &str) {
         for (name, number) in M::FIELDS {
@@ -265,6 +354,10 @@ fn fields_that_are_read_from_json_only_have_their_numbers_too() {
         assert!(!M::FIELDS.is_empty());
     }
     check::<TokenSecretView>("core.v1.Secret");
+    check::<BootstrapTokenView>("core.v1.Secret");
+    check::<CertificateSigningRequestView>("certificates.v1.CertificateSigningRequest");
+    check::<CertificateSigningRequestSpec>("certificates.v1.CertificateSigningRequestSpec");
+    check::<CertificateSigningRequestStatus>("certificates.v1.CertificateSigningRequestStatus");
     check::<ReplicaSetView>("apps.v1.ReplicaSet");
     check::<ReplicaSetSpec>("apps.v1.ReplicaSetSpec");
     check::<ReplicaSetStatus>("apps.v1.ReplicaSetStatus");
