@@ -1,5 +1,6 @@
 //! A cluster with chosen controllers.
 
+mod metrics;
 mod server;
 mod until;
 
@@ -17,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Istr, Time};
-use steersman_nodes::{Nodes, NodesOptions};
+use steersman_nodes::{Metrics, Nodes, NodesOptions};
 use steersman_runtime::Inspection;
 use steersman_runtime::decisions::Filter;
 use steersman_runtime::definition::install_value;
@@ -43,6 +44,7 @@ pub struct Builder {
     setup: Vec<Setup>,
     definitions: Vec<Result<serde_json::Value, String>>,
     nodes: Option<NodesOptions>,
+    metrics: Option<Metrics>,
     dual_stack: bool,
 }
 
@@ -61,6 +63,7 @@ pub struct TestCluster {
     /// The end of the manager, if it has ended.
     ended: Arc<OnceLock<String>>,
     nodes: Option<Nodes>,
+    metrics: Option<Metrics>,
 }
 
 /// The variable in which `cargo xtask k8s test` passes its kubeconfig.
@@ -123,6 +126,14 @@ impl Builder {
         self
     }
 
+    /// Adds the metrics APIs, which show the usage of the pods on simulated nodes: `metrics.k8s.io`, and the custom and external
+    /// ones that the test sets ([`TestCluster::metrics`]). On another server than the embedded one they stand behind
+    /// `APIService`s, of which a server has one for each group: a test that uses them needs that server for itself.
+    pub fn metrics(mut self) -> Self {
+        self.metrics = Some(Metrics::default());
+        self
+    }
+
     /// Lets Services have addresses of both families. On the rig: as the rig is.
     pub fn dual_stack(mut self) -> Self {
         self.dual_stack = true;
@@ -143,7 +154,9 @@ impl Builder {
         let clock = Clock::starting_at(EPOCH);
         let clock_of_server = clock.clone();
         let dual_stack = self.dual_stack;
-        let options = steersman_apiserver::Options { clock: clock_of_server, dual_stack, ..Default::default() };
+        let aggregated = self.metrics.clone().map(|metrics| Arc::new(metrics::InProcess(metrics)) as Arc<_>);
+        let options =
+            steersman_apiserver::Options { clock: clock_of_server, dual_stack, aggregated, ..Default::default() };
         let server = ApiServer::new(options);
         let server_of_controllers = server.for_agent("kube-controller-manager");
         let line = Line { server: server_of_controllers, faults: self.faults.clone(), journal: Arc::default() };
@@ -202,7 +215,8 @@ impl Builder {
         for setup in &self.setup {
             setup(&manager);
         }
-        let nodes = match self.nodes {
+        let of_metrics = self.metrics.clone();
+        let nodes = match self.nodes.map(|nodes| NodesOptions { metrics: of_metrics, ..nodes }) {
             None => None,
             Some(nodes) if embedded.is_some() => Some(Nodes::build(&manager.context(), nodes)?),
             // Several tests share the cluster: each has nodes of its own.
@@ -212,6 +226,9 @@ impl Builder {
             }
         };
         let stop = CancellationToken::new();
+        if let (Some(metrics), None) = (&self.metrics, &embedded) {
+            metrics::register(&client, metrics, stop.clone()).await?;
+        }
         let controllers = manager.inspection();
         let running = manager.clone();
         let ended = Arc::<OnceLock<String>>::default();
@@ -225,7 +242,8 @@ impl Builder {
                 outcome
             }
         });
-        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager, ended, nodes })
+        let metrics = self.metrics;
+        Ok(TestCluster { client, clock, namespace, embedded, controllers, stop, manager, ended, nodes, metrics })
     }
 }
 
@@ -268,6 +286,15 @@ impl TestCluster {
     #[must_use]
     pub fn nodes(&self) -> &Nodes {
         self.nodes.as_ref().expect("the cluster has no nodes; ask for them with `Builder::nodes`")
+    }
+
+    /// Returns the source of the metrics APIs.
+    ///
+    /// # Panics
+    /// There is none: add it with [`Builder::metrics`].
+    #[must_use]
+    pub fn metrics(&self) -> &Metrics {
+        self.metrics.as_ref().expect("the cluster has no metrics; ask for them with `Builder::metrics`")
     }
 
     /// Returns the faults between the controllers and the server.
@@ -399,6 +426,9 @@ impl TestCluster {
         let ended = self.manager.await.map_err(|error| Failure::new(format!("the manager ended badly: {error}")))?;
         ended.map_err(|error| Failure::new(format!("the manager ended badly: {error}")))?;
         if self.embedded.is_none() {
+            if let Some(metrics) = &self.metrics {
+                metrics::unregister(&self.client, metrics).await?;
+            }
             if let Some(nodes) = &self.nodes {
                 unregister(&self.client, nodes).await?;
             }

@@ -38,3 +38,6 @@ pub use failure::{Failure, expect, expect_eq};
 pub use faults::{Fault, Faults, Rule};
 pub use journal::{Verb, Write};
 pub use pods::PodsOf;
+/// Simulated nodes: their options, metrics and volumes.
+pub use steersman_nodes as nodes;
+pub use steersman_nodes::NodesOptions;

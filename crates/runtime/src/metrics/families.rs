@@ -12,7 +12,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use prometheus::core::Collector;
 use prometheus::{
-    Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
+    GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec, IntGauge, IntGaugeVec, Opts, Registry,
 };
 
 /// The metric families of one manager. Cheap to clone; clones are the same.
@@ -82,6 +82,14 @@ impl Families {
     /// See [`FamilyError`].
     pub fn gauges(&self, options: Opts, labels: &[&str]) -> Result<IntGaugeVec, FamilyError> {
         self.family(IntGaugeVec::new(options, labels)?)
+    }
+
+    /// Returns a gauge of fractions, with labels.
+    ///
+    /// # Errors
+    /// See [`FamilyError`].
+    pub fn float_gauges(&self, options: Opts, labels: &[&str]) -> Result<GaugeVec, FamilyError> {
+        self.family(GaugeVec::new(options, labels)?)
     }
 
     /// Returns a histogram.
