@@ -13,6 +13,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use steersman_base::ObjectKey;
 
+use crate::aggregated;
 use crate::decode::ContentType;
 use crate::registry::checked::Checked;
 use crate::registry::object_meta::{meta_text, metadata, new_uid};
@@ -50,6 +51,10 @@ pub(crate) fn seed(registry: &Registry) {
                 store(registry, row, object);
             }
         }
+    }
+    if let Some(row) = registry.row("apiregistration.k8s.io", "v1", "apiservices") {
+        let services = registry.aggregated.iter().flat_map(|source| aggregated::api_services(&**source));
+        services.for_each(|service| store(registry, &row, service));
     }
     let service = json!({
         "metadata": {"name": SERVICE, "labels": {"component": "apiserver", "provider": "kubernetes"}},

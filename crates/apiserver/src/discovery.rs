@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use crate::aggregated;
 use crate::auth::ISSUER;
 use crate::http::order::{self, Order};
 use crate::registry::{Registry, Row, Subresource, built_in};
@@ -65,6 +66,7 @@ pub(crate) fn paths(registry: &Registry) -> Value {
     let rest =
         ["/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/openid/v1/jwks", "/readyz", "/version"];
     paths.extend(rest.map(str::to_owned));
+    paths.extend(registry.aggregated.iter().flat_map(|source| aggregated::paths(&**source)));
     paths.sort();
     json!({"paths": paths})
 }
@@ -81,7 +83,8 @@ pub(crate) fn core_versions() -> Value {
 /// `/apis`
 pub(crate) fn groups(registry: &Registry) -> Value {
     let groups = by_group(registry).into_iter().filter(|(group, _)| !group.is_empty());
-    let groups: Vec<_> = groups.map(|(group, versions)| Value::Object(group_map(&group, &versions))).collect();
+    let mut groups: Vec<_> = groups.map(|(group, versions)| Value::Object(group_map(&group, &versions))).collect();
+    groups.extend(registry.aggregated.iter().flat_map(|source| aggregated::groups(&**source)));
     json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})
 }
 
@@ -234,13 +237,14 @@ pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> String {
         });
         format!(r#"{{"metadata":{metadata},"versions":{}}}"#, array(versions))
     });
-    let items = array(groups);
+    let others = registry.aggregated.iter().filter(|_| !is_core).flat_map(|source| aggregated::documents(&**source));
+    let items = array(groups.chain(others));
     let head = r#""kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{}"#;
     format!(r#"{{{head},"items":{items}}}"#)
 }
 
 /// Joins JSON texts to the text of an array.
-fn array(items: impl Iterator<Item = impl AsRef<str>>) -> String {
+pub(crate) fn array(items: impl Iterator<Item = impl AsRef<str>>) -> String {
     let mut text = String::from("[");
     for (at, item) in items.enumerate() {
         if at > 0 {

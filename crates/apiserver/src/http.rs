@@ -5,6 +5,7 @@
 //! 3. A handler that panics gives a 500; it has written nothing, because the write is the last step.
 //! 4. Requests are bounded in number, time and threads: see [`limits`].
 
+mod aggregated;
 mod body;
 pub mod limits;
 pub(crate) mod negotiate;
@@ -250,17 +251,22 @@ impl ApiServer {
         session: Option<Arc<Session>>,
     ) -> Result<Response<Body>, Status> {
         let registry = &*self.registry;
-        let aggregated = negotiate::wants_aggregated(&parts.headers);
+        let wants_aggregated = negotiate::wants_aggregated(&parts.headers);
         let target = path::parse(parts.uri.path());
         if !matches!(target, Target::Resource(_)) {
             let verb = parts.method.as_str().to_ascii_lowercase();
             let path = Some(parts.uri.path().to_owned());
             registry.authorize(&user, &Attributes { verb, path, ..Attributes::default() })?;
         }
+        if let Some(source) = &registry.aggregated
+            && let Some(response) = aggregated::answer(registry, &**source, parts, responder, &target, &user)?
+        {
+            return Ok(response);
+        }
         match target {
-            Target::CoreVersions if aggregated => Ok(responder.aggregated(discovery::aggregated(registry, true))),
+            Target::CoreVersions if wants_aggregated => Ok(responder.aggregated(discovery::aggregated(registry, true))),
             Target::CoreVersions => Ok(responder.json(200, &discovery::core_versions())),
-            Target::Groups if aggregated => Ok(responder.aggregated(discovery::aggregated(registry, false))),
+            Target::Groups if wants_aggregated => Ok(responder.aggregated(discovery::aggregated(registry, false))),
             Target::Groups => Ok(responder.json(200, &discovery::groups(registry))),
             Target::Group(group) => match discovery::group(registry, &group) {
                 Some(document) => Ok(responder.json(200, &document)),
@@ -352,11 +358,18 @@ impl ApiServer {
         }
         let handled = handle(registry, parts, &call, verb, body);
         let of_webhooks = call.session.as_ref().map(|session| session.take_warnings());
-        let warnings: Vec<String> =
-            of_webhooks.into_iter().flatten().chain(call.row.warning().map(str::to_owned)).collect();
+        let of_webhooks = of_webhooks.unwrap_or_default();
+        let of_row = call.row.warning().map(str::to_owned);
         let answer = match handled {
-            Ok(answer) => answer.warning(warnings),
-            Err(status) => return Ok(responder.refused(&status, &warnings)),
+            Ok(mut answer) => {
+                answer.warnings.splice(0..0, of_row);
+                answer.warning(of_webhooks)
+            }
+            Err(mut status) => {
+                let own = std::mem::take(&mut status.warnings);
+                let warnings: Vec<String> = of_row.into_iter().chain(own).chain(of_webhooks).collect();
+                return Ok(responder.refused(&status, &warnings));
+            }
         };
         responder.answer(registry, &call.row, accepted, include, answer)
     }

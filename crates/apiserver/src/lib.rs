@@ -14,6 +14,7 @@
 //! | [`listener`] | sockets, TLS, kubeconfig |
 //! | [`auth`] | who asks, and who may |
 //! | [`logs`] | what containers wrote |
+//! | [`aggregated`] | groups that another part of the process serves |
 //! | [`registry`] | resources, and the life of their objects |
 //! | [`kinds`] | defaults and validation, kind by kind |
 //! | [`schema`], [`decode`], [`patch`] | what an object may look like, and how one becomes another |
@@ -21,6 +22,7 @@
 //! | [`table`], [`openapi`] | what `kubectl get` and `kubectl explain` show |
 //! | [`status`], [`field`] | refusals, in upstream's words |
 
+pub mod aggregated;
 pub mod auth;
 mod bootstrap;
 pub mod decode;

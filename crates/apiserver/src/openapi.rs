@@ -7,7 +7,7 @@
 //! 2. that it takes strategic merge patches, and the merge keys of the kind (`apply` on the client's side);
 //! 3. the kind of a resource's path, and its schema (`explain`).
 //!
-//! Version 2 has all definitions for clients from before, and no paths.
+//! Version 2 has the same in one document, for clients from before.
 
 mod custom;
 mod descriptions;
@@ -61,7 +61,7 @@ pub fn v3_document(customs: &[Arc<Row>], path: &str) -> Option<Value> {
     Some(json!({
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": VERSION},
-        "paths": paths::of(&rows),
+        "paths": paths::of(&rows, Dialect::V3),
         "components": {
             "schemas": schemas,
             "securitySchemes": {
@@ -78,11 +78,18 @@ pub fn v2(customs: &[Arc<Row>]) -> Value {
         .filter_map(|(name, text)| Some((name.to_owned(), schemas::document(name, text, Dialect::V2)?)))
         .collect();
     definitions.extend(customs.iter().flat_map(|row| custom::schemas(row, Dialect::V2)));
+    let rows: Vec<&Row> = built_in().iter().chain(customs).map(AsRef::as_ref).collect();
     json!({
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": VERSION},
-        "paths": {},
+        "paths": paths::of(&rows, Dialect::V2),
         "definitions": definitions,
+        "securityDefinitions": {
+            "BearerToken": {
+                "description": "Bearer Token authentication", "type": "apiKey", "name": "authorization", "in": "header",
+            },
+        },
+        "security": [{"BearerToken": []}],
     })
 }
 

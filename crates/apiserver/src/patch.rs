@@ -12,6 +12,7 @@
 mod go_format;
 mod json_patch;
 mod order;
+pub(crate) mod shown;
 mod strategic;
 #[cfg(test)]
 mod tests;
@@ -91,11 +92,29 @@ pub fn findings(patch_type: PatchType, patch: &[u8]) -> Vec<String> {
     Patch::read(patch_type, patch).map(|patch| patch.findings).unwrap_or_default()
 }
 
+/// The kind of a patched object.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind<'a> {
+    /// The group.
+    pub group: &'a str,
+    /// The version.
+    pub version: &'a str,
+    /// The name.
+    pub kind: &'a str,
+}
+
 /// The error for a patched object that its schema refuses: 422, of no kind and no name, with this as the only cause.
 #[must_use]
-pub fn refused_result(patch_type: PatchType, patched: &Value, patch: &[u8], problem: &str) -> FieldError {
+pub fn refused_result(
+    patch_type: PatchType,
+    kind: &Kind<'_>,
+    original: &Value,
+    patched: &Value,
+    patch: &[u8],
+    problem: &str,
+) -> FieldError {
     match Patch::read(patch_type, patch) {
-        Ok(patch) => patch.refused_result(patched, problem),
+        Ok(patch) => patch.refused_result(kind, original, patched, problem),
         Err(_) => FieldError::invalid(&Path::new("patch"), "", problem),
     }
 }
@@ -134,7 +153,7 @@ impl Patch {
                 let patch = object(&self.value)
                     .map_err(|found| PatchError::bad_request(format!("error decoding patch: {}", no_object(found))))?;
                 let mut patched = original;
-                ::json_patch::merge(&mut patched, &patch);
+                merge(&mut patched, &patch);
                 Ok(patched)
             }
             PatchType::Strategic => {
@@ -156,12 +175,50 @@ impl Patch {
     /// The error for what became of an object, if its schema refuses it: 422, of no kind and no name, with this as the
     /// only cause.
     #[must_use]
-    pub fn refused_result(&self, patched: &Value, problem: &str) -> FieldError {
-        let shown = match self.patch_type {
-            PatchType::Json | PatchType::Merge => patched.to_string(),
-            PatchType::Strategic => go_format::value(&self.value),
+    pub fn refused_result(&self, kind: &Kind<'_>, original: &Value, patched: &Value, problem: &str) -> FieldError {
+        let reached = match self.patch_type {
+            PatchType::Json => shown::traversed(&self.value),
+            PatchType::Merge => shown::merged(original, &self.value),
+            PatchType::Strategic => {
+                let shown = go_format::value(&self.value);
+                return FieldError::invalid(&Path::new("patch"), Value::String(shown), shown::converted(problem));
+            }
+        };
+        // Go keeps the bytes of what a patch does not reach.
+        let shown = match schema::name_of(kind.group, kind.version, kind.kind) {
+            Some(name) => decode::protobuf::order::text(name, patched, &reached),
+            None => patched.to_string(),
         };
         FieldError::invalid(&Path::new("patch"), Value::String(shown), problem)
+    }
+}
+
+/// Applies a merge patch as Go's library does: what is new has no nulls in it, not even within lists.
+fn merge(target: &mut Value, patch: &Value) {
+    let (Value::Object(target), Value::Object(patch)) = (target, patch) else { return };
+    for (name, patch) in patch {
+        match (target.get_mut(name), patch) {
+            (_, Value::Null) => {
+                target.remove(name);
+            }
+            (Some(held @ Value::Object(_)), Value::Object(_)) => merge(held, patch),
+            // Only here are nulls kept.
+            (Some(held @ Value::Object(_)), other) => *held = other.clone(),
+            _ => {
+                target.insert(name.clone(), without_nulls(patch));
+            }
+        }
+    }
+}
+
+fn without_nulls(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.iter().filter(|(_, value)| !value.is_null());
+            kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect()
+        }
+        Value::Array(items) => items.iter().map(without_nulls).collect(),
+        other => other.clone(),
     }
 }
 

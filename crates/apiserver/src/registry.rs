@@ -37,6 +37,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use steersman_base::{Clock, Istr, ObjectKey};
 
+use crate::aggregated::Aggregated;
 use crate::auth::Auth;
 use crate::kinds::core::service::Allocator;
 use crate::logs::Logs;
@@ -65,8 +66,12 @@ pub struct Registry {
     pub(crate) has_conversions: AtomicBool,
     /// The allocated cluster IPs and node ports.
     pub(crate) services: Allocator,
+    /// Held while a write is charged to quotas.
+    pub(crate) quotas: Mutex<()>,
     /// The source of container logs.
     pub(crate) logs: Option<Arc<dyn Logs>>,
+    /// The source of aggregated groups.
+    pub(crate) aggregated: Option<Arc<dyn Aggregated>>,
     /// How requests are authorized.
     pub(crate) authorization: Authorization,
     /// Whether claims and volumes get no finalizers that protect them.
@@ -83,6 +88,7 @@ pub(crate) struct RegistryOptions {
     pub(crate) clock: Clock,
     pub(crate) auth: Arc<Auth>,
     pub(crate) logs: Option<Arc<dyn Logs>>,
+    pub(crate) aggregated: Option<Arc<dyn Aggregated>>,
     pub(crate) authorization: Authorization,
     pub(crate) services: Allocator,
     pub(crate) unprotected_storage: bool,
@@ -92,7 +98,8 @@ pub(crate) struct RegistryOptions {
 
 impl Registry {
     pub(crate) fn new(options: RegistryOptions) -> Arc<Self> {
-        let RegistryOptions { store, clock, auth, logs, authorization, services, unprotected_storage } = options;
+        let RegistryOptions { store, clock, auth, logs, aggregated, authorization, services, unprotected_storage } =
+            options;
         Arc::new_cyclic(|me| Self {
             store,
             clock,
@@ -103,7 +110,9 @@ impl Registry {
             webhooks: RwLock::default(),
             has_conversions: AtomicBool::new(false),
             services,
+            quotas: Mutex::default(),
             logs,
+            aggregated,
             authorization,
             unprotected_storage,
             is_waiting: AtomicBool::new(false),

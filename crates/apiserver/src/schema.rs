@@ -22,7 +22,9 @@ mod tests;
 
 use serde_json::Value;
 
-pub(crate) use table::{Field, Shape, Struct, collect_references, document, documents, find, name_of, names_in};
+pub(crate) use table::{
+    Field, Shape, Struct, collect_references, document, documents, find, has_struct, name_of, names_in,
+};
 
 use crate::schema::check::Checker;
 use crate::schema::table::named;

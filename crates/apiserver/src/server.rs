@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use steersman_base::Clock;
 
+use crate::aggregated::Aggregated;
 use crate::auth::{Auth, NoRandom, TokenKey, User};
 use crate::bootstrap;
 use crate::http::Sender;
@@ -30,6 +31,8 @@ pub struct Options {
     pub token_key: Option<TokenKey>,
     /// Who has the logs of containers; without one, they are empty.
     pub logs: Option<Arc<dyn Logs>>,
+    /// Who serves groups that are not the server's own, such as the metrics APIs.
+    pub aggregated: Option<Arc<dyn Aggregated>>,
     /// How requests are authorized.
     pub authorization: Authorization,
     /// Whether Services can have addresses of IPv6, too.
@@ -73,7 +76,7 @@ impl ApiServer {
     #[must_use]
     pub fn new(options: Options) -> Self {
         let Options { clock, admin_token, storage, token_key, logs, authorization, dual_stack, .. } = options;
-        let Options { unprotected_storage, limits, heavy_work, .. } = options;
+        let Options { aggregated, unprotected_storage, limits, heavy_work, .. } = options;
         let storage = storage.unwrap_or_else(|| Arc::new(Memory::new(clock.clone())));
         let auth = Arc::new(Auth::new(clock.clone(), admin_token, token_key));
         let services = if dual_stack { Allocator::dual_stack() } else { Allocator::default() };
@@ -82,6 +85,7 @@ impl ApiServer {
             clock,
             auth,
             logs,
+            aggregated,
             authorization,
             services,
             unprotected_storage,

@@ -20,6 +20,8 @@ pub struct Status {
     pub message: String,
     /// `details`, where upstream gives any.
     pub details: Option<Box<Details>>,
+    /// The warnings about the body that was refused; they are headers, no part of the status.
+    pub warnings: Vec<String>,
 }
 
 /// `details` of a [`Status`].
@@ -69,7 +71,14 @@ impl Status {
     /// A refusal with these words and no details.
     #[must_use]
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { code, reason, message: message.into(), details: None }
+        Self { code, reason, message: message.into(), details: None, warnings: Vec::new() }
+    }
+
+    /// Adds warnings.
+    #[must_use]
+    pub(crate) fn warning(mut self, warnings: &[String]) -> Self {
+        self.warnings.extend_from_slice(warnings);
+        self
     }
 
     fn about(mut self, target: GroupResource<'_>, name: &str) -> Self {

@@ -1,7 +1,8 @@
 //! The storage of objects: one revision for the whole store, compare-and-swap, history.
 //!
 //! 1. Every write gets the next revision; no reader sees a revision before all writes up to it.
-//! 2. A write happens only if the object is at the revision the writer saw ([`Expect`]), and happens whole or not at all.
+//! 2. A write happens only if the object is at the revision the writer saw ([`Expect`]), and happens whole or not at all. So do
+//!    several that are done together ([`Storage::commit_all`]).
 //! 3. A list shows one revision, however many pages it takes; one that is no longer known is [`Unavailable::Compacted`].
 //! 4. The history of a collection is bounded by count and by bytes, and so is that of all collections together; a reader of
 //!    dropped history gets [`Unavailable::Compacted`].
@@ -72,6 +73,19 @@ pub enum Change {
     Put(NewState),
     /// Deletes the object, after one last state if watches are to see one.
     Delete(Option<NewState>),
+}
+
+/// One of several writes that are done together.
+#[derive(Debug)]
+pub struct Write {
+    /// The resource.
+    pub collection: Collection,
+    /// The object.
+    pub key: ObjectKey,
+    /// The state that it must have.
+    pub expect: Expect,
+    /// The change.
+    pub change: Change,
 }
 
 /// Why a write was refused.
@@ -179,6 +193,12 @@ pub trait Storage: Send + Sync + 'static {
         expect: Expect,
         change: Change,
     ) -> Result<Arc<Object>, WriteConflict>;
+
+    /// Writes several objects, in this order, each at a revision of its own; returns what [`commit`](Self::commit) would.
+    ///
+    /// # Errors
+    /// The first object that is not as expected, by its place; nothing is written then.
+    fn commit_all(&self, writes: Vec<Write>) -> Result<Vec<Arc<Object>>, (usize, WriteConflict)>;
 
     /// Returns the events after a revision, at most `events_max`.
     ///

@@ -25,6 +25,8 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use crate::decode::{self, ContentType};
+
 pub(crate) use endpoint::{ClientConfig, Endpoint};
 
 /// How many requests may wait for webhooks at a time, each on a thread; more wait for a place. It is well below the number
@@ -83,6 +85,16 @@ pub(crate) fn on_line<T>(line: Arc<Line>, work: impl FnOnce() -> T) -> T {
 /// Returns what the request needs that this thread works on; none if the thread may not block.
 pub(crate) fn line_of_thread() -> Option<Arc<Line>> {
     LINE.with(|held| held.borrow().clone())
+}
+
+/// Reads the body of an answer: what does not begin as a JSON object is taken for YAML, as upstream's decoder does.
+///
+/// # Errors
+/// It cannot be read, in upstream's words.
+pub(crate) fn decode_answer(body: &[u8]) -> Result<Value, String> {
+    let is_json = body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'{');
+    let content_type = if is_json { ContentType::Json } else { ContentType::Yaml };
+    decode::object(body, content_type).map(|decoded| decoded.value).map_err(|error| error.to_string())
 }
 
 /// Returns the largest answer that is read: converted objects may grow, but not without bound.

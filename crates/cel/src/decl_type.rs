@@ -150,6 +150,11 @@ impl DeclType {
 // === impl StructTypes ===
 
 impl StructTypes {
+    /// Declares a field of an object's type.
+    pub(crate) fn declare(&mut self, name: &str, field: &str, of: Type) {
+        self.fields.entry(name.into()).or_default().insert(field.to_owned(), of);
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }

@@ -4,6 +4,7 @@
 //! at what its first argument can do, or one for each overload, which checks the types of its arguments.
 
 mod arithmetic;
+mod authorization;
 mod format;
 mod lists;
 mod strings;
@@ -131,6 +132,7 @@ fn implementation(overload: &str) -> Option<Op> {
         .or_else(|| lists::overload(overload))
         .or_else(|| time::overload(overload))
         .or_else(|| things::overload(overload))
+        .or_else(|| authorization::overload(overload))
 }
 
 /// Conversions by the type they make.

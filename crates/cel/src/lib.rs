@@ -36,6 +36,7 @@
 //! 3. Objects are not copied: values are looked at in place, as far as an expression goes.
 
 mod ast;
+mod authz;
 mod checker;
 mod cost;
 mod decl_type;
@@ -53,16 +54,21 @@ mod lexer;
 mod opaque;
 mod parser;
 mod plan;
+mod program;
 mod rules;
 mod schema;
 mod source;
 mod types;
 mod validator;
 mod value;
+mod variables;
 
+pub use authz::{AuthorizationCheck, AuthorizationDecision, Authorizer};
 pub use decls::Environment;
 pub use definition::{DefinitionCheck, check_definition};
 pub use escape::escape;
 pub use expression::{Evaluation, Expression};
+pub use program::{Answer, Binding, CompileError, Program, ResultType, Run};
 pub use schema::Schema;
 pub use validator::{COST_BUDGET_PER_OBJECT, COST_LIMIT_PER_RULE, Validator, Verdict};
+pub use variables::Variables;

@@ -146,7 +146,8 @@ impl Planner<'_> {
             if let Some(of) = known {
                 return Ok(NodeKind::Const(Value::Type(Arc::new(of))));
             }
-            if matches!(&*name, "duration" | "timestamp") || name.starts_with("selfType") {
+            let of_struct = matches!(self.checked.type_of(id), Type::Type(Some(of)) if matches!(&**of, Type::Struct(of) if *of == name));
+            if matches!(&*name, "duration" | "timestamp") || of_struct {
                 return Err(format!("reference to undefined type: {name}"));
             }
         }

@@ -14,11 +14,12 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use crate::authz::Authz;
 use crate::gotime::Timestamp;
 use crate::opaque::Opaque;
 use crate::types::Type;
 
-pub(crate) use json::from_json;
+pub(crate) use json::{from_json, from_plain_json};
 pub(crate) use list::List;
 pub(crate) use map::{Key, Map};
 
@@ -40,6 +41,8 @@ pub(crate) enum Value<'a> {
     Map(Map<'a>),
     Optional(Option<Arc<Value<'a>>>),
     Opaque(Arc<Opaque>),
+    /// The authorizer, one of its checks, or a decision.
+    Authz(Arc<Authz<'a>>),
     /// A field without a type, of which only equality is known.
     Preserved(&'a Json),
     Error(Arc<str>),
@@ -93,6 +96,10 @@ impl<'a> Value<'a> {
 
     pub(crate) fn opaque(of: Opaque) -> Self {
         Self::Opaque(Arc::new(of))
+    }
+
+    pub(crate) fn authz(of: Authz<'a>) -> Self {
+        Self::Authz(Arc::new(of))
     }
 
     pub(crate) fn some(value: Self) -> Self {
@@ -157,6 +164,7 @@ impl<'a> Value<'a> {
             Self::Map(_) => Type::map(Type::Dyn, Type::Dyn),
             Self::Optional(_) => Type::optional(Type::Dyn),
             Self::Opaque(opaque) => opaque.runtime_type(),
+            Self::Authz(authz) => authz.runtime_type(),
             Self::Preserved(_) => Type::Opaque("unknown".into(), Arc::new([])),
             Self::Error(_) => Type::Error,
         }

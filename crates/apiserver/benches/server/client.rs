@@ -112,20 +112,26 @@ impl Target {
 // === impl Connection ===
 
 impl Connection {
-    /// The answer's body, piece by piece.
-    pub(crate) async fn open(&mut self, method: Method, path: &str, body: Bytes) -> Response<Incoming> {
+    /// The answer, whatever its status. The content type of a patch is that of server-side apply.
+    pub(crate) async fn answer(&mut self, method: Method, path: &str, body: Bytes) -> Response<Incoming> {
+        let is_apply = method == Method::PATCH;
         let mut request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
             .header(header::ACCEPT, "application/json")
-            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::CONTENT_TYPE, if is_apply { "application/apply-patch+yaml" } else { "application/json" })
             .body(Full::new(body))
             .expect("a request");
         if let Some(authorization) = &self.authorization {
             request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
         }
         self.sender.ready().await.expect("the connection is open");
-        let response = self.sender.send_request(request).await.expect("an answer");
+        self.sender.send_request(request).await.expect("an answer")
+    }
+
+    /// The answer's body, piece by piece.
+    pub(crate) async fn open(&mut self, method: Method, path: &str, body: Bytes) -> Response<Incoming> {
+        let response = self.answer(method, path, body).await;
         if response.status().is_success() {
             return response;
         }
@@ -140,7 +146,12 @@ impl Connection {
     }
 
     pub(crate) async fn post(&mut self, path: &str, body: Bytes) {
-        size(self.open(Method::POST, path, body).await).await;
+        self.write(Method::POST, path, body).await;
+    }
+
+    /// Writes, and reads the whole answer.
+    pub(crate) async fn write(&mut self, method: Method, path: &str, body: Bytes) {
+        size(self.open(method, path, body).await).await;
     }
 
     /// A small answer as JSON.

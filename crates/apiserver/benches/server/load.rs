@@ -11,6 +11,7 @@ use hyper::body::Incoming;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
+use crate::author;
 use crate::client::{Connection, Target};
 
 pub(crate) const PODS: usize = 10_000;
@@ -22,6 +23,12 @@ const MAP_CLIENTS: usize = 64;
 const MAPS_MAX: usize = 20_000;
 const MAPS_TIME: Duration = Duration::from_secs(5);
 const MAPS_WARM_UP: usize = 500;
+/// Deployments that are applied in turns.
+const DEPLOYMENTS: usize = 64;
+const APPLIES_MAX: usize = 10_000;
+/// Rounds of a new definition.
+const DEFINITIONS: usize = 3;
+const CUSTOM_TIMEOUT: Duration = Duration::from_secs(30);
 const WATCHERS: usize = 1_000;
 /// Streams of one connection, well under what both servers allow.
 const WATCHERS_PER_CONNECTION: usize = 100;
@@ -34,6 +41,9 @@ pub(crate) struct Load {
     connections: Vec<Connection>,
 }
 
+/// Method, path and body.
+type Write = (Method, String, Bytes);
+
 /// The best of some equal lists.
 pub(crate) struct Lists {
     pub(crate) bytes: usize,
@@ -45,16 +55,16 @@ pub(crate) struct Lists {
 impl Load {
     pub(crate) async fn new(target: &Target) -> Self {
         let mut connections = target.connections(CONNECTIONS).await;
-        for name in ["bench-pods", "bench-maps", "bench-watch"] {
+        for name in ["bench-pods", "bench-maps", "bench-watch", "bench-author"] {
             connections[0].post("/api/v1/namespaces", body(&json!({"metadata": {"name": name}}))).await;
         }
         Self { connections }
     }
 
     pub(crate) async fn create_pods(&self) {
-        let bodies = (0..PODS).map(|at| body(&pod(at))).collect();
+        let path = "/api/v1/namespaces/bench-pods/pods";
         let limit = Duration::from_secs(120);
-        let (count, took) = self.create("/api/v1/namespaces/bench-pods/pods", bodies, POD_CLIENTS, limit).await;
+        let (count, took) = self.write((0..PODS).map(|at| create(path, &pod(at))).collect(), POD_CLIENTS, limit).await;
         assert_eq!(count, PODS, "every pod is made in {limit:?}");
         eprintln!("{:.0} pods made per second by {POD_CLIENTS} clients", count as f64 / took.as_secs_f64());
     }
@@ -73,20 +83,58 @@ impl Load {
     /// Creates per second.
     pub(crate) async fn create_maps(&self) -> f64 {
         let path = "/api/v1/namespaces/bench-maps/configmaps";
-        let bodies = |prefix, count| (0..count).map(|at| body(&config_map(prefix, at))).collect();
-        self.create(path, bodies("warm", MAPS_WARM_UP), MAP_CLIENTS, MAPS_TIME).await;
-        let (count, took) = self.create(path, bodies("map", MAPS_MAX), MAP_CLIENTS, MAPS_TIME).await;
+        let writes = |prefix, count| (0..count).map(|at| create(path, &config_map(prefix, at))).collect();
+        self.rate(writes("warm", MAPS_WARM_UP), writes("map", MAPS_MAX)).await
+    }
+
+    /// Applies of a Deployment of 5 KB per second: every one changes its images.
+    pub(crate) async fn apply_deployments(&self) -> f64 {
+        let path = "/apis/apps/v1/namespaces/bench-author/deployments";
+        let writes = |count: usize| -> Vec<Write> {
+            let apply = |at: usize| {
+                let name = format!("web-{}", at % DEPLOYMENTS);
+                let path = format!("{path}/{name}?fieldManager=bench&force=true");
+                (Method::PATCH, path, body(&author::deployment(&name, at / DEPLOYMENTS)))
+            };
+            (0..count).map(apply).collect()
+        };
+        self.rate(writes(DEPLOYMENTS), writes(APPLIES_MAX)).await
+    }
+
+    /// The time from a definition to the answer about its first object, and creates of such objects per second.
+    pub(crate) async fn create_custom(&self) -> (Duration, f64) {
+        let mut connection = self.connections[0].clone();
+        let mut best = Duration::MAX;
+        for round in 0..DEFINITIONS {
+            let plural = author::plural(round);
+            let definition = body(&author::definition(&plural));
+            let first = body(&author::custom(&plural, "first", 0));
+            let path = author::path(&plural);
+            let started = Instant::now();
+            connection.post(author::DEFINITIONS, definition).await;
+            while !connection.answer(Method::POST, &path, first.clone()).await.status().is_success() {
+                assert!(started.elapsed() < CUSTOM_TIMEOUT, "{plural} are served in time");
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            best = best.min(started.elapsed());
+        }
+        let plural = author::plural(0);
+        let path = author::path(&plural);
+        let writes = |prefix: &str, count: usize| -> Vec<Write> {
+            (0..count).map(|at| create(&path, &author::custom(&plural, &format!("{prefix}-{at}"), at))).collect()
+        };
+        (best, self.rate(writes("warm", MAPS_WARM_UP), writes("custom", APPLIES_MAX)).await)
+    }
+
+    /// Writes per second, after some to warm up.
+    async fn rate(&self, warm_up: Vec<Write>, writes: Vec<Write>) -> f64 {
+        self.write(warm_up, MAP_CLIENTS, MAPS_TIME).await;
+        let (count, took) = self.write(writes, MAP_CLIENTS, MAPS_TIME).await;
         count as f64 / took.as_secs_f64()
     }
 
-    /// Creates until there is nothing left to create or no time: how many, and how long it took.
-    async fn create(
-        &self,
-        path: &'static str,
-        bodies: Vec<Bytes>,
-        clients: usize,
-        limit: Duration,
-    ) -> (usize, Duration) {
+    /// Writes until there is nothing left to write or no time: how many, and how long it took.
+    async fn write(&self, bodies: Vec<Write>, clients: usize, limit: Duration) -> (usize, Duration) {
         let bodies = Arc::new(bodies);
         let next = Arc::new(AtomicUsize::new(0));
         let started = Instant::now();
@@ -97,8 +145,9 @@ impl Load {
             tokio::spawn(async move {
                 let mut count = 0;
                 while started.elapsed() < limit {
-                    let Some(body) = bodies.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-                    connection.post(path, body.clone()).await;
+                    let next = bodies.get(next.fetch_add(1, Ordering::Relaxed));
+                    let Some((method, path, body)) = next else { break };
+                    connection.write(method.clone(), path, body.clone()).await;
                     count += 1;
                 }
                 count
@@ -164,6 +213,10 @@ async fn events(mut body: Incoming, arrived: mpsc::UnboundedSender<Instant>) {
 
 fn body(value: &Value) -> Bytes {
     Bytes::from(value.to_string())
+}
+
+fn create(path: &str, object: &Value) -> Write {
+    (Method::POST, path.to_owned(), body(object))
 }
 
 /// About 1 KB.

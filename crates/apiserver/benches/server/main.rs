@@ -11,6 +11,7 @@
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures the real clock")]
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a benchmark that meets trouble ends with it")]
 
+mod author;
 mod client;
 mod load;
 mod process;
@@ -92,6 +93,10 @@ async fn under_load(target: &Target, resident: &Resident) {
         report("bytes kept per stored byte of JSON", grown as f64 / list.bytes as f64, "×");
     }
     report("creates of 1 KB ConfigMaps by 64 clients", load.create_maps().await, "/s");
+    report("applies of a 5 KB Deployment by 64 clients", load.apply_deployments().await, "/s");
+    let (first, creates) = load.create_custom().await;
+    report("definition to its first object served", millis(first), "ms");
+    report("creates of custom resources, 200 fields and 10 rules", creates, "/s");
     report("one change reaches 1,000 watchers", millis(load.watch(target).await), "ms");
     eprintln!("{:.0} MB at the end", megabytes(resident.bytes()));
 }

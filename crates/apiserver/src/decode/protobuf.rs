@@ -7,6 +7,7 @@
 //!
 //! Follows `apimachinery/pkg/runtime/serializer/protobuf` and the types with an encoding of their own of Kubernetes 1.37.
 
+pub(crate) mod order;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The group `admissionregistration.k8s.io`: webhooks and admission policies.
 
 pub(crate) mod client_config;
+mod match_conditions;
 mod mutating_admission_policy;
 mod mutating_admission_policy_binding;
 mod mutating_webhook_configuration;

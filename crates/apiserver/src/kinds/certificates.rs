@@ -2,6 +2,7 @@
 
 mod certificate_signing_request;
 mod cluster_trust_bundle;
+mod pem;
 mod pod_certificate_request;
 mod signing;
 

@@ -3,8 +3,28 @@
 mod flow_schema;
 mod priority_level_configuration;
 
+use serde_json::Value;
+
+use crate::field::{Errors, FieldError, Path};
 use crate::kinds::Kinds;
+use crate::kinds::shared::json::{each, text};
 
 /// The kinds of the group `flowcontrol.apiserver.k8s.io`.
 pub(super) const KINDS: Kinds =
     &[("FlowSchema", &flow_schema::RULES), ("PriorityLevelConfiguration", &priority_level_configuration::RULES)];
+
+/// Checks the conditions of a status.
+fn conditions(status: &Value, errors: &mut Errors) {
+    let mut types: Vec<&str> = Vec::new();
+    each(&status["conditions"], &Path::new("status").child("conditions"), |condition, path| {
+        let path = path.child("type");
+        let kind = text(&condition["type"]);
+        if types.contains(&kind) {
+            errors.push(FieldError::duplicate(&path, kind));
+        }
+        types.push(kind);
+        if kind.is_empty() {
+            errors.push(FieldError::required(&path, ""));
+        }
+    });
+}

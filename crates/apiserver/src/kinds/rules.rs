@@ -41,6 +41,8 @@ pub(crate) struct Rules {
     pub(crate) allocate: Option<Allocate>,
     /// Checks the object, and the change from the old one, in upstream's order and words; metadata is checked before.
     pub(crate) validate: fn(new: &Value, old: Option<&Value>, errors: &mut Errors),
+    /// Adds the warnings about a valid object, or about the change from the old one.
+    pub(crate) warn: fn(new: &Value, old: Option<&Value>, warnings: &mut Vec<String>),
     /// Checks an object that the server has composed on behalf of a subresource (a binding, an eviction); metadata is
     /// checked before.
     pub(crate) validate_composed: fn(new: &Value, errors: &mut Errors),
@@ -143,6 +145,7 @@ impl Rules {
             record_user: |_, _| (),
             allocate: None,
             validate: |_, _, _| (),
+            warn: |_, _, _| (),
             validate_composed: |_, _| (),
             status: PartRules::DEFAULT,
             resets: &["status"],
@@ -186,6 +189,12 @@ impl Rules {
     /// Sets the validation.
     pub(crate) const fn validated(mut self, validate: fn(&Value, Option<&Value>, &mut Errors)) -> Self {
         self.validate = validate;
+        self
+    }
+
+    /// Sets the warnings.
+    pub(crate) const fn warned(mut self, warn: fn(&Value, Option<&Value>, &mut Vec<String>)) -> Self {
+        self.warn = warn;
         self
     }
 

@@ -22,11 +22,7 @@ const KIND: &str = "Kind is a string value representing the REST resource this o
 pub(super) fn schemas(row: &Row, dialect: Dialect) -> Vec<(String, Value)> {
     let Some(custom) = &row.custom else { return Vec::new() };
     let resource = &row.resource;
-    let name = |kind: &str| {
-        let mut parts: Vec<&str> = resource.group.rsplit('.').collect();
-        parts.extend([&*resource.version, kind]);
-        parts.join(".")
-    };
+    let name = |kind: &str| schema_name(row, kind);
     let kind_of = |kind: &str| json!([{"group": resource.group, "version": resource.version, "kind": kind}]);
     let mut schema = custom.document.clone();
     if dialect == Dialect::V2 {
@@ -51,6 +47,13 @@ pub(super) fn schemas(row: &Row, dialect: Dialect) -> Vec<(String, Value)> {
         "x-kubernetes-group-version-kind": kind_of(&row.list_kind),
     });
     vec![(item, schema), (name(&row.list_kind), list)]
+}
+
+/// The name of the schema of a custom resource, or of its lists.
+pub(super) fn schema_name(row: &Row, kind: &str) -> String {
+    let mut parts: Vec<&str> = row.resource.group.rsplit('.').collect();
+    parts.extend([&*row.resource.version, kind]);
+    parts.join(".")
 }
 
 fn meta_properties(properties: &mut Map<String, Value>, metadata: &str, dialect: Dialect) {

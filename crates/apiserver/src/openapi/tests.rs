@@ -77,6 +77,42 @@ fn explain_finds_the_kind_of_a_path_and_its_schema() {
 }
 
 #[test]
+fn operations_have_upstreams_names() {
+    let document = v2(&[]);
+    let roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let pod = "/api/v1/namespaces/{namespace}/pods/{name}";
+    for (path, method, name, description) in [
+        ("/api/v1/pods", "get", "listCoreV1PodForAllNamespaces", "list or watch objects of kind Pod"),
+        (pod, "get", "readCoreV1NamespacedPod", "read the specified Pod"),
+        (&format!("{pod}/eviction"), "post", "createCoreV1NamespacedPodEviction", "create eviction of a Pod"),
+        (&format!("{pod}/status"), "put", "replaceCoreV1NamespacedPodStatus", "replace status of the specified Pod"),
+        (roles, "delete", "deleteRbacAuthorizationV1CollectionClusterRole", "delete collection of ClusterRole"),
+        (roles, "post", "createRbacAuthorizationV1ClusterRole", "create a ClusterRole"),
+        ("/api/v1/namespaces/{name}", "delete", "deleteCoreV1Namespace", "delete a Namespace"),
+        (
+            "/apis/networking.k8s.io/v1/namespaces/{namespace}/ingresses",
+            "post",
+            "createNetworkingV1NamespacedIngress",
+            "create an Ingress",
+        ),
+        ("/api/v1/namespaces/{namespace}/endpoints", "post", "createCoreV1NamespacedEndpoints", "create Endpoints"),
+    ] {
+        let operation = &document["paths"][path][method];
+        assert_eq!(operation["operationId"], name, "{path}: {operation}");
+        assert_eq!(operation["description"], description, "{path}");
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for operations in document["paths"].as_object().expect("paths").values() {
+        let operations = operations.as_object().expect("operations").values();
+        names.extend(operations.filter_map(|operation| operation["operationId"].as_str()));
+    }
+    let count = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), count, "no name twice");
+}
+
+#[test]
 fn every_kind_is_described() {
     let document = v2(&[]);
     let is_described = |schema: &Value| schema["description"].as_str().is_some_and(|text| !text.is_empty());

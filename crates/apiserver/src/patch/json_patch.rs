@@ -1,6 +1,6 @@
 //! JSON patch: operations one after the other, on a copy.
 
-use json_patch::{CopyOperation, PatchOperation};
+use json_patch::{AddOperation, CopyOperation, PatchOperation, ReplaceOperation};
 use serde_json::Value;
 
 use super::PatchError;
@@ -90,6 +90,7 @@ pub(super) fn apply(original: Value, patch: &Value, work: &Work) -> Result<Value
     for operation in operations {
         let operation: PatchOperation =
             serde_json::from_value(with_value(operation)).map_err(|_| PatchError::unprocessable())?;
+        let operation = or_added(&patched, operation);
         if let PatchOperation::Copy(CopyOperation { from, .. }) = &operation {
             copied_bytes += patched.pointer(from.as_str()).map_or(0, |source| source.to_string().len());
         }
@@ -101,6 +102,22 @@ pub(super) fn apply(original: Value, patch: &Value, work: &Work) -> Result<Value
         json_patch::patch_unsafe(&mut patched, &[operation]).map_err(|_| PatchError::unprocessable())?;
     }
     Ok(patched)
+}
+
+/// Replacing a key that an object does not have adds it: upstream's library looks only into lists.
+fn or_added(object: &Value, operation: PatchOperation) -> PatchOperation {
+    match operation {
+        PatchOperation::Replace(ReplaceOperation { path, value }) => {
+            let text = path.as_str();
+            let parent = text.rfind('/').and_then(|end| object.pointer(&text[..end]));
+            if parent.is_some_and(Value::is_object) {
+                PatchOperation::Add(AddOperation { path, value })
+            } else {
+                PatchOperation::Replace(ReplaceOperation { path, value })
+            }
+        }
+        other => other,
+    }
 }
 
 /// How deep the place is that an operation writes to, with what it writes there.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{PatchType, accepts, apply, findings, refused_result};
+use super::{Kind, PatchType, accepts, apply, findings, refused_result};
 use crate::recorded::{self, Recorded, kind_of};
 use crate::schema::{FieldValidation, check, complete};
 
@@ -355,9 +355,10 @@ fn a_patched_object_of_wrong_type_is_a_422_about_the_patch() {
     let patch = br#"{"spec": {"nodeName": 1}}"#;
     let mut patched = apply(PatchType::Strategic, "", "v1", "Pod", &original, patch).expect("it applies");
     let problem = check("", "v1", "Pod", &mut patched, FieldValidation::Warn).expect_err("it is a number");
-    let error = refused_result(PatchType::Strategic, &patched, patch, &problem.to_string());
+    let kind = Kind { group: "", version: "v1", kind: "Pod" };
+    let error = refused_result(PatchType::Strategic, &kind, &original, &patched, patch, &problem.to_string());
     assert_eq!(error.path.as_str(), "patch");
-    assert_eq!(error.detail, "json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string");
+    assert_eq!(error.detail, "cannot convert int64 to string");
 }
 
 /// Patches that look as if they were meant.

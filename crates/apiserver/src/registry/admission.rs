@@ -3,12 +3,14 @@
 //! The plug-ins of a kind are part of its [rule set](crate::kinds::Rules); those of all kinds are here. [`mutate`] and
 //! [`validate`] are the two chains of a write, [`delete`] that of a deletion. [`write`](super::write) says when they run.
 //!
-//! Follows the plug-ins of `plugin/pkg/admission` that an embedded server needs: NamespaceLifecycle here, and Priority,
+//! Follows the plug-ins of `plugin/pkg/admission` that an embedded server needs: NamespaceLifecycle and ResourceQuota here, and Priority,
 //! DefaultTolerationSeconds, LimitRanger, TaintNodesByCondition, DefaultStorageClass, StorageObjectInUseProtection,
 //! DefaultIngressClass and CertificateApproval, -Signing and -SubjectRestriction in the files of their kinds. [`webhook`] asks
 //! the webhooks that are configured.
 
+mod conditions;
 mod namespace_lifecycle;
+mod quota;
 pub(crate) mod webhook;
 
 use serde_json::Value;
@@ -30,6 +32,8 @@ pub(crate) struct Admission {
     pub(crate) validate: fn(&Registry, &Call, new: &Value, old: Option<&Value>) -> Result<(), Refused>,
     /// Refuses a DELETE of one object.
     pub(crate) delete: fn(&Call) -> Result<(), Refused>,
+    /// Whether a write of the object, or of this subresource, may count for quotas. By default, a new object does.
+    pub(crate) is_counted: fn(subresource: &str, new: &Value, old: Option<&Value>) -> bool,
     /// Whether no webhook is asked: what configures admission cannot be locked by it.
     pub(crate) is_exempt: bool,
 }
@@ -76,8 +80,17 @@ fn forbidden(call: &Call, name: &str, refused: &Refused) -> Status {
 
 impl Admission {
     /// No plug-ins.
-    pub(crate) const NONE: Self =
-        Self { mutate: |_, _, _| Ok(()), validate: |_, _, _, _| Ok(()), delete: |_| Ok(()), is_exempt: false };
+    pub(crate) const NONE: Self = Self {
+        mutate: |_, _, _| Ok(()),
+        validate: |_, _, _, _| Ok(()),
+        delete: |_| Ok(()),
+        is_counted: |subresource, _, old| subresource.is_empty() && old.is_none(),
+        is_exempt: false,
+    };
+
+    /// For [`is_counted`](Self::is_counted): a new object and each of its updates.
+    pub(crate) const COUNTED_ALWAYS: fn(&str, &Value, Option<&Value>) -> bool =
+        |subresource, _, _| subresource.is_empty();
 }
 
 // === impl Lookup ===

@@ -17,7 +17,7 @@ use steersman_base::Resource;
 use super::custom::Nulls;
 use super::object_meta::{self, meta_text, metadata};
 use super::owners::without_managed_fields;
-use super::request_match::check_kind;
+use super::request_match::{check_kind, unregistered};
 use super::write::new_state;
 use super::{Row, convert};
 use crate::decode::Decoded;
@@ -44,6 +44,8 @@ pub(crate) struct Processed<'a> {
 pub(super) enum BodyError {
     /// A field does not fit the schema.
     Schema(String),
+    /// The body is of a kind that there is not.
+    Unregistered { kind: String, api_version: String },
     /// The body is of another kind.
     Other(Status),
 }
@@ -72,6 +74,9 @@ impl Checked {
         nulls: Nulls,
     ) -> Result<(Self, Vec<String>), BodyError> {
         let Decoded { value: mut object, duplicates } = decoded;
+        if let Some((kind, api_version)) = unregistered(row, &object) {
+            return Err(BodyError::Unregistered { kind, api_version });
+        }
         check_kind(row, &object).map_err(BodyError::Other)?;
         // The one empty list that Go can tell from an absent one: all managers give up what they own.
         let gives_up = object["metadata"]["managedFields"].as_array().is_some_and(Vec::is_empty);
@@ -170,6 +175,11 @@ impl BodyError {
     pub(super) fn of_body(self, row: &Row) -> Status {
         let Resource { version, kind, .. } = &row.resource;
         match self {
+            Self::Unregistered { kind: sent, api_version } => {
+                let version = api_version.rsplit('/').next().unwrap_or_default();
+                let problem = not_registered(&sent, &api_version);
+                Status::bad_request(format!("{sent} in version {version:?} cannot be handled as a {kind}: {problem}"))
+            }
             Self::Schema(problem) => {
                 Status::bad_request(format!("{kind} in version {version:?} cannot be handled as a {kind}: {problem}"))
             }
@@ -180,6 +190,7 @@ impl BodyError {
     /// Returns the error of an object to which a configuration was applied that fits the types, but not the kind.
     pub(super) fn of_apply(self, row: &Row, config: &Value) -> Status {
         match self {
+            Self::Unregistered { .. } => self.of_body(row),
             Self::Schema(problem) => {
                 let Resource { group, version, kind, .. } = &row.resource;
                 let namespace = meta_text(config, "namespace");
@@ -196,10 +207,19 @@ impl BodyError {
     /// Returns the error of a patched object, for which upstream blames the patch.
     pub(super) fn of_patch(self, blamed: impl FnOnce(&str) -> FieldError) -> Status {
         match self {
+            Self::Unregistered { kind, api_version } => {
+                let problem = not_registered(&kind, &api_version);
+                Status::invalid(GroupResource { group: "", resource: "" }, "", &[blamed(&problem)])
+            }
             Self::Schema(problem) => {
                 Status::invalid(GroupResource { group: "", resource: "" }, "", &[blamed(&problem)])
             }
             Self::Other(status) => status,
         }
     }
+}
+
+/// Upstream's words about a kind that its scheme does not have.
+fn not_registered(kind: &str, api_version: &str) -> String {
+    format!("no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\"")
 }

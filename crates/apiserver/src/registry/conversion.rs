@@ -16,12 +16,12 @@ use serde_json::{Map, Value, json};
 use super::Registry;
 use super::object_meta::{meta_text, new_uid};
 use super::query::strings;
-use crate::decode::{self, type_name};
+use crate::decode::type_name;
 use crate::field::{Errors, Path};
 use crate::kinds::shared::check;
 use crate::kinds::shared::json::text;
 use crate::status::Status;
-use crate::webhook::{ClientConfig, Line, line_of_thread};
+use crate::webhook::{ClientConfig, Line, decode_answer, line_of_thread};
 
 /// How long a conversion may take: client-go's default for calls without a deadline of their own.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -67,6 +67,7 @@ impl Conversion {
             .map_err(|_| Status::plain(format!("conversion webhook for {shown} failed, no objects returned")))?;
         let converted = checked(&object, one, to).map_err(|wrong| {
             Status::plain(match wrong {
+                Wrong::Unreadable(why) => why,
                 Wrong::Kind(why) => format!("conversion webhook for {shown} returned invalid object at index 0: {why}"),
                 Wrong::Object(why) => format!("conversion webhook for {shown} returned invalid object: {why}"),
                 Wrong::Metadata(why) => format!("conversion webhook for {shown} returned invalid metadata: {why}"),
@@ -90,7 +91,7 @@ impl Conversion {
         for (index, (at, one)) in others.into_iter().zip(answered).enumerate() {
             objects[at] = checked(&objects[at], one, to).map_err(|wrong| {
                 let (what, why) = match wrong {
-                    Wrong::Kind(why) | Wrong::Object(why) => ("converted object", why),
+                    Wrong::Unreadable(why) | Wrong::Kind(why) | Wrong::Object(why) => ("converted object", why),
                     Wrong::Metadata(why) => ("metadata in object", why),
                 };
                 Status::plain(format!("conversion webhook for {shown} returned invalid {what} at index {index}: {why}"))
@@ -135,8 +136,7 @@ fn shown_kind(object: &Value) -> String {
 
 /// Reads the converted objects from an answer.
 fn read(uid: &str, api_version: &str, body: &[u8]) -> Result<Vec<Value>, String> {
-    let decoded = decode::object(body, decode::ContentType::Json).map_err(|error| error.to_string())?;
-    let mut review = decoded.value;
+    let mut review = decode_answer(body)?;
     let is_v1 = api_version.ends_with("/v1");
     let sent = text(&review["apiVersion"]);
     let kind = text(&review["kind"]);
@@ -173,6 +173,8 @@ fn read(uid: &str, api_version: &str, body: &[u8]) -> Result<Vec<Value>, String>
 
 /// What is wrong with a converted object.
 enum Wrong {
+    /// It has no kind: all that is said.
+    Unreadable(String),
     /// Its version or kind.
     Kind(String),
     /// Its identity.
@@ -183,6 +185,9 @@ enum Wrong {
 
 /// Returns a converted object with the metadata of the original, labels and annotations aside.
 fn checked(original: &Value, mut converted: Value, to: &str) -> Result<Value, Wrong> {
+    if text(&converted["kind"]).is_empty() {
+        return Err(Wrong::Unreadable(format!("Object 'Kind' is missing in '{converted}'")));
+    }
     let got = text(&converted["apiVersion"]);
     if got != to {
         return Err(Wrong::Kind(format!("invalid groupVersion (expected {to}, received {got})")));
@@ -203,11 +208,24 @@ fn checked(original: &Value, mut converted: Value, to: &str) -> Result<Value, Wr
     Ok(converted)
 }
 
+/// Returns the type that Go's JSON decoder gives a value within an object.
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_i64() => "int64",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
 fn restored(original: &Value, answered: &Value) -> Result<Value, String> {
     let Some(answered) = answered.as_object() else {
         return Err(match answered {
             Value::Null => "missing metadata in converted object".to_owned(),
-            other => format!("invalid metadata of type {} in converted object", type_name(other)),
+            other => format!("invalid metadata of type {} in converted object", go_type(other)),
         });
     };
     let mut metadata = original["metadata"].as_object().cloned().unwrap_or_default();
@@ -222,7 +240,7 @@ fn restored(original: &Value, answered: &Value) -> Result<Value, String> {
                 metadata.insert(field.to_owned(), Value::Object(map.clone()));
             }
             Some(other) => {
-                return Err(format!("invalid metadata.{field} of type {} in converted object", type_name(other)));
+                return Err(format!("invalid metadata.{field} of type {} in converted object", go_type(other)));
             }
         }
     }
@@ -232,7 +250,7 @@ fn restored(original: &Value, answered: &Value) -> Result<Value, String> {
 fn check_texts(field: &str, map: &Map<String, Value>) -> Result<(), String> {
     match map.iter().find(|(_, value)| !value.is_string()) {
         Some((key, value)) => {
-            Err(format!("metadata.{field}[{key}] must be a string, but is {} in converted object", type_name(value)))
+            Err(format!("metadata.{field}[{key}] must be a string, but is {} in converted object", go_type(value)))
         }
         None => Ok(()),
     }

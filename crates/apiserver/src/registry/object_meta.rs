@@ -98,7 +98,7 @@ pub(crate) fn initialize(row: &Row, object: &mut Value, now: Time) {
     }
     meta.insert("uid".into(), new_uid().into());
     meta.insert("creationTimestamp".into(), now.to_string().into());
-    if row.rules.strategy.generation != Generation::None {
+    if !matches!(row.rules.strategy.generation, Generation::None | Generation::ContentFromNone) {
         meta.insert("generation".into(), 1.into());
     }
     if row.has_status() && !row.rules.strategy.status_on_create {
@@ -171,6 +171,7 @@ pub(crate) fn keep_system_fields(object: &mut Value, old: &Value, is_next_genera
     let meta = metadata(object);
     match before["generation"].as_i64() {
         Some(generation) => meta.insert("generation".into(), generation.saturating_add(bump).into()),
+        None if is_next_generation => meta.insert("generation".into(), 1.into()),
         None => meta.remove("generation"),
     };
     if !meta.contains_key("uid") {
@@ -191,7 +192,7 @@ pub(crate) fn is_next_generation(rule: Generation, object: &Value, old: &Value) 
     let of = |object: &Value, field: &str| object["metadata"].get(field).cloned();
     match rule {
         Generation::None | Generation::Once => false,
-        Generation::Content => content_differs(object, old),
+        Generation::Content | Generation::ContentFromNone => content_differs(object, old),
         Generation::ContentOrAnnotations => {
             content_differs(object, old) || of(object, "annotations") != of(old, "annotations")
         }

@@ -67,6 +67,25 @@ pub(super) fn check_kind(row: &Row, object: &Value) -> Result<(), Status> {
     Ok(())
 }
 
+/// Returns the kind and the API version of a body, if the row is built in and they are not.
+pub(super) fn unregistered(row: &Row, object: &Value) -> Option<(String, String)> {
+    let want_version = row.resource.api_version();
+    let sent = |field: &str, want: &str| match object[field].as_str() {
+        Some("") | None => want.to_owned(),
+        Some(text) => text.to_owned(),
+    };
+    let version = sent("apiVersion", &want_version);
+    let kind = sent("kind", &row.resource.kind);
+    let (group, short) = version.split_once('/').unwrap_or(("", &version));
+    if row.custom.is_some() || !object.is_object() {
+        return None;
+    }
+    let is_served = crate::schema::names_in(group, short).next().is_some();
+    // Upstream knows older versions of its groups, too.
+    let is_known = if is_served { crate::schema::is_known(group, short, &kind) } else { group == row.resource.group };
+    (!is_known).then_some((kind, version))
+}
+
 /// Returns upstream's message about a body of another kind: its decoder reads what the body says, then fails to convert it.
 pub(crate) fn wrong_kind(group: &str, version: &str, want: &str, kind: &str) -> String {
     let group = match group.split('.').next() {
@@ -99,6 +118,8 @@ pub(crate) fn check_namespace(call: &Call, object: &mut Checked) -> Result<(), S
     let namespace = meta_text(object, "namespace");
     if call.row.is_namespaced() && namespace.is_empty() {
         object.set_metadata("namespace", &call.namespace);
+    } else if !call.row.is_namespaced() {
+        object.unset_metadata("namespace");
     } else if namespace != call.namespace {
         let message = "the namespace of the provided object does not match the namespace sent on the request";
         return Err(Status::bad_request(message));

@@ -23,6 +23,8 @@ use crate::status::{GroupResource, Status};
 /// The name of the subresource.
 pub(super) const SCALE: &str = "scale";
 
+const SCALE_KIND: patch::Kind<'static> = patch::Kind { group: "autoscaling", version: "v1", kind: "Scale" };
+
 /// What a custom resource shows that does not say how many replicas it wants; upstream's `invalidSpecReplicas`.
 const REPLICAS_UNSET: i64 = i32::MIN as i64;
 
@@ -52,15 +54,22 @@ impl Registry {
         let now = self.clock.now().to_string();
         self.set_scale(call, &mut |current| {
             let writer = Writer { manager: &call.manager, now: &now };
+            // Upstream converts the scale of a custom resource as if it were the resource, which fails.
+            let is_custom = call.row.custom.is_some();
+            let failed = "to proper version: request to convert CR to an invalid group/version: autoscaling/v1";
+            if is_custom && current["metadata"]["managedFields"].as_array().is_none_or(Vec::is_empty) {
+                return Err(Status::plain(format!(
+                    "failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, \
+                     Kind=Scale) {failed}"
+                )));
+            }
             let applied = scale_managers(|managers| managers.apply(Some(current), &config.value, writer, call.force));
             let applied = applied.map_err(refused)?;
-            if call.row.custom.is_some() {
-                // Upstream converts the scale as if it were the custom resource, which fails.
+            if is_custom && applied.object["spec"]["replicas"] != current["spec"]["replicas"] {
                 let namespace = meta_text(&config.value, "namespace");
+                let name = meta_text(&config.value, "name");
                 return Err(Status::plain(format!(
-                    "failed to convert new object ({namespace}/{}; autoscaling/v1, Kind=Scale) to proper version: request to \
-                     convert CR to an invalid group/version: autoscaling/v1",
-                    meta_text(&config.value, "name")
+                    "failed to convert new object ({namespace}/{name}; autoscaling/v1, Kind=Scale) {failed}"
                 )));
             }
             let decoded = Decoded { value: applied.object, duplicates: Vec::new() };
@@ -77,7 +86,7 @@ impl Registry {
             let decoded = Decoded { value: patched.clone(), duplicates: patch::findings(kind, body) };
             // Upstream blames the patch.
             let (scale, warnings) = checked(decoded, call.field_validation).map_err(|problem| {
-                let blamed = patch::refused_result(kind, &patched, body, &problem.to_string());
+                let blamed = patch::refused_result(kind, &SCALE_KIND, current, &patched, body, &problem.to_string());
                 Status::invalid(GroupResource { group: "", resource: "" }, "", &[blamed])
             })??;
             Ok((scale, warnings, Owners::Changes))

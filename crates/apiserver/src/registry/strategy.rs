@@ -57,6 +57,8 @@ pub(crate) enum Generation {
     Once,
     /// When anything but metadata and status changes.
     Content,
+    /// When anything but metadata and status changes; a new object has none.
+    ContentFromNone,
     /// When anything but metadata and status, or an annotation changes.
     ContentOrAnnotations,
     /// When anything but metadata and status, or a label changes.

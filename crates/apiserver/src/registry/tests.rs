@@ -13,7 +13,8 @@ use crate::schema::{self, FieldValidation, Shape, Struct};
 use crate::{ApiServer, Options};
 
 /// Objects of many kinds that kube-apiserver takes.
-const BASES: &str = include_str!("../../tests/data/kinds-bases.jsonl");
+const BASES: [&str; 2] =
+    [include_str!("../../tests/data/kinds-bases.jsonl"), include_str!("../../tests/data/compare-bases.jsonl")];
 /// How deep fields are looked at: `spec.template`.
 const DEPTH_MAX: usize = 2;
 /// Parts that store nothing.
@@ -176,7 +177,8 @@ fn collection(row: &Row) -> String {
 fn example(row: &Row) -> Value {
     let version = row.resource.api_version();
     let kind = &*row.resource.kind;
-    let bases = BASES.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let bases =
+        BASES.iter().flat_map(|bases| bases.lines()).map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let mut found = bases.into_iter().find(|base| base["apiVersion"] == *version && base["kind"] == *kind);
     let mut example =
         found.take().unwrap_or_else(|| json!({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}}));
@@ -191,6 +193,22 @@ fn example(row: &Row) -> Value {
             let target = json!({"apiVersion": "apps/v1", "kind": "Deployment", "name": "x"});
             example["metadata"]["name"] = "x1".into();
             example["spec"] = json!({"scaleTargetRef": target, "maxReplicas": 3});
+        }
+        "IPAddress" => {
+            example["metadata"]["name"] = "10.96.3.3".into();
+            example["spec"] = json!({"parentRef": {"resource": "services", "namespace": "t", "name": "x"}});
+        }
+        "CSIStorageCapacity" => example["storageClassName"] = "x".into(),
+        "ServiceCIDR" => example["spec"] = json!({"cidrs": ["10.97.0.0/24"]}),
+        // One that bounds nothing: the pods of other rows would be refused.
+        "LimitRange" => example["spec"] = json!({"limits": [{"type": "example.com/thing", "max": {"cpu": "1"}}]}),
+        "FlowSchema" => example["spec"] = json!({"priorityLevelConfiguration": {"name": "x"}}),
+        "PriorityLevelConfiguration" => {
+            example["spec"] = json!({"type": "Limited", "limited": {"limitResponse": {"type": "Reject"}}});
+        }
+        "VolumeAttributesClass" => {
+            example["driverName"] = "example.com".into();
+            example["parameters"] = json!({"speed": "high"});
         }
         "VolumeAttachment" => {
             let source = json!({"persistentVolumeName": "v"});

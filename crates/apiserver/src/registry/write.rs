@@ -7,7 +7,8 @@
 //! 3. [`Registry::process`]: **tell owners** of the fields that change ([`owners`](super::owners)), **ask** mutating webhooks,
 //!    **prepare** the part that is written, **admit** (mutating plug-ins), **validate**, **admit** (validating plug-ins, then
 //!    webhooks), and change to the stored form;
-//! 4. **store**, compared with the state from which the write was computed ([`Registry::create_once`], [`Registry::update`]).
+//! 4. **store**, compared with the state from which the write was computed ([`Registry::create_once`], [`Registry::update`]),
+//!    together with what it adds to the quotas of its namespace ([`Registry::commit_charged`]).
 //!
 //! Guarantees:
 //!
@@ -96,13 +97,13 @@ impl Registry {
     /// Answers the POST of an object.
     pub(crate) fn create(&self, call: &Call, body: &[u8], content_type: ContentType) -> Result<Answer, Status> {
         let (mut object, warnings) = self.decode(&call.row, body, content_type, call.field_validation)?;
-        check_namespace(call, &mut object)?;
-        let content = self.create_object(call, object)?;
-        Ok(Answer::created(content).warning(warnings))
+        let created = check_namespace(call, &mut object).and_then(|()| self.create_object(call, object));
+        let (content, of_kind) = created.map_err(|status| status.warning(&warnings))?;
+        Ok(Answer::created(content).warning(warnings).warning(of_kind))
     }
 
-    /// Creates an object that has been decoded.
-    pub(crate) fn create_object(&self, call: &Call, object: Checked) -> Result<Content, Status> {
+    /// Creates an object that has been decoded. Returns it, and the warnings about it.
+    pub(crate) fn create_object(&self, call: &Call, object: Checked) -> Result<(Content, Vec<String>), Status> {
         admission::check_namespace(self, call, &object)?;
         self.create_once(call, object, Owners::Changes)
     }
@@ -121,27 +122,30 @@ impl Registry {
     }
 
     /// Processes and stores a new object.
-    fn create_once(&self, call: &Call, object: Checked, owners: Owners) -> Result<Content, Status> {
+    fn create_once(&self, call: &Call, object: Checked, owners: Owners) -> Result<(Content, Vec<String>), Status> {
         let row = &*call.row;
         let has_version = !meta_text(&object, "resourceVersion").is_empty();
-        let processed = self.process(call, object, owners, None, Part::Whole)?;
+        let mut processed = self.process(call, object, owners, None, Part::Whole)?;
+        let warnings = std::mem::take(&mut processed.warnings);
         let name = meta_text(&processed.object, "name").to_owned();
         let key = ObjectKey::new(&call.namespace, &name);
         if call.dry_run {
+            self.check_quotas(call, &processed.object, None)?;
             return match self.store.get(&row.collection, &key) {
-                Some(_) => Err(Status::already_exists(row.target(), &name)),
-                None => Ok(Content::Value(convert::to_version(row, processed.object)?)),
+                Some(_) => Err(Status::already_exists(row.target(), &name).warning(&warnings)),
+                None => Ok((Content::Value(convert::to_version(row, processed.object)?), warnings)),
             };
         }
         // Upstream's store refuses it, which is not asked in a dry run.
         if has_version {
             return Err(Status::plain("resourceVersion should not be set on objects to be created"));
         }
-        let committed = self.store.commit(&row.collection, &key, Expect::Absent, Change::Put(processed.state(row)));
-        let stored = committed.map_err(|_| Status::already_exists(row.target(), &name))?;
+        let write = (&key, Expect::Absent, processed.state(row));
+        let committed = self.commit_charged(call, write, &processed.object, None)?;
+        let stored = committed.map_err(|_| Status::already_exists(row.target(), &name).warning(&warnings))?;
         processed.keep_reservation();
         (row.rules.after_write)(self, &stored);
-        Ok(content(row, stored))
+        Ok((content(row, stored), warnings))
     }
 
     /// Answers the PUT of an object or of a part of it.
@@ -153,10 +157,10 @@ impl Registry {
         content_type: ContentType,
     ) -> Result<Answer, Status> {
         let (mut object, warnings) = self.decode(&call.row, body, content_type, call.field_validation)?;
-        check_name(call, &object)?;
-        check_namespace(call, &mut object)?;
+        let checked = check_name(call, &object).and_then(|()| check_namespace(call, &mut object));
+        checked.map_err(|status| status.warning(&warnings))?;
         let uid = meta_text(&object, "uid").to_owned();
-        let mut updated = self.update(call, part, &mut |old| {
+        let updated = self.update(call, part, &mut |old| {
             if let Some(old) = old
                 && !uid.is_empty()
                 && uid != meta_text(old, "uid")
@@ -164,8 +168,9 @@ impl Registry {
                 return Err(uid_conflict(call, &uid, meta_text(old, "uid")));
             }
             Ok(Computed::from(object.clone()))
-        })?;
-        updated.warnings.extend(warnings);
+        });
+        let mut updated = updated.map_err(|status| status.warning(&warnings))?;
+        updated.warnings.splice(0..0, warnings);
         Ok(updated.into())
     }
 
@@ -189,7 +194,11 @@ impl Registry {
             let decoded = Decoded { value: patched()?, duplicates: patch.findings().to_vec() };
             let checked = Checked::body(row, decoded, call.field_validation);
             // An error shows the patched object; errors are so rare that it is computed again.
-            let blamed = |problem: &str| patch.refused_result(&patched().unwrap_or_default(), problem);
+            let blamed = |problem: &str| {
+                let kind = patch::Kind { group, version, kind: of };
+                let shown = convert::to_version(row, old.clone()).unwrap_or_default();
+                patch.refused_result(&kind, &shown, &patched().unwrap_or_default(), problem)
+            };
             let (mut object, mut warnings) = checked.map_err(|error| error.of_patch(blamed))?;
             warnings.extend(object.dedup_owners(true));
             check_name(call, &object)?;
@@ -227,12 +236,14 @@ impl Registry {
             };
             let old = stored.parse().map_err(Status::internal)?;
             let Computed { mut object, mut warnings, owners } = compute(Some(&old))?;
-            check_version(call, &mut object, &stored)?;
-            let mut processed = self.process(call, object, owners, Some(&old), part)?;
+            let processed = check_version(call, &mut object, &stored)
+                .and_then(|()| self.process(call, object, owners, Some(&old), part));
+            let mut processed = processed.map_err(|status| status.warning(&warnings))?;
             warnings.append(&mut processed.warnings);
             let updated = |content: Content| Ok(Updated { content, is_new: false, warnings });
             let is_released = is_released(row, &processed.object, &old);
             if call.dry_run {
+                self.check_quotas(call, &processed.object, Some(&old))?;
                 return updated(Content::Value(convert::to_version(row, processed.object)?));
             }
             let expect = Expect::Revision(stored.revision);
@@ -250,7 +261,7 @@ impl Registry {
             if state.draft.is_unchanged_from(&stored) {
                 return updated(content(row, stored));
             }
-            match self.store.commit(&row.collection, &key, expect, Change::Put(state)) {
+            match self.commit_charged(call, (&key, expect, state), &processed.object, Some(&old))? {
                 Ok(stored) => {
                     processed.keep_reservation();
                     (row.rules.after_write)(self, &stored);
@@ -268,7 +279,7 @@ impl Registry {
     /// Creates the object of a PUT or an apply.
     fn create_by_update(&self, call: &Call, compute: &mut Compute<'_>) -> Result<Updated, Status> {
         let row = &*call.row;
-        let Computed { mut object, warnings, owners } = compute(None)?;
+        let Computed { mut object, mut warnings, owners } = compute(None)?;
         if !meta_text(&object, "uid").is_empty() {
             return Err(uid_conflict(call, meta_text(&object, "uid"), ""));
         }
@@ -276,7 +287,9 @@ impl Registry {
         self.authorize(&call.user, &Attributes::create(row, &call.namespace, &call.name))?;
         object.unset_metadata("resourceVersion");
         admission::check_namespace(self, call, &object)?;
-        let content = self.create_once(call, object, owners)?;
+        let created = self.create_once(call, object, owners);
+        let (content, of_kind) = created.map_err(|status| status.warning(&warnings))?;
+        warnings.extend(of_kind);
         Ok(Updated { content, is_new: true, warnings })
     }
 
@@ -294,6 +307,9 @@ impl Registry {
         let old = old.as_deref();
         let mut object = checked.into_value();
         if owners == Owners::Changes {
+            if stored.is_none() {
+                object_meta::remove_system_fields(&mut object);
+            }
             self.tell_owners(call, part, stored, &mut object)?;
         }
         if asks_webhooks(call, part) {
@@ -318,6 +334,9 @@ impl Registry {
         let errors = errors(row, &object, old, part, &mut warnings);
         if !errors.is_empty() {
             return Err(Status::invalid(row.kind(), meta_text(&object, "name"), &errors));
+        }
+        if matches!(part, Part::Whole) {
+            (row.rules.warn)(&object, old, &mut warnings);
         }
         admission::validate(self, call, &object, old)?;
         if asks_webhooks(call, part) {
@@ -541,6 +560,6 @@ impl From<Updated> for Answer {
 impl From<patch::PatchError> for Status {
     fn from(error: patch::PatchError) -> Self {
         let details = error.details.then(Default::default);
-        Self { code: error.code, reason: error.reason, message: error.message, details }
+        Self { code: error.code, reason: error.reason, message: error.message, details, warnings: Vec::new() }
     }
 }

@@ -122,6 +122,11 @@ pub(crate) fn name_of(group: &str, version: &str, kind: &str) -> Option<&'static
     table.lines.get(usize::from(id.0)).map(|line| line.name)
 }
 
+/// Whether a Go struct of this name, without its package, is in the table.
+pub(crate) fn has_struct(short: &str) -> bool {
+    table().lines.iter().any(|line| line.name.rsplit('.').next() == Some(short) && !line.fields.is_empty())
+}
+
 /// The names of the schemas of all kinds of a group and version.
 pub(crate) fn names_in(group: &str, version: &str) -> impl Iterator<Item = &'static str> {
     let table = table();

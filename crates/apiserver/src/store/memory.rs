@@ -17,7 +17,7 @@ use steersman_base::{Clock, Istr, ObjectKey};
 
 use super::{
     Change, Collection, Event, EventKind, Events, Expect, HISTORY_BYTES_MAX, HISTORY_BYTES_TOTAL_MAX, Object, Page,
-    Range, Storage, Unavailable, Wanted, WriteConflict,
+    Range, Storage, Unavailable, Wanted, Write, WriteConflict,
 };
 
 /// A [`Storage`] that is gone with the process.
@@ -138,6 +138,22 @@ impl Storage for Memory {
         self.state.write().commit(collection, key, expect, change, expiry)
     }
 
+    fn commit_all(&self, writes: Vec<Write>) -> Result<Vec<Arc<Object>>, (usize, WriteConflict)> {
+        writes.iter().for_each(|write| self.expire(&write.collection));
+        let now = self.clock.now().unix();
+        let mut state = self.state.write();
+        for (at, write) in writes.iter().enumerate() {
+            let held = state.collections.get(&write.collection.name).and_then(|contents| contents.get(&write.key));
+            check(held.as_ref(), write.expect).map_err(|conflict| (at, conflict))?;
+        }
+        let commit = |(at, write): (usize, Write)| {
+            let Write { collection, key, expect, change } = write;
+            let expiry = collection.ttl_seconds.map(|seconds| now + seconds);
+            state.commit(&collection, &key, expect, change, expiry).map_err(|conflict| (at, conflict))
+        };
+        writes.into_iter().enumerate().map(commit).collect()
+    }
+
     fn events(&self, collection: &Collection, after: u64, events_max: usize) -> Result<Events, Unavailable> {
         self.expire(collection);
         let state = self.state.read();
@@ -245,12 +261,7 @@ impl State {
         let contents = self.collection(collection);
         let history_bytes = contents.history_bytes;
         let mut before = contents.get(key);
-        match (&before, expect) {
-            (Some(_), Expect::Absent) => return Err(WriteConflict::Exists),
-            (None, Expect::Revision(_)) => return Err(WriteConflict::Gone),
-            (Some(held), Expect::Revision(seen)) if held.revision != seen => return Err(WriteConflict::Moved),
-            _ => {}
-        }
+        check(before.as_ref(), expect)?;
         let (last, is_deletion) = match change {
             Change::Put(state) => (Some(state), false),
             Change::Delete(last) => (last, true),
@@ -299,6 +310,16 @@ impl State {
                 return;
             }
         }
+    }
+}
+
+/// Whether an object is as a writer expects it.
+fn check(held: Option<&Arc<Object>>, expect: Expect) -> Result<(), WriteConflict> {
+    match (held, expect) {
+        (Some(_), Expect::Absent) => Err(WriteConflict::Exists),
+        (None, Expect::Revision(_)) => Err(WriteConflict::Gone),
+        (Some(held), Expect::Revision(seen)) if held.revision != seen => Err(WriteConflict::Moved),
+        _ => Ok(()),
     }
 }
 

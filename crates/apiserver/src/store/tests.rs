@@ -7,7 +7,9 @@ use serde_json::json;
 use steersman_base::{Clock, Istr, ObjectKey, StringMap};
 
 use super::memory::Memory;
-use super::{Change, Collection, Draft, EventKind, Expect, NewState, Range, Storage, Unavailable, WriteConflict};
+use super::{
+    Change, Collection, Draft, EventKind, Expect, NewState, Range, Storage, Unavailable, Write, WriteConflict,
+};
 
 fn collection() -> Collection {
     Collection { name: Istr::new("things"), history_events_max: 100, ttl_seconds: None }
@@ -46,6 +48,29 @@ fn an_object_is_written_only_as_it_was_seen() {
     let changed = commit(Expect::Revision(made.revision)).unwrap();
     assert_eq!(changed.revision, made.revision + 1);
     assert_eq!(store.revision(), changed.revision, "what was refused has no revision");
+}
+
+#[test]
+fn writes_that_are_done_together_are_done_all_or_none() {
+    let store = Memory::new(Clock::system());
+    let held = put(&store, "a", 1);
+    let write = |name: &str, expect: Expect, value: i64| Write {
+        collection: collection(),
+        key: key(name),
+        expect,
+        change: Change::Put(state(&key(name), value)),
+    };
+    let moved = [write("b", Expect::Absent, 1), write("a", Expect::Revision(held.revision + 1), 2)];
+    assert_eq!(store.commit_all(moved.into()).unwrap_err(), (1, WriteConflict::Moved));
+    let exists = [write("a", Expect::Absent, 2), write("b", Expect::Absent, 1)];
+    assert_eq!(store.commit_all(exists.into()).unwrap_err(), (0, WriteConflict::Exists));
+    assert!(store.get(&collection(), &key("b")).is_none());
+    assert_eq!(store.revision(), held.revision, "what was refused has no revision");
+    let both = [write("a", Expect::Revision(held.revision), 2), write("b", Expect::Absent, 1)];
+    let written = store.commit_all(both.into()).unwrap();
+    let revisions: Vec<u64> = written.iter().map(|object| object.revision).collect();
+    assert_eq!(revisions, [held.revision + 1, held.revision + 2]);
+    assert_eq!(store.events(&collection(), held.revision, 10).unwrap().events.len(), 2);
 }
 
 #[test]

@@ -48,6 +48,10 @@ fn plain(list: &Value) -> Vec<Value> {
         item
     });
     let is_own = |item: &Value| {
+        let number = item["metadata"]["name"].as_str().and_then(|name| name.strip_prefix('x'));
+        if number.is_some_and(|number| number.parse::<u32>().is_ok()) {
+            return false; // Of `compare_kinds`.
+        }
         let automanaged = &item["metadata"]["labels"]["kube-aggregator.kubernetes.io/automanaged"];
         let parent = item.pointer("/spec/parentRef/name");
         *automanaged != json!("true") && parent.is_none_or(|parent| parent == "kubernetes")

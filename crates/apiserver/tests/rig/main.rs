@@ -4,9 +4,12 @@
 
 mod apply;
 mod compare;
+mod compare_kinds;
 mod compare_new_cluster;
 mod compare_rules;
+mod openapi;
 mod schemas;
+mod webhooks;
 
 use std::path::PathBuf;
 use std::process::Stdio;

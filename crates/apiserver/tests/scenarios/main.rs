@@ -8,6 +8,7 @@ mod bad_input;
 mod bounds;
 mod definitions;
 mod deletion;
+mod hostile;
 mod lists;
 mod logs;
 mod restart;

@@ -165,7 +165,8 @@ async fn approving_signing_and_asking_have_paths_of_their_own() {
     let path = |part: &str| format!("{REQUESTS}/r{part}");
     let approved = json!({"type": "Approved", "status": "True", "reason": "Test"});
     let status = |conditions: Value| json!({"status": {"conditions": conditions}});
-    let certificate = json!({"status": {"certificate": "AAAA"}});
+    let issued = encoded_certificate();
+    let certificate = json!({"status": {"certificate": issued}});
 
     let refused = patch(&server, "merge", &path("/status"), status(json!([approved]))).await.expect(422);
     let cause = &refused["details"]["causes"][0];
@@ -189,11 +190,55 @@ async fn approving_signing_and_asking_have_paths_of_their_own() {
     let refused = patch(&server, "merge", &path("/approval"), status(json!([]))).await.expect(422);
     let message = refused["message"].as_str().unwrap();
     assert!(message.contains("updates may not remove a condition of type \"Approved\""), "{message}");
+    for (wrong, want) in [
+        ("AAAA", "must contain at least one CERTIFICATE PEM block"),
+        (
+            "LS0tLS1CRUdJTiBYLS0tLS0KTUE9PQotLS0tLUVORCBYLS0tLS0K",
+            r#"only CERTIFICATE PEM blocks are allowed, found "X""#,
+        ),
+    ] {
+        let wrong = json!({"status": {"certificate": wrong}});
+        let refused = patch(&server, "merge", &path("/status"), wrong).await.expect(422);
+        let cause = &refused["details"]["causes"][0];
+        assert_eq!(cause["field"], "status.certificate", "{refused}");
+        assert_eq!(cause["message"], format!("Invalid value: \"<certificate data>\": {want}"));
+    }
     let signed = patch(&server, "merge", &path("/status"), certificate).await.expect(200);
-    assert_eq!(signed["status"]["certificate"], "AAAA");
+    assert_eq!(signed["status"]["certificate"], issued);
     assert_eq!(signed["status"]["conditions"], answer["status"]["conditions"]);
-    let other = json!({"status": {"certificate": "BBBB"}});
-    patch(&server, "merge", &path("/status"), other).await.expect(422);
+    let other = json!({"status": {"certificate": encoded_certificate()}});
+    let refused = patch(&server, "merge", &path("/status"), other).await.expect(422);
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.contains("updates may not modify existing certificate content"), "{message}");
+}
+
+/// A certificate, as it is in a status.
+fn encoded_certificate() -> String {
+    let certificate = rcgen::generate_simple_self_signed(Vec::new()).unwrap().cert.pem();
+    base64::Engine::encode(&base64::engine::general_purpose::STANDARD, certificate)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_must_be_signed_with_the_key_that_it_is_for() {
+    let server = server();
+    let mut request = certificate_request("r");
+    let pem = base64::Engine::decode(
+        &base64::engine::general_purpose::STANDARD,
+        request["spec"]["request"].as_str().unwrap(),
+    );
+    let pem = String::from_utf8(pem.unwrap()).unwrap();
+    let lines: Vec<&str> = pem.lines().collect();
+    let [begin, body @ .., end] = lines.as_slice() else { panic!("{pem}") };
+    let engine = base64::engine::general_purpose::STANDARD;
+    let mut der = base64::Engine::decode(&engine, body.concat()).unwrap();
+    // The last byte is part of the signature.
+    *der.last_mut().unwrap() ^= 1;
+    let forged = format!("{begin}\n{}\n{end}\n", base64::Engine::encode(&engine, &der));
+    request["spec"]["request"] = base64::Engine::encode(&engine, forged).into();
+    let refused = ask(&server, "POST", REQUESTS, Some(request)).await.expect(422);
+    let cause = &refused["details"]["causes"][0];
+    assert_eq!(cause["field"], "spec.request", "{refused}");
+    assert!(cause["message"].as_str().unwrap().ends_with("x509: verification failure"), "{refused}");
 }
 
 #[tokio::test(start_paused = true)]

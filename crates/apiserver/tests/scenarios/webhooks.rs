@@ -1,6 +1,7 @@
 //! Admission webhooks: who is asked what, and what their answers do. The webhooks are servers of the test, on loopback.
 
 mod bad;
+mod conditions;
 mod conversion;
 mod server;
 

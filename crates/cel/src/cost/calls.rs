@@ -251,7 +251,7 @@ fn is_constant(function: &str) -> bool {
     is_constant_of_values(function) || is_of_authorizer(function)
 }
 
-/// Whether a function of the authorizer or of one of its checks is meant. No value of these types can be evaluated yet.
+/// Whether a function of the authorizer or of one of its checks is meant.
 fn is_of_authorizer(function: &str) -> bool {
     matches!(
         function,

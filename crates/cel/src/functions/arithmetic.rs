@@ -32,7 +32,7 @@ pub(super) fn singleton(name: &str) -> Option<(Op, Option<Trait>)> {
             |args| match &args[1] {
                 Value::List(list) => list.contains(&args[0]),
                 Value::Map(map) => match map.find(&args[0]) {
-                    Some(error @ Value::Error(_)) if map.is_json() => error,
+                    Some(error @ Value::Error(_)) if map.is_of_object() => error,
                     found => Value::Bool(found.is_some()),
                 },
                 other => other.or_no_such_overload(),

@@ -37,14 +37,15 @@ impl<'a> Value<'a> {
                 (left, right) => left.is_none() && right.is_none(),
             },
             (Value::Opaque(left), other) => return left.equal(other),
+            (Value::Authz(_), other) => return other.or_no_such_overload(),
             (Value::Preserved(left), Value::Preserved(right)) => deep_equal(left, right),
             (Value::List(left), Value::List(right)) => return list_equal(left, right),
             (Value::Map(left), Value::Map(right)) => return map_equal(left, right),
             // Those of the object know nothing of other types.
-            (Value::List(list), other) if list.is_json() || !matches!(list.kind(), ListKind::Plain) => {
+            (Value::List(list), other) if list.is_of_object() || !matches!(list.kind(), ListKind::Plain) => {
                 return other.or_no_such_overload();
             }
-            (Value::Map(map), other) if map.is_json() => return other.or_no_such_overload(),
+            (Value::Map(map), other) if map.is_of_object() => return other.or_no_such_overload(),
             _ => false,
         })
     }
@@ -104,6 +105,12 @@ fn list_equal<'a>(left: &List<'a>, right: &List<'a>) -> Value<'a> {
     }
     let mut error = None;
     for (left_item, right_item) in left.values().into_iter().zip(right.values()) {
+        if let List::Plain(_) = left {
+            if !left_item.method_equal(&right_item).is_true() {
+                return Value::Bool(false);
+            }
+            continue;
+        }
         if left.is_json() {
             let equal = left_item.method_equal(&right_item);
             if !equal.is_true() {
@@ -157,6 +164,12 @@ fn keyed_equal<'a>(left: &List<'a>, right: &List<'a>, keys: &[String]) -> Value<
 fn map_equal<'a>(left: &Map<'a>, right: &Map<'a>) -> Value<'a> {
     if left.len() != right.len() {
         return Value::Bool(false);
+    }
+    if let Map::Plain(_) = left {
+        let is_same = |(key, value): (Value<'a>, Value<'a>)| {
+            right.find(&key).is_some_and(|other| value.method_equal(&other).is_true())
+        };
+        return Value::Bool(left.entries().into_iter().all(is_same));
     }
     let Map::Json { values, schema } = left else {
         for (key, value) in left.entries() {

@@ -49,6 +49,22 @@ pub(crate) fn from_json<'a>(json: &'a Json, schema: &'a Schema) -> Value<'a> {
     }
 }
 
+/// The value of JSON without a schema. Follows `apiserver/pkg/cel/common/valuesschemalesstyped.go`.
+pub(crate) fn from_plain_json(json: &Json) -> Value<'_> {
+    match json {
+        Json::Null => Value::Null,
+        Json::Bool(flag) => Value::Bool(*flag),
+        Json::Number(number) => number
+            .as_i64()
+            .map(Value::Int)
+            .or_else(|| number.as_f64().map(Value::Double))
+            .unwrap_or_else(|| Value::error("invalid number")),
+        Json::String(text) => Value::String(Str::Borrowed(text)),
+        Json::Array(items) => Value::List(List::Plain(items)),
+        Json::Object(values) => Value::Map(Map::Plain(values)),
+    }
+}
+
 fn array<'a>(json: &'a Json, schema: &'a Schema) -> Value<'a> {
     let Json::Array(items) = json else {
         return Value::error("invalid data, expected an array for the provided schema with type=array");

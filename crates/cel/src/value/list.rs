@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{Value, from_json};
+use super::{Value, from_json, from_plain_json};
 use crate::schema::Schema;
 
 /// A list.
@@ -15,6 +15,8 @@ pub(crate) enum List<'a> {
         items: &'a [Json],
         schema: &'a Schema,
     },
+    /// A list of an object without a schema.
+    Plain(&'a [Json]),
     Values(Arc<Vec<Value<'a>>>),
     /// One after the other, and how many items both have.
     Concat(Arc<(List<'a>, List<'a>)>, usize),
@@ -51,8 +53,14 @@ impl<'a> List<'a> {
         matches!(self, Self::Json { .. })
     }
 
+    /// Whether it is a list of an object, with a schema or without.
+    pub(crate) fn is_of_object(&self) -> bool {
+        matches!(self, Self::Json { .. } | Self::Plain(_))
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
+            Self::Plain(items) => items.len(),
             Self::Json { items, .. } => items.len(),
             Self::Values(values) | Self::Set(values) | Self::Keyed(values, _) => values.len(),
             Self::Concat(_, len) => *len,
@@ -61,6 +69,7 @@ impl<'a> List<'a> {
 
     pub(crate) fn get(&self, index: usize) -> Option<Value<'a>> {
         match self {
+            Self::Plain(items) => items.get(index).map(from_plain_json),
             Self::Json { items, schema } => {
                 let items_schema = schema.items.as_deref()?;
                 items.get(index).map(|item| from_json(item, items_schema))
@@ -88,7 +97,7 @@ impl<'a> List<'a> {
                 }
                 values
             }
-            Self::Json { .. } => (0..self.len()).filter_map(|index| self.get(index)).collect(),
+            Self::Json { .. } | Self::Plain(_) => (0..self.len()).filter_map(|index| self.get(index)).collect(),
         }
     }
 

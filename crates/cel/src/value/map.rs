@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::{Value, from_json};
+use super::{Str, Value, from_json, from_plain_json};
 use crate::escape;
 use crate::schema::Schema;
 
@@ -17,6 +17,8 @@ pub(crate) enum Map<'a> {
         values: &'a serde_json::Map<String, Json>,
         schema: &'a Schema,
     },
+    /// An object or map of an object without a schema.
+    Plain(&'a serde_json::Map<String, Json>),
     Values(Arc<BTreeMap<Key, Value<'a>>>),
 }
 
@@ -40,8 +42,14 @@ impl<'a> Map<'a> {
         matches!(self, Self::Json { .. })
     }
 
+    /// Whether it is of an object, with a schema or without.
+    pub(crate) fn is_of_object(&self) -> bool {
+        matches!(self, Self::Json { .. } | Self::Plain(_))
+    }
+
     pub(crate) fn len(&self) -> usize {
         match self {
+            Self::Plain(values) => values.len(),
             Self::Json { values, .. } => values.len(),
             Self::Values(values) => values.len(),
         }
@@ -74,6 +82,11 @@ impl<'a> Map<'a> {
                 }
                 Some(from_json(value, Self::property_schema(schema, &name)?))
             }
+            Self::Plain(values) => match key {
+                Value::String(name) => values.get(name.as_str()).map(from_plain_json),
+                Value::Error(message) => Some(Value::Error(message.clone())),
+                other => Some(Value::error(format!("unsupported map key type: {}", other.go_type()))),
+            },
             Self::Values(values) => find(values, key),
         }
     }
@@ -85,10 +98,11 @@ impl<'a> Map<'a> {
                 let known = values.keys().filter(|name| Self::property_schema(schema, name).is_some());
                 let key = |name: &'a String| match escape(name) {
                     Some(escaped) if is_object => Value::string(escaped.into_owned()),
-                    _ => Value::String(super::Str::Borrowed(name)),
+                    _ => Value::String(Str::Borrowed(name)),
                 };
                 known.map(key).collect()
             }
+            Self::Plain(values) => values.keys().map(|name| Value::String(Str::Borrowed(name))).collect(),
             Self::Values(values) => values.keys().map(Key::value).collect(),
         }
     }

@@ -1,6 +1,6 @@
 //! Values as Go's `%v` prints them in errors.
 
-use super::Value;
+use super::{List, Map, Value};
 use crate::{gofmt, gotime};
 
 impl Value<'_> {
@@ -32,6 +32,7 @@ impl Value<'_> {
             Self::Optional(None) => "optional.none()".to_owned(),
             Self::Optional(Some(value)) => format!("optional({})", value.text()),
             Self::Opaque(opaque) => opaque.text(),
+            Self::Authz(authz) => authz.runtime_type().name().to_owned(),
             Self::Preserved(json) => json.to_string(),
             Self::Error(message) => message.to_string(),
         }
@@ -51,11 +52,14 @@ impl Value<'_> {
             Self::Duration(_) => "types.Duration",
             Self::Type(_) => "*types.Type",
             Self::List(list) if list.is_json() => "*common.unstructuredList",
+            Self::List(List::Plain(_)) => "*common.reflectSchemalessTypedList",
             Self::List(_) => "*types.baseList",
             Self::Map(map) if map.is_json() => "*common.unstructuredMap",
+            Self::Map(Map::Plain(_)) => "*common.reflectSchemalessTypedStruct",
             Self::Map(_) => "*types.baseMap",
             Self::Optional(_) => "*types.Optional",
             Self::Opaque(opaque) => opaque.go_type(),
+            Self::Authz(authz) => authz.go_type(),
             Self::Preserved(_) => "*common.unknownPreserved",
             Self::Error(_) => "*types.Err",
         }

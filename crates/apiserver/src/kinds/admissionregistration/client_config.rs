@@ -98,8 +98,9 @@ fn unparsable(url: &str) -> Option<String> {
 
 /// Checks the Service of a webhook.
 pub(crate) fn service(service: &Value, path: &Path, errors: &mut Errors) {
-    for field in ["name", "namespace"] {
-        if text(&service[field]).is_empty() {
+    // Upstream passes both in the wrong order, and names the one for the other.
+    for (field, held) in [("name", "namespace"), ("namespace", "name")] {
+        if text(&service[held]).is_empty() {
             errors.push(FieldError::required(&path.child(field), ""));
         }
     }

@@ -14,7 +14,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             default_to(it, "reinvocationPolicy", "Never");
         });
     })
-    .validated(|new, _, errors| webhook::validate(new, errors))
+    .validated(webhook::validate)
     .with_strategy(STRATEGY)
     .admitted(EXEMPT)
     .after_write(|registry, _| registry.webhooks_changed())

@@ -9,7 +9,7 @@ use crate::table::Cell;
 /// The rules of ValidatingWebhookConfigurations.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(|object| each_mut(object, "webhooks", webhook::default))
-    .validated(|new, _, errors| webhook::validate(new, errors))
+    .validated(webhook::validate)
     .with_strategy(STRATEGY)
     .admitted(EXEMPT)
     .after_write(|registry, _| registry.webhooks_changed())

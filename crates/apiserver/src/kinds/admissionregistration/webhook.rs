@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use steersman_base::validation::dns1123_subdomain;
 
 use super::client_config;
+use super::match_conditions::{self, Before};
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::check::{label_selector, one_of_if_set};
 use crate::kinds::shared::json::{default_to, each, each_mut, is_set, items, number, object_mut, text};
@@ -30,10 +31,12 @@ pub(crate) fn default(webhook: &mut Value) {
 }
 
 /// Checks the webhooks of a configuration.
-pub(crate) fn validate(configuration: &Value, errors: &mut Errors) {
+pub(crate) fn validate(configuration: &Value, old: Option<&Value>, errors: &mut Errors) {
+    let before = old.map(|old| Before::read(configuration, old)).unwrap_or_default();
     let mut names: Vec<&str> = Vec::new();
     each(&configuration["webhooks"], &Path::new("webhooks"), |webhook, path| {
         validate_webhook(webhook, path, errors);
+        match_conditions::validate(&webhook["matchConditions"], &before, &path.child("matchConditions"), errors);
         let none = format!("must specify one of {}", REVIEW_VERSIONS.join(", "));
         let at = path.child("admissionReviewVersions");
         client_config::review_versions(&webhook["admissionReviewVersions"], &REVIEW_VERSIONS, &none, &at, errors);

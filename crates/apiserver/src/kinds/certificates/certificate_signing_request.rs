@@ -1,8 +1,7 @@
 //! CertificateSigningRequests: who asks is set by the server, what was asked for never changes, and approving, denying and
 //! signing have paths of their own.
 //!
-//! Follows `pkg/registry/certificates/certificates/strategy.go` and `pkg/apis/certificates/validation/validation.go`, but for
-//! the signature of the request and the bytes of the certificate, which are not checked.
+//! Follows `pkg/registry/certificates/certificates/strategy.go` and `pkg/apis/certificates/validation/validation.go`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,7 +13,7 @@ use x509_cert::der::Decode as _;
 use x509_cert::der::asn1::{ObjectIdentifier, PrintableStringRef, Utf8StringRef};
 use x509_cert::request::CertReq;
 
-use super::signing;
+use super::{pem, signing};
 use crate::auth::User;
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::check::required;
@@ -205,7 +204,9 @@ fn parse(encoded: &str) -> Result<CertReq, String> {
     let block = first.filter(|block| block.starts_with(PEM_BEGIN.as_bytes()));
     let der = block.and_then(|block| CertificateSigningRequestDer::from_pem_slice(&block).ok());
     let der = der.ok_or("PEM block type must be CERTIFICATE REQUEST")?;
-    CertReq::from_der(&der).map_err(|error| format!("asn1: structure error: {error}"))
+    let parsed = CertReq::from_der(&der).map_err(|error| format!("asn1: structure error: {error}"))?;
+    pem::check_signature(&parsed)?;
+    Ok(parsed)
 }
 
 /// What is wrong with a request, metadata aside. What was wrong before is not held against a change.
@@ -244,6 +245,15 @@ fn whole(request: &Value, old: Option<&Value>, errors: &mut Errors) {
         errors.push(FieldError::invalid(&path.child("expirationSeconds"), seconds, detail));
     }
     check_conditions(request, &Path::new("status").child("conditions"), errors);
+    let certificate = &request["status"]["certificate"];
+    let is_old = old.is_some_and(|old| {
+        let before = &old["status"]["certificate"];
+        before == certificate || pem::check_certificates(text(before)).is_err()
+    });
+    if let Some(problem) = pem::check_certificates(text(certificate)).err().filter(|_| !is_old) {
+        let path = Path::new("status").child("certificate");
+        errors.push(FieldError::invalid(&path, "<certificate data>", problem));
+    }
 }
 
 pub(super) fn signer_name(name: &str, path: &Path, errors: &mut Errors) {

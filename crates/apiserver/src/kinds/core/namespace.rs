@@ -8,7 +8,7 @@ use steersman_base::validation::qualified_name;
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::check::problems;
-use crate::kinds::shared::json::{copy, default_to, default_zero_to, each, items, object_mut, set, text, with};
+use crate::kinds::shared::json::{copy, default_to, default_zero_to, each, items, set, text, with};
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::{Handler, NameRule, PartRules, Resets, Rules};
 use crate::registry::admission::Admission;
@@ -20,6 +20,7 @@ use crate::table::Cell;
 pub(crate) static RULES: Rules = Rules::named(NameRule::Label)
     .defaulted(default)
     .prepared(prepare)
+    .rechecked()
     .validated(|new, old, errors| {
         if old.is_none() {
             finalizers(&new["spec"]["finalizers"], &Path::new("spec").child("finalizers"), errors);
@@ -57,9 +58,7 @@ const LABEL_NAME: &str = "kubernetes.io/metadata.name";
 
 fn default(object: &mut Value) {
     label_with_name(object);
-    if let Some(status) = object_mut(object, "status") {
-        default_zero_to(status, "phase", "Active");
-    }
+    with(object, "status", |status| default_zero_to(status, "phase", "Active"));
 }
 
 /// Every namespace can be selected by its name.

@@ -8,8 +8,7 @@ use crate::kinds::core::pod::affinity;
 use crate::kinds::shared::check::{self, one_of_if_set, problems, required};
 use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
-    copy, default_to, default_zero_to, each_mut, entries, is_empty, is_set, items, object_mut, same, set, text, unset,
-    with,
+    copy, default_to, default_zero_to, each_mut, entries, is_empty, is_set, items, object_mut, same, set, text, with,
 };
 use crate::kinds::shared::volume::{self, PHASE, STORAGE_CLASS, VOLUME_ATTRIBUTES_CLASS, VOLUME_MODE};
 use crate::kinds::storage::driver_name;
@@ -223,24 +222,39 @@ fn update(new: &Value, old: &Value, errors: &mut Errors) {
         errors.push(FieldError::forbidden(&Path::new("spec").child("persistentvolumesource"), detail));
     }
     check::immutable(&new["volumeMode"], &old["volumeMode"], &Path::new("volumeMode"), errors);
-    if is_set(&old["nodeAffinity"]) && !same(&without_keys(&new["nodeAffinity"]), &without_keys(&old["nodeAffinity"])) {
+    if is_set(&old["nodeAffinity"])
+        && !same(&new["nodeAffinity"], &with_new_labels(&old["nodeAffinity"], &new["nodeAffinity"]))
+    {
         let shown = go::show("*VolumeNodeAffinity", &new["nodeAffinity"]);
         let detail = "field is immutable, except for updating from beta label to GA";
         errors.push(FieldError::invalid(&Path::new("nodeAffinity"), shown, detail));
     }
 }
 
-/// Labels of nodes may be renamed in an affinity.
-fn without_keys(affinity: &Value) -> Value {
-    let mut affinity = affinity.clone();
-    if let Some(required) = object_mut(&mut affinity, "required") {
-        each_mut(required, "nodeSelectorTerms", |term| {
-            each_mut(term, "matchExpressions", |expression| {
-                unset(expression, "key");
-            });
+/// The labels of nodes that have lost their prefix, and their names since.
+const RENAMED_LABELS: [(&str, &str); 3] = [
+    ("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"),
+    ("failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"),
+    ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
+];
+
+/// Returns an affinity with the labels that are renamed in the new one.
+fn with_new_labels(old: &Value, new: &Value) -> Value {
+    let mut old = old.clone();
+    let Some(required) = object_mut(&mut old, "required") else { return old };
+    let mut term_at = 0;
+    each_mut(required, "nodeSelectorTerms", |term| {
+        let mut at = 0;
+        each_mut(term, "matchExpressions", |expression| {
+            let key = text(&new["required"]["nodeSelectorTerms"][term_at]["matchExpressions"][at]["key"]);
+            if RENAMED_LABELS.contains(&(text(&expression["key"]), key)) {
+                set(expression, "key", key);
+            }
+            at += 1;
         });
-    }
-    affinity
+        term_at += 1;
+    });
+    old
 }
 
 fn claim(row: &TableRow<'_>) -> String {

@@ -14,6 +14,7 @@ use crate::kinds::shared::go;
 use crate::kinds::shared::json::{
     copy, default_to, default_zero_to, entries, is_empty, is_set, items, object_mut, same, set, text, unset, with,
 };
+use crate::kinds::shared::limits;
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::shared::volume::{self, PHASE, STORAGE_CLASS, VOLUME_ATTRIBUTES_CLASS, VOLUME_MODE};
 use crate::kinds::{NameRule, Rules};
@@ -55,6 +56,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             }
             Ok(())
         },
+        validate: limits::check_claim,
+        is_counted: |subresource, _, old| subresource.is_empty() || (subresource == "status" && old.is_some()),
         ..Admission::NONE
     })
     .with_strategy(Strategy::RETURNS_DELETED)

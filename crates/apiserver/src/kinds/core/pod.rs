@@ -22,6 +22,7 @@ mod volumes;
 
 use serde_json::{Value, json};
 
+use crate::kinds::shared::limits;
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::{Handler, NameRule, Rules};
 use crate::registry::admission::Admission;
@@ -42,7 +43,12 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         validate_meta_update(new, old, errors);
         update::status(new, old, errors);
     })
-    .admitted(Admission { mutate: admission::mutate, ..Admission::NONE })
+    .admitted(Admission {
+        mutate: admission::mutate,
+        validate: limits::check_pod,
+        is_counted: admission::is_counted,
+        ..Admission::NONE
+    })
     .status_resets(&["metadata.deletionTimestamp", "metadata.ownerReferences", "spec"])
     .with_strategy(Strategy {
         returns_deleted: true,

@@ -1,4 +1,5 @@
-//! ResourceQuotas: `ValidateResourceQuota` of `pkg/apis/core/validation/validation.go`. They are stored, and not enforced yet.
+//! ResourceQuotas: `ValidateResourceQuota` of `pkg/apis/core/validation/validation.go`. The plug-in
+//! `registry/admission/quota` enforces them.
 
 use serde_json::Value;
 use std::collections::BTreeSet;

@@ -34,8 +34,27 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             check::immutable(&new["type"], &old["type"], &Path::new("type"), errors);
         }
     })
+    .warned(|new, _, warnings| {
+        if text(&new["type"]) == "kubernetes.io/tls" {
+            warnings.extend(key_pair_problem(&new["data"]));
+        }
+    })
     .with_strategy(Strategy { selectable_fields: &[SelectableField::at("type")], ..Strategy::DEFAULT })
     .printed(&[Cell::Name, Cell::Text("/type"), Cell::Count("/data"), Cell::Age]);
+
+/// What Go's `tls.X509KeyPair` says of a pair without PEM in it. Whether key and certificate match is not looked at.
+fn key_pair_problem(data: &Value) -> Option<String> {
+    let lacks_pem = |field: &str| {
+        let decoded = BASE64.decode(text(&data[field])).unwrap_or_default();
+        !String::from_utf8_lossy(&decoded).contains("-----BEGIN ")
+    };
+    let what = match (lacks_pem("tls.crt"), lacks_pem("tls.key")) {
+        (true, _) => "certificate",
+        (false, true) => "key",
+        (false, false) => return None,
+    };
+    Some(format!("tls: failed to find any PEM data in {what} input"))
+}
 
 /// `stringData` is a way to write `data`, and is not kept.
 fn string_data(secret: &mut Value) {

@@ -14,15 +14,28 @@ use crate::kinds::shared::endpoint_address::load_balancer_status;
 use crate::kinds::shared::json::{each, is_empty, is_set, items, text};
 use crate::kinds::shared::meta::validate_meta_update;
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
 use crate::registry::strategy::{SelectableField, Strategy};
 
 pub(crate) use allocator::{AllocateError, Allocator, Reservation};
 
 /// The rules of Services.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Label)
+    .admitted(Admission { is_counted: Admission::COUNTED_ALWAYS, ..Admission::NONE })
     .defaulted(defaults::service)
     .prepared(prepare::service)
     .validated(validation::service)
+    .warned(|new, _, warnings| {
+        let is_used = !is_headless(new) && kind_of(new) != "ExternalName";
+        if is_used && !is_empty(&new["spec"]["externalIPs"]) {
+            let warning = "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+            warnings.push(warning.to_owned());
+        }
+        if text(&new["spec"]["trafficDistribution"]) == "PreferClose" {
+            let warning = "spec.trafficDistribution: \"PreferClose\" is deprecated; use \"PreferSameZone\"";
+            warnings.push(warning.to_owned());
+        }
+    })
     .status_validated(status)
     .allocating(|registry, service, old| registry.services.allocate(service, old))
     .with_strategy(Strategy {

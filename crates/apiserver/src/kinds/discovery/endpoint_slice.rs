@@ -28,6 +28,11 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             check::immutable_unshown(&new["addressType"], &old["addressType"], &Path::new("addressType"), errors);
         }
     })
+    .warned(|new, old, warnings| {
+        if old.is_none() && text(&new["addressType"]) == "FQDN" {
+            warnings.push("spec.addressType: FQDN endpoints are deprecated".to_owned());
+        }
+    })
     .with_strategy(Strategy { generation: Generation::ContentOrLabels, ..Strategy::DEFAULT })
     .printed(&[
         Cell::Name,

@@ -19,11 +19,11 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         }
     })
     .validated(|new, old, errors| {
-        class(&new["spec"], &Path::new("spec"), errors);
         if let Some(old) = old {
             let path = Path::new("spec").child("controller");
             check::immutable_text(&new["spec"]["controller"], &old["spec"]["controller"], &path, errors);
         }
+        class(&new["spec"], &Path::new("spec"), errors);
     })
     .with_strategy(Strategy::GENERATION)
     .printed(&[Cell::Made(class_name), Cell::Text("/spec/controller"), Cell::Made(class_parameters), Cell::Age]);

@@ -1,11 +1,44 @@
-//! IPAddresses.
+//! IPAddresses: `pkg/apis/networking/validation/validation.go`.
 
+use serde_json::Value;
+use steersman_base::validation::{dns1123_subdomain, path_segment};
+
+use crate::field::{Errors, FieldError, Path};
+use crate::kinds::shared::check::{immutable_unshown, problems, strict_ip};
+use crate::kinds::shared::json::{is_set, text};
 use crate::kinds::{NameRule, Rules};
 use crate::table::{Cell, TableRow, cell};
 
 /// The rules of IPAddresses.
-pub(crate) static RULES: Rules =
-    Rules::named(NameRule::Subdomain).printed(&[Cell::Name, Cell::Made(parent), Cell::Age]);
+pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
+    .validated(|new, old, errors| {
+        let path = Path::new("spec").child("parentRef");
+        if old.is_none() {
+            strict_ip(text(&new["metadata"]["name"]), &Path::new("metadata").child("name"), errors);
+        }
+        parent_reference(&new["spec"]["parentRef"], &path, errors);
+        if let Some(old) = old {
+            immutable_unshown(&new["spec"]["parentRef"], &old["spec"]["parentRef"], &path, errors);
+        }
+    })
+    .printed(&[Cell::Name, Cell::Made(parent), Cell::Age]);
+
+fn parent_reference(parent: &Value, path: &Path, errors: &mut Errors) {
+    if !is_set(parent) {
+        errors.push(FieldError::required(path, ""));
+        return;
+    }
+    let group = text(&parent["group"]);
+    if !group.is_empty() {
+        problems(group, dns1123_subdomain(group), &path.child("group"), errors);
+    }
+    for (field, is_required) in [("resource", true), ("name", true), ("namespace", false)] {
+        match text(&parent[field]) {
+            "" if is_required => errors.push(FieldError::required(&path.child(field), "")),
+            name => problems(name, path_segment(name), &path.child(field), errors),
+        }
+    }
+}
 
 fn parent(row: &TableRow<'_>) -> String {
     let Some(parent) = row.at("/spec/parentRef") else { return "<none>".to_owned() };

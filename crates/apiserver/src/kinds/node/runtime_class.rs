@@ -37,8 +37,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             }
         }
         tolerations(&new["scheduling"]["tolerations"], &at, errors);
-        if let Some(old) = old.filter(|old| !same(&old["handler"], &new["handler"])) {
-            check::immutable(&new["handler"], &old["handler"], &path, errors);
+        if let Some(old) = old {
+            check::immutable_unshown(&new["handler"], &old["handler"], &path, errors);
         }
     })
     .with_strategy(Strategy { create_on_update: true, unconditional_update: false, ..Strategy::DEFAULT })

@@ -5,7 +5,7 @@ use serde_json::Value;
 use steersman_base::validation::{dns1123_subdomain, path_segment};
 
 use super::{GROUP, STRATEGY, Scope};
-use crate::field::{Errors, FieldError, Path};
+use crate::field::{Errors, FieldError, Path, Shown};
 use crate::kinds::shared::check::{self, problems};
 use crate::kinds::shared::json::{default_zero_to, each, each_mut, is_empty, same, text, with};
 use crate::kinds::{NameRule, Rules};
@@ -61,7 +61,9 @@ pub(crate) fn binding(new: &Value, old: Option<&Value>, scope: Scope, errors: &m
         }
     });
     if old.is_some_and(|old| !same(&old["roleRef"], role)) {
-        let shown = check::ordered(role, &["apiGroup", "kind", "name"]);
+        let field = |name: &str| Value::from(text(&role[name]));
+        let [group, kind, name] = ["apiGroup", "kind", "name"].map(field);
+        let shown = Shown::Text(format!("{{\"APIGroup\":{group},\"Kind\":{kind},\"Name\":{name}}}"));
         errors.push(FieldError::invalid(&path, shown, check::IMMUTABLE));
     }
 }

@@ -4,11 +4,13 @@ use serde_json::Value;
 
 use crate::kinds::shared::json::{default_zero_to, each_mut, object_mut, text};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::admission::Admission;
 use crate::registry::strategy::{Strategy, USER_METADATA};
 use crate::table::{Cell, TableRow};
 
 /// The rules of ResourceClaims.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .admitted(Admission { is_counted: Admission::COUNTED_ALWAYS, ..Admission::NONE })
     .defaulted(|object| {
         if let Some(spec) = object_mut(object, "spec") {
             device_requests(spec);

@@ -355,6 +355,16 @@ pub(crate) fn cidr(value: &str, path: &Path, errors: &mut Errors) {
     }
 }
 
+/// A network in its canonical form: `IsValidCIDR`.
+pub(crate) fn strict_cidr(value: &str, path: &Path, errors: &mut Errors) {
+    let count = errors.len();
+    cidr(value, path, errors);
+    let Ok(net) = value.parse::<ipnet::IpNet>() else { return };
+    if errors.len() == count && net.to_string() != value {
+        errors.push(FieldError::invalid(path, value, format!("must be in canonical form ({:?})", net.to_string())));
+    }
+}
+
 /// A path below another: not absolute, no `..` in it (`validateLocalDescendingPath`).
 pub(crate) fn descending_path(value: &str, path: &Path, errors: &mut Errors) {
     if value.starts_with('/') {

@@ -12,12 +12,21 @@ use crate::table::Cell;
 
 /// The rules of VolumeAttachments.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .rechecked()
     .validated(|new, old, errors| {
         let spec = &new["spec"];
         let path = Path::new("spec");
-        if let Some(old) = old {
-            check::immutable(spec, &old["spec"], &path, errors);
-            return;
+        let count = errors.len();
+        driver_name(text(&spec["attacher"]), &path.child("attacher"), errors);
+        if old.is_none() {
+            errors.reword(count, |detail| {
+                // Checked declaratively upstream.
+                let detail = detail.replace(
+                    "a lowercase RFC 1123 subdomain must consist of lower case",
+                    "an RFC 1123 subdomain must consist of",
+                );
+                detail.replace("'example.com'", "'Example.com'")
+            });
         }
         let source = &spec["source"];
         let at = path.child("source");
@@ -33,7 +42,12 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         }
         let node = text(&spec["nodeName"]);
         problems(node, dns1123_subdomain(node), &path.child("nodeName"), errors);
-        driver_name(text(&spec["attacher"]), &path.child("attacher"), errors);
+        if let Some(name) = source["persistentVolumeName"].as_str() {
+            problems(name, dns1123_subdomain(name), &at.child("persistentVolumeName"), errors);
+        }
+        if let Some(old) = old {
+            check::immutable_unshown(spec, &old["spec"], &path, errors);
+        }
     })
     .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy {

@@ -33,8 +33,9 @@ async fn answers_that_make_no_sense_fail_the_request_in_upstreams_words() {
         (
             MUTATING,
             Reply::text(200, "hello"),
-            "failed to call webhook: couldn't get version/kind; json parse error: invalid character 'h' looking for \
-             beginning of value",
+            "failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal string into Go \
+             value of type struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \
+             \"json:\\\"kind,omitempty\\\"\" }",
         ),
         (
             MUTATING,

@@ -169,6 +169,64 @@ async fn answers_that_make_no_sense_fail_the_request_in_upstreams_words() {
         (
             |review| {
                 let mut objects = convert(review);
+                objects[0]["kind"] = "Box".into();
+                answer(review, objects)
+            },
+            "returned invalid object at index 0: invalid kind (expected Crate, received Box)",
+        ),
+        (
+            |review| {
+                let mut objects = convert(review);
+                objects[0]["metadata"]["name"] = "other".into();
+                answer(review, objects)
+            },
+            "returned invalid object: must have the same name: a != other",
+        ),
+        (
+            |review| {
+                let mut objects = convert(review);
+                objects[0]["metadata"]["namespace"] = "other".into();
+                answer(review, objects)
+            },
+            "returned invalid object: must have the same namespace: default != other",
+        ),
+        (
+            |review| {
+                let mut objects = convert(review);
+                objects[0]["metadata"] = json!([]);
+                answer(review, objects)
+            },
+            "returned invalid object: must have the same name: a != ",
+        ),
+        (
+            |review| {
+                let mut objects = convert(review);
+                objects[0]["metadata"]["labels"] = json!([]);
+                answer(review, objects)
+            },
+            "returned invalid metadata: invalid metadata.labels of type []interface {} in converted object",
+        ),
+        (
+            |review| {
+                let mut objects = convert(review);
+                objects[0]["metadata"]["annotations"] = json!({"a": 1});
+                answer(review, objects)
+            },
+            "returned invalid metadata: metadata.annotations[a] must be a string, but is int64 in converted object",
+        ),
+        (
+            |review| {
+                let objects = convert(review);
+                answer(review, [objects.clone(), objects].concat())
+            },
+            "returned 2 objects, expected 1",
+        ),
+        (|_| Reply::Bytes(200, "application/json", vec![b' '; 32 << 20]), "failed: Post "),
+        (|_| Reply::Close, "failed: Post "),
+        (|_| Reply::text(200, "garbage"), "failed: couldn't get version/kind; json parse error: "),
+        (
+            |review| {
+                let mut objects = convert(review);
                 objects[0]["metadata"]["labels"] = json!({"a b": "c"});
                 answer(review, objects)
             },
@@ -198,6 +256,27 @@ async fn answers_that_make_no_sense_fail_the_request_in_upstreams_words() {
         ask(&api, "POST", V2, Some(crate_of("v2", "b", json!({"height": 3})))).await.expect(500);
         ask(&api, "GET", &format!("{V1}/b"), None).await.expect(404);
     }
+}
+
+#[tokio::test]
+async fn a_webhook_that_hangs_holds_only_the_requests_that_need_it() {
+    let hooks = serve(|_, _| Reply::Hang).await;
+    let api = defined(&hooks).await;
+    ask(&api, "POST", V1, Some(crate_of("v1", "a", json!({"size": 3})))).await.expect(201);
+    let waiting: Vec<_> = (0..8)
+        .map(|_| {
+            let api = api.clone();
+            tokio::spawn(async move { ask(&api, "GET", &format!("{V2}/a"), None).await.code })
+        })
+        .collect();
+    while hooks.paths().len() < waiting.len() {
+        tokio::task::yield_now().await;
+    }
+    ask(&api, "GET", &format!("{V1}/a"), None).await.expect(200);
+    ask(&api, "DELETE", &format!("{V1}/a"), None).await.expect(200);
+    assert!(waiting.iter().all(|waiting| !waiting.is_finished()));
+    // Who goes away takes the call along.
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[tokio::test]

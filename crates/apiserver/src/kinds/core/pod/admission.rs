@@ -19,6 +19,16 @@ pub(crate) fn mutate(lookup: &dyn Lookup, pod: &mut Value, old: Option<&Value>) 
     Ok(())
 }
 
+/// Whether a write may count for quotas: a new pod, one that gets or loses a deadline, and a resize.
+pub(crate) fn is_counted(subresource: &str, new: &Value, old: Option<&Value>) -> bool {
+    let has_deadline = |pod: &Value| pod["spec"]["activeDeadlineSeconds"].as_i64().is_some_and(|seconds| seconds >= 0);
+    match (subresource, old) {
+        ("", None) | ("resize", Some(_)) => true,
+        ("", Some(old)) => has_deadline(new) != has_deadline(old),
+        _ => false,
+    }
+}
+
 fn system_priority(name: &str) -> Option<i64> {
     SYSTEM_CLASSES.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }

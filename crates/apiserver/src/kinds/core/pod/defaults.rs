@@ -222,6 +222,9 @@ fn pull_policy(image: &str) -> &'static str {
     if is_latest(image) { "Always" } else { "IfNotPresent" }
 }
 
+/// The maximum length of the name of a repository.
+const REPOSITORY_LENGTH_MAX: usize = 255;
+
 /// Whether an image's reference has the tag `latest`, or neither tag nor digest. What is no reference has not.
 fn is_latest(image: &str) -> bool {
     let (name, digest) = image.split_once('@').map_or((image, false), |(name, _)| (name, true));
@@ -234,7 +237,7 @@ fn is_latest(image: &str) -> bool {
         Some((host, path)) if host == "localhost" || host.contains(['.', ':']) => path,
         _ => repository,
     };
-    if !path.split('/').all(is_path_part) {
+    if repository.len() > REPOSITORY_LENGTH_MAX || !path.split('/').all(is_path_part) {
         return false;
     }
     match tag {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use steersman_cel::{AuthorizationCheck, Binding};
 
+use super::super::conditions::{Match, RequestAuthorizer};
 use super::configuration::Hook;
 use super::matching::Asked;
 use crate::registry::checked::Checked;
@@ -103,7 +105,46 @@ impl<'a> Attributes<'a> {
         // Only a webhook that would be asked makes a request fail.
         namespace?;
         object?;
-        Ok(Some(Invocation { row }))
+        let invocation = Invocation { row };
+        Ok(self.conditions_match(registry, hook, &invocation)?.then_some(invocation))
+    }
+
+    /// Whether the match conditions of a webhook hold. An error refuses the request, or passes the webhook over.
+    fn conditions_match(&self, registry: &Registry, hook: &Hook, invocation: &Invocation) -> Result<bool, Status> {
+        if hook.conditions.is_empty() {
+            return Ok(true);
+        }
+        let object = self.shown(invocation)?.unwrap_or_default();
+        let old = self.old.as_ref().map(|old| self.as_go_writes(&invocation.row, old)).transpose()?.unwrap_or_default();
+        let request = self.request_without_objects("", invocation);
+        let authorizer = RequestAuthorizer { registry, user: &self.call.user };
+        let resource = &self.call.row.resource;
+        let check = AuthorizationCheck {
+            group: resource.group.to_string(),
+            resource: resource.plural.to_string(),
+            subresource: self.call.subresource.clone(),
+            namespace: self.namespace().to_owned(),
+            name: self.name.clone(),
+            ..AuthorizationCheck::default()
+        };
+        let bindings = [
+            ("object", Binding::Json(&object)),
+            ("oldObject", Binding::Json(&old)),
+            ("namespaceObject", Binding::Null),
+            ("request", Binding::Json(&request)),
+            ("authorizer", Binding::Authorizer(&authorizer)),
+            ("authorizer.requestResource", Binding::ResourceCheck(&authorizer, Box::new(check))),
+        ];
+        match hook.conditions.decide(&bindings) {
+            Match::Yes => Ok(true),
+            Match::No => Ok(false),
+            Match::Failed(_) if hook.is_ignored_on_failure => Ok(false),
+            Match::Failed(why) => {
+                tracing::warn!(webhook = hook.name, why, "match conditions failed, and with them the request");
+                let target = GroupResource { group: &resource.group, resource: &resource.plural };
+                Err(Status::forbidden(target, &self.name, &why))
+            }
+        }
     }
 
     fn matched_row(&self, registry: &Registry, hook: &Hook) -> Option<Arc<Row>> {
@@ -147,6 +188,18 @@ impl<'a> Attributes<'a> {
 
     /// Returns the request of an AdmissionReview.
     pub(super) fn request(&self, uid: &str, invocation: &Invocation) -> Result<Value, Status> {
+        let shown = |object: &Option<Value>| match object {
+            Some(object) => self.as_go_writes(&invocation.row, object),
+            None => Ok(Value::Null),
+        };
+        let mut request = self.request_without_objects(uid, invocation);
+        request["object"] = shown(&self.object)?;
+        request["oldObject"] = shown(&self.old)?;
+        Ok(request)
+    }
+
+    /// Returns the request as expressions see it: the objects are variables of their own.
+    fn request_without_objects(&self, uid: &str, invocation: &Invocation) -> Value {
         let call = self.call;
         let kind = |row: &Row| {
             let (group, version, kind) = kind_of(row, &call.subresource);
@@ -168,10 +221,6 @@ impl<'a> Attributes<'a> {
             let extra = user.extra.iter().map(|(key, values)| (key.clone(), Value::from(values.clone())));
             user_info["extra"] = Value::Object(extra.collect());
         }
-        let shown = |object: &Option<Value>| match object {
-            Some(object) => self.as_go_writes(&invocation.row, object),
-            None => Ok(Value::Null),
-        };
         let mut request = json!({
             "uid": uid,
             "kind": kind(&invocation.row),
@@ -180,8 +229,6 @@ impl<'a> Attributes<'a> {
             "requestResource": resource(&call.row),
             "operation": self.operation.name(),
             "userInfo": user_info,
-            "object": shown(&self.object)?,
-            "oldObject": shown(&self.old)?,
             "dryRun": self.is_dry,
             "options": self.options,
         });
@@ -194,7 +241,7 @@ impl<'a> Attributes<'a> {
         for (field, word) in words.into_iter().filter(|(_, word)| !word.is_empty()) {
             request[field] = word.into();
         }
-        Ok(request)
+        request
     }
 
     /// Returns the object as a webhook is shown it; none for a deletion.
@@ -244,10 +291,13 @@ impl<'a> Attributes<'a> {
             self.object = Some(patched);
             return Ok(true);
         }
-        let mut checked = Checked::composed(&invocation.row, patched).map_err(unreadable)?.into_value();
+        let mut checked =
+            Checked::composed(&invocation.row, patched).map_err(|status| unreadable(&status))?.into_value();
         if !is_same_version(own, &invocation.row) {
             convert::to_storage(&invocation.row, &mut checked)?;
-            checked = Checked::composed(own, convert::to_version(own, checked)?).map_err(unreadable)?.into_value();
+            checked = Checked::composed(own, convert::to_version(own, checked)?)
+                .map_err(|status| unreadable(&status))?
+                .into_value();
         }
         self.object = Some(checked);
         Ok(true)
@@ -255,8 +305,9 @@ impl<'a> Attributes<'a> {
 }
 
 /// Upstream answers 500 if it cannot read what a webhook has made of an object.
-fn unreadable(status: Status) -> Status {
-    Status::internal(status.message)
+fn unreadable(status: &Status) -> Status {
+    let inner = status.message.split_once(" cannot be handled as a ").and_then(|(_, rest)| rest.split_once(": "));
+    Status::internal(inner.map_or(status.message.as_str(), |(_, inner)| inner))
 }
 
 fn is_same_version(one: &Row, other: &Row) -> bool {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 use steersman_base::Selector;
 
+use super::super::conditions::MatchConditions;
 use super::matching::Rule;
 use crate::kinds::shared::check::selector_of;
 use crate::kinds::shared::json::{items, number, text};
@@ -36,6 +37,7 @@ pub(crate) struct Hook {
     pub(super) matches_equivalents: bool,
     pub(super) namespace_selector: Result<Selector, String>,
     pub(super) object_selector: Result<Selector, String>,
+    pub(super) conditions: MatchConditions,
     /// `failurePolicy: Ignore`
     pub(super) is_ignored_on_failure: bool,
     /// Whether it has no side effects in a dry run.
@@ -84,6 +86,7 @@ impl Hook {
             matches_equivalents: hook["matchPolicy"] != "Exact",
             namespace_selector: selector("namespaceSelector"),
             object_selector: selector("objectSelector"),
+            conditions: MatchConditions::read(&hook["matchConditions"]),
             is_ignored_on_failure: hook["failurePolicy"] == "Ignore",
             allows_dry_run: matches!(text(&hook["sideEffects"]), "None" | "NoneOnDryRun"),
             is_reinvoked: hook["reinvocationPolicy"] == "IfNeeded",

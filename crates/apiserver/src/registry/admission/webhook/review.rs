@@ -6,9 +6,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::decode::{self, type_name};
+use crate::decode::type_name;
 use crate::kinds::shared::json::text;
 use crate::status::{Details, Status};
+use crate::webhook::decode_answer;
 
 const GROUP: &str = "admission.k8s.io";
 const KIND: &str = "AdmissionReview";
@@ -55,8 +56,7 @@ pub(super) fn question(version: &str, request: &Value) -> Value {
 
 /// Reads the answer to the question with this uid.
 pub(super) fn read(version: &str, uid: &str, of: Of, body: &[u8]) -> Result<Response, Wrong> {
-    let decoded = decode::object(body, decode::ContentType::Json);
-    let review = decoded.map_err(|error| Wrong::Unreadable(error.to_string()))?.value;
+    let review = decode_answer(body).map_err(Wrong::Unreadable)?;
     let api_version = text(&review["apiVersion"]);
     let kind = text(&review["kind"]);
     check_kind(version, api_version, kind)?;
@@ -237,5 +237,5 @@ pub(super) fn denial(webhook: &str, result: &Value) -> Status {
     let details =
         Details { retry_after_seconds: retry_after_seconds.unwrap_or(0), answered: Some(shown), ..Details::default() };
     let code = u16::try_from(code).unwrap_or(400);
-    Status { code, reason: "", message, details: Some(Box::new(details)) }
+    Status { code, reason: "", message, details: Some(Box::new(details)), warnings: Vec::new() }
 }
