@@ -1,0 +1,104 @@
+//! Tables: when a pod leaves, and what its status says then.
+
+use serde_json::{Value, json};
+use steersman_base::MicroTime;
+use steersman_model::core::{NodeView, PodView, Taint};
+
+use super::patch::disrupted;
+use super::plan::{Fate, Known, fate, since};
+use crate::test_objects::{decode, now, pod};
+use crate::toleration::Comparison;
+
+fn at(seconds: f64) -> MicroTime {
+    MicroTime::from_unix_micros(MicroTime::from(now()).unix_micros() + (seconds * 1e6) as i64)
+}
+
+fn tolerating(tolerations: &Value) -> PodView {
+    decode(json!({ "metadata": { "name": "p" }, "spec": { "tolerations": tolerations } }))
+}
+
+fn taint(key: &str, time_added: Option<f64>) -> Taint {
+    let time_added = time_added.map(|seconds| at(seconds).to_seconds());
+    Taint { key: key.into(), effect: "NoExecute".into(), time_added, ..Taint::default() }
+}
+
+fn exists(key: &str, seconds: Option<i64>) -> Value {
+    json!({ "key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds })
+}
+
+#[test]
+fn a_pod_leaves_when_the_first_of_its_tolerations_ends() {
+    let check = |name: &str, tolerations: &[Value], taints: &[(Taint, f64)], want: Option<f64>| {
+        let pod = tolerating(&json!(tolerations));
+        let known: Vec<_> = taints.iter().map(|(taint, seen)| Known { taint, seen: at(*seen) }).collect();
+        let got = fate(&pod.spec.shared.tolerations, &known, at(-1000.0), Comparison::Off);
+        assert_eq!(got, want.map_or(Fate::Stays, |seconds| Fate::Leaves(at(seconds))), "{name}");
+    };
+    let forever = exists("a", None);
+    check("no taints", &[], &[], None);
+    check("not tolerated", &[], &[(taint("a", None), 5.0)], Some(5.0));
+    check("another one is tolerated", &[exists("b", None)], &[(taint("a", None), 5.0)], Some(5.0));
+    check("for ever", std::slice::from_ref(&forever), &[(taint("a", Some(0.0)), 5.0)], None);
+    check("for a time", &[exists("a", Some(60))], &[(taint("a", Some(0.0)), 20.0)], Some(60.0));
+    check("without the taint's time", &[exists("a", Some(60))], &[(taint("a", None), 20.0)], Some(80.0));
+    check("a second is exact", &[exists("a", Some(60))], &[(taint("a", Some(0.0)), 0.75)], Some(60.75));
+    check("added in the future", &[exists("a", Some(60))], &[(taint("a", Some(3600.0)), 1.0)], Some(61.0));
+    check("for no time", &[exists("a", Some(0))], &[(taint("a", None), 1.0)], Some(1.0));
+    check("for less than that", &[exists("a", Some(-5))], &[(taint("a", None), 1.0)], Some(1.0));
+    let two = [(taint("a", Some(0.0)), 10.0), (taint("b", Some(30.0)), 40.0)];
+    check("the first of two", &[exists("a", Some(60)), exists("b", Some(20))], &two, Some(50.0));
+    check("one for ever", &[forever.clone(), exists("b", Some(20))], &two, Some(50.0));
+    check("one not at all", &[exists("a", Some(60))], &two, Some(30.0));
+    check("the first that matches counts", &[exists("", Some(7)), forever], &two[..1], Some(7.0));
+}
+
+#[test]
+fn a_pod_that_came_later_than_the_taint_has_its_time_from_then_on() {
+    let pod = tolerating(&json!([exists("a", Some(60))]));
+    let taint = taint("a", Some(0.0));
+    let known = [Known { taint: &taint, seen: at(2.0) }];
+    let fate = |since| fate(&pod.spec.shared.tolerations, &known, since, Comparison::Off);
+    assert_eq!(fate(at(500.0)), Fate::Leaves(at(560.0)));
+    assert_eq!(fate(at(-500.0)), Fate::Leaves(at(60.0)));
+}
+
+#[test]
+fn a_time_that_was_told_counts_unless_it_is_about_now_or_later() {
+    for (told, seen, want) in [(None, 3.0, 3.0), (Some(0.0), 0.9, 0.9), (Some(0.0), 1.5, 0.0), (Some(9.0), 3.0, 3.0)] {
+        let told = told.map(|told: f64| at(told).to_seconds());
+        assert_eq!(since(told, at(seen)), at(want), "{told:?} {seen}");
+    }
+}
+
+#[test]
+fn a_pod_says_once_why_it_is_deleted() {
+    let plain = pod("p", json!({ "metadata": { "generation": 3, "resourceVersion": "7" } }));
+    let patch = disrupted(&plain, now()).unwrap();
+    assert_eq!(patch["metadata"], json!({ "uid": "p", "resourceVersion": "7" }));
+    assert_eq!(
+        patch["status"]["conditions"],
+        json!([{
+            "type": "DisruptionTarget", "status": "True", "observedGeneration": 3, "lastProbeTime": null,
+            "lastTransitionTime": now(), "reason": "DeletionByTaintManager",
+            "message": "Taint manager: deleting due to NoExecute taint",
+        }])
+    );
+    let earlier = now().plus_seconds(-60);
+    let held = |reason: &str| {
+        let condition =
+            json!({ "type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": earlier });
+        pod("p", json!({ "status": { "conditions": [condition] } }))
+    };
+    assert_eq!(disrupted(&held("DeletionByTaintManager"), now()), None);
+    let other = disrupted(&held("EvictionByEvictionAPI"), now()).unwrap();
+    assert_eq!(other["status"]["conditions"][0]["lastTransitionTime"], json!(earlier));
+}
+
+#[test]
+fn only_taints_that_evict_count() {
+    let node =
+        |taints: Value| -> NodeView { decode(json!({ "metadata": { "name": "n" }, "spec": { "taints": taints } })) };
+    let both = node(json!([{ "key": "a", "effect": "NoSchedule" }, { "key": "b", "effect": "NoExecute" }]));
+    let keys: Vec<&str> = super::map::executing(&both).map(|taint| &*taint.key).collect();
+    assert_eq!(keys, ["b"]);
+}
