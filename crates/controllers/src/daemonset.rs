@@ -15,6 +15,7 @@ use steersman_runtime::handler::Keys;
 
 use crate::claim::Selecting;
 use crate::claim::map::Owners;
+use crate::quota_room::room;
 use crate::replicaset::GATHERED_FOR;
 use crate::{pod, table};
 
@@ -61,6 +62,7 @@ fn build(cx: &ControllerContext, (): ()) -> Built {
         .watch(&pods, sets_of_pod)
         .watch(&revisions, sets_of_revision)
         .watch(&nodes, move |change| by_node.sets_of(change))
+        .source(room(cx, sets.lister(), status::lacks_pods))
         .reads_live()
         .reconcile(sync::Sets {
             sets: sets.lister(),

@@ -15,6 +15,7 @@ use steersman_runtime::Descriptor;
 use steersman_runtime::handler::Keys;
 
 use crate::claim::map::{Owners, controller_of};
+use crate::quota_room::room;
 use crate::table;
 
 mod backoff;
@@ -96,7 +97,8 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
         of_jobs.job_changed(change);
         Keys::after([change.key()], map::delay(change))
     };
-    let counted = cx.controller(&jobs).watch_main(job_itself).watch(&pods, jobs_of_pod).reads_live();
+    let room = room(cx, jobs.lister(), spec::lacks_pods);
+    let counted = cx.controller(&jobs).watch_main(job_itself).watch(&pods, jobs_of_pod).source(room).reads_live();
     let counted = counted.reconcile(sync::Jobs {
         jobs: jobs.lister(),
         pods: cx.children(&pods),

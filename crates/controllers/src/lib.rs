@@ -18,6 +18,12 @@
 //!
 //! Scenarios, which need a cluster, are in `tests/`.
 
+pub mod bootstrap_signer;
+mod bootstrap_token;
+mod certificates;
+pub mod certificatesigningrequest_approving;
+pub mod certificatesigningrequest_cleaner;
+pub mod certificatesigningrequest_signing;
 mod claim;
 pub mod clusterrole_aggregation;
 pub mod cronjob;
@@ -32,16 +38,22 @@ pub mod garbage_collector;
 mod history;
 pub mod horizontal_pod_autoscaler;
 pub mod job;
+pub mod kube_apiserver_serving_clustertrustbundle_publisher;
 pub mod legacy_serviceaccount_token_cleaner;
 pub mod namespace;
+pub mod node_ipam;
+pub mod node_lifecycle;
 pub mod persistentvolume_protection;
 pub mod persistentvolumeclaim_protection;
 pub mod pod;
 mod pod_claims;
 pub mod pod_garbage_collector;
+pub mod podcertificaterequest_cleaner;
 mod protection;
+mod quota_room;
 pub mod replicaset;
 pub mod replicationcontroller;
+pub mod resourcequota;
 mod rewrite;
 pub mod root_ca_certificate_publisher;
 mod service_pods;
@@ -49,9 +61,13 @@ pub mod serviceaccount;
 pub mod serviceaccount_token;
 pub mod statefulset;
 pub mod table;
+pub mod taint_eviction;
 #[cfg(test)]
 mod test_objects;
+pub mod token_cleaner;
+mod toleration;
 pub mod ttl;
+pub mod ttl_after_finished;
 pub mod volumeattributesclass_protection;
 
 use steersman_runtime::Descriptor;
@@ -64,6 +80,7 @@ pub static ALL: &[Descriptor] = &[
     endpointslice_mirroring::DESCRIPTOR,
     replicationcontroller::DESCRIPTOR,
     pod_garbage_collector::DESCRIPTOR,
+    resourcequota::DESCRIPTOR,
     namespace::DESCRIPTOR,
     serviceaccount::DESCRIPTOR,
     garbage_collector::DESCRIPTOR,
@@ -75,12 +92,23 @@ pub static ALL: &[Descriptor] = &[
     disruption::DESCRIPTOR,
     statefulset::DESCRIPTOR,
     cronjob::DESCRIPTOR,
+    certificatesigningrequest_signing::DESCRIPTOR,
+    certificatesigningrequest_approving::DESCRIPTOR,
+    certificatesigningrequest_cleaner::DESCRIPTOR,
+    podcertificaterequest_cleaner::DESCRIPTOR,
     ttl::DESCRIPTOR,
+    bootstrap_signer::DESCRIPTOR,
+    token_cleaner::DESCRIPTOR,
+    node_ipam::DESCRIPTOR,
+    node_lifecycle::DESCRIPTOR,
+    taint_eviction::DESCRIPTOR,
     clusterrole_aggregation::DESCRIPTOR,
     persistentvolumeclaim_protection::DESCRIPTOR,
     persistentvolume_protection::DESCRIPTOR,
     volumeattributesclass_protection::DESCRIPTOR,
+    ttl_after_finished::DESCRIPTOR,
     root_ca_certificate_publisher::DESCRIPTOR,
+    kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR,
     ephemeral_volume::DESCRIPTOR,
     legacy_serviceaccount_token_cleaner::DESCRIPTOR,
 ];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use steersman_base::{ConditionStatus, Time, validation};
+use steersman_base::{ConditionStatus, Istr, Time, validation};
 use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::PodView;
@@ -23,6 +23,12 @@ pub fn is_terminating(pod: &PodView) -> bool {
 #[must_use]
 pub fn has_ended(pod: &PodView) -> bool {
     matches!(&*pod.status.phase, "Succeeded" | "Failed")
+}
+
+/// Index function: the node of a scheduled pod.
+#[must_use]
+pub fn node(pod: &PodView) -> Option<Istr> {
+    (!pod.spec.node_name.is_empty()).then(|| pod.spec.node_name.clone())
 }
 
 /// Whether the pod is ready.

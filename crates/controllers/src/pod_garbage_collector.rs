@@ -76,7 +76,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     Ok(builder.reconcile(sync::PodGarbageCollector {
         ended: pods.index(|pod: &PodView| pod::has_ended(pod).then_some(())),
         terminating: pods.index(map::terminating),
-        by_node: pods.index(map::node),
+        by_node: pods.shared_index(pod::node),
         nodes: nodes.lister(),
         quarantine: Mutex::default(),
         threshold: options.threshold(),

@@ -15,6 +15,7 @@ use steersman_runtime::Descriptor;
 use steersman_runtime::handler::Keys;
 
 use crate::claim::map::Owners;
+use crate::quota_room::room;
 use crate::{pod, table};
 
 mod metrics;
@@ -83,7 +84,8 @@ pub(crate) fn build<V: Replicated>(cx: &ControllerContext, options: Options) -> 
         let delay = if pod::changes_status_only(change) { GATHERED_FOR } else { Duration::ZERO };
         Keys::after(owners.of(change), delay)
     };
-    Ok(cx.controller(&sets).watch(&pods, sets_of_pod).reads_live().reconcile(sync::Sets {
+    let room = room(cx, sets.lister(), |set: &V| status::lacks_pods(set));
+    Ok(cx.controller(&sets).watch(&pods, sets_of_pod).source(room).reads_live().reconcile(sync::Sets {
         sets: sets.lister(),
         siblings: cx.children(&sets),
         pods: cx.children(&pods),

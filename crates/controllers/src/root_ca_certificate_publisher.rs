@@ -19,6 +19,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use metrics::code;
 pub use sync::Why;
 
 /// The descriptor of the root CA certificate publisher.

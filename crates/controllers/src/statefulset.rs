@@ -15,6 +15,7 @@ use steersman_runtime::handler::Keys;
 
 use crate::claim::Selecting;
 use crate::claim::map::Owners;
+use crate::quota_room::room;
 use crate::replicaset::GATHERED_FOR;
 use crate::{pod, table};
 
@@ -55,6 +56,9 @@ pub struct Options {
     pub semantic_comparison: bool,
     /// Whether the strategy `Recreate` is known: `StatefulSetRecreateStrategy`.
     pub recreate: bool,
+    /// Whether an old pod that is not ready is replaced instead of waited for: `SteersmanReplaceBrokenStatefulSetPods`, a
+    /// gate of our own.
+    pub replace_broken: bool,
 }
 
 /// The maximum number of pods that one pass creates: upstream's figure for a batch.
@@ -70,6 +74,7 @@ impl Options {
             max_unavailable: flags.gate("MaxUnavailableStatefulSet", true),
             semantic_comparison: flags.gate("StatefulSetSemanticRevisionComparison", true),
             recreate: flags.gate("StatefulSetRecreateStrategy", false),
+            replace_broken: flags.gate("SteersmanReplaceBrokenStatefulSetPods", false),
         }
     }
 }
@@ -101,6 +106,7 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
         .watch(&pods, sets_of_pod)
         .watch(&claims, set_of_claim)
         .needs_cache(&revisions)
+        .source(room(cx, sets.lister(), status::lacks_pods))
         .reads_live()
         .reconcile(sync::Sets {
             sets: sets.lister(),

@@ -191,7 +191,11 @@ mod tests {
     }
 
     /// Upstream has no queue for them, but passes at regular times. Here the queue is named after the controller.
-    const WITHOUT_QUEUE: &[&str] = &["legacy-serviceaccount-token-cleaner-controller"];
+    const WITHOUT_QUEUE: &[&str] = &[
+        "certificatesigningrequest-cleaner-controller",
+        "podcertificaterequest-cleaner-controller",
+        "legacy-serviceaccount-token-cleaner-controller",
+    ];
 
     #[test]
     fn every_controller_that_exists_has_a_row_and_they_are_in_upstreams_order() {

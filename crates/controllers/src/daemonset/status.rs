@@ -3,11 +3,18 @@
 use std::time::Duration;
 
 use steersman_model::View;
-use steersman_model::apps::DaemonSetStatus;
+use steersman_model::apps::{DaemonSetStatus, DaemonSetView};
 
 use super::placement::Verdict;
 use super::plan::{Observed, min_ready};
 use crate::pod;
+
+/// Whether the DaemonSet has no pod on a node that should have one, by its status.
+pub(super) fn lacks_pods(set: &DaemonSetView) -> bool {
+    let status = &set.status;
+    status.current_number_scheduled < status.desired_number_scheduled
+        || status.observed_generation < set.meta().generation
+}
 
 /// Returns the status that the DaemonSet should have. On each node the first pod counts: the oldest that is bound.
 pub(super) fn status(seen: &Observed<'_>) -> DaemonSetStatus {
@@ -35,13 +42,12 @@ pub(super) fn status(seen: &Observed<'_>) -> DaemonSetStatus {
     status
 }
 
-/// Returns when the next ready pod becomes available, if one is waiting for `minReadySeconds`.
-pub(super) fn next_check(seen: &Observed<'_>, status: &DaemonSetStatus) -> Option<Duration> {
+/// Returns when the next ready pod becomes available, if one is waiting for `minReadySeconds`. With `maxSurge` that may be
+/// the second pod of a node, which the status does not count.
+pub(super) fn next_check(seen: &Observed<'_>) -> Option<Duration> {
     let min_ready = min_ready(seen.set);
-    if min_ready.is_zero() || status.number_ready == status.number_available {
-        return None;
-    }
-    let waits = seen.pods.values().flatten().filter_map(|pod| pod::available_in(pod, min_ready, seen.now));
+    let ready = seen.pods.values().flatten().filter(|pod| pod::is_ready(pod));
     // A ready pod without a time is checked again after the whole period.
-    Some(waits.filter(|wait| !wait.is_zero()).min().unwrap_or(min_ready))
+    let waits = ready.map(|pod| pod::available_in(pod, min_ready, seen.now).unwrap_or(min_ready));
+    waits.filter(|wait| !wait.is_zero()).min()
 }

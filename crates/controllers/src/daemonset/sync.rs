@@ -141,7 +141,7 @@ impl Sets {
         truncated?;
         // A conflict is left to the next pass: the change triggers it.
         stored.ok_if_gone()?;
-        let checks = [plan.check_in, status::next_check(&seen, &status)];
+        let checks = [plan.check_in, status::next_check(&seen)];
         Ok(checks.into_iter().flatten().min().map_or(Action::Done, Action::After))
     }
 }

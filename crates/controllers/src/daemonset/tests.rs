@@ -190,6 +190,19 @@ fn a_rolling_update_without_surge_keeps_enough_pods_available() {
     );
 }
 
+/// 123232: after several updates that did not become ready, no pod was ready any more: those of the updates before were not
+/// counted.
+#[test]
+fn issue_123232_unready_pods_of_an_update_before_count_and_go_first() {
+    let three = nodes(3);
+    let broken = pod("a", "n1", "before", unready());
+    let healthy = || [old("b", "n2"), old("c", "n3")];
+    let pods = |first: Arc<PodView>| [&[first][..], &healthy()].concat();
+    check("the broken one alone", &set(limits(1, 0)), &three, &pods(broken), &["delete a Old"]);
+    let next = pod("a", "n1", "new", unready());
+    check("none before the next one is ready", &set(limits(1, 0)), &three, &pods(next), &[]);
+}
+
 #[test]
 fn a_rolling_update_with_surge_creates_before_it_deletes() {
     let agent = set(limits(0, 1));
@@ -268,9 +281,18 @@ fn status_counts_nodes() {
     let slow = set(json!({ "spec": { "minReadySeconds": 3610 } }));
     let got = of(&slow, &places, &pods);
     assert_eq!((got.number_ready, got.number_available), (2, 0));
-    let check = with_seen(&slow, &places, &pods, |seen| status::next_check(seen, &got));
+    let check = with_seen(&slow, &places, &pods, status::next_check);
     assert_eq!(check, Some(Duration::from_secs(10)));
-    assert_eq!(with_seen(&set(json!({})), &places, &pods, |seen| status::next_check(seen, &got)), None);
+    assert_eq!(with_seen(&set(json!({})), &places, &pods, status::next_check), None);
+}
+
+#[test]
+fn with_surge_the_second_pod_of_a_node_is_waited_for() {
+    let surging = set(merged(limits(0, 1), json!({ "spec": { "minReadySeconds": 60 } })));
+    let since = json!({ "type": "Ready", "status": "True", "lastTransitionTime": "2026-11-15T11:59:30Z" });
+    let pods = [old("a", "n1"), pod("b", "n1", "new", json!({ "status": { "conditions": [since] } }))];
+    let check = with_seen(&surging, &nodes(1), &pods, status::next_check);
+    assert_eq!(check, Some(Duration::from_secs(30)));
 }
 
 #[test]

@@ -20,6 +20,11 @@ pub(crate) fn is_finished(job: &JobView) -> bool {
     finish(job).is_some()
 }
 
+/// Whether the Job may have fewer pods than it wants.
+pub(super) fn lacks_pods(job: &JobView) -> bool {
+    !is_finished(job) && job.spec.suspend != Some(true) && job.status.active < job.spec.parallelism.unwrap_or(1)
+}
+
 /// Returns the condition that ends the Job, if it has finished.
 pub(crate) fn finish(job: &JobView) -> Option<&Condition> {
     let is_end = |condition: &&Condition| matches!(&*condition.type_, "Complete" | "Failed") && condition.is_true();

@@ -14,6 +14,11 @@ use crate::pod;
 /// The condition that reports a failed pass.
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 
+/// Whether the ReplicaSet has fewer pods than it wants, by its status.
+pub(super) fn lacks_pods<V: Replicated>(set: &V) -> bool {
+    usize::try_from(set.status().replicas).unwrap_or_default() < plan::wanted(set)
+}
+
 /// Returns the status that the ReplicaSet should have. `failure` is the error of this pass.
 pub(super) fn status<V: Replicated>(
     set: &V,

@@ -16,7 +16,7 @@ pub(super) struct Metrics {
 pub(super) const NO_ANSWER: u16 = 500;
 
 /// Returns the code for the result of a pass.
-pub(super) fn code(outcome: Result<(), &WriteError>) -> u16 {
+pub(crate) fn code(outcome: Result<(), &WriteError>) -> u16 {
     match outcome {
         Ok(()) => 200,
         Err(WriteError::Rejected(rejection)) => rejection.code,

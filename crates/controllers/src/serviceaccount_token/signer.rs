@@ -13,6 +13,7 @@ use serde_json::json;
 use steersman_base::Meta;
 
 use super::der;
+use crate::certificates::sha256;
 
 /// Signs tokens of service accounts. Cheap to clone.
 #[derive(Clone)]
@@ -73,6 +74,7 @@ impl Signer {
         } else {
             return Err(KeyError::Unsupported(format!("{:?}", pair.algorithm())));
         };
+        // Upstream's id: a hash of the public key.
         let id = URL_SAFE_NO_PAD.encode(sha256(&pair.subject_public_key_info()));
         Ok(Self(Arc::new(Inner { key, algorithm, id })))
     }
@@ -101,11 +103,4 @@ impl fmt::Debug for Signer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Signer").field("algorithm", &self.0.algorithm).field("id", &self.0.id).finish_non_exhaustive()
     }
-}
-
-/// Returns upstream's key id: a hash of the public key.
-fn sha256(bytes: &[u8]) -> Vec<u8> {
-    let suite = rustls::crypto::aws_lc_rs::cipher_suite::TLS13_AES_128_GCM_SHA256;
-    let hash = suite.tls13().map(|suite| suite.common.hash_provider.hash(bytes));
-    hash.map_or_else(Vec::new, |hash| hash.as_ref().to_vec())
 }

@@ -66,6 +66,8 @@ pub(super) enum Step {
     Create { ordinal: i64, is_update: bool },
     /// Delete a pod that has ended.
     DeleteEnded(Arc<PodView>),
+    /// Delete an old pod that is not ready, and holds back the update that would replace it.
+    DeleteBroken(Arc<PodView>),
     /// Create the missing claims of a pending pod, and give its claims the right owners.
     Claims(Arc<PodView>),
     /// Give the pod its label and volumes, and its claims the right owners.
@@ -171,6 +173,9 @@ fn plan_existing(seen: &Observed<'_>, pod: &Arc<PodView>, steps: &mut Vec<Step>)
     }
     if pod.meta().is_terminating() || !is_running_and_ready(pod) || !seen.is_available(pod) {
         if seen.is_ordered() {
+            if seen.options.replace_broken && is_rolling(seen.set) && rolling::is_broken(seen, pod) {
+                steps.push(Step::DeleteBroken(Arc::clone(pod)));
+            }
             return Next::Wait;
         }
         if pod.meta().is_terminating() {
@@ -210,7 +215,7 @@ fn scale_down(seen: &Observed<'_>) -> Vec<Arc<PodView>> {
     if may_go { vec![Arc::clone(highest)] } else { Vec::new() }
 }
 
-fn is_running_and_ready(pod: &PodView) -> bool {
+pub(super) fn is_running_and_ready(pod: &PodView) -> bool {
     pod.status.phase == "Running" && pod::is_ready(pod)
 }
 

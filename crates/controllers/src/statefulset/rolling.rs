@@ -3,7 +3,9 @@
 //! 1. Pods are replaced from the highest ordinal down to the partition.
 //! 2. No available pod is deleted while `maxUnavailable` pods of wanted ordinals are unavailable: missing, terminating,
 //!    not ready long enough, or about to be deleted in this pass.
-//! 3. With `Parallel`, old pods that are unavailable are deleted first, whatever `maxUnavailable`: they serve nobody,
+//! 3. With `OrderedReady` and our gate, an old pod that is not ready is replaced instead of waited for: upstream waits for
+//!    ever if it never becomes ready (issue 67250).
+//! 4. With `Parallel`, old pods that are unavailable are deleted first, whatever `maxUnavailable`: they serve nobody,
 //!    and could block the update.
 
 use std::sync::Arc;
@@ -14,8 +16,8 @@ use steersman_model::View;
 use steersman_model::apps::StatefulSetView;
 use steersman_model::core::PodView;
 
-use super::identity::{Ordinals, revision_of};
-use super::plan::Observed;
+use super::identity::{Ordinals, ordinal, revision_of};
+use super::plan::{Observed, is_running_and_ready};
 use crate::pod;
 
 /// Returns the number of wanted pods that may be unavailable: at least one.
@@ -48,6 +50,12 @@ pub(super) fn replaced(seen: &Observed<'_>) -> Vec<Arc<PodView>> {
 fn old<'a>(seen: &'a Observed<'_>) -> impl Iterator<Item = &'a Arc<PodView>> {
     let lowest = lowest(seen);
     seen.pods.wanted.range(lowest..).rev().map(|(_, pod)| pod).filter(|pod| is_old(seen, pod))
+}
+
+/// Whether a pod would be replaced by the update, and is not ready: whoever waits for it may wait for ever.
+pub(super) fn is_broken(seen: &Observed<'_>, pod: &PodView) -> bool {
+    let is_updated = ordinal(pod).is_some_and(|ordinal| ordinal >= lowest(seen));
+    is_updated && is_old(seen, pod) && !pod.meta().is_terminating() && !is_running_and_ready(pod)
 }
 
 fn is_old(seen: &Observed<'_>, pod: &PodView) -> bool {

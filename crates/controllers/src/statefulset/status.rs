@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use steersman_base::{Condition, ConditionStatus, condition};
 use steersman_model::View;
-use steersman_model::apps::StatefulSetStatus;
+use steersman_model::apps::{StatefulSetStatus, StatefulSetView};
 
 use super::identity::revision_of;
 use super::plan::{Observed, Plan, is_recreated, min_ready};
@@ -12,6 +12,12 @@ use crate::pod;
 
 /// The condition that reports on the strategy `Recreate`.
 const PROGRESSING: &str = "Progressing";
+
+/// Whether the StatefulSet has fewer pods than it wants, by its status.
+pub(super) fn lacks_pods(set: &StatefulSetView) -> bool {
+    // Absent means one: the API server's default.
+    set.status.replicas < set.spec.replicas.unwrap_or(1)
+}
 
 /// Returns the status that the StatefulSet should have. `replaced` is the number of old pods that this pass deleted in a
 /// rolling update.

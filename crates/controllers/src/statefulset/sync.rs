@@ -223,11 +223,13 @@ impl Pass<'_> {
             Task::ScaleDown(pod) => {
                 self.delete(pod, &Why::Surplus { set: self.name(), pod: pod.meta().name.clone() }).await
             }
-            Task::Replace(pod) => {
-                let update = self.seen.update.name.clone();
-                self.delete(pod, &Why::Old { set: self.name(), pod: pod.meta().name.clone(), update }).await
-            }
+            Task::Replace(pod) => self.replace(pod).await,
         }
+    }
+
+    async fn replace(&self, pod: &PodView) -> Result<(), Error> {
+        let update = self.seen.update.name.clone();
+        self.delete(pod, &Why::Old { set: self.name(), pod: pod.meta().name.clone(), update }).await
     }
 
     async fn step(&self, step: &Step) -> Result<(), Error> {
@@ -236,6 +238,7 @@ impl Pass<'_> {
             Step::DeleteEnded(pod) => {
                 self.delete(pod, &Why::Ended { set: self.name(), pod: pod.meta().name.clone() }).await
             }
+            Step::DeleteBroken(pod) => self.replace(pod).await,
             Step::Claims(pod) => {
                 let Some(ordinal) = identity::ordinal(pod) else { return Ok(()) };
                 self.create_claims(ordinal, &pod.meta().name).await?;

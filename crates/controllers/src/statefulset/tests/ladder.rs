@@ -25,6 +25,7 @@ fn told(plan: &Plan) -> Vec<String> {
     let step = |step: &Step| match step {
         Step::Create { ordinal, is_update } => format!("create {ordinal} {}", if *is_update { "new" } else { "old" }),
         Step::DeleteEnded(pod) => format!("ended {}", name(pod)),
+        Step::DeleteBroken(pod) => format!("broken {}", name(pod)),
         Step::Claims(pod) => format!("claims {}", name(pod)),
         Step::Amend(pod) => format!("amend {}", name(pod)),
     };
@@ -97,6 +98,27 @@ fn ordered_surplus_pods_go_one_after_the_other() {
     check("before updates", &web, &[&all(old)[..], &[new("web-3")]].concat(), &["down web-3"]);
     let later = set(json!({ "spec": { "ordinals": { "start": 1 } } }));
     check("below the start", &later, &[&all(new)[..], &[new("web-3")]].concat(), &["down web-0"]);
+}
+
+/// Upstream issue 67250.
+#[test]
+fn with_our_gate_a_broken_old_pod_does_not_hold_back_an_update() {
+    let options = Options { replace_broken: true, ..Options::default() };
+    let check = |name: &str, set: &StatefulSetView, pods: &[Arc<PodView>], want: &[&str]| {
+        assert_eq!(told(&with_seen(set, pods, &[], options, plan)), want, "{name}");
+    };
+    let web = set(json!({}));
+    let sick = |revision: &str, more: Value| [old("web-0"), pod("web-1", revision, more), old("web-2")];
+    check("an old one is not ready", &web, &sick("old", unready()), &["broken web-1"]);
+    check("an old one is pending", &web, &sick("old", json!({ "status": { "phase": "Pending" } })), &["broken web-1"]);
+    check("it goes already", &web, &sick("old", merged(unready(), terminating())), &[]);
+    check("a new one is not ready", &web, &sick("new", unready()), &[]);
+    check("it is ready, and not for long enough", &set(json!({ "spec": { "minReadySeconds": 7200 } })), &all(old), &[]);
+    let partition = json!({ "spec": { "updateStrategy": { "rollingUpdate": { "partition": 2 } } } });
+    check("it is below the partition", &set(partition), &sick("old", unready()), &[]);
+    let on_delete = set(json!({ "spec": { "updateStrategy": { "type": "OnDelete", "rollingUpdate": null } } }));
+    check("users delete", &on_delete, &sick("old", unready()), &[]);
+    assert_eq!(told(&planned(&web, &sick("old", unready()), &[])), [""; 0], "without the gate, as upstream");
 }
 
 #[test]
