@@ -14,6 +14,8 @@ use crate::quiet;
 use crate::scenarios::disruption::{CONTROLLERS, budget, evict, running, until_counts};
 use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
+/// 82149: a count that conflicted with an eviction was written again without a new count, and granted evictions beyond the
+/// budget.
 #[tokio::test(start_paused = true)]
 async fn an_eviction_that_is_granted_while_a_count_is_written_is_not_lost() -> Result<(), Failure> {
     let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;

@@ -12,14 +12,18 @@ mod collection;
 mod deployments;
 mod jobs;
 mod namespaces;
+mod nodes;
 mod pods;
 mod quiet;
+mod quotas;
 mod replicasets;
 mod sets;
+mod signing;
 mod slices;
 mod stale_caches;
 mod standby;
 mod tokens;
+mod workload_issues;
 
 use std::time::Duration;
 

@@ -7,7 +7,9 @@ mod scenarios;
 mod broken_apis;
 mod hostile;
 mod own;
+mod signing;
 mod takeover;
+mod takeover_workloads;
 
 use std::time::Duration;
 

@@ -7,6 +7,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use steersman_runtime::Descriptor;
 use steersman_testing::Failure;
 use tokio::time::Instant;
 
@@ -51,6 +52,24 @@ const STILL_FOR: Duration = Duration::from_secs(5);
 const STILL_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
+/// Controllers that are not taken over in tests: the nodes there have no kubelets, and nobody asks for certificates or joins.
+const LEFT_OUT: [&str; 9] = [
+    "node-lifecycle-controller",
+    "taint-eviction-controller",
+    "certificatesigningrequest-signing-controller",
+    "certificatesigningrequest-approving-controller",
+    "certificatesigningrequest-cleaner-controller",
+    "podcertificaterequest-cleaner-controller",
+    "bootstrap-signer-controller",
+    "token-cleaner-controller",
+    "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+];
+
+/// The controllers that both managers run.
+pub(crate) fn taken_over() -> Vec<Descriptor> {
+    steersman_controllers::ALL.iter().filter(|controller| !LEFT_OUT.contains(&controller.name)).copied().collect()
+}
+
 // === impl OwnRig ===
 
 impl OwnRig {
@@ -91,14 +110,16 @@ impl OwnRig {
         let file = |name: &str| self.dir.join(name).display().to_string();
         let program = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?).join("kube-controller-manager");
         let log = std::fs::File::options().create(true).append(true).open(self.scratch.join("go.log"))?;
-        // Those that there are here, too.
-        let controllers: Vec<_> = steersman_controllers::ALL.iter().map(|controller| controller.name).collect();
+        let controllers: Vec<_> = taken_over().iter().map(|controller| controller.name).collect();
         let child = dies_with_parent(&program)
             .args([
                 format!("--kubeconfig={}", file("controller-manager.kubeconfig")),
                 format!("--controllers={}", controllers.join(",")),
                 format!("--service-account-private-key-file={}", file("sa.key")),
                 format!("--root-ca-file={}", file("ca.crt")),
+                "--allocate-node-cidrs".to_owned(),
+                "--cluster-cidr=10.128.0.0/9".to_owned(),
+                "--node-cidr-mask-size=22".to_owned(),
             ])
             .args(["--use-service-account-credentials=true", "--leader-elect=false", "--secure-port=0"])
             .args(["--kube-api-qps=1000", "--kube-api-burst=1000"])

@@ -6,24 +6,25 @@ use std::time::Duration;
 use http::Request;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::Client;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use steersman_controllers::{root_ca_certificate_publisher, serviceaccount_token};
+use steersman_controllers::{node_ipam, root_ca_certificate_publisher, serviceaccount_token};
 use steersman_runtime::{Manager, ManagerOptions};
 use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
 use steersman_testing::{Failure, TestCluster};
 
-use crate::own::{OwnRig, Writes};
+use crate::own::{OwnRig, Writes, taken_over};
 use crate::scenarios::accounts::{token_secret, until_filled};
 use crate::scenarios::deployment::is_complete;
 use crate::scenarios::garbage_collector::{config_map, delete, held, own_each_other, owner};
 use crate::scenarios::namespace::{namespaces, with_what_is_held};
 use crate::scenarios::services::{add_node, say_running, service};
 use crate::scenarios::support::beside::Beside;
-use crate::scenarios::support::controllers;
+use crate::takeover_workloads;
 
 /// What is compared, and where it is listed.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 19] = [
     "/api/v1/namespaces",
     "/api/v1/pods",
     "/api/v1/services",
@@ -34,19 +35,28 @@ const KINDS: [&str; 11] = [
     "/api/v1/replicationcontrollers",
     "/apis/apps/v1/deployments",
     "/apis/apps/v1/replicasets",
+    "/apis/apps/v1/statefulsets",
+    "/apis/apps/v1/daemonsets",
+    "/apis/apps/v1/controllerrevisions",
+    "/apis/batch/v1/jobs",
+    "/apis/batch/v1/cronjobs",
+    "/apis/autoscaling/v2/horizontalpodautoscalers",
+    "/apis/policy/v1/poddisruptionbudgets",
+    "/api/v1/persistentvolumeclaims",
     "/apis/discovery.k8s.io/v1/endpointslices",
 ];
 
 /// What never becomes ready.
 const BAD_IMAGE: &str = "bad:1";
 
-/// The start of a manager, all first passes, and a while in which it could change its mind.
-const TAKE_OVER: Duration = Duration::from_secs(8);
+/// The start of a manager, all first passes, of which that of an autoscaler comes after fifteen seconds, and a while in which
+/// it could change its mind.
+const TAKE_OVER: Duration = Duration::from_secs(22);
 
 #[tokio::test]
 async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> Result<(), Failure> {
     let rig = OwnRig::start("take-over").await?;
-    let cluster = TestCluster::builder().start_on(rig.kubeconfig()).await?;
+    let cluster = TestCluster::builder().metrics().start_on(rig.kubeconfig()).await?;
     let go = rig.start_go()?;
     as_kubelet(&cluster, content(&cluster)).await?;
     rig.still(TAKE_OVER).await?;
@@ -62,7 +72,7 @@ async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> R
 
     let before = versions(&cluster).await?;
     let mark = rig.mark()?;
-    let ours = start_ours(&rig, &cluster)?;
+    let ours = start_ours(&rig, &cluster, cluster.client())?;
     rig.still(TAKE_OVER).await?;
     let by_us = rig.writes_since(mark)?;
     no_more("we take over from Go", &by_us, &by_go)?;
@@ -81,18 +91,20 @@ async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> R
     cluster.stop().await
 }
 
-fn start_ours(rig: &OwnRig, cluster: &TestCluster) -> Result<Beside, Failure> {
+pub(crate) fn start_ours(rig: &OwnRig, cluster: &TestCluster, client: Client) -> Result<Beside, Failure> {
     let (certificate, key) = rig.certificate_and_key()?;
     let options = ManagerOptions::default().clock(cluster.clock().clone());
-    let manager = Manager::new(cluster.client(), options)?;
+    let manager = Manager::new(client, options)?;
     manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(certificate.as_str().into()) });
     let signer = serviceaccount_token::Signer::from_pem(&key).map_err(|error| Failure::new(error.to_string()))?;
     let root_ca = Some(certificate.as_str().into());
     manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
-    Beside::run(manager, controllers::ALL)
+    let cluster = "10.128.0.0/9".to_owned();
+    manager.set_options(node_ipam::Options { allocate: true, cluster, mask: 22, ..node_ipam::Options::default() });
+    Beside::run(manager, &taken_over())
 }
 
-/// Deployments in all states, services with endpoints of all sorts, owners and dependents, things that cannot go.
+/// Deployments in all states, other workloads, services with endpoints of all sorts, owners and dependents, things that cannot go.
 async fn content(cluster: &TestCluster) -> Result<(), Failure> {
     add_node(cluster, "a", Some("zone-a")).await?;
     add_node(cluster, "b", Some("zone-b")).await?;
@@ -127,6 +139,7 @@ async fn content(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(token_secret("robot-token", "robot", None)).await?;
     until_filled(cluster, "robot-token").await?;
 
+    takeover_workloads::create(cluster).await?;
     let parent = cluster.create(config_map("parent", vec![])).await?;
     cluster.create(held(config_map("child", vec![owner(&parent)]))).await?;
     own_each_other(cluster, "ring", 3).await?;
@@ -151,6 +164,7 @@ async fn changes(cluster: &TestCluster) -> Result<(), Failure> {
     until_through(cluster, "ours", 2).await?;
     let ours = json!({ "spec": { "selector": { objects::APP: "ours" } } });
     cluster.create(service("ours", ours)).await?;
+    takeover_workloads::change(cluster).await?;
     cluster.create(objects::service_account("other")).await?;
     cluster.create(token_secret("other-token", "other", None)).await?;
     until_filled(cluster, "other-token").await?;

@@ -25,10 +25,11 @@ macro_rules! scenarios {
 macro_rules! tests_of_all {
     ($tier:ident) => {
         tests_of_all! {
-            $tier in accounts, clusterrole_aggregation, cronjob, daemonset, deployment, disruption,
-            endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler, issues, job,
-            legacy_serviceaccount_token_cleaner, namespace, pod_garbage_collector, protection, replicaset,
-            replicationcontroller, services, statefulset, ttl
+            $tier in accounts, bootstrap, certificates, clusterrole_aggregation, cronjob, daemonset, deployment,
+            disruption, endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler,
+            issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
+            pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, services, statefulset,
+            taint_eviction, ttl, ttl_after_finished, volumes
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -37,6 +38,8 @@ macro_rules! tests_of_all {
 }
 
 pub(crate) mod accounts;
+pub(crate) mod bootstrap;
+pub(crate) mod certificates;
 pub(crate) mod clusterrole_aggregation;
 pub(crate) mod cronjob;
 pub(crate) mod daemonset;
@@ -51,11 +54,17 @@ pub(crate) mod issues;
 pub(crate) mod job;
 pub(crate) mod legacy_serviceaccount_token_cleaner;
 pub(crate) mod namespace;
+pub(crate) mod node_ipam;
+pub(crate) mod node_lifecycle;
 pub(crate) mod pod_garbage_collector;
 pub(crate) mod protection;
 pub(crate) mod replicaset;
 pub(crate) mod replicationcontroller;
+pub(crate) mod resourcequota;
 pub(crate) mod services;
 pub(crate) mod statefulset;
 pub(crate) mod support;
+pub(crate) mod taint_eviction;
 pub(crate) mod ttl;
+pub(crate) mod ttl_after_finished;
+pub(crate) mod volumes;

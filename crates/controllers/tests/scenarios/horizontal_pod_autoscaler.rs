@@ -1,5 +1,5 @@
-//! What an autoscaler of pods promises. Metrics come from custom resources in the groups of the metrics APIs, so that
-//! every server has them.
+//! What an autoscaler of pods promises. Metrics come from the metrics APIs of simulated nodes: in process on the embedded
+//! server, behind an `APIService` on the rig.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::autoscaling::v2::{HorizontalPodAutoscaler, HorizontalPodAutoscalerStatus};
 use k8s_openapi::api::core::v1::{Event, Pod};
 use kube::Api;
-use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use steersman_controllers::horizontal_pod_autoscaler::Options;
 use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
@@ -16,13 +16,14 @@ use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
 use crate::scenarios::support::controllers::{self, Controller};
 
 scenarios! {
-    more_usage_adds_pods_and_less_usage_removes_them on with_nodes,
-    a_missing_metric_or_target_is_a_condition_until_it_is_there on with_nodes,
-    pods_of_two_autoscalers_are_scaled_by_neither on with_nodes,
-    the_limits_apply_to_any_kind_with_a_scale on with_nodes,
-    an_external_metric_scales_to_zero_and_back on with_nodes,
-    what_somebody_scaled_to_zero_is_left_alone on with_nodes,
-    the_policies_of_an_autoscaler_limit_each_step on with_nodes,
+    more_usage_adds_pods_and_less_usage_removes_them on with_nodes alone,
+    a_missing_metric_or_target_is_a_condition_until_it_is_there on with_nodes alone,
+    pods_of_two_autoscalers_are_scaled_by_neither on with_nodes alone,
+    the_limits_apply_to_any_kind_with_a_scale on with_nodes alone,
+    an_external_metric_scales_to_zero_and_back on with_nodes alone,
+    what_somebody_scaled_to_zero_is_left_alone on with_nodes alone,
+    the_policies_of_an_autoscaler_limit_each_step on with_nodes alone,
+    custom_metrics_of_pods_and_of_an_object_count on with_nodes alone,
 }
 
 pub(crate) const CONTROLLERS: &[Controller] =
@@ -31,7 +32,7 @@ pub(crate) const CONTROLLERS: &[Controller] =
 /// Short enough for a real clock, long enough that a cluster comes to rest between two passes.
 const PERIOD: Duration = Duration::from_secs(4);
 
-/// Custom resources that stand for the usage of pods, for an external metric, and a custom kind with a scale.
+/// A cluster with the metrics APIs, and with a custom kind that has a scale.
 pub(crate) fn with_nodes() -> Builder {
     let options = Options {
         sync_period: PERIOD,
@@ -40,84 +41,59 @@ pub(crate) fn with_nodes() -> Builder {
         cpu_initialization_period: Duration::ZERO,
         ..Options::default()
     };
-    let cluster = TestCluster::builder().controllers(CONTROLLERS).nodes(2).options(options);
-    cluster.define(definition(&USAGE)).define(definition(&QUEUE)).define(definition(&SHIP))
+    TestCluster::builder().controllers(CONTROLLERS).nodes(2).metrics().options(options).define(ship())
 }
 
-/// A custom kind: group, version, plural, kind.
-struct Custom(&'static str, &'static str, &'static str, &'static str);
+const GROUP: &str = "autoscaled.example.com";
 
-const USAGE: Custom = Custom("metrics.k8s.io", "v1beta1", "pods", "PodMetrics");
-const QUEUE: Custom = Custom("external.metrics.k8s.io", "v1beta1", "queue-depth", "QueueDepth");
-const SHIP: Custom = Custom("autoscaled.example.com", "v1", "ships", "Ship");
-
-fn definition(Custom(group, version, plural, kind): &Custom) -> Value {
-    let subresources = if *kind == "Ship" {
-        json!({ "status": {}, "scale": {
-            "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
-            "labelSelectorPath": ".status.selector",
-        } })
-    } else {
-        json!({})
-    };
+/// A custom kind with a scale.
+fn ship() -> Value {
+    let scale = json!({
+        "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.selector",
+    });
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-        "metadata": {
-            "name": format!("{plural}.{group}"),
-            "annotations": { "api-approved.kubernetes.io": "unapproved, for tests of an autoscaler" },
-        },
+        "metadata": { "name": format!("ships.{GROUP}") },
         "spec": {
-            "group": group, "scope": "Namespaced",
-            "names": { "plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List") },
+            "group": GROUP, "scope": "Namespaced",
+            "names": { "plural": "ships", "singular": "ship", "kind": "Ship", "listKind": "ShipList" },
             "versions": [{
-                "name": version, "served": true, "storage": true, "subresources": subresources,
+                "name": "v1", "served": true, "storage": true, "subresources": { "status": {}, "scale": scale },
                 "schema": { "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } },
             }],
         },
     })
 }
 
-fn custom(cluster: &TestCluster, Custom(group, version, plural, kind): &Custom) -> Api<DynamicObject> {
+fn ships(cluster: &TestCluster) -> Api<DynamicObject> {
     let resource = ApiResource {
-        group: (*group).into(),
-        version: (*version).into(),
-        api_version: format!("{group}/{version}"),
-        kind: (*kind).into(),
-        plural: (*plural).into(),
+        group: GROUP.into(),
+        version: "v1".into(),
+        api_version: format!("{GROUP}/v1"),
+        kind: "Ship".into(),
+        plural: "ships".into(),
     };
     Api::namespaced_with(cluster.client(), cluster.namespace(), &resource)
 }
 
-/// Creates or replaces a custom object.
-#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
-async fn put(
-    cluster: &TestCluster,
-    custom_kind: &Custom,
-    name: &str,
-    labels: Value,
-    fields: Value,
-) -> Result<(), Failure> {
-    let Custom(group, version, _, kind) = custom_kind;
-    let mut object = json!({
-        "apiVersion": format!("{group}/{version}"), "kind": kind, "metadata": { "name": name, "labels": labels },
-    });
-    object = objects::merged(object, fields);
-    let apply = PatchParams::apply("test").force();
-    custom(cluster, custom_kind).patch(name, &apply, &Patch::Apply(object)).await?;
+/// Lets pods have no usage but the one that is reported.
+fn only_what_is_reported(cluster: &TestCluster) {
+    cluster.metrics().set_default_usage(false);
+}
+
+/// Reports that every pod that there is uses this much CPU.
+async fn report(cluster: &TestCluster, cpu: &str) -> Result<(), Failure> {
+    only_what_is_reported(cluster);
+    for pod in cluster.api::<Pod>().list(&ListParams::default()).await?.items {
+        cluster.metrics().set_usage(cluster.namespace(), &pod.metadata.name.unwrap_or_default(), cpu, "10Mi")?;
+    }
     Ok(())
 }
 
-/// Reports that every pod uses this much CPU.
-async fn report(cluster: &TestCluster, cpu: &str) -> Result<(), Failure> {
-    for pod in cluster.api::<Pod>().list(&ListParams::default()).await?.items {
-        let name = pod.metadata.name.unwrap_or_default();
-        let usage = json!({
-            "timestamp": cluster.clock().now(), "window": "1s",
-            "containers": [{ "name": "main", "usage": { "cpu": cpu, "memory": "10Mi" } }],
-        });
-        put(cluster, &USAGE, &name, json!(pod.metadata.labels.unwrap_or_default()), usage).await?;
-    }
-    Ok(())
+/// Sets the length of a queue.
+fn queue(cluster: &TestCluster, length: &str) -> Result<(), Failure> {
+    Ok(cluster.metrics().set_external(cluster.namespace(), "queue-depth", &[], length)?)
 }
 
 /// A Deployment whose pods request 100m of CPU.
@@ -230,6 +206,7 @@ pub(crate) async fn more_usage_adds_pods_and_less_usage_removes_them(cluster: &T
 pub(crate) async fn a_missing_metric_or_target_is_a_condition_until_it_is_there(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
+    only_what_is_reported(cluster);
     cluster.create(autoscaler("web", json!({}))).await?;
     let message = until(cluster, "web", ("AbleToScale", "False", "FailedGetScale")).await?;
     let want = "the HPA controller was unable to get the target's current scale: deployments.apps \"web\" not found";
@@ -281,8 +258,11 @@ pub(crate) async fn pods_of_two_autoscalers_are_scaled_by_neither(cluster: &Test
 
 /// A custom kind with the subresource is scaled as any other; limits apply before any metric is asked for.
 pub(crate) async fn the_limits_apply_to_any_kind_with_a_scale(cluster: &TestCluster) -> Result<(), Failure> {
-    put(cluster, &SHIP, "ark", json!({}), json!({ "spec": { "replicas": 1 } })).await?;
-    let ships = custom(cluster, &SHIP);
+    let ark = json!({
+        "apiVersion": format!("{GROUP}/v1"), "kind": "Ship", "metadata": { "name": "ark" }, "spec": { "replicas": 1 },
+    });
+    let ships = ships(cluster);
+    ships.create(&PostParams::default(), &serde_json::from_value(ark)?).await?;
     let replicas = async || Ok(ships.get("ark").await?.data["spec"]["replicas"].as_i64());
     let target = json!({ "apiVersion": "autoscaled.example.com/v1", "kind": "Ship", "name": "ark" });
     cluster.create(autoscaler("ark", json!({ "scaleTargetRef": target, "minReplicas": 2 }))).await?;
@@ -307,12 +287,12 @@ pub(crate) async fn the_limits_apply_to_any_kind_with_a_scale(cluster: &TestClus
 pub(crate) async fn an_external_metric_scales_to_zero_and_back(cluster: &TestCluster) -> Result<(), Failure> {
     cluster.create(web(1)).await?;
     until_ready(cluster, 1).await?;
-    put(cluster, &QUEUE, "main", json!({}), json!({ "metricName": "queue-depth", "value": "0" })).await?;
+    queue(cluster, "0")?;
     cluster.create(autoscaler("web", json!({ "minReplicas": 0, "metrics": external("2") }))).await?;
     until_replicas(cluster, 0).await?;
     until(cluster, "web", ("ScaledToZero", "True", "ScaledToZero")).await?;
     until_ready(cluster, 0).await?;
-    put(cluster, &QUEUE, "main", json!({}), json!({ "metricName": "queue-depth", "value": "5" })).await?;
+    queue(cluster, "5")?;
     until_replicas(cluster, 3).await?;
     until(cluster, "web", ("ScaledToZero", "False", "NotScaledToZero")).await?;
     until_event(cluster, "SuccessfulRescale", "New size: 3; reason: external metric queue-depth(nil) above target")
@@ -327,6 +307,7 @@ pub(crate) async fn an_external_metric_scales_to_zero_and_back(cluster: &TestClu
 
 /// Zero replicas switch an autoscaler off, unless it was the one that set them.
 pub(crate) async fn what_somebody_scaled_to_zero_is_left_alone(cluster: &TestCluster) -> Result<(), Failure> {
+    only_what_is_reported(cluster);
     cluster.create(web(0)).await?;
     cluster.create(autoscaler("web", json!({ "minReplicas": 2 }))).await?;
     let message = until(cluster, "web", ("ScalingActive", "False", "ScalingDisabled")).await?;
@@ -361,4 +342,38 @@ pub(crate) async fn the_policies_of_an_autoscaler_limit_each_step(cluster: &Test
     report(cluster, "10m").await?;
     until(cluster, "web", ("ScalingLimited", "True", "ScaleDownLimit")).await?;
     until_replicas(cluster, 4).await
+}
+
+/// A metric that pods report, and one of a Service that they share: the one that wants more pods wins.
+pub(crate) async fn custom_metrics_of_pods_and_of_an_object_count(cluster: &TestCluster) -> Result<(), Failure> {
+    let annotations = json!({ "nodes.steersman.dev/metric.requests": "20" });
+    let template = json!({ "spec": { "template": { "metadata": { "annotations": annotations } } } });
+    cluster.create(web(1).with(template)).await?;
+    until_ready(cluster, 1).await?;
+    cluster.metrics().set_object(cluster.namespace(), ("services", "web"), "hits", "5")?;
+    let of_pods =
+        json!({ "metric": { "name": "requests" }, "target": { "type": "AverageValue", "averageValue": "20" } });
+    let of_service = json!({
+        "describedObject": { "apiVersion": "v1", "kind": "Service", "name": "web" }, "metric": { "name": "hits" },
+        "target": { "type": "AverageValue", "averageValue": "10" },
+    });
+    let metrics = json!([{ "type": "Pods", "pods": of_pods }, { "type": "Object", "object": of_service }]);
+    cluster.create(autoscaler("web", json!({ "metrics": metrics }))).await?;
+    until(cluster, "web", ("ScalingActive", "True", "ValidMetricFound")).await?;
+    until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
+    until_replicas(cluster, 1).await?;
+    cluster.metrics().set_object(cluster.namespace(), ("services", "web"), "hits", "40")?;
+    until_replicas(cluster, 4).await?;
+    // Upstream calls it an external one, too.
+    until_event(cluster, "SuccessfulRescale", "New size: 4; reason: external metric hits(nil) above target").await?;
+    until_ready(cluster, 4).await?;
+    until(cluster, "web", ("AbleToScale", "True", "ReadyForNewScale")).await?;
+    let told = status(cluster, "web").await?;
+    let current = told.current_metrics.iter().flatten();
+    let of_pods =
+        current.clone().find_map(|metric| metric.pods.as_ref()).and_then(|of| of.current.average_value.as_ref());
+    expect_eq("what each pod reports", &of_pods.map(|value| value.0.as_str()), &Some("20"))?;
+    let of_service = current.clone().find_map(|metric| metric.object.as_ref());
+    let of_service = of_service.and_then(|of| of.current.average_value.as_ref());
+    expect_eq("what each pod has of the Service's", &of_service.map(|value| value.0.as_str()), &Some("10"))
 }

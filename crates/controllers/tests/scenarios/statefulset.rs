@@ -6,6 +6,7 @@ use k8s_openapi::api::apps::v1::{ControllerRevision, StatefulSet};
 use k8s_openapi::api::core::v1::{Event, PersistentVolumeClaim, Pod};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
+use steersman_controllers::statefulset;
 use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
 use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
 
@@ -27,6 +28,8 @@ scenarios! {
     ordinals_start_where_they_should on with_nodes,
     revisions_beyond_the_limit_are_deleted on with_nodes,
     a_pod_becomes_available_when_its_time_has_come on with_nodes,
+    issue_67250_an_update_waits_for_a_broken_pod_without_our_gate on with_nodes,
+    issue_67250_an_update_replaces_a_broken_pod_with_our_gate on replacing_broken_pods,
 }
 
 /// Without nodes: pods become ready when the test says so.
@@ -40,6 +43,11 @@ pub(crate) fn with_nodes() -> Builder {
 
 pub(crate) fn with_collector() -> Builder {
     TestCluster::builder().controllers(&[controllers::STATEFUL_SET, controllers::GARBAGE_COLLECTOR]).nodes(2)
+}
+
+/// `SteersmanReplaceBrokenStatefulSetPods=true`.
+pub(crate) fn replacing_broken_pods() -> Builder {
+    with_nodes().options(statefulset::Options { replace_broken: true, ..statefulset::Options::default() })
 }
 
 /// A StatefulSet of `web:1`, with this on top of its spec.
@@ -407,4 +415,42 @@ pub(crate) async fn a_pod_becomes_available_when_its_time_has_come(cluster: &Tes
     cluster.until_eq("ready, and not available", available, (1, 0)).await?;
     expect_eq("the next one waits", &images(cluster).await?.len(), &1)?;
     cluster.until_eq("available", available, (2, 2)).await
+}
+
+/// 67250: as upstream, what was rolled out with a broken image and taken back waits for the broken pod.
+pub(crate) async fn issue_67250_an_update_waits_for_a_broken_pod_without_our_gate(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
+    mend_a_broken_update(cluster).await?;
+    let is_observed = async || {
+        let set = cluster.api::<StatefulSet>().get("web").await?;
+        Ok(set.status.and_then(|status| status.observed_generation) == set.metadata.generation)
+    };
+    cluster.until_eq("the controller has seen the mended template", is_observed, true).await?;
+    expect_eq("the pods", &images(cluster).await?, &of(&[("web-0", "web:1"), ("web-1", "web:broken")]))
+}
+
+/// 67250: with our gate, the broken pod is replaced.
+pub(crate) async fn issue_67250_an_update_replaces_a_broken_pod_with_our_gate(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
+    mend_a_broken_update(cluster).await?;
+    until_complete(cluster, 2).await?;
+    expect_eq("the pods", &images(cluster).await?, &of(&[("web-0", "web:3"), ("web-1", "web:3")]))
+}
+
+/// Rolls out pods that never become ready, and then a template that works.
+async fn mend_a_broken_update(cluster: &TestCluster) -> Result<(), Failure> {
+    const NEVER_READY: &str = "nodes.steersman.dev/never-ready";
+    cluster.create(set(2, json!({}))).await?;
+    until_complete(cluster, 2).await?;
+    let template = |image: &str, never_ready: Value| {
+        let annotations = json!({ "annotations": { NEVER_READY: never_ready } });
+        let spec = json!({ "containers": [{ "name": "main", "image": image }] });
+        json!({ "spec": { "template": { "metadata": annotations, "spec": spec } } })
+    };
+    patch(cluster, template("web:broken", json!("true"))).await?;
+    let broken = of(&[("web-0", "web:1"), ("web-1", "web:broken")]);
+    cluster.until_eq("one pod is broken", || images(cluster), broken).await?;
+    patch(cluster, template("web:3", Value::Null)).await
 }

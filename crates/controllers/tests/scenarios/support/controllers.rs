@@ -1,17 +1,26 @@
 //! The controllers under test: the one place where tests name their rows.
 
+use std::sync::LazyLock;
+
 use steersman_controllers::{
-    clusterrole_aggregation, cronjob, daemonset, deployment, disruption, endpoints, endpointslice,
-    endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job,
-    legacy_serviceaccount_token_cleaner, namespace, persistentvolume_protection, persistentvolumeclaim_protection,
-    pod_garbage_collector, replicaset, replicationcontroller, root_ca_certificate_publisher, serviceaccount,
-    serviceaccount_token, statefulset, ttl, volumeattributesclass_protection,
+    bootstrap_signer, certificatesigningrequest_approving, certificatesigningrequest_cleaner,
+    certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, disruption, endpoints,
+    endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job,
+    kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam,
+    node_lifecycle, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector,
+    podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota, root_ca_certificate_publisher,
+    serviceaccount, serviceaccount_token, statefulset, taint_eviction, token_cleaner, ttl, ttl_after_finished,
+    volumeattributesclass_protection,
 };
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
 use crate::scenarios::accounts;
 
 pub(crate) const ALL: &[Controller] = steersman_controllers::ALL;
+pub(crate) const BOOTSTRAP_SIGNER: Controller = bootstrap_signer::DESCRIPTOR;
+pub(crate) const CSR_APPROVING: Controller = certificatesigningrequest_approving::DESCRIPTOR;
+pub(crate) const CSR_CLEANER: Controller = certificatesigningrequest_cleaner::DESCRIPTOR;
+pub(crate) const CSR_SIGNING: Controller = certificatesigningrequest_signing::DESCRIPTOR;
 pub(crate) const DAEMON_SET: Controller = daemonset::DESCRIPTOR;
 pub(crate) const CLAIM_PROTECTION: Controller = persistentvolumeclaim_protection::DESCRIPTOR;
 pub(crate) const CLASS_PROTECTION: Controller = volumeattributesclass_protection::DESCRIPTOR;
@@ -27,20 +36,34 @@ pub(crate) const JOB: Controller = job::DESCRIPTOR;
 pub(crate) const HORIZONTAL_POD_AUTOSCALER: Controller = horizontal_pod_autoscaler::DESCRIPTOR;
 pub(crate) const LEGACY_TOKEN_CLEANER: Controller = legacy_serviceaccount_token_cleaner::DESCRIPTOR;
 pub(crate) const NAMESPACE: Controller = namespace::DESCRIPTOR;
+pub(crate) const NODE_IPAM: Controller = node_ipam::DESCRIPTOR;
+pub(crate) const NODE_LIFECYCLE: Controller = node_lifecycle::DESCRIPTOR;
+pub(crate) const POD_CERTIFICATE_CLEANER: Controller = podcertificaterequest_cleaner::DESCRIPTOR;
 pub(crate) const POD_GC: Controller = pod_garbage_collector::DESCRIPTOR;
 pub(crate) const REPLICA_SET: Controller = replicaset::DESCRIPTOR;
 pub(crate) const REPLICATION_CONTROLLER: Controller = replicationcontroller::DESCRIPTOR;
+pub(crate) const RESOURCE_QUOTA: Controller = resourcequota::DESCRIPTOR;
 pub(crate) const ROLE_AGGREGATION: Controller = clusterrole_aggregation::DESCRIPTOR;
 pub(crate) const ROOT_CA: Controller = root_ca_certificate_publisher::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
 pub(crate) const STATEFUL_SET: Controller = statefulset::DESCRIPTOR;
+pub(crate) const TAINT_EVICTION: Controller = taint_eviction::DESCRIPTOR;
+pub(crate) const TOKEN_CLEANER: Controller = token_cleaner::DESCRIPTOR;
+pub(crate) const TRUST_BUNDLE: Controller = kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR;
 pub(crate) const TTL: Controller = ttl::DESCRIPTOR;
+pub(crate) const TTL_AFTER_FINISHED: Controller = ttl_after_finished::DESCRIPTOR;
 pub(crate) const VOLUME_PROTECTION: Controller = persistentvolume_protection::DESCRIPTOR;
 
 /// The publisher, with a certificate.
 pub(crate) const ROOT_CA_WITH_CERTIFICATE: Controller = ROOT_CA.prepared_by(|manager| {
     manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(accounts::ROOT_CA.into()) });
+});
+
+/// The node IPAM controller, with the ranges of simulated nodes.
+pub(crate) const NODE_IPAM_WITH_RANGES: Controller = NODE_IPAM.prepared_by(|manager| {
+    let cluster = "10.128.0.0/9".to_owned();
+    manager.set_options(node_ipam::Options { allocate: true, cluster, mask: 22, ..node_ipam::Options::default() });
 });
 
 /// The tokens controller, with a certificate, and the rig's key or one of its own.
@@ -50,11 +73,49 @@ pub(crate) const SERVICE_ACCOUNT_TOKEN_WITH_KEY: Controller = SERVICE_ACCOUNT_TO
     manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
 });
 
+/// All controllers, those that need a key, a certificate or a range with one.
+/// The signing controller, with the certificate authority of the tests.
+pub(crate) const CSR_SIGNING_WITH_KEYS: Controller = CSR_SIGNING.prepared_by(|manager| {
+    let Authority { certificate, key } = &*AUTHORITY;
+    manager.set_options(certificatesigningrequest_signing::Options::signed_by(certificate, key));
+});
+
+/// The publisher of trust bundles, with the certificate authority of the tests.
+pub(crate) const TRUST_BUNDLE_WITH_CERTIFICATE: Controller = TRUST_BUNDLE.prepared_by(|manager| {
+    let root_ca = Some(AUTHORITY.certificate.as_str().into());
+    manager.set_options(kube_apiserver_serving_clustertrustbundle_publisher::Options { root_ca });
+});
+
+/// A certificate authority, in PEM.
+pub(crate) struct Authority {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+/// The one whose client certificates the rig's shared server accepts; elsewhere, any.
+pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| match std::env::var_os("STEERSMAN_RIG_DIR") {
+    Some(rig) => {
+        let read = |name: &str| std::fs::read_to_string(std::path::Path::new(&rig).join(name));
+        let found = (read("ca.crt"), read("ca.key"));
+        Authority { certificate: found.0.expect("a certificate"), key: found.1.expect("a key") }
+    }
+    None => {
+        let key = rcgen::KeyPair::generate().expect("there is randomness");
+        let mut params = rcgen::CertificateParams::default();
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let certificate = params.self_signed(&key).expect("a certificate").pem();
+        Authority { certificate, key: key.serialize_pem() }
+    }
+});
+
 /// All controllers, those that need a key or a certificate with one.
 pub(crate) fn all_with_options() -> Vec<Controller> {
     let with_options = |controller: &Controller| match controller.name {
+        name if name == NODE_IPAM.name => NODE_IPAM_WITH_RANGES,
         name if name == ROOT_CA.name => ROOT_CA_WITH_CERTIFICATE,
         name if name == SERVICE_ACCOUNT_TOKEN.name => SERVICE_ACCOUNT_TOKEN_WITH_KEY,
+        name if name == CSR_SIGNING.name => CSR_SIGNING_WITH_KEYS,
+        name if name == TRUST_BUNDLE.name => TRUST_BUNDLE_WITH_CERTIFICATE,
         _ => *controller,
     };
     ALL.iter().map(with_options).collect()
