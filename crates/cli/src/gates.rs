@@ -2,6 +2,7 @@
 //!
 //! 1. `data/gates.tsv` holds every gate that upstream's program knows, also those of other components and those that are
 //!    general or deprecated, which its help leaves out: a command line that upstream takes is taken.
+//!    Gates of our own have the stage `OURS` and names that begin with `Steersman`; they are off unless they are named.
 //! 2. `AllAlpha` and `AllBeta` are for gates that are not named themselves, in whichever order.
 //! 3. A locked gate can be set to what it is and to nothing else; a gate that is on needs those it builds on.
 //! 4. A gate that upstream's controllers read changes ours too: it reaches them as an option ([`options`](super::options)),
@@ -47,6 +48,9 @@ const OBEYED: [&str; 8] = [
     "RemoteRequestHeaderUID",
 ];
 
+/// The stage of gates that upstream does not have.
+const OURS: &str = "OURS";
+
 static TABLE: LazyLock<Vec<Gate>> = LazyLock::new(|| {
     let rows = include_str!("../data/gates.tsv").lines().skip(1);
     rows.map(Gate::from_row).collect()
@@ -63,6 +67,9 @@ pub(super) fn help() -> String {
     for gate in table().iter().filter(|gate| matches!(gate.stage, "ALPHA" | "BETA")) {
         // Writing to a string does not fail.
         let _ = writeln!(text, "kube:{}=true|false ({} - default={})", gate.name, gate.stage, gate.default);
+    }
+    for gate in table().iter().filter(|gate| gate.stage == OURS) {
+        let _ = writeln!(text, "steersman:{}=true|false (default={})", gate.name, gate.default);
     }
     text
 }
@@ -194,7 +201,8 @@ mod tests {
             assert!(ours.iter().any(|our| our == row), "{row} is missing");
         }
         for gate in table() {
-            assert!(["ALPHA", "BETA", "GA", "DEPRECATED"].contains(&gate.stage), "{gate:?}");
+            assert!(["ALPHA", "BETA", "GA", "DEPRECATED", OURS].contains(&gate.stage), "{gate:?}");
+            assert_eq!(gate.stage == OURS, gate.name.starts_with("Steersman"), "{gate:?}");
             for name in &gate.needs {
                 assert!(table().iter().any(|gate| gate.name == *name), "{} needs {name}", gate.name);
             }

@@ -33,6 +33,9 @@ pub(super) struct Cluster {
 pub(super) const ROOT_CA: &str = "root-ca-file";
 /// The flag that names the key that signs the tokens of service accounts.
 pub(super) const TOKEN_KEY: &str = "service-account-private-key-file";
+/// The flags that name the certificate and the key of the authority that signs certificate requests.
+pub(super) const SIGNING_CERTIFICATE: &str = "cluster-signing-cert-file";
+pub(super) const SIGNING_KEY: &str = "cluster-signing-key-file";
 
 // === impl Given ===
 
@@ -93,6 +96,8 @@ fn flag_value(value: &Value) -> Option<FlagValue> {
         Value::Bool(on) => Some(FlagValue::Bool(*on)),
         Value::Int(number) => Some(FlagValue::Int(*number)),
         Value::Float(number) => Some(FlagValue::Float(*number)),
+        // As it is written: 0.1 is 0.1, not the nearest number that a single-precision one can be.
+        Value::Float32(number) => number.to_string().parse().ok().map(FlagValue::Float),
         Value::Duration(_) => value.as_duration().map(FlagValue::Duration),
         Value::Text(text) => Some(FlagValue::Text(text.clone())),
         _ => None,
@@ -121,9 +126,11 @@ mod tests {
     use std::fmt::Debug;
     use std::time::Duration;
 
+    use steersman_controllers::certificatesigningrequest_signing::{self as signing, Signer};
     use steersman_controllers::{
-        deployment, endpoints, endpointslice, garbage_collector, horizontal_pod_autoscaler, namespace,
-        pod_garbage_collector, replicaset, root_ca_certificate_publisher, serviceaccount_token, statefulset,
+        deployment, endpoints, endpointslice, garbage_collector, horizontal_pod_autoscaler, namespace, node_ipam,
+        node_lifecycle, pod_garbage_collector, replicaset, root_ca_certificate_publisher, serviceaccount_token,
+        statefulset,
     };
     use steersman_runtime::__internal::descriptor::{AskedFor, Enabled};
 
@@ -157,11 +164,14 @@ mod tests {
         check(&endpointslice::Options::from_flags(&flags));
         check(&pod_garbage_collector::Options::from_flags(&flags));
         check(&namespace::Options::from_flags(&flags));
+        check(&node_ipam::Options::from_flags(&flags));
+        check(&node_lifecycle::Options::from_flags(&flags));
         check(&garbage_collector::Options::from_flags(&flags));
         check(&horizontal_pod_autoscaler::Options::from_flags(&flags));
         check(&root_ca_certificate_publisher::Options::from_flags(&flags));
         check(&serviceaccount_token::Options::from_flags(&flags));
         check(&statefulset::Options::from_flags(&flags));
+        check(&signing::Options::from_flags(&flags));
         assert_eq!(flags.problems(), [""; 0]);
     }
 
@@ -232,6 +242,10 @@ mod tests {
             "--terminated-pod-gc-threshold=-1",
             "--namespace-sync-period=7m",
             "--enable-garbage-collector=false",
+            "--node-eviction-rate=2.5",
+            "--node-monitor-grace-period=70s",
+            "--cluster-cidr=10.0.0.0/8",
+            "--node-cidr-mask-size=20",
         ];
         let server = steersman_apiserver::ApiServer::new(steersman_apiserver::Options::default());
         let key = server.token_key_pem().unwrap().to_string();
@@ -249,10 +263,34 @@ mod tests {
             (Duration::from_secs(5), Duration::from_secs(420))
         );
         assert!(!garbage_collector::Options::from_flags(&flags).enabled);
+        let lifecycle = node_lifecycle::Options::from_flags(&flags);
+        assert_eq!((lifecycle.eviction_rate, lifecycle.monitor_grace_period), (2.5, Duration::from_secs(70)));
+        let ranges = node_ipam::Options::from_flags(&flags);
+        assert_eq!((ranges.cluster.as_str(), ranges.mask), ("10.0.0.0/8", 20));
         assert_eq!(root_ca_certificate_publisher::Options::from_flags(&flags).root_ca.as_deref(), Some(PEM));
         let tokens = serviceaccount_token::Options::from_flags(&flags);
         assert!(tokens.signer.is_some() && tokens.root_ca.as_deref() == Some(PEM));
         given.check().unwrap();
+    }
+
+    #[test]
+    fn one_authority_signs_for_all_signers_or_each_has_its_own() {
+        let check = |words: &[&str], want: &[Signer]| {
+            let given = given(words, silent());
+            let options = signing::Options::from_flags(&Flags::of(&given));
+            let signers: Vec<_> = options.authorities.into_keys().collect();
+            assert_eq!(signers, want, "{words:?}");
+            // Files that cannot be used are reported by the controller's health, and do not keep the process from starting.
+            given.check().unwrap();
+        };
+        let common = ["--cluster-signing-cert-file=no.crt", "--cluster-signing-key-file=no.key"];
+        check(&[], &[]);
+        check(&common, &Signer::ALL);
+        check(&common[..1], &[]);
+        let one = ["--cluster-signing-kubelet-client-cert-file=a", "--cluster-signing-kubelet-client-key-file=b"];
+        check(&one, &[Signer::KubeletClient]);
+        let options = signing::Options::from_flags(&Flags::of(&given(&["--cluster-signing-duration=90m"], silent())));
+        assert_eq!(options.duration, Duration::from_secs(90 * 60));
     }
 
     #[test]

@@ -14,9 +14,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+use steersman_apiserver::aggregated::Aggregated;
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
-use steersman_nodes::{Nodes, NodesOptions, Stages};
+use steersman_nodes::{Nodes, NodesOptions, ProvisionerOptions, Stages};
 use steersman_runtime::__internal::descriptor::{ApiServers, FlagFile};
 use steersman_runtime::signals;
 use steersman_runtime::{Build, Manager, ManagerOptions};
@@ -25,18 +26,22 @@ use tokio_util::sync::CancellationToken;
 use super::flags::Parsed;
 use super::gates::Gates;
 use super::log::{self, Format};
-use super::options::{Cluster, Given, ROOT_CA, TOKEN_KEY};
+use super::options::{Cluster, Given, ROOT_CA, SIGNING_CERTIFICATE, SIGNING_KEY, TOKEN_KEY};
 use super::selection::{self, Selection, World};
 use super::{CommandError, Threads, flag, flags, nodes, rows};
 use greeting::Greeting;
 use kubeconfig::Kubeconfig;
 use logs::NodeLogs;
+use metrics::NodeMetrics;
 
 mod demo;
 mod greeting;
 mod kubeconfig;
 mod logs;
+mod metrics;
 mod story;
+mod workloads;
+mod workloads_story;
 
 /// The arguments of `up`.
 struct UpOptions {
@@ -121,7 +126,9 @@ pub(super) fn command() -> Command {
 
 pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
     let asked: Vec<String> = matches.get_many("controllers").unwrap_or_default().cloned().collect();
-    let flags = flags::parse(flags::table(), []).map_err(said)?;
+    let demo = matches.get_flag("demo");
+    let given = if demo { &demo::FLAGS[..] } else { &[] };
+    let flags = flags::parse(flags::table(), given.iter().map(|flag| (*flag).to_owned())).map_err(said)?;
     let selection = select(&asked, &flags)?;
     let options = UpOptions {
         port: matches.get_one::<u16>("port").copied().unwrap_or(0),
@@ -132,7 +139,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
         },
         nodes: matches.get_one::<u16>("nodes").copied().map_or(0, usize::from),
         stages: nodes::stages(matches)?,
-        demo: matches.get_flag("demo"),
+        demo,
         flags,
         selection,
     };
@@ -145,8 +152,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
 
 async fn up(options: UpOptions) -> Result<(), CommandError> {
     let logs = NodeLogs::default();
+    let metrics = NodeMetrics::default();
     let server = ApiServer::new(Options {
         logs: Some(Arc::new(logs.clone())),
+        aggregated: (options.nodes > 0).then(|| Arc::new(metrics.clone()) as Arc<dyn Aggregated>),
         authorization: options.authorization,
         unprotected_storage: !PROTECTORS.iter().all(|name| options.runs(name)),
         // The controllers share these threads, and a lease does not wait.
@@ -170,7 +179,12 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
         }
     }
     if options.nodes > 0 {
-        let wanted = NodesOptions { stages: options.stages.clone(), ..NodesOptions::count(options.nodes) };
+        let wanted = NodesOptions {
+            stages: options.stages.clone(),
+            metrics: Some(metrics.0),
+            provisioner: Some(ProvisionerOptions::default()),
+            ..NodesOptions::count(options.nodes)
+        };
         logs.come_from(Nodes::build(&manager.context(), wanted).map_err(said)?);
     }
     // Installed before the message that says how to stop, so that no signal is missed.
@@ -233,7 +247,13 @@ async fn listen(server: &ApiServer, port: u16) -> Result<Listening, CommandError
 /// Facts about this cluster: it has its own certificate authority and key, and one API server.
 fn cluster(server: &ApiServer, listening: &Listening) -> Cluster {
     let own = |text: &str| FlagFile { path: "the cluster".to_owned(), text: text.to_owned() };
-    let mut files = BTreeMap::from([(ROOT_CA, own(listening.authority_pem()))]);
+    let authority = listening.authority_pem();
+    let mut files = BTreeMap::from([
+        (ROOT_CA, own(authority)),
+        // What it signs are client certificates of this server.
+        (SIGNING_CERTIFICATE, own(authority)),
+        (SIGNING_KEY, own(&listening.authority_key_pem())),
+    ]);
     files.extend(server.token_key_pem().map(|key| (TOKEN_KEY, own(key))));
     Cluster { files, api_servers: ApiServers::One }
 }
@@ -250,8 +270,8 @@ fn select(asked: &[String], flags: &Parsed) -> Result<Selection<'static>, Comman
     let gates = Gates::default();
     let world = World {
         exists: &|row| rows::controller(row).is_some(),
-        // The key is the cluster's own.
-        is_set: &|flag| flags.is_on(flag) || flag == TOKEN_KEY,
+        // The keys are the cluster's own.
+        is_set: &|flag| flags.is_on(flag) || [TOKEN_KEY, SIGNING_CERTIFICATE].contains(&flag),
         gate: &|gate| gates.enabled(gate),
         is_always_asked: &|_| false,
     };

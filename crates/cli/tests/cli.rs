@@ -45,7 +45,7 @@ fn bad_input_gets_one_sentence_and_exit_code_1() {
     let ignored = "feature gate StaleControllerConsistencyReplicaSet has no effect here";
     manager(&["--feature-gates=StaleControllerConsistencyReplicaSet=false"], ignored);
     manager(&["--controllers=replicsaet"], "did you mean replicaset?");
-    manager(&["--controllers=nodelifecycle"], "node-lifecycle-controller is not here yet");
+    manager(&["--controllers=attachdetach"], "persistentvolume-attach-detach-controller is not here yet");
     manager(&["--secure-port=-1"], "--secure-port: -1 is not between 0 and 65535");
     manager(&["--secure-port=1", "--bind-address=192.0.2.1"], "--secure-port: cannot listen on 192.0.2.1:1");
     manager(&["--secure-port=65000", "--bind-address=127.0.0.1", "--tls-cipher-suites=ROT13"], "ROT13");
@@ -63,11 +63,13 @@ fn a_cluster_that_cannot_be_used_is_named() {
 
 #[test]
 fn controllers_that_are_missing_are_named_and_nothing_starts() {
-    for args in [&["controller-manager"][..], &["controller-manager", "--controllers=*,-nodelifecycle"]] {
+    for args in [&["controller-manager"][..], &["controller-manager", "--controllers=*,-attachdetach"]] {
         let output = run(Command::new(PROGRAM).args(args));
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
-        for want in ["--allow-missing", "docs/controller-manager.md", "persistentvolume-binder", "taint-eviction"] {
+        for want in
+            ["--allow-missing", "docs/controller-manager.md", "persistentvolume-binder", "persistentvolume-expander"]
+        {
             assert!(said.contains(want), "{want} is not in: {said}");
         }
         for unwanted in
@@ -75,7 +77,7 @@ fn controllers_that_are_missing_are_named_and_nothing_starts() {
         {
             assert!(!said.contains(unwanted), "{unwanted} is in: {said}");
         }
-        assert_eq!(said.contains("node-lifecycle-controller"), args.len() == 1, "{said}");
+        assert_eq!(said.contains("persistentvolume-attach-detach-controller"), args.len() == 1, "{said}");
         assert_eq!(said.lines().count(), 1, "one sentence: {said}");
     }
 }
@@ -88,7 +90,7 @@ fn a_flag_without_effect_is_told_once_and_others_are_not() {
         "--secure-port=0",
         "--cloud-config=a",
         "--cloud_config=b",
-        "--node-monitor-period=5s",
+        "--attach-detach-reconcile-sync-period=5s",
         "--concurrent-replicaset-syncs=3",
         "--kubeconfig=does/not/exist",
     ]));
@@ -96,7 +98,7 @@ fn a_flag_without_effect_is_told_once_and_others_are_not() {
     let told: Vec<&str> = said.lines().filter(|line| line.contains("has no effect here")).collect();
     assert_eq!(told.len(), 2, "{said}");
     assert!(told[0].starts_with('W') && told[0].contains("--cloud-config"), "{said}");
-    assert!(told[1].contains("--node-monitor-period"), "{said}");
+    assert!(told[1].contains("--attach-detach-reconcile-sync-period"), "{said}");
 }
 
 #[test]

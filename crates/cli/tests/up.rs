@@ -104,7 +104,11 @@ fn the_greeting_says_where_everything_is_and_no_line_is_too_long() {
     let up = Up::start(&["--port=0"]);
     assert!(up.said("API server:").starts_with("https://127.0.0.1:"), "{}", up.greeting);
     assert_eq!(up.said("nodes:"), "node-0 … node-2, simulated");
-    assert!(up.greeting.contains("only stored:"), "what has no controller is said: {}", up.greeting);
+    assert!(
+        up.greeting.contains("more of Kubernetes' own are not here yet"),
+        "what is missing is said: {}",
+        up.greeting
+    );
     for want in ["deployment", "garbage-collector", "export KUBECONFIG=", "kubectl create deployment", "in memory"] {
         assert!(up.greeting.contains(want), "{want} is not in {}", up.greeting);
     }
@@ -278,5 +282,23 @@ fn the_demo_runs_through_and_reads_well() {
     for node in ["node-0", "node-1", "node-2"] {
         assert!(told.contains(&format!("{node}             runs pod/web-")), "pods are spread: {told}");
     }
+    // The second act: a StatefulSet, a Job, an autoscaler, a budget.
+    for pod in ["db-0", "db-1", "db-2"] {
+        assert_eq!(
+            count(&format!("statefulset        created pod/{pod}\n")),
+            2,
+            "once more with the new image: {told}"
+        );
+        assert_eq!(count(&format!("statefulset        deleted pod/{pod}\n")), 1, "{told}");
+        assert_eq!(count(&format!("bound pvc/data-{pod} to a new volume of 1Gi")), 1, "{told}");
+    }
+    let order = ["db-2", "db-1", "db-0"].map(|pod| told.find(&format!("deleted pod/{pod}\n")));
+    assert!(order.is_sorted(), "from the last to the first: {told}");
+    assert_eq!(count(" for index 1\n"), 2, "it is tried again: {told}");
+    assert_eq!((count(" for index 0\n"), count(" for index 2\n")), (1, 1), "{told}");
+    assert_eq!(count("job/batch is complete: indexes 0-2, failed pods: 1"), 1, "{told}");
+    assert_eq!(count("autoscaler         scaled deployment/shop from 1 to 4"), 1, "{told}");
+    assert_eq!(count("refuses: Cannot evict pod as it would violate the pod's disruption budget."), 1, "{told}");
+    assert!(count("disruption         budget/shop allows one eviction") >= 1, "{told}");
     assert!(up.end_by("INT"), "and the cluster goes on until it is stopped");
 }

@@ -36,6 +36,8 @@ pub(crate) struct Machine {
     /// Its number; its addresses follow from it.
     pub(crate) number: usize,
     pub(crate) health: Health,
+    /// Whether its annotation keeps it silent.
+    pub(crate) is_told_to_be_silent: bool,
     pub(crate) registration: Registration,
     /// Whether it was last seen cordoned.
     pub(crate) cordoned: bool,
@@ -110,6 +112,25 @@ impl Fleet {
         true
     }
 
+    /// Silences a node whose annotation says so, and resumes one whose annotation was removed.
+    pub(crate) fn obey(&self, name: &str, silent: bool) {
+        self.change(name, |machine| {
+            if machine.is_told_to_be_silent == silent {
+                return;
+            }
+            machine.is_told_to_be_silent = silent;
+            match (silent, machine.health) {
+                (true, Health::Well) => machine.health = Health::Silent,
+                (false, Health::Silent) => {
+                    machine.health = Health::Well;
+                    // It sends a heartbeat at once.
+                    machine.renewed = None;
+                }
+                _ => {}
+            }
+        });
+    }
+
     /// Changes a node without notifying waiters.
     pub(crate) fn note(&self, name: &str, note: impl FnOnce(&mut Machine)) {
         if let Some(machine) = self.0.state.lock().machines.get_mut(name) {
@@ -151,6 +172,7 @@ impl Machine {
         Self {
             number,
             health: Health::Well,
+            is_told_to_be_silent: false,
             registration: Registration::Missing,
             cordoned: false,
             renewed: None,

@@ -10,7 +10,7 @@ use crate::fleet::{Fleet, Health, Registration};
 use crate::kubelet::{self, Log, LogError, LogQuery};
 use crate::options::{NodesError, NodesOptions};
 use crate::view::SimPodView;
-use crate::{node, scheduler};
+use crate::{node, provisioner, scheduler};
 
 /// Simulated nodes. Cheap to clone; clones share the same nodes.
 #[derive(Clone)]
@@ -50,6 +50,12 @@ impl Nodes {
         let registry = node::build(cx, &options, &fleet);
         if options.scheduler {
             scheduler::build(cx, &pods, &options, &fleet);
+        }
+        if let Some(metrics) = &options.metrics {
+            metrics.read_from(cx, &pods, &fleet);
+        }
+        if let Some(provisioner) = options.provisioner {
+            provisioner::build(cx, provisioner);
         }
         let kubelets = kubelet::build(cx, &pods, &options, &fleet);
         Ok(Self { fleet, pods: pods.lister(), clock: cx.clock.clone(), registry, kubelets })

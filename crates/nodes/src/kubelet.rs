@@ -12,11 +12,13 @@
 
 use std::sync::Arc;
 
-use steersman_base::Istr;
-use steersman_informer::SharedInformer;
+use steersman_base::{Istr, ObjectKey};
+use steersman_informer::{Change, SharedInformer};
+use steersman_model::core::NodeView;
 use steersman_runtime::{BuildContext, Controller};
 
 use crate::fleet::Fleet;
+use crate::node::is_silenced;
 use crate::options::NodesOptions;
 use crate::view::SimPodView;
 
@@ -48,24 +50,45 @@ pub(crate) fn build(
     options: &Arc<NodesOptions>,
     fleet: &Fleet,
 ) -> Controller {
-    let by_node = pods.index(|pod: &SimPodView| {
-        let node = &pod.spec.node_name;
-        (!node.is_empty()).then(|| node.clone())
-    });
+    let by_node = pods.shared_index(node_of);
     let is_ours = fleet.clone();
     let builder = cx.controller_on("simulated-kubelets", pods).queue_name("kubelets").workers(options.workers);
     let builder = builder.when(move |event| {
         let node: &Istr = &event.object().spec.node_name;
         !node.is_empty() && is_ours.get(node).is_some()
     });
-    let nodes = cx.informers.informer::<steersman_model::core::NodeView>().lister();
+    let nodes = cx.informers.informer::<NodeView>();
+    let builder = builder.watch(&nodes, resumed_pods(fleet, pods));
     builder.reconcile_with(sync::Kubelets {
         pods: pods.lister(),
-        nodes,
+        nodes: nodes.lister(),
         by_node,
         fleet: fleet.clone(),
         options: Arc::clone(options),
         addresses: parking_lot::Mutex::default(),
         events: cx.events.for_component("kubelet"),
     })
+}
+
+/// Index function: the node of a bound pod.
+fn node_of(pod: &SimPodView) -> Option<Istr> {
+    let node = &pod.spec.node_name;
+    (!node.is_empty()).then(|| node.clone())
+}
+
+/// Returns a handler that resumes the pods of a node whose annotation has kept it silent.
+fn resumed_pods(
+    fleet: &Fleet,
+    pods: &SharedInformer<SimPodView>,
+) -> impl Fn(&Change<NodeView>) -> Vec<ObjectKey> + Send + Sync + use<> {
+    let by_node = pods.shared_index(node_of);
+    let fleet = fleet.clone();
+    move |change| {
+        let Change::Updated { old, new } = change else { return Vec::new() };
+        if !is_silenced(&old.metadata) || is_silenced(&new.metadata) {
+            return Vec::new();
+        }
+        fleet.obey(&new.metadata.name, false);
+        by_node.get(&new.metadata.name).iter().map(|pod| pod.metadata.key()).collect()
+    }
 }

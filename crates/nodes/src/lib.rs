@@ -33,6 +33,8 @@
 //! | `exit-code` | the exit code; alone: the container ends at once |
 //! | `never-ready` | the container runs and is never ready |
 //! | `stop-delay`, `stop-code` | how long the pod takes to stop (its grace period at most), and its exit code |
+//! | `cpu-usage`, `memory-usage` | what the container uses, for the [metrics APIs](metrics); half of its requests by default |
+//! | `metric.<name>` | a custom metric of the pod |
 //!
 //! Durations are written `500ms`, `2s`, `1m30s`; a number alone is in seconds. Invalid values are ignored and reported
 //! by an event. A custom table of [`Stages`] defines more.
@@ -41,12 +43,16 @@ mod duration;
 mod fleet;
 mod handle;
 pub mod kubelet;
+pub mod metrics;
 pub mod node;
 mod options;
+pub mod provisioner;
 pub mod scheduler;
 pub mod view;
 
 pub use handle::{NoSuchNode, Nodes};
 pub use kubelet::{Log, LogError, LogQuery, Stages, StagesError};
+pub use metrics::Metrics;
 pub use options::{COUNT_MAX, NodesError, NodesOptions};
+pub use provisioner::ProvisionerOptions;
 pub use view::SimPodView;

@@ -24,7 +24,7 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use object::{host_address, pod_range};
+pub(crate) use object::{host_address, is_silenced, pod_range};
 pub use sync::Why;
 
 /// The renewal period of a lease: a quarter of its duration, as kubelets.
@@ -43,6 +43,7 @@ pub(crate) fn build(cx: &BuildContext, options: &Arc<NodesOptions>, fleet: &Flee
     let wanted = Arc::clone(options);
     let builder = builder.when(move |change| {
         let node = change.object();
+        ours.obey(&node.metadata.name, is_silenced(&node.metadata));
         ours.get(&node.metadata.name).is_some() && object::is_relevant(change, &wanted)
     });
     let nodes = builder.main().lister();

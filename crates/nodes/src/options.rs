@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::kubelet::Stages;
+use crate::metrics::Metrics;
+use crate::provisioner::ProvisionerOptions;
 use crate::scheduler;
 
 /// The number of nodes, and their properties.
@@ -33,6 +35,10 @@ pub struct NodesOptions {
     /// The number of pods processed concurrently, by the scheduler and by all kubelets together. Decisions are
     /// sequential; the concurrency hides the server's response time.
     pub workers: usize,
+    /// The source of the metrics APIs that is to show these nodes and their pods.
+    pub metrics: Option<Metrics>,
+    /// The provisioner of volumes, if there is one. One for a cluster is enough.
+    pub provisioner: Option<ProvisionerOptions>,
 }
 
 /// Why the options are invalid.
@@ -89,6 +95,8 @@ impl Default for NodesOptions {
             scheduler_name: scheduler::NAME.to_owned(),
             own_nodes_only: false,
             workers: WORKERS,
+            metrics: None,
+            provisioner: None,
         }
     }
 }

@@ -218,3 +218,36 @@ async fn another_process_goes_on_where_the_last_one_stopped() -> Result<(), Fail
     drop(running_manager.await);
     cluster.stop().await
 }
+
+/// Requests a path of the metrics APIs.
+async fn raw(cluster: &TestCluster, path: &str) -> Result<serde_json::Value, Failure> {
+    let request = http::Request::get(path).body(Vec::new())?;
+    Ok(cluster.client().request(request).await?)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_server_serves_the_metrics_of_pods_and_nodes() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().nodes(2).metrics().start().await?;
+    let mut web = pod("web", &json!({}));
+    web.metadata.annotations = Some([("nodes.steersman.dev/cpu-usage".to_owned(), "250m".to_owned())].into());
+    cluster.create(web).await?;
+    until_ready(&cluster, "web").await?;
+    let path = format!("/apis/metrics.k8s.io/v1beta1/namespaces/{}/pods", cluster.namespace());
+    let pods = raw(&cluster, &path).await?;
+    assert_eq!(pods["items"][0]["containers"][0]["usage"]["cpu"], "250m", "{pods}");
+    let nodes = raw(&cluster, "/apis/metrics.k8s.io/v1beta1/nodes").await?;
+    assert_eq!(nodes["items"].as_array().map(Vec::len), Some(2), "{nodes}");
+
+    let groups = cluster.client().list_api_groups().await?.groups;
+    let group = groups.iter().find(|group| group.name == "custom.metrics.k8s.io").expect("it is listed");
+    assert_eq!(group.preferred_version.as_ref().map(|version| version.version.as_str()), Some("v1beta2"));
+    let service = raw(&cluster, "/apis/apiregistration.k8s.io/v1/apiservices/v1beta1.metrics.k8s.io").await?;
+    assert_eq!(service["status"]["conditions"][0]["status"], "True", "{service}");
+    let missing = raw(&cluster, &format!("{path}/none")).await.expect_err("there is no such pod");
+    let missing = format!("{missing:?}");
+    assert!(missing.contains("podmetrics.metrics.k8s.io") && missing.contains("not found"), "{missing}");
+    let written = http::Request::delete(&path).body(Vec::new())?;
+    let refused = cluster.client().request::<serde_json::Value>(written).await.expect_err("it is read-only");
+    assert!(matches!(&refused, kube::Error::Api(status) if status.code == 405), "{refused}");
+    cluster.stop().await
+}

@@ -18,9 +18,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::super::CommandError;
 use super::story::{Change, Line, Story};
+use super::workloads::SecondAct;
 
 /// Far more than any part takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// The polling period for nodes.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// The name of all objects of the demo.
@@ -29,11 +30,22 @@ const NAME: &str = "web";
 const PODS: usize = 3;
 const IMAGES: [&str; 2] = ["example/web:1", "example/web:2"];
 /// The one in front of the screen.
-const YOU: &str = "you";
+pub(super) const YOU: &str = "you";
 
 /// The controllers without which there is nothing to show.
-pub(super) const NEEDS: [&str; 4] =
-    ["endpointslice-controller", "garbage-collector-controller", "deployment-controller", "replicaset-controller"];
+pub(super) const NEEDS: [&str; 8] = [
+    "endpointslice-controller",
+    "garbage-collector-controller",
+    "deployment-controller",
+    "replicaset-controller",
+    "statefulset-controller",
+    "job-controller",
+    "horizontal-pod-autoscaler-controller",
+    "disruption-controller",
+];
+
+/// A flag of the controller manager that makes the demo shorter: an autoscaler looks every second.
+pub(super) const FLAGS: [&str; 1] = ["--horizontal-pod-autoscaler-sync-period=1s"];
 
 /// The parts of the demo.
 struct Demo {
@@ -51,11 +63,12 @@ struct Demo {
 /// Something did not happen; the error says what, and which controller should have done it.
 pub(super) async fn run(client: Client, nodes: usize) -> Result<(), CommandError> {
     until_ready(&Api::all(client.clone()), nodes).await?;
-    let mut demo = Demo::new(client).await.map_err(refused)?;
+    let mut demo = Demo::new(client.clone()).await.map_err(refused)?;
     demo.roll_out().await?;
     demo.lose_a_pod().await?;
     demo.update().await?;
     demo.delete().await?;
+    SecondAct::play(client, demo.begun).await?;
     say("\nThat was it. The cluster is yours now: see above for kubectl. Ctrl-C stops it.");
     Ok(())
 }
@@ -80,12 +93,13 @@ async fn until_ready(nodes: &Api<Node>, wanted: usize) -> Result<(), CommandErro
 }
 
 /// Follows objects of a kind from now on.
-async fn follow<K>(
+pub(super) async fn follow<K, C>(
     api: Api<K>,
     labels: &str,
-    change: impl Fn(WatchEvent<K>) -> Option<Change> + Send + Sync + 'static,
-) -> Result<BoxStream<'static, Result<Option<Change>, kube::Error>>, kube::Error>
+    change: impl Fn(WatchEvent<K>) -> Option<C> + Send + Sync + 'static,
+) -> Result<BoxStream<'static, Result<Option<C>, kube::Error>>, kube::Error>
 where
+    C: Send + 'static,
     K: kube::Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + 'static,
 {
     let from = api.list_metadata(&ListParams::default().limit(1)).await?.metadata.resource_version.unwrap_or_default();
@@ -97,19 +111,19 @@ where
 
 impl Demo {
     async fn new(client: Client) -> Result<Self, kube::Error> {
-        let sets = follow::<ReplicaSet>(Api::default_namespaced(client.clone()), "app=web", |event| match event {
+        let sets = follow::<ReplicaSet, _>(Api::default_namespaced(client.clone()), "app=web", |event| match event {
             WatchEvent::Added(set) | WatchEvent::Modified(set) => Some(Change::Set(Box::new(set))),
             WatchEvent::Deleted(set) => Some(Change::SetGone(Box::new(set))),
             _ => None,
         });
-        let pods = follow::<Pod>(Api::default_namespaced(client.clone()), "app=web", |event| match event {
+        let pods = follow::<Pod, _>(Api::default_namespaced(client.clone()), "app=web", |event| match event {
             WatchEvent::Added(pod) | WatchEvent::Modified(pod) => Some(Change::Pod(Box::new(pod))),
             WatchEvent::Deleted(pod) => Some(Change::PodGone(Box::new(pod))),
             _ => None,
         });
         let of_service = "kubernetes.io/service-name=web";
         let slices =
-            follow::<EndpointSlice>(Api::default_namespaced(client.clone()), of_service, |event| match event {
+            follow::<EndpointSlice, _>(Api::default_namespaced(client.clone()), of_service, |event| match event {
                 WatchEvent::Added(slice) | WatchEvent::Modified(slice) => Some(Change::Slice(Box::new(slice))),
                 _ => None,
             });
@@ -204,21 +218,26 @@ impl Demo {
     }
 
     fn tell(&self, line: &Line) {
-        say(&format!("   {:>7.3} s  {:<18} {}", self.begun.elapsed().as_secs_f64(), line.who, line.what));
+        tell(self.begun, line);
     }
 }
 
+/// Prints a line with its time.
+pub(super) fn tell(begun: Instant, line: &Line) {
+    say(&format!("   {:>7.3} s  {:<18} {}", begun.elapsed().as_secs_f64(), line.who, line.what));
+}
+
 /// Standard output may be closed: that is not an error.
-fn say(text: &str) {
+pub(super) fn say(text: &str) {
     use std::io::Write;
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-fn typed<K: serde::de::DeserializeOwned>(object: serde_json::Value) -> Result<K, CommandError> {
+pub(super) fn typed<K: serde::de::DeserializeOwned>(object: serde_json::Value) -> Result<K, CommandError> {
     serde_json::from_value(object).map_err(|error| CommandError(format!("the demo is broken: {error}")))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-fn refused(error: kube::Error) -> CommandError {
+pub(super) fn refused(error: kube::Error) -> CommandError {
     CommandError(format!("the API server refused what the demo asked for: {error}"))
 }

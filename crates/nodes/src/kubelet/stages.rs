@@ -13,7 +13,7 @@ use steersman_base::{Meta, Selector};
 use super::ids::stable_hash;
 use super::life::Role;
 use super::script;
-use crate::duration;
+use crate::{duration, metrics};
 
 /// The next step in each state of a pod, and its time.
 #[derive(Clone, Debug)]
@@ -175,6 +175,9 @@ impl Stages {
     }
 
     fn complaint(&self, name: &str, value: &str) -> Option<String> {
+        if let Some(usage) = metrics::is_usage(name, value) {
+            return usage.err().map(|problem| format!("annotation {}{name}: {value:?} {problem}", script::PREFIX));
+        }
         let what = name.split('.').next().unwrap_or(name);
         let is = |said: &Option<String>| said.as_deref().is_some_and(|said| script::is_called(said, what));
         let is_time = self.0.iter().any(|stage| is(&stage.delay.from));

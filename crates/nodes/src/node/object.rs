@@ -28,6 +28,14 @@ const CONDITIONS: [(&str, &str, &str, &str); 4] = [
     ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
 ];
 
+/// The annotation of a node that is silent until it is removed.
+const SILENT: &str = "nodes.steersman.dev/silent";
+
+/// Whether the annotation of a node silences it.
+pub(crate) fn is_silenced(node: &Meta) -> bool {
+    node.annotations.get(SILENT).is_some_and(|value| *value != "false")
+}
+
 /// Returns the address of the node with this number.
 pub(crate) fn host_address(number: usize) -> Ipv4Addr {
     Ipv4Addr::from_bits(HOSTS.to_bits().wrapping_add(u32::try_from(number).unwrap_or(u32::MAX)))
@@ -45,6 +53,9 @@ pub(super) fn node(name: &str, number: usize, options: &NodesOptions, now: Time)
     let mut labels = Map::new();
     for (key, value) in [("hostname", name), ("os", "linux"), ("arch", "amd64")] {
         labels.insert(format!("kubernetes.io/{key}"), value.into());
+    }
+    for (key, value) in [("os", "linux"), ("arch", "amd64")] {
+        labels.insert(format!("beta.kubernetes.io/{key}"), value.into());
     }
     labels.insert(format!("{PREFIX}simulated"), "true".into());
     if !options.zones.is_empty() {
@@ -117,7 +128,8 @@ pub(super) fn is_relevant(change: &Change<NodeView>, options: &NodesOptions) -> 
     match change {
         Change::Updated { old, new } => {
             let is_cordoned = old.spec.unschedulable != new.spec.unschedulable;
-            is_cordoned || is_wrong(new, options) || kept_taints(new).is_some()
+            let is_told = is_silenced(&old.metadata) != is_silenced(&new.metadata);
+            is_cordoned || is_told || is_wrong(new, options) || kept_taints(new).is_some()
         }
         _ => true,
     }

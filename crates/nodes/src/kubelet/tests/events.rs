@@ -85,6 +85,9 @@ fn an_invalid_annotation_is_reported_and_ignored() {
         ("exit-code", "300", "\"300\" is no exit code; write a number from 0 to 255"),
         ("runtime", "5s", "\"5s\" means nothing: no stage reads it"),
         ("start-delay.main", "0", ""),
+        ("cpu-usage", "much", "\"much\" is no quantity; write one as 42, 500m or 64Mi"),
+        ("memory-usage.main", "64Mi", ""),
+        ("metric.requests-per-second", "20", ""),
     ] {
         let mut pod = Pod::running(&[], "Always").annotated(name, value);
         let complaints = pod.stages.complaints(&pod.view().metadata);
