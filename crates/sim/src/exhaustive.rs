@@ -1,12 +1,14 @@
 //! Exhaustive plans, after Sieve: for a small workload per controller, the manager is killed after each of its writes, each
 //! event is hidden once, and each past state is shown once.
 
+mod workloads;
+
 use std::fmt::Write as _;
 
 use crate::engine::{self, Outcome};
-use crate::plan::{
-    Edit, Fault, Millis, Operation, Options, Plan, Propagation, Share, Step, Target, Window, minutes, seconds,
-};
+use crate::plan::{Fault, Millis, Options, Plan, Step, Target, Window, minutes, seconds};
+
+pub use workloads::workloads;
 
 /// A small workload for one controller.
 #[derive(Clone, Debug)]
@@ -143,123 +145,6 @@ impl Workload {
 fn time_of(line: &str) -> Option<Millis> {
     let (seconds, micros) = line.split_once(' ')?.0.split_once('.')?;
     Some(seconds.parse::<Millis>().ok()? * 1000 + micros.parse::<Millis>().ok()? / 1000)
-}
-
-/// The workloads, one per controller.
-#[must_use]
-pub fn workloads() -> Vec<Workload> {
-    let work = |controller, watches, operations: Vec<Operation>| Workload {
-        controller,
-        watches,
-        operations: (1..).zip(operations).map(|(number, operation)| Step { at: minutes(number), operation }).collect(),
-    };
-    let create = |owner, changes| Operation::Create { owner, changes };
-    let edit = |owner, changes| Operation::Edit { owner, changes };
-    let delete = |owner, policy| Operation::Delete { owner, policy };
-    let pods = |count| vec![Edit::Replicas(count), Edit::ReadyDelay(2)];
-    let rolling = Edit::Strategy { recreate: false, surge: Share::Count(1), unavailable: Share::Count(1) };
-    vec![
-        work(
-            "deployment-controller",
-            &["deployments.apps", "replicasets.apps", "pods"],
-            vec![
-                create(0, vec![Edit::Replicas(3), rolling]),
-                edit(0, vec![Edit::Image(1)]),
-                edit(0, vec![Edit::Replicas(2), Edit::Image(2)]),
-                delete(0, Propagation::Background),
-            ],
-        ),
-        work(
-            "replicaset-controller",
-            &["replicasets.apps", "pods"],
-            vec![
-                create(7, pods(3)),
-                Operation::Relabel { owner: 7, pick: 0 },
-                edit(7, vec![Edit::Replicas(1)]),
-                Operation::DeletePod { owner: 7, pick: 0, now: false },
-                delete(7, Propagation::Orphan),
-            ],
-        ),
-        work(
-            "replicationcontroller-controller",
-            &["replicationcontrollers", "pods"],
-            vec![
-                create(10, pods(2)),
-                Operation::DeletePod { owner: 10, pick: 1, now: true },
-                edit(10, vec![Edit::Replicas(1)]),
-                delete(10, Propagation::Foreground),
-            ],
-        ),
-        work(
-            "garbage-collector-controller",
-            &["configmaps", "cakes.garbage.example.com"],
-            vec![
-                create(17, vec![Edit::Children(2)]),
-                create(19, vec![Edit::Children(1)]),
-                edit(17, vec![Edit::SharedWith(19)]),
-                delete(17, Propagation::Foreground),
-                delete(19, Propagation::Background),
-            ],
-        ),
-        work(
-            "endpointslice-controller",
-            &["services", "pods", "endpointslices.discovery.k8s.io"],
-            vec![
-                create(7, pods(2)),
-                create(12, vec![Edit::Selects(7)]),
-                edit(7, vec![Edit::Replicas(3)]),
-                edit(12, vec![Edit::Port(8001)]),
-                delete(12, Propagation::Background),
-            ],
-        ),
-        work(
-            "endpoints-controller",
-            &["services", "pods", "endpoints"],
-            vec![
-                create(7, pods(2)),
-                create(12, vec![Edit::Selects(7)]),
-                edit(7, vec![Edit::Replicas(1)]),
-                delete(12, Propagation::Background),
-            ],
-        ),
-        work(
-            "namespace-controller",
-            &["namespaces"],
-            vec![
-                create(8, pods(1)),
-                Operation::DeleteNamespace { namespace: 1 },
-                Operation::CreateNamespace { namespace: 1 },
-            ],
-        ),
-        work(
-            "serviceaccount-controller",
-            &["namespaces", "serviceaccounts"],
-            vec![
-                Operation::DeleteKept { namespace: 0, account: true },
-                Operation::DeleteNamespace { namespace: 2 },
-                Operation::CreateNamespace { namespace: 2 },
-            ],
-        ),
-        work(
-            "root-ca-certificate-publisher-controller",
-            &["namespaces", "configmaps"],
-            vec![
-                Operation::DeleteKept { namespace: 0, account: false },
-                Operation::DeleteNamespace { namespace: 2 },
-                Operation::CreateNamespace { namespace: 2 },
-            ],
-        ),
-        work(
-            "serviceaccount-token-controller",
-            &["secrets", "serviceaccounts"],
-            vec![create(15, Vec::new()), delete(15, Propagation::Background), create(15, Vec::new())],
-        ),
-        work(
-            "pod-garbage-collector-controller",
-            &["pods", "nodes"],
-            vec![create(7, pods(3)), Operation::RemoveNode { node: 0 }, Operation::ResumeNode { node: 0 }],
-        ),
-    ]
 }
 
 /// The table of all rows, in Markdown.

@@ -20,25 +20,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use steersman_base::{Istr, ObjectKey};
+use steersman_base::{Istr, ObjectKey, Time};
 
 use crate::record::Change;
-use crate::world::{Object, Step, Window, World};
+use crate::world::{Object, PASS_SECONDS, Step, Window, World};
 
 mod accounts;
 mod availability;
+mod budgets;
 mod collection;
 mod conditions;
 mod creates;
+mod cron;
+mod daemons;
 mod endpoints;
+mod jobs;
 mod leadership;
 mod memory;
+mod mirrors;
 mod namespaces;
 mod ownership;
 mod pod_gc;
 mod ranking;
 mod replicas;
 mod revisions;
+mod stateful;
 mod statuses;
 mod surge;
 #[cfg(test)]
@@ -57,6 +63,13 @@ pub(crate) const POD_GC: &str = "pod-garbage-collector-controller";
 pub(crate) const ROOT_CA: &str = "root-ca-certificate-publisher-controller";
 pub(crate) const ACCOUNT: &str = "serviceaccount-controller";
 pub(crate) const TOKEN: &str = "serviceaccount-token-controller";
+pub(crate) const STATEFUL_SET: &str = "statefulset-controller";
+pub(crate) const DAEMON_SET: &str = "daemonset-controller";
+pub(crate) const JOB: &str = "job-controller";
+pub(crate) const CRON_JOB: &str = "cronjob-controller";
+pub(crate) const DISRUPTION: &str = "disruption-controller";
+pub(crate) const MIRRORING: &str = "endpointslice-mirroring-controller";
+pub(crate) const AGGREGATION: &str = "clusterrole-aggregation-controller";
 
 /// Facts about the world that invariants need.
 #[derive(Clone, Debug)]
@@ -206,6 +219,26 @@ const AT_WRITE: &[(&str, Judged, AtWrite)] = rows![
     Shown pod_gc::ended_pods_are_kept_up_to_the_threshold,
     Store revisions::revisions_only_grow,
     Shown revisions::no_needed_replica_set_is_forgotten,
+    Shown stateful::pods_start_in_the_order_of_their_ordinals,
+    Shown stateful::ordinals_below_the_partition_keep_their_revision,
+    Shown stateful::surplus_ordinals_go_from_the_highest_down,
+    Shown stateful::stateful_updates_keep_their_available_pods,
+    Shown daemons::a_node_has_one_pod_of_a_daemon_set,
+    Shown daemons::daemons_start_where_they_should_run,
+    Shown daemons::no_more_nodes_surge_than_may,
+    Shown daemons::daemon_updates_keep_their_available_pods,
+    Shown jobs::no_pod_is_created_for_a_completed_index,
+    Shown jobs::no_more_pods_are_active_than_the_parallelism,
+    Store jobs::counts_of_a_job_never_fall,
+    Store jobs::no_pod_is_counted_twice,
+    Store jobs::pods_are_let_go_after_they_are_counted,
+    Shown jobs::a_job_ends_after_its_pods,
+    Store jobs::a_finished_job_is_left_alone,
+    Shown cron::jobs_do_not_run_beside_each_other,
+    Shown cron::no_time_is_started_twice,
+    Shown cron::running_jobs_and_the_history_are_kept,
+    Shown budgets::no_eviction_is_granted_beyond_the_budget,
+    Shown budgets::granted_evictions_are_not_forgotten,
 ];
 
 /// Returns the invariants that are checked once the world is quiet.
@@ -230,6 +263,19 @@ const AT_REST: &[(&str, Judged, AtRest)] = rows![
     Rest accounts::every_namespace_has_the_root_certificate,
     Rest accounts::tokens_follow_their_accounts,
     Rest pod_gc::no_pod_waits_for_a_node_that_is_gone,
+    Rest stateful::every_ordinal_has_its_pod,
+    Rest stateful::stateful_sets_are_rolled_out,
+    Rest stateful::statuses_of_stateful_sets_are_true_at_rest,
+    Rest stateful::claims_that_nobody_uses_are_let_go,
+    Rest daemons::every_node_has_its_daemons,
+    Rest daemons::statuses_of_daemon_sets_are_true_at_rest,
+    Rest jobs::every_job_goes_on_or_has_finished,
+    Rest jobs::statuses_of_jobs_are_true_at_rest,
+    Rest jobs::finalizers_of_jobs_are_taken_off,
+    Rest cron::cron_jobs_know_their_jobs,
+    Rest budgets::budgets_are_true_at_rest,
+    Rest mirrors::endpoints_are_mirrored,
+    Rest mirrors::roles_are_the_sums_of_their_parts,
 ];
 
 /// What is asked of the managers themselves, once the world is quiet: each write that the store saw of a manager that lives
@@ -398,6 +444,16 @@ impl<'a> Case<'a> {
 
     fn window(&self) -> Window<'a> {
         self.world.window(self.change)
+    }
+
+    /// The latest time that the author's clock may have shown.
+    fn latest(&self) -> Time {
+        self.change.at.plus_seconds(self.options.clock_skew_seconds)
+    }
+
+    /// The earliest time that the author's clock may have shown when it decided.
+    fn earliest(&self) -> Time {
+        self.change.at.plus_seconds(-self.options.clock_skew_seconds - PASS_SECONDS)
     }
 }
 

@@ -8,7 +8,10 @@ use parking_lot::Mutex;
 
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Time};
-use steersman_controllers::{ALL, pod_garbage_collector, root_ca_certificate_publisher, serviceaccount_token};
+use steersman_controllers::{
+    ALL, certificatesigningrequest_signing, kube_apiserver_serving_clustertrustbundle_publisher, node_ipam,
+    pod_garbage_collector, root_ca_certificate_publisher, serviceaccount_token,
+};
 use steersman_runtime::decisions::Log;
 use steersman_runtime::lease::LeaseOptions;
 use steersman_runtime::{Build, Manager, ManagerError, ManagerOptions};
@@ -97,6 +100,13 @@ impl Setting {
         };
         let root_ca: Option<Arc<str>> = Some(ROOT_CA.into());
         manager.set_options(root_ca_certificate_publisher::Options { root_ca: root_ca.clone() });
+        // The ranges of simulated nodes.
+        let cluster = "10.128.0.0/9".to_owned();
+        manager.set_options(node_ipam::Options { allocate: true, cluster, mask: 22, ..node_ipam::Options::default() });
+        let bundle = kube_apiserver_serving_clustertrustbundle_publisher::Options { root_ca: root_ca.clone() };
+        manager.set_options(bundle);
+        // Nobody asks for certificates: a certificate authority that cannot be used will do.
+        manager.set_options(certificatesigningrequest_signing::Options::signed_by(ROOT_CA, ""));
         manager.set_options(pod_garbage_collector::Options { terminated_pod_threshold: ENDED_PODS_MAX });
         manager.set_options(serviceaccount_token::Options { signer: Some(self.signer.clone()), root_ca });
         let wanted = &self.options.controllers;

@@ -1,9 +1,11 @@
 //! What happens in a world, and when: data, made from a seed, written as JSON.
 
+mod edit;
 mod generate;
 
 use serde::{Deserialize, Serialize};
 
+pub use edit::{Concurrency, Edit, Share};
 pub use generate::{FULL, NAMESPACES, OWNERS, Owner, OwnerKind, SMALL, Size, generate};
 
 /// Milliseconds since the world began.
@@ -225,6 +227,20 @@ pub enum Operation {
         /// Whether it is killed at once.
         now: bool,
     },
+    /// Evicts a pod: its budget is asked.
+    Evict {
+        /// Whose pod.
+        owner: usize,
+        /// Which one of them.
+        pick: usize,
+    },
+    /// A pod fails, as when its kubelet evicts it.
+    FailPod {
+        /// Whose pod.
+        owner: usize,
+        /// Which one of them.
+        pick: usize,
+    },
     /// Puts a finalizer on an owner.
     Hold {
         /// Which one.
@@ -284,59 +300,20 @@ pub enum Operation {
         /// Which one.
         node: usize,
     },
-}
-
-/// One change of an owner's spec. What an owner has no field for is left out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Edit {
-    /// How many pods it wants.
-    Replicas(u32),
-    /// The image of its pods.
-    Image(u32),
-    /// A variable of its pods.
-    Env(u32),
-    /// The node selector of its pods: one with an empty value, one with a value, or none.
-    NodeSelector(Option<bool>),
-    /// How long its pods take to be ready.
-    ReadyDelay(u32),
-    /// Whether its pods are never ready.
-    NeverReady(bool),
-    /// How old pods make room for new ones.
-    Strategy {
-        /// All old ones go first.
-        recreate: bool,
-        /// How many more pods there may be.
-        surge: Share,
-        /// How many pods may be missing.
-        unavailable: Share,
+    /// The label `disk` of a node changes: nodes are `ssd` at first.
+    LabelNode {
+        /// Which one.
+        node: usize,
+        /// Whether the label is another one than at first.
+        slow: bool,
     },
-    /// Whether it rolls out.
-    Paused(bool),
-    /// For how many seconds a pod must be ready to be available.
-    MinReady(u32),
-    /// How many old ReplicaSets are kept.
-    History(u32),
-    /// After how many seconds without progress a rollout is stuck.
-    Deadline(u32),
-    /// Whose pods a Service selects.
-    Selects(usize),
-    /// The port of a Service.
-    Port(u16),
-    /// How many objects of a tree belong to it, and to each of these.
-    Children(u32),
-    /// One object of a tree belongs to another owner, too.
-    SharedWith(usize),
-}
-
-/// A number, or a percentage.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Share {
-    /// A number.
-    Count(u32),
-    /// A percentage.
-    Percent(u32),
+    /// The taint of a node changes.
+    TaintNode {
+        /// Which one.
+        node: usize,
+        /// Whether the taint ends pods, too; none if it is removed.
+        ends_pods: Option<bool>,
+    },
 }
 
 /// What becomes of what a deleted object owned.
@@ -437,7 +414,7 @@ impl Fault {
 
 impl Operation {
     /// The names of all operations, as they are counted.
-    pub const NAMES: [&'static str; 36] = [
+    pub const NAMES: [&'static str; 56] = [
         "create",
         "scale",
         "roll image",
@@ -474,6 +451,26 @@ impl Operation {
         "silence node",
         "drain node",
         "resume node",
+        "label node",
+        "taint node",
+        "evict pod",
+        "fail pod",
+        "partition",
+        "update on delete",
+        "first ordinal",
+        "claim retention",
+        "parallelism",
+        "completions",
+        "suspend",
+        "go on",
+        "job deadline",
+        "schedule",
+        "concurrency policy",
+        "job history",
+        "job template",
+        "budget",
+        "mirrored addresses",
+        "aggregated rules",
     ];
 
     /// The name under which it is counted.
@@ -493,6 +490,8 @@ impl Operation {
             Self::Relabel { .. } => "relabel pod",
             Self::Adopt { .. } => "adopt pod",
             Self::DeletePod { .. } => "delete pod",
+            Self::Evict { .. } => "evict pod",
+            Self::FailPod { .. } => "fail pod",
             Self::Hold { .. } => "set finalizer",
             Self::Release { .. } => "release finalizer",
             Self::DeleteNamespace { .. } => "delete namespace",
@@ -503,6 +502,8 @@ impl Operation {
             Self::SilenceNode { .. } => "silence node",
             Self::Drain { .. } => "drain node",
             Self::ResumeNode { .. } | Self::Uncordon { .. } => "resume node",
+            Self::LabelNode { .. } => "label node",
+            Self::TaintNode { .. } => "taint node",
         }
     }
 }
@@ -520,6 +521,8 @@ impl Operation {
             | Self::Relabel { owner, .. }
             | Self::Adopt { owner, .. }
             | Self::DeletePod { owner, .. }
+            | Self::Evict { owner, .. }
+            | Self::FailPod { owner, .. }
             | Self::Hold { owner }
             | Self::Release { owner } => Some(*owner),
             Self::DeleteNamespace { .. }
@@ -530,32 +533,9 @@ impl Operation {
             | Self::SilenceNode { .. }
             | Self::ResumeNode { .. }
             | Self::Drain { .. }
-            | Self::Uncordon { .. } => None,
-        }
-    }
-}
-
-// === impl Edit ===
-
-impl Edit {
-    const fn name(&self) -> &'static str {
-        match self {
-            Self::Replicas(_) => "scale",
-            Self::Image(_) => "roll image",
-            Self::Env(_) => "roll env",
-            Self::NodeSelector(_) => "roll node selector",
-            Self::ReadyDelay(_) => "ready delay",
-            Self::NeverReady(_) => "never ready",
-            Self::Strategy { .. } => "change strategy",
-            Self::Paused(true) => "pause",
-            Self::Paused(false) => "resume",
-            Self::MinReady(_) => "min ready seconds",
-            Self::History(_) => "history limit",
-            Self::Deadline(_) => "progress deadline",
-            Self::Selects(_) => "service selector",
-            Self::Port(_) => "service port",
-            Self::Children(_) => "grow tree",
-            Self::SharedWith(_) => "second owner",
+            | Self::Uncordon { .. }
+            | Self::LabelNode { .. }
+            | Self::TaintNode { .. } => None,
         }
     }
 }

@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_apiserver::store::memory::Memory;
 use steersman_apiserver::store::{
-    Change as StoreChange, Collection, Events, Expect, Object, Page, Range, Storage, Unavailable, Wanted, WriteConflict,
+    Change as StoreChange, Collection, Events, Expect, Object, Page, Range, Storage, Unavailable, Wanted, Write,
+    WriteConflict,
 };
 use steersman_apiserver::{ApiServer, Options};
 use steersman_base::watch;
@@ -314,6 +315,17 @@ impl Storage for Recorder {
             (true, true) => {
                 self.record(collection, key, before.as_ref(), &[(revision - 1, Some(&written)), (revision, None)]);
             }
+        }
+        Ok(written)
+    }
+
+    fn commit_all(&self, writes: Vec<Write>) -> Result<Vec<Arc<Object>>, (usize, WriteConflict)> {
+        // A request stores several objects only to charge quotas: nothing is deleted by it.
+        let places: Vec<_> = writes.iter().map(|write| (write.collection.clone(), write.key.clone())).collect();
+        let before: Vec<_> = places.iter().map(|(collection, key)| self.0.inner.get(collection, key)).collect();
+        let written = self.0.inner.commit_all(writes)?;
+        for ((written, (collection, key)), before) in written.iter().zip(&places).zip(&before) {
+            self.record(collection, key, before.as_ref(), &[(written.revision, Some(written))]);
         }
         Ok(written)
     }

@@ -3,6 +3,7 @@
 mod objects;
 #[cfg(feature = "chaos")]
 mod real;
+mod workloads;
 
 use std::collections::BTreeMap;
 
@@ -97,11 +98,25 @@ impl Users {
         for name in nodes.names() {
             let _ = nodes.resume(&name);
             self.cordon(&name, false).await;
+            self.label_node(&name, false).await;
+            self.taint_node(&name, None).await;
         }
         for (owner, of) in OWNERS.iter().enumerate() {
             self.release(owner).await;
-            if of.kind == OwnerKind::Deployment {
-                self.edit(owner, &[Edit::NeverReady(false)]).await;
+            match of.kind {
+                OwnerKind::Deployment | OwnerKind::DaemonSet => {
+                    self.edit(owner, &[Edit::NeverReady(false)]).await;
+                }
+                // Nobody but a user ends a pod that is never ready: <https://github.com/kubernetes/kubernetes/issues/67250>.
+                OwnerKind::StatefulSet => {
+                    self.edit(owner, &[Edit::NeverReady(false)]).await;
+                    self.delete_never_ready(owner).await;
+                }
+                // What is due is started for ever.
+                OwnerKind::CronJob => {
+                    self.edit(owner, &[Edit::Suspended(true)]).await;
+                }
+                _ => {}
             }
         }
     }
@@ -129,6 +144,14 @@ impl Users {
                     let options = if *now { json!({"gracePeriodSeconds": 0}) } else { json!({}) };
                     self.ask(Method::DELETE, &path_of_pod(&pod), JSON, &options).await.is_some()
                 }
+                None => false,
+            },
+            Operation::Evict { owner, pick } => match self.pick_pod(*owner, *pick).await {
+                Some(pod) => self.evict(&pod).await,
+                None => false,
+            },
+            Operation::FailPod { owner, pick } => match self.pick_pod(*owner, *pick).await {
+                Some(pod) => self.fail_pod(&pod).await,
                 None => false,
             },
             Operation::Hold { owner } => {
@@ -167,6 +190,14 @@ impl Users {
                 Some(name) => self.cordon(name, false).await,
                 None => false,
             },
+            Operation::LabelNode { node, slow } => match nodes.names().get(*node) {
+                Some(name) => self.label_node(name, *slow).await,
+                None => false,
+            },
+            Operation::TaintNode { node, ends_pods } => match nodes.names().get(*node) {
+                Some(name) => self.taint_node(name, *ends_pods).await,
+                None => false,
+            },
         }
     }
 
@@ -187,6 +218,11 @@ impl Users {
                 self.grow(owner, &made, *count).await;
             }
         }
+        if OWNERS[owner].kind == OwnerKind::External {
+            let count =
+                changes.iter().find_map(|change| if let Edit::Addresses(count) = change { Some(*count) } else { None });
+            self.write_endpoints(owner, count.unwrap_or(1)).await;
+        }
         if OWNERS[owner].kind == OwnerKind::Account {
             let secrets = format!("/api/v1/namespaces/{}/secrets", NAMESPACES[OWNERS[owner].namespace]);
             self.ask(Method::POST, &secrets, JSON, &objects::token_secret(owner)).await;
@@ -204,6 +240,8 @@ impl Users {
                     return self.grow(owner, &made, *count).await;
                 }
                 Edit::SharedWith(other) => return self.share(owner, *other).await,
+                Edit::Addresses(count) => return self.write_endpoints(owner, *count).await,
+                Edit::Rules(number) => return self.write_rules(owner, *number).await,
                 _ => {}
             }
         }
@@ -311,11 +349,7 @@ impl Users {
         let path = format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}");
         let pods = self.ask(Method::GET, &path, JSON, &Value::Null).await.unwrap_or_default();
         for pod in pods["items"].as_array().into_iter().flatten() {
-            let eviction = json!({
-                "apiVersion": "policy/v1", "kind": "Eviction",
-                "metadata": {"name": pod["metadata"]["name"], "namespace": pod["metadata"]["namespace"]},
-            });
-            self.ask(Method::POST, &format!("{}/eviction", path_of_pod(pod)), JSON, &eviction).await;
+            self.evict(pod).await;
         }
         true
     }

@@ -22,11 +22,16 @@ mod object;
 mod parse;
 #[cfg(test)]
 mod tests;
+mod workloads;
 
 pub use history::{History, Since, Version};
 pub use object::{
     Body, Deployment, DeploymentStatus, Endpoint, Endpoints, Namespace, Node, Object, Owner, Phase, Pod, Secret,
     Service, Set, SetStatus, Slice,
+};
+pub use workloads::{
+    Budget, BudgetStatus, CronJob, DaemonSet, DaemonSetStatus, Indexes, Job, JobStatus, Place, StatefulSet,
+    StatefulSetStatus,
 };
 
 /// How long a pass may take from what it read to its last write, in seconds: a request that is tried again after 429, a

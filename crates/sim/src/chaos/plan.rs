@@ -42,6 +42,8 @@ const CALM: Millis = 5_000;
 /// The time between the middle of a network fault and the start of the next: managers must make progress, too.
 const PAUSE: Millis = 1_500;
 const STORE_STOPPED: Millis = 8_000;
+/// How many of the owners, from the first, there are in a real cluster.
+const OWNERS_HERE: usize = 20;
 
 // === impl Blow ===
 
@@ -71,12 +73,14 @@ fn operations(seed: u64, ends: Millis) -> Vec<Step> {
     let world = generate(seed, FULL);
     let count = usize::try_from(OPERATIONS_PER_MINUTE * ends / 60_000).unwrap_or(usize::MAX);
     let mut steps = world.operations;
+    steps.retain(is_done_here);
     // More time than one world fills is filled by the next ones.
     let mut more = seed;
     while steps.len() < count {
         more = more.wrapping_add(1);
         let shift = steps.last().map_or(0, |step| step.at);
-        steps.extend(generate(more, FULL).operations.into_iter().map(|step| Step { at: step.at + shift, ..step }));
+        let next = generate(more, FULL).operations.into_iter().filter(is_done_here);
+        steps.extend(next.map(|step| Step { at: step.at + shift, ..step }));
     }
     steps.truncate(count);
     let last = steps.last().map_or(1, |step| step.at).max(1);
@@ -85,6 +89,13 @@ fn operations(seed: u64, ends: Millis) -> Vec<Step> {
         shorten(&mut step.operation);
     }
     steps
+}
+
+/// Whether users of a real cluster do this: StatefulSets, DaemonSets, Jobs and what belongs to them are only in simulated
+/// worlds.
+fn is_done_here(step: &Step) -> bool {
+    let is_about_node = matches!(step.operation, Operation::LabelNode { .. } | Operation::TaintNode { .. });
+    !is_about_node && step.operation.owner().is_none_or(|owner| owner < OWNERS_HERE)
 }
 
 fn shorten(operation: &mut Operation) {

@@ -1,8 +1,8 @@
 //! Leadership: which manager may write.
 
 use super::{
-    ACCOUNT, Case, DEPLOYMENT, ENDPOINTS, GARBAGE, NAMESPACE, POD_GC, REPLICA_SET, REPLICATION, ROOT_CA, SLICES, TOKEN,
-    Verdict,
+    ACCOUNT, AGGREGATION, CRON_JOB, Case, DAEMON_SET, DEPLOYMENT, DISRUPTION, ENDPOINTS, GARBAGE, JOB, MIRRORING,
+    NAMESPACE, POD_GC, REPLICA_SET, REPLICATION, ROOT_CA, SLICES, STATEFUL_SET, TOKEN, Verdict,
 };
 use crate::world::{Body, Object};
 
@@ -50,7 +50,7 @@ pub(super) fn no_write_by_a_deposed_leader(case: &Case<'_>) -> Verdict {
 }
 
 /// What each controller may write, beside events: the rules of its role.
-const ROLES: [(&str, &[&str]); 9] = [
+const ROLES: [(&str, &[&str]); 16] = [
     (DEPLOYMENT, &["deployments.apps", "replicasets.apps"]),
     (REPLICA_SET, &["replicasets.apps", "pods"]),
     (REPLICATION, &["replicationcontrollers", "pods"]),
@@ -60,6 +60,13 @@ const ROLES: [(&str, &[&str]); 9] = [
     (ROOT_CA, &["configmaps"]),
     (ACCOUNT, &["serviceaccounts"]),
     (TOKEN, &["secrets", "serviceaccounts"]),
+    (STATEFUL_SET, &["statefulsets.apps", "pods", "persistentvolumeclaims", "controllerrevisions.apps"]),
+    (DAEMON_SET, &["daemonsets.apps", "pods", "controllerrevisions.apps"]),
+    (JOB, &["jobs.batch", "pods"]),
+    (CRON_JOB, &["cronjobs.batch", "jobs.batch"]),
+    (DISRUPTION, &["poddisruptionbudgets.policy", "pods"]),
+    (MIRRORING, &["endpointslices.discovery.k8s.io"]),
+    (AGGREGATION, &["clusterroles.rbac.authorization.k8s.io"]),
 ];
 
 /// "Corresponding roles exist for each built-in controller, prefixed with `system:controller:`." (website: Using RBAC
@@ -79,8 +86,16 @@ pub(super) fn controllers_write_only_what_is_theirs(case: &Case<'_>) -> Verdict 
         return Verdict::at_store(!is_creation, || format!("{resource} {} is created", case.change.key));
     }
     let Some((_, role)) = ROLES.iter().find(|(controller, _)| *controller == name) else { return Verdict::NotMine };
-    let is_own_spec =
-        matches!((name, resource), (REPLICA_SET, "replicasets.apps") | (REPLICATION, "replicationcontrollers"));
+    let is_own_spec = matches!(
+        (name, resource),
+        (REPLICA_SET, "replicasets.apps")
+            | (REPLICATION, "replicationcontrollers")
+            | (STATEFUL_SET, "statefulsets.apps")
+            | (DAEMON_SET, "daemonsets.apps")
+            | (JOB, "jobs.batch")
+            | (CRON_JOB, "cronjobs.batch")
+            | (DISRUPTION, "poddisruptionbudgets.policy")
+    );
     let changes_spec = case.updated().is_none_or(|(before, after)| before.generation != after.generation);
     let holds = role.contains(&resource) && !(is_own_spec && changes_spec);
     Verdict::at_store(holds, || format!("{resource} {} is not the controller's to write", case.change.key))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use steersman_base::{Istr, Uid};
 
-use super::{Options, REPLICA_SET, REPLICATION};
+use super::{CRON_JOB, Options, REPLICA_SET, REPLICATION};
 use crate::record::Change;
 use crate::world::{Body, Object, Step, World};
 
@@ -18,6 +18,12 @@ pub(super) struct Memory {
     pub(super) identities: BTreeMap<usize, Istr>,
     /// By how many the pods that were created for the owner of the last write's pod exceed what was needed.
     pub(super) overrun: u64,
+    /// Whether the Job that was created with the last write was started for a time for which one had been started before.
+    pub(super) is_started_again: bool,
+    /// By Job: the pods that have ended, or were deleted.
+    ended: BTreeMap<Uid, BTreeSet<Uid>>,
+    /// The CronJobs and times for which Jobs were started.
+    started: BTreeSet<(Uid, Istr)>,
     ledgers: BTreeMap<Uid, Ledger>,
 }
 
@@ -37,10 +43,16 @@ impl Memory {
     /// Takes in a write, before it is judged.
     pub(super) fn note(&mut self, world: &World, change: &Change, step: &Step, options: &Options) {
         self.overrun = 0;
+        self.is_started_again = false;
         let object = step.after.as_ref().or(step.before.as_ref());
         match object.map(|object| &object.body) {
             Some(Body::Pod(_)) => self.note_pod(change, step),
             Some(Body::Set(_)) => self.note_set(world, step),
+            Some(Body::Job(job)) if step.before.is_none() && change.by.controller() == Some(CRON_JOB) => {
+                let owner = step.after.as_ref().and_then(|after| after.controller());
+                let again = owner.map(|owner| !self.started.insert((owner.uid.clone(), job.scheduled.clone())));
+                self.is_started_again = again.unwrap_or(false);
+            }
             Some(Body::Lease { holder }) if options.lease.as_ref() == Some(&change.key) => {
                 if let Some(manager) = change.by.manager().filter(|_| !holder.is_empty()) {
                     self.identities.insert(manager, holder.clone());
@@ -50,7 +62,21 @@ impl Memory {
         }
     }
 
+    /// How many pods of a Job have ended, or were deleted.
+    pub(super) fn ended_of(&self, job: &Uid) -> usize {
+        self.ended.get(job).map_or(0, BTreeSet::len)
+    }
+
+    fn note_ended(&mut self, step: &Step) {
+        let Some(pod) = step.after.as_ref().or(step.before.as_ref()) else { return };
+        let has_ended = step.after.is_none() || !pod.is_active_pod();
+        if let Some(owner) = pod.controller().filter(|owner| has_ended && owner.kind == "Job") {
+            self.ended.entry(owner.uid.clone()).or_default().insert(pod.uid.clone());
+        }
+    }
+
     fn note_pod(&mut self, change: &Change, step: &Step) {
+        self.note_ended(step);
         if let Some(after) = &step.after {
             self.pods.insert(after.uid.clone());
         }

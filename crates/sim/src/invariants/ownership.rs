@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steersman_base::ObjectKey;
 
-use super::{Case, DEPLOYMENT, Findings, REPLICA_SET, REPLICATION, Rest, Verdict};
+use super::{Case, DAEMON_SET, DEPLOYMENT, Findings, JOB, REPLICA_SET, REPLICATION, Rest, STATEFUL_SET, Verdict};
 use crate::world::Object;
 
 /// The resource of an owner of pods or ReplicaSets.
@@ -13,12 +13,15 @@ pub(super) fn resource_of(kind: &str) -> &'static str {
         "ReplicaSet" => "replicasets.apps",
         "ReplicationController" => "replicationcontrollers",
         "Deployment" => "deployments.apps",
+        "StatefulSet" => "statefulsets.apps",
+        "DaemonSet" => "daemonsets.apps",
+        "Job" => "jobs.batch",
         _ => "",
     }
 }
 
 /// Controllers that take objects by their labels.
-const CLAIMERS: [&str; 3] = [DEPLOYMENT, REPLICA_SET, REPLICATION];
+const CLAIMERS: [&str; 6] = [DEPLOYMENT, REPLICA_SET, REPLICATION, STATEFUL_SET, DAEMON_SET, JOB];
 
 /// "There cannot be more than one managing controller." (ObjectMeta, ownerReferences)
 ///
@@ -42,6 +45,10 @@ pub(super) fn adoption_is_of_matching_orphans_by_living_owners(case: &Case<'_>) 
     let Some(owner) = after.controller().filter(|owner| !before.is_controlled_by(&owner.uid)) else {
         return Verdict::NotMine;
     };
+    // Claims get the owners with which they go.
+    if case.is("persistentvolumeclaims") {
+        return Verdict::NotMine;
+    }
     if let Some(other) = before.controller() {
         return Verdict::Violated(format!(
             "{after} is taken by {} {} from {} {}",
@@ -85,6 +92,9 @@ pub(super) fn what_matches_is_not_released(case: &Case<'_>) -> Verdict {
     let Some(owner) = before.controller().filter(|owner| !after.is_controlled_by(&owner.uid)) else {
         return Verdict::NotMine;
     };
+    if case.is("persistentvolumeclaims") {
+        return Verdict::NotMine;
+    }
     let resource = resource_of(&owner.kind);
     let key = ObjectKey { namespace: before.key.namespace.clone(), name: owner.name.clone() };
     let matches =
@@ -128,12 +138,25 @@ pub(super) fn what_is_created_belongs_to_its_creator(case: &Case<'_>) -> Verdict
     })
 }
 
+/// Whether the owner adopts such pods: a StatefulSet those that have the names of its pods; a Job that has finished none.
+fn is_adoptable(owner: &Object, pod: &Object) -> bool {
+    let number = || pod.key.name.strip_prefix(&*owner.key.name)?.strip_prefix('-')?.parse::<i64>().ok();
+    match (owner.stateful_set(), owner.job()) {
+        (Some(_), _) => number().is_some(),
+        (_, Some(job)) => !job.is_finished(),
+        _ => true,
+    }
+}
+
 /// Owners that claim objects, with the resource of what they claim.
 fn claims<'a>(rest: &Rest<'a>) -> Vec<(&'static str, &'a Arc<Object>)> {
     let rows = [
         (DEPLOYMENT, "deployments.apps", "replicasets.apps"),
         (REPLICA_SET, "replicasets.apps", "pods"),
         (REPLICATION, "replicationcontrollers", "pods"),
+        (STATEFUL_SET, "statefulsets.apps", "pods"),
+        (DAEMON_SET, "daemonsets.apps", "pods"),
+        (JOB, "jobs.batch", "pods"),
     ];
     let rows = rows.into_iter().filter(|(controller, ..)| rest.options.runs(controller));
     rows.flat_map(|(_, owners, claimed)| rest.world.all(owners).map(move |owner| (claimed, owner))).collect()
@@ -147,7 +170,7 @@ pub(super) fn orphans_that_match_are_adopted(rest: &Rest<'_>, found: &mut Findin
     for (resource, owner) in claims(rest).into_iter().filter(|(_, owner)| !owner.is_terminating()) {
         let Some(selector) = owner.selector() else { continue };
         for object in rest.world.content(&owner.key.namespace).filter(|object| object.resource == *resource) {
-            let counts = object.pod().is_none() || object.is_active_pod();
+            let counts = object.pod().is_none() || object.is_active_pod() && is_adoptable(owner, object);
             if object.controller().is_none() && counts && !object.is_terminating() && selector.matches(&object.labels) {
                 found.expect(false, || format!("{object} matches {owner} and is nobody's"));
             } else {

@@ -20,7 +20,7 @@ fn sets<'a>(rest: &Rest<'a>) -> impl Iterator<Item = (&'a Arc<Object>, &'a Set)>
 }
 
 /// Whether the namespace is there to stay.
-fn stays(rest: &Rest<'_>, object: &Object) -> bool {
+pub(super) fn stays(rest: &Rest<'_>, object: &Object) -> bool {
     let namespace = rest.world.get("namespaces", &ObjectKey::cluster(&object.key.namespace));
     // Where namespaces are not recorded, they stay.
     namespace.is_none_or(|namespace| !namespace.is_terminating())

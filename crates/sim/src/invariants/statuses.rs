@@ -9,13 +9,18 @@ use crate::world::{Object, Phase, Set};
 /// The maximum number of moments of a window that are checked.
 const MOMENTS_MAX: usize = 256;
 
-/// "The generation observed by the deployment controller." (DeploymentStatus, observedGeneration; those of ReplicaSets
-/// and ReplicationControllers mean the same)
+/// "The generation observed by the deployment controller." (DeploymentStatus, observedGeneration; those of ReplicaSets,
+/// ReplicationControllers, StatefulSets, DaemonSets and budgets mean the same)
 ///
 /// Checked after every write to one of them, of any author, against the object alone.
 pub(super) fn observed_generation_is_never_ahead_and_never_goes_back(case: &Case<'_>) -> Verdict {
     let observed = |object: &Object| {
-        object.set().map(|set| set.status.observed).or_else(|| Some(object.deployment()?.status.observed))
+        let set = || object.set().map(|set| set.status.observed);
+        let deployment = || object.deployment().map(|deployment| deployment.status.observed);
+        let stateful_set = || object.stateful_set().map(|set| set.status.observed);
+        let daemon_set = || object.daemon_set().map(|set| set.status.observed);
+        let budget = || object.budget().map(|budget| budget.status.observed);
+        set().or_else(deployment).or_else(stateful_set).or_else(daemon_set).or_else(budget)
     };
     let Some((after, is)) = case.step.after.as_ref().and_then(|after| Some((after, observed(after)?))) else {
         return Verdict::NotMine;

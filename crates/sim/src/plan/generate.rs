@@ -1,5 +1,7 @@
 //! Plans from seeds.
 
+mod workloads;
+
 use fastrand::Rng;
 
 use super::{
@@ -34,6 +36,20 @@ pub enum OwnerKind {
     Tree,
     /// A custom object that owns ConfigMaps.
     Custom,
+    /// A StatefulSet.
+    StatefulSet,
+    /// A DaemonSet.
+    DaemonSet,
+    /// A Job.
+    Job,
+    /// A CronJob.
+    CronJob,
+    /// A PodDisruptionBudget.
+    Budget,
+    /// A Service without selector, with Endpoints that users write.
+    External,
+    /// A ClusterRole that is the sum of others.
+    Role,
 }
 
 const fn owner(kind: OwnerKind, namespace: usize, name: &'static str) -> Owner {
@@ -41,7 +57,7 @@ const fn owner(kind: OwnerKind, namespace: usize, name: &'static str) -> Owner {
 }
 
 /// The owners that there can be in a world.
-pub const OWNERS: [Owner; 20] = [
+pub const OWNERS: [Owner; 33] = [
     owner(OwnerKind::Deployment, 0, "web"),
     owner(OwnerKind::Deployment, 0, "api"),
     owner(OwnerKind::Deployment, 0, "shop"),
@@ -62,13 +78,33 @@ pub const OWNERS: [Owner; 20] = [
     owner(OwnerKind::Tree, 0, "oak"),
     owner(OwnerKind::Tree, 1, "elm"),
     owner(OwnerKind::Custom, 0, "cake"),
+    owner(OwnerKind::StatefulSet, 0, "db"),
+    owner(OwnerKind::StatefulSet, 1, "ring"),
+    owner(OwnerKind::DaemonSet, 0, "agent"),
+    owner(OwnerKind::DaemonSet, 2, "probe"),
+    owner(OwnerKind::Job, 0, "sums"),
+    owner(OwnerKind::Job, 1, "etl"),
+    owner(OwnerKind::Job, 2, "render"),
+    owner(OwnerKind::CronJob, 0, "tick"),
+    owner(OwnerKind::CronJob, 1, "tock"),
+    owner(OwnerKind::Budget, 0, "floor"),
+    owner(OwnerKind::Budget, 1, "base"),
+    owner(OwnerKind::External, 0, "outside"),
+    owner(OwnerKind::Role, 0, "sum-of-roles"),
 ];
+
+/// The first StatefulSet among the owners, and the first budget: those between have pods, too.
+const FIRST_STATEFUL: usize = 20;
+const FIRST_BUDGET: usize = 29;
+
+/// The owners that have pods.
+const WITH_PODS: [usize; 21] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20, 21, 22, 23, 24, 25, 26, 27, 28];
 
 /// The namespaces of the owners.
 pub const NAMESPACES: [&str; 3] = ["alpha", "beta", "gamma"];
 
 /// What watches may be late, with how often it is chosen.
-const WATCHED: [(&str, u32); 13] = [
+const WATCHED: [(&str, u32); 20] = [
     ("pods", 30),
     ("replicasets.apps", 20),
     ("deployments.apps", 12),
@@ -76,16 +112,23 @@ const WATCHED: [(&str, u32); 13] = [
     ("services", 4),
     ("endpointslices.discovery.k8s.io", 5),
     ("endpoints", 4),
-    ("nodes", 3),
+    ("nodes", 6),
     ("namespaces", 4),
     ("configmaps", 5),
     ("secrets", 3),
     ("serviceaccounts", 3),
     ("cakes.garbage.example.com", 2),
+    ("statefulsets.apps", 6),
+    ("daemonsets.apps", 5),
+    ("controllerrevisions.apps", 4),
+    ("persistentvolumeclaims", 3),
+    ("jobs.batch", 10),
+    ("cronjobs.batch", 4),
+    ("poddisruptionbudgets.policy", 4),
 ];
 
 /// What is written, and by whom.
-const WRITTEN: [(&str, &str); 9] = [
+const WRITTEN: [(&str, &str); 18] = [
     ("replicaset-controller", "pods"),
     ("replicaset-controller", "replicasets.apps"),
     ("deployment-controller", "replicasets.apps"),
@@ -95,6 +138,15 @@ const WRITTEN: [(&str, &str); 9] = [
     ("endpoints-controller", "endpoints"),
     ("garbage-collector-controller", "configmaps"),
     ("namespace-controller", "namespaces"),
+    ("statefulset-controller", "pods"),
+    ("statefulset-controller", "statefulsets.apps"),
+    ("daemonset-controller", "pods"),
+    ("daemonset-controller", "daemonsets.apps"),
+    ("job-controller", "pods"),
+    ("job-controller", "jobs.batch"),
+    ("cronjob-controller", "jobs.batch"),
+    ("cronjob-controller", "cronjobs.batch"),
+    ("disruption-controller", "poddisruptionbudgets.policy"),
 ];
 
 /// Resources of which one object may be unreadable.
@@ -114,9 +166,9 @@ pub struct Size {
 }
 
 /// About an hour of virtual time, with healing.
-pub const FULL: Size = Size { operations: 200, faults_max: 24, ends: minutes(40) };
+pub const FULL: Size = Size { operations: 260, faults_max: 24, ends: minutes(40) };
 /// For the default suite, which compiles for debugging.
-pub const SMALL: Size = Size { operations: 60, faults_max: 12, ends: minutes(10) };
+pub const SMALL: Size = Size { operations: 80, faults_max: 12, ends: minutes(10) };
 
 /// In this part of the storm owners are made first.
 const FIRST_PART: Millis = 10;
@@ -191,9 +243,13 @@ fn operation(random: &mut Rng, options: &Options) -> Operation {
         60..64 => Operation::Create { owner, changes: shape(random, owner) },
         64..69 => Operation::Relabel { owner: with_pods(random), pick },
         69..74 => Operation::Adopt { owner: with_pods(random), pick },
-        74..82 => Operation::DeletePod { owner: with_pods(random), pick, now: random.u8(..4) == 0 },
-        82..85 => Operation::Hold { owner },
-        85..88 => Operation::Release { owner },
+        74..79 => Operation::DeletePod { owner: with_pods(random), pick, now: random.u8(..4) == 0 },
+        79..81 => Operation::Evict { owner: with_pods(random), pick },
+        81..83 => Operation::FailPod { owner: random.usize(FIRST_STATEFUL..FIRST_BUDGET), pick },
+        83..84 => Operation::LabelNode { node, slow: random.bool() },
+        84..85 => Operation::TaintNode { node, ends_pods: [None, Some(false), Some(true)][random.usize(..3)] },
+        85..87 => Operation::Hold { owner },
+        87..88 => Operation::Release { owner },
         88..89 => Operation::DeleteNamespace { namespace },
         89..91 => Operation::CreateNamespace { namespace },
         91..93 => Operation::DeleteKept { namespace: random.usize(..NAMESPACES.len()), account: random.bool() },
@@ -207,7 +263,7 @@ fn operation(random: &mut Rng, options: &Options) -> Operation {
 }
 
 fn with_pods(random: &mut Rng) -> usize {
-    random.usize(..12)
+    WITH_PODS[random.usize(..WITH_PODS.len())]
 }
 
 fn policy(random: &mut Rng) -> Propagation {
@@ -237,6 +293,13 @@ fn shape(random: &mut Rng, owner: usize) -> Vec<Edit> {
         OwnerKind::Service => vec![Edit::Selects(selected(random, owner)), Edit::Port(random.u16(8000..8010))],
         OwnerKind::Account => Vec::new(),
         OwnerKind::Tree | OwnerKind::Custom => vec![Edit::Children(random.u32(1..4))],
+        OwnerKind::StatefulSet
+        | OwnerKind::DaemonSet
+        | OwnerKind::Job
+        | OwnerKind::CronJob
+        | OwnerKind::Budget
+        | OwnerKind::External
+        | OwnerKind::Role => workloads::shape(random, owner),
     }
 }
 
@@ -275,13 +338,21 @@ fn edit(random: &mut Rng, owner: usize) -> Edit {
             0 => Edit::Children(random.u32(1..5)),
             _ => Edit::SharedWith([17, 18, 19][random.usize(..3)]),
         },
+        OwnerKind::StatefulSet
+        | OwnerKind::DaemonSet
+        | OwnerKind::Job
+        | OwnerKind::CronJob
+        | OwnerKind::Budget
+        | OwnerKind::External
+        | OwnerKind::Role => workloads::edit(random, owner),
     }
 }
 
 /// A pod owner in the namespace of a Service.
 fn selected(random: &mut Rng, service: usize) -> usize {
     let namespace = OWNERS[service].namespace;
-    let candidates: Vec<usize> = (0..12).filter(|owner| OWNERS[*owner].namespace == namespace).collect();
+    let candidates = (0..12).chain(FIRST_STATEFUL..FIRST_STATEFUL + 2);
+    let candidates: Vec<usize> = candidates.filter(|owner| OWNERS[*owner].namespace == namespace).collect();
     candidates[random.usize(..candidates.len())]
 }
 
@@ -384,8 +455,17 @@ fn fault(random: &mut Rng, options: &Options) -> (Millis, Target, Fault) {
         87..90 => (random.u64(seconds(10)..minutes(4)), Target::default(), Fault::QuotaRefuses),
         90..93 => (short, some_write(random), Fault::WebhookRefuses(one_in)),
         93..97 => {
-            let controller = ["replicaset-controller", "deployment-controller", "replicationcontroller-controller"];
-            let controller = Some(controller[random.usize(..3)].to_owned());
+            let controller = [
+                "replicaset-controller",
+                "deployment-controller",
+                "replicationcontroller-controller",
+                "statefulset-controller",
+                "daemonset-controller",
+                "job-controller",
+                "cronjob-controller",
+                "disruption-controller",
+            ];
+            let controller = Some(controller[random.usize(..controller.len())].to_owned());
             (random.u64(seconds(10)..minutes(5)), Target { controller, ..Target::default() }, Fault::StatusHeld)
         }
         _ => (

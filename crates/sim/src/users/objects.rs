@@ -1,11 +1,17 @@
 //! What users make: objects and patches, as JSON.
 
+mod workloads;
+
 use serde_json::{Map, Value, json};
 
 use crate::plan::{Edit, NAMESPACES, OWNERS, OwnerKind, Share};
 
 /// A finalizer that only users take off.
 pub(super) const HOLD: &str = "example.com/hold";
+/// The collection of ClusterRoles.
+pub(super) const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+pub(super) use workloads::{endpoints, part_of_role};
+
 /// The label of pods that were taken away from their owners.
 pub(super) const LOST: &str = "lost";
 
@@ -19,6 +25,13 @@ pub(super) fn collection_of(owner: usize) -> String {
         OwnerKind::Account => ("/api/v1", "serviceaccounts"),
         OwnerKind::Tree => ("/api/v1", "configmaps"),
         OwnerKind::Custom => ("/apis/garbage.example.com/v1", "cakes"),
+        OwnerKind::StatefulSet => ("/apis/apps/v1", "statefulsets"),
+        OwnerKind::DaemonSet => ("/apis/apps/v1", "daemonsets"),
+        OwnerKind::Job => ("/apis/batch/v1", "jobs"),
+        OwnerKind::CronJob => ("/apis/batch/v1", "cronjobs"),
+        OwnerKind::Budget => ("/apis/policy/v1", "poddisruptionbudgets"),
+        OwnerKind::External => ("/api/v1", "services"),
+        OwnerKind::Role => return ROLES.to_owned(),
     };
     format!("{prefix}/namespaces/{}/{plural}", NAMESPACES[OWNERS[owner].namespace])
 }
@@ -42,6 +55,13 @@ fn kind_of(owner: usize) -> (&'static str, &'static str) {
         OwnerKind::Account => ("v1", "ServiceAccount"),
         OwnerKind::Tree => ("v1", "ConfigMap"),
         OwnerKind::Custom => ("garbage.example.com/v1", "Cake"),
+        OwnerKind::StatefulSet => ("apps/v1", "StatefulSet"),
+        OwnerKind::DaemonSet => ("apps/v1", "DaemonSet"),
+        OwnerKind::Job => ("batch/v1", "Job"),
+        OwnerKind::CronJob => ("batch/v1", "CronJob"),
+        OwnerKind::Budget => ("policy/v1", "PodDisruptionBudget"),
+        OwnerKind::External => ("v1", "Service"),
+        OwnerKind::Role => ("rbac.authorization.k8s.io/v1", "ClusterRole"),
     }
 }
 
@@ -67,6 +87,13 @@ pub(super) fn object_of(owner: usize, changes: &[Edit]) -> Value {
         }
         OwnerKind::Tree => object["data"] = json!({"of": "tree"}),
         OwnerKind::Account | OwnerKind::Custom => {}
+        OwnerKind::StatefulSet
+        | OwnerKind::DaemonSet
+        | OwnerKind::Job
+        | OwnerKind::CronJob
+        | OwnerKind::Budget
+        | OwnerKind::External
+        | OwnerKind::Role => merge(&mut object, &workloads::body_of(owner, &template)),
     }
     merge(&mut object, &patch_of(owner, changes));
     object
@@ -76,11 +103,22 @@ pub(super) fn object_of(owner: usize, changes: &[Edit]) -> Value {
 pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
     let kind = OWNERS[owner].kind;
     let is_deployment = kind == OwnerKind::Deployment;
-    let has_pods = matches!(kind, OwnerKind::Deployment | OwnerKind::ReplicaSet | OwnerKind::ReplicationController);
+    let has_pods = matches!(
+        kind,
+        OwnerKind::Deployment
+            | OwnerKind::ReplicaSet
+            | OwnerKind::ReplicationController
+            | OwnerKind::StatefulSet
+            | OwnerKind::DaemonSet
+    );
     let mut patch = json!({});
     for change in changes {
+        if let Some(part) = workloads::part_of(kind, change, changes) {
+            merge(&mut patch, &part);
+            continue;
+        }
         let part = match change {
-            Edit::Replicas(count) if has_pods => json!({"spec": {"replicas": count}}),
+            Edit::Replicas(count) if has_pods && kind != OwnerKind::DaemonSet => json!({"spec": {"replicas": count}}),
             Edit::Image(number) if has_pods => container(&json!({"name": "main", "image": format!("image:{number}")})),
             Edit::Env(number) if has_pods => {
                 container(&json!({"name": "main", "env": [{"name": "NUMBER", "value": number.to_string()}]}))
@@ -106,8 +144,13 @@ pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
             }}}),
             Edit::Paused(paused) if is_deployment => json!({"spec": {"paused": paused}}),
             Edit::MinReady(seconds) if has_pods => json!({"spec": {"minReadySeconds": seconds}}),
-            Edit::History(limit) if is_deployment => json!({"spec": {"revisionHistoryLimit": limit}}),
+            Edit::History(limit) if is_deployment || workloads::has_revisions(kind) => {
+                json!({"spec": {"revisionHistoryLimit": limit}})
+            }
             Edit::Deadline(seconds) if is_deployment => json!({"spec": {"progressDeadlineSeconds": seconds}}),
+            Edit::Selects(other) if kind == OwnerKind::Budget => {
+                json!({"spec": {"selector": {"matchLabels": {"app": OWNERS[*other].name}}}})
+            }
             Edit::Selects(other) if kind == OwnerKind::Service => {
                 json!({"spec": {"selector": {"app": OWNERS[*other].name}}})
             }
@@ -181,12 +224,21 @@ pub(super) fn token_secret(owner: usize) -> Value {
     })
 }
 
+/// The name of a pod without owner: a StatefulSet adopts pods whose names have one of its ordinals.
+fn bare_name(owner: usize, number: usize) -> String {
+    let name = OWNERS[owner].name;
+    match OWNERS[owner].kind {
+        OwnerKind::StatefulSet => format!("{name}-{}", number % 6),
+        _ => format!("{name}-bare-{number}"),
+    }
+}
+
 /// Returns a pod without owner that a selector matches.
 pub(super) fn bare_pod(owner: usize, number: usize) -> Value {
     let name = OWNERS[owner].name;
     json!({
         "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": format!("{name}-bare-{number}"), "labels": {"app": name}},
+        "metadata": {"name": bare_name(owner, number), "labels": {"app": name}},
         "spec": {"containers": [{"name": "main", "image": "image:0"}]},
     })
 }

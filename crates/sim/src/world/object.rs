@@ -2,6 +2,8 @@
 
 use steersman_base::{Condition, Istr, ObjectKey, Selector, StringMap, Time, Uid};
 
+use super::workloads::{Budget, CronJob, DaemonSet, Job, StatefulSet};
+
 /// One version of an object.
 #[derive(Clone, Debug)]
 pub struct Object {
@@ -70,6 +72,16 @@ pub enum Body {
     },
     /// A secret.
     Secret(Secret),
+    /// A StatefulSet.
+    StatefulSet(Box<StatefulSet>),
+    /// A DaemonSet.
+    DaemonSet(Box<DaemonSet>),
+    /// A Job.
+    Job(Box<Job>),
+    /// A CronJob.
+    CronJob(Box<CronJob>),
+    /// A PodDisruptionBudget.
+    Budget(Box<Budget>),
     /// Any other kind.
     Other,
 }
@@ -91,6 +103,14 @@ pub struct Pod {
     pub restarts: (i64, i64),
     /// Its addresses.
     pub ips: Vec<Istr>,
+    /// The node that it is bound to or, until then, pinned to; empty if there is none.
+    pub made_for: Istr,
+    /// Whether it has ended well.
+    pub has_succeeded: bool,
+    /// Its index in a Job.
+    pub index: Option<i32>,
+    /// The image of its first container.
+    pub image: Istr,
 }
 
 /// The phase of a pod, in the order in which pods are deleted.
@@ -258,6 +278,8 @@ pub struct Namespace {
 pub struct Node {
     /// Whether its condition `Ready` is true.
     pub ready: bool,
+    /// The keys and effects of its taints.
+    pub taints: Vec<(Istr, Istr)>,
     /// Whether it has the taint `node.kubernetes.io/out-of-service`.
     pub out_of_service: bool,
 }
@@ -354,12 +376,45 @@ impl Object {
         if let Body::Secret(secret) = &self.body { Some(secret) } else { None }
     }
 
+    /// The StatefulSet, if it is one.
+    #[must_use]
+    pub fn stateful_set(&self) -> Option<&StatefulSet> {
+        if let Body::StatefulSet(set) = &self.body { Some(set) } else { None }
+    }
+
+    /// The DaemonSet, if it is one.
+    #[must_use]
+    pub fn daemon_set(&self) -> Option<&DaemonSet> {
+        if let Body::DaemonSet(set) = &self.body { Some(set) } else { None }
+    }
+
+    /// The Job, if it is one.
+    #[must_use]
+    pub fn job(&self) -> Option<&Job> {
+        if let Body::Job(job) = &self.body { Some(job) } else { None }
+    }
+
+    /// The CronJob, if it is one.
+    #[must_use]
+    pub fn cron_job(&self) -> Option<&CronJob> {
+        if let Body::CronJob(cron_job) = &self.body { Some(cron_job) } else { None }
+    }
+
+    /// The PodDisruptionBudget, if it is one.
+    #[must_use]
+    pub fn budget(&self) -> Option<&Budget> {
+        if let Body::Budget(budget) = &self.body { Some(budget) } else { None }
+    }
+
     /// The selector of an owner of pods or ReplicaSets, if it can be used.
     #[must_use]
     pub fn selector(&self) -> Option<&Selector> {
         match &self.body {
             Body::Set(set) => set.selector.as_ref(),
             Body::Deployment(deployment) => deployment.selector.as_ref(),
+            Body::StatefulSet(set) => set.selector.as_ref(),
+            Body::DaemonSet(set) => set.selector.as_ref(),
+            Body::Job(job) => job.selector.as_ref(),
             _ => None,
         }
     }
@@ -371,6 +426,8 @@ impl Object {
             Body::Set(set) => &set.status.conditions,
             Body::Deployment(deployment) => &deployment.status.conditions,
             Body::Namespace(namespace) => &namespace.conditions,
+            Body::Job(job) => &job.status.conditions,
+            Body::Budget(budget) => &budget.status.conditions,
             _ => &[],
         }
     }

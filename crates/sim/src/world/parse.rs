@@ -14,13 +14,19 @@ use super::object::{
     Body, Deployment, DeploymentStatus, Endpoint, Endpoints, Namespace, Node, Object, Owner, Phase, Pod, Secret,
     Service, Set, SetStatus, Slice,
 };
+use super::workloads::{Budget, CronJob, DaemonSet, Job, StatefulSet};
 
 /// Kinds that are looked up by name, for recorders that leave them out of list items.
-const KINDS: [(&str, &str); 10] = [
+const KINDS: [(&str, &str); 15] = [
     ("pods", "Pod"),
     ("replicasets.apps", "ReplicaSet"),
     ("replicationcontrollers", "ReplicationController"),
     ("deployments.apps", "Deployment"),
+    ("statefulsets.apps", "StatefulSet"),
+    ("daemonsets.apps", "DaemonSet"),
+    ("jobs.batch", "Job"),
+    ("cronjobs.batch", "CronJob"),
+    ("poddisruptionbudgets.policy", "PodDisruptionBudget"),
     ("services", "Service"),
     ("namespaces", "Namespace"),
     ("nodes", "Node"),
@@ -89,7 +95,15 @@ impl Body {
                 finalizers: list(&value["spec"]["finalizers"]).map(text).collect(),
                 conditions: conditions(value),
             }),
+            "statefulsets.apps" => Self::StatefulSet(Box::new(StatefulSet::parse(value))),
+            "daemonsets.apps" => Self::DaemonSet(Box::new(DaemonSet::parse(value))),
+            "jobs.batch" => Self::Job(Box::new(Job::parse(value))),
+            "cronjobs.batch" => Self::CronJob(Box::new(CronJob::parse(value))),
+            "poddisruptionbudgets.policy" => Self::Budget(Box::new(Budget::parse(value))),
             "nodes" => Self::Node(Node {
+                taints: list(&value["spec"]["taints"])
+                    .map(|taint| (text(&taint["key"]), text(&taint["effect"])))
+                    .collect(),
                 ready: condition::is_true(&conditions(value), "Ready"),
                 out_of_service: list(&value["spec"]["taints"]).any(|taint| taint["key"] == taints::OUT_OF_SERVICE),
             }),
@@ -134,8 +148,24 @@ impl Pod {
             cost,
             restarts: (containers, sidecars),
             ips,
+            made_for: made_for(spec),
+            has_succeeded: status["phase"] == "Succeeded",
+            index: annotation(value, annotations::JOB_COMPLETION_INDEX).and_then(|index| index.parse().ok()),
+            image: text(&spec["containers"][0]["image"]),
         }
     }
+}
+
+/// The node that a pod is bound to or, until then, pinned to by affinity.
+fn made_for(spec: &Value) -> Istr {
+    let node = text(&spec["nodeName"]);
+    if !node.is_empty() {
+        return node;
+    }
+    let required = &spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    let fields = list(&required["nodeSelectorTerms"]).flat_map(|term| list(&term["matchFields"]));
+    let mut names = fields.filter(|field| field["key"] == "metadata.name").map(|field| text(&field["values"][0]));
+    names.next().unwrap_or_default()
 }
 
 /// A cost in upstream's strict form: no plus sign, no leading zeros. Anything else counts as no cost.
@@ -289,42 +319,42 @@ impl Secret {
     }
 }
 
-fn declared_selector(value: &Value) -> Option<Selector> {
+pub(super) fn declared_selector(value: &Value) -> Option<Selector> {
     let declared = LabelSelector::deserialize(value).ok()?;
     declared.compile().ok()
 }
 
-fn usable(selector: Option<Selector>, template: &StringMap) -> Option<Selector> {
+pub(super) fn usable(selector: Option<Selector>, template: &StringMap) -> Option<Selector> {
     selector.filter(|selector| !selector.is_everything() && selector.matches(template))
 }
 
-fn conditions(value: &Value) -> Vec<Condition> {
+pub(super) fn conditions(value: &Value) -> Vec<Condition> {
     list(&value["status"]["conditions"]).filter_map(|condition| Condition::deserialize(condition).ok()).collect()
 }
 
-fn list(value: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn list(value: &Value) -> impl Iterator<Item = &Value> {
     value.as_array().map(Vec::as_slice).unwrap_or_default().iter()
 }
 
-fn text(value: &Value) -> Istr {
+pub(super) fn text(value: &Value) -> Istr {
     value.as_str().map(Istr::interned_if_seen).unwrap_or_default()
 }
 
-fn int(value: &Value) -> Option<i32> {
+pub(super) fn int(value: &Value) -> Option<i32> {
     value.as_i64().map(|number| i32::try_from(number).unwrap_or(i32::MAX))
 }
 
-fn time(value: &Value) -> Option<Time> {
+pub(super) fn time(value: &Value) -> Option<Time> {
     value.as_str()?.parse().ok()
 }
 
-fn map(value: &Value) -> StringMap {
+pub(super) fn map(value: &Value) -> StringMap {
     let pairs = value.as_object().into_iter().flatten();
     let mut pairs: Vec<_> = pairs.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect();
     StringMap::from_texts(&mut pairs)
 }
 
-fn annotation<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+pub(super) fn annotation<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
     value["metadata"]["annotations"][name].as_str()
 }
 

@@ -10,7 +10,7 @@ use super::state::{condition, lease, released, status};
 use super::story::{NS, Story, deployment, named, patch, pod, pods, rolled_out, said, set, terminating, with};
 use crate::invariants::{DEPLOYMENT, GARBAGE, NAMESPACE, POD_GC, REPLICA_SET, ROOT_CA, SLICES, TOKEN};
 
-fn expect_stale(story: &mut Story, invariant: &str) {
+pub(super) fn expect_stale(story: &mut Story, invariant: &str) {
     story.expect(invariant, |count| count.stale > 0);
 }
 
@@ -18,7 +18,7 @@ fn expect_excused(story: &mut Story, invariant: &str) {
     story.expect(invariant, |count| count.excused > 0);
 }
 
-fn expect_checked(story: &mut Story, invariant: &str) {
+pub(super) fn expect_checked(story: &mut Story, invariant: &str) {
     story.expect(invariant, |count| count.checked > 0 && count.stale + count.excused == 0);
 }
 

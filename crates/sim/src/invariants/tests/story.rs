@@ -27,7 +27,7 @@ pub(super) struct Story {
 }
 
 /// The resource of each kind.
-const RESOURCES: [(&str, &str); 14] = [
+const RESOURCES: [(&str, &str); 20] = [
     ("Pod", "pods"),
     ("ReplicaSet", "replicasets.apps"),
     ("ReplicationController", "replicationcontrollers"),
@@ -42,6 +42,12 @@ const RESOURCES: [(&str, &str); 14] = [
     ("Secret", "secrets"),
     ("ConfigMap", "configmaps"),
     ("Job", "jobs.batch"),
+    ("CronJob", "cronjobs.batch"),
+    ("StatefulSet", "statefulsets.apps"),
+    ("DaemonSet", "daemonsets.apps"),
+    ("PodDisruptionBudget", "poddisruptionbudgets.policy"),
+    ("PersistentVolumeClaim", "persistentvolumeclaims"),
+    ("ClusterRole", "clusterroles.rbac.authorization.k8s.io"),
 ];
 
 pub(super) const NS: &str = "shop";
@@ -223,7 +229,7 @@ fn resource(kind: &str) -> Istr {
 
 fn address(kind: &str, name: &str) -> (Istr, ObjectKey) {
     let namespace = match kind {
-        "Namespace" | "Node" => "",
+        "Namespace" | "Node" | "ClusterRole" => "",
         "Lease" => "kube-system",
         _ => NS,
     };
