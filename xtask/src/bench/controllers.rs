@@ -9,6 +9,7 @@
 
 mod audit;
 mod chart;
+pub(super) mod workloads;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use futures::{StreamExt, stream};
+use futures::{AsyncBufReadExt, StreamExt, stream};
 use http::{Method, Request};
 use kube::Client;
 use serde_json::Value;
@@ -98,6 +98,24 @@ impl Api {
             })
             .buffer_unordered(AT_ONCE);
         while sent.next().await.is_some() {}
+    }
+
+    /// Counts the updates of one object by a watch, until the future ends.
+    pub(crate) async fn updates_during(&self, path: &str, name: &str, work: impl Future<Output = ()>) -> usize {
+        let request = format!("{path}?watch=true&fieldSelector=metadata.name%3D{name}");
+        let request = Request::get(request).body(Vec::new()).expect("a request");
+        let mut lines = self.0.request_stream(request).await.expect("a watch").lines();
+        let mut updates = 0;
+        tokio::pin!(work);
+        loop {
+            tokio::select! {
+                () = &mut work => return updates,
+                line = lines.next() => {
+                    let line = line.expect("the watch outlives the work").expect("a line");
+                    updates += usize::from(line.starts_with(r#"{"type":"MODIFIED""#));
+                }
+            }
+        }
     }
 
     pub(crate) async fn create_namespace(&self, name: &str) {

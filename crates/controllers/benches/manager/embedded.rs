@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use crate::api::Api;
 use crate::managers::{Selection, ours_on, steersman};
 use crate::process::{Process, Scratch};
-use crate::sizes::Sizes;
+use crate::sizes::{Sizes, Workloads};
 use crate::steps::{self, Cluster};
-use crate::{report_memory, report_time};
+use crate::workloads::Steps;
+use crate::{report, report_memory, report_time};
 
 const COLLECTOR: &[&str] = &["garbage-collector-controller"];
 
@@ -75,6 +76,33 @@ pub(crate) async fn graph(sizes: &Sizes) {
     report_time("ownership graph, CPU", usage.cpu);
     report_memory("ownership graph, memory", usage.resident_bytes.saturating_sub(empty));
     manager.end().await;
+    up.process.end().await;
+}
+
+/// Jobs, sets and CronJobs. Each step has a cluster of its own, so that none finds what another left.
+pub(crate) async fn workloads(sizes: &Workloads) {
+    let scratch = Scratch::new();
+
+    let mut up = Up::start(&scratch, sizes.nodes, "*").await;
+    let steps = Steps::prepare(up.api.clone(), sizes).await;
+    up.process.quiet().await;
+    let (took, writes) = steps.job().await;
+    report_time("Indexed Job, wall", took);
+    report("Indexed Job, completions per status write", sizes.completions as f64 / writes.max(1) as f64, "");
+    up.process.quiet().await;
+    report_time("StatefulSets, wall", steps.sets().await);
+    up.process.end().await;
+
+    let mut up = Up::start(&scratch, sizes.daemons, "*").await;
+    let steps = Steps::prepare(up.api.clone(), sizes).await;
+    up.process.quiet().await;
+    report_time("DaemonSet, wall", steps.daemons(sizes.daemons).await);
+    up.process.end().await;
+
+    let up = Up::start(&scratch, 0, "*").await;
+    let steps = Steps::prepare(up.api.clone(), sizes).await;
+    steps.add_cron_jobs().await;
+    report_time("CronJobs, wall", steps.cron_jobs().await);
     up.process.end().await;
 }
 

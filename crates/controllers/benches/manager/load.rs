@@ -143,6 +143,60 @@ fn owned(version: &str, kind: &str, owner: &str, uid: &str, name: &str) -> Value
     json!({"name": name, "ownerReferences": [reference]})
 }
 
+pub(crate) fn jobs(namespace: &str) -> String {
+    format!("/apis/batch/v1/namespaces/{namespace}/jobs")
+}
+
+pub(crate) fn cron_jobs(namespace: &str) -> String {
+    format!("/apis/batch/v1/namespaces/{namespace}/cronjobs")
+}
+
+pub(crate) fn stateful_sets(namespace: &str) -> String {
+    format!("/apis/apps/v1/namespaces/{namespace}/statefulsets")
+}
+
+pub(crate) fn daemon_sets(namespace: &str) -> String {
+    format!("/apis/apps/v1/namespaces/{namespace}/daemonsets")
+}
+
+/// An Indexed Job whose pods succeed at once.
+pub(crate) fn indexed_job(name: &str, completions: usize, parallelism: usize) -> Value {
+    json!({"metadata": {"name": name}, "spec": {
+        "completionMode": "Indexed", "completions": completions, "parallelism": parallelism,
+        "template": {"spec": task_spec()},
+    }})
+}
+
+/// A CronJob that fires every minute, with a pod that succeeds at once.
+pub(crate) fn cron_job(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "spec": {
+        "schedule": "* * * * *",
+        "jobTemplate": {"spec": {"template": {"spec": task_spec()}}},
+    }})
+}
+
+pub(crate) fn stateful_set(name: &str, replicas: usize, is_parallel: bool) -> Value {
+    let mut set = replica_set(name, replicas);
+    set["spec"]["serviceName"] = json!(name);
+    set["spec"]["podManagementPolicy"] = json!(if is_parallel { "Parallel" } else { "OrderedReady" });
+    set
+}
+
+pub(crate) fn daemon_set(name: &str) -> Value {
+    let mut set = replica_set(name, 0);
+    set["spec"].as_object_mut().expect("a spec").remove("replicas");
+    set
+}
+
+/// A node that no kubelet runs.
+pub(crate) fn bare_node(at: usize) -> Value {
+    json!({"metadata": {"name": format!("bare-{at}"), "labels": {"kubernetes.io/hostname": format!("bare-{at}")}}})
+}
+
+fn task_spec() -> Value {
+    json!({"restartPolicy": "Never", "containers": [{"name": "task", "image": "busybox", "command": ["true"]}]})
+}
+
 /// What an ordinary pod has; about 2 KB once its defaults are set.
 fn pod_spec() -> Value {
     let env = |at: usize| json!({"name": format!("SETTING_{at}"), "value": "v".repeat(20)});

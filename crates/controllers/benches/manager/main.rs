@@ -6,8 +6,11 @@
 //! manager --bench rig ours|go           one manager on the rig's kube-apiserver: roll-out, status changes, cascade, namespace
 //! manager --bench running go            as `rig`, with simulated nodes: until all pods run and are in EndpointSlices
 //! manager --bench restart               both managers, one after the other, start on a full cluster
+//! manager --bench workloads             `steersman up`: a Job, a StatefulSet, a DaemonSet and CronJobs, all large
+//! manager --bench workloads ours|go     one manager on the rig's kube-apiserver: the same, smaller
 //! ```
-//! `cargo xtask bench controllers` runs them all, those of the rig inside one; `--quick` makes everything small.
+//! `cargo xtask bench controllers` and `… workloads` run them all, those of the rig inside one; `--quick` makes
+//! everything small.
 //!
 //! 1. The load is the same for every manager, and so are the flags ([`managers::FLAGS`]) and the controllers.
 //! 2. What is awaited is the state of the cluster, never what a manager says of itself; a look costs the server next to
@@ -27,6 +30,7 @@ mod process;
 mod rig;
 mod sizes;
 mod steps;
+mod workloads;
 
 use std::time::Duration;
 
@@ -35,8 +39,8 @@ use serde_json::json;
 use managers::Manager;
 use sizes::Sizes;
 
-/// The longest mode takes about two minutes on two cores.
-const TIMEOUT: Duration = Duration::from_secs(300);
+/// The longest mode takes about three minutes on two cores.
+const TIMEOUT: Duration = Duration::from_secs(420);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -54,6 +58,8 @@ fn main() {
             ["rig", manager] => rig::work(&sizes, Manager::named(manager)).await,
             ["running", manager] => rig::running(&sizes, Manager::named(manager)).await,
             ["restart"] => rig::restart(&sizes).await,
+            ["workloads"] => embedded::workloads(&sizes.large).await,
+            ["workloads", manager] => rig::workloads(&sizes.workloads, Manager::named(manager)).await,
             _ => eprintln!("nothing to do: `cargo xtask bench controllers` runs this program"),
         }
     };

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::process::{Process, Scratch};
 
-/// What part 4 of the plan has; the rest of upstream's 49 would only be ballast for Go.
-const CONTROLLERS: [&str; 11] = [
+/// The controllers that the load of Deployments needs; the rest of upstream's 49 would only be ballast for Go.
+const BASE: [&str; 11] = [
     "serviceaccount-token-controller",
     "endpoints-controller",
     "endpointslice-controller",
@@ -19,6 +19,9 @@ const CONTROLLERS: [&str; 11] = [
     "replicaset-controller",
     "root-ca-certificate-publisher-controller",
 ];
+
+/// Those that run the other workloads.
+const WORKLOADS: [&str; 4] = ["statefulset-controller", "daemonset-controller", "job-controller", "cronjob-controller"];
 
 /// Of both. Upstream's default of 20 requests a second would be all that is measured; nothing asks the secure port.
 pub(crate) const FLAGS: [&str; 4] =
@@ -80,14 +83,23 @@ impl Manager {
 // === impl Selection ===
 
 impl Selection {
-    /// Those of [`CONTROLLERS`] that exist here; says which do not.
+    /// Those of [`BASE`] that exist here; says which do not.
     pub(crate) fn existing() -> Self {
+        Self::of(&BASE)
+    }
+
+    /// [`BASE`], and those that run the other workloads.
+    pub(crate) fn with_workloads() -> Self {
+        Self::of(&[BASE.as_slice(), &WORKLOADS].concat())
+    }
+
+    fn of(wanted: &[&'static str]) -> Self {
         let help = Command::new(steersman()).args(["controller-manager", "--help"]).output();
         let help = help.expect("`steersman controller-manager --help` runs");
         let help = String::from_utf8(help.stdout).expect("text");
         let planned = help.lines().find_map(|line| line.trim().strip_prefix(PLANNED)).unwrap_or_default();
         let planned: Vec<_> = planned.split(',').map(str::trim).collect();
-        let (missing, names): (Vec<_>, Vec<_>) = CONTROLLERS.into_iter().partition(|name| planned.contains(name));
+        let (missing, names): (Vec<_>, Vec<_>) = wanted.iter().partition(|name| planned.contains(name));
         if !missing.is_empty() {
             eprintln!("MISSING here, so neither manager runs them: {}", missing.join(", "));
         }

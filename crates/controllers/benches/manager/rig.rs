@@ -5,8 +5,9 @@ use std::time::Duration;
 use crate::api::Api;
 use crate::managers::{Manager, Rig, Selection, steersman};
 use crate::process::{Process, Scratch};
-use crate::sizes::Sizes;
+use crate::sizes::{Sizes, Workloads};
 use crate::steps::{self, Cluster};
+use crate::workloads::Steps;
 use crate::{report_memory, report_of, report_time};
 
 /// For kube-apiserver to write the ends of watches into the audit log.
@@ -68,9 +69,7 @@ pub(crate) async fn running(sizes: &Sizes, manager: Manager) {
     if !selection.has("running and in EndpointSlices", &[steps::ROLL_OUT, steps::SLICES].concat()) {
         return;
     }
-    let args =
-        ["nodes".to_owned(), format!("--kubeconfig={}", rig.admin().display()), format!("--count={}", sizes.nodes)];
-    let mut nodes = Process::start(&steersman(), &args, &scratch);
+    let mut nodes = simulated_nodes(&rig, sizes.nodes, &scratch);
     let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
     cluster.add_services().await;
     let mut process = manager.start(&rig, &selection, &scratch);
@@ -99,6 +98,50 @@ pub(crate) async fn restart(sizes: &Sizes) {
         report_of(manager, "restart, memory, once quiet", usage.resident_bytes as f64 / 1e6, "MB");
         process.end().await;
     }
+}
+
+/// Jobs, sets and CronJobs, with our simulated nodes.
+pub(crate) async fn workloads(sizes: &Workloads, manager: Manager) {
+    let scratch = Scratch::new();
+    let rig = Rig::around_us();
+    let mut nodes = simulated_nodes(&rig, sizes.nodes, &scratch);
+    let steps = Steps::prepare(Api::connect(&rig.admin()).await, sizes).await;
+    let mut measured = Measured::new(manager.start(&rig, &Selection::with_workloads(), &scratch));
+    measured.process.quiet().await;
+    nodes.quiet().await;
+
+    measured.begin();
+    let (took, _) = steps.job().await;
+    measured.finish("Indexed Job", took).await;
+
+    measured.begin();
+    let took = steps.sets().await;
+    measured.finish("StatefulSets", took).await;
+
+    measured.begin();
+    steps.add_cron_jobs().await;
+    let took = steps.cron_jobs().await;
+    measured.finish("CronJobs", took).await;
+    steps.remove_cron_jobs().await;
+    measured.process.quiet().await;
+
+    // Last: a scheduler would put the pods of others there.
+    steps.add_nodes().await;
+    measured.process.quiet().await;
+    measured.begin();
+    let took = steps.daemons(sizes.nodes + sizes.daemons).await;
+    measured.finish("DaemonSet", took).await;
+
+    report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
+    measured.process.end().await;
+    nodes.end().await;
+    tokio::time::sleep(AUDIT_FLUSH).await;
+}
+
+/// Our simulated nodes, on a rig.
+fn simulated_nodes(rig: &Rig, count: usize, scratch: &Scratch) -> Process {
+    let args = ["nodes".to_owned(), format!("--kubeconfig={}", rig.admin().display()), format!("--count={count}")];
+    Process::start(&steersman(), &args, scratch)
 }
 
 // === impl Measured ===

@@ -11,6 +11,25 @@ pub(crate) struct Sizes {
     pub(crate) full: Full,
     /// Objects in the ownership graph, and how many of them own the others.
     pub(crate) graph: (usize, usize),
+    /// The other workloads, on the rig.
+    pub(crate) workloads: Workloads,
+    /// The other workloads, embedded.
+    pub(crate) large: Workloads,
+}
+
+/// Jobs, sets and CronJobs.
+pub(crate) struct Workloads {
+    pub(crate) completions: usize,
+    pub(crate) parallelism: usize,
+    /// The number of StatefulSets, the pods of each, and whether these are created all at once.
+    pub(crate) sets: usize,
+    pub(crate) pods_per_set: usize,
+    pub(crate) is_parallel: bool,
+    /// The nodes that the DaemonSet is for.
+    pub(crate) daemons: usize,
+    pub(crate) cron_jobs: usize,
+    /// The nodes that run the pods of Jobs and sets.
+    pub(crate) nodes: usize,
 }
 
 pub(crate) struct Mixed {
@@ -50,6 +69,26 @@ impl Sizes {
         nodes: 20,
         full: Full { namespaces: 10, sets_per_namespace: 30, pods_per_set: 100, config_maps: 5_000 },
         graph: (100_000, 1_000),
+        workloads: Workloads {
+            completions: 2_000,
+            parallelism: 200,
+            sets: 50,
+            pods_per_set: 20,
+            is_parallel: false,
+            daemons: 1_000,
+            cron_jobs: 500,
+            nodes: 20,
+        },
+        large: Workloads {
+            completions: 10_000,
+            parallelism: 500,
+            sets: 1,
+            pods_per_set: 1_000,
+            is_parallel: true,
+            daemons: 5_000,
+            cron_jobs: 5_000,
+            nodes: 50,
+        },
     };
 
     /// For trying it out; the figures mean nothing.
@@ -68,9 +107,26 @@ impl Sizes {
         nodes: 3,
         full: Full { namespaces: 2, sets_per_namespace: 3, pods_per_set: 20, config_maps: 50 },
         graph: (1_000, 10),
+        workloads: Workloads::QUICK,
+        large: Workloads { is_parallel: true, ..Workloads::QUICK },
     };
 
     pub(crate) const fn pods(&self) -> usize {
         self.deployments * self.replicas
     }
+}
+
+// === impl Workloads ===
+
+impl Workloads {
+    const QUICK: Self = Self {
+        completions: 20,
+        parallelism: 5,
+        sets: 2,
+        pods_per_set: 3,
+        is_parallel: false,
+        daemons: 10,
+        cron_jobs: 5,
+        nodes: 3,
+    };
 }
