@@ -41,32 +41,11 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .printed(&[Cell::Name, Cell::Made(|row| amounts(row, false)), Cell::Made(|row| amounts(row, true)), Cell::Age]);
 
 fn hard(hard: &Value, path: &Path, errors: &mut Errors) {
-    const QUOTA: &[&str] = &[
-        "cpu",
-        "memory",
-        "ephemeral-storage",
-        "requests.cpu",
-        "requests.memory",
-        "requests.storage",
-        "requests.ephemeral-storage",
-        "limits.cpu",
-        "limits.memory",
-        "limits.ephemeral-storage",
-        "pods",
-        "resourcequotas",
-        "services",
-        "replicationcontrollers",
-        "secrets",
-        "persistentvolumeclaims",
-        "configmaps",
-        "services.nodeports",
-        "services.loadbalancers",
-    ];
     for (name, amount) in entries(hard) {
         let path = path.key(name);
         resources::name(name, &path, errors);
         let pages = ["hugepages-", "requests.hugepages-"].iter().any(|prefix| name.starts_with(prefix));
-        if !name.contains('/') && !QUOTA.contains(&name) && !pages {
+        if !name.contains('/') && !resources::is_of_quotas(name) && !pages {
             errors.push(FieldError::invalid(&path, name, "must be a standard resource for quota"));
         }
         amount_of(name, amount, &path, errors);

@@ -44,6 +44,12 @@ const INTEGER: &[&str] = &[
     "services.loadbalancers",
 ];
 
+/// Whether the name is that of a resource that quotas limit: every standard one but the storage of a claim, which they
+/// limit as `requests.storage`.
+pub(crate) fn is_of_quotas(name: &str) -> bool {
+    name != "storage" && STANDARD.contains(&name)
+}
+
 /// What a container asks for.
 pub(crate) fn container(requirements: &Value, claims: &Value, path: &Path, errors: &mut Errors) {
     requirements_of(requirements, container_name, path, errors);
