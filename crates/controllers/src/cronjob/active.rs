@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use steersman_base::names::annotations;
-use steersman_base::{Istr, Meta, ResourceVersion};
+use steersman_base::{Istr, Meta, ResourceVersion, Time};
 use steersman_model::batch::{CronJobStatus, CronJobView, JobView};
 use steersman_model::core::ObjectReference;
 use steersman_model::{Kind, View};
 
+use super::plan::job_name;
 use crate::job::spec::{finish, is_complete, is_finished};
 
 /// The status after a look at the Jobs, and what is to be told.
@@ -31,12 +32,15 @@ pub(super) enum Told {
 /// Compares the list with the Jobs of a CronJob.
 ///
 /// A running Job that the controller made, and that is not in the list because the manager ended in between, is added to it.
+/// For the same reason, the time of the last start is at least that of the newest Job that the controller made: were it
+/// older, a Job that has finished and is deleted as history would be started a second time.
 pub(super) fn look(cron_job: &CronJobView, jobs: &[Arc<JobView>]) -> Seen {
     let mut status = cron_job.status.clone();
     let mut told = Vec::new();
     for job in jobs {
         let meta = job.meta();
         let is_listed = status.active.iter().any(|entry| entry.uid == meta.uid);
+        status.last_schedule_time = status.last_schedule_time.max(scheduled(cron_job, meta));
         if let Some(condition) = finish(job) {
             if is_listed {
                 status = without(&status, meta);
@@ -55,6 +59,12 @@ pub(super) fn look(cron_job: &CronJobView, jobs: &[Arc<JobView>]) -> Seen {
     let is_seen = |entry: &&ObjectReference| jobs.iter().any(|job| job.meta().uid == entry.uid);
     let unseen = status.active.iter().filter(|entry| !is_seen(entry)).cloned().collect();
     Seen { status, told, unseen }
+}
+
+/// Returns the time for which the controller made a Job. The annotation alone is no proof: people copy it.
+fn scheduled(cron_job: &CronJobView, job: &Meta) -> Option<Time> {
+    let time = job.annotations.get(annotations::CRONJOB_SCHEDULED_TIMESTAMP)?.parse().ok()?;
+    (*job.name == *job_name(cron_job, time)).then_some(time)
 }
 
 /// Whether the controller made a Job: it has the time for which it was made. Those that people make have not.

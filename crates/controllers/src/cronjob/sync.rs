@@ -1,6 +1,7 @@
 //! The shell: observe → delete old Jobs → repair the list → start a Job → status.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use steersman_base::{Istr, Meta, ObjectKey, Resource};
 use steersman_informer::Lister;
@@ -72,6 +73,15 @@ impl Pass<'_> {
         let jobs = shell.jobs.of_any(cx, &meta.namespace, &[meta]).await?;
         let seen = active::look(cron_job, &jobs);
         self.tell_seen(&seen.told);
+        if seen.status.last_schedule_time != cron_job.status.last_schedule_time {
+            // A start that was not noted. It is noted before its Job may be deleted, or the Job would be started again.
+            let why = Why::Status { active: seen.status.active.len() };
+            write
+                .put_status_if_changed::<CronJobView, _>(meta, &cron_job.status, &seen.status, &why)
+                .await
+                .ok_if_gone()?;
+            return Ok(Action::After(Duration::ZERO));
+        }
         let mut status = self.delete_old(&jobs, seen.status).await;
         status = self.without_gone(status, seen.unseen).await?;
         let now = cx.clock.now_micros();

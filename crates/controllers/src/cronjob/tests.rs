@@ -224,6 +224,29 @@ fn the_list_of_running_jobs_is_kept_and_repaired() {
 }
 
 #[test]
+fn a_start_that_was_not_noted_is_found_by_its_job_and_not_made_again() {
+    let noon = "2026-11-15T12:00:00Z";
+    let stamped = |time: &str, more: Value| {
+        let stamp = json!({ "batch.kubernetes.io/cronjob-scheduled-timestamp": time });
+        merged(json!({ "metadata": { "annotations": stamp } }), more)
+    };
+    let check = |name: &str, jobs: &[Arc<JobView>], want: &str| {
+        let cron_job = cron_job(json!({}));
+        let seen = active::look(&cron_job, jobs).status;
+        assert_eq!(seen.last_schedule_time, Some(time(want)), "{name}");
+        let starts = plan::plan(&cron_job, &seen, at("2026-11-15T12:00:30Z")).start.is_some();
+        assert_eq!(starts, want != noon, "{name}");
+    };
+    let before = "2026-11-15T11:00:00Z";
+    check("no Job", &[], before);
+    check("it has finished", &[job("report-29912400", stamped(noon, ended("Complete", noon)))], noon);
+    check("it is terminating", &[job("report-29912400", stamped(noon, terminating()))], noon);
+    check("in another zone", &[job("report-29912400", stamped("2026-11-15T17:30:00+05:30", json!({})))], noon);
+    check("somebody copied the annotation", &[job("copy", stamped(noon, ended("Complete", noon)))], before);
+    check("no time", &[job("report-29912400", stamped("noon", ended("Complete", noon)))], before);
+}
+
+#[test]
 fn the_last_success_is_the_latest() {
     let check = |before: Value, jobs: &[Arc<JobView>], want: Option<&str>| {
         let job = cron_job(json!({ "status": { "lastSuccessfulTime": before } }));
