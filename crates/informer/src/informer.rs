@@ -23,6 +23,7 @@ mod subscriber;
 mod tests;
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -233,6 +234,11 @@ impl<V: View> SharedInformer<V> {
         options: SubscribeOptions,
         handler: impl FnMut(&Change<V>) + Send + 'static,
     ) -> Subscription {
+        self.subscribe_boxed(options, Box::new(handler))
+    }
+
+    /// Boxed handlers and tasks: the code is compiled once per view, not once per handler.
+    fn subscribe_boxed(&self, options: SubscribeOptions, handler: Box<dyn FnMut(&Change<V>) + Send>) -> Subscription {
         let (subscriber, subscription) = Subscriber::new(options, &self.0.stop);
         {
             let mut subscribers = self.0.subscribers.lock();
@@ -241,10 +247,11 @@ impl<V: View> SharedInformer<V> {
             subscribers.push(Arc::clone(&subscriber));
         }
         let informer = self.clone();
-        self.0.runtime.spawn(async move {
+        let run: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
             subscriber.run(handler, &informer).await;
             informer.0.subscribers.lock().retain(|other| !Arc::ptr_eq(other, &subscriber));
         });
+        self.0.runtime.spawn(run);
         subscription
     }
 

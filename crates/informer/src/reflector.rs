@@ -34,6 +34,7 @@
 
 mod backoff;
 mod failure;
+mod feed;
 mod metrics;
 mod run;
 mod staging;
@@ -42,6 +43,7 @@ mod unreadable;
 
 use std::marker::PhantomData;
 use std::ops::RangeInclusive;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,16 +58,23 @@ pub use metrics::{ListKind, NoMetrics, ReflectorMetrics, WatchEnd};
 use crate::reachability::Reachability;
 use crate::sink::Sink;
 use crate::target::Target;
+use crate::wire::{Accept, Expected};
+use feed::{Feed, SinkFeed};
 
 /// Lists and watches one resource into a [`Sink`].
 #[must_use = "a reflector does nothing until it runs"]
 pub struct Reflector<V> {
+    core: Core,
+    view: PhantomData<fn() -> V>,
+}
+
+/// A reflector without the type of its objects.
+struct Core {
     client: Client,
     target: Target,
     options: ReflectorOptions,
     state: watch::Sender<ReflectorState>,
     restarts: Restarts,
-    view: PhantomData<fn() -> V>,
 }
 
 /// The options of a reflector. The defaults are right for Kubernetes.
@@ -163,32 +172,52 @@ impl<V: View> Reflector<V> {
     pub fn new(client: Client, target: Target, options: ReflectorOptions) -> Self {
         let (state, _) = watch::channel(ReflectorState { phase: Phase::New, problem: None });
         let restarts = Restarts(Arc::new(watch::Sender::new(Restart::Watch)));
-        Self { client, target, options, state, restarts, view: PhantomData }
+        Self { core: Core { client, target, options, state, restarts }, view: PhantomData }
     }
 
     /// Returns the current state and all later ones.
     #[must_use]
     pub fn state(&self) -> watch::Receiver<ReflectorState> {
-        self.state.subscribe()
+        self.core.state.subscribe()
     }
 
     /// Returns a handle that restarts the watch, while the reflector runs.
     #[must_use]
     pub fn restarts(&self) -> Restarts {
-        self.restarts.clone()
+        self.core.restarts.clone()
     }
 
     /// Fills the sink and keeps it filled, until `stop` is cancelled.
-    pub async fn run<S: Sink<V>>(self, sink: S, stop: CancellationToken) {
-        let mut run = run::Run::new(&self, sink);
-        stop.run_until_cancelled(run.drive()).await;
-        self.state.send_modify(|state| state.phase = Phase::Stopped);
+    pub async fn run<S: Sink<V> + 'static>(self, sink: S, stop: CancellationToken) {
+        let expected = Expected::new(&self.core.target.resource, V::PROJECTION);
+        let feed = Box::new(SinkFeed::new(sink, expected.clone()));
+        self.core.run(feed, expected, Accept::of::<V>(), stop).await;
+    }
+}
+
+impl Core {
+    /// Boxed, so that it is compiled here and not once per view.
+    fn run(
+        self,
+        feed: Box<dyn Feed>,
+        expected: Expected,
+        accept: Accept,
+        stop: CancellationToken,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move {
+            let mut run = run::Run::new(&self, feed, expected, accept);
+            stop.run_until_cancelled(run.drive()).await;
+            self.state.send_modify(|state| state.phase = Phase::Stopped);
+        })
     }
 }
 
 impl<V> std::fmt::Debug for Reflector<V> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Reflector").field("target", &self.target).field("state", &self.state.borrow()).finish()
+        f.debug_struct("Reflector")
+            .field("target", &self.core.target)
+            .field("state", &self.core.state.borrow())
+            .finish()
     }
 }
 

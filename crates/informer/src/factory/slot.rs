@@ -75,8 +75,8 @@ impl<V: View> AnySlot for Slot<V> {
         let restarts = reflector.restarts();
         let informer = self.informer.clone();
         let stop = self.stop.clone();
-        let pump = async move { informer.run(&stop).await };
-        let reflect = reflector.run(self.informer.sink(), self.stop.clone());
+        let pump: BoxFuture<'static, ()> = Box::pin(async move { informer.run(&stop).await });
+        let reflect: BoxFuture<'static, ()> = Box::pin(reflector.run(self.informer.sink(), self.stop.clone()));
         let runtime = self.informer.runtime();
         let tasks = vec![runtime.spawn(pump), runtime.spawn(reflect)];
         *running = Some(Running { state, restarts, staleness: Staleness::default(), tasks });

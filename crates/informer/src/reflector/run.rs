@@ -1,38 +1,37 @@
 //! The shell: does what the state says, and reports the outcome.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 use steersman_base::{ResourceVersion, watch};
-use steersman_model::{Encoded, View};
+use steersman_model::Encoded;
 use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, error, info, warn};
 
 use super::backoff::Backoff;
 use super::failure::{asks_for_json, classify, is_to_be_skipped, problem_kind};
-use super::staging::Staging;
+use super::feed::{EventKind, Feed};
 use super::state::{Failure, Outcome, PAGE_ITEMS, Pages, SHORT_WATCH, State, Wait};
 use super::unreadable::Unreadable;
-use super::{ListKind, Phase, Problem, ProblemKind, Reflector, ReflectorOptions, ReflectorState, Restart, WatchEnd};
+use super::{Core, ListKind, Phase, Problem, ProblemKind, ReflectorOptions, ReflectorState, Restart, WatchEnd};
 use crate::PAST_FOR;
-use crate::sink::{Sink, Verdict, WatchEvent};
+use crate::sink::Verdict;
 use crate::target::Target;
 use crate::wire::{
     Accept, Answer, BATCH_BYTES, Expected, ListDecoder, ListQuery, Peeked, RawEvent, WatchDecoder, WatchQuery,
-    WireError, list_request, peek, send, watch_request,
+    WireError, list_request, send, watch_request,
 };
 
 /// A running reflector.
-pub(super) struct Run<'a, V, S> {
+pub(super) struct Run<'a> {
     client: &'a Client,
     target: &'a Target,
     options: &'a ReflectorOptions,
     state: &'a watch::Sender<ReflectorState>,
     restarts: watch::Receiver<Restart>,
-    sink: S,
+    feed: Box<dyn Feed>,
     expected: Expected,
     accept: Accept,
     random: fastrand::Rng,
@@ -51,7 +50,6 @@ pub(super) struct Run<'a, V, S> {
     unreadable: Unreadable,
     /// The watch that a streaming list has become.
     open: Option<OpenWatch>,
-    view: std::marker::PhantomData<fn() -> V>,
 }
 
 /// A watch with a response.
@@ -71,17 +69,17 @@ const TIMEOUT_SLACK: Duration = Duration::from_secs(30);
 
 // === impl Run ===
 
-impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
-    pub(super) fn new(reflector: &'a Reflector<V>, sink: S) -> Self {
+impl<'a> Run<'a> {
+    pub(super) fn new(reflector: &'a Core, feed: Box<dyn Feed>, expected: Expected, accept: Accept) -> Self {
         Self {
             client: &reflector.client,
             target: &reflector.target,
             options: &reflector.options,
             state: &reflector.state,
             restarts: reflector.restarts.0.subscribe(),
-            sink,
-            expected: Expected::new(&reflector.target.resource, V::PROJECTION),
-            accept: Accept::of::<V>(),
+            feed,
+            expected,
+            accept,
             random: reflector.options.seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed),
             started: Instant::now(),
             backoff: Backoff::default(),
@@ -92,7 +90,6 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             past_since: None,
             unreadable: Unreadable::default(),
             open: None,
-            view: std::marker::PhantomData,
         }
     }
 
@@ -144,31 +141,29 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     }
 
     async fn try_stream_list(&mut self, begun: Instant) -> Result<Outcome, WireError> {
-        self.sink.listing();
+        self.feed.list_begins();
         self.unreadable.list_begins();
         let mut open = self.open_watch(None).await?;
-        let mut staging = Staging::new();
         // Set when a change has come before the end of the list, so that this may be an ordinary watch: the deadline of
         // the end.
         let mut until: Option<Instant> = None;
         loop {
             while let Some(event) = open.decoder.next_event()? {
                 match event {
-                    RawEvent::Added(object) => staging.extend(self.listed_object(object)?),
+                    RawEvent::Added(object) => self.list_item(object)?,
                     RawEvent::Modified(object) => {
                         until.get_or_insert_with(|| Instant::now() + STREAM_PATIENCE);
-                        staging.extend(self.listed_object(object)?);
+                        self.list_item(object)?;
                     }
                     RawEvent::Deleted(object) => {
                         until.get_or_insert_with(|| Instant::now() + STREAM_PATIENCE);
-                        let key = match self.decode(object) {
-                            Ok(last) => last.meta().key(),
-                            Err(error) => self.skipped(error)?.key,
-                        };
-                        staging.remove(&key);
+                        if let Err(error) = self.feed.deleted_item(object) {
+                            let object = self.skipped(error)?;
+                            self.feed.skipped_deleted_item(&object);
+                        }
                     }
                     RawEvent::Bookmark(bookmark) if bookmark.initial_events_end => {
-                        self.complete(ListKind::Streamed, staging, bookmark.version, begun)?;
+                        self.complete(ListKind::Streamed, bookmark.version, begun)?;
                         self.open = Some(open);
                         return Ok(Outcome::Listed);
                     }
@@ -211,11 +206,10 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     }
 
     async fn try_page_list(&mut self, pages: Pages, begun: Instant) -> Result<(), WireError> {
-        self.sink.listing();
+        self.feed.list_begins();
         self.unreadable.list_begins();
         let limit = (pages == Pages::Limited).then_some(PAGE_ITEMS);
         let patience = self.options.list_patience;
-        let mut staging = Staging::new();
         let mut token = String::new();
         let mut version = None;
         loop {
@@ -225,37 +219,34 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
             while let Some(chunk) = answer.chunk(patience).await? {
                 decoder.feed(&chunk);
                 if decoder.buffered() >= BATCH_BYTES {
-                    self.read_items(&mut decoder, &mut staging)?;
+                    self.read_items(&mut decoder)?;
                 }
                 consume_budget().await;
             }
-            self.read_items(&mut decoder, &mut staging)?;
+            self.read_items(&mut decoder)?;
             let meta = decoder.finish()?;
             // All pages are of one version; the first has it.
             let version = version.get_or_insert(meta.resource_version);
             token = meta.continue_token;
             if token.is_empty() {
                 let version = std::mem::take(version);
-                return self.complete(ListKind::Paged, staging, version, begun);
+                return self.complete(ListKind::Paged, version, begun);
             }
         }
     }
 
     /// Reads the received part of a list. On a relist most of it is known, and need not be decoded.
-    fn read_items(&mut self, decoder: &mut ListDecoder, staging: &mut Staging<V>) -> Result<(), WireError> {
+    fn read_items(&mut self, decoder: &mut ListDecoder) -> Result<(), WireError> {
         if self.listed {
             while let Some(item) = decoder.next_item()? {
-                staging.extend(self.listed_object(item)?);
+                self.list_item(item)?;
             }
             return Ok(());
         }
-        loop {
-            match decoder.next_object() {
-                Ok(Some(object)) => staging.put(Arc::new(object)),
-                Ok(None) => return Ok(()),
-                Err(error) => staging.extend(self.skip_listed(error)?),
-            }
+        while let Err(error) = self.feed.items(decoder) {
+            self.skip_item(error)?;
         }
+        Ok(())
     }
 
     /// Refuses a list from the past, for a while: a decision by it would repeat what was done. A server whose store was
@@ -277,64 +268,46 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
     }
 
     /// Hands a whole list to the sink.
-    fn complete(
-        &mut self,
-        kind: ListKind,
-        staging: Staging<V>,
-        version: ResourceVersion,
-        begun: Instant,
-    ) -> Result<(), WireError> {
+    fn complete(&mut self, kind: ListKind, version: ResourceVersion, begun: Instant) -> Result<(), WireError> {
         if version.is_empty() {
             let problem = "it has no resourceVersion, so no watch can follow it".to_owned();
             return Err(WireError::Malformed { what: "a list", problem, offset: 0 });
         }
         self.check_not_past(&version)?;
-        let objects = staging.into_objects();
-        debug!(resource = %self.target, items = objects.len(), %version, ?kind, "listed");
-        self.options.metrics.listed(kind, objects.len(), begun.elapsed());
+        let items = self.feed.listed();
+        debug!(resource = %self.target, items, %version, ?kind, "listed");
+        self.options.metrics.listed(kind, items, begun.elapsed());
         self.options.metrics.reached(&version);
         self.version = version.clone();
         self.listed = true;
         self.unreadable.list_is_complete();
-        self.sink.replace(objects, version);
+        self.feed.list_ends(version);
         self.works(Phase::Watching);
         Ok(())
     }
 
-    /// Returns an item of a list: the known allocation if nothing changed, without decoding. `None` if it is left out.
-    fn listed_object(&mut self, object: Encoded<'_>) -> Result<Option<Arc<V>>, WireError> {
-        if self.listed
-            && let Some(peeked) = peek(object)
-            && let Some(known) = self.sink.known(&peeked.key)
-            && !peeked.resource_version.is_empty()
-            && known.meta().uid == peeked.uid
-            && known.meta().resource_version == peeked.resource_version
-        {
-            return Ok(Some(known));
-        }
-        match self.decode(object) {
-            Ok(object) => Ok(Some(Arc::new(object))),
-            Err(error) => self.skip_listed(error),
-        }
+    /// Adds an item to the list that is being read.
+    fn list_item(&mut self, object: Encoded<'_>) -> Result<(), WireError> {
+        let taken = if self.listed { self.feed.relisted_item(object) } else { self.feed.item(object) };
+        taken.or_else(|error| self.skip_item(error))
     }
 
     /// Skips an item of a list that cannot be decoded: its known state stays, so that it does not count as deleted.
-    fn skip_listed(&mut self, error: WireError) -> Result<Option<Arc<V>>, WireError> {
+    fn skip_item(&mut self, error: WireError) -> Result<(), WireError> {
         let object = self.skipped(error)?;
-        Ok(self.sink.known(&object.key).filter(|known| object.is_of(known.meta())))
+        self.feed.skipped_item(&object);
+        Ok(())
     }
 
-    /// Hands an event to the sink, which decides whether it is stale.
-    fn apply(&mut self, event: WatchEvent<V>, object: Peeked) {
+    /// Notes the verdict of the sink on an event.
+    fn judged(&mut self, object: Peeked, verdict: Verdict, is_known_now: bool) {
         let Peeked { key, uid, resource_version: version } = object;
-        let is_read = matches!(event, WatchEvent::Added(_) | WatchEvent::Modified(_) | WatchEvent::Deleted(_));
-        let deleted = matches!(event, WatchEvent::Unreadable { deleted: true, .. });
-        if self.sink.apply(event) == Verdict::Stale {
+        if verdict == Verdict::Stale {
             self.options.metrics.stale_event();
             debug!(resource = %self.target, object = %key, %version, "stale event dropped");
             return;
         }
-        if is_read || deleted {
+        if is_known_now {
             self.unreadable.forget(key, uid);
         }
         if !version.is_empty() && !self.version.is_newer_than(&version) {
@@ -433,36 +406,34 @@ impl<'a, V: View, S: Sink<V>> Run<'a, V, S> {
         }
     }
 
-    /// Decodes one event and hands it to the sink.
+    /// Hands one event to the sink.
     fn take(&mut self, event: RawEvent<'_>) -> Result<(), WireError> {
-        type Decoded<V> = fn(Arc<V>) -> WatchEvent<V>;
-        let (object, decoded, deleted): (_, Decoded<V>, _) = match event {
-            RawEvent::Added(object) => (object, WatchEvent::Added, false),
-            RawEvent::Modified(object) => (object, WatchEvent::Modified, false),
-            RawEvent::Deleted(object) => (object, WatchEvent::Deleted, true),
+        let (kind, object) = match event {
+            RawEvent::Added(object) => (EventKind::Added, object),
+            RawEvent::Modified(object) => (EventKind::Modified, object),
+            RawEvent::Deleted(object) => (EventKind::Deleted, object),
             RawEvent::Bookmark(bookmark) => {
                 // A bookmark of a server that lags behind the one before says nothing.
                 if !self.version.is_newer_than(&bookmark.version) {
                     self.version = bookmark.version.clone();
-                    self.sink.reached(bookmark.version);
+                    self.feed.reached(bookmark.version);
                 }
                 return Ok(());
             }
             RawEvent::Error(status) => return Err(WireError::Status(Box::new(status))),
         };
-        let event = match self.decode(object) {
-            Ok(object) => decoded(Arc::new(object)),
+        match self.feed.event(kind, object) {
+            Ok((object, verdict)) => self.judged(object, verdict, true),
             // The watch continues, and the store reaches the version, or everything that waits for a later one would
             // wait for this object.
-            Err(error) => WatchEvent::Unreadable { object: self.skipped(error)?, deleted },
-        };
-        let identity = event.identity();
-        self.apply(event, identity);
+            Err(error) => {
+                let object = self.skipped(error)?;
+                let deleted = kind == EventKind::Deleted;
+                let verdict = self.feed.skipped_event(object.clone(), deleted);
+                self.judged(object, verdict, deleted);
+            }
+        }
         Ok(())
-    }
-
-    fn decode(&self, object: Encoded<'_>) -> Result<V, WireError> {
-        self.expected.decode(object)
     }
 
     /// Returns the outcome of a failure, and reports it. The first failure of its kind is logged as a warning, further

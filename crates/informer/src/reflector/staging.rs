@@ -44,13 +44,6 @@ impl<V: View> Staging<V> {
         }
     }
 
-    /// Adds an object, if there is one.
-    pub(super) fn extend(&mut self, object: Option<Arc<V>>) {
-        if let Some(object) = object {
-            self.put(object);
-        }
-    }
-
     /// Removes an object.
     pub(super) fn remove(&mut self, key: &ObjectKey) {
         let Some(place) = self.places().remove(key) else { return };
@@ -59,6 +52,10 @@ impl<V: View> Staging<V> {
             let key = moved.meta().key();
             self.places().insert(key, place);
         }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
     }
 
     pub(super) fn into_objects(self) -> Vec<Arc<V>> {
