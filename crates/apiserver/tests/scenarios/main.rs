@@ -6,6 +6,7 @@ mod access;
 mod apply;
 mod bad_input;
 mod bounds;
+mod corpus;
 mod definitions;
 mod deletion;
 mod hostile;
