@@ -27,7 +27,9 @@ pub(crate) async fn clusters(sizes: &Sizes) {
         return;
     }
     let mut up = Up::start(&scratch, 0, "*").await;
-    report_memory("memory, idle", up.process.usage().resident_bytes);
+    let idle = up.process.usage();
+    report_memory("memory, idle", idle.resident_bytes);
+    report_memory("memory, idle, heap and stacks", idle.private_bytes);
     let cluster = Cluster::prepare(up.api.clone(), sizes).await;
     up.process.quiet().await;
     report_time("roll-out, wall", cluster.roll_out().await);
@@ -93,9 +95,10 @@ pub(crate) async fn workloads(sizes: &Workloads) {
     report_time("StatefulSets, wall", steps.sets().await);
     up.process.end().await;
 
-    let mut up = Up::start(&scratch, sizes.daemons, "*").await;
+    // So many nodes renew their leases that the process is never quiet.
+    let up = Up::launch(&scratch, sizes.daemons, "*").await;
     let steps = Steps::prepare(up.api.clone(), sizes).await;
-    up.process.quiet().await;
+    steps.until_nodes_ready(sizes.daemons).await;
     report_time("DaemonSet, wall", steps.daemons(sizes.daemons).await);
     up.process.end().await;
 
@@ -111,6 +114,13 @@ pub(crate) async fn workloads(sizes: &Workloads) {
 impl Up {
     /// Ready, and quiet.
     async fn start(scratch: &Scratch, nodes: usize, controllers: &str) -> Self {
+        let mut up = Self::launch(scratch, nodes, controllers).await;
+        up.process.quiet().await;
+        up
+    }
+
+    /// Ready.
+    async fn launch(scratch: &Scratch, nodes: usize, controllers: &str) -> Self {
         let kubeconfig = scratch.file(&format!("up-{nodes}.kubeconfig"));
         let args = [
             "up".to_owned(),
@@ -120,9 +130,8 @@ impl Up {
             "--port=0".to_owned(),
             format!("--kubeconfig-out={}", kubeconfig.display()),
         ];
-        let mut process = Process::start(&steersman(), &args, scratch);
+        let process = Process::start(&steersman(), &args, scratch);
         let api = Api::connect(&kubeconfig).await;
-        process.quiet().await;
         Self { process, kubeconfig, api }
     }
 }

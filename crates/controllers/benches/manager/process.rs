@@ -34,6 +34,8 @@ pub(crate) struct Process {
 pub(crate) struct Usage {
     pub(crate) cpu: Duration,
     pub(crate) resident_bytes: usize,
+    /// Heap and stacks: what is resident without the pages of the program's file, which the kernel can take back.
+    pub(crate) private_bytes: usize,
     /// The most it ever had.
     pub(crate) peak_bytes: usize,
 }
@@ -70,6 +72,7 @@ impl Process {
         Usage {
             cpu: cpu(&proc("stat")).expect("user and system time"),
             resident_bytes: memory(&status, "VmRSS:").expect("a process has memory"),
+            private_bytes: memory(&status, "RssAnon:").expect("a process has memory"),
             peak_bytes: memory(&status, "VmHWM:").expect("a process has memory"),
         }
     }

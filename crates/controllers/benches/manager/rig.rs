@@ -32,7 +32,9 @@ pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
     let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
     let mut measured = Measured::new(manager.start(&rig, &selection, &scratch));
     measured.process.quiet().await;
-    report_memory("memory, idle", measured.process.usage().resident_bytes);
+    let idle = measured.process.usage();
+    report_memory("memory, idle", idle.resident_bytes);
+    report_memory("memory, idle, heap and stacks", idle.private_bytes);
 
     if selection.has("roll-out", steps::ROLL_OUT) {
         measured.begin();

@@ -41,7 +41,10 @@ impl<'a> Steps<'a> {
         let since = Instant::now();
         let writes = self.api.updates_during(&path, NAME, async {
             self.api.send(Call::create(&path, &job)).await;
-            until("the Job complete", || async { is_complete(&self.api.get(&format!("{path}/{NAME}")).await) }).await;
+            until("the Job complete", || async {
+                has_condition(&self.api.get(&format!("{path}/{NAME}")).await, "Complete")
+            })
+            .await;
         });
         let writes = writes.await;
         (since.elapsed(), writes)
@@ -67,6 +70,15 @@ impl<'a> Steps<'a> {
     pub(crate) async fn add_nodes(&self) {
         let calls = (0..self.sizes.daemons).map(|at| Call::create("/api/v1/nodes", &load::bare_node(at)));
         self.api.send_all(calls.collect()).await;
+    }
+
+    /// Waits for nodes with kubelets.
+    pub(crate) async fn until_nodes_ready(&self, nodes: usize) {
+        until("all nodes ready", || async {
+            let found = self.api.get("/api/v1/nodes").await;
+            list(&found).filter(|node| has_condition(node, "Ready")).count() == nodes
+        })
+        .await;
     }
 
     /// A DaemonSet is created; over when it has a pod on every node.
@@ -114,9 +126,9 @@ fn until_next_minute() -> Duration {
     MINUTE - Duration::from_nanos((now.as_nanos() % MINUTE.as_nanos()) as u64)
 }
 
-fn is_complete(job: &Value) -> bool {
-    let conditions = job["status"]["conditions"].as_array();
-    conditions.into_iter().flatten().any(|one| one["type"] == "Complete" && one["status"] == "True")
+fn has_condition(object: &Value, name: &str) -> bool {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().any(|one| one["type"] == name && one["status"] == "True")
 }
 
 fn list(value: &Value) -> impl Iterator<Item = &Value> {
