@@ -39,6 +39,7 @@ mod leadership;
 mod memory;
 mod mirrors;
 mod namespaces;
+mod nodes;
 mod ownership;
 mod pod_gc;
 mod ranking;
@@ -69,6 +70,9 @@ pub(crate) const JOB: &str = "job-controller";
 pub(crate) const CRON_JOB: &str = "cronjob-controller";
 pub(crate) const DISRUPTION: &str = "disruption-controller";
 pub(crate) const MIRRORING: &str = "endpointslice-mirroring-controller";
+pub(crate) const NODE_IPAM: &str = "node-ipam-controller";
+pub(crate) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
+pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
 pub(crate) const AGGREGATION: &str = "clusterrole-aggregation-controller";
 
 /// Facts about the world that invariants need.
@@ -239,6 +243,9 @@ const AT_WRITE: &[(&str, Judged, AtWrite)] = rows![
     Shown cron::running_jobs_and_the_history_are_kept,
     Shown budgets::no_eviction_is_granted_beyond_the_budget,
     Shown budgets::granted_evictions_are_not_forgotten,
+    Store nodes::no_two_nodes_have_one_range,
+    Shown nodes::only_nodes_that_are_not_ready_are_emptied,
+    Shown nodes::only_pods_that_do_not_tolerate_are_evicted,
 ];
 
 /// Returns the invariants that are checked once the world is quiet.
@@ -276,6 +283,8 @@ const AT_REST: &[(&str, Judged, AtRest)] = rows![
     Rest budgets::budgets_are_true_at_rest,
     Rest mirrors::endpoints_are_mirrored,
     Rest mirrors::roles_are_the_sums_of_their_parts,
+    Rest nodes::taints_are_those_of_the_conditions_at_rest,
+    Rest nodes::every_node_has_a_range,
 ];
 
 /// What is asked of the managers themselves, once the world is quiet: each write that the store saw of a manager that lives

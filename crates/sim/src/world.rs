@@ -27,7 +27,7 @@ mod workloads;
 pub use history::{History, Since, Version};
 pub use object::{
     Body, Deployment, DeploymentStatus, Endpoint, Endpoints, Namespace, Node, Object, Owner, Phase, Pod, Secret,
-    Service, Set, SetStatus, Slice,
+    Service, Set, SetStatus, Slice, Taint, Toleration,
 };
 pub use workloads::{
     Budget, BudgetStatus, CronJob, DaemonSet, DaemonSetStatus, Indexes, Job, JobStatus, Place, StatefulSet,

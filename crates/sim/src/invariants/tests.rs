@@ -2,6 +2,7 @@
 
 mod gc;
 mod legal;
+mod nodes;
 mod rollout;
 mod service;
 mod state;
@@ -17,7 +18,15 @@ type Stream = fn(&mut Story);
 
 /// Streams that violate the invariant of that name.
 fn violations() -> Vec<(&'static str, Stream)> {
-    [rollout::VIOLATIONS, state::VIOLATIONS, gc::VIOLATIONS, service::VIOLATIONS, workloads::VIOLATIONS].concat()
+    [
+        rollout::VIOLATIONS,
+        state::VIOLATIONS,
+        gc::VIOLATIONS,
+        service::VIOLATIONS,
+        workloads::VIOLATIONS,
+        nodes::VIOLATIONS,
+    ]
+    .concat()
 }
 
 #[test]
@@ -47,7 +56,7 @@ fn every_invariant_has_a_stream_that_violates_it() {
 #[test]
 fn nothing_fires_on_what_is_legal() {
     let mut wrong = Vec::new();
-    for (name, stream) in legal::LEGAL.iter().chain(workloads::LEGAL) {
+    for (name, stream) in legal::LEGAL.iter().chain(workloads::LEGAL).chain(nodes::LEGAL) {
         let mut story = Story::new();
         stream(&mut story);
         if !story.violations.is_empty() || !story.unmet.is_empty() {

@@ -111,6 +111,8 @@ pub struct Pod {
     pub index: Option<i32>,
     /// The image of its first container.
     pub image: Istr,
+    /// What it tolerates.
+    pub tolerations: Vec<Toleration>,
 }
 
 /// The phase of a pod, in the order in which pods are deleted.
@@ -278,10 +280,40 @@ pub struct Namespace {
 pub struct Node {
     /// Whether its condition `Ready` is true.
     pub ready: bool,
-    /// The keys and effects of its taints.
-    pub taints: Vec<(Istr, Istr)>,
+    /// Since when the condition `Ready` is what it is.
+    pub ready_since: Option<Time>,
+    /// Its taints.
+    pub taints: Vec<Taint>,
     /// Whether it has the taint `node.kubernetes.io/out-of-service`.
     pub out_of_service: bool,
+    /// The ranges for its pods.
+    pub ranges: Vec<Istr>,
+}
+
+/// A taint of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Taint {
+    /// The key.
+    pub key: Istr,
+    /// The value.
+    pub value: Istr,
+    /// The effect.
+    pub effect: Istr,
+    /// When it was added, if it says so.
+    pub added: Option<Time>,
+}
+
+/// A toleration of a pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toleration {
+    /// The key; empty for all.
+    pub key: Istr,
+    /// The value; none for all.
+    pub value: Option<Istr>,
+    /// The effect; empty for all.
+    pub effect: Istr,
+    /// For how long; none for ever.
+    pub seconds: Option<i64>,
 }
 
 /// A secret that requests the token of a service account.
@@ -293,6 +325,27 @@ pub struct Secret {
     pub account_uid: Option<Uid>,
     /// Whether there is a token in it.
     pub has_token: bool,
+}
+
+// === impl Node ===
+
+impl Node {
+    /// Returns the taints with an effect.
+    pub fn taints_of(&self, effect: &'static str) -> impl Iterator<Item = &Taint> {
+        self.taints.iter().filter(move |taint| *taint.effect == *effect)
+    }
+}
+
+// === impl Toleration ===
+
+impl Toleration {
+    /// Whether it tolerates a taint, for a while or for ever.
+    #[must_use]
+    pub fn tolerates(&self, taint: &Taint) -> bool {
+        (self.key.is_empty() || self.key == taint.key)
+            && (self.effect.is_empty() || self.effect == taint.effect)
+            && self.value.as_ref().is_none_or(|value| *value == taint.value)
+    }
 }
 
 // === impl Object ===

@@ -12,7 +12,7 @@ use steersman_base::{
 
 use super::object::{
     Body, Deployment, DeploymentStatus, Endpoint, Endpoints, Namespace, Node, Object, Owner, Phase, Pod, Secret,
-    Service, Set, SetStatus, Slice,
+    Service, Set, SetStatus, Slice, Taint, Toleration,
 };
 use super::workloads::{Budget, CronJob, DaemonSet, Job, StatefulSet};
 
@@ -101,10 +101,12 @@ impl Body {
             "cronjobs.batch" => Self::CronJob(Box::new(CronJob::parse(value))),
             "poddisruptionbudgets.policy" => Self::Budget(Box::new(Budget::parse(value))),
             "nodes" => Self::Node(Node {
-                taints: list(&value["spec"]["taints"])
-                    .map(|taint| (text(&taint["key"]), text(&taint["effect"])))
-                    .collect(),
+                taints: list(&value["spec"]["taints"]).map(Taint::parse).collect(),
                 ready: condition::is_true(&conditions(value), "Ready"),
+                ready_since: list(&value["status"]["conditions"])
+                    .find(|condition| condition["type"] == "Ready")
+                    .and_then(|condition| time(&condition["lastTransitionTime"])),
+                ranges: list(&value["spec"]["podCIDRs"]).map(text).collect(),
                 out_of_service: list(&value["spec"]["taints"]).any(|taint| taint["key"] == taints::OUT_OF_SERVICE),
             }),
             "leases.coordination.k8s.io" => Self::Lease { holder: text(&value["spec"]["holderIdentity"]) },
@@ -152,6 +154,29 @@ impl Pod {
             has_succeeded: status["phase"] == "Succeeded",
             index: annotation(value, annotations::JOB_COMPLETION_INDEX).and_then(|index| index.parse().ok()),
             image: text(&spec["containers"][0]["image"]),
+            tolerations: list(&spec["tolerations"]).map(Toleration::parse).collect(),
+        }
+    }
+}
+
+impl Taint {
+    fn parse(value: &Value) -> Self {
+        Self {
+            key: text(&value["key"]),
+            value: text(&value["value"]),
+            effect: text(&value["effect"]),
+            added: time(&value["timeAdded"]),
+        }
+    }
+}
+
+impl Toleration {
+    fn parse(value: &Value) -> Self {
+        Self {
+            key: text(&value["key"]),
+            value: (value["operator"] != "Exists").then(|| text(&value["value"])),
+            effect: text(&value["effect"]),
+            seconds: value["tolerationSeconds"].as_i64(),
         }
     }
 }

@@ -324,7 +324,7 @@ impl DaemonSet {
         let taints = node.node().map(|node| &*node.taints).unwrap_or_default();
         let repels = |effect: &str| {
             let borne = |key: &str| BORNE.contains(&(key, effect));
-            taints.iter().any(|(key, held)| held == effect && !borne(key))
+            taints.iter().any(|taint| taint.effect == *effect && !borne(&taint.key))
         };
         match (repels("NoSchedule"), repels("NoExecute")) {
             (_, true) => Place::Leave,

@@ -261,14 +261,15 @@ pub(super) fn with(mut object: Value, patch: &Value) -> Value {
     object
 }
 
-/// The shortest form of an object: kind and name.
+/// The shortest form of an object: kind and name. A node has a range for its pods.
 pub(super) fn named(kind: &str, name: &str) -> Value {
-    json!({ "kind": kind, "metadata": { "name": name } })
+    let made = json!({ "kind": kind, "metadata": { "name": name } });
+    if kind == "Node" { with(made, &json!({ "spec": { "podCIDRs": [format!("10.0.0.0/{name}")] } })) } else { made }
 }
 
 /// A change to an object that is there.
 pub(super) fn patch(kind: &str, name: &str, change: &Value) -> Value {
-    with(named(kind, name), change)
+    with(json!({ "kind": kind, "metadata": { "name": name } }), change)
 }
 
 fn template(image: &str, hash: Option<&str>) -> Value {
