@@ -5,6 +5,7 @@
 #[path = "../shared/absent.rs"]
 mod absent;
 mod accounts;
+mod everything;
 mod gates;
 mod kubectl;
 mod kubectl_cascade;
