@@ -7,6 +7,7 @@ mod absent;
 mod accounts;
 mod everything;
 mod gates;
+mod install;
 mod kubectl;
 mod kubectl_cascade;
 mod kubectl_certificates;
