@@ -32,6 +32,9 @@ mod faults;
 mod journal;
 pub mod objects;
 mod pods;
+/// Servers of their own for the tests of this workspace.
+#[doc(hidden)]
+pub mod rig;
 
 pub use cluster::{Builder, TestCluster, build};
 pub use failure::{Failure, expect, expect_eq};

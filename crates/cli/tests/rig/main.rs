@@ -5,7 +5,9 @@
 #[path = "../shared/absent.rs"]
 mod absent;
 mod accounts;
+mod everything;
 mod gates;
+mod install;
 mod kubectl;
 mod kubectl_cascade;
 mod kubectl_certificates;

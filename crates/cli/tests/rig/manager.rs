@@ -13,6 +13,7 @@ use kube::client::Body;
 use serde_json::json;
 use steersman_runtime::connection::{self, Options};
 use steersman_testing::objects::{self, WorkloadBuilder as _};
+use steersman_testing::rig::{client_of_port, free_port};
 use steersman_testing::{Failure, TestCluster};
 
 use crate::ALONE;
@@ -96,7 +97,7 @@ impl Manager {
 
     /// Runs a command line with the rights that a kubeconfig gives; the secure port delegates as always.
     pub(crate) fn run(mut command: Command, kubeconfig: &Path, more: &[&str]) -> Result<Self, Failure> {
-        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_port()?;
         let delegate = rig_file("controller-manager.kubeconfig")?;
         let delegate = delegate.display();
         let log = scratch("manager")?.join(format!("{port}.log"));
@@ -117,16 +118,8 @@ impl Manager {
 
     /// The rig's admin, as a client of the secure port.
     pub(crate) async fn secure_port(&self) -> Result<Client, Failure> {
-        let admin = std::fs::read_to_string(std::env::var("STEERSMAN_RIG_KUBECONFIG")?)?;
-        let line = |line: &str| match line.trim_start() {
-            text if text.starts_with("server:") => format!("    server: https://127.0.0.1:{}", self.port),
-            text if text.starts_with("certificate-authority-data:") => "    insecure-skip-tls-verify: true".to_owned(),
-            _ => line.to_owned(),
-        };
-        let text: Vec<String> = admin.lines().map(line).collect();
-        let file = scratch("secure-port")?.join(format!("{}.kubeconfig", self.port));
-        std::fs::write(&file, text.join("\n"))?;
-        client_of(file).await
+        let admin = PathBuf::from(std::env::var("STEERSMAN_RIG_KUBECONFIG")?);
+        client_of_port(&admin, self.port, &scratch("secure-port")?).await
     }
 
     pub(crate) fn signal(&self, name: &str) -> Result<(), Failure> {
