@@ -17,7 +17,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::aggregated::Aggregated;
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
-use steersman_nodes::{Nodes, NodesOptions, ProvisionerOptions, Stages};
+use steersman_nodes::{AttacherOptions, Nodes, NodesOptions, ProvisionerOptions, Stages};
 use steersman_runtime::__internal::descriptor::{ApiServers, FlagFile};
 use steersman_runtime::signals;
 use steersman_runtime::{Build, Manager, ManagerOptions};
@@ -63,6 +63,9 @@ const PROTECTORS: [&str; 3] = [
     "persistentvolume-protection-controller",
     "volumeattributesclass-protection-controller",
 ];
+
+/// The controller that asks for attachments of volumes.
+const ATTACHES: &str = "persistentvolume-attach-detach-controller";
 
 pub(super) fn command() -> Command {
     Command::new("up")
@@ -183,6 +186,8 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
             stages: options.stages.clone(),
             metrics: Some(metrics.0),
             provisioner: Some(ProvisionerOptions::default()),
+            // Without the controller, nobody asks for attachments, and pods would wait for them.
+            attacher: options.runs(ATTACHES).then(AttacherOptions::default),
             ..NodesOptions::count(options.nodes)
         };
         logs.come_from(Nodes::build(&manager.context(), wanted).map_err(said)?);

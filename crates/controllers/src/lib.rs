@@ -43,6 +43,7 @@ pub mod legacy_serviceaccount_token_cleaner;
 pub mod namespace;
 pub mod node_ipam;
 pub mod node_lifecycle;
+pub mod persistentvolume_attach_detach;
 pub mod persistentvolume_protection;
 pub mod persistentvolumeclaim_protection;
 pub mod pod;
@@ -56,6 +57,7 @@ pub mod replicationcontroller;
 pub mod resourcequota;
 mod rewrite;
 pub mod root_ca_certificate_publisher;
+pub mod selinux_warning;
 mod service_pods;
 pub mod serviceaccount;
 pub mod serviceaccount_token;
@@ -68,6 +70,7 @@ pub mod token_cleaner;
 mod toleration;
 pub mod ttl;
 pub mod ttl_after_finished;
+mod volume_spec;
 pub mod volumeattributesclass_protection;
 
 use steersman_runtime::Descriptor;
@@ -102,6 +105,7 @@ pub static ALL: &[Descriptor] = &[
     node_ipam::DESCRIPTOR,
     node_lifecycle::DESCRIPTOR,
     taint_eviction::DESCRIPTOR,
+    persistentvolume_attach_detach::DESCRIPTOR,
     clusterrole_aggregation::DESCRIPTOR,
     persistentvolumeclaim_protection::DESCRIPTOR,
     persistentvolume_protection::DESCRIPTOR,
@@ -111,4 +115,5 @@ pub static ALL: &[Descriptor] = &[
     kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR,
     ephemeral_volume::DESCRIPTOR,
     legacy_serviceaccount_token_cleaner::DESCRIPTOR,
+    selinux_warning::DESCRIPTOR,
 ];

@@ -15,7 +15,7 @@ pub(crate) fn claims_of(pod: &PodView) -> Vec<ObjectKey> {
 }
 
 /// Returns the name of a volume's claim, if it has one.
-fn claim_name(pod: &Meta, volume: &Volume) -> Option<Istr> {
+pub(crate) fn claim_name(pod: &Meta, volume: &Volume) -> Option<Istr> {
     match &volume.source {
         VolumeSource::PersistentVolumeClaim(source) => Some(source.claim_name.clone()),
         VolumeSource::Ephemeral(_) => Some(ephemeral_name(pod, volume)),

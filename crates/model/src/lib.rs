@@ -38,6 +38,7 @@
 //! | Job, CronJob | [`JobView`], [`CronJobView`] | what controllers read of the spec, templates as raw JSON; the status whole |
 //! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
+//! | VolumeAttachment, CSIDriver | [`storage`] | what controllers read |
 //! | ResourceClaim, DeviceClass | [`resource`] | what quotas read |
 //! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |

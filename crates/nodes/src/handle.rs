@@ -10,7 +10,8 @@ use crate::fleet::{Fleet, Health, Registration};
 use crate::kubelet::{self, Log, LogError, LogQuery};
 use crate::options::{NodesError, NodesOptions};
 use crate::view::SimPodView;
-use crate::{node, provisioner, scheduler};
+use crate::volumes::{self, Volumes};
+use crate::{attacher, node, provisioner, scheduler};
 
 /// Simulated nodes. Cheap to clone; clones share the same nodes.
 #[derive(Clone)]
@@ -57,7 +58,13 @@ impl Nodes {
         if let Some(provisioner) = options.provisioner {
             provisioner::build(cx, provisioner);
         }
-        let kubelets = kubelet::build(cx, &pods, &options, &fleet);
+        let volumes = options.attacher.map(|attacher| {
+            attacher::build(cx, attacher, &fleet);
+            let volumes = Volumes::new(cx);
+            volumes::build(cx, &pods, &volumes, &fleet);
+            volumes
+        });
+        let kubelets = kubelet::build(cx, &pods, &options, &fleet, volumes);
         Ok(Self { fleet, pods: pods.lister(), clock: cx.clock.clone(), registry, kubelets })
     }
 

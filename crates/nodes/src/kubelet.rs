@@ -21,6 +21,7 @@ use crate::fleet::Fleet;
 use crate::node::is_silenced;
 use crate::options::NodesOptions;
 use crate::view::SimPodView;
+use crate::volumes::{Volumes, awaiting_pods};
 
 mod backoff;
 mod command;
@@ -49,6 +50,7 @@ pub(crate) fn build(
     pods: &SharedInformer<SimPodView>,
     options: &Arc<NodesOptions>,
     fleet: &Fleet,
+    volumes: Option<Volumes>,
 ) -> Controller {
     let by_node = pods.shared_index(node_of);
     let is_ours = fleet.clone();
@@ -58,20 +60,24 @@ pub(crate) fn build(
         !node.is_empty() && is_ours.get(node).is_some()
     });
     let nodes = cx.informers.informer::<NodeView>();
-    let builder = builder.watch(&nodes, resumed_pods(fleet, pods));
+    let mut builder = builder.watch(&nodes, resumed_pods(fleet, pods));
+    if volumes.is_some() {
+        builder = builder.watch(&nodes, awaiting_pods(pods));
+    }
     builder.reconcile_with(sync::Kubelets {
         pods: pods.lister(),
         nodes: nodes.lister(),
         by_node,
         fleet: fleet.clone(),
         options: Arc::clone(options),
+        volumes,
         addresses: parking_lot::Mutex::default(),
         events: cx.events.for_component("kubelet"),
     })
 }
 
 /// Index function: the node of a bound pod.
-fn node_of(pod: &SimPodView) -> Option<Istr> {
+pub(crate) fn node_of(pod: &SimPodView) -> Option<Istr> {
     let node = &pod.spec.node_name;
     (!node.is_empty()).then(|| node.clone())
 }

@@ -39,6 +39,7 @@
 //! Durations are written `500ms`, `2s`, `1m30s`; a number alone is in seconds. Invalid values are ignored and reported
 //! by an event. A custom table of [`Stages`] defines more.
 
+pub mod attacher;
 mod duration;
 mod fleet;
 mod handle;
@@ -49,7 +50,9 @@ mod options;
 pub mod provisioner;
 pub mod scheduler;
 pub mod view;
+pub mod volumes;
 
+pub use attacher::AttacherOptions;
 pub use handle::{NoSuchNode, Nodes};
 pub use kubelet::{Log, LogError, LogQuery, Stages, StagesError};
 pub use metrics::Metrics;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::attacher::AttacherOptions;
 use crate::kubelet::Stages;
 use crate::metrics::Metrics;
 use crate::provisioner::ProvisionerOptions;
@@ -39,6 +40,9 @@ pub struct NodesOptions {
     pub metrics: Option<Metrics>,
     /// The provisioner of volumes, if there is one. One for a cluster is enough.
     pub provisioner: Option<ProvisionerOptions>,
+    /// The attacher of volumes to these nodes, if there is one. With it, pods wait for volumes that have to be attached, and nodes
+    /// report which of them are in use: somebody has to ask for attachments, as the attach/detach controller does.
+    pub attacher: Option<AttacherOptions>,
 }
 
 /// Why the options are invalid.
@@ -97,6 +101,7 @@ impl Default for NodesOptions {
             workers: WORKERS,
             metrics: None,
             provisioner: None,
+            attacher: None,
         }
     }
 }

@@ -5,6 +5,7 @@
 #[path = "../scenarios/all.rs"]
 mod scenarios;
 
+mod attachments;
 mod bad_input;
 mod budgets;
 mod claims;

@@ -25,10 +25,10 @@ macro_rules! scenarios {
 macro_rules! tests_of_all {
     ($tier:ident) => {
         tests_of_all! {
-            $tier in accounts, bootstrap, certificates, clusterrole_aggregation, cronjob, daemonset, deployment,
+            $tier in accounts, bootstrap, attach_detach, certificates, clusterrole_aggregation, cronjob, daemonset, deployment,
             disruption, endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler,
             issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
-            pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, services, statefulset,
+            pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, selinux_warning, services, statefulset,
             taint_eviction, ttl, ttl_after_finished, volumes
         }
     };
@@ -38,6 +38,7 @@ macro_rules! tests_of_all {
 }
 
 pub(crate) mod accounts;
+pub(crate) mod attach_detach;
 pub(crate) mod bootstrap;
 pub(crate) mod certificates;
 pub(crate) mod clusterrole_aggregation;
@@ -61,6 +62,7 @@ pub(crate) mod protection;
 pub(crate) mod replicaset;
 pub(crate) mod replicationcontroller;
 pub(crate) mod resourcequota;
+pub(crate) mod selinux_warning;
 pub(crate) mod services;
 pub(crate) mod statefulset;
 pub(crate) mod support;

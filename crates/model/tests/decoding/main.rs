@@ -7,5 +7,6 @@ mod kinds;
 mod nulls;
 mod pod;
 mod sharing;
+mod storage;
 mod support;
 mod template;

@@ -20,6 +20,7 @@ use crate::fleet::{Fleet, Machine};
 use crate::node;
 use crate::options::NodesOptions;
 use crate::view::SimPodView;
+use crate::volumes::Volumes;
 
 const PODS: &Resource = &SimPodView::RESOURCE;
 
@@ -30,6 +31,8 @@ pub(super) struct Kubelets {
     pub(super) by_node: Index<Istr, SimPodView>,
     pub(super) fleet: Fleet,
     pub(super) options: Arc<NodesOptions>,
+    /// The volumes of pods, if pods have to wait for them.
+    pub(super) volumes: Option<Volumes>,
     pub(super) addresses: Mutex<Addresses>,
     pub(super) events: Recorder,
 }
@@ -58,6 +61,12 @@ impl Reconciler for Kubelets {
         };
         // A silent node does nothing; it catches up when it is resumed.
         let Some(machine) = self.fleet.working(&pod.spec.node_name) else { return Ok(Action::Done) };
+        if let Some(volumes) = &self.volumes {
+            let node = self.nodes.get(&ObjectKey::cluster(&pod.spec.node_name));
+            if volumes.are_awaited(&pod, node.as_deref()) {
+                return Ok(Action::Done);
+            }
+        }
         let now = cx.clock.now_micros();
         let step = step(&pod, &self.options.stages, self.fleet.is_unready(key), now);
         let Some(addresses) = self.addresses(&pod, &machine) else {

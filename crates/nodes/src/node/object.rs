@@ -31,6 +31,9 @@ const CONDITIONS: [(&str, &str, &str, &str); 4] = [
 /// The annotation of a node that is silent until it is removed.
 const SILENT: &str = "nodes.steersman.dev/silent";
 
+/// The annotation of nodes whose volumes the attach/detach controller attaches; all kubelets set it.
+const MANAGED: &str = "volumes.kubernetes.io/controller-managed-attach-detach";
+
 /// Whether the annotation of a node silences it.
 pub(crate) fn is_silenced(node: &Meta) -> bool {
     node.annotations.get(SILENT).is_some_and(|value| *value != "false")
@@ -68,7 +71,7 @@ pub(super) fn node(name: &str, number: usize, options: &NodesOptions, now: Time)
     json!({
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": { "name": name, "labels": labels },
+        "metadata": { "name": name, "labels": labels, "annotations": { MANAGED: "true" } },
         "spec": { "podCIDR": range, "podCIDRs": [range], "providerID": format!("steersman://{name}") },
         "status": status(name, number, options, None, now),
     })

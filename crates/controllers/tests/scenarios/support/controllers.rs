@@ -7,16 +7,17 @@ use steersman_controllers::{
     certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, disruption, endpoints,
     endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job,
     kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam,
-    node_lifecycle, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector,
-    podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota, root_ca_certificate_publisher,
-    serviceaccount, serviceaccount_token, statefulset, taint_eviction, token_cleaner, ttl, ttl_after_finished,
-    volumeattributesclass_protection,
+    node_lifecycle, persistentvolume_attach_detach, persistentvolume_protection, persistentvolumeclaim_protection,
+    pod_garbage_collector, podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota,
+    root_ca_certificate_publisher, selinux_warning, serviceaccount, serviceaccount_token, statefulset, taint_eviction,
+    token_cleaner, ttl, ttl_after_finished, volumeattributesclass_protection,
 };
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
 use crate::scenarios::accounts;
 
 pub(crate) const ALL: &[Controller] = steersman_controllers::ALL;
+pub(crate) const ATTACH_DETACH: Controller = persistentvolume_attach_detach::DESCRIPTOR;
 pub(crate) const BOOTSTRAP_SIGNER: Controller = bootstrap_signer::DESCRIPTOR;
 pub(crate) const CSR_APPROVING: Controller = certificatesigningrequest_approving::DESCRIPTOR;
 pub(crate) const CSR_CLEANER: Controller = certificatesigningrequest_cleaner::DESCRIPTOR;
@@ -45,6 +46,7 @@ pub(crate) const REPLICATION_CONTROLLER: Controller = replicationcontroller::DES
 pub(crate) const RESOURCE_QUOTA: Controller = resourcequota::DESCRIPTOR;
 pub(crate) const ROLE_AGGREGATION: Controller = clusterrole_aggregation::DESCRIPTOR;
 pub(crate) const ROOT_CA: Controller = root_ca_certificate_publisher::DESCRIPTOR;
+pub(crate) const SELINUX_WARNING: Controller = selinux_warning::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
 pub(crate) const STATEFUL_SET: Controller = statefulset::DESCRIPTOR;

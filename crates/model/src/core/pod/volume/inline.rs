@@ -127,6 +127,8 @@ view! {
         share_name: Istr = 2,
         /// Whether it is mounted for reading only.
         read_only: bool = 3,
+        /// The namespace of the secret, which only volumes name; absent is that of the claim.
+        secret_namespace: Option<Istr> = 4,
     }
 }
 
