@@ -38,7 +38,9 @@
 //! | Job, CronJob | [`JobView`], [`CronJobView`] | what controllers read of the spec, templates as raw JSON; the status whole |
 //! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
-//! | ResourceClaim, DeviceClass | [`resource`] | what quotas read |
+//! | ResourceClaim, DeviceClass, ResourceSlice, DeviceTaintRule, ResourcePoolStatusRequest | [`resource`] | what controllers read |
+//! | ResourceClaimTemplate | [`resource`] | metadata and the claims' spec as raw JSON |
+//! | PodGroup | [`scheduling`] | what controllers read |
 //! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |
 //! | Lease of a node | [`NodeLeaseView`] | identity and renewal |
@@ -85,6 +87,7 @@ mod meta;
 pub mod policy;
 pub mod rbac;
 pub mod resource;
+pub mod scheduling;
 pub mod shared;
 mod split;
 pub mod storage;
