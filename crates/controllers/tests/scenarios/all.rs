@@ -26,10 +26,10 @@ macro_rules! tests_of_all {
     ($tier:ident) => {
         tests_of_all! {
             $tier in accounts, bootstrap, certificates, clusterrole_aggregation, cronjob, daemonset, deployment,
-            disruption, endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler,
-            issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
-            pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, services, statefulset,
-            taint_eviction, ttl, ttl_after_finished, volumes
+            device_taint_eviction, disruption, endpointslice_mirroring, ephemeral_volume, garbage_collector, gates,
+            horizontal_pod_autoscaler, issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
+            pod_garbage_collector, protection, replicaset, replicationcontroller, resourceclaim, resourcequota, services,
+            statefulset, taint_eviction, ttl, ttl_after_finished, volumes
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -44,6 +44,7 @@ pub(crate) mod clusterrole_aggregation;
 pub(crate) mod cronjob;
 pub(crate) mod daemonset;
 pub(crate) mod deployment;
+pub(crate) mod device_taint_eviction;
 pub(crate) mod disruption;
 pub(crate) mod endpointslice_mirroring;
 pub(crate) mod ephemeral_volume;
@@ -60,6 +61,7 @@ pub(crate) mod pod_garbage_collector;
 pub(crate) mod protection;
 pub(crate) mod replicaset;
 pub(crate) mod replicationcontroller;
+pub(crate) mod resourceclaim;
 pub(crate) mod resourcequota;
 pub(crate) mod services;
 pub(crate) mod statefulset;
