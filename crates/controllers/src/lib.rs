@@ -29,11 +29,13 @@ pub mod clusterrole_aggregation;
 pub mod cronjob;
 pub mod daemonset;
 pub mod deployment;
+pub mod device_taint_eviction;
 pub mod disruption;
 pub mod endpoints;
 pub mod endpointslice;
 pub mod endpointslice_mirroring;
 pub mod ephemeral_volume;
+mod eviction;
 pub mod garbage_collector;
 mod history;
 pub mod horizontal_pod_autoscaler;
@@ -50,10 +52,14 @@ pub mod pod;
 mod pod_claims;
 pub mod pod_garbage_collector;
 pub mod podcertificaterequest_cleaner;
+pub mod podgroup_protection;
 mod protection;
 mod quota_room;
 pub mod replicaset;
 pub mod replicationcontroller;
+mod resource_claims;
+pub mod resourceclaim;
+pub mod resourcepoolstatusrequest;
 pub mod resourcequota;
 mod rewrite;
 pub mod root_ca_certificate_publisher;
@@ -89,6 +95,7 @@ pub static ALL: &[Descriptor] = &[
     garbage_collector::DESCRIPTOR,
     daemonset::DESCRIPTOR,
     job::DESCRIPTOR,
+    podgroup_protection::DESCRIPTOR,
     deployment::DESCRIPTOR,
     replicaset::DESCRIPTOR,
     horizontal_pod_autoscaler::DESCRIPTOR,
@@ -105,6 +112,7 @@ pub static ALL: &[Descriptor] = &[
     node_ipam::DESCRIPTOR,
     node_lifecycle::DESCRIPTOR,
     taint_eviction::DESCRIPTOR,
+    device_taint_eviction::DESCRIPTOR,
     persistentvolume_attach_detach::DESCRIPTOR,
     clusterrole_aggregation::DESCRIPTOR,
     persistentvolumeclaim_protection::DESCRIPTOR,
@@ -114,6 +122,8 @@ pub static ALL: &[Descriptor] = &[
     root_ca_certificate_publisher::DESCRIPTOR,
     kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR,
     ephemeral_volume::DESCRIPTOR,
+    resourceclaim::DESCRIPTOR,
+    resourcepoolstatusrequest::DESCRIPTOR,
     legacy_serviceaccount_token_cleaner::DESCRIPTOR,
     selinux_warning::DESCRIPTOR,
 ];

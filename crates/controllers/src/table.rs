@@ -190,8 +190,10 @@ mod tests {
         }
     }
 
-    /// Upstream has no queue for them, but passes at regular times. Here the queue is named after the controller.
+    /// Upstream has no queue for them, but passes at regular times, or the queue has no name. Here it is named after the
+    /// controller.
     const WITHOUT_QUEUE: &[&str] = &[
+        "resourcepoolstatusrequest-controller",
         "certificatesigningrequest-cleaner-controller",
         "podcertificaterequest-cleaner-controller",
         "legacy-serviceaccount-token-cleaner-controller",

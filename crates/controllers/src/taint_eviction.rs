@@ -12,13 +12,13 @@ use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContex
 use steersman_runtime::Descriptor;
 use steersman_workqueue::limiter::{Bucket, Exponential, MaxOf};
 
+use crate::eviction::Disruption;
 use crate::toleration::Comparison;
 use crate::{pod, table};
 
 mod map;
 mod memory;
 mod metrics;
-mod patch;
 mod plan;
 mod sync;
 #[cfg(test)]
@@ -41,6 +41,9 @@ pub struct Options {
     pub compares_numbers: bool,
 }
 
+/// What the condition of an evicted pod says.
+const DISRUPTION: Disruption =
+    Disruption { reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint" };
 /// The queue of pods: its number in the row.
 const PODS: usize = 1;
 /// The delays of an eviction that failed: a pod is never given up, and a server that is back soon has its evictions.
@@ -78,7 +81,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     let known = nodes.lister();
     let of_pods = Arc::clone(&memory);
     let pods_to_check = move |change: &Change<PodView>| {
-        map::pod_to_check(change, |name| known.get(name), |pod| of_pods.is_planned(pod))
+        map::pod_to_check(change, |name| known.get(name), |pod| of_pods.pods.is_planned(pod))
     };
     let (min, max) = RETRY;
     let builder = cx

@@ -39,7 +39,9 @@
 //! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
 //! | VolumeAttachment, CSIDriver | [`storage`] | what controllers read |
-//! | ResourceClaim, DeviceClass | [`resource`] | what quotas read |
+//! | ResourceClaim, DeviceClass, ResourceSlice, DeviceTaintRule, ResourcePoolStatusRequest | [`resource`] | what controllers read |
+//! | ResourceClaimTemplate | [`resource`] | metadata and the claims' spec as raw JSON |
+//! | PodGroup | [`scheduling`] | what controllers read |
 //! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |
 //! | Lease of a node | [`NodeLeaseView`] | identity and renewal |
@@ -86,6 +88,7 @@ mod meta;
 pub mod policy;
 pub mod rbac;
 pub mod resource;
+pub mod scheduling;
 pub mod shared;
 mod split;
 pub mod storage;

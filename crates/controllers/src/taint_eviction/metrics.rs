@@ -5,14 +5,13 @@ use std::time::Duration;
 use prometheus::{Histogram, HistogramOpts, IntCounter, Opts};
 use steersman_runtime::metrics::{Families, FamilyError};
 
+use crate::eviction::LATENCY_BUCKETS;
+
 /// The number of evicted pods, and how late they were evicted.
 pub(super) struct Metrics {
     deleted: IntCounter,
     latency: Histogram,
 }
-
-/// 5 ms to 4 minutes.
-const BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];
 
 // === impl Metrics ===
 
@@ -30,7 +29,7 @@ impl Metrics {
         );
         Ok(Self {
             deleted: families.counter(deleted)?,
-            latency: families.histogram(latency.buckets(BUCKETS.to_vec()))?,
+            latency: families.histogram(latency.buckets(LATENCY_BUCKETS.to_vec()))?,
         })
     }
 

@@ -13,7 +13,8 @@ use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, Write
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::plan::{Fate, Known, fate, since};
-use super::{map, patch};
+use super::{DISRUPTION, map};
+use crate::eviction::disrupted;
 use crate::toleration::Comparison;
 
 const PODS: &Resource = &PodView::RESOURCE;
@@ -43,7 +44,7 @@ impl Reconciler for TaintEviction {
     async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
         let pod = self.pods.get(key).filter(|pod| !pod.meta().is_terminating());
         let Some(pod) = pod else {
-            self.memory.forget(key);
+            self.memory.pods.forget(key);
             return Ok(Action::Done);
         };
         let now = cx.clock.now_micros();
@@ -51,14 +52,14 @@ impl Reconciler for TaintEviction {
         match self.fate(&pod, node.as_deref(), now) {
             Fate::Stays => {
                 // The pods of a node that is gone are the pod garbage collector's.
-                if self.memory.forget(key) && node.is_some() {
+                if self.memory.pods.forget(key) && node.is_some() {
                     let note = format!("Cancelling deletion of Pod {key}");
                     cx.events.normal(&About::new(PODS, pod.meta()), EVENT, note);
                 }
                 Ok(Action::Done)
             }
             Fate::Leaves(at) => {
-                self.memory.plan(pod.meta(), now);
+                self.memory.pods.plan(pod.meta(), now);
                 if at > now { Ok(Action::After(at.since(now))) } else { self.evict(cx, &pod, at).await }
             }
         }
@@ -74,19 +75,19 @@ impl TaintEviction {
         }
         let seen = self.memory.taints_seen(&node.meta().name, &taints, now);
         let known: Vec<Known<'_>> = taints.iter().zip(seen).map(|(taint, seen)| Known { taint, seen }).collect();
-        let pod_since = since(pod.meta().creation_timestamp, self.memory.pod_seen(pod.meta(), now));
+        let pod_since = since(pod.meta().creation_timestamp, self.memory.pods.seen(pod.meta(), now));
         fate(&pod.spec.shared.tolerations, &known, pod_since, self.comparison)
     }
 
     async fn evict(&self, cx: &Context, pod: &PodView, due: MicroTime) -> Result<Action, Error> {
         let meta = pod.meta();
         let key = meta.key();
-        if self.memory.announces(&key) {
+        if self.memory.pods.announces(&key) {
             cx.events.normal(&About::new(PODS, meta), EVENT, format!("Marking for deletion Pod {key}"));
         }
         let why = Why::Evict { node: pod.spec.node_name.clone() };
         let write = cx.writer.on_behalf_of(meta);
-        if let Some(patch) = patch::disrupted(pod, cx.clock.now()) {
+        if let Some(patch) = disrupted(pod, DISRUPTION, cx.clock.now()) {
             match write.patch_subresource(PODS, &key, "status", Patch::Strategic(&patch), &why).await {
                 Ok(_) => {}
                 Err(WriteError::NotFound) => return Ok(self.done(&key)),
@@ -101,7 +102,7 @@ impl TaintEviction {
     }
 
     fn done(&self, key: &ObjectKey) -> Action {
-        self.memory.forget(key);
+        self.memory.pods.forget(key);
         Action::Done
     }
 }

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 use steersman_base::MicroTime;
 use steersman_model::core::{NodeView, PodView, Taint};
 
-use super::patch::disrupted;
+use super::DISRUPTION;
 use super::plan::{Fate, Known, fate, since};
+use crate::eviction::disrupted;
 use crate::test_objects::{decode, now, pod};
 use crate::toleration::Comparison;
 
@@ -73,7 +74,7 @@ fn a_time_that_was_told_counts_unless_it_is_about_now_or_later() {
 #[test]
 fn a_pod_says_once_why_it_is_deleted() {
     let plain = pod("p", json!({ "metadata": { "generation": 3, "resourceVersion": "7" } }));
-    let patch = disrupted(&plain, now()).unwrap();
+    let patch = disrupted(&plain, DISRUPTION, now()).unwrap();
     assert_eq!(patch["metadata"], json!({ "uid": "p", "resourceVersion": "7" }));
     assert_eq!(
         patch["status"]["conditions"],
@@ -89,8 +90,8 @@ fn a_pod_says_once_why_it_is_deleted() {
             json!({ "type": "DisruptionTarget", "status": "True", "reason": reason, "lastTransitionTime": earlier });
         pod("p", json!({ "status": { "conditions": [condition] } }))
     };
-    assert_eq!(disrupted(&held("DeletionByTaintManager"), now()), None);
-    let other = disrupted(&held("EvictionByEvictionAPI"), now()).unwrap();
+    assert_eq!(disrupted(&held("DeletionByTaintManager"), DISRUPTION, now()), None);
+    let other = disrupted(&held("EvictionByEvictionAPI"), DISRUPTION, now()).unwrap();
     assert_eq!(other["status"]["conditions"][0]["lastTransitionTime"], json!(earlier));
 }
 

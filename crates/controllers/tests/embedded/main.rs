@@ -11,6 +11,7 @@ mod budgets;
 mod claims;
 mod collection;
 mod deployments;
+mod devices;
 mod jobs;
 mod namespaces;
 mod nodes;

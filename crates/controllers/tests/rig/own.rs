@@ -52,8 +52,11 @@ const STILL_FOR: Duration = Duration::from_secs(5);
 const STILL_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Controllers that are not taken over in tests: the nodes there have no kubelets, and nobody asks for certificates or joins.
-const LEFT_OUT: [&str; 9] = [
+/// Controllers that are not taken over in tests: the nodes there have no kubelets, nobody asks for certificates or joins, and
+/// the gates of two are off.
+const LEFT_OUT: [&str; 11] = [
+    "podgroup-protection-controller",
+    "resourcepoolstatusrequest-controller",
     "node-lifecycle-controller",
     "taint-eviction-controller",
     "certificatesigningrequest-signing-controller",
@@ -75,6 +78,11 @@ pub(crate) fn taken_over() -> Vec<Descriptor> {
 impl OwnRig {
     /// Starts it; answers when it is ready.
     pub(crate) async fn start(test: &str) -> Result<Self, Failure> {
+        Self::start_with(test, &[]).await
+    }
+
+    /// As [`start`](Self::start), with more arguments of the rig, such as `--apiserver-flag=--feature-gates=…`.
+    pub(crate) async fn start_with(test: &str, more: &[&str]) -> Result<Self, Failure> {
         let bin = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?);
         let scratch = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
         std::fs::create_dir_all(&scratch)?;
@@ -89,7 +97,9 @@ impl OwnRig {
             .arg(scratch.join("audit.log"))
             .arg("--audit-policy")
             .arg(&policy)
-            .args([DUAL_STACK, "--", "sh", "-c", "echo \"$STEERSMAN_RIG_DIR\"; exec cat"])
+            .arg(DUAL_STACK)
+            .args(more)
+            .args(["--", "sh", "-c", "echo \"$STEERSMAN_RIG_DIR\"; exec cat"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

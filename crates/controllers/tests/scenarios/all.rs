@@ -25,11 +25,13 @@ macro_rules! scenarios {
 macro_rules! tests_of_all {
     ($tier:ident) => {
         tests_of_all! {
-            $tier in accounts, bootstrap, attach_detach, certificates, clusterrole_aggregation, cronjob, daemonset, deployment,
-            disruption, endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler,
-            issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
-            pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, selinux_warning, services, statefulset,
-            taint_eviction, ttl, ttl_after_finished, volumes
+            $tier in accounts, attach_detach, bootstrap, certificates, clusterrole_aggregation, cronjob, daemonset,
+            deployment, device_taint_eviction, disruption, endpointslice_mirroring, ephemeral_volume,
+            garbage_collector, gates, horizontal_pod_autoscaler, issues, job,
+            legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
+            pod_garbage_collector, protection, replicaset, replicationcontroller, resourceclaim,
+            resourcequota, selinux_warning, services, statefulset, taint_eviction, ttl, ttl_after_finished,
+            volumes
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -45,6 +47,7 @@ pub(crate) mod clusterrole_aggregation;
 pub(crate) mod cronjob;
 pub(crate) mod daemonset;
 pub(crate) mod deployment;
+pub(crate) mod device_taint_eviction;
 pub(crate) mod disruption;
 pub(crate) mod endpointslice_mirroring;
 pub(crate) mod ephemeral_volume;
@@ -61,6 +64,7 @@ pub(crate) mod pod_garbage_collector;
 pub(crate) mod protection;
 pub(crate) mod replicaset;
 pub(crate) mod replicationcontroller;
+pub(crate) mod resourceclaim;
 pub(crate) mod resourcequota;
 pub(crate) mod selinux_warning;
 pub(crate) mod services;

@@ -23,7 +23,11 @@ use steersman_model::core::{
 use steersman_model::corpus::{every_field, protobuf};
 use steersman_model::policy::PodDisruptionBudgetView;
 use steersman_model::rbac::ClusterRoleView;
-use steersman_model::resource::{DeviceClassView, ResourceClaimView};
+use steersman_model::resource::{
+    DeviceClassView, DeviceTaintRuleView, PooledSliceView, ResourceClaimTemplateView, ResourceClaimView,
+    ResourcePoolStatusRequestView, ResourceSliceView,
+};
+use steersman_model::scheduling::PodGroupView;
 use steersman_model::storage::VolumeAttributesClassView;
 use steersman_model::wire::Message;
 use steersman_model::{
@@ -197,7 +201,7 @@ fn storage_has_what_controllers_read() {
 }
 
 #[test]
-fn claims_of_devices_have_what_quotas_read() {
+fn claims_of_devices_have_what_controllers_read() {
     let object = every_field("resource.v1.ResourceClaim");
     let claim: ResourceClaimView = both("resource.v1.ResourceClaim", &object);
     check(&object, &claim.metadata, META);
@@ -223,12 +227,164 @@ fn claims_of_devices_have_what_quotas_read() {
             ("/spec/devices/requests/0/firstAvailable/1/count", |claim| {
                 json!(claim.spec.devices.requests[0].first_available[1].count)
             }),
+            ("/spec/devices/requests/1/exactly/adminAccess", |claim| {
+                json!(claim.spec.devices.requests[1].exactly.as_ref().and_then(|it| it.admin_access))
+            }),
+            ("/status/reservedFor", |claim| json!(claim.status.reserved_for)),
+        ],
+    );
+    let allocated = |claim: &ResourceClaimView| claim.status.allocation.clone().unwrap_or_default().devices.results;
+    let result = &object["status"]["allocation"]["devices"]["results"][1];
+    check(
+        result,
+        &allocated(&claim)[1],
+        &[
+            ("/driver", |device| text(&device.driver)),
+            ("/pool", |device| text(&device.pool)),
+            ("/device", |device| text(&device.device)),
+            ("/adminAccess", |device| json!(device.admin_access)),
+            ("/tolerations/1/key", |device| text(&device.tolerations[1].key)),
+            ("/tolerations/1/operator", |device| text(&device.tolerations[1].operator)),
+            ("/tolerations/1/value", |device| text(&device.tolerations[1].value)),
+            ("/tolerations/1/effect", |device| text(&device.tolerations[1].effect)),
+            ("/tolerations/1/tolerationSeconds", |device| json!(device.tolerations[1].toleration_seconds)),
+            ("/consumedCapacity", |device| json!(device.consumed_capacity)),
         ],
     );
     let object = every_field("resource.v1.DeviceClass");
     let class: DeviceClassView = both("resource.v1.DeviceClass", &object);
     check(&object, &class.metadata, META);
     check(&object, &class, &[("/spec/extendedResourceName", |class| json!(class.spec.extended_resource_name))]);
+}
+
+#[test]
+fn slices_and_taint_rules_have_what_controllers_read() {
+    let object = every_field("resource.v1.ResourceSlice");
+    let slice: ResourceSliceView = both("resource.v1.ResourceSlice", &object);
+    check(&object, &slice.metadata, META);
+    check(
+        &object,
+        &slice,
+        &[
+            ("/spec/driver", |slice| text(&slice.spec.driver)),
+            ("/spec/pool/name", |slice| text(&slice.spec.pool.name)),
+            ("/spec/pool/generation", |slice| json!(slice.spec.pool.generation)),
+            ("/spec/devices/1/name", |slice| text(&slice.spec.devices[1].name)),
+            ("/spec/devices/1/taints", |slice| json!(slice.spec.devices[1].taints)),
+        ],
+    );
+    let object = every_field("resource.v1.DeviceTaintRule");
+    let rule: DeviceTaintRuleView = both("resource.v1.DeviceTaintRule", &object);
+    check(&object, &rule.metadata, META);
+    check(
+        &object,
+        &rule,
+        &[
+            ("/spec/deviceSelector/driver", |rule| json!(rule.spec.device_selector.as_ref().unwrap().driver)),
+            ("/spec/deviceSelector/pool", |rule| json!(rule.spec.device_selector.as_ref().unwrap().pool)),
+            ("/spec/deviceSelector/device", |rule| json!(rule.spec.device_selector.as_ref().unwrap().device)),
+            ("/spec/taint", |rule| json!(rule.spec.taint)),
+            ("/status/conditions", |rule| json!(rule.status.conditions)),
+        ],
+    );
+}
+
+#[test]
+fn slices_and_requests_have_what_the_status_of_pools_is_made_of() {
+    let object = every_field("resource.v1.ResourceSlice");
+    let slice: PooledSliceView = both("resource.v1.ResourceSlice", &object);
+    check(&object, &slice.metadata, META);
+    check(
+        &object,
+        &slice,
+        &[
+            ("/spec/driver", |slice| text(&slice.spec.driver)),
+            ("/spec/pool/name", |slice| text(&slice.spec.pool.name)),
+            ("/spec/pool/generation", |slice| json!(slice.spec.pool.generation)),
+            ("/spec/pool/resourceSliceCount", |slice| json!(slice.spec.pool.resource_slice_count)),
+            ("/spec/nodeName", |slice| json!(slice.spec.node_name)),
+            ("/spec/partitionTypeAttribute", |slice| json!(slice.spec.partition_type_attribute)),
+            ("/spec/sharedCounters/1/name", |slice| text(&slice.spec.shared_counters[1].name)),
+            ("/spec/devices/1/name", |slice| text(&slice.spec.devices[1].name)),
+            ("/spec/devices/1/taints", |slice| json!(slice.spec.devices[1].taints)),
+            ("/spec/devices/1/allowMultipleAllocations", |slice| {
+                json!(slice.spec.devices[1].allow_multiple_allocations)
+            }),
+            ("/spec/devices/1/consumesCounters/1/counterSet", |slice| {
+                text(&slice.spec.devices[1].consumes_counters[1].counter_set)
+            }),
+        ],
+    );
+    let device = &object["spec"]["devices"][1];
+    let of_view = &slice.spec.devices[1];
+    for (name, attribute) in of_view.attributes.iter() {
+        assert_eq!(json!(attribute.string), device["attributes"][&**name]["string"]);
+    }
+    for (name, capacity) in of_view.capacity.iter() {
+        assert_eq!(json!(capacity.value), device["capacity"][&**name]["value"]);
+    }
+    for (name, counter) in of_view.consumes_counters[0].counters.iter() {
+        assert_eq!(json!(counter.value), device["consumesCounters"][0]["counters"][&**name]["value"]);
+    }
+    for (name, counter) in slice.spec.shared_counters[0].counters.iter() {
+        assert_eq!(json!(counter.value), object["spec"]["sharedCounters"][0]["counters"][&**name]["value"]);
+    }
+    assert_eq!(of_view.attributes.iter().count() + of_view.capacity.iter().count(), 4);
+
+    let object = every_field("resource.v1alpha3.ResourcePoolStatusRequest");
+    let request: ResourcePoolStatusRequestView = both("resource.v1alpha3.ResourcePoolStatusRequest", &object);
+    check(&object, &request.metadata, META);
+    check(
+        &object,
+        &request,
+        &[
+            ("/spec/driver", |request| text(&request.spec.driver)),
+            ("/spec/poolName", |request| json!(request.spec.pool_name)),
+            ("/spec/limit", |request| json!(request.spec.limit)),
+            ("/spec/defaultPartitionTypeAttribute", |request| json!(request.spec.default_partition_type_attribute)),
+            ("/status/conditions", |request| json!(request.status.as_ref().map(|status| &status.conditions))),
+        ],
+    );
+}
+
+#[test]
+fn claim_templates_keep_the_spec_of_their_claims() {
+    let object = every_field("resource.v1.ResourceClaimTemplate");
+    let template = ResourceClaimTemplateView::decode(Encoded::Json(object.to_string().as_bytes())).unwrap();
+    check(&object, &template.metadata, META);
+    check(
+        &object,
+        &template,
+        &[
+            ("/spec/metadata/labels", |template| json!(template.spec.labels())),
+            ("/spec/metadata/annotations", |template| json!(template.spec.annotations())),
+            ("/spec/spec", |template| serde_json::from_str(template.spec.spec().as_str()).unwrap()),
+        ],
+    );
+}
+
+#[test]
+fn pod_groups_have_what_controllers_read() {
+    let object = every_field("scheduling.v1beta1.PodGroup");
+    let group: PodGroupView = both("scheduling.v1beta1.PodGroup", &object);
+    check(&object, &group.metadata, META);
+    check(
+        &object,
+        &group,
+        &[
+            ("/spec/resourceClaims/1/name", |group| text(&group.spec.resource_claims[1].name)),
+            ("/spec/resourceClaims/1/resourceClaimName", |group| {
+                json!(group.spec.resource_claims[1].resource_claim_name)
+            }),
+            ("/spec/resourceClaims/1/resourceClaimTemplateName", |group| {
+                json!(group.spec.resource_claims[1].resource_claim_template_name)
+            }),
+            ("/status/resourceClaimStatuses/1/name", |group| text(&group.status.resource_claim_statuses[1].name)),
+            ("/status/resourceClaimStatuses/1/resourceClaimName", |group| {
+                json!(group.status.resource_claim_statuses[1].resource_claim_name)
+            }),
+        ],
+    );
 }
 
 #[test]

@@ -2,16 +2,7 @@
 
 use std::sync::LazyLock;
 
-use steersman_controllers::{
-    bootstrap_signer, certificatesigningrequest_approving, certificatesigningrequest_cleaner,
-    certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, disruption, endpoints,
-    endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job,
-    kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam,
-    node_lifecycle, persistentvolume_attach_detach, persistentvolume_protection, persistentvolumeclaim_protection,
-    pod_garbage_collector, podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota,
-    root_ca_certificate_publisher, selinux_warning, serviceaccount, serviceaccount_token, statefulset, taint_eviction,
-    token_cleaner, ttl, ttl_after_finished, volumeattributesclass_protection,
-};
+use steersman_controllers::{bootstrap_signer, certificatesigningrequest_approving, certificatesigningrequest_cleaner, certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, device_taint_eviction, disruption, endpoints, endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job, kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle, persistentvolume_attach_detach, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector, podcertificaterequest_cleaner, podgroup_protection, replicaset, replicationcontroller, resourceclaim, resourcepoolstatusrequest, resourcequota, root_ca_certificate_publisher, selinux_warning, serviceaccount, serviceaccount_token, statefulset, taint_eviction, token_cleaner, ttl, ttl_after_finished, volumeattributesclass_protection};
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
 use crate::scenarios::accounts;
@@ -27,6 +18,7 @@ pub(crate) const CLAIM_PROTECTION: Controller = persistentvolumeclaim_protection
 pub(crate) const CLASS_PROTECTION: Controller = volumeattributesclass_protection::DESCRIPTOR;
 pub(crate) const CRON_JOB: Controller = cronjob::DESCRIPTOR;
 pub(crate) const DEPLOYMENT: Controller = deployment::DESCRIPTOR;
+pub(crate) const DEVICE_TAINT_EVICTION: Controller = device_taint_eviction::DESCRIPTOR;
 pub(crate) const DISRUPTION: Controller = disruption::DESCRIPTOR;
 pub(crate) const ENDPOINT_SLICE_MIRRORING: Controller = endpointslice_mirroring::DESCRIPTOR;
 pub(crate) const ENDPOINT_SLICE: Controller = endpointslice::DESCRIPTOR;
@@ -41,8 +33,11 @@ pub(crate) const NODE_IPAM: Controller = node_ipam::DESCRIPTOR;
 pub(crate) const NODE_LIFECYCLE: Controller = node_lifecycle::DESCRIPTOR;
 pub(crate) const POD_CERTIFICATE_CLEANER: Controller = podcertificaterequest_cleaner::DESCRIPTOR;
 pub(crate) const POD_GC: Controller = pod_garbage_collector::DESCRIPTOR;
+pub(crate) const POD_GROUP_PROTECTION: Controller = podgroup_protection::DESCRIPTOR;
+pub(crate) const POOL_STATUS: Controller = resourcepoolstatusrequest::DESCRIPTOR;
 pub(crate) const REPLICA_SET: Controller = replicaset::DESCRIPTOR;
 pub(crate) const REPLICATION_CONTROLLER: Controller = replicationcontroller::DESCRIPTOR;
+pub(crate) const RESOURCE_CLAIM: Controller = resourceclaim::DESCRIPTOR;
 pub(crate) const RESOURCE_QUOTA: Controller = resourcequota::DESCRIPTOR;
 pub(crate) const ROLE_AGGREGATION: Controller = clusterrole_aggregation::DESCRIPTOR;
 pub(crate) const ROOT_CA: Controller = root_ca_certificate_publisher::DESCRIPTOR;
@@ -110,7 +105,10 @@ pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| match std::e
     }
 });
 
-/// All controllers, those that need a key or a certificate with one.
+/// Controllers whose gate is off, and whose API the servers of most tests do not have.
+pub(crate) const GATED: [&str; 2] = [podgroup_protection::DESCRIPTOR.name, resourcepoolstatusrequest::DESCRIPTOR.name];
+
+/// All controllers that run by default, those that need a key or a certificate with one.
 pub(crate) fn all_with_options() -> Vec<Controller> {
     let with_options = |controller: &Controller| match controller.name {
         name if name == NODE_IPAM.name => NODE_IPAM_WITH_RANGES,
@@ -120,7 +118,7 @@ pub(crate) fn all_with_options() -> Vec<Controller> {
         name if name == TRUST_BUNDLE.name => TRUST_BUNDLE_WITH_CERTIFICATE,
         _ => *controller,
     };
-    ALL.iter().map(with_options).collect()
+    ALL.iter().filter(|controller| !GATED.contains(&controller.name)).map(with_options).collect()
 }
 
 /// The key that the rig's server checks tokens with; elsewhere, any.
