@@ -56,6 +56,7 @@ pub mod replicationcontroller;
 pub mod resourcequota;
 mod rewrite;
 pub mod root_ca_certificate_publisher;
+pub mod service_cidr;
 mod service_pods;
 pub mod serviceaccount;
 pub mod serviceaccount_token;
@@ -111,4 +112,5 @@ pub static ALL: &[Descriptor] = &[
     kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR,
     ephemeral_volume::DESCRIPTOR,
     legacy_serviceaccount_token_cleaner::DESCRIPTOR,
+    service_cidr::DESCRIPTOR,
 ];

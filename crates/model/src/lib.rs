@@ -38,6 +38,7 @@
 //! | Job, CronJob | [`JobView`], [`CronJobView`] | what controllers read of the spec, templates as raw JSON; the status whole |
 //! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
+//! | ServiceCIDR, IPAddress | [`networking`] | what controllers read |
 //! | ResourceClaim, DeviceClass | [`resource`] | what quotas read |
 //! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |
@@ -82,6 +83,7 @@ pub mod discovery;
 mod macros;
 mod memo;
 mod meta;
+pub mod networking;
 pub mod policy;
 pub mod rbac;
 pub mod resource;

@@ -28,7 +28,8 @@ macro_rules! tests_of_all {
             $tier in accounts, bootstrap, certificates, clusterrole_aggregation, cronjob, daemonset, deployment,
             disruption, endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler,
             issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
-            pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, services, statefulset,
+            pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, service_cidr, services,
+            statefulset, 
             taint_eviction, ttl, ttl_after_finished, volumes
         }
     };
@@ -61,6 +62,7 @@ pub(crate) mod protection;
 pub(crate) mod replicaset;
 pub(crate) mod replicationcontroller;
 pub(crate) mod resourcequota;
+pub(crate) mod service_cidr;
 pub(crate) mod services;
 pub(crate) mod statefulset;
 pub(crate) mod support;

@@ -21,6 +21,7 @@ use steersman_model::core::{
     ReplicationControllerStatus, ResourceQuotaView, TokenData, TokenSecretView,
 };
 use steersman_model::corpus::{every_field, protobuf};
+use steersman_model::networking::{IpAddressView, ServiceCidrView};
 use steersman_model::policy::PodDisruptionBudgetView;
 use steersman_model::rbac::ClusterRoleView;
 use steersman_model::resource::{DeviceClassView, ResourceClaimView};
@@ -194,6 +195,24 @@ fn storage_has_what_controllers_read() {
     let object = every_field("storage.v1.VolumeAttributesClass");
     let class: VolumeAttributesClassView = both("storage.v1.VolumeAttributesClass", &object);
     check(&object, &class.metadata, META);
+}
+
+#[test]
+fn ranges_and_addresses_of_services_have_what_controllers_read() {
+    let object = every_field("networking.v1.ServiceCIDR");
+    let range: ServiceCidrView = both("networking.v1.ServiceCIDR", &object);
+    check(&object, &range.metadata, META);
+    check(
+        &object,
+        &range,
+        &[
+            ("/spec/cidrs", |range| json!(range.spec.cidrs)),
+            ("/status/conditions", |range| json!(range.status.conditions)),
+        ],
+    );
+    let object = every_field("networking.v1.IPAddress");
+    let address: IpAddressView = both("networking.v1.IPAddress", &object);
+    check(&object, &address.metadata, META);
 }
 
 #[test]

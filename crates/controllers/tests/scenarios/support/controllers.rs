@@ -9,7 +9,8 @@ use steersman_controllers::{
     kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam,
     node_lifecycle, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector,
     podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota, root_ca_certificate_publisher,
-    serviceaccount, serviceaccount_token, statefulset, taint_eviction, token_cleaner, ttl, ttl_after_finished,
+    service_cidr, serviceaccount, serviceaccount_token, statefulset, 
+    taint_eviction, token_cleaner, ttl, ttl_after_finished,
     volumeattributesclass_protection,
 };
 pub(crate) use steersman_runtime::Descriptor as Controller;
@@ -45,6 +46,7 @@ pub(crate) const REPLICATION_CONTROLLER: Controller = replicationcontroller::DES
 pub(crate) const RESOURCE_QUOTA: Controller = resourcequota::DESCRIPTOR;
 pub(crate) const ROLE_AGGREGATION: Controller = clusterrole_aggregation::DESCRIPTOR;
 pub(crate) const ROOT_CA: Controller = root_ca_certificate_publisher::DESCRIPTOR;
+pub(crate) const SERVICE_CIDR: Controller = service_cidr::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
 pub(crate) const STATEFUL_SET: Controller = statefulset::DESCRIPTOR;
@@ -108,7 +110,7 @@ pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| match std::e
     }
 });
 
-/// All controllers, those that need a key or a certificate with one.
+/// All controllers that run by default, those that need a key or a certificate with one.
 pub(crate) fn all_with_options() -> Vec<Controller> {
     let with_options = |controller: &Controller| match controller.name {
         name if name == NODE_IPAM.name => NODE_IPAM_WITH_RANGES,
@@ -120,6 +122,7 @@ pub(crate) fn all_with_options() -> Vec<Controller> {
     };
     ALL.iter().map(with_options).collect()
 }
+
 
 /// The key that the rig's server checks tokens with; elsewhere, any.
 fn key() -> Vec<u8> {
