@@ -61,6 +61,7 @@ mod service_pods;
 pub mod serviceaccount;
 pub mod serviceaccount_token;
 pub mod statefulset;
+pub mod storageversion_garbage_collector;
 pub mod table;
 pub mod taint_eviction;
 #[cfg(test)]
@@ -111,6 +112,7 @@ pub static ALL: &[Descriptor] = &[
     root_ca_certificate_publisher::DESCRIPTOR,
     kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR,
     ephemeral_volume::DESCRIPTOR,
+    storageversion_garbage_collector::DESCRIPTOR,
     legacy_serviceaccount_token_cleaner::DESCRIPTOR,
     service_cidr::DESCRIPTOR,
 ];

@@ -38,6 +38,7 @@
 //! | Job, CronJob | [`JobView`], [`CronJobView`] | what controllers read of the spec, templates as raw JSON; the status whole |
 //! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
+//! | StorageVersion | [`apiserverinternal`] | the API servers that it names |
 //! | ServiceCIDR, IPAddress | [`networking`] | what controllers read |
 //! | ResourceClaim, DeviceClass | [`resource`] | what quotas read |
 //! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
@@ -69,6 +70,7 @@
 //! 3. Add a row to `tests/decoding`: objects in which *every* field is set are made from the table, encoded both ways, and
 //!    compared with what the views have.
 
+pub mod apiserverinternal;
 pub mod apps;
 pub mod autoscaling;
 pub mod batch;

@@ -5,6 +5,7 @@
 mod scenarios;
 
 mod broken_apis;
+mod gated;
 mod hostile;
 mod own;
 mod signing;

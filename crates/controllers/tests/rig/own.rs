@@ -52,8 +52,9 @@ const STILL_FOR: Duration = Duration::from_secs(5);
 const STILL_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Controllers that are not taken over in tests: the nodes there have no kubelets, and nobody asks for certificates or joins.
-const LEFT_OUT: [&str; 9] = [
+/// Controllers that are not taken over in tests: the nodes there have no kubelets, nobody asks for certificates or joins, and the
+/// server does not have the APIs that are off by default.
+const LEFT_OUT: &[&str] = &[
     "node-lifecycle-controller",
     "taint-eviction-controller",
     "certificatesigningrequest-signing-controller",
@@ -63,6 +64,7 @@ const LEFT_OUT: [&str; 9] = [
     "bootstrap-signer-controller",
     "token-cleaner-controller",
     "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    "storageversion-garbage-collector-controller",
 ];
 
 /// The controllers that both managers run.
@@ -75,6 +77,11 @@ pub(crate) fn taken_over() -> Vec<Descriptor> {
 impl OwnRig {
     /// Starts it; answers when it is ready.
     pub(crate) async fn start(test: &str) -> Result<Self, Failure> {
+        Self::start_with(test, &[]).await
+    }
+
+    /// Starts it with further flags of the API server, such as feature gates; answers when it is ready.
+    pub(crate) async fn start_with(test: &str, flags: &[&str]) -> Result<Self, Failure> {
         let bin = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?);
         let scratch = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
         std::fs::create_dir_all(&scratch)?;
@@ -89,6 +96,7 @@ impl OwnRig {
             .arg(scratch.join("audit.log"))
             .arg("--audit-policy")
             .arg(&policy)
+            .args(flags.iter().map(|flag| format!("--apiserver-flag={flag}")))
             .args([DUAL_STACK, "--", "sh", "-c", "echo \"$STEERSMAN_RIG_DIR\"; exec cat"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

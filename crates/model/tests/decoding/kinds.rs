@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use steersman_base::{IntOrString, Meta};
+use steersman_model::apiserverinternal::StorageVersionView;
 use steersman_model::apps::{
     ClaimRetentionPolicy, ControllerRevisionView, DaemonSetSpec, DaemonSetStatus, DaemonSetUpdateStrategy,
     DaemonSetView, DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSetSpec, ReplicaSetStatus,
@@ -213,6 +214,18 @@ fn ranges_and_addresses_of_services_have_what_controllers_read() {
     let object = every_field("networking.v1.IPAddress");
     let address: IpAddressView = both("networking.v1.IPAddress", &object);
     check(&object, &address.metadata, META);
+}
+
+#[test]
+fn storage_versions_name_their_api_servers() {
+    let object = every_field("apiserverinternal.v1alpha1.StorageVersion");
+    let version: StorageVersionView = both("apiserverinternal.v1alpha1.StorageVersion", &object);
+    check(&object, &version.metadata, META);
+    check(
+        &object,
+        &version,
+        &[("/status/storageVersions/1/apiServerID", |version| text(&version.status.storage_versions[1].api_server_id))],
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use steersman_controllers::{
     node_lifecycle, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector,
     podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota, root_ca_certificate_publisher,
     service_cidr, serviceaccount, serviceaccount_token, statefulset, 
-    taint_eviction, token_cleaner, ttl, ttl_after_finished,
+    storageversion_garbage_collector, taint_eviction, token_cleaner, ttl, ttl_after_finished,
     volumeattributesclass_protection,
 };
 pub(crate) use steersman_runtime::Descriptor as Controller;
@@ -50,6 +50,7 @@ pub(crate) const SERVICE_CIDR: Controller = service_cidr::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
 pub(crate) const STATEFUL_SET: Controller = statefulset::DESCRIPTOR;
+pub(crate) const STORAGE_VERSION_GC: Controller = storageversion_garbage_collector::DESCRIPTOR;
 pub(crate) const TAINT_EVICTION: Controller = taint_eviction::DESCRIPTOR;
 pub(crate) const TOKEN_CLEANER: Controller = token_cleaner::DESCRIPTOR;
 pub(crate) const TRUST_BUNDLE: Controller = kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR;
@@ -120,9 +121,11 @@ pub(crate) fn all_with_options() -> Vec<Controller> {
         name if name == TRUST_BUNDLE.name => TRUST_BUNDLE_WITH_CERTIFICATE,
         _ => *controller,
     };
-    ALL.iter().map(with_options).collect()
+    ALL.iter().filter(|controller| !NEED_GATES.contains(&controller.name)).map(with_options).collect()
 }
 
+/// Controllers behind gates that are off by default: servers do not have what they watch.
+const NEED_GATES: &[&str] = &[STORAGE_VERSION_GC.name];
 
 /// The key that the rig's server checks tokens with; elsewhere, any.
 fn key() -> Vec<u8> {
