@@ -61,6 +61,7 @@ mod service_pods;
 pub mod serviceaccount;
 pub mod serviceaccount_token;
 pub mod statefulset;
+pub mod storage_version_migrator;
 pub mod storageversion_garbage_collector;
 pub mod table;
 pub mod taint_eviction;
@@ -115,4 +116,5 @@ pub static ALL: &[Descriptor] = &[
     storageversion_garbage_collector::DESCRIPTOR,
     legacy_serviceaccount_token_cleaner::DESCRIPTOR,
     service_cidr::DESCRIPTOR,
+    storage_version_migrator::DESCRIPTOR,
 ];

@@ -38,6 +38,7 @@
 //! | Job, CronJob | [`JobView`], [`CronJobView`] | what controllers read of the spec, templates as raw JSON; the status whole |
 //! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
+//! | StorageVersionMigration | [`storagemigration`] | whole |
 //! | StorageVersion | [`apiserverinternal`] | the API servers that it names |
 //! | ServiceCIDR, IPAddress | [`networking`] | what controllers read |
 //! | ResourceClaim, DeviceClass | [`resource`] | what quotas read |
@@ -92,6 +93,7 @@ pub mod resource;
 pub mod shared;
 mod split;
 pub mod storage;
+pub mod storagemigration;
 pub mod template;
 mod view;
 pub mod wire;

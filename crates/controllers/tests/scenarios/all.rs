@@ -29,7 +29,7 @@ macro_rules! tests_of_all {
             disruption, endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler,
             issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
             pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, service_cidr, services,
-            statefulset, storageversion_garbage_collector,
+            statefulset, storage_version_migrator, storageversion_garbage_collector,
             taint_eviction, ttl, ttl_after_finished, volumes
         }
     };
@@ -65,6 +65,7 @@ pub(crate) mod resourcequota;
 pub(crate) mod service_cidr;
 pub(crate) mod services;
 pub(crate) mod statefulset;
+pub(crate) mod storage_version_migrator;
 pub(crate) mod storageversion_garbage_collector;
 pub(crate) mod support;
 pub(crate) mod taint_eviction;

@@ -27,6 +27,7 @@ use steersman_model::policy::PodDisruptionBudgetView;
 use steersman_model::rbac::ClusterRoleView;
 use steersman_model::resource::{DeviceClassView, ResourceClaimView};
 use steersman_model::storage::VolumeAttributesClassView;
+use steersman_model::storagemigration::StorageVersionMigrationView;
 use steersman_model::wire::Message;
 use steersman_model::{
     CronJobView, DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, HorizontalPodAutoscalerView,
@@ -225,6 +226,18 @@ fn storage_versions_name_their_api_servers() {
         &object,
         &version,
         &[("/status/storageVersions/1/apiServerID", |version| text(&version.status.storage_versions[1].api_server_id))],
+    );
+}
+
+#[test]
+fn migrations_are_whole() {
+    let object = every_field("storagemigration.v1.StorageVersionMigration");
+    let migration: StorageVersionMigrationView = both("storagemigration.v1.StorageVersionMigration", &object);
+    check(&object, &migration.metadata, META);
+    check(
+        &object,
+        &migration,
+        &[("/spec", |migration| json!(migration.spec)), ("/status", |migration| json!(migration.status))],
     );
 }
 

@@ -9,7 +9,7 @@ use steersman_controllers::{
     kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam,
     node_lifecycle, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector,
     podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota, root_ca_certificate_publisher,
-    service_cidr, serviceaccount, serviceaccount_token, statefulset, 
+    service_cidr, serviceaccount, serviceaccount_token, statefulset, storage_version_migrator,
     storageversion_garbage_collector, taint_eviction, token_cleaner, ttl, ttl_after_finished,
     volumeattributesclass_protection,
 };
@@ -51,6 +51,7 @@ pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
 pub(crate) const STATEFUL_SET: Controller = statefulset::DESCRIPTOR;
 pub(crate) const STORAGE_VERSION_GC: Controller = storageversion_garbage_collector::DESCRIPTOR;
+pub(crate) const STORAGE_VERSION_MIGRATOR: Controller = storage_version_migrator::DESCRIPTOR;
 pub(crate) const TAINT_EVICTION: Controller = taint_eviction::DESCRIPTOR;
 pub(crate) const TOKEN_CLEANER: Controller = token_cleaner::DESCRIPTOR;
 pub(crate) const TRUST_BUNDLE: Controller = kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR;
