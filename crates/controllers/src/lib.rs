@@ -71,6 +71,7 @@ pub mod token_cleaner;
 mod toleration;
 pub mod ttl;
 pub mod ttl_after_finished;
+pub mod validatingadmissionpolicy_status;
 pub mod volumeattributesclass_protection;
 
 use steersman_runtime::Descriptor;
@@ -115,6 +116,7 @@ pub static ALL: &[Descriptor] = &[
     ephemeral_volume::DESCRIPTOR,
     storageversion_garbage_collector::DESCRIPTOR,
     legacy_serviceaccount_token_cleaner::DESCRIPTOR,
+    validatingadmissionpolicy_status::DESCRIPTOR,
     service_cidr::DESCRIPTOR,
     storage_version_migrator::DESCRIPTOR,
 ];

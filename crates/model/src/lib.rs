@@ -39,6 +39,7 @@
 //! | HorizontalPodAutoscaler | [`HorizontalPodAutoscalerView`] | whole |
 //! | PersistentVolumeClaim, PersistentVolume, VolumeAttributesClass, ClusterRole | [`core`], [`storage`], [`rbac`] | what controllers read |
 //! | StorageVersionMigration | [`storagemigration`] | whole |
+//! | ValidatingAdmissionPolicy | [`admissionregistration`] | spec as raw JSON, observed generation |
 //! | StorageVersion | [`apiserverinternal`] | the API servers that it names |
 //! | ServiceCIDR, IPAddress | [`networking`] | what controllers read |
 //! | ResourceClaim, DeviceClass | [`resource`] | what quotas read |
@@ -71,6 +72,7 @@
 //! 3. Add a row to `tests/decoding`: objects in which *every* field is set are made from the table, encoded both ways, and
 //!    compared with what the views have.
 
+pub mod admissionregistration;
 pub mod apiserverinternal;
 pub mod apps;
 pub mod autoscaling;

@@ -30,7 +30,7 @@ macro_rules! tests_of_all {
             issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
             pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, service_cidr, services,
             statefulset, storage_version_migrator, storageversion_garbage_collector,
-            taint_eviction, ttl, ttl_after_finished, volumes
+            taint_eviction, ttl, ttl_after_finished, validatingadmissionpolicy_status, volumes
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -71,4 +71,5 @@ pub(crate) mod support;
 pub(crate) mod taint_eviction;
 pub(crate) mod ttl;
 pub(crate) mod ttl_after_finished;
+pub(crate) mod validatingadmissionpolicy_status;
 pub(crate) mod volumes;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use steersman_base::{IntOrString, Meta};
+use steersman_model::admissionregistration::ValidatingAdmissionPolicyView;
 use steersman_model::apiserverinternal::StorageVersionView;
 use steersman_model::apps::{
     ClaimRetentionPolicy, ControllerRevisionView, DaemonSetSpec, DaemonSetStatus, DaemonSetUpdateStrategy,
@@ -239,6 +240,19 @@ fn migrations_are_whole() {
         &migration,
         &[("/spec", |migration| json!(migration.spec)), ("/status", |migration| json!(migration.status))],
     );
+}
+
+#[test]
+fn admission_policies_keep_their_spec_as_it_came() {
+    let object = json!({
+        "metadata": { "name": "a", "generation": 2 },
+        "spec": { "validations": [{ "expression": "true" }] },
+        "status": { "observedGeneration": 1 },
+    });
+    let body = object.to_string();
+    let policy = ValidatingAdmissionPolicyView::decode(Encoded::Json(body.as_bytes())).expect("a policy");
+    assert_eq!(policy.spec.as_str(), object["spec"].to_string());
+    assert_eq!((policy.metadata.generation, policy.status.observed_generation), (2, 1));
 }
 
 #[test]

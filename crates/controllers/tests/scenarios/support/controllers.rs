@@ -11,7 +11,7 @@ use steersman_controllers::{
     podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota, root_ca_certificate_publisher,
     service_cidr, serviceaccount, serviceaccount_token, statefulset, storage_version_migrator,
     storageversion_garbage_collector, taint_eviction, token_cleaner, ttl, ttl_after_finished,
-    volumeattributesclass_protection,
+    validatingadmissionpolicy_status, volumeattributesclass_protection,
 };
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
@@ -39,6 +39,7 @@ pub(crate) const LEGACY_TOKEN_CLEANER: Controller = legacy_serviceaccount_token_
 pub(crate) const NAMESPACE: Controller = namespace::DESCRIPTOR;
 pub(crate) const NODE_IPAM: Controller = node_ipam::DESCRIPTOR;
 pub(crate) const NODE_LIFECYCLE: Controller = node_lifecycle::DESCRIPTOR;
+pub(crate) const POLICY_STATUS: Controller = validatingadmissionpolicy_status::DESCRIPTOR;
 pub(crate) const POD_CERTIFICATE_CLEANER: Controller = podcertificaterequest_cleaner::DESCRIPTOR;
 pub(crate) const POD_GC: Controller = pod_garbage_collector::DESCRIPTOR;
 pub(crate) const REPLICA_SET: Controller = replicaset::DESCRIPTOR;
