@@ -15,6 +15,8 @@ use steersman_base::ObjectKey;
 
 use crate::aggregated;
 use crate::decode::ContentType;
+use crate::kinds::core::service::allocator::DEFAULT_RANGE;
+use crate::kinds::networking::service_cidr;
 use crate::registry::checked::Checked;
 use crate::registry::object_meta::{meta_text, metadata, new_uid};
 use crate::registry::write::{Computed, Part, new_state};
@@ -64,11 +66,7 @@ pub(crate) fn seed(registry: &Registry) {
         },
     });
     create(registry, "services", "default", &service);
-    for (plural, object) in addresses(registry) {
-        if let Some(row) = registry.row("networking.k8s.io", "v1", plural) {
-            store(registry, &row, object);
-        }
-    }
+    default_range(registry);
     let (namespace, name) = AUTHENTICATION;
     create(registry, "configmaps", namespace, &json!({"metadata": {"name": name}}));
     // The cleaner of old service account tokens wants to know since when their use is noted.
@@ -78,10 +76,8 @@ pub(crate) fn seed(registry: &Registry) {
     create(registry, "configmaps", namespace, &tracking);
 }
 
-/// The range that addresses of Services come from, and the one that is taken.
-fn addresses(registry: &Registry) -> [(&'static str, Value); 2] {
-    let own = registry.services.first_address();
-    let family = if own.contains(':') { "IPv6" } else { "IPv4" };
+/// Makes the range that addresses of Services come from, unless there is one. Upstream does so every ten seconds.
+pub(crate) fn default_range(registry: &Registry) {
     let managed = |manager: &str, operation: &str, part: &str, fields: Value| {
         let mut entry = json!({
             "apiVersion": "networking.k8s.io/v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
@@ -96,7 +92,7 @@ fn addresses(registry: &Registry) -> [(&'static str, Value); 2] {
     let status = json!({"f:status": {"f:conditions": {"k:{\"type\":\"Ready\"}": ready}}});
     let range = json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
-        "metadata": {"name": SERVICE, "managedFields": [
+        "metadata": {"name": DEFAULT_RANGE, "managedFields": [
             managed("kubernetes-service-cidr-controller", "Apply", "status", status),
             managed("kube-apiserver", "Update", "", json!({"f:spec": {"f:cidrs": {}}})),
         ]},
@@ -105,23 +101,12 @@ fn addresses(registry: &Registry) -> [(&'static str, Value); 2] {
             "type": "Ready", "status": "True", "reason": "", "message": "Kubernetes default Service CIDR is ready",
         }]},
     });
-    let labels = json!({
-        "ipaddress.kubernetes.io/ip-family": family, "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io",
-    });
-    let fields = json!({
-        "f:metadata": {"f:labels": {
-            ".": {}, "f:ipaddress.kubernetes.io/ip-family": {}, "f:ipaddress.kubernetes.io/managed-by": {},
-        }},
-        "f:spec": {"f:parentRef": {".": {}, "f:name": {}, "f:namespace": {}, "f:resource": {}}},
-    });
-    let taken = json!({
-        "apiVersion": "networking.k8s.io/v1", "kind": "IPAddress",
-        "metadata": {
-            "name": own, "labels": labels, "managedFields": [managed("kube-apiserver", "Update", "", fields)],
-        },
-        "spec": {"parentRef": {"name": SERVICE, "namespace": "default", "resource": "services"}},
-    });
-    [("servicecidrs", range), ("ipaddresses", taken)]
+    let Some(row) = registry.row("networking.k8s.io", "v1", "servicecidrs") else { return };
+    let key = ObjectKey::cluster(DEFAULT_RANGE);
+    if registry.store.get(&row.collection, &key).is_none() {
+        store(registry, &row, range.clone());
+        service_cidr::tell_allocator(registry, &range);
+    }
 }
 
 /// Says where the server listens, and who signs the certificates of its clients.

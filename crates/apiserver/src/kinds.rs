@@ -21,7 +21,7 @@ pub(crate) mod core;
 mod discovery;
 mod events;
 mod flowcontrol;
-mod networking;
+pub(crate) mod networking;
 mod node;
 mod policy;
 mod rbac;

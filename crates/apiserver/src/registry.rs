@@ -39,7 +39,8 @@ use steersman_base::{Clock, Istr, ObjectKey};
 
 use crate::aggregated::Aggregated;
 use crate::auth::Auth;
-use crate::kinds::core::service::Allocator;
+use crate::kinds::core::service::{Allocator, addresses};
+use crate::kinds::networking::{ip_address, service_cidr};
 use crate::logs::Logs;
 use crate::server::Authorization;
 use crate::store::Storage;
@@ -124,13 +125,17 @@ impl Registry {
     /// ports of Services, the resources of stored definitions, and the webhooks.
     pub(crate) fn resume(&self) {
         self.webhooks_changed();
-        if let Some(row) = self.row("", "v1", "services") {
-            let services = list::list_all(self, &row, "");
-            services
-                .iter()
-                .filter_map(|stored| stored.parse().ok())
-                .for_each(|service| self.services.restore(&service));
-        }
+        let stored = |group: &str, plural: &str| -> Vec<Value> {
+            let Some(row) = self.row(group, "v1", plural) else { return Vec::new() };
+            list::list_all(self, &row, "").iter().filter_map(|stored| stored.parse().ok()).collect()
+        };
+        let services = stored("", "services");
+        services.iter().for_each(|service| self.services.restore(service));
+        stored("networking.k8s.io", "servicecidrs").iter().for_each(|range| service_cidr::tell_allocator(self, range));
+        stored("networking.k8s.io", "ipaddresses")
+            .iter()
+            .for_each(|address| ip_address::set_named(self, address, true));
+        services.iter().for_each(|service| addresses::repair(self, service));
         self.resume_definitions();
         self.is_waiting.store(tokio::runtime::Handle::try_current().is_err(), Ordering::Relaxed);
     }

@@ -155,6 +155,11 @@ impl StructTypes {
         self.fields.entry(name.into()).or_default().insert(field.to_owned(), of);
     }
 
+    /// Declares an object's type, without fields if it is not declared yet.
+    pub(crate) fn declare_empty(&mut self, name: &str) {
+        self.fields.entry(name.into()).or_default();
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.fields.contains_key(name)
     }

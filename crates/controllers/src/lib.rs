@@ -64,10 +64,13 @@ pub mod resourcequota;
 mod rewrite;
 pub mod root_ca_certificate_publisher;
 pub mod selinux_warning;
+pub mod service_cidr;
 mod service_pods;
 pub mod serviceaccount;
 pub mod serviceaccount_token;
 pub mod statefulset;
+pub mod storage_version_migrator;
+pub mod storageversion_garbage_collector;
 pub mod table;
 pub mod taint_eviction;
 #[cfg(test)]
@@ -77,6 +80,7 @@ mod toleration;
 pub mod ttl;
 pub mod ttl_after_finished;
 mod volume_spec;
+pub mod validatingadmissionpolicy_status;
 pub mod volumeattributesclass_protection;
 
 use steersman_runtime::Descriptor;
@@ -122,8 +126,12 @@ pub static ALL: &[Descriptor] = &[
     root_ca_certificate_publisher::DESCRIPTOR,
     kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR,
     ephemeral_volume::DESCRIPTOR,
+    storageversion_garbage_collector::DESCRIPTOR,
     resourceclaim::DESCRIPTOR,
     resourcepoolstatusrequest::DESCRIPTOR,
     legacy_serviceaccount_token_cleaner::DESCRIPTOR,
+    validatingadmissionpolicy_status::DESCRIPTOR,
+    service_cidr::DESCRIPTOR,
+    storage_version_migrator::DESCRIPTOR,
     selinux_warning::DESCRIPTOR,
 ];

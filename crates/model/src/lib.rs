@@ -42,6 +42,10 @@
 //! | ResourceClaim, DeviceClass, ResourceSlice, DeviceTaintRule, ResourcePoolStatusRequest | [`resource`] | what controllers read |
 //! | ResourceClaimTemplate | [`resource`] | metadata and the claims' spec as raw JSON |
 //! | PodGroup | [`scheduling`] | what controllers read |
+//! | StorageVersionMigration | [`storagemigration`] | whole |
+//! | ValidatingAdmissionPolicy | [`admissionregistration`] | spec as raw JSON, observed generation |
+//! | StorageVersion | [`apiserverinternal`] | the API servers that it names |
+//! | ServiceCIDR, IPAddress | [`networking`] | what controllers read |
 //! | ResourceQuota, PodDisruptionBudget | [`core`], [`policy`] | whole |
 //! | Namespace, Endpoints, EndpointSlice, Lease | [`NamespaceView`], [`EndpointsView`], [`EndpointSliceView`], [`LeaseView`] | whole |
 //! | Lease of a node | [`NodeLeaseView`] | identity and renewal |
@@ -71,6 +75,8 @@
 //! 3. Add a row to `tests/decoding`: objects in which *every* field is set are made from the table, encoded both ways, and
 //!    compared with what the views have.
 
+pub mod admissionregistration;
+pub mod apiserverinternal;
 pub mod apps;
 pub mod autoscaling;
 pub mod batch;
@@ -85,6 +91,7 @@ pub mod discovery;
 mod macros;
 mod memo;
 mod meta;
+pub mod networking;
 pub mod policy;
 pub mod rbac;
 pub mod resource;
@@ -92,6 +99,7 @@ pub mod scheduling;
 pub mod shared;
 mod split;
 pub mod storage;
+pub mod storagemigration;
 pub mod template;
 mod view;
 pub mod wire;

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::{Request, StatusCode, header};
 use http_body_util::BodyExt;
 use kube::client::Body;
-use steersman_base::{Meta, ObjectKey, Resource};
+use steersman_base::{Meta, ObjectKey, Resource, ResourceVersion};
 use steersman_informer::__internal::consistency::{LiveReads, Turn};
 use steersman_informer::__internal::wire;
 use steersman_informer::WireError;
@@ -64,6 +64,8 @@ pub enum LiveReadError {
 
 /// Upstream bounds objects at 1.5 MB by default.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// The largest OpenAPI document of Kubernetes has 2 MB; custom resources of a group can make one larger.
+const DOCUMENT_BYTES_MAX: usize = 64 << 20;
 /// The bytes of a refusal that are shown.
 const REFUSAL_SHOWN_MAX: usize = 200;
 /// The maximum time a list may stall; the caller retries.
@@ -153,6 +155,26 @@ impl Live {
         list_of(&self.client, target).await
     }
 
+    /// Reads a document that is no object, such as one of `/openapi/v3`; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// See [`LiveReadError`].
+    pub async fn get_document(&self, path: &str) -> Result<Option<serde_json::Value>, LiveReadError> {
+        let _turn = self.turn().await;
+        let body = fetch_within(&self.client, path, JSON, DOCUMENT_BYTES_MAX, &|| path.to_owned()).await?;
+        let refused = |source| LiveReadError::Decode { what: path.to_owned(), source };
+        body.map(|body| Ok(serde_json::from_slice(&body)?)).transpose().map_err(refused)
+    }
+
+    /// Returns the current version of a resource, by a consistent list of one item.
+    ///
+    /// # Errors
+    /// See [`WireError`].
+    pub async fn latest_version(&self, target: &Target) -> Result<ResourceVersion, WireError> {
+        let _turn = self.turn().await;
+        wire::latest_version(&self.client, target, PATIENCE).await
+    }
+
     async fn turn(&self) -> Option<Turn> {
         match self.turns.as_ref().filter(|_| self.is_in_turn) {
             Some(turns) => Some(turns.turn().await),
@@ -221,7 +243,17 @@ async fn fetch_path(
     key: &ObjectKey,
     accept: &str,
 ) -> Result<Option<Bytes>, LiveReadError> {
-    let what = || format!("{resource} {key}");
+    fetch_within(client, path, accept, ANSWER_BYTES_MAX, &|| format!("{resource} {key}")).await
+}
+
+/// Reads an answer of at most so many bytes; `None` for 404. `what` is for errors.
+async fn fetch_within(
+    client: &kube::Client,
+    path: &str,
+    accept: &str,
+    bytes_max: usize,
+    what: &(dyn Fn() -> String + Sync),
+) -> Result<Option<Bytes>, LiveReadError> {
     let request = Request::get(path)
         .header(header::ACCEPT, accept)
         .body(Body::empty())
@@ -232,7 +264,7 @@ async fn fetch_path(
     if code == StatusCode::NOT_FOUND {
         return Ok(None);
     }
-    let body = http_body_util::Limited::new(response.into_body(), ANSWER_BYTES_MAX).collect().await;
+    let body = http_body_util::Limited::new(response.into_body(), bytes_max).collect().await;
     let body = body.map_err(|error| no_answer(kube::Error::Service(error)))?.to_bytes();
     if !code.is_success() {
         let message = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();

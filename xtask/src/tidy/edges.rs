@@ -43,7 +43,8 @@ const ROWS: [Row; 16] = [
     row(CEL, &[BASE], &[]),
     // Knows nothing of the runtime: it must be possible to doubt one without doubting the other.
     row(APISERVER, &[BASE, STRUCTURED_MERGE, STRUCTURAL_SCHEMA, CEL], &[]),
-    row(CONTROLLERS, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
+    // Expressions of admission policies are type-checked by a controller.
+    row(CONTROLLERS, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, CEL], &[TESTING]),
     row(NODES, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME], &[TESTING]),
     // Takes controllers as descriptors and knows none by name.
     row(TESTING, &[BASE, MODEL, WORKQUEUE, INFORMER, RUNTIME, APISERVER, NODES], &[]),

@@ -2,9 +2,9 @@
 
 mod ingress;
 mod ingress_class;
-mod ip_address;
+pub(crate) mod ip_address;
 mod network_policy;
-mod service_cidr;
+pub(crate) mod service_cidr;
 
 use crate::kinds::Kinds;
 

@@ -101,7 +101,7 @@ fn created(recorded: &Recorded) -> Value {
     prepare(&group, &kind, &mut object, None);
     if kind == "Service" {
         let allocator = Allocator::default();
-        allocator.allocate(&mut object, None).expect("something is left").commit();
+        let _ = allocator.allocate(&mut object, None).expect("something is left").commit();
     }
     let errors = validate(&group, &kind, &object, None);
     assert_eq!(*errors, [], "{}", recorded.id);

@@ -19,7 +19,7 @@ use super::object_meta::{self, meta_text, metadata};
 use super::owners::without_managed_fields;
 use super::request_match::{check_kind, unregistered};
 use super::write::new_state;
-use super::{Row, convert};
+use super::{Registry, Row, convert};
 use crate::decode::Decoded;
 use crate::field::FieldError;
 use crate::kinds::core::service::Reservation;
@@ -161,9 +161,9 @@ impl Processed<'_> {
     }
 
     /// Keeps what is reserved, because the object has been stored.
-    pub(super) fn keep_reservation(self) {
+    pub(super) fn keep_reservation(self, registry: &Registry) {
         if let Some(reservation) = self.reservation {
-            reservation.commit();
+            reservation.commit().publish(registry, &self.object);
         }
     }
 }

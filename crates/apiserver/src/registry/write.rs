@@ -143,7 +143,7 @@ impl Registry {
         let write = (&key, Expect::Absent, processed.state(row));
         let committed = self.commit_charged(call, write, &processed.object, None)?;
         let stored = committed.map_err(|_| Status::already_exists(row.target(), &name).warning(&warnings))?;
-        processed.keep_reservation();
+        processed.keep_reservation(self);
         (row.rules.after_write)(self, &stored);
         Ok((content(row, stored), warnings))
     }
@@ -263,7 +263,7 @@ impl Registry {
             }
             match self.commit_charged(call, (&key, expect, state), &processed.object, Some(&old))? {
                 Ok(stored) => {
-                    processed.keep_reservation();
+                    processed.keep_reservation(self);
                     (row.rules.after_write)(self, &stored);
                     return updated(content(row, stored));
                 }

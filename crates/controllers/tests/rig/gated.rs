@@ -1,13 +1,45 @@
-//! APIs of devices and pod groups behind gates, on a server that has them.
+//! Controllers that need gates and APIs which a server has off by default.
 
-use steersman_testing::{Builder, Failure, TestCluster};
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
 
 use crate::own::OwnRig;
-use crate::scenarios::support::gated;
+use crate::scenarios::storageversion_garbage_collector::{reported, versions};
+use crate::scenarios::support::{controllers, gated};
 
+/// The gates and APIs of devices and pod groups.
 const GATES: &str =
-    "--apiserver-flag=--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true,DRAResourcePoolStatus=true";
-const APIS: &str = "--apiserver-flag=--runtime-config=scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true";
+    "--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true,DRAResourcePoolStatus=true";
+const APIS: &str = "--runtime-config=scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true";
+
+/// The gates and the API of storage versions.
+const STORAGE_VERSIONS: [&str; 2] =
+    ["--feature-gates=StorageVersionAPI=true", "--runtime-config=internal.apiserver.k8s.io/v1alpha1=true"];
+
+/// The server reports for itself. What another one has reported that is gone is taken out; its own reports stay.
+#[tokio::test]
+async fn a_server_that_is_gone_is_taken_out_of_real_storage_versions() -> Result<(), Failure> {
+    const NAME: &str = "apps.deployments";
+    let rig = OwnRig::start_with("real_storage_versions", &STORAGE_VERSIONS).await?;
+    let cluster = TestCluster::builder().controllers(&[controllers::STORAGE_VERSION_GC]);
+    let cluster = cluster.start_on(rig.kubeconfig()).await?;
+    let own = async || Ok(reported(&cluster, NAME).await?.filter(|servers| servers.len() == 1).ok_or("nobody".into()));
+    let own = cluster.until("the server reports", own).await?;
+    let mut entries = versions(&cluster).get(NAME).await?.data["status"]["storageVersions"].clone();
+    let gone = json!({ "apiServerID": "gone", "encodingVersion": "apps/v2", "decodableVersions": ["apps/v2"] });
+    entries.as_array_mut().map(|entries| entries.push(gone));
+    let patch = Patch::Merge(json!({ "status": { "storageVersions": entries } }));
+    versions(&cluster).patch_status(NAME, &PatchParams::default(), &patch).await?;
+    let look = async || reported(&cluster, NAME).await;
+    cluster.until_eq("it is taken out", look, Some(own.clone())).await?;
+    let status = versions(&cluster).get(NAME).await?.data["status"].clone();
+    expect_eq("the common version", &status["commonEncodingVersion"], &json!("apps/v1"))?;
+    expect_eq("the condition", &status["conditions"][0]["reason"], &json!("CommonEncodingVersionSet"))?;
+    let others = reported(&cluster, "apps.statefulsets").await?;
+    expect(others == Some(own), "other reports of the server stay", &others)?;
+    cluster.stop().await
+}
 
 #[tokio::test]
 async fn the_pods_of_a_group_share_its_claim() -> Result<(), Failure> {

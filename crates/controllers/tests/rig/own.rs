@@ -52,9 +52,9 @@ const STILL_FOR: Duration = Duration::from_secs(5);
 const STILL_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Controllers that are not taken over in tests: the nodes there have no kubelets, nobody asks for certificates or joins, and
-/// the gates of two are off.
-const LEFT_OUT: [&str; 11] = [
+/// Controllers that are not taken over in tests: the nodes there have no kubelets, nobody asks for certificates or joins, and the
+/// server does not have the APIs that are off by default.
+const LEFT_OUT: &[&str] = &[
     "podgroup-protection-controller",
     "resourcepoolstatusrequest-controller",
     "node-lifecycle-controller",
@@ -66,6 +66,7 @@ const LEFT_OUT: [&str; 11] = [
     "bootstrap-signer-controller",
     "token-cleaner-controller",
     "kube-apiserver-serving-clustertrustbundle-publisher-controller",
+    "storageversion-garbage-collector-controller",
 ];
 
 /// The controllers that both managers run.
@@ -81,8 +82,8 @@ impl OwnRig {
         Self::start_with(test, &[]).await
     }
 
-    /// As [`start`](Self::start), with more arguments of the rig, such as `--apiserver-flag=--feature-gates=…`.
-    pub(crate) async fn start_with(test: &str, more: &[&str]) -> Result<Self, Failure> {
+    /// Starts it with further flags of the API server, such as feature gates; answers when it is ready.
+    pub(crate) async fn start_with(test: &str, flags: &[&str]) -> Result<Self, Failure> {
         let bin = PathBuf::from(std::env::var("STEERSMAN_RIG_BIN")?);
         let scratch = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{test}-{}", std::process::id()));
         std::fs::create_dir_all(&scratch)?;
@@ -97,9 +98,8 @@ impl OwnRig {
             .arg(scratch.join("audit.log"))
             .arg("--audit-policy")
             .arg(&policy)
-            .arg(DUAL_STACK)
-            .args(more)
-            .args(["--", "sh", "-c", "echo \"$STEERSMAN_RIG_DIR\"; exec cat"])
+            .args(flags.iter().map(|flag| format!("--apiserver-flag={flag}")))
+            .args([DUAL_STACK, "--", "sh", "-c", "echo \"$STEERSMAN_RIG_DIR\"; exec cat"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;

@@ -30,8 +30,9 @@ macro_rules! tests_of_all {
             garbage_collector, gates, horizontal_pod_autoscaler, issues, job,
             legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
             pod_garbage_collector, protection, replicaset, replicationcontroller, resourceclaim,
-            resourcequota, selinux_warning, services, statefulset, taint_eviction, ttl, ttl_after_finished,
-            volumes
+            resourcequota, selinux_warning, service_cidr, services, statefulset, storage_version_migrator,
+            storageversion_garbage_collector, taint_eviction, ttl, ttl_after_finished,
+            validatingadmissionpolicy_status, volumes
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -67,10 +68,14 @@ pub(crate) mod replicationcontroller;
 pub(crate) mod resourceclaim;
 pub(crate) mod resourcequota;
 pub(crate) mod selinux_warning;
+pub(crate) mod service_cidr;
 pub(crate) mod services;
 pub(crate) mod statefulset;
+pub(crate) mod storage_version_migrator;
+pub(crate) mod storageversion_garbage_collector;
 pub(crate) mod support;
 pub(crate) mod taint_eviction;
 pub(crate) mod ttl;
 pub(crate) mod ttl_after_finished;
+pub(crate) mod validatingadmissionpolicy_status;
 pub(crate) mod volumes;

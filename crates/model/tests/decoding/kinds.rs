@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use steersman_base::{IntOrString, Meta};
+use steersman_model::admissionregistration::ValidatingAdmissionPolicyView;
+use steersman_model::apiserverinternal::StorageVersionView;
 use steersman_model::apps::{
     ClaimRetentionPolicy, ControllerRevisionView, DaemonSetSpec, DaemonSetStatus, DaemonSetUpdateStrategy,
     DaemonSetView, DeploymentSpec, DeploymentStatus, DeploymentStrategy, ReplicaSetSpec, ReplicaSetStatus,
@@ -21,6 +23,7 @@ use steersman_model::core::{
     ReplicationControllerStatus, ResourceQuotaView, TokenData, TokenSecretView,
 };
 use steersman_model::corpus::{every_field, protobuf};
+use steersman_model::networking::{IpAddressView, ServiceCidrView};
 use steersman_model::policy::PodDisruptionBudgetView;
 use steersman_model::rbac::ClusterRoleView;
 use steersman_model::resource::{
@@ -29,6 +32,7 @@ use steersman_model::resource::{
 };
 use steersman_model::scheduling::PodGroupView;
 use steersman_model::storage::VolumeAttributesClassView;
+use steersman_model::storagemigration::StorageVersionMigrationView;
 use steersman_model::wire::Message;
 use steersman_model::{
     CronJobView, DecodeError, DeploymentView, Encoded, EndpointSliceView, EndpointsView, HorizontalPodAutoscalerView,
@@ -198,6 +202,61 @@ fn storage_has_what_controllers_read() {
     let object = every_field("storage.v1.VolumeAttributesClass");
     let class: VolumeAttributesClassView = both("storage.v1.VolumeAttributesClass", &object);
     check(&object, &class.metadata, META);
+}
+
+#[test]
+fn ranges_and_addresses_of_services_have_what_controllers_read() {
+    let object = every_field("networking.v1.ServiceCIDR");
+    let range: ServiceCidrView = both("networking.v1.ServiceCIDR", &object);
+    check(&object, &range.metadata, META);
+    check(
+        &object,
+        &range,
+        &[
+            ("/spec/cidrs", |range| json!(range.spec.cidrs)),
+            ("/status/conditions", |range| json!(range.status.conditions)),
+        ],
+    );
+    let object = every_field("networking.v1.IPAddress");
+    let address: IpAddressView = both("networking.v1.IPAddress", &object);
+    check(&object, &address.metadata, META);
+}
+
+#[test]
+fn storage_versions_name_their_api_servers() {
+    let object = every_field("apiserverinternal.v1alpha1.StorageVersion");
+    let version: StorageVersionView = both("apiserverinternal.v1alpha1.StorageVersion", &object);
+    check(&object, &version.metadata, META);
+    check(
+        &object,
+        &version,
+        &[("/status/storageVersions/1/apiServerID", |version| text(&version.status.storage_versions[1].api_server_id))],
+    );
+}
+
+#[test]
+fn migrations_are_whole() {
+    let object = every_field("storagemigration.v1.StorageVersionMigration");
+    let migration: StorageVersionMigrationView = both("storagemigration.v1.StorageVersionMigration", &object);
+    check(&object, &migration.metadata, META);
+    check(
+        &object,
+        &migration,
+        &[("/spec", |migration| json!(migration.spec)), ("/status", |migration| json!(migration.status))],
+    );
+}
+
+#[test]
+fn admission_policies_keep_their_spec_as_it_came() {
+    let object = json!({
+        "metadata": { "name": "a", "generation": 2 },
+        "spec": { "validations": [{ "expression": "true" }] },
+        "status": { "observedGeneration": 1 },
+    });
+    let body = object.to_string();
+    let policy = ValidatingAdmissionPolicyView::decode(Encoded::Json(body.as_bytes())).expect("a policy");
+    assert_eq!(policy.spec.as_str(), object["spec"].to_string());
+    assert_eq!((policy.metadata.generation, policy.status.observed_generation), (2, 1));
 }
 
 #[test]

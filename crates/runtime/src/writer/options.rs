@@ -14,6 +14,13 @@ pub enum Patch<'a> {
     Strategic(&'a Value),
     /// A JSON merge patch: lists are replaced, `null` removes.
     Merge(&'a Value),
+    /// A JSON merge patch whose changes belong to this field manager.
+    MergeAs {
+        /// The patch.
+        patch: &'a Value,
+        /// The field manager.
+        manager: &'a str,
+    },
     /// A JSON patch: a list of operations.
     Json(&'a Value),
     /// Server-side apply.
@@ -78,7 +85,7 @@ impl Patch<'_> {
     pub(crate) fn content_type(&self) -> &'static str {
         match self {
             Self::Strategic(_) => "application/strategic-merge-patch+json",
-            Self::Merge(_) => "application/merge-patch+json",
+            Self::Merge(_) | Self::MergeAs { .. } => "application/merge-patch+json",
             Self::Json(_) => "application/json-patch+json",
             // JSON is YAML; servers before 1.32 know no other name for it.
             Self::Apply { .. } => "application/apply-patch+yaml",
@@ -87,13 +94,18 @@ impl Patch<'_> {
 
     pub(crate) fn body(&self) -> &Value {
         match self {
-            Self::Strategic(body) | Self::Merge(body) | Self::Json(body) | Self::Apply { object: body, .. } => body,
+            Self::Strategic(body)
+            | Self::Merge(body)
+            | Self::MergeAs { patch: body, .. }
+            | Self::Json(body)
+            | Self::Apply { object: body, .. } => body,
         }
     }
 
     pub(super) fn query(&self) -> String {
         match self {
             Self::Apply { manager, force, .. } => format!("?fieldManager={}&force={force}", encoded(manager)),
+            Self::MergeAs { manager, .. } => format!("?fieldManager={}", encoded(manager)),
             Self::Strategic(_) | Self::Merge(_) | Self::Json(_) => String::new(),
         }
     }

@@ -1,5 +1,6 @@
 //! Services, their addresses and their node ports.
 
+pub(crate) mod addresses;
 pub(crate) mod allocator;
 mod defaults;
 mod prepare;
@@ -43,7 +44,10 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Label)
         selectable_fields: &[SelectableField::at("spec.clusterIP"), SelectableField::at("spec.type")],
         ..Strategy::RETURNS_DELETED
     })
-    .after_delete(|registry, service| registry.services.release(service))
+    .after_delete(|registry, service| {
+        registry.services.release(service);
+        addresses::withdraw(registry, service);
+    })
     .etcd_prefix("services/specs")
     .printed(table::CELLS);
 

@@ -7,6 +7,8 @@ use crate::field::{Errors, FieldError, Path};
 use crate::kinds::shared::check::{immutable_unshown, problems, strict_ip};
 use crate::kinds::shared::json::{is_set, text};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::Registry;
+use crate::registry::object_meta::meta_text;
 use crate::table::{Cell, TableRow, cell};
 
 /// The rules of IPAddresses.
@@ -21,7 +23,20 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::PathSegment)
             immutable_unshown(&new["spec"]["parentRef"], &old["spec"]["parentRef"], &path, errors);
         }
     })
+    .after_write(|registry, stored| {
+        if let Ok(address) = stored.parse() {
+            set_named(registry, &address, true);
+        }
+    })
+    .after_delete(|registry, address| set_named(registry, address, false))
     .printed(&[Cell::Name, Cell::Made(parent), Cell::Age]);
+
+/// Tells the allocator of Services that this address is taken, or is free again.
+pub(crate) fn set_named(registry: &Registry, address: &Value, is_named: bool) {
+    if let Ok(ip) = meta_text(address, "name").parse() {
+        registry.services.set_named(ip, is_named);
+    }
+}
 
 fn parent_reference(parent: &Value, path: &Path, errors: &mut Errors) {
     if !is_set(parent) {

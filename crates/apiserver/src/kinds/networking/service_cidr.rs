@@ -2,10 +2,14 @@
 
 use serde_json::Value;
 
+use crate::bootstrap;
 use crate::field::{Errors, FieldError, Path};
+use crate::kinds::core::service::allocator::DEFAULT_RANGE;
 use crate::kinds::shared::check::{IMMUTABLE, strict_cidr};
 use crate::kinds::shared::json::{each, items, text};
 use crate::kinds::{NameRule, Rules};
+use crate::registry::Registry;
+use crate::registry::object_meta::meta_text;
 use crate::registry::strategy::{Strategy, USER_METADATA};
 use crate::table::Cell;
 
@@ -19,8 +23,30 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         }
     })
     .status_resets(&["metadata", "spec"])
+    .after_write(|registry, stored| {
+        if let Ok(range) = stored.parse() {
+            tell_allocator(registry, &range);
+        }
+    })
+    .after_delete(|registry, range| {
+        let name = meta_text(range, "name");
+        registry.services.set_ranges(name, &[], false);
+        if name == DEFAULT_RANGE {
+            bootstrap::default_range(registry);
+        }
+    })
     .with_strategy(Strategy { status_keeps_metadata: USER_METADATA, ..Strategy::DEFAULT })
     .printed(&[Cell::Name, Cell::Joined("/spec/cidrs", ""), Cell::Age]);
+
+/// Tells the allocator of Services which ranges there are. A range without a condition is ready: no controller may run.
+pub(crate) fn tell_allocator(registry: &Registry, range: &Value) {
+    let networks: Vec<_> = items(&range["spec"]["cidrs"]).iter().filter_map(|cidr| text(cidr).parse().ok()).collect();
+    let mut conditions = items(&range["status"]["conditions"]).iter();
+    let ready = conditions.find(|condition| text(&condition["type"]) == "Ready");
+    let is_ready = ready.is_none_or(|ready| text(&ready["status"]) == "True");
+    let is_terminating = !range["metadata"]["deletionTimestamp"].is_null();
+    registry.services.set_ranges(meta_text(range, "name"), &networks, is_ready && !is_terminating);
+}
 
 fn cidrs(cidrs: &Value, path: &Path, errors: &mut Errors) {
     let list = items(cidrs);

@@ -3,6 +3,17 @@
 use std::sync::LazyLock;
 
 use steersman_controllers::{bootstrap_signer, certificatesigningrequest_approving, certificatesigningrequest_cleaner, certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, device_taint_eviction, disruption, endpoints, endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job, kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle, persistentvolume_attach_detach, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector, podcertificaterequest_cleaner, podgroup_protection, replicaset, replicationcontroller, resourceclaim, resourcepoolstatusrequest, resourcequota, root_ca_certificate_publisher, selinux_warning, serviceaccount, serviceaccount_token, statefulset, taint_eviction, token_cleaner, ttl, ttl_after_finished, volumeattributesclass_protection};
+use steersman_controllers::{
+    bootstrap_signer, certificatesigningrequest_approving, certificatesigningrequest_cleaner,
+    certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, disruption, endpoints,
+    endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job,
+    kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam,
+    node_lifecycle, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector,
+    podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota, root_ca_certificate_publisher,
+    service_cidr, serviceaccount, serviceaccount_token, statefulset, storage_version_migrator,
+    storageversion_garbage_collector, taint_eviction, token_cleaner, ttl, ttl_after_finished,
+    validatingadmissionpolicy_status, volumeattributesclass_protection,
+};
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
 use crate::scenarios::accounts;
@@ -31,6 +42,7 @@ pub(crate) const LEGACY_TOKEN_CLEANER: Controller = legacy_serviceaccount_token_
 pub(crate) const NAMESPACE: Controller = namespace::DESCRIPTOR;
 pub(crate) const NODE_IPAM: Controller = node_ipam::DESCRIPTOR;
 pub(crate) const NODE_LIFECYCLE: Controller = node_lifecycle::DESCRIPTOR;
+pub(crate) const POLICY_STATUS: Controller = validatingadmissionpolicy_status::DESCRIPTOR;
 pub(crate) const POD_CERTIFICATE_CLEANER: Controller = podcertificaterequest_cleaner::DESCRIPTOR;
 pub(crate) const POD_GC: Controller = pod_garbage_collector::DESCRIPTOR;
 pub(crate) const POD_GROUP_PROTECTION: Controller = podgroup_protection::DESCRIPTOR;
@@ -42,9 +54,12 @@ pub(crate) const RESOURCE_QUOTA: Controller = resourcequota::DESCRIPTOR;
 pub(crate) const ROLE_AGGREGATION: Controller = clusterrole_aggregation::DESCRIPTOR;
 pub(crate) const ROOT_CA: Controller = root_ca_certificate_publisher::DESCRIPTOR;
 pub(crate) const SELINUX_WARNING: Controller = selinux_warning::DESCRIPTOR;
+pub(crate) const SERVICE_CIDR: Controller = service_cidr::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT: Controller = serviceaccount::DESCRIPTOR;
 pub(crate) const SERVICE_ACCOUNT_TOKEN: Controller = serviceaccount_token::DESCRIPTOR;
 pub(crate) const STATEFUL_SET: Controller = statefulset::DESCRIPTOR;
+pub(crate) const STORAGE_VERSION_GC: Controller = storageversion_garbage_collector::DESCRIPTOR;
+pub(crate) const STORAGE_VERSION_MIGRATOR: Controller = storage_version_migrator::DESCRIPTOR;
 pub(crate) const TAINT_EVICTION: Controller = taint_eviction::DESCRIPTOR;
 pub(crate) const TOKEN_CLEANER: Controller = token_cleaner::DESCRIPTOR;
 pub(crate) const TRUST_BUNDLE: Controller = kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR;
@@ -119,7 +134,11 @@ pub(crate) fn all_with_options() -> Vec<Controller> {
         _ => *controller,
     };
     ALL.iter().filter(|controller| !GATED.contains(&controller.name)).map(with_options).collect()
+    ALL.iter().filter(|controller| !NEED_GATES.contains(&controller.name)).map(with_options).collect()
 }
+
+/// Controllers behind gates that are off by default: servers do not have what they watch.
+const NEED_GATES: &[&str] = &[STORAGE_VERSION_GC.name];
 
 /// The key that the rig's server checks tokens with; elsewhere, any.
 fn key() -> Vec<u8> {

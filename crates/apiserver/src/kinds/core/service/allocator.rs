@@ -5,9 +5,12 @@
 //! 2. Dynamic values are taken from the upper part of a range, so that the lower part stays for those that ask for a value,
 //!    and in turn: the same writes get the same values.
 //!
-//! Follows `pkg/registry/core/service/storage/alloc.go`; upstream's values are random.
+//! 3. Addresses come from the ranges of ServiceCIDRs that are ready and not terminating, and are none that an IPAddress
+//!    names. Those that are given are published as IPAddresses ([`addresses`](super::addresses)).
+//!
+//! Follows `pkg/registry/core/service/storage/alloc.go` and `ipallocator/cidrallocator.go`; upstream's values are random.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -21,11 +24,25 @@ use crate::kinds::shared::json::{default_to, flag, is_empty, items, number, set,
 
 const NODE_PORTS: RangeInclusive<u32> = 30_000..=32_767;
 
+/// The ServiceCIDR that every cluster has.
+pub(crate) const DEFAULT_RANGE: &str = "kubernetes";
+/// The shortest prefix of an IPv6 range that addresses are given from.
+const IPV6_PREFIX_MIN: u8 = 64;
+
 /// What Services have, and what is left.
 #[derive(Debug)]
 pub(crate) struct Allocator {
+    /// The families of the cluster, and the ranges of its first ServiceCIDR.
     networks: Vec<IpNet>,
     state: Mutex<State>,
+}
+
+/// The addresses that a successful write has taken, and those that it has given up.
+#[must_use]
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(super) taken: Vec<IpAddr>,
+    pub(super) freed: Vec<IpAddr>,
 }
 
 /// What a write has taken. It is given back when this is dropped, unless it is [committed](Reservation::commit).
@@ -58,8 +75,19 @@ enum Thing {
 #[derive(Debug)]
 struct State {
     held: BTreeSet<Thing>,
-    ip_pools: Vec<Pool>,
+    /// The addresses that IPAddresses name.
+    named: BTreeSet<IpAddr>,
+    /// In the order in which they have come.
+    ranges: Vec<Range>,
     ports: Pool,
+}
+
+/// A range of addresses, and the ServiceCIDRs that have it, each with whether it is ready.
+#[derive(Debug)]
+struct Range {
+    network: IpNet,
+    pool: Pool,
+    objects: BTreeMap<String, bool>,
 }
 
 /// A range of numbers that are given in turn, those from `first` on before the others.
@@ -92,9 +120,25 @@ impl Allocator {
     /// Gives addresses of these networks: the first is the default family, a second makes the cluster dual-stack.
     #[must_use]
     pub(crate) fn new(networks: Vec<IpNet>) -> Self {
-        let ip_pools = networks.iter().map(Pool::of_network).collect();
         let ports = Pool::new((*NODE_PORTS.start()).into(), (*NODE_PORTS.end()).into(), 32, 128);
-        Self { networks, state: Mutex::new(State { held: BTreeSet::new(), ip_pools, ports }) }
+        let mut state = State { held: BTreeSet::new(), named: BTreeSet::new(), ranges: Vec::new(), ports };
+        state.set_ranges(DEFAULT_RANGE, &networks, true);
+        Self { networks, state: Mutex::new(state) }
+    }
+
+    /// Notes the ranges of a ServiceCIDR, and whether addresses may come from them; none if it is gone.
+    pub(crate) fn set_ranges(&self, name: &str, networks: &[IpNet], is_ready: bool) {
+        self.state.lock().set_ranges(name, networks, is_ready);
+    }
+
+    /// Notes that an IPAddress names this address, or does not any more.
+    pub(crate) fn set_named(&self, ip: IpAddr, is_named: bool) {
+        let named = &mut self.state.lock().named;
+        if is_named {
+            named.insert(ip)
+        } else {
+            named.remove(&ip)
+        };
     }
 
     /// Takes what a Service needs that is created, or changed from `old`, and writes it into it. Call it after
@@ -135,10 +179,7 @@ impl Allocator {
     }
 
     fn family(&self, index: usize) -> &'static str {
-        match self.networks.get(index) {
-            Some(IpNet::V6(_)) => "IPv6",
-            _ => "IPv4",
-        }
+        self.networks.get(index).map_or("IPv4", family_of)
     }
 
     fn serves(&self, family: &str) -> bool {
@@ -249,12 +290,12 @@ impl Allocator {
     }
 
     fn take_ip(&self, ip: IpAddr, asked: &Value, reservation: &mut Reservation<'_>) -> Result<(), AllocateError> {
-        let fits = |network: &&IpNet| network.contains(&ip) && network.network() != ip && network.broadcast() != ip;
-        let why = if self.networks.iter().find(fits).is_none() {
+        let state = &mut *self.state.lock();
+        let why = if !state.ranges.iter().any(|range| range.is_ready() && range.holds(ip)) {
             let ranges: Vec<_> = self.networks.iter().map(ToString::to_string).collect();
             let ranges = ranges.join(",");
             format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is {ranges}")
-        } else if self.state.lock().held.insert(Thing::Ip(ip)) {
+        } else if !state.named.contains(&ip) && state.held.insert(Thing::Ip(ip)) {
             reservation.taken.push(Thing::Ip(ip));
             return Ok(());
         } else {
@@ -266,12 +307,13 @@ impl Allocator {
     }
 
     fn next_ip(&self, family: &str, name: &str, reservation: &mut Reservation<'_>) -> Result<IpAddr, AllocateError> {
-        let index = (0..self.networks.len()).find(|index| self.family(*index) == family).unwrap_or_default();
         let state = &mut *self.state.lock();
         let held = &state.held;
+        let named = &state.named;
         let ip = |number| to_ip(number, family);
-        let number =
-            state.ip_pools.get_mut(index).and_then(|pool| pool.take(|number| held.contains(&Thing::Ip(ip(number)))));
+        let is_taken = |number| held.contains(&Thing::Ip(ip(number))) || named.contains(&ip(number));
+        let fits = |range: &&mut Range| range.is_ready() && family_of(&range.network) == family;
+        let number = state.ranges.iter_mut().filter(fits).find_map(|range| range.pool.take(is_taken));
         let Some(number) = number else {
             let why = format!("failed to allocate a serviceIP for Service {name:?}: range is full");
             return Err(AllocateError::Full(why));
@@ -382,6 +424,13 @@ impl Allocator {
     }
 }
 
+fn family_of(network: &IpNet) -> &'static str {
+    match network {
+        IpNet::V4(_) => "IPv4",
+        IpNet::V6(_) => "IPv6",
+    }
+}
+
 /// A single-stack Service gives up its second value if it did not change it itself.
 fn shorten(spec: &mut Value, old: Option<&Value>, field: &str) {
     if old.is_some_and(|old| old["spec"][field] == spec[field])
@@ -391,7 +440,7 @@ fn shorten(spec: &mut Value, old: Option<&Value>, field: &str) {
     }
 }
 
-fn ips_of(service: &Value) -> Vec<IpAddr> {
+pub(super) fn ips_of(service: &Value) -> Vec<IpAddr> {
     items(&service["spec"]["clusterIPs"]).iter().filter_map(|ip| text(ip).parse().ok()).collect()
 }
 
@@ -410,6 +459,44 @@ fn to_ip(number: u128, family: &str) -> IpAddr {
     match family {
         "IPv6" => IpAddr::V6(number.into()),
         _ => IpAddr::V4(u32::try_from(number).unwrap_or_default().into()),
+    }
+}
+
+// === impl State ===
+
+impl State {
+    fn set_ranges(&mut self, name: &str, networks: &[IpNet], is_ready: bool) {
+        for range in &mut self.ranges {
+            range.objects.remove(name);
+        }
+        for network in networks.iter().filter(|network| match network {
+            IpNet::V4(_) => true,
+            IpNet::V6(network) => network.prefix_len() >= IPV6_PREFIX_MIN,
+        }) {
+            let held = self.ranges.iter_mut().find(|range| range.network == *network);
+            if let Some(range) = held {
+                range.objects.insert(name.to_owned(), is_ready);
+                continue;
+            }
+            let objects = BTreeMap::from([(name.to_owned(), is_ready)]);
+            self.ranges.push(Range { network: *network, pool: Pool::of_network(network), objects });
+        }
+        self.ranges.retain(|range| !range.objects.is_empty());
+    }
+}
+
+// === impl Range ===
+
+impl Range {
+    /// One ready ServiceCIDR is enough.
+    fn is_ready(&self) -> bool {
+        self.objects.values().any(|is_ready| *is_ready)
+    }
+
+    /// Whether it gives such addresses: not that of the network itself, nor, in IPv4, that of all hosts.
+    fn holds(&self, ip: IpAddr) -> bool {
+        let is_reserved = ip == self.network.network() || (ip.is_ipv4() && ip == self.network.broadcast());
+        self.network.contains(&ip) && !is_reserved
     }
 }
 
@@ -447,12 +534,15 @@ impl Pool {
 
 impl Reservation<'_> {
     /// The write has succeeded: what it took stays taken, and what it no longer needs is free.
-    pub(crate) fn commit(mut self) {
+    pub(crate) fn commit(mut self) -> Kept {
+        let ips = |things: &[Thing]| things.iter().filter_map(Thing::ip).collect();
+        let kept = Kept { taken: ips(&self.taken), freed: ips(&self.unneeded) };
         self.taken.clear();
         let mut state = self.allocator.state.lock();
         for thing in self.unneeded.drain(..) {
             state.held.remove(&thing);
         }
+        kept
     }
 }
 
@@ -464,6 +554,17 @@ impl Drop for Reservation<'_> {
         let mut state = self.allocator.state.lock();
         for thing in self.taken.drain(..) {
             state.held.remove(&thing);
+        }
+    }
+}
+
+// === impl Thing ===
+
+impl Thing {
+    fn ip(&self) -> Option<IpAddr> {
+        match self {
+            Self::Ip(ip) => Some(*ip),
+            Self::Port(_) => None,
         }
     }
 }

@@ -11,7 +11,7 @@ fn service(spec: &Value) -> Value {
 
 fn create(allocator: &Allocator, spec: &Value) -> Value {
     let mut object = service(spec);
-    allocator.allocate(&mut object, None).expect("there is something left").commit();
+    allocator.allocate(&mut object, None).map(Reservation::commit).map(drop).expect("there is something left");
     object
 }
 
@@ -91,7 +91,7 @@ fn a_change_of_type_keeps_releases_or_takes() {
         let mut new = json!({"metadata": {"name": "a"}, "spec": spec});
         (super::super::RULES.default)(&mut new);
         (super::super::RULES.prepare)(&mut new, Some(old));
-        allocator.allocate(&mut new, Some(old)).expect("it can").commit();
+        allocator.allocate(&mut new, Some(old)).map(Reservation::commit).map(drop).expect("it can");
         new
     };
     let kept = change(&old, &json!({"type": "NodePort", "ports": [{"port": 81}]}));
@@ -131,4 +131,44 @@ fn a_full_range_says_so() {
         refused(&allocator, &json!({"ports": [{"port": 80}]})),
         "failed to allocate a serviceIP for Service \"a\": range is full"
     );
+}
+
+#[test]
+fn addresses_come_from_ranges_that_are_ready() {
+    let network = |text: &str| text.parse::<IpNet>().expect("a network");
+    let allocator = Allocator::new(vec![network("10.1.0.0/30")]);
+    let plain = json!({"ports": [{"port": 80}]});
+    for _ in 0..2 {
+        create(&allocator, &plain);
+    }
+    allocator.set_ranges("more", &[network("10.2.0.0/30")], false);
+    assert_eq!(refused(&allocator, &plain), "failed to allocate a serviceIP for Service \"a\": range is full");
+    allocator.set_ranges("more", &[network("10.2.0.0/30")], true);
+    assert_eq!(create(&allocator, &plain)["spec"]["clusterIP"], "10.2.0.1");
+    // Two objects have the same range: one that is ready is enough.
+    allocator.set_ranges("same", &[network("10.2.0.0/30")], true);
+    allocator.set_ranges("more", &[], false);
+    assert_eq!(create(&allocator, &plain)["spec"]["clusterIP"], "10.2.0.2");
+    allocator.set_ranges("same", &[], false);
+    let asked = json!({"clusterIP": "10.2.0.1", "ports": [{"port": 80}]});
+    let want = "spec.clusterIPs: Invalid value: [\"10.2.0.1\"]: failed to allocate IP 10.2.0.1: the provided IP \
+                (10.2.0.1) is not in the valid range. The range of valid IPs is 10.1.0.0/30";
+    assert_eq!(refused(&allocator, &asked), want);
+    // Such a range is refused by upstream's allocator, and only there.
+    allocator.set_ranges("large", &[network("fd00::/48")], true);
+    assert_eq!(allocator.state.lock().ranges.len(), 1);
+}
+
+#[test]
+fn addresses_that_an_object_names_are_not_given() {
+    let allocator = Allocator::new(vec!["10.1.0.0/30".parse().expect("a network")]);
+    let named: IpAddr = "10.1.0.1".parse().expect("an address");
+    allocator.set_named(named, true);
+    let asked = json!({"clusterIP": "10.1.0.1", "ports": [{"port": 80}]});
+    let want = "spec.clusterIPs: Invalid value: [\"10.1.0.1\"]: failed to allocate IP 10.1.0.1: provided IP is \
+                already allocated";
+    assert_eq!(refused(&allocator, &asked), want);
+    assert_eq!(create(&allocator, &json!({"ports": [{"port": 80}]}))["spec"]["clusterIP"], "10.1.0.2");
+    allocator.set_named(named, false);
+    create(&allocator, &asked);
 }
