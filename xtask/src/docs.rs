@@ -5,9 +5,11 @@
 //! | `README.md` | the 49 controllers: which are implemented |
 //! | `crates/controllers/README.md` | the implemented ones, and what each does |
 //! | `docs/differences.md` | the differences from upstream of each implemented one |
+//! | `docs/feature-gates.md` | the feature gates that change a controller upstream, and what they do here |
 //!
 //! `cargo xtask tidy` fails if a table is out of date. A controller is implemented if it has a page, `crates/controllers/docs/NAME.md`.
 
+mod gates;
 mod page;
 mod tables;
 
@@ -17,6 +19,7 @@ use std::path::PathBuf;
 use crate::failure::{Failure, Result};
 use crate::{sections, workspace};
 
+use gates::Gate;
 use page::Page;
 
 const TABLE: &str = "crates/controllers/data/controllers.tsv";
@@ -26,13 +29,28 @@ const PAGES: &str = "crates/controllers/docs";
 struct Document {
     file: &'static str,
     mark: &'static str,
-    section: fn(&[Entry]) -> String,
+    section: fn(&Facts) -> String,
 }
 
-const DOCUMENTS: [Document; 3] = [
-    Document { file: "README.md", mark: "controllers", section: tables::controllers },
-    Document { file: "crates/controllers/README.md", mark: "controllers", section: tables::summaries },
-    Document { file: "docs/differences.md", mark: "differences", section: tables::differences },
+/// What the sections follow from.
+struct Facts {
+    controllers: Vec<Entry>,
+    gates: Vec<Gate>,
+}
+
+const DOCUMENTS: [Document; 4] = [
+    Document { file: "README.md", mark: "controllers", section: |facts| tables::controllers(&facts.controllers) },
+    Document {
+        file: "crates/controllers/README.md",
+        mark: "controllers",
+        section: |facts| tables::summaries(&facts.controllers),
+    },
+    Document {
+        file: "docs/differences.md",
+        mark: "differences",
+        section: |facts| tables::differences(&facts.controllers),
+    },
+    Document { file: "docs/feature-gates.md", mark: "gates", section: |facts| gates::table(&facts.gates) },
 ];
 
 /// A controller of upstream; its page, if it is implemented.
@@ -55,12 +73,12 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// Returns the files whose generated section is out of date, with the text they should have.
 pub(crate) fn outdated() -> Result<Vec<(PathBuf, String)>> {
-    let entries = entries()?;
+    let facts = Facts { controllers: entries()?, gates: gates::read()? };
     let mut found = Vec::new();
     for Document { file, mark, section } in DOCUMENTS {
         let before = workspace::read(file)?;
         let failure = |problem: String| Failure::error(format!("{file}: {problem}"));
-        let after = sections::replaced(&before, mark, &section(&entries)).map_err(failure)?;
+        let after = sections::replaced(&before, mark, &section(&facts)).map_err(failure)?;
         let after = after.ok_or_else(|| failure(format!("has no section `<!-- {mark} -->`")))?;
         if after != before {
             found.push((PathBuf::from(file), after));

@@ -216,6 +216,60 @@ mod tests {
         assert_eq!(rows::table().len(), 49);
     }
 
+    /// The rows of `docs/feature-gates.md`: gate, controllers, effect.
+    fn effects() -> Vec<(&'static str, Vec<&'static str>, &'static str)> {
+        let rows = include_str!("../data/gate-effects.tsv").lines().skip(1);
+        let effect = |row: &'static str| {
+            let columns: Vec<_> = row.split('\t').collect();
+            (columns[0], columns[1].split(',').collect(), columns[2])
+        };
+        rows.map(effect).collect()
+    }
+
+    #[test]
+    fn the_table_of_gates_says_what_each_controller_does_with_them() {
+        let reads = |descriptor: &steersman_runtime::Descriptor, gate: &str| {
+            let flags = Flags::defaults();
+            descriptor.ask(&flags);
+            flags.asked().iter().any(|asked| asked.name == gate && matches!(asked.what, AskedFor::Gate(_)))
+        };
+        let effects = effects();
+        for (gate, controllers, effect) in &effects {
+            assert!(gates::table().iter().any(|known| known.name == *gate), "{gate}");
+            for name in controllers.iter().filter(|name| **name != "*") {
+                let row = rows::table().iter().find(|row| row.name == *name);
+                let row = row.unwrap_or_else(|| panic!("{gate}: there is no controller {name}"));
+                let Some(descriptor) = rows::controller(row) else { continue };
+                let is_required = row.gates.contains(gate);
+                match *effect {
+                    "decides" => assert!(is_required, "{gate} does not decide whether {name} runs"),
+                    "obeyed" => assert!(reads(descriptor, gate), "{name} does not read {gate}"),
+                    "none" => assert!(!is_required && !reads(descriptor, gate), "{name} reads {gate}"),
+                    other => assert_eq!(other, "locked", "{gate}"),
+                }
+            }
+        }
+        let is_told = |gate: &str, name: &str| {
+            effects.iter().any(|(told, of, effect)| *told == gate && of.contains(&name) && *effect != "none")
+        };
+        for row in rows::table() {
+            for gate in &row.gates {
+                assert!(is_told(gate, row.name), "{gate} of {} is not in data/gate-effects.tsv", row.name);
+            }
+        }
+        // It has the options of ReplicaSets, and no such status.
+        let beside = ("replicationcontroller-controller", "DeploymentReplicaSetTerminatingReplicas");
+        for descriptor in ALL {
+            let flags = Flags::defaults();
+            descriptor.ask(&flags);
+            let name = descriptor.name;
+            let gates = flags.asked().into_iter().filter(|asked| matches!(asked.what, AskedFor::Gate(_)));
+            for asked in gates.filter(|asked| (name, asked.name) != beside) {
+                assert!(is_told(asked.name, name), "{} of {name} is not in data/gate-effects.tsv", asked.name);
+            }
+        }
+    }
+
     #[test]
     fn every_gate_reaches_its_controllers() {
         let check = |gates: &str, cost: bool, terminating: bool| {

@@ -9,7 +9,7 @@ use steersman_informer::Change;
 use steersman_model::Kind;
 use steersman_model::apps::{ControllerRevisionView, DaemonSetView};
 use steersman_model::core::{NodeView, PodView};
-use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext};
+use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Flags};
 use steersman_runtime::Descriptor;
 use steersman_runtime::handler::Keys;
 
@@ -17,6 +17,7 @@ use crate::claim::Selecting;
 use crate::claim::map::Owners;
 use crate::quota_room::room;
 use crate::replicaset::GATHERED_FOR;
+use crate::toleration::Comparison;
 use crate::{pod, table};
 
 mod map;
@@ -36,14 +37,38 @@ pub use sync::Why;
 pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
     name: "daemonset-controller",
     needs: const { &[DaemonSetView::RESOURCE, PodView::RESOURCE, NodeView::RESOURCE, ControllerRevisionView::RESOURCE] },
-    options: |_| (),
+    options: Options::from_flags,
     build,
 });
+
+/// Options of the controller, set by feature gates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Whether tolerations may compare numbers (the gate `TaintTolerationComparisonOperators`).
+    pub compares_numbers: bool,
+}
 
 /// The maximum number of pods that one pass creates, and that it deletes: upstream's figure.
 pub const BURST: usize = 250;
 
-fn build(cx: &ControllerContext, (): ()) -> Built {
+// === impl Options ===
+
+impl Options {
+    /// Returns the options that flags and feature gates set.
+    #[must_use]
+    pub fn from_flags(flags: &Flags<'_>) -> Self {
+        Self { compares_numbers: flags.gate("TaintTolerationComparisonOperators", false) }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::from_flags(&Flags::defaults())
+    }
+}
+
+fn build(cx: &ControllerContext, options: Options) -> Built {
+    let comparison = Comparison::from(options.compares_numbers);
     let sets = cx.informer::<DaemonSetView>();
     let pods = cx.informer::<PodView>();
     let nodes = cx.informer::<NodeView>();
@@ -57,7 +82,7 @@ fn build(cx: &ControllerContext, (): ()) -> Built {
     let sets_of_revision = move |change: &Change<ControllerRevisionView>| {
         if map::is_made_by_its_owner(change) { Vec::new() } else { owners.of(change) }
     };
-    let by_node = map::Nodes { sets: sets.lister(), pods: pods.shared_index(map::node_key) };
+    let by_node = map::Nodes { sets: sets.lister(), pods: pods.shared_index(map::node_key), comparison };
     cx.controller(&sets)
         .watch(&pods, sets_of_pod)
         .watch(&revisions, sets_of_revision)
@@ -70,6 +95,7 @@ fn build(cx: &ControllerContext, (): ()) -> Built {
             pods: cx.children(&pods),
             revisions: cx.children(&revisions),
             backoff: memory::Backoff::default(),
+            comparison,
         })
 }
 

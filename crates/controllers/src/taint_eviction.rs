@@ -94,7 +94,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
         pods: pods.lister(),
         nodes: nodes.lister(),
         memory,
-        comparison: if options.compares_numbers { Comparison::On } else { Comparison::Off },
+        comparison: Comparison::from(options.compares_numbers),
         metrics: metrics::Metrics::new(cx.metrics())?,
     }))
 }

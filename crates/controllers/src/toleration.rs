@@ -6,10 +6,19 @@ use steersman_model::core::Taint;
 use steersman_model::core::pod::Toleration;
 
 /// Whether tolerations may compare numbers (`Lt`, `Gt`): the gate `TaintTolerationComparisonOperators`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Comparison {
     On,
+    #[default]
     Off,
+}
+
+// === impl Comparison ===
+
+impl From<bool> for Comparison {
+    fn from(is_on: bool) -> Self {
+        if is_on { Self::On } else { Self::Off }
+    }
 }
 
 /// Whether a toleration matches a taint.

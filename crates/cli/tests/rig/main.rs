@@ -5,6 +5,7 @@
 #[path = "../shared/absent.rs"]
 mod absent;
 mod accounts;
+mod audit;
 mod everything;
 mod gates;
 mod install;

@@ -10,11 +10,13 @@ use steersman_model::{Kind, View};
 
 use super::placement::{Placement, Verdict};
 use super::pods::node_of;
+use crate::toleration::Comparison;
 
 /// The DaemonSets and their pods by node, for the handler of node events.
 pub(super) struct Nodes {
     pub(super) sets: Lister<DaemonSetView>,
     pub(super) pods: Index<NodeKey, PodView>,
+    pub(super) comparison: Comparison,
 }
 
 /// The key of a DaemonSet's pod in the index by node.
@@ -42,7 +44,8 @@ impl Nodes {
         let is_gone = matches!(change, Change::Deleted { .. });
         let concerns = |set: &Arc<DaemonSetView>| {
             let key = NodeKey { node: node.meta().name.clone(), owner: set.meta().uid.clone() };
-            is_concerned(set, node, self.pods.count(&key) > 0, is_gone)
+            let verdict = Placement::of(&set.spec.template, self.comparison).on(node);
+            is_concerned(set, verdict, self.pods.count(&key) > 0, is_gone)
         };
         self.sets.list().iter().filter(|set| concerns(set)).map(|set| set.meta().key()).collect()
     }
@@ -58,8 +61,7 @@ pub(super) fn changes_placement(change: &Change<NodeView>) -> bool {
 }
 
 /// Whether a node concerns a DaemonSet: a pod is missing or misplaced there, or the status counts one too many.
-pub(super) fn is_concerned(set: &DaemonSetView, node: &NodeView, has_pod: bool, is_gone: bool) -> bool {
-    let verdict = Placement::of(&set.spec.template).on(node);
+pub(super) fn is_concerned(set: &DaemonSetView, verdict: Verdict, has_pod: bool, is_gone: bool) -> bool {
     if is_gone {
         return verdict == Verdict::Run || has_pod;
     }

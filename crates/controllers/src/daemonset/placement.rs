@@ -4,13 +4,16 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use steersman_base::Istr;
 use steersman_base::names::taints;
 use steersman_model::View;
+use steersman_model::core::pod::Toleration;
 use steersman_model::core::{NodeView, Taint};
 use steersman_model::template::Template;
+
+use crate::toleration::{Comparison, tolerates};
 
 /// Where the pods of a template may run.
 #[derive(Debug, Default, Deserialize)]
@@ -19,8 +22,11 @@ pub(super) struct Placement {
     node_name: Option<String>,
     node_selector: Option<BTreeMap<String, String>>,
     affinity: Option<Affinity>,
-    tolerations: Option<Vec<Toleration>>,
+    #[serde(deserialize_with = "tolerations")]
+    tolerations: Vec<Toleration>,
     host_network: Option<bool>,
+    #[serde(skip)]
+    comparison: Comparison,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -56,13 +62,14 @@ struct Requirement {
     values: Option<Vec<String>>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// A toleration, as it is written. The duration is of no interest: the taints are those of a node that may get a pod.
+#[derive(Default, Deserialize)]
 #[serde(default)]
-struct Toleration {
-    key: String,
-    operator: String,
-    value: String,
-    effect: String,
+struct Written {
+    key: Istr,
+    operator: Istr,
+    value: Istr,
+    effect: Istr,
 }
 
 /// Whether a node should run a pod.
@@ -95,8 +102,8 @@ const BORNE_ON_HOST_NETWORK: (&str, &str) = (taints::NETWORK_UNAVAILABLE, NO_SCH
 
 impl Placement {
     /// Reads where the pods of a template may run. What the API server has accepted can be read.
-    pub(super) fn of(template: &Template) -> Self {
-        serde_json::from_str(template.spec().as_str()).unwrap_or_default()
+    pub(super) fn of(template: &Template, comparison: Comparison) -> Self {
+        Self { comparison, ..serde_json::from_str(template.spec().as_str()).unwrap_or_default() }
     }
 
     /// Decides about a node.
@@ -131,7 +138,7 @@ impl Placement {
         let on_host_network = self.host_network.unwrap_or(false).then_some(BORNE_ON_HOST_NETWORK);
         let is_borne = |(key, effect): (&str, &str)| taint.key == key && taint.effect == effect;
         BORNE.into_iter().chain(on_host_network).any(is_borne)
-            || self.tolerations.iter().flatten().any(|toleration| toleration.bears(taint))
+            || self.tolerations.iter().any(|toleration| tolerates(toleration, taint, self.comparison))
     }
 
     /// Pins a pod's spec to a node, and lets it bear the taints that all pods of DaemonSets bear.
@@ -204,25 +211,23 @@ impl Requirement {
     }
 }
 
-// === impl Toleration ===
-
-impl Toleration {
-    fn bears(&self, taint: &Taint) -> bool {
-        let is_effect = self.effect.is_empty() || taint.effect == self.effect.as_str();
-        let is_key = self.key.is_empty() || taint.key == self.key.as_str();
-        is_effect
-            && is_key
-            && match &*self.operator {
-                "" | "Equal" => taint.value == self.value.as_str(),
-                "Exists" => true,
-                _ => false,
-            }
-    }
-}
+// === impl Verdict ===
 
 impl Verdict {
     /// Whether a pod that runs there may go on.
     pub(super) fn may_go_on(self) -> bool {
         self != Self::Leave
     }
+}
+
+fn tolerations<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Toleration>, D::Error> {
+    let written = Option::<Vec<Written>>::deserialize(from)?;
+    let toleration = |Written { key, operator, value, effect }| Toleration {
+        key,
+        operator,
+        value,
+        effect,
+        toleration_seconds: None,
+    };
+    Ok(written.into_iter().flatten().map(toleration).collect())
 }

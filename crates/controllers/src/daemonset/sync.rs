@@ -23,6 +23,7 @@ use super::pods::{Wanted, by_node};
 use super::status;
 use crate::claim::{Selecting, claimed, owner_ref, usable};
 use crate::pod;
+use crate::toleration::Comparison;
 
 mod revisions;
 
@@ -36,6 +37,7 @@ pub(super) struct Sets {
     pub(super) pods: Children<PodView>,
     pub(super) revisions: Children<ControllerRevisionView>,
     pub(super) backoff: Backoff,
+    pub(super) comparison: Comparison,
 }
 
 reasons! {
@@ -104,7 +106,7 @@ impl Sets {
         pods: &[Arc<PodView>],
     ) -> Result<Action, Error> {
         let now = cx.clock.now();
-        let placement = Placement::of(&set.spec.template);
+        let placement = Placement::of(&set.spec.template, self.comparison);
         let mut nodes = self.nodes.list();
         nodes.sort_by(|left, right| left.meta().name.cmp(&right.meta().name));
         let generation = set.status.observed_generation;

@@ -17,6 +17,7 @@ use super::plan::{Observed, Plan, plan};
 use super::pods::{Wanted, by_node, node_of};
 use super::{BURST, map, status};
 use crate::test_objects::{merged, now, terminating, view};
+use crate::toleration::Comparison;
 
 mod places;
 
@@ -74,7 +75,7 @@ fn with_seen<T>(
 ) -> T {
     look(&Observed {
         set,
-        placement: &Placement::of(&set.spec.template),
+        placement: &Placement::of(&set.spec.template, Comparison::Off),
         nodes,
         pods: &by_node(pods),
         wanted: &Wanted::new(set, Istr::new("new")),
@@ -316,8 +317,10 @@ fn a_node_concerns_the_sets_whose_pods_it_changes() {
         ("the node is gone", json!({}), None, false, true, true),
         ("the node is gone, and was none of ours", json!({}), Some("NoExecute"), false, true, false),
     ] {
+        let set = set(more);
         let place = node("n1", taint.map_or(json!({}), tainted));
-        assert_eq!(map::is_concerned(&set(more), &place, has_pod, is_gone), want, "{name}");
+        let verdict = Placement::of(&set.spec.template, Comparison::Off).on(&place);
+        assert_eq!(map::is_concerned(&set, verdict, has_pod, is_gone), want, "{name}");
     }
 }
 

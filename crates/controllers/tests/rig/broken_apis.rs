@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use steersman_testing::{Failure, TestCluster, expect_eq};
 
-use crate::own::OwnRig;
+use crate::own;
 use crate::scenarios::garbage_collector::{CONTROLLERS, cake, cakes, definition_of_cakes};
 use crate::scenarios::issues::{collects_what_is_not_broken, until_discovery_failure};
 use crate::scenarios::namespace;
@@ -18,7 +18,7 @@ use crate::scenarios::namespace;
 /// convert them, that nobody answers.
 #[tokio::test]
 async fn issue_101078_a_broken_resource_stops_nothing() -> Result<(), Failure> {
-    let rig = OwnRig::start("issue-101078").await?;
+    let rig = own::start("issue-101078").await?;
     let breaking = TestCluster::builder().define(definition_of_cakes()).start_on(rig.kubeconfig()).await?;
     cakes(&breaking).create(&PostParams::default(), &cake("stored", vec![])).await?;
     let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
@@ -54,7 +54,7 @@ async fn issue_101078_a_broken_resource_stops_nothing() -> Result<(), Failure> {
 /// namespace when the API is removed.
 #[tokio::test]
 async fn issue_60807_failed_discovery_of_one_group_stops_nothing_else_and_is_told() -> Result<(), Failure> {
-    let rig = OwnRig::start("issue-60807").await?;
+    let rig = own::start("issue-60807").await?;
     let cluster = namespace::cluster().start_on(rig.kubeconfig()).await?;
     let services = Api::<APIService>::all(cluster.client());
     let away: APIService = serde_json::from_value(json!({

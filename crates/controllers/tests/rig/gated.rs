@@ -4,24 +4,15 @@ use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
 
-use crate::own::OwnRig;
+use crate::own;
 use crate::scenarios::storageversion_garbage_collector::{reported, versions};
 use crate::scenarios::support::{controllers, gated};
-
-/// The gates and APIs of devices and pod groups.
-const GATES: &str =
-    "--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true,DRAResourcePoolStatus=true";
-const APIS: &str = "--runtime-config=scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true";
-
-/// The gates and the API of storage versions.
-const STORAGE_VERSIONS: [&str; 2] =
-    ["--feature-gates=StorageVersionAPI=true", "--runtime-config=internal.apiserver.k8s.io/v1alpha1=true"];
 
 /// The server reports for itself. What another one has reported that is gone is taken out; its own reports stay.
 #[tokio::test]
 async fn a_server_that_is_gone_is_taken_out_of_real_storage_versions() -> Result<(), Failure> {
     const NAME: &str = "apps.deployments";
-    let rig = OwnRig::start_with("real_storage_versions", &STORAGE_VERSIONS).await?;
+    let rig = own::start("real_storage_versions").await?;
     let cluster = TestCluster::builder().controllers(&[controllers::STORAGE_VERSION_GC]);
     let cluster = cluster.start_on(rig.kubeconfig()).await?;
     let own = async || Ok(reported(&cluster, NAME).await?.filter(|servers| servers.len() == 1).ok_or("nobody".into()));
@@ -65,7 +56,7 @@ async fn run(
     name: &str,
     scenario: impl AsyncFnOnce(&TestCluster) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let rig = OwnRig::start_with(name, &[GATES, APIS]).await?;
+    let rig = own::start(name).await?;
     let cluster = cluster.start_on(rig.kubeconfig()).await?;
     scenario(&cluster).await?;
     cluster.stop().await

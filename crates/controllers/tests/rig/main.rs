@@ -10,6 +10,7 @@ mod hostile;
 mod own;
 mod signing;
 mod takeover;
+mod takeover_nodes;
 mod takeover_workloads;
 
 use std::time::Duration;
@@ -19,8 +20,6 @@ use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use serde_json::json;
 use steersman_testing::{Builder, Failure, TestCluster, expect_eq, objects};
-
-use own::OwnRig;
 
 /// How long quiet is expected: this is real time.
 pub(crate) const LONG: Duration = Duration::from_secs(8);
@@ -54,13 +53,13 @@ async fn run(
     cluster.stop().await
 }
 
-/// Runs a scenario on a server of its own.
+/// Runs a scenario on a server of its own, which serves every API that one of the 49 controllers needs.
 async fn run_alone(
     cluster: Builder,
     name: &str,
     scenario: impl AsyncFnOnce(&TestCluster) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let rig = OwnRig::start(name).await?;
+    let rig = own::start(name).await?;
     let cluster = cluster.start_on(rig.kubeconfig()).await?;
     scenario(&cluster).await?;
     cluster.stop().await

@@ -6,26 +6,25 @@ use std::time::Duration;
 use http::Request;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::Client;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
-use steersman_controllers::{node_ipam, root_ca_certificate_publisher, serviceaccount_token};
-use steersman_runtime::{Manager, ManagerOptions};
 use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
+use steersman_testing::rig::Writes;
 use steersman_testing::{Failure, TestCluster};
 
-use crate::own::{OwnRig, Writes, taken_over};
+use crate::own;
 use crate::scenarios::accounts::{token_secret, until_filled};
 use crate::scenarios::deployment::is_complete;
 use crate::scenarios::garbage_collector::{config_map, delete, held, own_each_other, owner};
 use crate::scenarios::namespace::{namespaces, with_what_is_held};
 use crate::scenarios::services::{add_node, say_running, service};
-use crate::scenarios::support::beside::Beside;
+use crate::takeover_nodes::{self, Heartbeats};
 use crate::takeover_workloads;
 
 /// What is compared, and where it is listed.
-const KINDS: [&str; 19] = [
+const KINDS: [&str; 30] = [
     "/api/v1/namespaces",
+    "/api/v1/nodes",
     "/api/v1/pods",
     "/api/v1/services",
     "/api/v1/endpoints",
@@ -44,6 +43,16 @@ const KINDS: [&str; 19] = [
     "/apis/policy/v1/poddisruptionbudgets",
     "/api/v1/persistentvolumeclaims",
     "/apis/discovery.k8s.io/v1/endpointslices",
+    "/api/v1/persistentvolumes",
+    "/apis/storage.k8s.io/v1/volumeattachments",
+    "/apis/certificates.k8s.io/v1/certificatesigningrequests",
+    "/apis/certificates.k8s.io/v1/clustertrustbundles",
+    "/apis/networking.k8s.io/v1/servicecidrs",
+    "/apis/networking.k8s.io/v1/ipaddresses",
+    "/apis/resource.k8s.io/v1/resourceclaims",
+    "/apis/scheduling.k8s.io/v1beta1/podgroups",
+    "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
+    "/apis/internal.apiserver.k8s.io/v1alpha1/storageversions",
 ];
 
 /// What never becomes ready.
@@ -55,16 +64,17 @@ const TAKE_OVER: Duration = Duration::from_secs(22);
 
 #[tokio::test]
 async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> Result<(), Failure> {
-    let rig = OwnRig::start("take-over").await?;
+    let rig = own::start("take-over").await?;
     let cluster = TestCluster::builder().metrics().start_on(rig.kubeconfig()).await?;
-    let go = rig.start_go()?;
+    let _heartbeats = Heartbeats::start(&cluster, ["a", "b"].map(|name| format!("{}-{name}", cluster.namespace())));
+    let go = own::start_go(&rig)?;
     as_kubelet(&cluster, content(&cluster)).await?;
     rig.still(TAKE_OVER).await?;
     drop(go);
 
     // The yardstick: what Go itself does when it comes back.
     let mark = rig.mark()?;
-    let go = rig.start_go()?;
+    let go = own::start_go(&rig)?;
     rig.still(TAKE_OVER).await?;
     drop(go);
     let by_go = rig.writes_since(mark)?;
@@ -72,7 +82,7 @@ async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> R
 
     let before = versions(&cluster).await?;
     let mark = rig.mark()?;
-    let ours = start_ours(&rig, &cluster, cluster.client())?;
+    let ours = own::start_ours(&rig, &cluster, cluster.client())?;
     rig.still(TAKE_OVER).await?;
     let by_us = rig.writes_since(mark)?;
     no_more("we take over from Go", &by_us, &by_go)?;
@@ -83,25 +93,12 @@ async fn whoever_takes_over_from_the_go_manager_or_from_us_writes_nothing() -> R
     ours.stop().await?;
     let before = versions(&cluster).await?;
     let mark = rig.mark()?;
-    let go = rig.start_go()?;
+    let go = own::start_go(&rig)?;
     rig.still(TAKE_OVER).await?;
     no_more("Go takes over from us", &rig.writes_since(mark)?, &by_go)?;
     unchanged("Go takes over from us", &before, &versions(&cluster).await?)?;
     drop(go);
     cluster.stop().await
-}
-
-pub(crate) fn start_ours(rig: &OwnRig, cluster: &TestCluster, client: Client) -> Result<Beside, Failure> {
-    let (certificate, key) = rig.certificate_and_key()?;
-    let options = ManagerOptions::default().clock(cluster.clock().clone());
-    let manager = Manager::new(client, options)?;
-    manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(certificate.as_str().into()) });
-    let signer = serviceaccount_token::Signer::from_pem(&key).map_err(|error| Failure::new(error.to_string()))?;
-    let root_ca = Some(certificate.as_str().into());
-    manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
-    let cluster = "10.128.0.0/9".to_owned();
-    manager.set_options(node_ipam::Options { allocate: true, cluster, mask: 22, ..node_ipam::Options::default() });
-    Beside::run(manager, &taken_over())
 }
 
 /// Deployments in all states, other workloads, services with endpoints of all sorts, owners and dependents, things that cannot go.
@@ -140,6 +137,7 @@ async fn content(cluster: &TestCluster) -> Result<(), Failure> {
     until_filled(cluster, "robot-token").await?;
 
     takeover_workloads::create(cluster).await?;
+    takeover_nodes::create(cluster).await?;
     let parent = cluster.create(config_map("parent", vec![])).await?;
     cluster.create(held(config_map("child", vec![owner(&parent)]))).await?;
     own_each_other(cluster, "ring", 3).await?;
@@ -165,6 +163,7 @@ async fn changes(cluster: &TestCluster) -> Result<(), Failure> {
     let ours = json!({ "spec": { "selector": { objects::APP: "ours" } } });
     cluster.create(service("ours", ours)).await?;
     takeover_workloads::change(cluster).await?;
+    takeover_nodes::change(cluster).await?;
     cluster.create(objects::service_account("other")).await?;
     cluster.create(token_secret("other-token", "other", None)).await?;
     until_filled(cluster, "other-token").await?;

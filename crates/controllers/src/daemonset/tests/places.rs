@@ -4,11 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::{node, set, tainted};
 use crate::daemonset::placement::{Placement, Verdict};
+use crate::toleration::Comparison;
 
 #[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn on(spec: Value, more: Value) -> Verdict {
     let set = set(json!({ "spec": { "template": { "spec": spec } } }));
-    Placement::of(&set.spec.template).on(&node("n1", more))
+    Placement::of(&set.spec.template, Comparison::Off).on(&node("n1", more))
 }
 
 fn check(name: &str, spec: Value, more: Value, want: Verdict) {
@@ -95,6 +96,23 @@ fn taints_keep_pods_away_or_let_them_go_on() {
 }
 
 #[test]
+fn a_toleration_compares_numbers_only_by_its_gate() {
+    let taint = json!({ "key": "k", "value": "5", "effect": "NoSchedule" });
+    let node = node("n1", json!({ "spec": { "taints": [taint] } }));
+    for (operator, bound, comparison, want) in [
+        ("Gt", "4", Comparison::On, Verdict::Run),
+        ("Gt", "5", Comparison::On, Verdict::GoOn),
+        ("Lt", "6", Comparison::On, Verdict::Run),
+        ("Gt", "4", Comparison::Off, Verdict::GoOn),
+    ] {
+        let spec = json!({ "tolerations": [{ "key": "k", "operator": operator, "value": bound }] });
+        let set = set(json!({ "spec": { "template": { "spec": spec } } }));
+        let verdict = Placement::of(&set.spec.template, comparison).on(&node);
+        assert_eq!(verdict, want, "{operator} {bound} {comparison:?}");
+    }
+}
+
+#[test]
 fn a_pod_is_pinned_to_its_node() {
     let spec = json!({
         "hostNetwork": true,
@@ -113,7 +131,7 @@ fn a_pod_is_pinned_to_its_node() {
     });
     let agent = set(json!({ "spec": { "template": { "spec": spec } } }));
     let mut pinned: Map<String, Value> = serde_json::from_str(agent.spec.template.spec().as_str()).unwrap();
-    Placement::of(&agent.spec.template).pin(&mut pinned, "n7");
+    Placement::of(&agent.spec.template, Comparison::Off).pin(&mut pinned, "n7");
     let fields = json!([{ "key": "metadata.name", "operator": "In", "values": ["n7"] }]);
     let want = json!({
         "podAffinity": { "x": 1 },
