@@ -17,7 +17,10 @@ pub use config_map::ConfigMapView;
 pub use endpoints::{EndpointAddress, EndpointPort, EndpointSubset, EndpointsView};
 pub use namespace::{NamespaceSpec, NamespaceStatus, NamespaceView};
 pub use node::{AttachedVolume, NodeSpec, NodeStatus, NodeView, Taint};
-pub use persistent_volume::{PersistentVolumeSpec, PersistentVolumeStatus, PersistentVolumeView};
+pub use persistent_volume::{
+    ClaimRef, Csi, HostPath, Nfs, PersistentVolumeSource, PersistentVolumeSpec, PersistentVolumeStatus,
+    PersistentVolumeView,
+};
 pub use persistent_volume_claim::{ModifyVolumeStatus, PersistentVolumeClaimStatus, PersistentVolumeClaimView};
 pub use pod::PodView;
 pub use replication_controller::{ReplicationControllerSpec, ReplicationControllerStatus, ReplicationControllerView};
