@@ -27,6 +27,7 @@ pub mod certificatesigningrequest_signing;
 mod claim;
 pub mod clusterrole_aggregation;
 pub mod cronjob;
+mod csi_migration;
 pub mod daemonset;
 pub mod deployment;
 pub mod disruption;
@@ -43,6 +44,8 @@ pub mod legacy_serviceaccount_token_cleaner;
 pub mod namespace;
 pub mod node_ipam;
 pub mod node_lifecycle;
+pub mod persistentvolume_binder;
+pub mod persistentvolume_expander;
 pub mod persistentvolume_protection;
 pub mod persistentvolumeclaim_protection;
 pub mod pod;
@@ -102,6 +105,8 @@ pub static ALL: &[Descriptor] = &[
     node_ipam::DESCRIPTOR,
     node_lifecycle::DESCRIPTOR,
     taint_eviction::DESCRIPTOR,
+    persistentvolume_binder::DESCRIPTOR,
+    persistentvolume_expander::DESCRIPTOR,
     clusterrole_aggregation::DESCRIPTOR,
     persistentvolumeclaim_protection::DESCRIPTOR,
     persistentvolume_protection::DESCRIPTOR,

@@ -37,7 +37,8 @@ pub struct NodesOptions {
     pub workers: usize,
     /// The source of the metrics APIs that is to show these nodes and their pods.
     pub metrics: Option<Metrics>,
-    /// The provisioner of volumes, if there is one. One for a cluster is enough.
+    /// The provisioner of volumes, if there is one. One for a cluster is enough. With it, the scheduler lets pods wait for
+    /// their claims.
     pub provisioner: Option<ProvisionerOptions>,
 }
 

@@ -10,7 +10,7 @@ mod spec;
 mod status;
 
 pub use spec::{Affinity, Container, ContainerPort, NodeAffinity, NodeSelector, NodeSelectorRequirement};
-pub use spec::{NodeSelectorTerm, Probe, ReadinessGate, SchedulingGate, SimPodSpec};
+pub use spec::{NodeSelectorTerm, PodClaim, Probe, ReadinessGate, SchedulingGate, SimPodSpec};
 pub use status::{ContainerState, ContainerStatus, PodCondition, Running, SimPodStatus, Terminated, Waiting};
 
 view! {
@@ -76,6 +76,7 @@ mod tests {
         assert!(spec.host_network && spec.priority.is_some() && spec.active_deadline_seconds.is_some());
         assert!(!spec.node_selector.is_empty() && !spec.scheduler_name.is_empty());
         assert!(!spec.readiness_gates[0].condition_type.is_empty() && !spec.scheduling_gates[0].name.is_empty());
+        assert!(!spec.claims.is_empty());
         assert!(!spec.overhead.is_empty() && !spec.resources.requests.is_empty() && !spec.tolerations.is_empty());
         let container = &spec.init_containers[0];
         assert!(container.readiness_probe.as_ref().is_some_and(|probe| probe.initial_delay_seconds != 0));

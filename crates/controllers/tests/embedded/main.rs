@@ -6,6 +6,7 @@
 mod scenarios;
 
 mod bad_input;
+mod binding;
 mod budgets;
 mod claims;
 mod collection;

@@ -28,6 +28,7 @@ macro_rules! tests_of_all {
             $tier in accounts, bootstrap, certificates, clusterrole_aggregation, cronjob, daemonset, deployment,
             disruption, endpointslice_mirroring, ephemeral_volume, garbage_collector, gates, horizontal_pod_autoscaler,
             issues, job, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
+            persistentvolume_binder, persistentvolume_expander,
             pod_garbage_collector, protection, replicaset, replicationcontroller, resourcequota, services, statefulset,
             taint_eviction, ttl, ttl_after_finished, volumes
         }
@@ -56,6 +57,8 @@ pub(crate) mod legacy_serviceaccount_token_cleaner;
 pub(crate) mod namespace;
 pub(crate) mod node_ipam;
 pub(crate) mod node_lifecycle;
+pub(crate) mod persistentvolume_binder;
+pub(crate) mod persistentvolume_expander;
 pub(crate) mod pod_garbage_collector;
 pub(crate) mod protection;
 pub(crate) mod replicaset;

@@ -4,14 +4,16 @@ use std::sync::LazyLock;
 
 use steersman_base::istr::Pool;
 use steersman_base::{Istr, StringMap};
-use steersman_model::core::pod::{Resources, Toleration};
+use steersman_model::core::pod::{ClaimSource, Resources, Toleration};
 use steersman_model::shared::PooledInLists;
-use steersman_model::wire::Quantities;
+use steersman_model::wire::{Pick, Picked, Quantities};
 use steersman_model::{SharedList, view};
 
 view! {
     /// The spec of a pod.
     pub struct SimPodSpec {
+        /// The volumes that are claims.
+        claims "volumes": Box<[PodClaim]> as Picked<VolumeFields> = 1,
         /// The containers.
         containers: SharedList<Container> = 2,
         /// The restart policy: `Always`, `OnFailure` or `Never`; empty means `Always`.
@@ -45,6 +47,36 @@ view! {
         /// The resources at pod level.
         resources: Resources = 40,
     }
+}
+
+/// A volume of a pod that is a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodClaim {
+    /// The name of the claim; of an ephemeral one, that of the volume.
+    pub name: Istr,
+    /// Whether the claim is made for the pod, and named after pod and volume.
+    pub is_ephemeral: bool,
+}
+
+view! {
+    /// A volume as received.
+    pub(super) struct VolumeFields {
+        name: Istr = 1,
+        ..source: VolumeSourceFields = 2,
+    }
+}
+
+view! {
+    /// The source of a volume as received.
+    pub(super) struct VolumeSourceFields {
+        persistent_volume_claim: Option<ClaimSource> = 10,
+        ephemeral: Option<EphemeralSource> = 29,
+    }
+}
+
+view! {
+    /// That a volume is an ephemeral claim; its template is not read.
+    pub(super) struct EphemeralSource {}
 }
 
 view! {
@@ -163,6 +195,16 @@ impl PooledInLists for Container {
 }
 
 // === impl SimPodSpec ===
+
+impl Pick for VolumeFields {
+    type Kept = PodClaim;
+
+    fn pick(self) -> Option<PodClaim> {
+        let ephemeral = self.source.ephemeral.map(|_| PodClaim { name: self.name, is_ephemeral: true });
+        let claim = self.source.persistent_volume_claim.map(|claim| claim.claim_name);
+        claim.map(|name| PodClaim { name, is_ephemeral: false }).or(ephemeral)
+    }
+}
 
 impl SimPodSpec {
     /// Returns the required node affinity, if there is one.
