@@ -68,7 +68,7 @@ fn controllers_that_are_missing_are_named_and_nothing_starts() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{said}");
         for want in
-            ["--allow-missing", "docs/controller-manager.md", "persistentvolume-binder", "persistentvolume-expander"]
+            ["--allow-missing", "docs/controller-manager.md", "service-cidr", "validatingadmissionpolicy-status"]
         {
             assert!(said.contains(want), "{want} is not in: {said}");
         }

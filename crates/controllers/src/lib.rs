@@ -27,6 +27,7 @@ pub mod certificatesigningrequest_signing;
 mod claim;
 pub mod clusterrole_aggregation;
 pub mod cronjob;
+mod csi_migration;
 pub mod daemonset;
 pub mod deployment;
 pub mod device_taint_eviction;
@@ -46,6 +47,8 @@ pub mod namespace;
 pub mod node_ipam;
 pub mod node_lifecycle;
 pub mod persistentvolume_attach_detach;
+pub mod persistentvolume_binder;
+pub mod persistentvolume_expander;
 pub mod persistentvolume_protection;
 pub mod persistentvolumeclaim_protection;
 pub mod pod;
@@ -117,7 +120,9 @@ pub static ALL: &[Descriptor] = &[
     node_lifecycle::DESCRIPTOR,
     taint_eviction::DESCRIPTOR,
     device_taint_eviction::DESCRIPTOR,
+    persistentvolume_binder::DESCRIPTOR,
     persistentvolume_attach_detach::DESCRIPTOR,
+    persistentvolume_expander::DESCRIPTOR,
     clusterrole_aggregation::DESCRIPTOR,
     persistentvolumeclaim_protection::DESCRIPTOR,
     persistentvolume_protection::DESCRIPTOR,

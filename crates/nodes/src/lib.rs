@@ -48,6 +48,7 @@ pub mod metrics;
 pub mod node;
 mod options;
 pub mod provisioner;
+pub mod resizer;
 pub mod scheduler;
 pub mod view;
 pub mod volumes;

@@ -38,7 +38,8 @@ pub struct NodesOptions {
     pub workers: usize,
     /// The source of the metrics APIs that is to show these nodes and their pods.
     pub metrics: Option<Metrics>,
-    /// The provisioner of volumes, if there is one. One for a cluster is enough.
+    /// The provisioner of volumes, if there is one. One for a cluster is enough. With it, the scheduler lets pods wait for
+    /// their claims.
     pub provisioner: Option<ProvisionerOptions>,
     /// The attacher of volumes to these nodes, if there is one. With it, pods wait for volumes that have to be attached, and nodes
     /// report which of them are in use: somebody has to ask for attachments, as the attach/detach controller does.

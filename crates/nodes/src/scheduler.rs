@@ -7,8 +7,11 @@
 //!    when a node or a freed resource may have changed that, and not before.
 //! 5. Decisions are deterministic: the same pods and nodes in the same order give the same bindings.
 //!
-//! It is a simulation: it ignores preferences except `PreferNoSchedule`, affinity between pods, spread constraints and
-//! volumes, and preempts no pod.
+//! 6. Beside a [provisioner](crate::provisioner), a pod waits until its claims are bound; those that wait for their first pod
+//!    get the name of the chosen node. Without one, claims are ignored.
+//!
+//! It is a simulation: it ignores preferences except `PreferNoSchedule`, affinity between pods, spread constraints and the
+//! node affinity of volumes, and preempts no pod.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +19,8 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use steersman_base::{Istr, ObjectKey};
 use steersman_informer::{Change, SharedInformer};
-use steersman_model::core::NodeView;
+use steersman_model::core::{NodeView, PersistentVolumeClaimView};
+use steersman_model::storage::StorageClassView;
 use steersman_runtime::handler::Keys;
 use steersman_runtime::{BuildContext, Controller};
 
@@ -27,6 +31,7 @@ use crate::options::NodesOptions;
 use crate::view::SimPodView;
 
 mod affinity;
+mod claims;
 mod filter;
 mod ledger;
 mod map;
@@ -69,10 +74,24 @@ pub(crate) fn build(
     let scheduler = name.clone();
     let pods_of_pod = move |change: &Change<SimPodView>| see_pod(&mut of_pods.lock(), &scheduler, change);
     let builder = cx.controller_on(NAME, pods).queue_name("scheduler").workers(options.workers).without_main_watch();
-    let builder = builder.watch(&nodes, pods_of_node).watch(pods, pods_of_pod);
+    let mut builder = builder.watch(&nodes, pods_of_node).watch(pods, pods_of_pod);
+    let mut volumes = None;
+    if options.provisioner.is_some() {
+        let claims = cx.informers.informer::<PersistentVolumeClaimView>();
+        let classes = cx.informers.informer::<StorageClassView>();
+        let of_claims = Arc::clone(&ledger);
+        let scheduler = name.clone();
+        let by_claim = pods.index(claims::keys);
+        let pods_of_claim = move |change: &Change<PersistentVolumeClaimView>| {
+            let users = by_claim.get(&change.key());
+            see_claim(&mut of_claims.lock(), &scheduler, &users)
+        };
+        builder = builder.watch(&claims, pods_of_claim).needs_cache(&classes);
+        volumes = Some(sync::Volumes { claims: claims.lister(), classes: classes.lister() });
+    }
     let pods = pods.lister();
     let events = cx.events.for_component(name.clone());
-    builder.build_with(|queue| sync::Scheduler { pods, ledger, name, events, queue: queue.clone() })
+    builder.build_with(|queue| sync::Scheduler { pods, volumes, ledger, name, events, queue: queue.clone() })
 }
 
 /// Updates the ledger with a change of a node; returns the keys to enqueue.
@@ -87,6 +106,19 @@ fn see_node(ledger: &mut Ledger, change: &Change<NodeView>) -> Keys {
         _ => ledger.put_node(Arc::clone(node)),
     };
     Keys::after((may_help && ledger.has_unschedulable()).then(try_again), TRY_AGAIN_AFTER)
+}
+
+/// Returns the waiting pods of a claim that has changed: they may be schedulable now.
+fn see_claim(ledger: &mut Ledger, scheduler: &str, users: &[Arc<SimPodView>]) -> Keys {
+    let mut keys = Keys::default();
+    for pod in users.iter().filter(|pod| part(pod, scheduler) == Part::Waiting) {
+        // One that is decided already is not waiting in the ledger.
+        if ledger.is_waiting(&pod.metadata.key()) {
+            ledger.await_turn(pod);
+            keys.add(pod.metadata.key());
+        }
+    }
+    keys
 }
 
 /// Updates the ledger with a change of a pod; returns the keys to enqueue.

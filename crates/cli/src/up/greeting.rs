@@ -21,8 +21,6 @@ const WIDTH: usize = 100;
 const INDENT: &str = "              ";
 /// The common suffix of controller names, which is left out.
 const SUFFIX: &str = "-controller";
-/// The controller of claims.
-const BINDER: &str = "persistentvolume-binder-controller";
 /// Kinds that users create, and that have no effect without their controller; in alphabetical order.
 const KINDS: [(&str, &str); 9] = [
     ("certificatesigningrequest-signing-controller", "CertificateSigningRequests"),
@@ -30,7 +28,7 @@ const KINDS: [(&str, &str); 9] = [
     ("daemonset-controller", "DaemonSets"),
     ("horizontal-pod-autoscaler-controller", "HorizontalPodAutoscalers"),
     ("job-controller", "Jobs"),
-    (BINDER, "PersistentVolumeClaims"),
+    ("persistentvolume-binder-controller", "PersistentVolumeClaims"),
     ("disruption-controller", "PodDisruptionBudgets"),
     ("resourcequota-controller", "ResourceQuotas"),
     ("statefulset-controller", "StatefulSets"),
@@ -62,12 +60,6 @@ Everything is kept in memory, and gone when this ends. Ctrl-C stops it.
         )
     }
 
-    /// Whether the kinds of a controller have no effect. Simulated nodes have a provisioner, which binds claims.
-    fn is_stored_only(&self, controller: &str) -> bool {
-        let is_simulated = controller == BINDER && self.nodes > 0;
-        self.missing.contains(&controller) && !is_simulated
-    }
-
     fn nodes(&self) -> String {
         match self.nodes {
             0 => "none: pods stay Pending".to_owned(),
@@ -85,7 +77,8 @@ Everything is kept in memory, and gone when this ends. Ctrl-C stops it.
         if !self.missing.is_empty() {
             text.push_str(&format!("\n{INDENT}({} more of Kubernetes' own are not here yet)", self.missing.len()));
         }
-        let kinds: Vec<_> = KINDS.iter().filter(|(name, _)| self.is_stored_only(name)).map(|(_, kind)| *kind).collect();
+        let kinds: Vec<_> =
+            KINDS.iter().filter(|(name, _)| self.missing.contains(name)).map(|(_, kind)| *kind).collect();
         if !kinds.is_empty() {
             text.push_str(&format!("\nonly stored:  {}", wrapped(&kinds)));
         }

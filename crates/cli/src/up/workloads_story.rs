@@ -120,7 +120,7 @@ impl Workloads {
                 let size = status.capacity.as_ref().and_then(|capacity| capacity.get("storage"));
                 let size = size.map_or("", |size| size.0.as_str());
                 let is_new = self.bound.insert(name.clone());
-                is_new.then(|| Line::new("provisioner", format!("bound pvc/{name} to a new volume of {size}")))
+                is_new.then(|| Line::new("binder", format!("bound pvc/{name} to a new volume of {size}")))
             }
             Change::Deployment(deployment) => {
                 let wanted = deployment.spec.replicas.unwrap_or(1);
@@ -239,7 +239,7 @@ mod tests {
         let claim = json!({
             "metadata": { "name": "data" }, "status": { "phase": "Bound", "capacity": { "storage": "1Gi" } },
         });
-        check(Change::Claim(typed(claim.clone())), Some(("provisioner", "bound pvc/data to a new volume of 1Gi")));
+        check(Change::Claim(typed(claim.clone())), Some(("binder", "bound pvc/data to a new volume of 1Gi")));
         check(Change::Claim(typed(claim)), None);
         let deployment = |replicas: i32| {
             typed(json!({ "metadata": { "name": "shop" }, "spec": {

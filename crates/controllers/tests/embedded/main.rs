@@ -7,6 +7,7 @@ mod scenarios;
 
 mod attachments;
 mod bad_input;
+mod binding;
 mod budgets;
 mod claims;
 mod collection;

@@ -29,10 +29,10 @@ macro_rules! tests_of_all {
             deployment, device_taint_eviction, disruption, endpointslice_mirroring, ephemeral_volume,
             garbage_collector, gates, horizontal_pod_autoscaler, issues, job,
             legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
-            pod_garbage_collector, protection, replicaset, replicationcontroller, resourceclaim,
-            resourcequota, selinux_warning, service_cidr, services, statefulset, storage_version_migrator,
-            storageversion_garbage_collector, taint_eviction, ttl, ttl_after_finished,
-            validatingadmissionpolicy_status, volumes
+            persistentvolume_binder, persistentvolume_expander, pod_garbage_collector, protection,
+            replicaset, replicationcontroller, resourceclaim, resourcequota, selinux_warning, service_cidr,
+            services, statefulset, storage_version_migrator, storageversion_garbage_collector,
+            taint_eviction, ttl, ttl_after_finished, validatingadmissionpolicy_status, volumes
         }
     };
     ($tier:ident in $($file:ident),*) => {
@@ -61,6 +61,8 @@ pub(crate) mod legacy_serviceaccount_token_cleaner;
 pub(crate) mod namespace;
 pub(crate) mod node_ipam;
 pub(crate) mod node_lifecycle;
+pub(crate) mod persistentvolume_binder;
+pub(crate) mod persistentvolume_expander;
 pub(crate) mod pod_garbage_collector;
 pub(crate) mod protection;
 pub(crate) mod replicaset;

@@ -1,5 +1,5 @@
-//! Claims get volumes from the provisioner of simulated nodes, and volumes go with their claims. Who protects both runs
-//! beside it.
+//! Claims get volumes from the provisioner of simulated nodes, which the binder asks for them, and volumes go with their
+//! claims. Who protects both runs beside it.
 
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim, Pod};
@@ -20,32 +20,40 @@ scenarios! {
 }
 
 pub(crate) fn with_volumes() -> Builder {
-    let provisioner = Some(ProvisionerOptions { default_class: false, ..ProvisionerOptions::default() });
+    let provisioner = Some(ProvisionerOptions { default_class: false });
     TestCluster::builder()
-        .controllers(&[controllers::STATEFUL_SET, controllers::CLAIM_PROTECTION, controllers::VOLUME_PROTECTION])
+        .controllers(&[
+            controllers::STATEFUL_SET,
+            controllers::CLAIM_PROTECTION,
+            controllers::VOLUME_PROTECTION,
+            controllers::VOLUME_BINDER,
+            controllers::VOLUME_EXPANDER,
+        ])
         .nodes_with(NodesOptions { provisioner, ..NodesOptions::count(2) })
 }
 
 /// Creates a class of the test's own, and returns its name.
-async fn class(cluster: &TestCluster, mode: &str) -> Result<String, Failure> {
+pub(crate) async fn class(cluster: &TestCluster, mode: &str) -> Result<String, Failure> {
     let name = format!("{}-{}", cluster.namespace(), mode.to_lowercase());
-    let class = json!({ "metadata": { "name": name }, "provisioner": NAME, "volumeBindingMode": mode });
+    let class = json!({
+        "metadata": { "name": name }, "provisioner": NAME, "volumeBindingMode": mode, "allowVolumeExpansion": true,
+    });
     classes(cluster).create(&PostParams::default(), &serde_json::from_value(class)?).await?;
     Ok(name)
 }
 
-fn classes(cluster: &TestCluster) -> Api<StorageClass> {
+pub(crate) fn classes(cluster: &TestCluster) -> Api<StorageClass> {
     Api::all(cluster.client())
 }
 
-fn claim_spec(class: &str) -> Value {
+pub(crate) fn claim_spec(class: &str) -> Value {
     json!({
         "accessModes": ["ReadWriteOnce"], "storageClassName": class, "resources": { "requests": { "storage": "1Gi" } },
     })
 }
 
 /// Waits until a claim is bound; returns the name of its volume.
-async fn until_bound(cluster: &TestCluster, claim: &str) -> Result<String, Failure> {
+pub(crate) async fn until_bound(cluster: &TestCluster, claim: &str) -> Result<String, Failure> {
     let look = async || Ok(cluster.api::<PersistentVolumeClaim>().get_opt(claim).await?.unwrap_or_default());
     let is_bound = |claim: &PersistentVolumeClaim| {
         claim.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some("Bound"))
@@ -56,7 +64,7 @@ async fn until_bound(cluster: &TestCluster, claim: &str) -> Result<String, Failu
     Ok(claim.spec.and_then(|spec| spec.volume_name).unwrap_or_default())
 }
 
-async fn until_volume_gone(cluster: &TestCluster, volume: &str) -> Result<(), Failure> {
+pub(crate) async fn until_volume_gone(cluster: &TestCluster, volume: &str) -> Result<(), Failure> {
     let volumes: Api<PersistentVolume> = Api::all(cluster.client());
     let is_gone = async || Ok(volumes.get_opt(volume).await?.is_none());
     cluster.until_eq("the volume is gone", is_gone, true).await

@@ -8,8 +8,7 @@ use crate::view;
 use crate::wire::Quantities;
 
 view! {
-    /// The fields of a claim that controllers read. It is never written from here: access modes and resize states of the
-    /// status would be lost.
+    /// The fields of a claim that controllers read. It is never written from here: resize states of the status would be lost.
     pub struct PersistentVolumeClaimView
         for namespaced("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
     {
@@ -27,6 +26,8 @@ view! {
     pub struct PersistentVolumeClaimStatus {
         /// `Pending`, `Bound` or `Lost`.
         phase: Istr = 1,
+        /// The access modes of the bound volume.
+        access_modes: Box<[Istr]> = 2,
         /// The capacity of the bound volume.
         capacity: Quantities = 3,
         /// The conditions.

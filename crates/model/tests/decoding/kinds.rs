@@ -19,8 +19,8 @@ use steersman_model::certificates::{
     ClusterTrustBundleView,
 };
 use steersman_model::core::{
-    BootstrapTokenView, ConfigMapView, PersistentVolumeClaimView, PersistentVolumeView, ReplicationControllerSpec,
-    ReplicationControllerStatus, ResourceQuotaView, TokenData, TokenSecretView,
+    BootstrapTokenView, ClaimRef, ConfigMapView, PersistentVolumeClaimView, PersistentVolumeView,
+    ReplicationControllerSpec, ReplicationControllerStatus, ResourceQuotaView, TokenData, TokenSecretView,
 };
 use steersman_model::corpus::{every_field, protobuf};
 use steersman_model::networking::{IpAddressView, ServiceCidrView};
@@ -31,7 +31,7 @@ use steersman_model::resource::{
     ResourcePoolStatusRequestView, ResourceSliceView,
 };
 use steersman_model::scheduling::PodGroupView;
-use steersman_model::storage::VolumeAttributesClassView;
+use steersman_model::storage::{StorageClassView, VolumeAttributesClassView};
 use steersman_model::storagemigration::StorageVersionMigrationView;
 use steersman_model::wire::Message;
 use steersman_model::{
@@ -177,6 +177,7 @@ fn storage_has_what_controllers_read() {
             ("/metadata/annotations", |claim| json!(claim.metadata.annotations)),
             ("/spec", |claim| json!(claim.spec)),
             ("/status/phase", |claim| text(&claim.status.phase)),
+            ("/status/accessModes", |claim| texts(&claim.status.access_modes)),
             ("/status/capacity", |claim| json!(claim.status.capacity)),
             ("/status/conditions", |claim| json!(claim.status.conditions)),
             ("/status/allocatedResources", |claim| json!(claim.status.allocated_resources)),
@@ -195,13 +196,48 @@ fn storage_has_what_controllers_read() {
         &object,
         &volume,
         &[
+            ("/spec/capacity", |volume| json!(volume.spec.capacity)),
+            ("/spec/accessModes", |volume| texts(&volume.spec.access_modes)),
+            ("/spec/claimRef/namespace", |volume| text(&claim_ref_of(volume).namespace)),
+            ("/spec/claimRef/name", |volume| text(&claim_ref_of(volume).name)),
+            ("/spec/claimRef/uid", |volume| json!(claim_ref_of(volume).uid)),
+            ("/spec/persistentVolumeReclaimPolicy", |volume| text(&volume.spec.persistent_volume_reclaim_policy)),
+            ("/spec/storageClassName", |volume| text(&volume.spec.storage_class_name)),
+            ("/spec/volumeMode", |volume| json!(volume.spec.volume_mode)),
             ("/spec/volumeAttributesClassName", |volume| json!(volume.spec.volume_attributes_class_name)),
-            ("/status/phase", |volume| text(&volume.status.phase)),
+            ("/spec/hostPath/path", |volume| json!(volume.spec.source.host_path.as_ref().map(|path| &path.path))),
+            ("/spec/nfs/server", |volume| json!(volume.spec.source.nfs.as_ref().map(|nfs| &nfs.server))),
+            ("/spec/nfs/path", |volume| json!(volume.spec.source.nfs.as_ref().map(|nfs| &nfs.path))),
+            ("/spec/csi/driver", |volume| json!(volume.spec.source.csi.as_ref().map(|csi| &csi.driver))),
+            ("/spec/csi/volumeHandle", |volume| json!(volume.spec.source.csi.as_ref().map(|csi| &csi.volume_handle))),
+            ("/status", |volume| json!(volume.status)),
+        ],
+    );
+    let source = &volume.spec.source;
+    assert!(source.gce_persistent_disk.is_some() && source.aws_elastic_block_store.is_some());
+    assert!(source.iscsi.is_some() && source.cinder.is_some() && source.fc.is_some() && source.flex_volume.is_some());
+    assert!(source.azure_file.is_some() && source.azure_disk.is_some() && source.vsphere_volume.is_some());
+    assert!(source.portworx_volume.is_some());
+    let object = every_field("storage.v1.StorageClass");
+    let class: StorageClassView = both("storage.v1.StorageClass", &object);
+    check(
+        &object,
+        &class,
+        &[
+            ("/provisioner", |class| text(&class.provisioner)),
+            ("/reclaimPolicy", |class| text(&class.reclaim_policy)),
+            ("/mountOptions", |class| texts(&class.mount_options)),
+            ("/allowVolumeExpansion", |class| json!(class.allow_volume_expansion)),
+            ("/volumeBindingMode", |class| text(&class.volume_binding_mode)),
         ],
     );
     let object = every_field("storage.v1.VolumeAttributesClass");
     let class: VolumeAttributesClassView = both("storage.v1.VolumeAttributesClass", &object);
     check(&object, &class.metadata, META);
+}
+
+fn claim_ref_of(volume: &PersistentVolumeView) -> ClaimRef {
+    volume.spec.claim_ref.as_deref().cloned().unwrap_or_default()
 }
 
 #[test]

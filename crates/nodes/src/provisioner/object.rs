@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 use steersman_base::Uid;
+use steersman_base::names::{annotations, finalizers};
 use steersman_model::View;
-use steersman_model::core::PersistentVolumeClaimView;
-
-use super::map::PROVISIONED_BY;
-use super::view::{ClassView, VolumeView};
+use steersman_model::core::{PersistentVolumeClaimView, PersistentVolumeView};
+use steersman_model::storage::StorageClassView;
 
 /// Returns the name of the volume of a claim.
 pub(super) fn volume_name(claim: &Uid) -> String {
@@ -20,16 +19,17 @@ pub(super) fn class() -> Value {
         "kind": "StorageClass",
         "metadata": {
             "name": super::DEFAULT_CLASS,
-            "annotations": { "storageclass.kubernetes.io/is-default-class": "true" },
+            "annotations": { annotations::DEFAULT_STORAGE_CLASS: "true" },
         },
         "provisioner": super::NAME,
         "reclaimPolicy": "Delete",
         "volumeBindingMode": "WaitForFirstConsumer",
+        "allowVolumeExpansion": true,
     })
 }
 
 /// Returns the volume of a claim.
-pub(super) fn volume(claim: &PersistentVolumeClaimView, class: &ClassView) -> Value {
+pub(super) fn volume(claim: &PersistentVolumeClaimView, class: &StorageClassView) -> Value {
     let meta = claim.meta();
     let name = volume_name(&meta.uid);
     let policy = if class.reclaim_policy.is_empty() { "Delete" } else { class.reclaim_policy.as_str() };
@@ -50,39 +50,16 @@ pub(super) fn volume(claim: &PersistentVolumeClaimView, class: &ClassView) -> Va
     if !class.mount_options.is_empty() {
         spec["mountOptions"] = json!(class.mount_options);
     }
-    json!({
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": { "name": name, "annotations": { PROVISIONED_BY: super::NAME } },
-        "spec": spec,
-    })
+    let mut metadata = json!({ "name": name, "annotations": { annotations::PV_PROVISIONED_BY: super::NAME } });
+    if policy == "Delete" {
+        metadata["finalizers"] = json!([finalizers::PV_DELETION_EXTERNAL]);
+    }
+    json!({ "apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec })
 }
 
-/// Returns the patch that gives a volume a phase.
-pub(super) fn phase(volume: &VolumeView, phase: &str) -> Value {
-    json!({ "metadata": { "uid": volume.metadata.uid }, "status": { "phase": phase } })
-}
-
-/// Returns the patch that names the volume in its claim.
-pub(super) fn binding(claim: &PersistentVolumeClaimView, volume: &VolumeView) -> Value {
-    json!({
-        "metadata": {
-            "uid": claim.meta().uid,
-            "annotations": {
-                "pv.kubernetes.io/bind-completed": "yes",
-                "pv.kubernetes.io/bound-by-controller": "yes",
-            },
-        },
-        "spec": { "volumeName": volume.metadata.name },
-    })
-}
-
-/// Returns the patch of the status of a bound claim.
-pub(super) fn bound(claim: &PersistentVolumeClaimView, volume: &VolumeView) -> Value {
-    let capacity: Value =
-        volume.spec.capacity.iter().map(|(name, amount)| (name.to_string(), Value::from(amount.to_string()))).collect();
-    json!({
-        "metadata": { "uid": claim.meta().uid },
-        "status": { "phase": "Bound", "accessModes": volume.spec.access_modes, "capacity": capacity },
-    })
+/// Returns the patch that removes the provisioner's finalizer from a volume.
+pub(super) fn unprotected(volume: &PersistentVolumeView) -> Value {
+    let meta = &volume.metadata;
+    let kept: Vec<_> = meta.finalizers().iter().filter(|held| **held != finalizers::PV_DELETION_EXTERNAL).collect();
+    json!({ "metadata": { "uid": meta.uid, "resourceVersion": meta.resource_version, "finalizers": kept } })
 }

@@ -167,6 +167,11 @@ impl Ledger {
         self.active.insert(turn);
     }
 
+    /// Whether a pod waits for its turn, or to fit.
+    pub(super) fn is_waiting(&self, key: &ObjectKey) -> bool {
+        self.turns.contains_key(key)
+    }
+
     /// Removes a waiting pod.
     pub(super) fn leave(&mut self, key: &ObjectKey) {
         if let Some(turn) = self.turns.remove(key) {
@@ -198,6 +203,15 @@ impl Ledger {
         !self.unschedulable.is_empty()
     }
 
+    /// Sets a waiting pod aside, as one that fits no node. Returns the number of nodes.
+    pub(super) fn set_aside(&mut self, key: &ObjectKey) -> usize {
+        if let Some(turn) = self.turns.get(key) {
+            self.active.remove(turn);
+            self.unschedulable.insert(turn.clone());
+        }
+        self.nodes.values().filter(|place| place.node.is_some()).count()
+    }
+
     /// Decides where a pod runs.
     pub(super) fn decide(&mut self, pod: &SimPodView) -> Decision {
         let key = pod.metadata.key();
@@ -211,10 +225,7 @@ impl Ledger {
                 Decision::Bind(node)
             }
             Err(refusals) => {
-                if let Some(turn) = self.turns.get(&key) {
-                    self.active.remove(turn);
-                    self.unschedulable.insert(turn.clone());
-                }
+                self.set_aside(&key);
                 Decision::Wait(message::unschedulable(&refusals, pod.spec.preemption_policy == "Never"))
             }
         }

@@ -4,26 +4,39 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::json;
-use steersman_base::{ConditionStatus, Istr, ObjectKey, Resource};
+use steersman_base::{ConditionStatus, Istr, ObjectKey, Resource, names};
 use steersman_informer::Lister;
-use steersman_model::Kind;
+use steersman_model::core::PersistentVolumeClaimView;
+use steersman_model::storage::StorageClassView;
+use steersman_model::{Kind, View};
 use steersman_runtime::events::{About, Recorder};
+use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError, reasons};
 use steersman_workqueue::{Priority, Queue};
 
+use super::claims::{self, Verdict};
 use super::ledger::{Decision, Ledger};
 use super::map::{Part, part};
 use crate::view::SimPodView;
 
+const CLAIMS: &Resource = &PersistentVolumeClaimView::RESOURCE;
 const PODS: &Resource = &SimPodView::RESOURCE;
 
 /// The scheduler's shell.
 pub(super) struct Scheduler {
     pub(super) pods: Lister<SimPodView>,
+    /// The claims that pods wait for; `None` if they wait for none.
+    pub(super) volumes: Option<Volumes>,
     pub(super) ledger: Arc<Mutex<Ledger>>,
     pub(super) name: Istr,
     pub(super) events: Recorder,
     pub(super) queue: Queue<ObjectKey>,
+}
+
+/// The caches of claims and classes.
+pub(super) struct Volumes {
+    pub(super) claims: Lister<PersistentVolumeClaimView>,
+    pub(super) classes: Lister<StorageClassView>,
 }
 
 reasons! {
@@ -33,6 +46,8 @@ reasons! {
         Fits { node: Istr } => "{node} fits best",
         /// No node fits.
         NoNode { message: String } => "{message}",
+        /// A claim waits for the node of its first pod.
+        Select { node: Istr } => "its first pod will run on {node}",
     }
 }
 
@@ -70,12 +85,52 @@ impl Scheduler {
         if part(&pod, &self.name) != Part::Waiting {
             return Ok(());
         }
+        let to_select = match self.verdict(&pod) {
+            Verdict::Bound => Vec::new(),
+            Verdict::Select(claims) => claims,
+            Verdict::Refused(why) => {
+                let nodes = self.ledger.lock().set_aside(key);
+                let message = format!("0/{nodes} nodes are available: {why}.");
+                return self.report_unschedulable(cx, &pod, &message).await;
+            }
+        };
         let decision = self.ledger.lock().decide(&pod);
         match decision {
             Decision::Decided => Ok(()),
+            Decision::Bind(node) if !to_select.is_empty() => {
+                // The node is not reserved while the volumes are made: the pod is decided again when they are there.
+                self.correct(key);
+                self.ledger.lock().set_aside(key);
+                self.select(cx, &to_select, &node).await?;
+                // A claim that was bound while the pod was decided had no waiting pod.
+                if !matches!(self.verdict(&pod), Verdict::Select(_)) {
+                    self.queue.add_all(std::slice::from_ref(key), Priority::Live);
+                }
+                Ok(())
+            }
             Decision::Bind(node) => self.bind(cx, &pod, &node).await,
             Decision::Wait(message) => self.report_unschedulable(cx, &pod, &message).await,
         }
+    }
+
+    fn verdict(&self, pod: &SimPodView) -> Verdict {
+        let Some(volumes) = &self.volumes else { return Verdict::Bound };
+        claims::verdict(pod, |key| volumes.claims.get(key), |key| volumes.classes.get(key))
+    }
+
+    /// Names the chosen node in claims that wait for it.
+    async fn select(&self, cx: &Context, claims: &[Arc<PersistentVolumeClaimView>], node: &Istr) -> Result<(), Error> {
+        // One that has a node already keeps it: its volume is on the way, and every node can reach it.
+        for claim in claims.iter().filter(|claim| !claims::has_node(claim)) {
+            let meta = claim.meta();
+            let annotations = json!({ names::annotations::SELECTED_NODE: node });
+            let patch = json!({ "metadata": { "uid": meta.uid, "annotations": annotations } });
+            let why = Why::Select { node: node.clone() };
+            let write = cx.writer.unowned();
+            let patched = write.patch(CLAIMS, &meta.key(), Patch::Merge(&patch), &why).await;
+            patched.ok_if_gone().ok_if_replaced()?;
+        }
+        Ok(())
     }
 
     async fn bind(&self, cx: &Context, pod: &SimPodView, node: &Istr) -> Result<(), Error> {

@@ -108,6 +108,15 @@ impl Families {
         self.family(HistogramVec::new(options, labels)?)
     }
 
+    /// Registers a collector, which computes its values when metrics are read. The existing one of its first name stays, if
+    /// it is of the same type.
+    ///
+    /// # Errors
+    /// See [`FamilyError`].
+    pub fn collector<M: Collector + Clone + 'static>(&self, collector: M) -> Result<(), FamilyError> {
+        self.family(collector).map(drop)
+    }
+
     /// Returns the existing family of this name, or registers this one.
     fn family<M: Collector + Clone + 'static>(&self, metric: M) -> Result<M, FamilyError> {
         let descriptions = metric.desc();

@@ -13,6 +13,10 @@ use steersman_controllers::{
     service_cidr, serviceaccount, serviceaccount_token, statefulset, storage_version_migrator,
     storageversion_garbage_collector, taint_eviction, token_cleaner, ttl, ttl_after_finished,
     validatingadmissionpolicy_status, volumeattributesclass_protection,
+    node_lifecycle, persistentvolume_binder, persistentvolume_expander, persistentvolume_protection,
+    persistentvolumeclaim_protection, pod_garbage_collector, podcertificaterequest_cleaner, replicaset,
+    replicationcontroller, resourcequota, root_ca_certificate_publisher, serviceaccount, serviceaccount_token,
+    statefulset, taint_eviction, token_cleaner, ttl, ttl_after_finished, volumeattributesclass_protection,
 };
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
@@ -65,6 +69,8 @@ pub(crate) const TOKEN_CLEANER: Controller = token_cleaner::DESCRIPTOR;
 pub(crate) const TRUST_BUNDLE: Controller = kube_apiserver_serving_clustertrustbundle_publisher::DESCRIPTOR;
 pub(crate) const TTL: Controller = ttl::DESCRIPTOR;
 pub(crate) const TTL_AFTER_FINISHED: Controller = ttl_after_finished::DESCRIPTOR;
+pub(crate) const VOLUME_BINDER: Controller = persistentvolume_binder::DESCRIPTOR;
+pub(crate) const VOLUME_EXPANDER: Controller = persistentvolume_expander::DESCRIPTOR;
 pub(crate) const VOLUME_PROTECTION: Controller = persistentvolume_protection::DESCRIPTOR;
 
 /// The publisher, with a certificate.
