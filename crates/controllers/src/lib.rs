@@ -82,8 +82,8 @@ pub mod token_cleaner;
 mod toleration;
 pub mod ttl;
 pub mod ttl_after_finished;
-mod volume_spec;
 pub mod validatingadmissionpolicy_status;
+mod volume_spec;
 pub mod volumeattributesclass_protection;
 
 use steersman_runtime::Descriptor;

@@ -2,22 +2,20 @@
 
 use std::sync::LazyLock;
 
-use steersman_controllers::{bootstrap_signer, certificatesigningrequest_approving, certificatesigningrequest_cleaner, certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, device_taint_eviction, disruption, endpoints, endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job, kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle, persistentvolume_attach_detach, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector, podcertificaterequest_cleaner, podgroup_protection, replicaset, replicationcontroller, resourceclaim, resourcepoolstatusrequest, resourcequota, root_ca_certificate_publisher, selinux_warning, serviceaccount, serviceaccount_token, statefulset, taint_eviction, token_cleaner, ttl, ttl_after_finished, volumeattributesclass_protection};
 use steersman_controllers::{
     bootstrap_signer, certificatesigningrequest_approving, certificatesigningrequest_cleaner,
-    certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, disruption, endpoints,
-    endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector, horizontal_pod_autoscaler, job,
-    kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, namespace, node_ipam,
-    node_lifecycle, persistentvolume_protection, persistentvolumeclaim_protection, pod_garbage_collector,
-    podcertificaterequest_cleaner, replicaset, replicationcontroller, resourcequota, root_ca_certificate_publisher,
+    certificatesigningrequest_signing, clusterrole_aggregation, cronjob, daemonset, deployment, device_taint_eviction,
+    disruption, endpoints, endpointslice, endpointslice_mirroring, ephemeral_volume, garbage_collector,
+    horizontal_pod_autoscaler, job, kube_apiserver_serving_clustertrustbundle_publisher,
+    legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle, persistentvolume_attach_detach,
+    persistentvolume_binder, persistentvolume_expander, persistentvolume_protection, persistentvolumeclaim_protection,
+    pod_garbage_collector, podcertificaterequest_cleaner, podgroup_protection, replicaset, replicationcontroller,
+    resourceclaim, resourcepoolstatusrequest, resourcequota, root_ca_certificate_publisher, selinux_warning,
     service_cidr, serviceaccount, serviceaccount_token, statefulset, storage_version_migrator,
     storageversion_garbage_collector, taint_eviction, token_cleaner, ttl, ttl_after_finished,
     validatingadmissionpolicy_status, volumeattributesclass_protection,
-    node_lifecycle, persistentvolume_binder, persistentvolume_expander, persistentvolume_protection,
-    persistentvolumeclaim_protection, pod_garbage_collector, podcertificaterequest_cleaner, replicaset,
-    replicationcontroller, resourcequota, root_ca_certificate_publisher, serviceaccount, serviceaccount_token,
-    statefulset, taint_eviction, token_cleaner, ttl, ttl_after_finished, volumeattributesclass_protection,
 };
+
 pub(crate) use steersman_runtime::Descriptor as Controller;
 
 use crate::scenarios::accounts;
@@ -91,7 +89,6 @@ pub(crate) const SERVICE_ACCOUNT_TOKEN_WITH_KEY: Controller = SERVICE_ACCOUNT_TO
     manager.set_options(serviceaccount_token::Options { signer: Some(signer), root_ca });
 });
 
-/// All controllers, those that need a key, a certificate or a range with one.
 /// The signing controller, with the certificate authority of the tests.
 pub(crate) const CSR_SIGNING_WITH_KEYS: Controller = CSR_SIGNING.prepared_by(|manager| {
     let Authority { certificate, key } = &*AUTHORITY;
@@ -127,9 +124,10 @@ pub(crate) static AUTHORITY: LazyLock<Authority> = LazyLock::new(|| match std::e
 });
 
 /// Controllers whose gate is off, and whose API the servers of most tests do not have.
-pub(crate) const GATED: [&str; 2] = [podgroup_protection::DESCRIPTOR.name, resourcepoolstatusrequest::DESCRIPTOR.name];
+pub(crate) const GATED: [&str; 3] =
+    [podgroup_protection::DESCRIPTOR.name, resourcepoolstatusrequest::DESCRIPTOR.name, STORAGE_VERSION_GC.name];
 
-/// All controllers that run by default, those that need a key or a certificate with one.
+/// All controllers that run by default, those that need a key, a certificate or a range with one.
 pub(crate) fn all_with_options() -> Vec<Controller> {
     let with_options = |controller: &Controller| match controller.name {
         name if name == NODE_IPAM.name => NODE_IPAM_WITH_RANGES,
@@ -140,11 +138,7 @@ pub(crate) fn all_with_options() -> Vec<Controller> {
         _ => *controller,
     };
     ALL.iter().filter(|controller| !GATED.contains(&controller.name)).map(with_options).collect()
-    ALL.iter().filter(|controller| !NEED_GATES.contains(&controller.name)).map(with_options).collect()
 }
-
-/// Controllers behind gates that are off by default: servers do not have what they watch.
-const NEED_GATES: &[&str] = &[STORAGE_VERSION_GC.name];
 
 /// The key that the rig's server checks tokens with; elsewhere, any.
 fn key() -> Vec<u8> {
