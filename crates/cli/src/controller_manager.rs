@@ -7,8 +7,6 @@
 //! 3. All controllers are built, the one of token secrets first, with our own account; then the caches start, and the log
 //!    says `informers started`. One whose API the server does not have is left out; the log and `/debug/controllers` say why.
 //! 4. Work is done while the lease is held. A lost lease ends the program with exit code 1.
-//! 5. The program never starts with fewer controllers than it was asked for, unless `--allow-missing` says that somebody
-//!    knows.
 
 mod accounts;
 mod config;
@@ -83,27 +81,12 @@ fn plan(flags: Parsed) -> Result<Plan, CommandError> {
         return Err(CommandError(wrong.join("; ")));
     }
     let world = World {
-        exists: &|row| rows::controller(row).is_some(),
         is_set: &|flag| flags.is_on(flag),
         gate: &|gate| gates.enabled(gate),
         is_always_asked: &|row| row.stage == Stage::First,
     };
     let selection = selection::select(rows::table(), flags.texts("controllers"), &world)?;
-    if !selection.missing.is_empty() && !flags.is_on("allow-missing") {
-        return Err(missing(&selection.missing));
-    }
     Ok(Plan { flags, gates, selection })
-}
-
-fn missing(rows: &[&Row]) -> CommandError {
-    let names: Vec<_> = rows.iter().map(|row| row.name).collect();
-    CommandError(format!(
-        "--controllers asks for {} controllers that are not here yet. Name those to run here, and run the others with \
-         kube-controller-manager (docs/controller-manager.md shows how to split the list); or start without them with \
-         --allow-missing. They are: {}",
-        names.len(),
-        names.join(", ")
-    ))
 }
 
 // === impl Plan ===
@@ -111,8 +94,7 @@ fn missing(rows: &[&Row]) -> CommandError {
 impl Plan {
     /// One line for each request that has no effect.
     fn say_what_is_ignored(&self) {
-        let exists = |name: &str| rows::table().iter().any(|row| row.name == name && rows::controller(row).is_some());
-        for flag in self.flags.given().iter().filter(|flag| !flag.does_something(exists)) {
+        for flag in self.flags.given().iter().filter(|flag| !flag.does_something()) {
             tracing::warn!("--{} has no effect here", flag.name);
         }
         let decides =
@@ -125,10 +107,6 @@ impl Plan {
         }
         for (row, why) in &self.selection.held {
             tracing::info!(controller = row.name, why, "controller is disabled");
-        }
-        if !self.selection.missing.is_empty() {
-            let names: Vec<_> = self.selection.missing.iter().map(|row| row.name).collect();
-            tracing::warn!(count = names.len(), "these controllers are not here yet: {}", names.join(", "));
         }
     }
 
@@ -206,7 +184,7 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
 
 /// Builds all controllers before anything runs: first the one whose work the others need.
 async fn build(plan: &Plan, manager: &Manager, accounts: &Accounts) -> Result<(), CommandError> {
-    let mut chosen: Vec<&Descriptor> = plan.selection.run.iter().filter_map(|row| rows::controller(row)).collect();
+    let mut chosen: Vec<&Descriptor> = plan.selection.run.iter().map(|row| rows::controller(row)).collect();
     // Stable: the order of the table within a stage.
     chosen.sort_by_key(|descriptor| descriptor.row().stage);
     let needs = chosen.iter().flat_map(|descriptor| descriptor.needs);

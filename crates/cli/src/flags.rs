@@ -1,7 +1,7 @@
 //! The flags of kube-controller-manager 1.37.1, in Go's syntax, from a table.
 //!
 //! 1. Every flag of upstream is in `data/flags.tsv` with its type, default and section; a test holds the table to the
-//!    recorded facts. One more is ours: `--allow-missing`, in the section *Steersman*.
+//!    recorded facts.
 //! 2. The syntax is that of Go's pflag ([`parse`]): what upstream takes, this takes, and with the same meaning.
 //! 3. A flag that has no effect here is known as such ([`Effect`]), so that it can be said once at start.
 //! 4. What cannot be taken is one sentence that names the flag, the value and, where there is one, the nearest match.
@@ -123,13 +123,9 @@ impl Flag {
         matches!(self.kind, Kind::Bool | Kind::Version).then_some("true")
     }
 
-    /// Whether it does something, given the controllers that exist here.
-    pub(super) fn does_something(&self, exists: impl Fn(&str) -> bool) -> bool {
-        match &self.effect {
-            Effect::Acts => true,
-            Effect::None => false,
-            Effect::Of(controllers) => controllers.iter().any(|name| exists(name)),
-        }
+    /// Whether it does something.
+    pub(super) fn does_something(&self) -> bool {
+        self.effect != Effect::None
     }
 }
 

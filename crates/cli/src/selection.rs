@@ -1,11 +1,10 @@
-//! Pure: which controllers `--controllers` selects, and which of them are implemented.
+//! Pure: which controllers `--controllers` selects.
 //!
 //! 1. `*` is all that are on by default, `foo` turns one on, `-foo` turns one off; aliases count. The first item that
 //!    names a controller decides, as upstream; a name that nobody has is an error.
 //! 2. A controller whose feature gate or flag is missing does not run, even if it is named.
 //! 3. A controller that is built first, that of token secrets, does not follow the list: it runs whenever there is a key to
 //!    sign with. In a cluster that has its own key, it does.
-//! 4. A selected controller that is not implemented is *missing*; naming it is an error.
 
 use steersman_runtime::__internal::descriptor::{Enabled, Row};
 
@@ -17,16 +16,12 @@ use super::flags::{did_you_mean, nearest};
 pub(super) struct Selection<'a> {
     /// Those to run.
     pub(super) run: Vec<&'a Row>,
-    /// Those that should run too, and do not exist here yet.
-    pub(super) missing: Vec<&'a Row>,
     /// The selected ones, and why they may not run.
     pub(super) held: Vec<(&'a Row, String)>,
 }
 
 /// The input of a selection.
 pub(super) struct World<'a> {
-    /// Whether a controller exists here.
-    pub(super) exists: &'a dyn Fn(&Row) -> bool,
     /// Whether a flag is set.
     pub(super) is_set: &'a dyn Fn(&str) -> bool,
     /// Whether a feature is on.
@@ -38,7 +33,7 @@ pub(super) struct World<'a> {
 /// Returns the controllers that a list such as `*,-replicaset` selects.
 pub(super) fn select<'a>(table: &'a [Row], asked: &[String], world: &World<'_>) -> Result<Selection<'a>, CommandError> {
     for name in asked {
-        check_name(table, name, world)?;
+        check_name(table, name)?;
     }
     let mut selection = Selection::default();
     for row in table.iter().filter(|row| (world.is_always_asked)(row) || is_asked(row, asked)) {
@@ -50,33 +45,20 @@ pub(super) fn select<'a>(table: &'a [Row], asked: &[String], world: &World<'_>) 
         match (off, unmet) {
             (Some(gate), _) => selection.held.push((row, format!("the feature gate {gate} is off"))),
             (None, Some(flag)) => selection.held.push((row, format!("--{flag} is not given or off"))),
-            (None, None) if (world.exists)(row) => selection.run.push(row),
-            (None, None) => selection.missing.push(row),
+            (None, None) => selection.run.push(row),
         }
     }
     Ok(selection)
 }
 
-fn check_name(table: &[Row], name: &str, world: &World<'_>) -> Result<(), CommandError> {
+fn check_name(table: &[Row], name: &str) -> Result<(), CommandError> {
     let bare = name.strip_prefix('-').unwrap_or(name);
-    if name == "*" {
+    if name == "*" || table.iter().any(|row| row.is_called(bare)) {
         return Ok(());
     }
-    let Some(row) = table.iter().find(|row| row.is_called(bare)) else {
-        let names = table.iter().flat_map(|row| row.aliases.iter().copied().chain([row.name]));
-        let near = did_you_mean(nearest(bare, names));
-        return Err(CommandError(format!("--controllers: there is no controller {bare:?}{near}")));
-    };
-    if !name.starts_with('-') && !(world.exists)(row) {
-        let there: Vec<_> = table.iter().filter(|row| (world.exists)(row)).map(|row| row.name).collect();
-        return Err(CommandError(format!(
-            "--controllers: {} is not here yet; leave it to kube-controller-manager (docs/controller-manager.md shows \
-             how). Here are: {}",
-            row.name,
-            there.join(", ")
-        )));
-    }
-    Ok(())
+    let names = table.iter().flat_map(|row| row.aliases.iter().copied().chain([row.name]));
+    let near = did_you_mean(nearest(bare, names));
+    Err(CommandError(format!("--controllers: there is no controller {bare:?}{near}")))
 }
 
 fn is_asked(row: &Row, asked: &[String]) -> bool {
@@ -110,7 +92,6 @@ mod tests {
 
     fn world() -> World<'static> {
         World {
-            exists: &|row| row.name != "planned",
             is_set: &|flag| flag == "given",
             gate: &|gate| gate == "On",
             is_always_asked: &|row| row.name == TOKENS,
@@ -125,32 +106,30 @@ mod tests {
             row("off", "o", Enabled::WhenNamed, &[]),
             row("gated", "g", Enabled::ByDefault, &["On", "Off"]),
             row("flagged", "f", Enabled::WithFlags(vec!["not-given"]), &[]),
-            row("planned", "p", Enabled::ByDefault, &[]),
         ]
     }
 
     #[test]
     fn the_first_item_that_names_a_controller_decides() {
         let table = table();
-        let check = |asked: &[&str], run: &[&str], missing: &[&str], held: &[&str]| {
+        let check = |asked: &[&str], run: &[&str], held: &[&str]| {
             let asked: Vec<String> = asked.iter().map(ToString::to_string).collect();
             let got = select(&table, &asked, &world()).unwrap();
             let run: Vec<_> = [TOKENS].iter().chain(run).copied().collect();
             assert_eq!(names(&got.run), run, "{asked:?}");
-            assert_eq!(names(&got.missing), missing, "{asked:?}");
             assert_eq!(got.held.iter().map(|held| held.0.name).collect::<Vec<_>>(), held, "{asked:?}");
         };
-        check(&["*"], &["a-controller", "b-controller"], &["planned"], &["gated", "flagged"]);
-        check(&["a"], &["a-controller"], &[], &[]);
-        check(&["b-controller", "a"], &["a-controller", "b-controller"], &[], &[]);
-        check(&["*", "-a", "-planned"], &["b-controller"], &[], &["gated", "flagged"]);
-        check(&["-a", "*", "-p"], &["b-controller"], &[], &["gated", "flagged"]);
-        check(&["a", "-a"], &["a-controller"], &[], &[]);
-        check(&["-a", "a"], &[], &[], &[]);
-        check(&["*", "off", "-p", "-b", "-g", "-f"], &["a-controller", "off"], &[], &[]);
-        check(&["gated", "f"], &[], &[], &["gated", "flagged"]);
-        check(&["-serviceaccount-token"], &[], &[], &[]);
-        check(&[], &[], &[], &[]);
+        check(&["*"], &["a-controller", "b-controller"], &["gated", "flagged"]);
+        check(&["a"], &["a-controller"], &[]);
+        check(&["b-controller", "a"], &["a-controller", "b-controller"], &[]);
+        check(&["*", "-a"], &["b-controller"], &["gated", "flagged"]);
+        check(&["-a", "*"], &["b-controller"], &["gated", "flagged"]);
+        check(&["a", "-a"], &["a-controller"], &[]);
+        check(&["-a", "a"], &[], &[]);
+        check(&["*", "off", "-b", "-g", "-f"], &["a-controller", "off"], &[]);
+        check(&["gated", "f"], &[], &["gated", "flagged"]);
+        check(&["-serviceaccount-token"], &[], &[]);
+        check(&[], &[], &[]);
     }
 
     #[test]
@@ -162,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_and_planned_names_are_errors() {
+    fn unknown_names_are_errors() {
         let table = table();
         let check = |asked: &str, want: &str| {
             let error = select(&table, &[asked.into()], &world()).unwrap_err().to_string();
@@ -170,16 +149,13 @@ mod tests {
         };
         check("-nope", r#"there is no controller "nope""#);
         check("b-contoller", "did you mean b-controller?");
-        check("planned", "planned is not here yet");
         check("-*", r#"there is no controller "*""#);
-        assert!(select(&table, &["-planned".into()], &world()).is_ok(), "leaving a planned one out is fine");
     }
 
     #[test]
     fn upstreams_default_list_is_what_upstream_runs() {
         let gates = super::super::gates::Gates::default();
         let world = World {
-            exists: &|_| true,
             is_set: &|flag| flag == "enable-garbage-collector",
             gate: &|gate| gates.enabled(gate),
             is_always_asked: &|row| row.stage == Stage::First,

@@ -175,7 +175,7 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     manager.set_flags(given);
     let mut names = Vec::new();
     let mut disabled = Vec::new();
-    for descriptor in options.selection.run.iter().filter_map(|row| rows::controller(row)) {
+    for descriptor in options.selection.run.iter().map(|row| rows::controller(row)) {
         match manager.build(descriptor, None) {
             Build::Enabled => names.push(descriptor.name),
             Build::Disabled(why) => disabled.push((descriptor.name, why)),
@@ -195,13 +195,11 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     // Installed before the message that says how to stop, so that no signal is missed.
     let stop = CancellationToken::new();
     tokio::spawn(signals::stop_on_signal(stop.clone()));
-    let missing: Vec<&str> = options.selection.missing.iter().map(|row| row.name).collect();
     let greeting = Greeting {
         url: &listening.url(),
         kubeconfig: kubeconfig.path(),
         nodes: options.nodes,
         controllers: &names,
-        missing: &missing,
         disabled: &disabled,
     };
     // Standard output may be closed; the cluster runs all the same.
@@ -274,7 +272,6 @@ fn select(asked: &[String], flags: &Parsed) -> Result<Selection<'static>, Comman
     }
     let gates = Gates::default();
     let world = World {
-        exists: &|row| rows::controller(row).is_some(),
         // The keys are the cluster's own.
         is_set: &|flag| flags.is_on(flag) || [TOKEN_KEY, SIGNING_CERTIFICATE].contains(&flag),
         gate: &|gate| gates.enabled(gate),

@@ -45,7 +45,7 @@ fn bad_input_gets_one_sentence_and_exit_code_1() {
     let ignored = "feature gate StaleControllerConsistencyReplicaSet has no effect here";
     manager(&["--feature-gates=StaleControllerConsistencyReplicaSet=false"], ignored);
     manager(&["--controllers=replicsaet"], "did you mean replicaset?");
-    manager(&["--controllers=attachdetach"], "persistentvolume-attach-detach-controller is not here yet");
+    manager(&["--allow-missing"], "allow-missing");
     manager(&["--secure-port=-1"], "--secure-port: -1 is not between 0 and 65535");
     manager(&["--secure-port=1", "--bind-address=192.0.2.1"], "--secure-port: cannot listen on 192.0.2.1:1");
     manager(&["--secure-port=65000", "--bind-address=127.0.0.1", "--tls-cipher-suites=ROT13"], "ROT13");
@@ -62,27 +62,6 @@ fn a_cluster_that_cannot_be_used_is_named() {
 }
 
 #[test]
-fn controllers_that_are_missing_are_named_and_nothing_starts() {
-    for args in [&["controller-manager"][..], &["controller-manager", "--controllers=*,-attachdetach"]] {
-        let output = run(Command::new(PROGRAM).args(args));
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        for want in
-            ["--allow-missing", "docs/controller-manager.md", "service-cidr", "validatingadmissionpolicy-status"]
-        {
-            assert!(said.contains(want), "{want} is not in: {said}");
-        }
-        for unwanted in
-            ["replicaset-controller", "garbage-collector", "podgroup-protection", "bootstrap-signer", "node-ipam"]
-        {
-            assert!(!said.contains(unwanted), "{unwanted} is in: {said}");
-        }
-        assert_eq!(said.contains("persistentvolume-attach-detach-controller"), args.len() == 1, "{said}");
-        assert_eq!(said.lines().count(), 1, "one sentence: {said}");
-    }
-}
-
-#[test]
 fn a_flag_without_effect_is_told_once_and_others_are_not() {
     let output = run(Command::new(PROGRAM).args([
         "controller-manager",
@@ -96,14 +75,13 @@ fn a_flag_without_effect_is_told_once_and_others_are_not() {
     ]));
     let said = String::from_utf8_lossy(&output.stderr);
     let told: Vec<&str> = said.lines().filter(|line| line.contains("has no effect here")).collect();
-    assert_eq!(told.len(), 2, "{said}");
+    assert_eq!(told.len(), 1, "{said}");
     assert!(told[0].starts_with('W') && told[0].contains("--cloud-config"), "{said}");
-    assert!(told[1].contains("--attach-detach-reconcile-sync-period"), "{said}");
 }
 
 #[test]
 fn logs_are_json_where_asked_for() {
-    let args = ["controller-manager", "--allow-missing", "--secure-port=0", "--logging-format=json", "--kubeconfig=no"];
+    let args = ["controller-manager", "--secure-port=0", "--logging-format=json", "--kubeconfig=no"];
     let output = run(Command::new(PROGRAM).args(args));
     let said = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = said.lines().filter(|line| line.starts_with('{')).collect();
@@ -144,7 +122,7 @@ fn files_that_controllers_need_are_read_before_anything_starts() {
     let config = format!("--kubeconfig={}", config.display());
     let empty = empty.display().to_string();
     let manager = |flag: String, want: &str| {
-        refused_args(&["controller-manager", "--allow-missing", "--secure-port=0", &config, &flag], want);
+        refused_args(&["controller-manager", "--secure-port=0", &config, &flag], want);
     };
     manager("--root-ca-file=does/not/exist".into(), "--root-ca-file: cannot read does/not/exist: No such file");
     manager(format!("--root-ca-file={empty}"), "--root-ca-file: there is no certificate in PEM in ");

@@ -104,11 +104,6 @@ fn the_greeting_says_where_everything_is_and_no_line_is_too_long() {
     let up = Up::start(&["--port=0"]);
     assert!(up.said("API server:").starts_with("https://127.0.0.1:"), "{}", up.greeting);
     assert_eq!(up.said("nodes:"), "node-0 … node-2, simulated");
-    assert!(
-        up.greeting.contains("more of Kubernetes' own are not here yet"),
-        "what is missing is said: {}",
-        up.greeting
-    );
     for want in ["deployment", "garbage-collector", "export KUBECONFIG=", "kubectl create deployment", "in memory"] {
         assert!(up.greeting.contains(want), "{want} is not in {}", up.greeting);
     }

@@ -1,7 +1,6 @@
 //! The facts of the 49 controllers of kube-controller-manager 1.37.1, in its order: `data/controllers.tsv`.
 //!
-//! A controller that is implemented here is one of [`ALL`](crate::ALL), under the name of its row; the others are
-//! *planned*. A test compares the rows with a recording of upstream.
+//! Each is one of [`ALL`](crate::ALL), under the name of its row. A test compares the rows with a recording of upstream.
 //!
 //! | column | form |
 //! |---|---|

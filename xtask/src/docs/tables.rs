@@ -5,16 +5,16 @@ use super::Entry;
 /// Returns the table of README: every controller of upstream, and whether it is implemented.
 pub(super) fn controllers(entries: &[Entry]) -> String {
     let implemented = entries.iter().filter(|entry| entry.page.is_some()).count();
-    let planned = entries.len() - implemented;
+    let all = entries.len();
     let rows: String = entries
         .iter()
         .map(|Entry { name, page }| match page {
             Some(_) => format!("| [{name}](crates/controllers/docs/{name}.md) | implemented |\n"),
-            None => format!("| {name} | planned |\n"),
+            None => format!("| {name} | not implemented |\n"),
         })
         .collect();
     format!(
-        "<details><summary>{implemented} are implemented, {planned} are planned</summary>\n\n\
+        "<details><summary>{implemented} of {all} are implemented</summary>\n\n\
          | controller | state |\n|---|---|\n{rows}\n</details>"
     )
 }
@@ -58,9 +58,9 @@ mod tests {
     #[test]
     fn every_controller_has_a_row_and_only_implemented_ones_a_link() {
         let table = controllers(&entries());
-        assert!(table.contains("<summary>1 are implemented, 1 are planned</summary>"), "{table}");
+        assert!(table.contains("<summary>1 of 2 are implemented</summary>"), "{table}");
         assert!(table.contains("| [a-controller](crates/controllers/docs/a-controller.md) | implemented |"), "{table}");
-        assert!(table.contains("| b-controller | planned |"), "{table}");
+        assert!(table.contains("| b-controller | not implemented |"), "{table}");
     }
 
     #[test]

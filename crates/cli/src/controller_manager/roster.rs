@@ -13,7 +13,6 @@ pub(super) struct Roster(Vec<(&'static str, State)>);
 enum State {
     Enabled,
     Disabled(String),
-    Planned,
     NotAsked,
 }
 
@@ -27,11 +26,7 @@ impl Roster {
             if let Some((_, why)) = selection.held.iter().find(|(held, _)| is(held)) {
                 return State::Disabled(why.clone());
             }
-            match () {
-                () if selection.missing.iter().any(is) => State::Planned,
-                () if selection.run.iter().any(is) => State::Enabled,
-                () => State::NotAsked,
-            }
+            if selection.run.iter().any(is) { State::Enabled } else { State::NotAsked }
         };
         Self(table.iter().map(|row| (row.name, state(row))).collect())
     }
@@ -49,7 +44,6 @@ impl Roster {
             let (state, why) = match state {
                 State::Enabled => ("enabled", None),
                 State::Disabled(why) => ("disabled", Some(why.as_str())),
-                State::Planned => ("missing", Some("it is not written yet: leave it to kube-controller-manager")),
                 State::NotAsked => ("off", Some("--controllers does not ask for it")),
             };
             match why {
@@ -71,7 +65,6 @@ mod tests {
         let row = |name: &str| rows::table().iter().find(|row| row.is_called(name)).unwrap();
         let selection = Selection {
             run: vec![row("replicaset"), row("endpointslice")],
-            missing: vec![row("job")],
             held: vec![(row("tokencleaner"), "a flag is off".to_owned())],
         };
         let mut roster = Roster::of(rows::table(), &selection);
@@ -87,7 +80,6 @@ mod tests {
         };
         check("replicaset", "enabled", "");
         check("endpointslice", "disabled", "its API is absent");
-        check("job", "missing", "it is not written yet");
         check("tokencleaner", "disabled", "a flag is off");
         check("deployment", "off", "--controllers does not ask");
     }

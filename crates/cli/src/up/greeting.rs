@@ -9,8 +9,6 @@ pub(super) struct Greeting<'a> {
     pub(super) nodes: usize,
     /// The controllers that run.
     pub(super) controllers: &'a [&'a str],
-    /// Those that upstream would run too, and that are not here yet.
-    pub(super) missing: &'a [&'a str],
     /// Selected controllers that do not run here, with the reason.
     pub(super) disabled: &'a [(&'a str, String)],
 }
@@ -21,19 +19,6 @@ const WIDTH: usize = 100;
 const INDENT: &str = "              ";
 /// The common suffix of controller names, which is left out.
 const SUFFIX: &str = "-controller";
-/// Kinds that users create, and that have no effect without their controller; in alphabetical order.
-const KINDS: [(&str, &str); 9] = [
-    ("certificatesigningrequest-signing-controller", "CertificateSigningRequests"),
-    ("cronjob-controller", "CronJobs"),
-    ("daemonset-controller", "DaemonSets"),
-    ("horizontal-pod-autoscaler-controller", "HorizontalPodAutoscalers"),
-    ("job-controller", "Jobs"),
-    ("persistentvolume-binder-controller", "PersistentVolumeClaims"),
-    ("disruption-controller", "PodDisruptionBudgets"),
-    ("resourcequota-controller", "ResourceQuotas"),
-    ("statefulset-controller", "StatefulSets"),
-];
-
 // === impl Greeting ===
 
 impl Greeting<'_> {
@@ -73,14 +58,6 @@ Everything is kept in memory, and gone when this ends. Ctrl-C stops it.
         let mut text = if names.is_empty() { "none".to_owned() } else { wrapped(&names) };
         for (name, why) in self.disabled {
             text.push_str(&format!("\n{INDENT}without {name}: {why}"));
-        }
-        if !self.missing.is_empty() {
-            text.push_str(&format!("\n{INDENT}({} more of Kubernetes' own are not here yet)", self.missing.len()));
-        }
-        let kinds: Vec<_> =
-            KINDS.iter().filter(|(name, _)| self.missing.contains(name)).map(|(_, kind)| *kind).collect();
-        if !kinds.is_empty() {
-            text.push_str(&format!("\nonly stored:  {}", wrapped(&kinds)));
         }
         text
     }
@@ -122,7 +99,6 @@ mod tests {
             kubeconfig: Path::new("/tmp/it's here"),
             nodes,
             controllers,
-            missing: &["job-controller", "statefulset-controller", "ttl-controller"],
             disabled: &[],
         }
     }
@@ -137,24 +113,13 @@ mod tests {
         for name in names {
             assert!(text.contains(name.strip_suffix(SUFFIX).unwrap()), "{name} is missing in {text}");
         }
-        assert!(text.contains("node-0 … node-2") && text.contains("(3 more"), "{text}");
-        assert!(text.contains("only stored:  Jobs, StatefulSets\n"), "{text}");
+        assert!(text.contains("node-0 … node-2"), "{text}");
         assert!(text.contains(r"export KUBECONFIG='/tmp/it'\''s here'"), "{text}");
-    }
-
-    #[test]
-    fn kinds_are_those_of_controllers_that_exist_somewhere_in_the_order_of_their_letters() {
-        for (name, _) in KINDS {
-            assert!(super::super::rows::table().iter().any(|row| row.name == name), "{name}");
-        }
-        assert!(KINDS.is_sorted_by_key(|(_, kind)| kind));
     }
 
     #[test]
     fn what_is_not_there_is_said() {
         let text = greeting(&[], 0).text();
-        let whole = Greeting { missing: &[], ..greeting(&[], 0) }.text();
-        assert!(!whole.contains("more of Kubernetes") && !whole.contains("only stored"), "{whole}");
         assert!(
             text.contains("controllers:  none\n") && text.contains("nodes:        none: pods stay Pending\n"),
             "{text}"

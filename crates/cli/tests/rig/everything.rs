@@ -7,20 +7,11 @@ use std::process::{Command, Stdio};
 use http::Method;
 use kube::Client;
 use serde_json::Value;
-use steersman_controllers::{ALL, table};
+use steersman_controllers::table;
 use steersman_testing::rig::{Process, Rig, Setup, free_port, programs};
 use steersman_testing::{Failure, expect, expect_eq};
 
 use crate::manager::{ask, shown, until, wanted};
-
-/// How many of the 49 may still be missing. Zero: the flags are exactly those of the Go program; this constant and
-/// [`missing`] go then, and what [`with_what_is_here`] does.
-const MISSING_MAX: usize = 12;
-
-/// The controllers that are not here yet.
-fn missing() -> BTreeSet<&'static str> {
-    names().into_iter().filter(|name| ALL.iter().all(|controller| controller.name != *name)).collect()
-}
 
 /// Every controller of kube-controller-manager.
 pub(crate) fn names() -> BTreeSet<&'static str> {
@@ -67,21 +58,8 @@ pub(crate) async fn start_manager(
 
 /// Starts ours with the flags of the set-up.
 pub(crate) async fn start_ours(rig: &Rig) -> Result<(Process, Client), Failure> {
-    let flags = with_what_is_here(rig.manager_flags());
+    let flags = rig.manager_flags();
     start_manager(rig, "ours", Path::new(env!("CARGO_BIN_EXE_steersman")), &["controller-manager"], flags).await
-}
-
-/// The flags, without controllers that are not here yet.
-pub(crate) fn with_what_is_here(mut flags: Vec<String>) -> Vec<String> {
-    let missing = missing();
-    assert!(missing.len() <= MISSING_MAX, "these are missing: {missing:?}");
-    if !missing.is_empty() {
-        for flag in flags.iter_mut().filter(|flag| flag.starts_with("--controllers=")) {
-            missing.iter().for_each(|name| *flag = flag.replace(&format!(",{name}"), ""));
-        }
-        flags.push("--allow-missing".to_owned());
-    }
-    flags
 }
 
 /// The lines of a manager's log that tell of errors or of refusals.
@@ -133,7 +111,6 @@ async fn ours_runs_all_49_with_the_same_flags() -> Result<(), Failure> {
     let entries = page["controllers"].as_array().cloned().unwrap_or_default();
     let enabled: BTreeSet<_> =
         entries.iter().filter(|entry| entry["state"] == "enabled").filter_map(|entry| entry["name"].as_str()).collect();
-    let want = names().difference(&missing()).copied().collect();
-    expect_eq("the controllers that run", &enabled, &want)?;
+    expect_eq("the controllers that run", &enabled, &names())?;
     expect_eq("errors", &errors(&process.said()?), &Vec::new())
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use steersman_testing::rig::{Rig, Setup};
 use steersman_testing::{Failure, expect, expect_eq};
 
-use crate::everything::{errors, kubectl, start, start_manager, until_answered, with_what_is_here};
+use crate::everything::{errors, kubectl, start, start_manager, until_answered};
 use crate::manager::{ask, client_of, until, wanted};
 
 const STATIC_POD: &str = "kubeadm/kube-controller-manager.yaml";
@@ -53,7 +53,7 @@ fn on_the_rig(rig: &Rig, flags: Vec<String>) -> Vec<String> {
         };
         format!("{name}={}", rig.file(file).display())
     });
-    with_what_is_here(replaced.collect())
+    replaced.collect()
 }
 
 /// Starts the program with these flags until it is ready and leads; nothing is refused to it meanwhile.

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use crate::api::Api;
-use crate::managers::{Selection, ours_on, steersman};
+use crate::managers::{ALL, ours_on, steersman};
 use crate::process::{Process, Scratch};
 use crate::sizes::{Sizes, Workloads};
 use crate::steps::{self, Cluster};
 use crate::workloads::Steps;
 use crate::{report, report_memory, report_time};
 
-const COLLECTOR: &[&str] = &["garbage-collector-controller"];
+const COLLECTOR: &str = "garbage-collector-controller";
 
 /// A running `steersman up`.
 struct Up {
@@ -22,11 +22,7 @@ struct Up {
 /// Without nodes, as beside the Go manager, whose rig has none; and then with nodes.
 pub(crate) async fn clusters(sizes: &Sizes) {
     let scratch = Scratch::new();
-    let selection = Selection::existing();
-    if !selection.has("the embedded cluster", steps::ROLL_OUT) {
-        return;
-    }
-    let mut up = Up::start(&scratch, 0, "*").await;
+    let mut up = Up::start(&scratch, 0, ALL).await;
     let idle = up.process.usage();
     report_memory("memory, idle", idle.resident_bytes);
     report_memory("memory, idle, heap and stacks", idle.private_bytes);
@@ -36,43 +32,33 @@ pub(crate) async fn clusters(sizes: &Sizes) {
     up.process.quiet().await;
     report_time("status changes, wall", cluster.change_statuses().await);
     up.process.quiet().await;
-    if selection.has("cascade delete", steps::CASCADE) {
-        report_time("cascade delete, wall", cluster.cascade().await);
-        up.process.quiet().await;
-    }
-    if selection.has("namespace delete", steps::NAMESPACE) {
-        cluster.fill_namespace().await;
-        up.process.quiet().await;
-        report_time("namespace delete, wall", cluster.delete_namespace().await);
-    }
+    report_time("cascade delete, wall", cluster.cascade().await);
+    up.process.quiet().await;
+    cluster.fill_namespace().await;
+    up.process.quiet().await;
+    report_time("namespace delete, wall", cluster.delete_namespace().await);
     report_memory("memory, peak of the run", up.process.usage().peak_bytes);
     up.process.end().await;
 
-    if selection.has("running and in EndpointSlices", steps::SLICES) {
-        let mut up = Up::start(&scratch, sizes.nodes, "*").await;
-        let cluster = Cluster::prepare(up.api.clone(), sizes).await;
-        cluster.add_services().await;
-        up.process.quiet().await;
-        report_time("running and in EndpointSlices, wall", cluster.run_all().await);
-        up.process.end().await;
-    }
+    let mut up = Up::start(&scratch, sizes.nodes, ALL).await;
+    let cluster = Cluster::prepare(up.api.clone(), sizes).await;
+    cluster.add_services().await;
+    up.process.quiet().await;
+    report_time("running and in EndpointSlices, wall", cluster.run_all().await);
+    up.process.end().await;
 }
 
 /// What the garbage collector adds to a manager, in a process of its own so that the API server's memory is not counted.
 pub(crate) async fn graph(sizes: &Sizes) {
     let scratch = Scratch::new();
-    let selection = Selection::existing();
-    if !selection.has("the ownership graph", COLLECTOR) {
-        return;
-    }
     let up = Up::start(&scratch, 0, "none").await;
-    let mut manager = ours_on(&up.kubeconfig, COLLECTOR[0], &scratch);
+    let mut manager = ours_on(&up.kubeconfig, COLLECTOR, &scratch);
     manager.quiet().await;
     let empty = manager.usage().resident_bytes;
     manager.end().await;
 
     steps::fill_graph(&up.api, sizes.graph).await;
-    let mut manager = ours_on(&up.kubeconfig, COLLECTOR[0], &scratch);
+    let mut manager = ours_on(&up.kubeconfig, COLLECTOR, &scratch);
     report_time("ownership graph, process start to all quiet", manager.quiet().await);
     let usage = manager.usage();
     report_time("ownership graph, CPU", usage.cpu);
@@ -85,7 +71,7 @@ pub(crate) async fn graph(sizes: &Sizes) {
 pub(crate) async fn workloads(sizes: &Workloads) {
     let scratch = Scratch::new();
 
-    let mut up = Up::start(&scratch, sizes.nodes, "*").await;
+    let mut up = Up::start(&scratch, sizes.nodes, ALL).await;
     let steps = Steps::prepare(up.api.clone(), sizes).await;
     up.process.quiet().await;
     let (took, writes) = steps.job().await;
@@ -96,13 +82,13 @@ pub(crate) async fn workloads(sizes: &Workloads) {
     up.process.end().await;
 
     // So many nodes renew their leases that the process is never quiet.
-    let up = Up::launch(&scratch, sizes.daemons, "*").await;
+    let up = Up::launch(&scratch, sizes.daemons, ALL).await;
     let steps = Steps::prepare(up.api.clone(), sizes).await;
     steps.until_nodes_ready(sizes.daemons).await;
     report_time("DaemonSet, wall", steps.daemons(sizes.daemons).await);
     up.process.end().await;
 
-    let up = Up::start(&scratch, 0, "*").await;
+    let up = Up::start(&scratch, 0, ALL).await;
     let steps = Steps::prepare(up.api.clone(), sizes).await;
     steps.add_cron_jobs().await;
     report_time("CronJobs, wall", steps.cron_jobs().await);

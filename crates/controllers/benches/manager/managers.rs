@@ -1,45 +1,27 @@
 //! The managers: ours and Go's, with the same controllers and the same flags.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::process::{Process, Scratch};
 
-/// The controllers that the load of Deployments needs; the rest of upstream's 49 would only be ballast for Go.
-const BASE: [&str; 11] = [
-    "serviceaccount-token-controller",
-    "endpoints-controller",
-    "endpointslice-controller",
-    "replicationcontroller-controller",
-    "pod-garbage-collector-controller",
-    "namespace-controller",
-    "serviceaccount-controller",
-    "garbage-collector-controller",
-    "deployment-controller",
-    "replicaset-controller",
-    "root-ca-certificate-publisher-controller",
-];
+/// All that are on by default, as an operator runs them.
+pub(crate) const ALL: &str = "*";
 
-/// Those that run the other workloads.
-const WORKLOADS: [&str; 4] = ["statefulset-controller", "daemonset-controller", "job-controller", "cronjob-controller"];
+/// Those that run workloads and what they need. That of nodes is not among them: half of the nodes of this load have no kubelet.
+pub(crate) const WORKLOADS: &str = "serviceaccount-token-controller,endpoints-controller,endpointslice-controller,\
+    pod-garbage-collector-controller,namespace-controller,serviceaccount-controller,garbage-collector-controller,\
+    deployment-controller,replicaset-controller,root-ca-certificate-publisher-controller,statefulset-controller,\
+    daemonset-controller,job-controller,cronjob-controller";
 
 /// Of both. Upstream's default of 20 requests a second would be all that is measured; nothing asks the secure port.
 pub(crate) const FLAGS: [&str; 4] =
     ["--leader-elect=false", "--secure-port=0", "--kube-api-qps=10000", "--kube-api-burst=10000"];
-
-/// What `controller-manager --help` says before the controllers that do not exist yet.
-const PLANNED: &str = "Not here yet (planned):";
 
 /// Whose manager.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manager {
     Ours,
     Go,
-}
-
-/// The controllers that both managers run.
-pub(crate) struct Selection {
-    names: Vec<&'static str>,
 }
 
 /// The rig that this process runs in.
@@ -60,11 +42,11 @@ impl Manager {
     }
 
     /// Starts on the rig, with an account per controller as kubeadm has it.
-    pub(crate) fn start(self, rig: &Rig, selection: &Selection, scratch: &Scratch) -> Process {
+    pub(crate) fn start(self, rig: &Rig, controllers: &str, scratch: &Scratch) -> Process {
         let file = |name: &str| rig.dir.join(name).display().to_string();
         let mut args = vec![
             format!("--kubeconfig={}", file("controller-manager.kubeconfig")),
-            format!("--controllers={}", selection.names.join(",")),
+            format!("--controllers={controllers}"),
             "--use-service-account-credentials=true".to_owned(),
             format!("--service-account-private-key-file={}", file("sa.key")),
             format!("--root-ca-file={}", file("ca.crt")),
@@ -77,42 +59,6 @@ impl Manager {
                 Process::start(&steersman(), &args, scratch)
             }
         }
-    }
-}
-
-// === impl Selection ===
-
-impl Selection {
-    /// Those of [`BASE`] that exist here; says which do not.
-    pub(crate) fn existing() -> Self {
-        Self::of(&BASE)
-    }
-
-    /// [`BASE`], and those that run the other workloads.
-    pub(crate) fn with_workloads() -> Self {
-        Self::of(&[BASE.as_slice(), &WORKLOADS].concat())
-    }
-
-    fn of(wanted: &[&'static str]) -> Self {
-        let help = Command::new(steersman()).args(["controller-manager", "--help"]).output();
-        let help = help.expect("`steersman controller-manager --help` runs");
-        let help = String::from_utf8(help.stdout).expect("text");
-        let planned = help.lines().find_map(|line| line.trim().strip_prefix(PLANNED)).unwrap_or_default();
-        let planned: Vec<_> = planned.split(',').map(str::trim).collect();
-        let (missing, names): (Vec<_>, Vec<_>) = wanted.iter().partition(|name| planned.contains(name));
-        if !missing.is_empty() {
-            eprintln!("MISSING here, so neither manager runs them: {}", missing.join(", "));
-        }
-        Self { names }
-    }
-
-    /// Whether a step can be taken; says why not.
-    pub(crate) fn has(&self, step: &str, needed: &[&str]) -> bool {
-        let missing: Vec<_> = needed.iter().filter(|name| !self.names.contains(name)).copied().collect();
-        if !missing.is_empty() {
-            eprintln!("SKIPPED: {step} needs {}", missing.join(", "));
-        }
-        missing.is_empty()
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::api::Api;
-use crate::managers::{Manager, Rig, Selection, steersman};
+use crate::managers::{ALL, Manager, Rig, WORKLOADS, steersman};
 use crate::process::{Process, Scratch};
 use crate::sizes::{Sizes, Workloads};
 use crate::steps::{self, Cluster};
@@ -27,37 +27,30 @@ struct Measured {
 /// One manager from its start to its end.
 pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
     let scratch = Scratch::new();
-    let selection = Selection::existing();
     let rig = Rig::around_us();
     let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
-    let mut measured = Measured::new(manager.start(&rig, &selection, &scratch));
+    let mut measured = Measured::new(manager.start(&rig, ALL, &scratch));
     measured.process.quiet().await;
     let idle = measured.process.usage();
     report_memory("memory, idle", idle.resident_bytes);
     report_memory("memory, idle, heap and stacks", idle.private_bytes);
 
-    if selection.has("roll-out", steps::ROLL_OUT) {
-        measured.begin();
-        let took = cluster.roll_out().await;
-        measured.finish("roll-out", took).await;
+    measured.begin();
+    let took = cluster.roll_out().await;
+    measured.finish("roll-out", took).await;
 
-        measured.begin();
-        let took = cluster.change_statuses().await;
-        measured.finish("status changes", took).await;
+    measured.begin();
+    let took = cluster.change_statuses().await;
+    measured.finish("status changes", took).await;
 
-        if selection.has("cascade delete", steps::CASCADE) {
-            measured.begin();
-            let took = cluster.cascade().await;
-            measured.finish("cascade delete", took).await;
-        }
-    }
-    if selection.has("namespace delete", steps::NAMESPACE) {
-        cluster.fill_namespace().await;
-        measured.process.quiet().await;
-        measured.begin();
-        let took = cluster.delete_namespace().await;
-        measured.finish("namespace delete", took).await;
-    }
+    measured.begin();
+    let took = cluster.cascade().await;
+    measured.finish("cascade delete", took).await;
+    cluster.fill_namespace().await;
+    measured.process.quiet().await;
+    measured.begin();
+    let took = cluster.delete_namespace().await;
+    measured.finish("namespace delete", took).await;
     report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
     measured.process.end().await;
     tokio::time::sleep(AUDIT_FLUSH).await;
@@ -66,15 +59,11 @@ pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
 /// As [`work`], with our simulated nodes: a cluster whose pods run.
 pub(crate) async fn running(sizes: &Sizes, manager: Manager) {
     let scratch = Scratch::new();
-    let selection = Selection::existing();
     let rig = Rig::around_us();
-    if !selection.has("running and in EndpointSlices", &[steps::ROLL_OUT, steps::SLICES].concat()) {
-        return;
-    }
     let mut nodes = simulated_nodes(&rig, sizes.nodes, &scratch);
     let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
     cluster.add_services().await;
-    let mut process = manager.start(&rig, &selection, &scratch);
+    let mut process = manager.start(&rig, ALL, &scratch);
     process.quiet().await;
     nodes.quiet().await;
     report_time("running and in EndpointSlices, wall", cluster.run_all().await);
@@ -85,13 +74,12 @@ pub(crate) async fn running(sizes: &Sizes, manager: Manager) {
 /// A full cluster on which each manager starts in turn. Ours is the first: what there is still to write, it writes.
 pub(crate) async fn restart(sizes: &Sizes) {
     let scratch = Scratch::new();
-    let selection = Selection::existing();
     let rig = Rig::around_us();
     let api = Api::connect(&rig.admin()).await;
     steps::fill(&api, &sizes.full).await;
     for manager in [Manager::Ours, Manager::Go] {
         tokio::time::sleep(PAUSE).await;
-        let mut process = manager.start(&rig, &selection, &scratch);
+        let mut process = manager.start(&rig, ALL, &scratch);
         let took = process.quiet_for(LONG_LIST).await;
         let usage = process.usage();
         report_of(manager, "restart, wall until quiet", took.as_secs_f64(), "s");
@@ -108,7 +96,7 @@ pub(crate) async fn workloads(sizes: &Workloads, manager: Manager) {
     let rig = Rig::around_us();
     let mut nodes = simulated_nodes(&rig, sizes.nodes, &scratch);
     let steps = Steps::prepare(Api::connect(&rig.admin()).await, sizes).await;
-    let mut measured = Measured::new(manager.start(&rig, &Selection::with_workloads(), &scratch));
+    let mut measured = Measured::new(manager.start(&rig, WORKLOADS, &scratch));
     measured.process.quiet().await;
     nodes.quiet().await;
 

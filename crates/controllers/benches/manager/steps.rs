@@ -13,12 +13,6 @@ const WORK: &str = "bench-work";
 /// The namespace that is deleted.
 const MIXED: &str = "bench-mixed";
 
-/// The controllers that a step cannot do without.
-pub(crate) const ROLL_OUT: &[&str] = &["deployment-controller", "replicaset-controller"];
-pub(crate) const CASCADE: &[&str] = &["garbage-collector-controller"];
-pub(crate) const NAMESPACE: &[&str] = &["namespace-controller"];
-pub(crate) const SLICES: &[&str] = &["endpointslice-controller"];
-
 /// A cluster with a namespace for the Deployments.
 pub(crate) struct Cluster<'a> {
     api: Api,
