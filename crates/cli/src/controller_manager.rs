@@ -21,7 +21,6 @@ use std::path::PathBuf;
 
 use prometheus::Registry;
 use steersman_base::Clock;
-use steersman_runtime::__internal::descriptor::Row;
 use steersman_runtime::__internal::descriptor::Stage;
 use steersman_runtime::connection::{self, Connection, Limits, RestMetrics};
 use steersman_runtime::manager::runnable;

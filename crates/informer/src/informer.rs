@@ -118,6 +118,9 @@ struct BatchResult {
     ended: Option<Vec<Uid>>,
 }
 
+/// A function that is called for every change.
+type Handler<V> = Box<dyn FnMut(&Change<V>) + Send>;
+
 // === impl SharedInformer ===
 
 impl<V: View> SharedInformer<V> {
@@ -238,7 +241,7 @@ impl<V: View> SharedInformer<V> {
     }
 
     /// Boxed handlers and tasks: the code is compiled once per view, not once per handler.
-    fn subscribe_boxed(&self, options: SubscribeOptions, handler: Box<dyn FnMut(&Change<V>) + Send>) -> Subscription {
+    fn subscribe_boxed(&self, options: SubscribeOptions, handler: Handler<V>) -> Subscription {
         let (subscriber, subscription) = Subscriber::new(options, &self.0.stop);
         {
             let mut subscribers = self.0.subscribers.lock();
