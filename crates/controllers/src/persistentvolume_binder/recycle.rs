@@ -12,7 +12,7 @@ const PREFIX: &str = "recycler-for-";
 /// The bytes for which a recycler gets the increment of its timeout.
 const GIB: i64 = 1 << 30;
 
-/// How the volumes of a plug-in are recycled.
+/// The pod that recycles the volumes of a plug-in, and the time that it gets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recycler {
     /// The pod, except its name, its first volume and its deadline.

@@ -35,7 +35,7 @@ reasons! {
         Provision { claim: Istr } => "claim {claim} has no volume",
         /// The claim of a volume is gone.
         Release => "its claim is gone",
-        /// What is behind a volume is deleted, or to be kept.
+        /// Nothing is behind a volume any more, or it is to be kept.
         Unprotect => "nothing is behind the volume that could be lost",
     }
 }

@@ -12,7 +12,7 @@ use steersman_model::storage::StorageClassView;
 
 use crate::view::SimPodView;
 
-/// What the claims of a pod mean for its scheduling.
+/// The meaning of the claims of a pod for its scheduling.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Verdict {
     /// All are bound.
@@ -33,7 +33,7 @@ pub(super) fn keys(pod: &SimPodView) -> Vec<ObjectKey> {
     pod.spec.claims.iter().map(|claim| ObjectKey { namespace: meta.namespace.clone(), name: name(claim) }).collect()
 }
 
-/// Returns what the claims of a pod mean for its scheduling.
+/// Returns the meaning of the claims of a pod for its scheduling.
 pub(super) fn verdict(
     pod: &SimPodView,
     claim: impl Fn(&ObjectKey) -> Option<Arc<PersistentVolumeClaimView>>,
