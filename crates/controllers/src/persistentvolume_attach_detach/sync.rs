@@ -103,7 +103,8 @@ impl Volumes {
             let of_claim = |object: &Arc<PersistentVolumeView>| {
                 object.spec.claim_ref.as_ref().is_some_and(|claim| claim.namespace == *scope)
             };
-            if wanted.is_empty() && !objects.iter().any(of_claim) {
+            let is_ours = || objects.iter().any(of_claim) || !self.memory.volume(volume).is_empty();
+            if wanted.is_empty() && !is_ours() {
                 return None;
             }
         }

@@ -110,7 +110,7 @@ impl Volume {
                     other_value: other_value.to_owned(),
                 };
                 found.push(conflict.clone());
-                found.push(conflict.from_other_side());
+                found.push(conflict.reversed());
             };
             if ours.policy != theirs.policy {
                 add(Property::ChangePolicy, &ours.policy, &theirs.policy);
@@ -126,7 +126,7 @@ impl Volume {
 // === impl Conflict ===
 
 impl Conflict {
-    fn from_other_side(self) -> Self {
+    fn reversed(self) -> Self {
         let Self { property, pod, value, other, other_value } = self;
         Self { property, pod: other, value: other_value, other: pod, other_value: value }
     }

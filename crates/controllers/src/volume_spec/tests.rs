@@ -6,10 +6,12 @@ use steersman_model::core::{PersistentVolumeView, PodView};
 use super::{CsiSource, Plugin, VolumeSpec};
 use crate::test_objects::decode;
 
+#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn volume(spec: Value, labels: Value) -> PersistentVolumeView {
     decode(json!({ "metadata": { "name": "v", "labels": labels }, "spec": spec }))
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn inline(source: Value) -> Option<VolumeSpec> {
     let mut volume = json!({ "name": "data" });
     volume.as_object_mut()?.extend(source.as_object()?.clone());

@@ -277,19 +277,19 @@ pub(crate) async fn a_driver_that_needs_no_attachment_gets_none(cluster: &TestCl
 pub(crate) async fn a_request_goes_on_after_a_restart(cluster: &TestCluster) -> Result<(), Failure> {
     let node = &nodes_of(cluster)[0];
     let disk = Disk::new(cluster, "ReadWriteOnce", true).await?;
-    let first = Beside::start(cluster, cluster.client(), CONTROLLERS)?;
+    let first = Beside::start_within(cluster, cluster.client(), CONTROLLERS)?;
     cluster.create(pod_on(node, "web")).await?;
     let uid = async || Ok(disk.attachments().await?.into_iter().map(|it| it.metadata.uid).collect::<Vec<_>>());
     let asked = cluster.until_right("it is asked for", uid, |found| found.len() == 1).await?;
     first.kill().await;
     disk.answer(json!({ "attached": true })).await?;
-    let second = Beside::start(cluster, cluster.client(), CONTROLLERS)?;
+    let second = Beside::start_within(cluster, cluster.client(), CONTROLLERS)?;
     disk.until_attached_to(&[node]).await?;
     expect_eq("it is the same", &uid().await?, &asked)?;
     until_notes(cluster, "web", &[succeeded(&disk)]).await?;
     second.kill().await;
     delete_pod(cluster, "web").await?;
-    let third = Beside::start(cluster, cluster.client(), CONTROLLERS)?;
+    let third = Beside::start_within(cluster, cluster.client(), CONTROLLERS)?;
     disk.until_attached_to(&[]).await?;
     third.stop().await?;
     disk.clean().await

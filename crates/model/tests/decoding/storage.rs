@@ -1,11 +1,11 @@
 //! Every field of attachments, drivers and volumes that the attach/detach controller reads.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use steersman_model::core::{PersistentVolumeSource, PersistentVolumeView};
 use steersman_model::corpus::every_field;
 use steersman_model::storage::{CsiDriverView, VolumeAttachmentView};
 
-use crate::support::{META, both, check, text};
+use crate::support::{META, Row, both, check, text};
 
 #[test]
 fn attachments_and_drivers_have_what_controllers_read() {
@@ -49,7 +49,7 @@ fn attachments_and_drivers_have_what_controllers_read() {
 fn the_sources_of_volumes_have_what_their_names_are_made_of() {
     let object = every_field("core.v1.PersistentVolume");
     let volume: PersistentVolumeView = both("core.v1.PersistentVolume", &object);
-    let rows: &[(&str, fn(&PersistentVolumeSource) -> Value)] = &[
+    let rows: &[Row<PersistentVolumeSource>] = &[
         ("/spec/gcePersistentDisk/pdName", |it| json!(it.gce_persistent_disk.as_ref().map(|disk| &disk.pd_name))),
         ("/spec/awsElasticBlockStore/volumeID", |it| {
             json!(it.aws_elastic_block_store.as_ref().map(|disk| &disk.volume_id))
