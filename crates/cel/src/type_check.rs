@@ -14,7 +14,7 @@ use crate::variables::Variables;
 /// The struct of the variables that a policy declares.
 const COMPOSED: &str = "kubernetes.variables";
 
-/// What is known about the type of a variable.
+/// The type of a variable, as far as it is known.
 #[derive(Clone, Copy, Debug)]
 pub enum KnownType<'a> {
     /// There is no such variable.

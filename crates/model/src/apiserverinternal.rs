@@ -19,13 +19,13 @@ view! {
 view! {
     /// The status of a storage version.
     pub struct StorageVersionStatus {
-        /// What each API server reports.
+        /// The reports of API servers, one each.
         storage_versions: Box<[ServerStorageVersion]> = 1,
     }
 }
 
 view! {
-    /// What one API server reports.
+    /// The report of one API server.
     pub struct ServerStorageVersion {
         /// The name of its identity Lease.
         api_server_id "apiServerID": Istr = 1,

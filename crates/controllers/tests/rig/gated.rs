@@ -19,8 +19,10 @@ async fn a_server_that_is_gone_is_taken_out_of_real_storage_versions() -> Result
     let own = cluster.until("the server reports", own).await?;
     let mut entries = versions(&cluster).get(NAME).await?.data["status"]["storageVersions"].clone();
     let gone = json!({ "apiServerID": "gone", "encodingVersion": "apps/v2", "decodableVersions": ["apps/v2"] });
-    entries.as_array_mut().map(|entries| entries.push(gone));
-    let patch = Patch::Merge(json!({ "status": { "storageVersions": entries } }));
+    entries.as_array_mut().into_iter().for_each(|entries| entries.push(gone.clone()));
+    // They do not agree, so there is no common version.
+    let status = json!({ "storageVersions": entries, "commonEncodingVersion": null });
+    let patch = Patch::Merge(json!({ "status": status }));
     versions(&cluster).patch_status(NAME, &PatchParams::default(), &patch).await?;
     let look = async || reported(&cluster, NAME).await;
     cluster.until_eq("it is taken out", look, Some(own.clone())).await?;
