@@ -10,7 +10,7 @@ use crate::fleet::{Fleet, Health, Registration};
 use crate::kubelet::{self, Log, LogError, LogQuery};
 use crate::options::{NodesError, NodesOptions};
 use crate::view::SimPodView;
-use crate::{node, provisioner, scheduler};
+use crate::{devices, node, provisioner, scheduler};
 
 /// Simulated nodes. Cheap to clone; clones share the same nodes.
 #[derive(Clone)]
@@ -56,6 +56,9 @@ impl Nodes {
         }
         if let Some(provisioner) = options.provisioner {
             provisioner::build(cx, provisioner);
+        }
+        if let Some(driver) = options.devices {
+            devices::build(cx, &pods, driver);
         }
         let kubelets = kubelet::build(cx, &pods, &options, &fleet);
         Ok(Self { fleet, pods: pods.lister(), clock: cx.clock.clone(), registry, kubelets })

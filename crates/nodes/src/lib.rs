@@ -39,6 +39,7 @@
 //! Durations are written `500ms`, `2s`, `1m30s`; a number alone is in seconds. Invalid values are ignored and reported
 //! by an event. A custom table of [`Stages`] defines more.
 
+pub mod devices;
 mod duration;
 mod fleet;
 mod handle;
@@ -50,6 +51,7 @@ pub mod provisioner;
 pub mod scheduler;
 pub mod view;
 
+pub use devices::DevicesOptions;
 pub use handle::{NoSuchNode, Nodes};
 pub use kubelet::{Log, LogError, LogQuery, Stages, StagesError};
 pub use metrics::Metrics;

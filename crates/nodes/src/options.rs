@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::devices::DevicesOptions;
 use crate::kubelet::Stages;
 use crate::metrics::Metrics;
 use crate::provisioner::ProvisionerOptions;
@@ -39,6 +40,9 @@ pub struct NodesOptions {
     pub metrics: Option<Metrics>,
     /// The provisioner of volumes, if there is one. One for a cluster is enough.
     pub provisioner: Option<ProvisionerOptions>,
+    /// The driver of devices, if there is one: without it, the scheduler does not look at claims of devices. One for a cluster
+    /// is enough.
+    pub devices: Option<DevicesOptions>,
 }
 
 /// Why the options are invalid.
@@ -97,6 +101,7 @@ impl Default for NodesOptions {
             workers: WORKERS,
             metrics: None,
             provisioner: None,
+            devices: None,
         }
     }
 }

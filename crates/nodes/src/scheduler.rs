@@ -7,7 +7,7 @@
 //!    when a node or a freed resource may have changed that, and not before.
 //! 5. Decisions are deterministic: the same pods and nodes in the same order give the same bindings.
 //!
-//! It is a simulation: it ignores preferences except `PreferNoSchedule`, affinity between pods, spread constraints and
+//! With a driver of devices, a pod waits until its claims of devices are allocated. It is a simulation: it ignores preferences except `PreferNoSchedule`, affinity between pods, spread constraints and
 //! volumes, and preempts no pod.
 
 use std::sync::Arc;
@@ -17,11 +17,13 @@ use parking_lot::Mutex;
 use steersman_base::{Istr, ObjectKey};
 use steersman_informer::{Change, SharedInformer};
 use steersman_model::core::NodeView;
+use steersman_model::resource::ResourceClaimView;
 use steersman_runtime::handler::Keys;
 use steersman_runtime::{BuildContext, Controller};
 
 use self::ledger::Ledger;
 use self::map::{Part, part};
+use crate::devices;
 use crate::fleet::Fleet;
 use crate::options::NodesOptions;
 use crate::view::SimPodView;
@@ -70,9 +72,22 @@ pub(crate) fn build(
     let pods_of_pod = move |change: &Change<SimPodView>| see_pod(&mut of_pods.lock(), &scheduler, change);
     let builder = cx.controller_on(NAME, pods).queue_name("scheduler").workers(options.workers).without_main_watch();
     let builder = builder.watch(&nodes, pods_of_node).watch(pods, pods_of_pod);
+    let claims = options.devices.map(|_| cx.informers.informer::<ResourceClaimView>());
+    let builder = match &claims {
+        None => builder,
+        Some(claims) => {
+            let users = pods.index(devices::claims_of);
+            let of_claim = move |change: &Change<ResourceClaimView>| -> Vec<ObjectKey> {
+                users.get(&change.key()).iter().map(|pod| pod.metadata.key()).collect()
+            };
+            let of_status = |change: &Change<SimPodView>| devices::is_told_claims(change).then(|| change.key());
+            builder.watch(claims, of_claim).watch(pods, of_status)
+        }
+    };
+    let claims = claims.map(|claims| claims.lister());
     let pods = pods.lister();
     let events = cx.events.for_component(name.clone());
-    builder.build_with(|queue| sync::Scheduler { pods, ledger, name, events, queue: queue.clone() })
+    builder.build_with(|queue| sync::Scheduler { pods, claims, ledger, name, events, queue: queue.clone() })
 }
 
 /// Updates the ledger with a change of a node; returns the keys to enqueue.

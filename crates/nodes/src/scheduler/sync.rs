@@ -7,12 +7,14 @@ use serde_json::json;
 use steersman_base::{ConditionStatus, Istr, ObjectKey, Resource};
 use steersman_informer::Lister;
 use steersman_model::Kind;
+use steersman_model::resource::ResourceClaimView;
 use steersman_runtime::events::{About, Recorder};
 use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError, reasons};
 use steersman_workqueue::{Priority, Queue};
 
 use super::ledger::{Decision, Ledger};
 use super::map::{Part, part};
+use crate::devices;
 use crate::view::SimPodView;
 
 const PODS: &Resource = &SimPodView::RESOURCE;
@@ -20,6 +22,8 @@ const PODS: &Resource = &SimPodView::RESOURCE;
 /// The scheduler's shell.
 pub(super) struct Scheduler {
     pub(super) pods: Lister<SimPodView>,
+    /// Claims of devices; absent if nothing allocates them.
+    pub(super) claims: Option<Lister<ResourceClaimView>>,
     pub(super) ledger: Arc<Mutex<Ledger>>,
     pub(super) name: Istr,
     pub(super) events: Recorder,
@@ -69,6 +73,13 @@ impl Scheduler {
         let Some(pod) = self.pods.get(key) else { return Ok(()) };
         if part(&pod, &self.name) != Part::Waiting {
             return Ok(());
+        }
+        if let Some(claims) = &self.claims {
+            let is_allocated = |key: &ObjectKey| claims.get(key).is_some_and(|claim| claim.status.allocation.is_some());
+            // A change of a claim, or of the pod, enqueues it again.
+            if let Some(message) = devices::lacking(&pod, is_allocated) {
+                return self.report_unschedulable(cx, &pod, &message).await;
+            }
         }
         let decision = self.ledger.lock().decide(&pod);
         match decision {
