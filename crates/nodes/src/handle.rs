@@ -11,7 +11,7 @@ use crate::kubelet::{self, Log, LogError, LogQuery};
 use crate::options::{NodesError, NodesOptions};
 use crate::view::SimPodView;
 use crate::volumes::{self, Volumes};
-use crate::{attacher, node, provisioner, resizer, scheduler};
+use crate::{attacher, devices, node, provisioner, resizer, scheduler};
 
 /// Simulated nodes. Cheap to clone; clones share the same nodes.
 #[derive(Clone)]
@@ -58,6 +58,9 @@ impl Nodes {
         if let Some(provisioner) = options.provisioner {
             provisioner::build(cx, provisioner);
             resizer::build(cx);
+        }
+        if let Some(driver) = options.devices {
+            devices::build(cx, &pods, driver);
         }
         let volumes = options.attacher.map(|attacher| {
             attacher::build(cx, attacher, &fleet);

@@ -40,6 +40,7 @@
 //! by an event. A custom table of [`Stages`] defines more.
 
 pub mod attacher;
+pub mod devices;
 mod duration;
 mod fleet;
 mod handle;
@@ -54,6 +55,7 @@ pub mod view;
 pub mod volumes;
 
 pub use attacher::AttacherOptions;
+pub use devices::DevicesOptions;
 pub use handle::{NoSuchNode, Nodes};
 pub use kubelet::{Log, LogError, LogQuery, Stages, StagesError};
 pub use metrics::Metrics;

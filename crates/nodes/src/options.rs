@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::attacher::AttacherOptions;
+use crate::devices::DevicesOptions;
 use crate::kubelet::Stages;
 use crate::metrics::Metrics;
 use crate::provisioner::ProvisionerOptions;
@@ -44,6 +45,9 @@ pub struct NodesOptions {
     /// The attacher of volumes to these nodes, if there is one. With it, pods wait for volumes that have to be attached, and nodes
     /// report which of them are in use: somebody has to ask for attachments, as the attach/detach controller does.
     pub attacher: Option<AttacherOptions>,
+    /// The driver of devices, if there is one: without it, the scheduler does not look at claims of devices. One for a cluster
+    /// is enough.
+    pub devices: Option<DevicesOptions>,
 }
 
 /// Why the options are invalid.
@@ -103,6 +107,7 @@ impl Default for NodesOptions {
             metrics: None,
             provisioner: None,
             attacher: None,
+            devices: None,
         }
     }
 }

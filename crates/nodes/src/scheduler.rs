@@ -9,6 +9,7 @@
 //!
 //! 6. Beside a [provisioner](crate::provisioner), a pod waits until its claims are bound; those that wait for their first pod
 //!    get the name of the chosen node. Without one, claims are ignored.
+//! 7. Beside a [driver of devices](crate::devices), a pod waits until its claims of devices are allocated.
 //!
 //! It is a simulation: it ignores preferences except `PreferNoSchedule`, affinity between pods, spread constraints and the
 //! node affinity of volumes, and preempts no pod.
@@ -20,12 +21,14 @@ use parking_lot::Mutex;
 use steersman_base::{Istr, ObjectKey};
 use steersman_informer::{Change, SharedInformer};
 use steersman_model::core::{NodeView, PersistentVolumeClaimView};
+use steersman_model::resource::ResourceClaimView;
 use steersman_model::storage::StorageClassView;
 use steersman_runtime::handler::Keys;
 use steersman_runtime::{BuildContext, Controller};
 
 use self::ledger::Ledger;
 use self::map::{Part, part};
+use crate::devices;
 use crate::fleet::Fleet;
 use crate::options::NodesOptions;
 use crate::view::SimPodView;
@@ -89,9 +92,20 @@ pub(crate) fn build(
         builder = builder.watch(&claims, pods_of_claim).needs_cache(&classes);
         volumes = Some(sync::Volumes { claims: claims.lister(), classes: classes.lister() });
     }
+    let mut devices = None;
+    if options.devices.is_some() {
+        let claims = cx.informers.informer::<ResourceClaimView>();
+        let users = pods.index(devices::claims_of);
+        let of_claim = move |change: &Change<ResourceClaimView>| -> Vec<ObjectKey> {
+            users.get(&change.key()).iter().map(|pod| pod.metadata.key()).collect()
+        };
+        let of_status = |change: &Change<SimPodView>| devices::is_told_claims(change).then(|| change.key());
+        builder = builder.watch(&claims, of_claim).watch(pods, of_status);
+        devices = Some(claims.lister());
+    }
     let pods = pods.lister();
     let events = cx.events.for_component(name.clone());
-    builder.build_with(|queue| sync::Scheduler { pods, volumes, ledger, name, events, queue: queue.clone() })
+    builder.build_with(|queue| sync::Scheduler { pods, volumes, devices, ledger, name, events, queue: queue.clone() })
 }
 
 /// Updates the ledger with a change of a node; returns the keys to enqueue.

@@ -32,10 +32,10 @@ struct Group<'a> {
 pub(super) fn summary(pool: &Pool<'_>, by_request: Option<&Istr>) -> Result<Option<Vec<Value>>, String> {
     let driver = pool.driver;
     let name = pool.name;
-    let declares = |slice: &&_| attribute_of(slice).is_some();
     // The attribute of the request is for drivers that declare none at all.
-    let fallback =
-        by_request.filter(|_| !pool.slices.iter().any(|slice| declares(&slice) && !slice.spec.devices.is_empty()));
+    let mut with_devices = pool.slices.iter().filter(|slice| !slice.spec.devices.is_empty());
+    let declares = with_devices.any(|slice| attribute_of(slice).is_some());
+    let fallback = by_request.filter(|_| !declares);
     let attributed = pool.slices.iter().flat_map(|slice| {
         let attribute = attribute_of(slice).or(fallback);
         slice.spec.devices.iter().filter_map(move |device| Some((attribute?, device)))

@@ -4,8 +4,9 @@ use k8s_openapi::api::core::v1::{Event, Pod};
 use k8s_openapi::api::resource::v1::{ResourceClaim, ResourceClaimTemplate};
 use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
+use steersman_testing::nodes::DevicesOptions;
 use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
-use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
+use steersman_testing::{Builder, Failure, NodesOptions, TestCluster, expect, expect_eq};
 
 use crate::scenarios::protection::end;
 use crate::scenarios::support::controllers::{self, Controller};
@@ -17,6 +18,7 @@ scenarios! {
     a_claim_that_is_shared_stays_reserved_for_the_others on cluster,
     a_scheduled_pod_gets_its_reservation on cluster,
     the_claim_of_extended_resources_goes_when_the_pod_has_ended on cluster,
+    pods_with_claims_run_when_a_device_is_free on with_devices alone,
 }
 
 pub(crate) const CONTROLLERS: &[Controller] = &[controllers::RESOURCE_CLAIM];
@@ -27,6 +29,12 @@ const ANNOTATION: &str = "resource.kubernetes.io/pod-claim-name";
 
 pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(CONTROLLERS)
+}
+
+/// Nodes with a driver that has one device.
+pub(crate) fn with_devices() -> Builder {
+    let devices = Some(DevicesOptions { count: 1 });
+    cluster().nodes_with(NodesOptions { devices, ..NodesOptions::count(2) })
 }
 
 /// The claim has what the template says and is the pod's; one that is deleted is made again, and the last one goes when the
@@ -134,12 +142,14 @@ pub(crate) async fn a_scheduled_pod_gets_its_reservation(cluster: &TestCluster) 
 pub(crate) async fn the_claim_of_extended_resources_goes_when_the_pod_has_ended(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
-    let pod = cluster.create(objects::pod("web").on_node("somewhere")).await?;
+    let resources = json!({ "requests": { "example.com/gpu": "1" }, "limits": { "example.com/gpu": "1" } });
+    let container = json!({ "name": "main", "image": objects::IMAGE, "resources": resources });
+    let pod = objects::pod("web").with(json!({ "spec": { "containers": [container] } }));
+    let pod = cluster.create(pod.on_node("somewhere")).await?;
     let of_pod = claim("web-extended").owned_by(&pod).finalizer(FINALIZER);
     cluster.create(of_pod.annotation("resource.kubernetes.io/extended-resource-claim", "true")).await?;
     allocate(cluster, "web-extended", &[&pod]).await?;
-    let container = pod.spec.map(|spec| spec.containers[0].name.clone());
-    let mapping = json!({ "containerName": container, "resourceName": "example.com/gpu", "requestName": "gpu" });
+    let mapping = json!({ "containerName": "main", "resourceName": "example.com/gpu", "requestName": "gpu" });
     let status = json!({ "extendedResourceClaimStatus": {
         "resourceClaimName": "web-extended", "requestMappings": [mapping],
     } });
@@ -149,6 +159,35 @@ pub(crate) async fn the_claim_of_extended_resources_goes_when_the_pod_has_ended(
     set_phase(cluster, "web", "Succeeded").await?;
     cluster.until_gone::<ResourceClaim>("web-extended").await?;
     end(cluster, "web").await
+}
+
+/// Two pods want the only device: the second one waits, and runs when the first is gone.
+pub(crate) async fn pods_with_claims_run_when_a_device_is_free(cluster: &TestCluster) -> Result<(), Failure> {
+    let request = json!({ "name": "gpu", "exactly": { "deviceClassName": "simulated.steersman.dev" } });
+    let spec = json!({ "spec": { "spec": { "devices": { "requests": [request] } } } });
+    cluster.create(template("simulated").with(spec)).await?;
+    cluster.create(pod_with_template("one", "simulated")).await?;
+    let phase = async |name: &str| {
+        let pod = cluster.api::<Pod>().get(name).await?;
+        Ok(pod.status.and_then(|status| status.phase))
+    };
+    cluster.until_eq("it runs", async || phase("one").await, Some("Running".to_owned())).await?;
+    let claim = until_claimed(cluster, "one", None).await?;
+    let reserved = State { users: 1, is_allocated: true, is_held: true };
+    expect_eq("its claim", &state(cluster, &claim).await?, &reserved)?;
+
+    cluster.create(pod_with_template("two", "simulated")).await?;
+    let message = async || {
+        let pod = cluster.api::<Pod>().get("two").await?;
+        let conditions = pod.status.and_then(|status| status.conditions).unwrap_or_default();
+        let scheduled = conditions.into_iter().find(|condition| condition.type_ == "PodScheduled");
+        Ok(scheduled.and_then(|scheduled| scheduled.message))
+    };
+    cluster.until_eq("the other waits", message, Some("cannot allocate all claims".to_owned())).await?;
+    cluster.delete::<Pod>("one").await?;
+    cluster.until_eq("it runs, too", async || phase("two").await, Some("Running".to_owned())).await?;
+    end(cluster, "two").await?;
+    remove_claims(cluster).await
 }
 
 /// What is looked at of a claim.

@@ -7,6 +7,7 @@ use serde_json::json;
 use steersman_base::{ConditionStatus, Istr, ObjectKey, Resource, names};
 use steersman_informer::Lister;
 use steersman_model::core::PersistentVolumeClaimView;
+use steersman_model::resource::ResourceClaimView;
 use steersman_model::storage::StorageClassView;
 use steersman_model::{Kind, View};
 use steersman_runtime::events::{About, Recorder};
@@ -17,6 +18,7 @@ use steersman_workqueue::{Priority, Queue};
 use super::claims::{self, Verdict};
 use super::ledger::{Decision, Ledger};
 use super::map::{Part, part};
+use crate::devices;
 use crate::view::SimPodView;
 
 const CLAIMS: &Resource = &PersistentVolumeClaimView::RESOURCE;
@@ -27,6 +29,8 @@ pub(super) struct Scheduler {
     pub(super) pods: Lister<SimPodView>,
     /// The claims that pods wait for; `None` if they wait for none.
     pub(super) volumes: Option<Volumes>,
+    /// Claims of devices; absent if nothing allocates them.
+    pub(super) devices: Option<Lister<ResourceClaimView>>,
     pub(super) ledger: Arc<Mutex<Ledger>>,
     pub(super) name: Istr,
     pub(super) events: Recorder,
@@ -84,6 +88,13 @@ impl Scheduler {
         let Some(pod) = self.pods.get(key) else { return Ok(()) };
         if part(&pod, &self.name) != Part::Waiting {
             return Ok(());
+        }
+        if let Some(claims) = &self.devices {
+            let is_allocated = |key: &ObjectKey| claims.get(key).is_some_and(|claim| claim.status.allocation.is_some());
+            // A change of a claim, or of the pod, enqueues it again.
+            if let Some(message) = devices::lacking(&pod, is_allocated) {
+                return self.report_unschedulable(cx, &pod, &message).await;
+            }
         }
         let to_select = match self.verdict(&pod) {
             Verdict::Bound => Vec::new(),

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use steersman_base::istr::Pool;
 use steersman_base::{Istr, StringMap};
-use steersman_model::core::pod::{ClaimSource, Resources, Toleration};
+use steersman_model::core::pod::{ClaimSource, ResourceClaim, Resources, Toleration};
 use steersman_model::shared::PooledInLists;
 use steersman_model::wire::{Pick, Picked, Quantities};
 use steersman_model::{SharedList, view};
@@ -44,6 +44,8 @@ view! {
         overhead: Quantities = 32,
         /// The scheduling gates.
         scheduling_gates: Box<[SchedulingGate]> = 38,
+        /// The claims of devices.
+        resource_claims: Box<[ResourceClaim]> = 39,
         /// The resources at pod level.
         resources: Resources = 40,
     }

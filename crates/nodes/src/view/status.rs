@@ -1,6 +1,7 @@
 //! The parts of a pod's status that are read: all that a kubelet writes.
 
 use steersman_base::{ConditionStatus, Istr, Time};
+use steersman_model::core::pod::ClaimStatus;
 use steersman_model::view;
 use steersman_model::wire::Unique;
 
@@ -25,6 +26,8 @@ view! {
         container_statuses: Box<[ContainerStatus]> = 8,
         /// The statuses of its init containers.
         init_container_statuses: Box<[ContainerStatus]> = 10,
+        /// The claims of devices that were made for it.
+        resource_claim_statuses: Box<[ClaimStatus]> = 15,
         /// The generation that the status is about.
         observed_generation: i64 = 17,
     }

@@ -1,0 +1,110 @@
+//! The shell: publish → observe → pick → write.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use steersman_base::{Istr, ObjectKey, Resource, Uid};
+use steersman_informer::{Index, Lister};
+use steersman_model::resource::ResourceClaimView;
+use steersman_model::{Kind, View};
+use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError, reasons};
+
+use super::memory::Taken;
+use super::plan::{pick, requests, results, used};
+use super::{DevicesOptions, object, published};
+use crate::view::SimPodView;
+
+const CLAIMS: &Resource = &ResourceClaimView::RESOURCE;
+const CLASSES: &Resource = &Resource::cluster("resource.k8s.io", "v1", "deviceclasses", "DeviceClass");
+const SLICES: &Resource = &Resource::cluster("resource.k8s.io", "v1", "resourceslices", "ResourceSlice");
+
+/// The driver's shell.
+pub(super) struct Devices {
+    pub(super) claims: Lister<ResourceClaimView>,
+    /// Pods that are to be scheduled, by their claims.
+    pub(super) users: Index<ObjectKey, SimPodView>,
+    pub(super) taken: Arc<Taken>,
+    pub(super) options: DevicesOptions,
+}
+
+reasons! {
+    /// Why the driver of devices writes.
+    pub enum Why {
+        /// The driver starts.
+        Publish => "the driver has these devices",
+        /// A pod waits for a claim.
+        Allocate { pod: Istr } => "pod {pod} waits for it",
+    }
+}
+
+// === impl Devices ===
+
+impl Reconciler for Devices {
+    async fn reconcile(&self, cx: &Context, key: &ObjectKey) -> Result<Action, Error> {
+        if *key == published() {
+            self.publish(cx, CLASSES, &object::class()).await?;
+            self.publish(cx, SLICES, &object::slice(self.options.count)).await?;
+            return Ok(Action::Done);
+        }
+        let Some(claim) = self.claims.get(key).filter(|claim| is_waiting(claim)) else { return Ok(Action::Done) };
+        let user = self.users.get(key).into_iter().min_by(|a, b| a.metadata.name.cmp(&b.metadata.name));
+        let Some(pod) = user else { return Ok(Action::Done) };
+        // The view has no selectors.
+        let Some(live) = cx.live.get_json(CLAIMS, key).await? else { return Ok(Action::Done) };
+        let is_same = live["metadata"]["uid"] == json!(claim.meta().uid) && live["status"]["allocation"].is_null();
+        let Some(requests) = requests(&live["spec"]).filter(|_| is_same) else { return Ok(Action::Done) };
+        let all = self.claims.list();
+        let is_pending = |uid: &Uid| all.iter().any(|claim| claim.meta().uid == *uid && is_waiting(claim));
+        let in_cache = used(all.iter().map(|claim| &**claim));
+        let picked =
+            self.taken.take(&claim.meta().uid, in_cache, is_pending, |used| pick(&requests, self.options.count, used));
+        // When a device is free, the claim is enqueued.
+        let Some(picked) = picked else { return Ok(Action::Done) };
+        match self.allocate(cx, &claim, live, &pod, &picked).await {
+            Ok(()) | Err(WriteError::NotFound) => Ok(Action::Done),
+            Err(WriteError::Conflict) => Ok(Action::Again),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+impl Devices {
+    async fn publish(&self, cx: &Context, resource: &Resource, object: &Value) -> Result<(), Error> {
+        let body = object.to_string().into_bytes();
+        match cx.writer.unowned().create_in(None, resource, body, &Why::Publish).await {
+            Ok(_) | Err(WriteError::AlreadyExists) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Protects the claim, and allocates it.
+    async fn allocate(
+        &self,
+        cx: &Context,
+        claim: &ResourceClaimView,
+        live: Value,
+        pod: &SimPodView,
+        picked: &[(String, Istr)],
+    ) -> Result<(), WriteError> {
+        let meta = claim.meta();
+        let key = meta.key();
+        let write = cx.writer.on_behalf_of(meta);
+        let why = Why::Allocate { pod: pod.metadata.name.clone() };
+        let mut version = live["metadata"]["resourceVersion"].clone();
+        let mut finalizers = live["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+        if !finalizers.iter().any(|held| held == object::FINALIZER) {
+            finalizers.push(object::FINALIZER.into());
+            let patch =
+                json!({ "metadata": { "uid": meta.uid, "resourceVersion": version, "finalizers": finalizers } });
+            version = json!(write.patch(CLAIMS, &key, Patch::Merge(&patch), &why).await?.resource_version);
+        }
+        let user = json!({ "resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid });
+        let status = json!({ "allocation": { "devices": { "results": results(picked) } }, "reservedFor": [user] });
+        let patch = json!({ "metadata": { "uid": meta.uid, "resourceVersion": version }, "status": status });
+        write.patch_subresource(CLAIMS, &key, "status", Patch::Merge(&patch), &why).await.map(drop)
+    }
+}
+
+fn is_waiting(claim: &ResourceClaimView) -> bool {
+    claim.status.allocation.is_none() && !claim.meta().is_terminating()
+}
