@@ -96,7 +96,8 @@ impl World {
         self.runtime.block_on(async move {
             let response = server.oneshot(request).await.expect("an answer");
             let code = response.status().as_u16();
-            let body = response.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+            let body =
+                response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
             (code, String::from_utf8_lossy(&body).into_owned())
         })
     }
