@@ -18,7 +18,7 @@ fn claim(request: &str, capacity: &str, more: Value) -> Arc<PersistentVolumeClai
     Arc::new(decode(merged(base, more)))
 }
 
-fn volume(source: Value) -> PersistentVolumeView {
+fn volume(source: &Value) -> PersistentVolumeView {
     let claim = json!({ "namespace": "default", "name": "data", "uid": "c" });
     decode(merged(json!({ "metadata": { "name": "disk" }, "spec": { "claimRef": claim } }), json!({ "spec": source })))
 }
@@ -46,7 +46,7 @@ fn a_bound_claim_that_asks_for_more_is_enqueued_and_no_other() {
 #[test]
 fn a_migrated_volume_waits_for_its_driver_and_any_other_for_whoever_serves_it() {
     let check = |source: Value, want: Resizer, note: &str| {
-        let resizer = plan::resizer(&volume(source.clone()));
+        let resizer = plan::resizer(&volume(&source));
         assert_eq!(resizer, want, "{source}");
         assert_eq!(plan::note(resizer), note, "{source}");
     };
@@ -71,7 +71,7 @@ fn the_driver_is_named_once_and_only_the_volume_of_the_claim_counts() {
     );
     let named = json!({ "metadata": { "annotations": { "volume.kubernetes.io/storage-resizer": "d" } } });
     assert_eq!(plan::naming(&claim("2Gi", "1Gi", named), "d"), None);
-    assert!(plan::is_its(&volume(json!({})), &fresh));
-    assert!(!plan::is_its(&volume(json!({})), &claim("2Gi", "1Gi", json!({ "metadata": { "uid": "other" } }))));
+    assert!(plan::is_its(&volume(&json!({})), &fresh));
+    assert!(!plan::is_its(&volume(&json!({})), &claim("2Gi", "1Gi", json!({ "metadata": { "uid": "other" } }))));
     assert!(!plan::is_its(&decode(json!({ "metadata": { "name": "disk" } })), &fresh));
 }
