@@ -331,7 +331,7 @@ view! {
 }
 
 view! {
-    /// What a device uses of a set of counters.
+    /// The consumption of a device from a set of counters.
     pub struct CounterConsumption {
         /// The set.
         counter_set: Istr = 1,

@@ -30,7 +30,7 @@ const WORKERS: usize = 8;
 /// The options of the attacher.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AttacherOptions {
-    /// How long it takes to attach a volume, and to detach one.
+    /// The time that it takes to attach a volume, and to detach one.
     pub delay: Duration,
 }
 

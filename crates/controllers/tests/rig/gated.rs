@@ -2,11 +2,16 @@
 
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
+use steersman_testing::rig::{Rig, Setup};
 use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
 
 use crate::own;
 use crate::scenarios::storageversion_garbage_collector::{reported, versions};
 use crate::scenarios::support::{controllers, gated};
+
+/// The gates and APIs of devices and pod groups.
+const GATES: &str = "--feature-gates=GenericWorkload=true,DRAWorkloadResourceClaims=true,DRAResourcePoolStatus=true";
+const APIS: &str = "--runtime-config=scheduling.k8s.io/v1beta1=true,resource.k8s.io/v1alpha3=true";
 
 /// The server reports for itself. What another one has reported that is gone is taken out; its own reports stay.
 #[tokio::test]
@@ -58,7 +63,8 @@ async fn run(
     name: &str,
     scenario: impl AsyncFnOnce(&TestCluster) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let rig = own::start(name).await?;
+    let setup = Setup { server: &[GATES, APIS], ..Setup::DEFAULT };
+    let rig = Rig::start(env!("CARGO_TARGET_TMPDIR"), name, setup).await?;
     let cluster = cluster.start_on(rig.kubeconfig()).await?;
     scenario(&cluster).await?;
     cluster.stop().await

@@ -12,7 +12,7 @@ use super::staging::Staging;
 use crate::sink::{Sink, Verdict, WatchEvent};
 use crate::wire::{Expected, ListDecoder, Peeked, WireError, peek};
 
-/// What the loop of a reflector asks of the typed end.
+/// The typed end of a reflector, as its loop sees it.
 ///
 /// An object that cannot be decoded is an error ([`WireError::Object`]); the loop decides whether it is skipped.
 pub(super) trait Feed: Send {
