@@ -17,7 +17,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::aggregated::Aggregated;
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
-use steersman_nodes::{AttacherOptions, Nodes, NodesOptions, ProvisionerOptions, Stages};
+use steersman_nodes::{AttacherOptions, DevicesOptions, Nodes, NodesOptions, ProvisionerOptions, Stages};
 use steersman_runtime::__internal::descriptor::{ApiServers, FlagFile};
 use steersman_runtime::signals;
 use steersman_runtime::{Build, Manager, ManagerOptions};
@@ -66,6 +66,8 @@ const PROTECTORS: [&str; 3] = [
 
 /// The controller that asks for attachments of volumes.
 const ATTACHES: &str = "persistentvolume-attach-detach-controller";
+/// The controller that gives pods their claims of devices.
+const RESERVES: &str = "resourceclaim-controller";
 
 pub(super) fn command() -> Command {
     Command::new("up")
@@ -188,6 +190,8 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
             provisioner: Some(ProvisionerOptions::default()),
             // Without the controller, nobody asks for attachments, and pods would wait for them.
             attacher: options.runs(ATTACHES).then(AttacherOptions::default),
+            // Without the controller, no pod gets a claim, and no device is freed.
+            devices: options.runs(RESERVES).then(DevicesOptions::default),
             ..NodesOptions::count(options.nodes)
         };
         logs.come_from(Nodes::build(&manager.context(), wanted).map_err(said)?);
