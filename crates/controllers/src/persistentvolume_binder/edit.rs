@@ -171,7 +171,7 @@ pub(super) fn set_finalizers(volume: &mut Value, finalizers: &[Istr]) -> bool {
 }
 
 fn text(text: Option<&Istr>) -> Option<&str> {
-    text.map(|text| text.as_str())
+    text.map(Istr::as_str)
 }
 
 fn annotate(object: &mut Value, key: &str, value: &str) -> bool {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use steersman_base::{ObjectKey, ResourceVersion};
+use steersman_base::{Istr, ObjectKey, ResourceVersion};
 use steersman_informer::{Change, End};
 use steersman_model::core::{PersistentVolumeClaimView, PersistentVolumeView, PodView};
 use steersman_model::storage::StorageClassView;
@@ -393,7 +393,7 @@ fn the_finalizers_say_who_deletes() {
             }),
         );
         let got = plan::finalizers(&volume);
-        let got = got.as_ref().map(|all| all.iter().map(|held| held.as_str()).collect::<Vec<_>>());
+        let got = got.as_ref().map(|all| all.iter().map(Istr::as_str).collect::<Vec<_>>());
         assert_eq!(got.as_deref(), want, "{by:?} {policy} {held:?}");
     };
     check(None, "Delete", &[], None);

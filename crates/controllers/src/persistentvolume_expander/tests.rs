@@ -18,6 +18,7 @@ fn claim(request: &str, capacity: &str, more: Value) -> Arc<PersistentVolumeClai
     Arc::new(decode(merged(base, more)))
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
 fn volume(source: Value) -> PersistentVolumeView {
     let claim = json!({ "namespace": "default", "name": "data", "uid": "c" });
     decode(merged(json!({ "metadata": { "name": "disk" }, "spec": { "claimRef": claim } }), json!({ "spec": source })))
