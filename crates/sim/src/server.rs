@@ -69,6 +69,11 @@ pub struct Recorded {
     pub writes: u64,
 }
 
+/// The resource of the addresses of Services.
+const ADDRESSES: &str = "ipaddresses.networking.k8s.io";
+/// The reasons of events that say what a claim waits for.
+const WAITING_CLAIMS: [&str; 4] =
+    ["FailedBinding", "WaitForFirstConsumer", "WaitForPodScheduled", "ExternalProvisioning"];
 /// More is not needed to see why a world is not quiet.
 const RESTLESS_MAX: usize = 20;
 /// How far back lists can go.
@@ -208,7 +213,12 @@ impl Recorder {
         before: Option<&Arc<Object>>,
         stages: &[(u64, Option<&Object>)],
     ) {
-        let (by, shown) = ASKED_BY.try_with(Clone::clone).unwrap_or((Actor::Server, None));
+        let (by, shown) = match ASKED_BY.try_with(Clone::clone) {
+            // The server itself writes the addresses of a Service, whoever writes the Service.
+            Ok(_) if *collection.name == *ADDRESSES => (Actor::Server, None),
+            Ok(asked) => asked,
+            Err(_) => (Actor::Server, None),
+        };
         let at = self.0.clock.now();
         let micros = self.0.start.elapsed().as_micros();
         let mut state = self.0.state.lock();
@@ -238,7 +248,8 @@ impl Recorder {
                 let what = (name.clone(), collection.name.clone(), key.clone());
                 state.written.entry(*manager).or_default().insert(what);
             }
-            if !is_heartbeat(&collection.name, &by) && state.restless.len() < RESTLESS_MAX {
+            let is_restless = !is_heartbeat(&collection.name, &by) && !(is_telling && after.is_some_and(is_reminder));
+            if is_restless && state.restless.len() < RESTLESS_MAX {
                 state.restless.push(format!("{by} {verb} {} {key}", collection.name));
             }
             if is_telling {
@@ -375,6 +386,12 @@ impl State {
 /// Events are informational; no decision depends on them.
 fn is_telling(resource: &str) -> bool {
     matches!(resource, "events" | "events.events.k8s.io")
+}
+
+/// Whether an event says that a claim waits for a volume: as upstream, the binder says so again every 15 seconds.
+fn is_reminder(event: &Object) -> bool {
+    let reason = event.parse().ok().and_then(|event| event["reason"].as_str().map(str::to_owned));
+    reason.is_some_and(|reason| WAITING_CLAIMS.contains(&reason.as_str()))
 }
 
 /// Leases and node heartbeats are written forever. What nodes do is not checked.

@@ -34,8 +34,8 @@ impl Reconciler for Claims {
         match binder.claim_step(&claim)? {
             ClaimStep::Bind(volume) => binder.bind(cx, &claim, &volume).await,
             ClaimStep::Wait(note) => binder.wait(cx, &claim, note).await,
-            ClaimStep::Lost(note) => binder.lose(cx, &claim, note).await,
-            ClaimStep::Assign(class) => binder.assign(cx, &claim, class).await,
+            ClaimStep::Lost(note) => binder.lose(cx, &claim, &note).await,
+            ClaimStep::Assign(class) => binder.assign(cx, &claim, &class).await,
             ClaimStep::Provision => binder.provision(cx, &claim).await,
             ClaimStep::Refuse(note, error) => {
                 tell(cx, CLAIMS, claim.meta(), &note);
@@ -124,7 +124,7 @@ impl Binder {
     }
 
     /// Reports that a claim has lost its volume, unless the server still has that.
-    async fn lose(&self, cx: &Context, claim: &PersistentVolumeClaimView, note: Note) -> Result<Action, Error> {
+    async fn lose(&self, cx: &Context, claim: &PersistentVolumeClaimView, note: &Note) -> Result<Action, Error> {
         if claim.status.phase == "Lost" {
             return Ok(Action::Done);
         }
@@ -143,13 +143,13 @@ impl Binder {
         let why = Why::Lost { why: note.text.clone() };
         rewrite(cx, CLAIMS, claim.meta(), "status", &why, report).await?;
         if is_lost {
-            tell(cx, CLAIMS, claim.meta(), &note);
+            tell(cx, CLAIMS, claim.meta(), note);
         }
         Ok(Action::Done)
     }
 
-    async fn assign(&self, cx: &Context, claim: &PersistentVolumeClaimView, class: Istr) -> Result<Action, Error> {
-        let assign = |live: &mut _| edit::assign_class(live, &class);
+    async fn assign(&self, cx: &Context, claim: &PersistentVolumeClaimView, class: &Istr) -> Result<Action, Error> {
+        let assign = |live: &mut _| edit::assign_class(live, class);
         let why = Why::DefaultClass { class: class.clone() };
         let written = rewrite(cx, CLAIMS, claim.meta(), "", &why, assign).await;
         self.memory.metrics.assigned(written.is_ok());
