@@ -248,8 +248,8 @@ impl Recorder {
                 let what = (name.clone(), collection.name.clone(), key.clone());
                 state.written.entry(*manager).or_default().insert(what);
             }
-            let is_restless = !is_heartbeat(&collection.name, &by) && !(is_telling && after.is_some_and(is_reminder));
-            if is_restless && state.restless.len() < RESTLESS_MAX {
+            let is_expected = is_heartbeat(&collection.name, &by) || is_telling && after.is_some_and(is_reminder);
+            if !is_expected && state.restless.len() < RESTLESS_MAX {
                 state.restless.push(format!("{by} {verb} {} {key}", collection.name));
             }
             if is_telling {
