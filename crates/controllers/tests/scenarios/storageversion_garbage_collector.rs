@@ -1,6 +1,7 @@
 //! API servers that are gone are taken out of StorageVersions.
 //!
-//! The API is off by default, and the embedded server does not have it: here it is a definition. the rig tier (`gated.rs`) has the real one.
+//! The API is off by default, and the embedded server does not have it: there it is a definition. Servers that have it report their
+//! own resources; these here are of nobody.
 
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;
@@ -27,21 +28,21 @@ pub(crate) async fn a_server_that_is_gone_is_taken_out_and_the_last_one_takes_th
     for server in ["server-a", "server-b"] {
         create_lease(cluster, server, true).await?;
     }
-    create_version(cluster, "apps.deployments", &[("server-a", "v1"), ("server-b", "v2")]).await?;
-    create_version(cluster, "apps.daemonsets", &[("server-b", "v1")]).await?;
+    create_version(cluster, "shop.deployments", &[("server-a", "v1"), ("server-b", "v2")]).await?;
+    create_version(cluster, "shop.daemonsets", &[("server-b", "v1")]).await?;
     cluster.settle().await?;
-    expect_eq("both report", &reported(cluster, "apps.deployments").await?, &known(&["server-a", "server-b"]))?;
+    expect_eq("both report", &reported(cluster, "shop.deployments").await?, &known(&["server-a", "server-b"]))?;
     leases(cluster).delete("server-a", &DeleteParams::default()).await?;
-    let look = async || reported(cluster, "apps.deployments").await;
+    let look = async || reported(cluster, "shop.deployments").await;
     cluster.until_eq("one is left", look, known(&["server-b"])).await?;
-    let status = versions(cluster).get("apps.deployments").await?.data["status"].clone();
+    let status = versions(cluster).get("shop.deployments").await?.data["status"].clone();
     expect_eq("the common version", &status["commonEncodingVersion"], &json!("v2"))?;
     let condition = &status["conditions"][0];
     let told = ["type", "status", "reason", "message"].map(|field| condition[field].as_str().unwrap_or_default());
     let want = ["AllEncodingVersionsEqual", "True", "CommonEncodingVersionSet", "Common encoding version set"];
     expect_eq("its condition", &told, &want)?;
     leases(cluster).delete("server-b", &DeleteParams::default()).await?;
-    for name in ["apps.deployments", "apps.daemonsets"] {
+    for name in ["shop.deployments", "shop.daemonsets"] {
         let look = async || reported(cluster, name).await;
         cluster.until_eq("the object goes with its last server", look, None).await?;
     }
@@ -53,11 +54,11 @@ pub(crate) async fn servers_without_a_lease_are_taken_out_of_new_objects(cluster
     create_lease(cluster, "server-c", true).await?;
     create_lease(cluster, "somebody", false).await?;
     cluster.settle().await?;
-    create_version(cluster, "batch.jobs", &[("nobody", "v1"), ("somebody", "v1"), ("server-c", "v1")]).await?;
-    let look = async || reported(cluster, "batch.jobs").await;
+    create_version(cluster, "shop.jobs", &[("nobody", "v1"), ("somebody", "v1"), ("server-c", "v1")]).await?;
+    let look = async || reported(cluster, "shop.jobs").await;
     cluster.until_eq("one has a Lease", look, known(&["server-c"])).await?;
     cluster.settle().await?;
-    expect_eq("it stays", &reported(cluster, "batch.jobs").await?, &known(&["server-c"]))
+    expect_eq("it stays", &reported(cluster, "shop.jobs").await?, &known(&["server-c"]))
 }
 
 fn known(servers: &[&str]) -> Option<Vec<String>> {
@@ -101,7 +102,9 @@ async fn create_version(cluster: &TestCluster, name: &str, servers: &[(&str, &st
     });
     let object = serde_json::from_value(object).map_err(Failure::new)?;
     versions(cluster).create(&PostParams::default(), &object).await?;
-    let status = Patch::Merge(json!({ "status": { "storageVersions": entries } }));
+    let first = servers.first().map(|(_, encoding)| *encoding);
+    let common = first.filter(|first| servers.iter().all(|(_, encoding)| encoding == first));
+    let status = Patch::Merge(json!({ "status": { "storageVersions": entries, "commonEncodingVersion": common } }));
     versions(cluster).patch_status(name, &PatchParams::default(), &status).await?;
     Ok(())
 }

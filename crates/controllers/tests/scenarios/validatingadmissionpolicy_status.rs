@@ -24,6 +24,7 @@ pub(crate) fn cluster() -> Builder {
 pub(crate) async fn warnings_are_those_of_kube_controller_manager(cluster: &TestCluster) -> Result<(), Failure> {
     let recorded: Vec<Value> =
         RECORDED.lines().map(serde_json::from_str).collect::<Result<_, _>>().map_err(Failure::new)?;
+    until_published(cluster).await?;
     for line in &recorded {
         create(cluster, &name(cluster, line), &line["spec"]).await?;
     }
@@ -68,6 +69,20 @@ async fn create(cluster: &TestCluster, name: &str, spec: &Value) -> Result<(), F
     let policy = serde_json::from_value(policy).map_err(Failure::new)?;
     policies(cluster).create(&PostParams::default(), &policy).await?;
     Ok(())
+}
+
+/// Waits for the schema of the definition: kube-apiserver publishes it a moment later, and a policy is checked only once.
+async fn until_published(cluster: &TestCluster) -> Result<(), Failure> {
+    let look = async || {
+        let request = http::Request::get("/openapi/v3/apis/policy.example.com/v1").body(Vec::new());
+        let answer = cluster.client().request_text(request.map_err(Failure::new)?).await;
+        Ok(match answer {
+            Ok(document) if document.contains("Oven") => Ok(()),
+            Ok(_) => Err("there is no such kind".to_owned()),
+            Err(error) => Err(error.to_string()),
+        })
+    };
+    cluster.until("the schema is published", look).await
 }
 
 /// Waits until this generation is checked; answers the warnings, null if there are none.
