@@ -7,15 +7,26 @@ use steersman_base::StringMap;
 use steersman_base::names::annotations;
 use steersman_model::core::PersistentVolumeSource;
 
+/// The CSI drivers.
+pub(crate) mod drivers {
+    pub(crate) const EBS: &str = "ebs.csi.aws.com";
+    pub(crate) const AZURE_DISK: &str = "disk.csi.azure.com";
+    pub(crate) const AZURE_FILE: &str = "file.csi.azure.com";
+    pub(crate) const CINDER: &str = "cinder.csi.openstack.org";
+    pub(crate) const GCE: &str = "pd.csi.storage.gke.io";
+    pub(crate) const PORTWORX: &str = "pxd.portworx.com";
+    pub(crate) const VSPHERE: &str = "csi.vsphere.vmware.com";
+}
+
 /// In-tree plug-ins, each with the CSI driver that has taken over its volumes.
 const MIGRATED: [(&str, &str); 7] = [
-    ("kubernetes.io/aws-ebs", "ebs.csi.aws.com"),
-    ("kubernetes.io/azure-disk", "disk.csi.azure.com"),
-    ("kubernetes.io/azure-file", "file.csi.azure.com"),
-    ("kubernetes.io/cinder", "cinder.csi.openstack.org"),
-    ("kubernetes.io/gce-pd", "pd.csi.storage.gke.io"),
-    ("kubernetes.io/portworx-volume", "pxd.portworx.com"),
-    ("kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"),
+    ("kubernetes.io/aws-ebs", drivers::EBS),
+    ("kubernetes.io/azure-disk", drivers::AZURE_DISK),
+    ("kubernetes.io/azure-file", drivers::AZURE_FILE),
+    ("kubernetes.io/cinder", drivers::CINDER),
+    ("kubernetes.io/gce-pd", drivers::GCE),
+    ("kubernetes.io/portworx-volume", drivers::PORTWORX),
+    ("kubernetes.io/vsphere-volume", drivers::VSPHERE),
 ];
 
 /// A change of the annotation that names the CSI driver.

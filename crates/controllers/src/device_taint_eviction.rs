@@ -13,6 +13,7 @@ use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContex
 use steersman_runtime::Descriptor;
 use steersman_runtime::handler::Keys;
 
+use crate::eviction::metrics::Metrics;
 use crate::resource_claims::{GroupClaims, group_of};
 use crate::table;
 
@@ -92,7 +93,7 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
         groups: if options.workload_claims { GroupClaims::On } else { GroupClaims::Off },
     });
     let memory = Arc::new(memory::Memory::default());
-    let metrics = metrics::Metrics::new(cx.metrics())?;
+    let metrics = Metrics::new(cx.metrics(), &metrics::TEXTS)?;
     let evictions = of_pods(cx, &caches, &observed, &memory, metrics);
     Ok(match &caches.rules {
         None => evictions,
@@ -106,7 +107,7 @@ fn of_pods(
     caches: &Caches,
     observed: &Arc<sync::Observed>,
     memory: &Arc<memory::Memory>,
-    metrics: metrics::Metrics,
+    metrics: Metrics,
 ) -> Built {
     let by_pool = caches.claims.shared_index(map::pools_of_claim);
     let planned = Arc::clone(memory);

@@ -1,5 +1,7 @@
 //! Evictions by taints, of nodes and of devices: which pods are to be evicted, and what their status says then.
 
+pub(crate) mod metrics;
+
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
@@ -7,9 +9,6 @@ use serde_json::{Value, json};
 use steersman_base::{ConditionStatus, Meta, MicroTime, ObjectKey, Time, Uid};
 use steersman_model::View;
 use steersman_model::core::PodView;
-
-/// The buckets of the histograms of latencies: 5 ms to 4 minutes.
-pub(crate) const LATENCY_BUCKETS: [f64; 12] = [0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0];
 
 const DISRUPTION_TARGET: &str = "DisruptionTarget";
 

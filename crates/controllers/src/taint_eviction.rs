@@ -13,6 +13,7 @@ use steersman_runtime::Descriptor;
 use steersman_workqueue::limiter::{Bucket, Exponential, MaxOf};
 
 use crate::eviction::Disruption;
+use crate::eviction::metrics::Metrics;
 use crate::toleration::Comparison;
 use crate::{pod, table};
 
@@ -95,6 +96,6 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
         nodes: nodes.lister(),
         memory,
         comparison: Comparison::from(options.compares_numbers),
-        metrics: metrics::Metrics::new(cx.metrics())?,
+        metrics: Metrics::new(cx.metrics(), &metrics::TEXTS)?,
     }))
 }

@@ -11,10 +11,10 @@ use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
 
 use super::memory::Memory;
-use super::metrics::Metrics;
 use super::plan::{Fate, Known, fate, since};
 use super::{DISRUPTION, map};
 use crate::eviction::disrupted;
+use crate::eviction::metrics::Metrics;
 use crate::toleration::Comparison;
 
 const PODS: &Resource = &PodView::RESOURCE;

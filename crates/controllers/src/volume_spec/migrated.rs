@@ -6,6 +6,8 @@ use steersman_model::View;
 use steersman_model::core::PersistentVolumeView;
 use steersman_model::core::pod::{AzureDisk, Volume, VolumeSource};
 
+use crate::csi_migration::drivers::{AZURE_DISK, AZURE_FILE, CINDER, EBS, GCE, PORTWORX, VSPHERE};
+
 use super::{READ_ONLY_MANY, READ_WRITE_MANY, READ_WRITE_ONCE};
 
 /// A volume that a pod names without a claim, translated.
@@ -18,14 +20,6 @@ pub(super) struct Translated {
     /// The spec of the volume, if it were an object.
     pub(super) spec: Value,
 }
-
-const EBS: &str = "ebs.csi.aws.com";
-const GCE: &str = "pd.csi.storage.gke.io";
-const AZURE_DISK: &str = "disk.csi.azure.com";
-const AZURE_FILE: &str = "file.csi.azure.com";
-const CINDER: &str = "cinder.csi.openstack.org";
-const VSPHERE: &str = "csi.vsphere.vmware.com";
-const PORTWORX: &str = "pxd.portworx.com";
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const ZONE_BETA: &str = "failure-domain.beta.kubernetes.io/zone";

@@ -10,9 +10,9 @@ use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError};
 
 use super::super::memory::Memory;
-use super::super::metrics::Metrics;
 use super::super::plan::Eviction;
 use super::{Observed, Why};
+use crate::eviction::metrics::Metrics;
 use crate::eviction::{Disruption, disrupted};
 
 const PODS: &Resource = &PodView::RESOURCE;
