@@ -175,6 +175,7 @@ impl<K> State<K> {
     pub(crate) fn forget(&mut self, spot: Spot) {
         if let Some(slot) = spot.slot {
             self.clear_failures(slot);
+            // The next back-off is counted from its own start, not from an attempt that is forgotten.
             let entry = &mut self.entries[slot];
             if entry.place() != Place::Held {
                 entry.started = None;

@@ -99,7 +99,8 @@ impl Model {
         let it = self.key(key);
         if let Some((present, _)) = it.waiting {
             if lane > present {
-                (it.lane, it.waiting) = (Some(lane), Some((lane, clock)));
+                it.lane = Some(lane);
+                it.waiting = Some((lane, clock));
             }
         } else if it.held {
             let is_new = it.added_again.is_none();
@@ -156,7 +157,10 @@ impl Model {
 
     fn forget(&mut self, key: u8) {
         let it = self.key(key);
-        (it.requeues, it.failures, it.deadline, it.rest) = (0, 0, None, 0);
+        it.requeues = 0;
+        it.failures = 0;
+        it.deadline = None;
+        it.rest = 0;
         if !it.held {
             it.started = None;
         }
@@ -183,7 +187,9 @@ impl Model {
         };
         let now = self.now;
         let it = self.key(key);
-        (it.waiting, it.held, it.started) = (None, true, Some(now));
+        it.waiting = None;
+        it.held = true;
+        it.started = Some(now);
         Some((key, it.failures))
     }
 
@@ -227,7 +233,8 @@ impl Model {
         for it in self.keys.values_mut() {
             it.due = None;
             if how == Shutdown::Drop {
-                (it.waiting, it.added_again) = (None, None);
+                it.waiting = None;
+                it.added_again = None;
             }
         }
     }

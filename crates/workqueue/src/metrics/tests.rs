@@ -30,6 +30,21 @@ async fn take(queue: &Queue<&'static str>) -> Held<&'static str> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_added_again_while_held_has_waited_since_then() {
+    let (registry, metrics) = registry();
+    let queue = queue("again", &metrics);
+    queue.add("a", Priority::Live);
+    let held = take(&queue).await;
+    sleep(Duration::from_secs(2)).await;
+    queue.add("a", Priority::Live);
+    sleep(Duration::from_secs(3)).await;
+    held.done();
+    take(&queue).await.done();
+    let text = text(&registry);
+    assert_eq!(line(&text, r#"workqueue_queue_duration_seconds_sum{name="again"}"#), "3", "not 5, since the first add");
+}
+
+#[tokio::test(start_paused = true)]
 async fn metrics_have_upstreams_names_labels_and_meaning() {
     let (registry, metrics) = registry();
     let queue = queue("replicaset", &metrics);
@@ -144,7 +159,7 @@ async fn queues_of_one_name_are_shown_as_one_and_counters_outlive_them() {
 }
 
 #[test]
-fn a_key_that_is_due_is_in_the_depth_even_if_nobody_waits_for_it() {
+fn a_key_that_is_due_is_in_the_depth_even_if_no_worker_waits_for_it() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let (registry, metrics) = registry();

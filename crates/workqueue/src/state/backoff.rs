@@ -17,10 +17,10 @@ use crate::Instant;
 /// attempt a second at most, short enough that a person who has just repaired an object does not notice.
 const REST_MAX: Duration = Duration::from_secs(1);
 
-/// Why a key goes through the rate limiter.
+/// The cause of a pass through the rate limiter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// It asked to be looked at again.
+    /// It asked to be requeued.
     Asked,
     /// It failed.
     Failed,

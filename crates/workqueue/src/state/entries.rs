@@ -1,7 +1,7 @@
 //! Pure: the keys a queue knows, each in one place.
 //!
 //! A slab of entries, an index from key to slot, and three intrusive lines through the slab: waiting live, waiting in
-//! the background, held. An entry stands in at most one line, so moving it costs no look-up and no allocation; the
+//! the background, held. An entry is in at most one line, so moving it costs no look-up and no allocation; the
 //! one hash look-up of an operation is the one that finds the slot.
 
 use std::ops::{Index, IndexMut};

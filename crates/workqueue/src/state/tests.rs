@@ -89,7 +89,7 @@ fn re_timing_a_key_again_and_again_keeps_one_timer() {
 }
 
 #[test]
-fn a_limiter_is_told_to_forget_once_for_each_key_it_was_asked_about() {
+fn forget_is_called_once_for_each_key_that_the_limiter_has_delayed() {
     #[derive(Clone, Default)]
     struct Recorder(Arc<parking_lot::Mutex<Vec<(&'static str, u32)>>>);
     impl RateLimiter<u32> for Recorder {

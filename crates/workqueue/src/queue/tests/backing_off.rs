@@ -149,7 +149,7 @@ async fn an_early_failure_uses_up_no_token() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn forget_resets_and_num_requeues_tells() {
+async fn forget_resets_num_requeues() {
     let queue = backing_off();
     assert_eq!(queue.num_requeues(&"a"), 0);
     queue.add("a", Priority::Live);
@@ -166,6 +166,19 @@ async fn forget_resets_and_num_requeues_tells() {
     assert_eq!(waited, ms(100), "and its back-off begins anew");
     item.done();
     assert_eq!(queue.num_requeues(&"a"), 0, "success forgets too");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_does_not_wait_for_the_rest_after_an_attempt_that_was_forgotten() {
+    let queue = backing_off();
+    queue.add("a", Priority::Live);
+    fail(&queue);
+    queue.forget(&"a"); // its retry is still pending
+    queue.add_rate_limited("a");
+    queue.add("a", Priority::Live);
+    let (item, waited) = next_after(&queue).await;
+    assert_eq!(waited, ms(0));
+    item.done();
 }
 
 #[tokio::test(start_paused = true)]
