@@ -41,7 +41,7 @@
 //! | VolumeAttachment, CSIDriver | [`storage`] | what controllers read |
 //! | ResourceClaim, DeviceClass, ResourceSlice, DeviceTaintRule, ResourcePoolStatusRequest | [`resource`] | what controllers read |
 //! | ResourceClaimTemplate | [`resource`] | metadata and the claims' spec as raw JSON |
-//! | PodGroup | [`scheduling`] | what controllers read |
+//! | PodGroup, Workload | [`scheduling`] | what controllers read; the templates of a Workload as raw JSON |
 //! | StorageVersionMigration | [`storagemigration`] | whole |
 //! | ValidatingAdmissionPolicy | [`admissionregistration`] | spec as raw JSON, observed generation |
 //! | StorageVersion | [`apiserverinternal`] | the API servers that it names |

@@ -233,7 +233,8 @@ impl State {
             held.wake_at = Some(until);
             return Found::Wait { until: Some(until) };
         }
-        (held.live_read, held.wake_at) = (Some(now), None);
+        held.live_read = Some(now);
+        held.wake_at = None;
         Found::ReadLive
     }
 

@@ -328,7 +328,7 @@ async fn clause_c_what_the_server_does_not_have_any_more_is_to_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clause_c_one_read_tells_of_all_that_is_unknown_in_a_namespace() {
+async fn clause_c_one_read_settles_all_unknown_outcomes_of_a_namespace() {
     let desk = Desk::open().await;
     for name in ["c", "d"] {
         desk.book.unknown(&"rs".into(), &things(), &key(name));
@@ -411,7 +411,7 @@ async fn after_thirty_seconds_every_pass_reads_live_until_the_store_shows_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_read_live_waits_on() {
+async fn a_controller_that_cannot_read_live_keeps_waiting() {
     let mut desk = Desk::open().await;
     desk.book = desk.book.another();
     desk.book.wrote(&"rs".into(), &things(), "12".into());
@@ -554,7 +554,7 @@ async fn a_list_that_goes_back_behind_the_store_clears_the_resource() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_tell_does_not_block() {
+async fn versions_that_cannot_be_compared_do_not_block() {
     let desk = Desk::open().await;
     desk.book.wrote(&"rs".into(), &things(), "abc".into());
     assert_eq!(desk.check("rs"), Verdict::Clear, "a version that cannot be compared");
@@ -567,7 +567,7 @@ async fn who_cannot_tell_does_not_block() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_store_that_is_not_filled_blocks_nobody() {
+async fn a_store_that_is_not_filled_blocks_no_key() {
     let informer = SharedInformer::<Meta>::new(target(), CancellationToken::new());
     let book = Book::looking_into(Shelf { informers: vec![informer], reads: Arc::default(), restarts: Arc::default() });
     book.wrote(&"rs".into(), &things(), "99".into());
@@ -585,7 +585,7 @@ async fn forgetting_an_owner_wakes_its_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn entries_go_when_they_are_met_though_nobody_asks() {
+async fn entries_are_removed_when_they_are_met_even_without_a_check() {
     let mut desk = Desk::open().await;
     for owner in 0..100 {
         let owner = format!("rs-{owner}").as_str().into();

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_does_not_come_back_by_a_late_event() {
+    fn a_late_event_does_not_bring_a_deleted_object_back() {
         let mut departed = Departed::default();
         departed.note(&"a".into(), &"7".into());
         assert!(departed.is_stale(&"a".into(), &"6".into()));
@@ -113,5 +113,16 @@ mod tests {
         assert!(!departed.is_stale(&"a".into(), &"6".into()), "the memory is bounded");
         departed.clear();
         assert!(!departed.is_stale(&"c".into(), &"100".into()));
+    }
+
+    #[test]
+    fn a_second_deletion_of_a_uid_is_remembered_when_the_first_is_dropped() {
+        let mut departed = Departed::default();
+        departed.note(&"a".into(), &"7".into());
+        departed.note(&"a".into(), &"300".into());
+        for other in 0..DEPARTED_MAX - 1 {
+            departed.note(&format!("u-{other}").as_str().into(), &"400".into());
+        }
+        assert!(departed.is_stale(&"a".into(), &"299".into()));
     }
 }

@@ -12,6 +12,7 @@ use super::*;
 use crate::sink::Verdict;
 use crate::sink::WatchEvent::{self, Added, Deleted, Modified};
 use crate::test_objects::{key, object, objects, show};
+use crate::wire::Peeked;
 
 /// A store for tests: what was handed over is put in by [`Bench::take`].
 #[derive(Default)]
@@ -281,6 +282,51 @@ fn what_could_not_be_processed_is_queued_again() {
     });
     let want = ["R:b#1@1", "R:c#1@1", "A:d#1@6"].map(String::from).to_vec();
     assert_eq!(again, Some(Ok((want, Some("6".into())))), "but for what was processed");
+}
+
+#[test]
+fn a_batch_that_is_queued_again_keeps_its_version() {
+    let mut bench = Bench::default();
+    bench.apply(Added(object("a#1@2")));
+    assert_eq!(bench.fifo.try_pop(usize::MAX, |_| Err::<(), _>(())), Some(Err(())));
+    assert_eq!(bench.take(usize::MAX), Some((vec!["A:a#1@2".to_owned()], Some("2".into()))));
+}
+
+#[test]
+fn a_late_event_of_a_deleted_object_is_stale_before_and_after_the_deletion_is_handed_over() {
+    let mut bench = Bench::holding(&["a#1@5"]);
+    bench.apply(Deleted(object("a#1@7")));
+    assert!(!bench.apply(Added(object("a#1@6"))));
+    bench.expect(&["D:a#1@7"]);
+    assert!(!bench.apply(Added(object("a#1@6"))));
+    bench.expect(&[]);
+}
+
+#[test]
+fn after_a_list_earlier_deletions_do_not_count() {
+    let mut bench = Bench::holding(&["a#1@5"]);
+    bench.apply(Deleted(object("a#1@7")));
+    bench.expect(&["D:a#1@7"]);
+    // The server was restored from a backup, in which the object exists.
+    bench.replace(&["a#1@3"], "4");
+    bench.expect(&["R:a#1@3"]);
+    assert!(bench.apply(Modified(object("a#1@6"))));
+    bench.expect(&["U:a#1@6"]);
+}
+
+#[test]
+fn an_unreadable_event_ends_the_known_object_only_if_that_was_deleted_or_replaced() {
+    let check = |what: &str, uid: &str, deleted: bool, want: &[&str]| {
+        let mut bench = Bench::holding(&["a#1@5"]);
+        let object = Peeked { key: key("a"), uid: uid.into(), resource_version: "6".into() };
+        bench.apply(WatchEvent::Unreadable { object, deleted });
+        let got = bench.take(usize::MAX).map(|(lines, _)| lines).unwrap_or_default();
+        assert_eq!(got, want, "{what}");
+    };
+    check("it changed", "1", false, &[]);
+    check("it was deleted", "1", true, &["D:a#1@5"]);
+    check("another object has its name", "2", false, &["D:a#1@5"]);
+    check("another object of its name was deleted", "2", true, &[]);
 }
 
 #[test]

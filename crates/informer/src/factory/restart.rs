@@ -32,7 +32,8 @@ impl Staleness {
                 self.count = 0;
             }
         }
-        (self.last, self.count) = (Some(now), self.count.saturating_add(1));
+        self.last = Some(now);
+        self.count = self.count.saturating_add(1);
         Some(if self.count == 1 { Restart::Watch } else { Restart::List })
     }
 }
@@ -61,6 +62,8 @@ mod tests {
             (780, Restart::List),
         ];
         assert_eq!(restarts, want);
+        let soon = begin + Duration::from_secs(780 + 400);
+        assert_eq!(staleness.found(soon), Some(Restart::List), "it was not well for long enough");
         let later = begin + Duration::from_secs(3_000);
         assert_eq!(staleness.found(later), Some(Restart::Watch), "it was well for a while");
     }

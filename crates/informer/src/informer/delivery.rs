@@ -251,7 +251,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_subscriber_that_believes_what_it_is_told_ends_with_the_truth(steps in steps(), late in 0usize..50) {
+        fn a_subscriber_that_applies_its_changes_ends_with_the_state_of_the_store(steps in steps(), late in 0usize..50) {
             let mut store: BTreeMap<u8, Arc<Meta>> = BTreeMap::new();
             let mut backlog = None;
             let mut believer = Believer::default();

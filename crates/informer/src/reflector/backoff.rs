@@ -63,7 +63,10 @@ mod tests {
         backoff.next(ms(0), 0.0, None);
         backoff.next(ms(1000), 0.0, None);
         assert_eq!(backoff.next(ms(100_000), 0.0, None), ms(3200));
-        assert_eq!(backoff.next(ms(103_200 + 120_000), 0.0, None), ms(800), "counted from the end of the last wait");
+        let quiet = ms(103_200 + 120_000);
+        let mut too_soon = Backoff { step: backoff.step, last: backoff.last };
+        assert_eq!(too_soon.next(quiet - ms(1), 0.0, None), ms(6400), "not counted from the failure itself");
+        assert_eq!(backoff.next(quiet, 0.0, None), ms(800), "counted from the end of the last wait");
     }
 
     #[test]

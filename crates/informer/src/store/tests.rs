@@ -253,7 +253,7 @@ fn a_lister_reads_by_key_by_namespace_and_by_selector() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_version_is_woken_by_the_store() {
+async fn a_wait_for_a_version_is_woken_by_the_store() {
     let mut fed = Fed::default();
     let store = Arc::clone(&fed.store);
     let waiting = tokio::spawn(async move { store.reached_at_least(&"7".into()).await });
@@ -268,7 +268,7 @@ async fn who_waits_for_a_version_is_woken_by_the_store() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_a_version_that_a_restored_server_may_never_show_is_told() {
+async fn a_wait_for_a_version_ends_when_the_server_was_restored() {
     let mut fed = Fed::with(vec![], "50");
     let store = Arc::clone(&fed.store);
     let waiting = tokio::spawn(async move { store.reached_at_least(&"60".into()).await });
@@ -278,7 +278,7 @@ async fn who_waits_for_a_version_that_a_restored_server_may_never_show_is_told()
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_an_end_is_woken_when_the_object_is_gone_or_terminating() {
+async fn a_wait_for_an_end_is_woken_when_the_object_is_deleted_or_terminating() {
     for end in [
         WatchEvent::Deleted(object("a#1@3")),
         WatchEvent::Modified(terminating("a#1@3")),

@@ -1,7 +1,9 @@
 //! The requested kind.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use steersman_base::Resource;
-use steersman_model::{Encoded, Projection, View};
+use steersman_model::{DecodeError, Encoded, Projection, View};
 
 use super::{UnreadableObject, WireError, identify};
 
@@ -16,6 +18,7 @@ pub struct Expected {
 
 const METADATA_KIND: &str = "PartialObjectMetadata";
 const METADATA_VERSION: &str = "meta.k8s.io/v1";
+const PANICKED: &str = "its type panicked";
 
 // === impl Expected ===
 
@@ -56,7 +59,7 @@ impl Expected {
     /// # Errors
     /// [`WireError::Object`], which names the object as far as possible.
     pub fn decode<V: View>(&self, object: Encoded<'_>) -> Result<V, WireError> {
-        V::decode(object).map_err(|source| {
+        decode_guarded(object).map_err(|source| {
             let unreadable = UnreadableObject { kind: self.kind.clone(), identity: identify(object), source };
             WireError::Object(Box::new(unreadable))
         })
@@ -68,4 +71,15 @@ impl Expected {
             found: format!("{} of {}", kind.unwrap_or("an object"), api_version.unwrap_or("no version")),
         }
     }
+}
+
+/// Decodes an object. A type that panics on an object cannot read it: the object is skipped like any other that cannot be
+/// decoded, and the reflector, which runs this code, continues.
+pub(super) fn decode_guarded<V: View>(object: Encoded<'_>) -> Result<V, DecodeError> {
+    catch_unwind(AssertUnwindSafe(|| V::decode(object))).unwrap_or_else(|_| {
+        Err(match object {
+            Encoded::Json(_) => DecodeError::Json(serde::de::Error::custom(PANICKED)),
+            Encoded::Protobuf(_) => DecodeError::Protobuf { offset: 0, problem: PANICKED },
+        })
+    })
 }

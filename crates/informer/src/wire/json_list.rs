@@ -8,6 +8,7 @@ use steersman_base::ResourceVersion;
 use steersman_model::{Encoded, View};
 
 use super::buffer::Buffer;
+use super::expected::decode_guarded;
 use super::json_scan::ValueEnd;
 use super::json_walk::text;
 use super::list::ListMeta;
@@ -117,7 +118,7 @@ impl JsonList {
         if self.guessing && self.value.is_fresh() {
             let rest = self.buffer.rest();
             match memmem::find(rest, BETWEEN_ITEMS).filter(|end| *end < OBJECT_BYTES_MAX) {
-                Some(end) => match V::decode(Encoded::Json(&rest[..=end])) {
+                Some(end) => match decode_guarded(Encoded::Json(&rest[..=end])) {
                     Ok(object) => {
                         self.buffer.take(end + 1);
                         self.place = Place::AfterItem;

@@ -174,7 +174,7 @@ fn metadata_may_follow_the_items() {
 }
 
 #[test]
-fn what_is_not_a_list_is_told() {
+fn a_response_that_is_not_a_list_is_an_error() {
     let check = |body: &str, want: &str| {
         let error = read_list(Format::Json, body.as_bytes(), &[]).unwrap_err();
         assert!(error.contains(want), "{body}: {error}");
@@ -237,7 +237,7 @@ fn a_watch_is_read_event_by_event() {
 }
 
 #[test]
-fn a_peek_tells_what_a_decoder_would() {
+fn a_peek_returns_what_a_decoder_would() {
     let typed = r#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","generateName":"g","namespace":"n","uid":"u","resourceVersion":"5","labels":{}},"spec":{}}"#;
     let custom = r#"{"apiVersion":"x/v1","kind":"X","metadata":{"annotations":{"name":"no"},"name":"a","namespace":"n","resourceVersion":"5","uid":"u"}}"#;
     let cluster =

@@ -51,7 +51,7 @@ fn names<V: steersman_model::View>(informer: &SharedInformer<V>) -> Vec<String> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn everybody_who_needs_the_same_gets_the_same_informer() {
+async fn equal_requests_get_the_same_informer() {
     let (server, factory) = cluster();
     let one: ConfigMaps = factory.typed(Selection::everything());
     let two: ConfigMaps = factory.typed(Selection::everything());

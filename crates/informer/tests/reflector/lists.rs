@@ -70,7 +70,7 @@ async fn a_server_that_refuses_streaming_is_asked_for_pages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_refused_streaming_once_is_not_asked_for_it_again() {
+async fn a_server_that_refused_streaming_is_not_asked_for_it_again() {
     let scene = play(
         Http::One,
         [
@@ -182,7 +182,7 @@ async fn a_stream_that_ends_before_its_list_does_is_replaced_by_pages() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_forbidden_or_missing_is_told_and_asked_for_again() {
+async fn a_forbidden_or_missing_resource_is_reported_and_retried() {
     for (code, kind) in [(403, "Forbidden"), (401, "Forbidden"), (404, "NotFound")] {
         let server = Server::in_turn(Http::One, (0..40).map(|_| Answer::status(code, "")));
         let scene: Scene = Scene::start(server, options());
@@ -198,7 +198,7 @@ async fn what_is_forbidden_or_missing_is_told_and_asked_for_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_list_but_not_watch_gets_the_list() {
+async fn an_account_that_may_list_but_not_watch_gets_the_list() {
     let scene = play(
         Http::One,
         [

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use crate::support::objects::{added, deleted, event, item, list, modified, pod, streamed, synced};
 use crate::support::server::{Answer, BOTH, Http, Server};
 use crate::support::{Scene, options, pass, play, protobuf, seconds};
-use steersman_base::Resource;
+use steersman_base::{Meta, Resource};
 use steersman_informer::__internal::reflector::{Phase, ReflectorMetrics};
+use steersman_model::{DecodeError, Encoded, View};
 
 /// A pod in which a list is a number.
 fn bad(pod: &str) -> String {
@@ -100,6 +101,37 @@ async fn a_list_goes_on_without_an_unreadable_object() {
         let scene = play(http, pages);
         pass(seconds(1)).await;
         assert_eq!((scene.told(), scene.problem()), (vec!["list 10: a@3 c@5".to_owned()], None));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_that_panics_on_an_object_costs_that_object_alone() {
+    struct Fragile(Meta);
+    impl View for Fragile {
+        fn meta(&self) -> &Meta {
+            &self.0
+        }
+        fn decode(object: Encoded<'_>) -> Result<Self, DecodeError> {
+            let meta = Meta::decode(object)?;
+            assert!(meta.name != "bad", "on purpose");
+            Ok(Self(meta))
+        }
+    }
+    for list in [
+        vec![
+            Answer::json(streamed(10, &[("a", 3), ("bad", 4), ("c", 5)]) + &modified("bad", 11) + &added("d", 12))
+                .hang(),
+        ],
+        vec![
+            Answer::status(400, ""),
+            Answer::json(list(10, &[("a", 3), ("bad", 4), ("c", 5)])),
+            Answer::json(modified("bad", 11) + &added("d", 12)).hang(),
+        ],
+    ] {
+        let scene: Scene<Fragile> = Scene::start(Server::in_turn(Http::One, list), options());
+        pass(seconds(1)).await;
+        assert_eq!(scene.told(), ["list 10: a@3 c@5", "at 11", "+ d@12"]);
+        assert_eq!((scene.state.borrow().phase, scene.problem()), (Phase::Watching, None));
     }
 }
 
@@ -212,7 +244,7 @@ async fn each_object_that_is_skipped_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_without_a_name_is_garbage_because_nobody_knows_what_would_be_left_out() {
+async fn an_unreadable_object_without_a_name_is_garbage() {
     let nameless = bad(&pod("x", 12)).replace("\"name\":\"x\",", "");
     let scene = play(Http::One, [Answer::json(streamed(10, &[]) + &event("ADDED", &nameless)).hang()]);
     pass(seconds(1) / 2).await;

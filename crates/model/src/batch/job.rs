@@ -3,7 +3,7 @@
 use steersman_base::{Condition, ConditionStatus, Istr, LabelSelector, Meta, Time, Uid};
 
 use crate::conditions::JobCondition;
-use crate::template::Template;
+use crate::template::{RawJson, Template};
 use crate::view;
 use crate::wire::Unique;
 
@@ -52,6 +52,8 @@ view! {
         managed_by: Option<Istr> = 15,
         /// The policy for success: the indexes that are enough.
         success_policy: Option<SuccessPolicy> = 16,
+        /// The wishes for the scheduling of its pods, as raw JSON.
+        scheduling: RawJson = 17,
     }
 }
 

@@ -30,7 +30,7 @@ use steersman_model::resource::{
     DeviceClassView, DeviceTaintRuleView, PooledSliceView, ResourceClaimTemplateView, ResourceClaimView,
     ResourcePoolStatusRequestView, ResourceSliceView,
 };
-use steersman_model::scheduling::PodGroupView;
+use steersman_model::scheduling::{ControllerReference, PodGroupView, WorkloadSpec, WorkloadView};
 use steersman_model::storage::{StorageClassView, VolumeAttributesClassView};
 use steersman_model::storagemigration::StorageVersionMigrationView;
 use steersman_model::wire::Message;
@@ -467,6 +467,15 @@ fn pod_groups_have_what_controllers_read() {
         &object,
         &group,
         &[
+            ("/spec/workloadRef/workloadName", |group| {
+                json!(group.spec.workload_ref.as_ref().map(|workload| &workload.workload_name))
+            }),
+            ("/spec/workloadRef/templateName", |group| {
+                json!(group.spec.workload_ref.as_ref().map(|workload| &workload.template_name))
+            }),
+            ("/spec/schedulingPolicy/gang/minCount", |group| {
+                json!(group.spec.scheduling_policy.gang.as_ref().map(|gang| gang.min_count))
+            }),
             ("/spec/resourceClaims/1/name", |group| text(&group.spec.resource_claims[1].name)),
             ("/spec/resourceClaims/1/resourceClaimName", |group| {
                 json!(group.spec.resource_claims[1].resource_claim_name)
@@ -477,6 +486,28 @@ fn pod_groups_have_what_controllers_read() {
             ("/status/resourceClaimStatuses/1/name", |group| text(&group.status.resource_claim_statuses[1].name)),
             ("/status/resourceClaimStatuses/1/resourceClaimName", |group| {
                 json!(group.status.resource_claim_statuses[1].resource_claim_name)
+            }),
+        ],
+    );
+}
+
+#[test]
+fn workloads_keep_the_templates_of_their_groups() {
+    let object = every_field("scheduling.v1beta1.Workload");
+    let workload = WorkloadView::decode(Encoded::Json(object.to_string().as_bytes())).unwrap();
+    check(&object, &workload.metadata, META);
+    fn of(workload: &WorkloadView) -> &ControllerReference {
+        workload.spec.controller_ref.as_ref().unwrap()
+    }
+    check(
+        &object,
+        &workload,
+        &[
+            ("/spec/controllerRef/apiGroup", |workload| text(&of(workload).api_group)),
+            ("/spec/controllerRef/kind", |workload| text(&of(workload).kind)),
+            ("/spec/controllerRef/name", |workload| text(&of(workload).name)),
+            ("/spec/podGroupTemplates/1", |workload| {
+                serde_json::from_str(workload.spec.pod_group_templates[1].as_str()).unwrap()
             }),
         ],
     );
@@ -643,6 +674,9 @@ fn fields_that_are_read_from_json_only_have_their_numbers_too() {
     check::<PodConditionPattern>("batch.v1.PodFailurePolicyOnPodConditionsPattern");
     check::<SuccessPolicy>("batch.v1.SuccessPolicy");
     check::<SuccessRule>("batch.v1.SuccessPolicyRule");
+    check::<WorkloadView>("scheduling.v1beta1.Workload");
+    check::<WorkloadSpec>("scheduling.v1beta1.WorkloadSpec");
+    check::<ControllerReference>("scheduling.v1beta1.TypedLocalObjectReference");
     check::<CronJobView>("batch.v1.CronJob");
     check::<CronJobSpec>("batch.v1.CronJobSpec");
     check::<CronJobStatus>("batch.v1.CronJobStatus");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_late_gets_the_state_first() {
+async fn a_late_subscriber_gets_the_state_first() {
     let mut script = Script::start();
     script.list(&["a@1", "b@2"], "3");
     settle().await;
@@ -19,7 +19,7 @@ async fn who_comes_late_gets_the_state_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_comes_between_store_and_delivery_sees_each_change_once() {
+async fn a_subscriber_added_between_store_and_delivery_sees_each_change_once() {
     let mut script = Script::start();
     script.list(&["a@1"], "1");
     settle().await;
@@ -190,7 +190,7 @@ async fn a_resync_gives_way_to_news() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_informer_tells_what_it_is_doing() {
+async fn an_informer_reports_its_state() {
     let mut script = Script::start();
     let options = SubscribeOptions { name: "gc".into(), ..SubscribeOptions::default() };
     let _subscription = script.informer.subscribe_with(options, |_: &Change<Meta>| {});
