@@ -12,7 +12,10 @@
 //!    others keep waiting. No pass acts on a cache that is known to lag.
 //! 5. A reconcile that fails, exceeds its time limit or panics backs off its own key and affects no other key.
 //! 6. A source that panics stops no other source and no worker; from then on the controller is unhealthy, because it
-//!    misses events.
+//!    misses events. A handler or predicate that panics costs the one change. A worker that panics outside of a reconcile
+//!    (in a rate limiter, say) stops the manager, because its key can never be released.
+//! 7. Running reconciles finish before the controller ends. [`Context::stop`](crate::Context::stop) tells one that waits for
+//!    something to return.
 //!
 //! | a reconcile returns | what happens to its key |
 //! |---|---|
@@ -51,6 +54,7 @@ pub(crate) use built::Built;
 pub use context::BuildContext;
 pub(crate) use context::TypeMap;
 pub(crate) use of_row::ControllerContext;
+pub(crate) use process::panic_text;
 
 use crate::decisions::Log;
 use crate::manager::Barriers;
@@ -58,7 +62,7 @@ use crate::metrics::Activity;
 use crate::reconcile::DynReconciler;
 use crate::source::{Connected, Feed, Source, TaskSource, Watching};
 use crate::trigger::Trigger;
-use crate::{Context, lease::Leadership};
+use crate::{Context, Error, lease::Leadership};
 
 /// A handle to a controller. Cheap to clone.
 #[derive(Clone)]
@@ -206,7 +210,7 @@ impl Controller {
             // The function itself may panic, before there is a future.
             let run = async move { task(feed, stop).await };
             let Err(panic) = AssertUnwindSafe(run).catch_unwind().await else { return };
-            let panic = process::panic_text(&*panic);
+            let panic = panic_text(&*panic);
             tracing::error!(controller = controller.name(), panic, "a source panicked and delivers no more events");
             controller.0.source_panic.lock().get_or_insert_with(|| panic.to_owned());
         });
@@ -252,18 +256,19 @@ impl Controller {
             }
             sources.watching.iter().filter(|_| was_closed).map(|watching| (watching.state)()).collect()
         };
-        for mut tell in states {
-            while tell() {
+        for mut deliver in states {
+            while deliver() {
                 tokio::task::yield_now().await;
             }
         }
     }
 
-    /// Waits until every cache shows at least the server's state at the time of the election.
+    /// Waits until every cache shows at least the server's state at the time of the election. Caches of other factories
+    /// are left out: they may be of another cluster, whose versions have nothing to do with this one's.
     async fn sources_caught_up(&self, barriers: &Barriers, won: Option<Instant>) {
         let caches: Vec<_> = {
             let sources = self.0.connected.lock();
-            let watching = sources.watching.iter();
+            let watching = sources.watching.iter().filter(|watching| watching.store.is_of(&self.0.informers));
             watching.map(|watching| (watching.target.clone(), Arc::clone(&watching.store))).collect()
         };
         join_all(caches.iter().map(|(target, cache)| barriers.caught_up(target, &**cache, won))).await;
@@ -289,11 +294,15 @@ impl Engine {
     }
 
     /// Runs the controller until `stop`; running reconciles then finish, waiting keys are dropped.
-    pub(crate) async fn run(self, barriers: Barriers, stop: CancellationToken) {
+    ///
+    /// # Errors
+    /// A worker panicked, outside of a reconcile: a rate limiter did, say. Its key can never be released.
+    pub(crate) async fn run(mut self, barriers: Barriers, stop: CancellationToken) -> Result<(), Error> {
         let controller = self.controller.clone();
+        self.context.stop = stop.clone();
         if stop.run_until_cancelled(self.ready(&barriers, &stop)).await.is_none() {
             controller.queue().shutdown(Shutdown::Drop).await;
-            return;
+            return Ok(());
         }
         tracing::info!(controller = controller.name(), workers = controller.workers(), "starting workers");
         let engine = Arc::new(self);
@@ -302,10 +311,11 @@ impl Engine {
             workers.spawn(Arc::clone(&engine).work());
         }
         let _ = stop.run_until_cancelled(controller.open(&stop)).await;
-        stop.cancelled().await;
+        let panic = stop.run_until_cancelled(first_panic(&mut workers)).await;
         controller.queue().shutdown(Shutdown::Drop).await;
         while workers.join_next().await.is_some() {}
         tracing::info!(controller = controller.name(), "stopped");
+        panic.map_or(Ok(()), |text| Err(Error::message(format!("a worker panicked: {text}"))))
     }
 
     async fn ready(&self, barriers: &Barriers, stop: &CancellationToken) {
@@ -319,6 +329,17 @@ impl Engine {
     async fn work(self: Arc<Self>) {
         while let Some(item) = self.controller.queue().next().await {
             self.process(item).await;
+        }
+    }
+}
+
+/// Waits for the panic of a worker. Workers end otherwise only with their queue.
+async fn first_panic(workers: &mut JoinSet<()>) -> String {
+    loop {
+        match workers.join_next().await {
+            Some(Err(error)) if error.is_panic() => return panic_text(&*error.into_panic()).to_owned(),
+            Some(_) => {}
+            None => std::future::pending().await,
         }
     }
 }

@@ -137,7 +137,8 @@ impl<T: Resource> OwnedBy for T {}
 /// Another owner controls it already, or this one cannot own it. The object is unchanged then.
 pub fn set_controller_reference<By>(owner: &impl Owner<By>, object: &mut impl Resource) -> Result<(), OwnerError> {
     let (mut reference, namespace) = owner.reference();
-    (reference.controller, reference.block_owner_deletion) = (Some(true), Some(true));
+    reference.controller = Some(true);
+    reference.block_owner_deletion = Some(true);
     let meta = object.meta_mut();
     check(&reference, &namespace, meta)?;
     if let Some(other) = controller_of(meta).filter(|other| !is_same(other, &reference)) {

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use steersman_base::{Clock, ObjectKey};
 use steersman_informer::Lister;
 use steersman_model::Kind;
+use tokio_util::sync::CancellationToken;
 
 use crate::events::Recorder;
 use crate::live::{Live, LiveReadError};
@@ -45,6 +46,9 @@ pub struct Context {
     pub events: Recorder,
     /// Reads from the server, with the controller's own account.
     pub live: Live,
+    /// Cancelled when the controller is to stop. A reconcile that waits for something outside should return then; one
+    /// that does not is dropped after [`shutdown_within`](crate::ManagerOptions::shutdown_within).
+    pub stop: CancellationToken,
     pub(crate) freshness: Freshness,
 }
 
@@ -95,7 +99,8 @@ impl<R: Reconciler> DynReconciler for R {
         cx: &'a Context,
         key: &'a ObjectKey,
     ) -> Pin<Box<dyn Future<Output = Result<Action, Error>> + Send + 'a>> {
-        Box::pin(Reconciler::reconcile(self, cx, key))
+        // The function may panic before it returns a future, so it is called inside of one.
+        Box::pin(async move { Reconciler::reconcile(self, cx, key).await })
     }
 }
 
@@ -106,7 +111,7 @@ impl Context {
     #[must_use]
     pub fn new(writer: Writer, clock: Clock, events: Recorder) -> Self {
         let live = Live::new(writer.client().clone());
-        Self { writer, clock, freshness: Freshness::CaughtUp, events, live }
+        Self { writer, clock, freshness: Freshness::CaughtUp, events, live, stop: CancellationToken::new() }
     }
 
     /// Returns the main object with a key: from the cache, or from the server if the cache lags behind this
@@ -146,7 +151,8 @@ impl Context {
     pub(crate) fn of_pass(&self, freshness: Freshness, writer: Writer) -> Self {
         let live = self.live.of_pass(freshness);
         let writer = writer.reading_live(freshness == Freshness::ReadLive);
-        Self { writer, clock: self.clock.clone(), events: self.events.clone(), live, freshness }
+        let stop = self.stop.clone();
+        Self { writer, clock: self.clock.clone(), events: self.events.clone(), live, stop, freshness }
     }
 }
 

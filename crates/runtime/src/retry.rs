@@ -152,6 +152,16 @@ mod tests {
     }
 
     #[test]
+    fn the_cap_ends_the_tries() {
+        let mut capped = Backoff { cap: Duration::from_millis(100), ..Backoff::BUSY };
+        let left = [(); 3].map(|()| {
+            capped.step(0.0);
+            capped.steps
+        });
+        assert_eq!(left, [3, 0, 0], "as in client-go, when the next delay would be longer than the cap");
+    }
+
+    #[test]
     fn no_wait_overflows() {
         let mut backoff = Backoff { steps: u32::MAX, duration: Duration::MAX, factor: 1e300, ..Backoff::RETRY };
         backoff.step(1.0);

@@ -19,28 +19,30 @@
 //! # }
 //! ```
 
+mod feed;
 mod standby;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use steersman_base::time::FOR_EVER;
 use steersman_base::{ObjectKey, Resource, ResourceVersion};
-use steersman_informer::{Change, SharedInformer, SubscribeOptions, Subscription, Target};
+use steersman_informer::{Change, InformerFactory, SharedInformer, SubscribeOptions, Subscription, Target};
 use steersman_model::View;
-use steersman_workqueue::{Priority, Queue};
+use steersman_workqueue::Priority;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
-use self::standby::Standby;
+pub use self::feed::Feed;
+use crate::controller::panic_text;
 use crate::handler::{Handler, Keys};
 use crate::predicate::Predicate;
 use crate::trigger::Trigger;
@@ -81,15 +83,6 @@ pub enum SendError {
     Ended,
 }
 
-/// The way into a controller's queue, as a [`task`] gets it. Cheap to clone.
-#[derive(Clone)]
-pub struct Feed {
-    queue: Queue<ObjectKey>,
-    filters: Arc<[Box<dyn Predicate>]>,
-    triggers: Arc<Triggers>,
-    standby: Arc<Standby>,
-}
-
 /// A source that is connected to a queue.
 pub(crate) enum Connected {
     Watching(Box<Watching>),
@@ -102,11 +95,11 @@ pub(crate) struct Watching {
     pub(crate) target: Target,
     pub(crate) store: Arc<dyn Cache>,
     /// Delivers the contents of its cache, as at a start.
-    pub(crate) state: Box<dyn Fn() -> Telling + Send + Sync>,
+    pub(crate) state: Box<dyn Fn() -> Delivery + Send + Sync>,
 }
 
 /// Delivers a part of a state at each call; returns whether there is more.
-pub(crate) type Telling = Box<dyn FnMut() -> bool + Send>;
+pub(crate) type Delivery = Box<dyn FnMut() -> bool + Send>;
 
 /// A watch that is connected to a queue: every change goes through [`Intake::take`].
 struct Intake<V: View> {
@@ -119,6 +112,8 @@ struct Intake<V: View> {
 
 /// The interface of a cache for a new leader's barrier, whatever its view.
 pub(crate) trait Cache: Send + Sync {
+    /// Whether it is a cache of this factory; another factory may watch another cluster.
+    fn is_of(&self, factory: &InformerFactory) -> bool;
     /// Returns when the last list that it shows was begun.
     fn listed_since(&self) -> Option<Instant>;
     /// Waits until it shows at least a version.
@@ -126,10 +121,6 @@ pub(crate) trait Cache: Send + Sync {
     /// Whether it does not show yet what a list of version `of` showed.
     fn lags_behind(&self, listed: &BTreeMap<ObjectKey, ResourceVersion>, of: &ResourceVersion) -> bool;
 }
-
-/// The triggers of the keys that wait in a queue.
-#[derive(Default)]
-pub(crate) struct Triggers(Mutex<HashMap<ObjectKey, Trigger>>);
 
 enum Inner {
     Watch(Box<dyn FnOnce(&Feed) -> Watching + Send>),
@@ -145,10 +136,8 @@ pub(crate) type TaskSource = Box<dyn FnOnce(Feed, CancellationToken) -> BoxFutur
 pub const CHANNEL_MAX: usize = 1024;
 /// The least period of a [`ticker`]: the resolution of timers.
 const PERIOD_MIN: Duration = Duration::from_millis(1);
-/// The number of waiting keys whose triggers are remembered; they explain decisions and are not needed to make them.
-const TRIGGERS_MAX: usize = 4096;
 /// The number of objects of a state that are delivered at once, before other tasks run.
-const TOLD_AT_ONCE: usize = 256;
+const DELIVERED_AT_ONCE: usize = 256;
 
 /// Returns a source for objects that something outside of the cluster concerns (a webhook of another system, a timer, a
 /// person), and the sender for them. `keys` returns the keys to enqueue for an object.
@@ -237,7 +226,7 @@ impl<V: View> Watch<V> {
         let Self { informer, handler, conditions, resync, priority } = self;
         let target = informer.target().clone();
         let mut options = SubscribeOptions::default();
-        options.name = feed.queue.name().to_owned();
+        options.name = feed.queue().name().to_owned();
         options.resync = resync;
         let resource = target.resource.clone();
         let intake = Arc::new(Intake { feed: feed.clone(), resource, handler, conditions, priority });
@@ -247,21 +236,30 @@ impl<V: View> Watch<V> {
         let state = Box::new(move || {
             let mut objects = lister.list().into_iter();
             let intake = Arc::clone(&of_state);
-            let tell = move || {
-                let mut told = 0;
-                for new in objects.by_ref().take(TOLD_AT_ONCE) {
-                    intake.take(&Change::Added { new, initial: true });
-                    told += 1;
+            let deliver = move || {
+                let mut delivered = 0;
+                for new in objects.by_ref().take(DELIVERED_AT_ONCE) {
+                    intake.take_or_log(&Change::Added { new, initial: true });
+                    delivered += 1;
                 }
-                told == TOLD_AT_ONCE
+                delivered == DELIVERED_AT_ONCE
             };
-            Box::new(tell) as Telling
+            Box::new(deliver) as Delivery
         });
         Watching { subscription, target, store: Arc::new(informer), state }
     }
 }
 
 impl<V: View> Intake<V> {
+    /// As [`take`](Self::take); a panic of the handler or of a condition is logged, as an informer does for its
+    /// subscribers, and costs this change alone.
+    fn take_or_log(&self, change: &Change<V>) {
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.take(change))) {
+            let panic = panic_text(&*panic);
+            tracing::error!(queue = self.feed.queue().name(), ?change, panic, "a handler panicked");
+        }
+    }
+
     fn take(&self, change: &Change<V>) {
         let Self { feed, resource, handler, conditions, priority } = self;
         if !conditions.iter().all(|condition| condition(change)) || !feed.admits(change) {
@@ -337,6 +335,12 @@ impl fmt::Debug for Source {
 // === impl Cache ===
 
 impl<V: View> Cache for SharedInformer<V> {
+    fn is_of(&self, factory: &InformerFactory) -> bool {
+        let target = self.target();
+        let own = factory.existing::<V>(&target.resource, target.selection.clone());
+        own.is_some_and(|own| Arc::ptr_eq(own.store(), self.store()))
+    }
+
     fn listed_since(&self) -> Option<Instant> {
         self.store().listed_since()
     }
@@ -398,97 +402,5 @@ impl<V> Clone for Sender<V> {
 impl<V> fmt::Debug for Sender<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sender").finish_non_exhaustive()
-    }
-}
-
-// === impl Feed ===
-
-impl Feed {
-    pub(crate) fn new(queue: Queue<ObjectKey>, filters: Vec<Box<dyn Predicate>>, is_closed: bool) -> Self {
-        let standby = Arc::new(Standby::new(is_closed));
-        Self { queue, filters: filters.into(), triggers: Arc::default(), standby }
-    }
-
-    /// Enqueues the keys of events from now on, and first the recent ones. Returns whether the queue was closed before,
-    /// so that the contents of the caches must be delivered.
-    pub(crate) fn open(&self) -> bool {
-        let was_closed = self.standby.is_closed();
-        self.queue.add_all(&self.standby.open(), Priority::Live);
-        was_closed
-    }
-
-    /// Enqueues keys.
-    pub fn add_all(&self, keys: &[ObjectKey], priority: Priority) {
-        self.queue.add_all(keys, priority);
-    }
-
-    /// Enqueues a key after a delay.
-    pub fn add_after(&self, key: ObjectKey, wait: Duration) {
-        self.queue.add_after(key, wait);
-    }
-
-    /// Enqueues a key at once, as [`Controller::trigger`](crate::Controller::trigger) does.
-    pub fn trigger(&self, key: ObjectKey) {
-        self.triggers.note(&key, || Trigger::Manual);
-        self.queue.add(key, Priority::Live);
-    }
-
-    /// Returns the controller's queue.
-    #[must_use]
-    pub fn queue(&self) -> &Queue<ObjectKey> {
-        &self.queue
-    }
-
-    /// Returns the trigger of a key that is about to be reconciled.
-    pub(crate) fn triggered_by(&self, key: &ObjectKey) -> Trigger {
-        self.triggers.0.lock().remove(key).unwrap_or_default()
-    }
-
-    /// Enqueues the keys of an object that was sent through a channel.
-    fn add_sent(&self, object: &impl View, keys: Keys) {
-        self.enqueue(keys, Priority::Live, Some(&|| Trigger::sent(object.meta().key())));
-    }
-
-    /// Whether the controller's predicates admit a change.
-    fn admits<V: View>(&self, change: &Change<V>) -> bool {
-        if self.filters.is_empty() {
-            return true;
-        }
-        let change = change.metadata();
-        self.filters.iter().all(|filter| filter.admits(&change))
-    }
-
-    /// Enqueues keys. Only those with a trigger are from an event of now: the rest is in the caches, and is enqueued
-    /// from there when a standby starts to work.
-    fn enqueue(&self, keys: Keys, priority: Priority, trigger: Option<&dyn Fn() -> Trigger>) {
-        if keys.is_empty() || self.standby.keeps(keys.iter().filter(|_| trigger.is_some())) {
-            return;
-        }
-        if let Some(trigger) = trigger {
-            keys.iter().for_each(|key| self.triggers.note(key, trigger));
-        }
-        self.queue.add_all(&keys.now, priority);
-        for (key, wait) in keys.later {
-            self.queue.add_after(key, wait);
-        }
-    }
-}
-
-impl fmt::Debug for Feed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Feed").field("queue", &self.queue.name()).finish_non_exhaustive()
-    }
-}
-
-// === impl Triggers ===
-
-impl Triggers {
-    fn note(&self, key: &ObjectKey, trigger: impl FnOnce() -> Trigger) {
-        let mut last = self.0.lock();
-        if let Some(known) = last.get_mut(key) {
-            *known = trigger();
-        } else if last.len() < TRIGGERS_MAX {
-            last.insert(key.clone(), trigger());
-        }
     }
 }

@@ -3,7 +3,7 @@
 //! 1. Every write has a [`Reason`](crate::Reason) and, unless it concerns no cached object ([`Writer::unowned`]), an owner: the object
 //!    on whose behalf it is made.
 //! 2. Every write is in the consistency book before the caller continues, so that the owner's next reconcile waits
-//!    until the caches show it.
+//!    until the caches show it. A write whose future is dropped, by a timeout, say, has an unknown outcome (4).
 //! 3. Deletes have the uid as a precondition: a new object of the same name is never touched. A patch should have it,
 //!    too.
 //! 4. No write is sent twice: an unknown outcome is [`WriteError::Unknown`], and the object is read from the server
@@ -34,6 +34,7 @@ use terminating::Terminating;
 mod answer;
 mod behalf;
 mod error;
+mod in_flight;
 mod named;
 pub(crate) mod naming;
 mod options;

@@ -398,7 +398,8 @@ impl TestCluster {
             }
             tokio::time::sleep(LOOK_EVERY).await;
             if self.controllers.is_busy() || self.writes() != seen {
-                (seen, since) = (self.writes(), Instant::now());
+                seen = self.writes();
+                since = Instant::now();
             }
         }
         Ok(())

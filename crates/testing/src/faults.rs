@@ -70,6 +70,8 @@ pub enum Fault {
     DoThenGoAway,
     /// The request is done, and [the network goes dark](Faults::network_goes_dark) before the answer arrives.
     DoThenGoDark,
+    /// The request is done, and the answer arrives after this time.
+    DoThenDelay(Duration),
     /// The request reaches the server after this time.
     Delay(Duration),
     /// For a watch: events arrive this much later; the store lags.
@@ -265,6 +267,7 @@ impl Service<Request<Body>> for Line {
                     return Err("the server went away before it answered, on purpose".into());
                 }
                 Some(Fault::DoThenGoDark) => faults.network_goes_dark(),
+                Some(Fault::DoThenDelay(time)) => tokio::time::sleep(time).await,
                 _ => {}
             }
             if hole.begun.is_cancelled() {

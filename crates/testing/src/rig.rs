@@ -274,7 +274,8 @@ impl Rig {
             tokio::time::sleep(LOOK_EVERY).await;
             let now = self.mark()?;
             if now != seen {
-                (seen, since) = (now, Instant::now());
+                seen = now;
+                since = Instant::now();
             }
         }
         Ok(())
@@ -300,6 +301,12 @@ impl Process {
         let output = std::fs::File::options().create(true).append(true).open(log)?;
         let child = command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output).spawn()?;
         Ok(Self { child, log: log.to_owned() })
+    }
+
+    /// Returns its number.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Returns its output so far.

@@ -105,7 +105,7 @@ async fn get(admin: &Admin, uri: &str, token: Option<&str>) -> (u16, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_monitor_sees_metrics_and_others_do_not() -> Outcome {
+async fn metrics_are_shown_to_accounts_that_may_monitor_only() -> Outcome {
     let place = Place::new().await?;
     let may = place.token("prometheus").await?;
     let may_not = place.token("curious").await?;
@@ -137,7 +137,7 @@ async fn an_answer_is_remembered_for_ten_seconds() -> Outcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn health_is_open_and_reasons_are_for_those_who_may_know() -> Outcome {
+async fn health_is_public_and_reasons_need_rights() -> Outcome {
     let place = Place::new().await?;
     let token = place.token("prometheus").await?;
     place.bind("prometheus").await?;
@@ -153,7 +153,7 @@ async fn health_is_open_and_reasons_are_for_those_who_may_know() -> Outcome {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_let_in_because_the_api_server_is_away() -> Outcome {
+async fn an_unreachable_api_server_grants_no_access() -> Outcome {
     let clock = Clock::starting_at(NOW);
     let away =
         service_fn(|_: Request<Body>| async { Err::<http::Response<Body>, BoxError>("connection refused".into()) });

@@ -55,7 +55,7 @@ async fn a_disabled_controller_fails_the_cluster_at_once_with_its_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_returns_what_is_right_or_tells_what_was_seen_last() -> Result<(), Failure> {
+async fn a_wait_returns_the_right_state_or_shows_the_last_one() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
     let mut looks = 0..;
     cluster.until_eq("a third look", || future::ready(Ok(looks.next().unwrap_or(0))), 2).await?;
@@ -133,7 +133,7 @@ async fn a_failure_shows_the_world() -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_tells_codes_failed_passes_and_how_the_manager_ended() -> Result<(), Failure> {
+async fn a_failure_shows_codes_failed_passes_and_how_the_manager_ended() -> Result<(), Failure> {
     let writing = |manager: &Manager| {
         let pods = manager.lister::<Pod>();
         manager.controller::<Pod>("labels").reconcile_with(Labels(pods));

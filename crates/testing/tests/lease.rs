@@ -146,7 +146,7 @@ async fn a_lease_that_is_given_back_is_taken_within_a_second() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_is_given_back_says_nobody() {
+async fn a_released_lease_has_no_holder() {
     let world = World::new();
     let one = world.start_with("one", |options| options.release_on_exit = true);
     one.leadership.acquired().await;
@@ -322,7 +322,7 @@ async fn a_create_whose_reply_was_lost_is_found_to_be_ours() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn transitions_are_told_and_counted() {
+async fn transitions_are_reported_and_counted() {
     let world = World::new();
     let registry = Registry::new();
     let metrics = LeaseMetrics::new(&registry).unwrap();

@@ -213,7 +213,7 @@ async fn zpages_have_upstreams_formats() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_profile_tells_controllers_and_keys_of_its_time_alone() {
+async fn a_profile_shows_controllers_and_keys_of_its_own_time_only() {
     let admin = admin();
     let profiler = Profiler::default();
     admin.serve_profile(&profiler).unwrap();
@@ -275,7 +275,7 @@ async fn a_profile_is_also_lines_for_flame_graphs() {
 
 /// On the real clock: a paused one stands still while somebody computes.
 #[tokio::test]
-async fn a_profile_tells_who_is_busy_from_who_waits() {
+async fn a_profile_separates_busy_workers_from_waiting_ones() {
     const MS: Duration = Duration::from_millis(1);
     let admin = admin();
     let profiler = Profiler::default();

@@ -34,11 +34,7 @@ fn changes(before: &Map<String, Value>, after: &Map<String, Value>) -> Map<Strin
     for (name, new) in after {
         let change = match (before.get(name), new) {
             (Some(old), new) if old == new => continue,
-            (Some(Value::Object(old)), Value::Object(new)) if !new.is_empty() => Value::Object(self::changes(old, new)),
-            // An object that becomes empty: merging an empty object would leave it unchanged.
-            (Some(Value::Object(old)), Value::Object(_)) => {
-                Value::Object(old.keys().map(|name| (name.clone(), Value::Null)).collect())
-            }
+            (Some(Value::Object(old)), Value::Object(new)) => Value::Object(self::changes(old, new)),
             (_, new) => new.clone(),
         };
         changes.insert(name.clone(), change);

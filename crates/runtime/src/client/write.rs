@@ -82,7 +82,8 @@ impl<T: AnyObject> Objects<T> {
     pub async fn create(&self, object: &T) -> Result<T, ClientError> {
         let key = key_of(object);
         let mut call = Call::new("create", Method::POST, &self.resource, &key.namespace, None);
-        (call.query, call.body) = (self.options(), self.encode("create", object)?);
+        call.query = self.options();
+        call.body = self.encode("create", object)?;
         self.written(call).await
     }
 
@@ -167,7 +168,8 @@ impl<T: AnyObject> Objects<T> {
         let key = key_of(object);
         let mut call = Call::new("update", Method::PUT, &self.resource, &key.namespace, Some(&key.name));
         call.subresource = subresource;
-        (call.query, call.body) = (self.options(), self.encode("update", object)?);
+        call.query = self.options();
+        call.body = self.encode("update", object)?;
         self.written(call).await
     }
 
@@ -181,7 +183,8 @@ impl<T: AnyObject> Objects<T> {
         let mut call = Call::new(verb, Method::PATCH, &self.resource, &key.namespace, Some(&key.name));
         call.subresource = subresource;
         call.query = self.options();
-        (call.content, call.body) = (patch.content_type(), patch.body().to_string().into_bytes());
+        call.content = patch.content_type();
+        call.body = patch.body().to_string().into_bytes();
         if let Patch::Apply { manager, force, .. } = patch {
             call.query.retain(|(name, _)| *name != "fieldManager");
             call.query.extend([("fieldManager", manager.to_owned()), ("force", force.to_string())]);

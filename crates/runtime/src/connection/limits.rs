@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn without_limits_nobody_waits() {
+    async fn without_limits_no_request_waits() {
         assert_eq!(seconds_until_answered(None, 3).await, [0, 0, 0]);
         assert_eq!(seconds_until_answered(Some(Limits { qps: 0.0, burst: 0 }), 3).await, [0, 0, 0]);
         assert_eq!(seconds_until_answered(Some(Limits { qps: -1.0, burst: 1 }), 3).await, [0, 0, 0]);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn two_who_share_a_transport_do_not_wait_for_each_other() {
+    async fn users_of_a_shared_transport_do_not_wait_for_each_other() {
         let throttle = Throttle { limits: Some(Limits { qps: 0.1, burst: 1 }), told: None };
         let shared = answering();
         let mut busy = throttle.around(&shared);

@@ -122,7 +122,7 @@ async fn an_address_must_be_one() {
 }
 
 #[tokio::test]
-async fn credentials_that_do_not_work_are_told_with_their_context() {
+async fn errors_of_credentials_name_their_context() {
     let folder = Folder::new();
     let garbage = folder.write("garbage", "no PEM");
     let garbage = garbage.display();
@@ -167,7 +167,7 @@ async fn without_a_cluster_and_a_kubeconfig_the_places_are_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_named_alone_is_spoken_to_as_nobody() {
+async fn a_server_without_credentials_is_used_anonymously() {
     let options = Options { server: Some("http://localhost:1".into()), ..Options::default() };
     let home = |name: &str| (name == "HOME").then(|| OsString::from("/nowhere"));
     let (config, origin) = source::load(&options, &home).await.unwrap();
@@ -255,7 +255,7 @@ async fn a_request_carries_token_user_agent_and_nothing_is_retried() {
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_know_us_is_told_from_one_that_is_away() {
+async fn a_401_is_distinguished_from_an_unreachable_server() {
     let folder = Folder::new();
     let (server, _seen) = answering("401 Unauthorized").await;
     let path = folder.write("config", &kubeconfig(&server, "{token: wrong}"));

@@ -9,6 +9,7 @@ use steersman_base::ObjectKey;
 use steersman_informer::{Change, Selection, SharedInformer, Typed};
 use steersman_model::View;
 use steersman_workqueue::{Gate, Priority, Queue, QueueOptions, RateLimiter};
+use tokio_util::sync::CancellationToken;
 
 use super::{BuildContext, Built, Controller, Engine, MainObject, Policy, Shared, Sources};
 use crate::descriptor::Row;
@@ -279,7 +280,14 @@ impl<V: View> Builder<V> {
             writer = writer.led_by(Leadership::always());
         }
         let live = Live::in_turn(self.cx.client.clone(), book.live_reads().clone());
-        let context = Context { writer, clock: self.cx.clock.clone(), freshness: Freshness::CaughtUp, events, live };
+        let context = Context {
+            writer,
+            clock: self.cx.clock.clone(),
+            freshness: Freshness::CaughtUp,
+            events,
+            live,
+            stop: CancellationToken::new(), // that of the manager, once it runs
+        };
         self.cx.manager.add_engine(Engine {
             controller: controller.clone(),
             context,

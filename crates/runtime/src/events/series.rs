@@ -92,7 +92,8 @@ impl Default for Series {
 
 impl Heard {
     fn tell(&mut self, now: MicroTime) -> Verdict {
-        (self.told, self.told_count) = (now, self.event.count);
+        self.told = now;
+        self.told_count = self.event.count;
         let event = &self.event;
         let namespace = event.namespace.to_string();
         let name = event.name.clone();

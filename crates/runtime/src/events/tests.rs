@@ -173,7 +173,7 @@ fn equal_texts_count_as_one_of_the_alike() {
 }
 
 #[test]
-fn a_source_tells_25_events_about_an_object_and_then_one_every_five_minutes() {
+fn a_source_sends_25_events_about_an_object_and_then_one_every_five_minutes() {
     let mut table = Table::new();
     for at in 1..=SPAM_BURST {
         assert_ne!(table.happens("web", "same"), "skip", "number {at}");
@@ -350,7 +350,7 @@ async fn names_are_unique_even_if_the_clock_stands_still() {
 }
 
 #[test]
-fn a_series_is_told_at_once_then_every_half_hour_and_at_its_end() {
+fn a_series_is_sent_at_once_then_every_half_hour_and_at_its_end() {
     let mut table = Table::new();
     let mut series = Series::default();
     let text = |verdict: &Verdict| match verdict {

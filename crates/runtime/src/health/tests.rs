@@ -67,7 +67,7 @@ fn texts_are_upstreams() {
 }
 
 #[test]
-fn reasons_are_told_to_those_who_may_know() {
+fn reasons_are_shown_to_authorized_users_only() {
     let health = health(&[("bad", false)]);
     let told = Ask { reasons: Reasons::Told, ..Ask::default() };
     assert_eq!(health.report(Probe::Livez, &told).text, "[-]bad failed: it is ill\nlivez check failed\n");

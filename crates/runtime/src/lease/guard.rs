@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn whatever_a_transport_makes_of_a_body_that_stays_the_reason_is_told() {
+    async fn the_reason_for_a_withheld_body_survives_every_transport() {
         let leadership = leading();
         let slow = |resets: bool| {
             let server = tower::service_fn(move |request: Request<Body>| async move {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_lead_gets_no_body() {
+    async fn without_leadership_the_body_is_withheld() {
         let leadership = leading();
         leadership.end();
         assert!(leadership.guard(b"{}".to_vec()).await.is_err());

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_machine_tells_a_span_and_a_machine_that_is_awake_did_not_sleep() {
+    fn suspended_time_is_measured_and_is_zero_while_awake() {
         let before = machine_slept();
         for _ in 0..1_000 {
             let now = machine_slept();

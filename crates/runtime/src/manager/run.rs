@@ -217,10 +217,7 @@ impl<'a> Running<'a> {
             Part::Controller(engine) => {
                 self.names.insert(number, (group, engine.controller().name().to_owned()));
                 let barriers = self.barriers.clone();
-                self.tasks.spawn(async move {
-                    engine.run(barriers, stop).await;
-                    (number, Ok(()))
-                });
+                self.tasks.spawn(async move { (number, engine.run(barriers, stop).await) });
             }
             Part::Runnable { name, run, .. } => {
                 tracing::debug!(name, ?group, "starting");

@@ -96,7 +96,8 @@ impl Part {
         let name = runnable.name();
         let group = runnable.group();
         let run: Run = Box::new(move |stop| {
-            let guarded = AssertUnwindSafe(runnable.run(stop)).catch_unwind();
+            // The function may panic before it returns a future, so it is called inside of one.
+            let guarded = AssertUnwindSafe(async move { runnable.run(stop).await }).catch_unwind();
             Box::pin(async move { guarded.await.unwrap_or_else(|_| Err(Error::message("it panicked"))) })
         });
         Self::Runnable { name, group, run }

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_is_told_when_to_come_back_may_come_back() {
+    fn only_a_refusal_with_retry_after_is_retried() {
         let second = Some(Duration::from_secs(1));
         for (code, want) in [(429, second), (503, None), (500, None), (409, None), (504, None)] {
             let failure = failure(StatusCode::from_u16(code).unwrap(), second, b"");
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_object_tells_its_version() {
+    fn the_version_of_a_written_object_is_read() {
         let body = br#"{"kind":"PartialObjectMetadata","metadata":{"name":"a","uid":"u","resourceVersion":"7"}}"#;
         let want = Meta { name: "a".into(), uid: "u".into(), resource_version: "7".into(), ..Meta::default() };
         assert_eq!(written(body).unwrap(), (want, false));

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use steersman_base::{Meta, ObjectKey, Resource};
 
 use super::error::Failure;
+use super::in_flight::{InFlight, Name};
 use super::send::{Call, Verb};
 use super::{Delete, Patch, Selected, WriteError, Writer, Written, answer, slow_start};
 use crate::Reason;
@@ -218,8 +219,10 @@ impl<'a> Behalf<'a> {
         if let Some(answer) = self.announce(call, why) {
             return Ok(answer);
         }
+        let in_flight = InFlight::new(self, call, Name::Given);
         let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
         self.enter_in_book(call, &outcome);
+        in_flight.ended();
         self.conclude(call, outcome, why)
     }
 

@@ -11,6 +11,7 @@ use steersman_base::{Istr, Meta, ObjectKey, Resource};
 
 use super::behalf::{Answer, Behalf, object, read};
 use super::error::Failure;
+use super::in_flight::{InFlight, Name};
 use super::send::{Call, Verb};
 use super::{Naming, WriteError, Written};
 use crate::Reason;
@@ -78,6 +79,13 @@ impl Behalf<'_> {
     }
 
     async fn try_name(&self, call: &Call<'_>, was_kept: bool) -> Tried {
+        let in_flight = InFlight::new(self, call, Name::Kept);
+        let tried = self.send_named(call, was_kept).await;
+        in_flight.ended();
+        tried
+    }
+
+    async fn send_named(&self, call: &Call<'_>, was_kept: bool) -> Tried {
         let outcome = self.writer.exchange(call).await.and_then(|body| read(call, body));
         let (Err(failure), Some(owner)) = (&outcome, self.owner) else { return self.ended(call, outcome) };
         match failure.error {
@@ -87,7 +95,7 @@ impl Behalf<'_> {
             _ => {
                 // An earlier create under this name may still arrive.
                 if was_kept {
-                    self.keep_name(call, owner);
+                    self.keep_name(call);
                 }
                 self.ended(call, outcome)
             }
@@ -105,13 +113,13 @@ impl Behalf<'_> {
             (Ok(Some(_)), _) => Tried::Taken,
             (Ok(None), Err(Failure { error: WriteError::AlreadyExists, .. })) => Tried::Taken,
             (Ok(None), Err(failure)) => {
-                self.keep_name(call, owner);
+                self.keep_name(call);
                 // The server was asked: there is nothing that a cache could show.
                 Tried::Ended(Box::new(Err(failure)))
             }
             (Err(error), outcome) => {
                 tracing::warn!(%error, "an outcome is unknown, and the server does not tell");
-                self.keep_name(call, owner);
+                self.keep_name(call);
                 // It is unknown now whose object has the name.
                 let unknown = |failure: Failure| match failure.error {
                     WriteError::AlreadyExists => WriteError::unknown(failure.said).into(),
@@ -128,7 +136,10 @@ impl Behalf<'_> {
         Tried::Ended(Box::new(outcome))
     }
 
-    fn keep_name(&self, call: &Call<'_>, owner: &Meta) {
-        self.writer.shared.book.keep_name(&owner.uid, call.resource, &call.key.name);
+    /// Keeps the name of a create that may still arrive.
+    pub(super) fn keep_name(&self, call: &Call<'_>) {
+        if let Some(owner) = self.owner {
+            self.writer.shared.book.keep_name(&owner.uid, call.resource, &call.key.name);
+        }
     }
 }

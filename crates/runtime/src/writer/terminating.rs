@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_refused_is_remembered_and_there_is_an_end_to_that() {
+    fn refused_users_are_remembered_for_a_while() {
         let terminating = Terminating::default();
         let uid = |number: usize| Uid::new(&format!("uid-{number}"));
         (0..REMEMBERED_MAX).for_each(|number| terminating.add(&uid(number)));

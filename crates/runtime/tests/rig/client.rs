@@ -40,7 +40,8 @@ impl Place {
     fn config(&self, name: &str, data: &[(&str, &str)]) -> ConfigMap {
         let data: BTreeMap<_, _> = data.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
         let mut config = ConfigMap { data: Some(data), ..ConfigMap::default() };
-        (config.metadata.namespace, config.metadata.name) = (Some(self.namespace.clone()), Some(name.to_owned()));
+        config.metadata.namespace = Some(self.namespace.clone());
+        config.metadata.name = Some(name.to_owned());
         config
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Lease times are short (3 s, 2 s, 0.5 s instead of 15 s, 10 s, 2 s), so that the tests are.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -59,10 +60,17 @@ async fn config_maps(place: &Place) -> Result<Vec<String>, Box<dyn std::error::E
     Ok(items.iter().filter_map(|item| Some(item["metadata"]["name"].as_str()?.to_owned())).collect())
 }
 
+/// Returns the program `rig-leader`, an example of this package: this test is `TARGET/PROFILE/deps/rig-HASH`.
+fn leader() -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let this = std::env::current_exe()?;
+    let profile = this.ancestors().nth(2).ok_or("this test is in no target directory")?;
+    Ok(profile.join("examples/rig-leader"))
+}
+
 impl Process {
     /// Returns when it leads and has decided.
     async fn start(place: &Place, identity: &str, config_map: &str) -> Result<Self, Box<dyn std::error::Error>> {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rig-leader"))
+        let mut child = Command::new(leader()?)
             .args([&place.namespace, "lease", identity, config_map])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -69,7 +69,7 @@ async fn a_kind_that_comes_later_is_asked_for_again_but_not_for_ever() -> Result
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_at_the_same_time_shares_one_answer() -> Result<(), Failure> {
+async fn concurrent_requests_share_one_answer() -> Result<(), Failure> {
     let (cluster, _) = start().await?;
     let mapper = cluster.manager().mapper();
     let answers = futures::future::try_join_all((0..50).map(|_| mapper.refresh())).await?;
@@ -139,7 +139,7 @@ async fn discovery_of_old_says_the_same_as_the_aggregated_one() -> Result<(), Fa
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_group_that_fails_is_told_and_the_others_are_known() -> Result<(), Failure> {
+async fn a_group_that_fails_is_reported_and_the_others_are_known() -> Result<(), Failure> {
     let server = ApiServer::new(steersman_apiserver::Options::default());
     let mapper = RestMapper::new(broken(&server, "/apis/batch/v1", true));
     let known = mapper.resources().await?;
@@ -154,7 +154,7 @@ async fn a_group_that_fails_is_told_and_the_others_are_known() -> Result<(), Fai
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_follows_discovery_is_told_that_a_root_did_not_answer() -> Result<(), Failure> {
+async fn followers_of_discovery_learn_that_a_root_did_not_answer() -> Result<(), Failure> {
     let server = ApiServer::new(steersman_apiserver::Options::default());
     for root in ["/api", "/apis"] {
         let client = broken(&server, root, false);

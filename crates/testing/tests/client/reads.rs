@@ -48,7 +48,7 @@ async fn what_is_not_there_is_not_found() -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn reads_of_kinds_that_nobody_declared_can_be_forbidden() -> Result<(), Failure> {
+async fn reads_of_undeclared_kinds_can_be_forbidden() -> Result<(), Failure> {
     let cluster = TestCluster::builder()
         .manager_options(|options| options.client.on_miss = CacheMiss::Forbidden)
         .with(|manager| drop(manager.informers().typed::<ConfigMap>(Selection::everything())))

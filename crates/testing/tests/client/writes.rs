@@ -101,7 +101,7 @@ async fn a_write_without_an_answer_may_have_been_made_and_is_not_sent_again() ->
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_lead_writes_nothing() -> Result<(), Failure> {
+async fn without_leadership_the_client_writes_nothing() -> Result<(), Failure> {
     // Nobody runs the elector of this lease: it is never won.
     let (cluster, client) = start().await?;
     let options = LeaseOptions::new(cluster.namespace(), "nobody");

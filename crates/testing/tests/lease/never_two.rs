@@ -69,7 +69,8 @@ async fn storm(seed: u64) -> usize {
         assert!(leading.len() <= 1, "seed {seed}, {:?}: two may write: {leading:?}", start.elapsed());
         let now = leading.first().and_then(|one| one.identity().map(str::to_owned));
         if now.is_some() && now != leader {
-            (terms, leader) = (terms + 1, now);
+            terms += 1;
+            leader = now;
         }
     }
     // All is well again: then somebody leads, soon and for good.

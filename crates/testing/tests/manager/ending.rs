@@ -26,7 +26,7 @@ fn outside(name: &str) -> Arc<Typed<ResourceQuota>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_added_or_told_after_the_end_does_nothing_and_waits_for_nobody() -> Result<(), Failure> {
+async fn additions_and_triggers_after_the_end_do_nothing_and_do_not_block() -> Result<(), Failure> {
     let (manager, _) = embedded(ManagerOptions::default())?;
     let diary = Diary::default();
     let (early, events) = source::channel(key_of);
@@ -59,7 +59,7 @@ async fn what_is_added_or_told_after_the_end_does_nothing_and_waits_for_nobody()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_manager_that_is_stopped_before_it_starts_tells_who_feeds_it() -> Result<(), Failure> {
+async fn a_manager_that_is_stopped_before_it_starts_closes_its_channels() -> Result<(), Failure> {
     let (manager, _) = embedded(ManagerOptions::default())?;
     let (sender, events) = source::channel(key_of);
     let controller =
@@ -120,9 +120,35 @@ async fn a_reconcile_that_does_not_look_at_the_time_is_ended_at_the_deadline() -
     Ok(())
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_waiting_reconcile_is_notified_of_the_stop() -> Result<(), Failure> {
+    struct Waiting(Diary);
+    impl Reconciler for Waiting {
+        async fn reconcile(&self, cx: &Context, _: &ObjectKey) -> Result<Action, Error> {
+            let waited = cx.stop.run_until_cancelled(std::future::pending::<()>()).await;
+            self.0.note(if waited.is_none() { "stopped" } else { "done" });
+            Ok(Action::Done)
+        }
+    }
+    let diary = Diary::default();
+    let (manager, _) = embedded(ManagerOptions::default())?;
+    manager
+        .controller::<ResourceQuota>("waiting")
+        .reconcile_with(Waiting(diary.clone()))
+        .trigger(ObjectKey::cluster("a"));
+    let running = Running::start(manager);
+    tokio::time::sleep(SOON).await;
+    assert!(diary.take().is_empty(), "it waits");
+    let begun = tokio::time::Instant::now();
+    running.stop().await?;
+    assert_eq!(diary.take(), ["stopped"]);
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    Ok(())
+}
+
 /// On threads, and so on the real clock.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_holds_a_thread_and_does_not_let_go_does_not_keep_the_manager() -> Result<(), Failure> {
+async fn a_part_that_blocks_its_thread_does_not_keep_the_manager_from_ending() -> Result<(), Failure> {
     struct Blocking {
         began: tokio::sync::mpsc::UnboundedSender<()>,
         held: parking_lot::Mutex<mpsc::Receiver<()>>,

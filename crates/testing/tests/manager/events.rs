@@ -28,7 +28,7 @@ fn telling(manager: &Manager) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_reconcile_tells_names_its_controller() -> Result<(), Failure> {
+async fn an_event_of_a_reconcile_names_its_controller() -> Result<(), Failure> {
     let cluster = TestCluster::builder().with(telling).start().await?;
     cluster.create(quota("a")).await?;
     cluster.settle().await?;
@@ -40,7 +40,7 @@ async fn what_a_reconcile_tells_names_its_controller() -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_reconcile_tells_in_series_names_its_controller() -> Result<(), Failure> {
+async fn a_series_of_events_of_a_reconcile_names_its_controller() -> Result<(), Failure> {
     let builder = TestCluster::builder().with(telling);
     let cluster = builder.manager_options(|options| options.events.sink = EventSink::EventsV1).start().await?;
     cluster.create(quota("a")).await?;

@@ -130,7 +130,7 @@ async fn a_terminal_error_stays_terminal() -> Result<(), Failure> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_is_none_is_told_once() -> Result<(), Failure> {
+async fn an_invalid_finalizer_name_is_reported_once() -> Result<(), Failure> {
     let diary = Diary::default();
     let cluster = TestCluster::builder().with(buckets(&diary, "unqualified")).start().await?;
     cluster.create(config("a", &[], &[])).await?;

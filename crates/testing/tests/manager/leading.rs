@@ -9,8 +9,11 @@ use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, ObjectKey};
+use steersman_informer::{InformerFactory, Selection};
 use steersman_runtime::client::{ClientError, Patch as ClientPatch, Query};
-use steersman_runtime::{Action, Context, Error, Leadership, Manager, ManagerError, ManagerOptions, Reconciler};
+use steersman_runtime::{
+    Action, Context, Error, Leadership, Manager, ManagerError, ManagerOptions, Reconciler, handler,
+};
 use steersman_testing::{Failure, Fault, TestCluster, Verb};
 use tokio::time::Instant;
 
@@ -83,6 +86,35 @@ async fn a_new_leader_whose_api_server_lags_makes_nothing_twice() -> Result<(), 
         second.stop().await?;
         cluster.stop().await?;
     }
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_of_another_cluster_does_not_keep_a_new_leader_from_work() -> Result<(), Failure> {
+    let (first, here) = embedded(ManagerOptions::default().lease(lease("first")))?;
+    let first = Running::start(first);
+    first.manager.leadership().acquired().await;
+    Api::default_namespaced(here.clone()).create(&PostParams::default(), &quota("a")).await?;
+
+    let (_, elsewhere) = embedded(ManagerOptions::default())?;
+    let others = InformerFactory::new(elsewhere.clone());
+    let quotas = others.typed::<ResourceQuota>(Selection::everything());
+    others.start();
+    let diary = Diary::default();
+    let second = Manager::new(here, ManagerOptions::default().lease(lease("second")))?;
+    let builder = second.controller::<ResourceQuota>("both").watch(&quotas, handler::object());
+    builder.reconcile_with(Noting(diary.clone()));
+    let second = Running::start(second);
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    first.stop().await?;
+    second.manager.leadership().acquired().await;
+    tokio::time::sleep(SOON).await;
+    assert_eq!(diary.take(), ["a"], "that cluster has no such object, and never will");
+    Api::default_namespaced(elsewhere).create(&PostParams::default(), &quota("b")).await?;
+    tokio::time::sleep(SOON).await;
+    assert_eq!(diary.take(), ["b"]);
+    second.stop().await?;
+    others.stop().await;
     Ok(())
 }
 
@@ -177,7 +209,7 @@ async fn a_lease_that_is_stolen_ends_the_manager_and_stays_the_thiefs() -> Resul
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_is_dropped_leaves_nobody_behind_who_holds_the_lease() -> Result<(), Failure> {
+async fn a_dropped_run_does_not_keep_the_lease() -> Result<(), Failure> {
     let cluster = TestCluster::builder().start().await?;
     let first = run_one_pod_each(cluster.client(), "first")?;
     first.manager.leadership().acquired().await;

@@ -7,6 +7,7 @@ mod finalizers;
 mod leading;
 mod observed;
 mod order;
+mod panics;
 mod retries;
 mod sources;
 mod support;

@@ -158,7 +158,7 @@ async fn informers_queues_and_decisions_are_shown_in_code_and_on_pages() -> Resu
 }
 
 #[tokio::test(start_paused = true)]
-async fn discovery_is_asked_only_by_who_uses_it_and_then_follows_the_server() -> Result<(), Failure> {
+async fn discovery_is_requested_only_when_used_and_then_follows_the_server() -> Result<(), Failure> {
     // And a little more: not at the same time as what happens every half a minute.
     const AN_HOUR: Duration = Duration::from_secs(3610);
     let server = ApiServer::new(steersman_apiserver::Options::default());

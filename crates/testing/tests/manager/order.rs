@@ -153,7 +153,7 @@ async fn what_is_added_while_caches_are_being_filled_works_with_caches_of_its_ow
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_ends_is_not_ready() -> Result<(), Failure> {
+async fn a_manager_that_is_ending_is_not_ready() -> Result<(), Failure> {
     struct Slow;
     impl Reconciler for Slow {
         async fn reconcile(&self, _: &Context, _: &ObjectKey) -> Result<Action, Error> {

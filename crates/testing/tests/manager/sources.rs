@@ -143,7 +143,7 @@ async fn a_running_controller_takes_triggers_events_and_late_watches() -> Result
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_first_pass_comes_after_all_caches_are_filled_and_told() -> Result<(), Failure> {
+async fn the_first_pass_comes_after_all_caches_are_filled_and_delivered() -> Result<(), Failure> {
     const PODS: usize = 50;
     /// Notes how many pods it finds in the cache, and how many the handler was told of.
     struct Counting(Diary, Lister<Typed<Pod>>, Arc<AtomicUsize>);
@@ -212,7 +212,7 @@ async fn what_is_of_low_priority_waits_behind_what_happens_now() -> Result<(), F
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_panics_stops_nobody_else_and_is_seen() -> Result<(), Failure> {
+async fn a_source_that_panics_stops_no_other_source_and_health_reports_it() -> Result<(), Failure> {
     let diary = Diary::default();
     let noted = diary.clone();
     let cluster = TestCluster::builder()

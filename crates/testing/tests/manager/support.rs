@@ -10,6 +10,7 @@ use steersman_base::ObjectKey;
 use steersman_informer::{Lister, Typed};
 use steersman_model::View;
 use steersman_runtime::__internal::health::{Ask, Reasons, Report};
+use steersman_runtime::controller::Builder;
 use steersman_runtime::health::Probe;
 use steersman_runtime::{Action, Context, Error, LeaseOptions, Manager, ManagerError, ManagerOptions, Reconciler};
 use steersman_testing::Failure;
@@ -83,9 +84,16 @@ impl Reconciler for OnePodEach {
 }
 
 pub(crate) fn add_one_pod_each(manager: &Manager) {
-    let reconciler = OnePodEach { quotas: manager.lister(), pods: manager.lister() };
-    manager.controller::<ResourceQuota>("one-pod-each").owns::<Pod>().reconcile_with(reconciler);
+    add_one_pod_each_with(manager, |builder| builder);
 }
+
+pub(crate) fn add_one_pod_each_with(manager: &Manager, options: impl FnOnce(OnePodEachBuilder) -> OnePodEachBuilder) {
+    let reconciler = OnePodEach { quotas: manager.lister(), pods: manager.lister() };
+    let builder = manager.controller::<ResourceQuota>("one-pod-each").owns::<Pod>();
+    options(builder).reconcile_with(reconciler);
+}
+
+pub(crate) type OnePodEachBuilder = Builder<Typed<ResourceQuota>>;
 
 /// A manager that runs until it is stopped.
 pub(crate) struct Running {

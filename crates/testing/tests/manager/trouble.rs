@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Pod, ResourceQuota, Secret};
 use kube::api::{ListParams, ObjectMeta};
 use steersman_base::ObjectKey;
 use steersman_runtime::health::Probe;
-use steersman_runtime::{Action, CachedClient, Context, Error, Reconciler};
+use steersman_runtime::{Action, CachedClient, Context, Error, Manager, Reconciler};
 use steersman_testing::{Failure, Fault, Faults, TestCluster, Verb, objects};
 
 use crate::support::*;
@@ -43,7 +43,21 @@ async fn a_reconcile_that_hangs_is_ended_and_costs_no_other_key_anything() -> Re
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_that_may_not_be_read_stalls_nobody_else_and_health_says_so() -> Result<(), Failure> {
+async fn a_write_that_a_timeout_cut_off_is_not_made_again() -> Result<(), Failure> {
+    let faults = Faults::default();
+    faults.on(Verb::Create, "pods").nth(1).happens(Fault::DoThenDelay(Duration::from_secs(10)));
+    faults.on(Verb::Watch, "pods").happens(Fault::Lag(Duration::from_secs(10)));
+    let impatient = |manager: &Manager| add_one_pod_each_with(manager, |builder| builder.timeout(2 * SOON));
+    let cluster = TestCluster::builder().faults(&faults).with(impatient).start().await?;
+    cluster.create(quota("a")).await?;
+    cluster.advance(Duration::from_secs(60)).await;
+    let pods = cluster.api::<Pod>().list(&ListParams::default()).await?.items;
+    assert_eq!(pods.len(), 1, "the server made it, and nobody waited for its answer: {:?}", cluster.last_writes());
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forbidden_resource_stalls_no_other_controller_and_health_reports_it() -> Result<(), Failure> {
     let faults = Faults::default();
     faults.on(Verb::Watch, "secrets").refuse(StatusCode::FORBIDDEN);
     faults.on(Verb::List, "secrets").refuse(StatusCode::FORBIDDEN);
@@ -171,7 +185,7 @@ async fn a_server_that_has_too_much_to_do_is_asked_again_when_it_says() -> Resul
     }
     let diary = Diary::default();
     let noted = diary.clone();
-    let writing = move |manager: &steersman_runtime::Manager| {
+    let writing = move |manager: &Manager| {
         let writing = Writing(noted.clone(), manager.client().clone());
         manager.controller::<ResourceQuota>("writing").reconcile_with(writing);
     };
@@ -184,7 +198,7 @@ async fn a_server_that_has_too_much_to_do_is_asked_again_when_it_says() -> Resul
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_may_not_use_the_lease_is_not_ready_and_says_why() -> Result<(), Failure> {
+async fn a_manager_that_may_not_use_the_lease_is_not_ready_and_reports_why() -> Result<(), Failure> {
     // Each of the requests that an election needs.
     for (verb, what) in [(Verb::Get, "read"), (Verb::Create, "create")] {
         let cluster = TestCluster::builder().start().await?;

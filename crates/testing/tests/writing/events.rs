@@ -38,7 +38,7 @@ async fn the_tenth_alike_is_joined_with_all_after_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_source_that_tells_too_much_is_not_listened_to() {
+async fn events_of_a_source_that_sends_too_many_are_dropped() {
     let world = World::new().await;
     for _ in 0..100 {
         tell(&world, "same");
@@ -56,7 +56,7 @@ async fn a_source_that_tells_too_much_is_not_listened_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_told_at_once_is_sent_at_once_and_counts_no_less() {
+async fn events_recorded_at_once_are_sent_at_once_and_all_counted() {
     let world = World::new().await;
     for _ in 0..100 {
         tell(&world, "same");
@@ -116,7 +116,7 @@ async fn an_event_that_is_gone_is_created_again_with_its_count() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_last_events_are_sent_before_the_end_and_nobody_waits_long_for_it() {
+async fn the_last_events_are_sent_before_the_end_within_a_bounded_time() {
     for (fate, want) in [(Fate::Served, 3), (Fate::Lost, 0), (Fate::Silence, 0)] {
         let world = World::with(move |_| fate).await;
         let client = world.client.clone();

@@ -63,7 +63,21 @@ async fn a_named_create_that_was_not_made_is_tried_again_under_the_same_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_name_that_somebody_else_has_is_not_ours() {
+async fn a_named_create_that_is_no_longer_waited_for_keeps_its_name() {
+    let mut number = 0;
+    let world = World::with(move |_| {
+        number += 1;
+        if number == 1 { Fate::Silence } else { Fate::Served }
+    })
+    .await;
+    let waited = tokio::time::timeout(std::time::Duration::from_secs(1), create(&world)).await;
+    assert!(waited.is_err(), "{waited:?}");
+    let sent = world.seen.bodies()[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    assert_eq!(create(&world).await.unwrap(), *sent, "so that the server refuses one of the two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_of_another_owners_object_is_not_used_again() {
     let mut number = 0;
     let world = World::with(move |_| {
         number += 1;

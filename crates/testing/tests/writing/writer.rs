@@ -119,7 +119,7 @@ async fn without_a_policy_nothing_is_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_write_is_told_in_an_event_about_its_owner_and_so_is_its_failure() {
+async fn a_write_and_its_failure_have_events_about_the_owner() {
     let world = World::new().await;
     let write = world.writer.on_behalf_of(&world.owner);
     let why = Why::Test { number: 7 };

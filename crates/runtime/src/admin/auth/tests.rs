@@ -82,7 +82,7 @@ fn user(name: &str, groups: &[&str]) -> User {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_a_client_is() {
+async fn the_user_of_a_client() {
     let directory = std::env::temp_dir().join(format!("steersman-guard-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let clients = Authority::new("clients");

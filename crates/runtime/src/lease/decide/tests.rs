@@ -80,6 +80,14 @@ fn the_slow_path_is_client_gos_ladder() {
             99,
             Renew(renewed(record("me", 15, 3))),
         ),
+        (
+            "ours, made by hand, without times and transitions",
+            Leader,
+            None,
+            Some(LeaseSpec { holder_identity: Some("me".into()), ..LeaseSpec::default() }),
+            0,
+            Renew(taken(0)),
+        ),
         ("ours with other times", Leader, None, Some(record("me", 99, 3)), 0, Renew(renewed(record("me", 15, 3)))),
         ("stolen", Leader, Some(record("me", 15, 3)), Some(record("other", 15, 4)), 2, Lost),
         ("stolen and ended", Leader, Some(record("me", 15, 3)), Some(record("other", 0, 4)), 2, Lost),
@@ -114,7 +122,7 @@ fn the_slow_path_is_client_gos_ladder() {
 }
 
 #[test]
-fn a_renewal_that_is_found_starts_the_time_anew_when_its_answer_came() {
+fn an_observed_renewal_restarts_the_time_when_its_answer_arrives() {
     let start = start();
     let mut candidate = Candidate::new("me".into(), 15);
     let mut look = |found: LeaseSpec, asked: u64, seen: u64| {
@@ -162,7 +170,7 @@ fn the_fast_path_is_for_a_holder_whose_record_counts() {
 }
 
 #[test]
-fn only_the_holder_gives_back_and_says_nobody_for_a_second() {
+fn only_the_holder_releases_the_lease() {
     let candidate = Candidate::new("me".into(), 15);
     let left = LeaseSpec { acquire_time: Some(WALL), renew_time: Some(WALL), ..record("", 1, 3) };
     assert_eq!(candidate.release(&record("me", 15, 3), WALL), Some(left));
