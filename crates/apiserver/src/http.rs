@@ -22,7 +22,7 @@ use bytes::Bytes;
 use futures::FutureExt;
 use http::header::{AUTHORIZATION, USER_AGENT};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use steersman_base::FieldSelector;
 use steersman_base::validation::path_segment;
@@ -40,6 +40,7 @@ use crate::auth::impersonate::impersonate;
 use crate::auth::rbac::Attributes;
 use crate::auth::{Credentials, User};
 use crate::decode::ContentType;
+use crate::openapi::Name;
 use crate::registry::admission::webhook::Session;
 use crate::registry::delete::DeleteOptions;
 use crate::registry::query::{Query, WriteOptions};
@@ -50,7 +51,7 @@ use crate::server::ApiServer;
 use crate::status::Status;
 use crate::table::IncludeObject;
 use crate::watch::Watch;
-use crate::{discovery, health, openapi, webhook};
+use crate::{discovery, health, webhook};
 
 /// The largest body that is read.
 pub const BODY_BYTES_MAX: usize = 3 << 20;
@@ -296,19 +297,20 @@ impl ApiServer {
             ["openid", "v1", "jwks"] => responder.json(200, &self.registry.auth.jwks()),
             [".well-known", "openid-configuration"] => responder.json(200, &discovery::openid()),
             ["openapi", "v2"] => match negotiate::wants_openapi_protobuf(headers) {
-                Some(true) => {
-                    let document = openapi::v2_protobuf(&self.registry.custom_rows());
-                    responder.protobuf(HeaderValue::from_static(negotiate::OPENAPI_PROTOBUF), document)
-                }
-                Some(false) => responder.sorted(200, &openapi::v2(&self.registry.custom_rows())),
+                Some(true) => self.document(responder, &Name::V2Protobuf),
+                Some(false) => self.document(responder, &Name::V2),
                 None => responder.nothing(406),
             },
-            ["openapi", "v3"] => responder.sorted(200, &openapi::v3_index(&self.registry.custom_rows())),
-            ["openapi", "v3", rest @ ..] => match openapi::v3_document(&self.registry.custom_rows(), &rest.join("/")) {
-                Some(document) => responder.sorted(200, &document),
-                None => responder.nothing(404),
-            },
+            ["openapi", "v3"] => self.document(responder, &Name::V3Index),
+            ["openapi", "v3", rest @ ..] => self.document(responder, &Name::V3(rest.join("/"))),
             _ => responder.page_not_found(),
+        }
+    }
+
+    fn document(&self, responder: &Responder<'_>, name: &Name) -> Response<Body> {
+        match self.registry.documents.get(name, &self.registry.custom_rows()) {
+            Some(document) => responder.document(name, &document),
+            None => responder.nothing(404),
         }
     }
 

@@ -9,6 +9,7 @@
 //!
 //! Version 2 has the same in one document, for clients from before.
 
+mod cache;
 mod custom;
 mod descriptions;
 mod paths;
@@ -22,6 +23,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 
+pub(crate) use cache::{Document, Documents, Name};
+
 use crate::openapi::schemas::Dialect;
 use crate::registry::{Row, built_in};
 use crate::schema;
@@ -34,17 +37,36 @@ const VERSION: &str = "v1.37.1";
 pub fn v3_index(customs: &[Arc<Row>]) -> Value {
     let mut groups: BTreeMap<String, u64> = built_in().iter().map(|row| (document_of(row), hash())).collect();
     for row in customs {
-        // The address of a document changes with each definition that it describes.
-        let custom = row.custom.as_ref().map(|custom| custom.document.to_string()).unwrap_or_default();
-        let text = format!("{:?}{:?}{custom}", row.resource, row.subresources);
         let held = groups.entry(document_of(row)).or_insert_with(hash);
-        *held = fold(*held, text.bytes());
+        *held = with_custom(*held, row);
     }
     let place = |(group, hash): (String, u64)| {
-        let url = format!("/openapi/v3/{group}?hash={hash:016X}");
+        let url = v3_address(&group, &tag(hash));
         (group, json!({"serverRelativeURL": url}))
     };
     json!({"paths": groups.into_iter().map(place).collect::<Map<_, _>>()})
+}
+
+/// Returns the address of a document that has this tag.
+pub(crate) fn v3_address(path: &str, tag: &str) -> String {
+    format!("/openapi/v3/{path}?hash={tag}")
+}
+
+/// Returns the tag of a text.
+pub(crate) fn tag_of(text: &str) -> String {
+    tag(fold(hash(), text.bytes()))
+}
+
+/// A hash as addresses and `ETag` headers show it.
+fn tag(hash: u64) -> String {
+    format!("{hash:016X}")
+}
+
+/// The hash of a document that describes a custom resource, too: it changes with each definition.
+fn with_custom(hash: u64, row: &Row) -> u64 {
+    let custom = row.custom.as_ref().map(|custom| custom.document.to_string()).unwrap_or_default();
+    let text = format!("{:?}{:?}{custom}", row.resource, row.subresources);
+    fold(hash, text.bytes())
 }
 
 /// Returns the document of `/openapi/v3/<path>`, for example `apis/apps/v1`.
@@ -91,12 +113,6 @@ pub fn v2(customs: &[Arc<Row>]) -> Value {
         },
         "security": [{"BearerToken": []}],
     })
-}
-
-/// Returns the document of `/openapi/v2` as protobuf.
-#[must_use]
-pub fn v2_protobuf(customs: &[Arc<Row>]) -> Vec<u8> {
-    protobuf::encode(&v2(customs))
 }
 
 /// Returns the document that describes a resource.

@@ -42,8 +42,10 @@ use crate::auth::Auth;
 use crate::kinds::core::service::{Allocator, addresses};
 use crate::kinds::networking::{ip_address, service_cidr};
 use crate::logs::Logs;
+use crate::openapi::Documents;
 use crate::server::Authorization;
 use crate::store::Storage;
+use admission::policy::Policies;
 use admission::webhook::Hooks;
 
 pub use answer::{Answer, Content, ListAnswer};
@@ -63,8 +65,12 @@ pub struct Registry {
     pub(crate) cleaning: Mutex<BTreeSet<String>>,
     /// The admission webhooks.
     pub(crate) webhooks: RwLock<Arc<Hooks>>,
+    /// The validating admission policies.
+    pub(crate) policies: RwLock<Arc<Policies>>,
     /// Whether a definition has ever had its objects converted by a webhook.
     pub(crate) has_conversions: AtomicBool,
+    /// The OpenAPI documents that have been asked for.
+    pub(crate) documents: Documents,
     /// The allocated cluster IPs and node ports.
     pub(crate) services: Allocator,
     /// Held while a write is charged to quotas.
@@ -73,6 +79,8 @@ pub struct Registry {
     pub(crate) logs: Option<Arc<dyn Logs>>,
     /// The source of aggregated groups.
     pub(crate) aggregated: Option<Arc<dyn Aggregated>>,
+    /// Their groups and versions, which never change: every request is compared with them, and the source computes them.
+    pub(crate) aggregated_versions: Vec<(String, String)>,
     /// How requests are authorized.
     pub(crate) authorization: Authorization,
     /// Whether claims and volumes get no finalizers that protect them.
@@ -101,6 +109,8 @@ impl Registry {
     pub(crate) fn new(options: RegistryOptions) -> Arc<Self> {
         let RegistryOptions { store, clock, auth, logs, aggregated, authorization, services, unprotected_storage } =
             options;
+        let versions = aggregated.iter().flat_map(|source| source.versions());
+        let aggregated_versions = versions.map(|held| (held.group, held.version)).collect();
         Arc::new_cyclic(|me| Self {
             store,
             clock,
@@ -109,11 +119,14 @@ impl Registry {
             served: Mutex::default(),
             cleaning: Mutex::default(),
             webhooks: RwLock::default(),
+            policies: RwLock::default(),
             has_conversions: AtomicBool::new(false),
+            documents: Documents::default(),
             services,
             quotas: Mutex::default(),
             logs,
             aggregated,
+            aggregated_versions,
             authorization,
             unprotected_storage,
             is_waiting: AtomicBool::new(false),
@@ -122,9 +135,10 @@ impl Registry {
     }
 
     /// Restores the state that follows from stored objects, for a storage that outlives its servers: allocated addresses and
-    /// ports of Services, the resources of stored definitions, and the webhooks.
+    /// ports of Services, the resources of stored definitions, the webhooks and the policies.
     pub(crate) fn resume(&self) {
         self.webhooks_changed();
+        self.policies_changed();
         let stored = |group: &str, plural: &str| -> Vec<Value> {
             let Some(row) = self.row(group, "v1", plural) else { return Vec::new() };
             list::list_all(self, &row, "").iter().filter_map(|stored| stored.parse().ok()).collect()
@@ -167,6 +181,12 @@ impl Registry {
     /// Returns the built-in resource with this group and plural, in any version.
     pub(crate) fn any_version(&self, group: &str, plural: &str) -> Option<Arc<Row>> {
         built_in().iter().find(|row| row.resource.group == group && row.resource.plural == plural).cloned()
+    }
+
+    /// Returns the resource of a kind.
+    pub(crate) fn row_of_kind(&self, api_version: &str, kind: &str) -> Option<Arc<Row>> {
+        let fits = |row: &&Arc<Row>| row.resource.kind == kind && row.resource.api_version() == api_version;
+        built_in().iter().find(fits).cloned().or_else(|| self.custom.read().values().find(fits).cloned())
     }
 
     /// Returns a stored object of a built-in resource, as a tree.

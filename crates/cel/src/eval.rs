@@ -26,8 +26,15 @@ struct Exhausted;
 
 type Result<T> = std::result::Result<T, Exhausted>;
 
+/// The variables of a policy, which are evaluated when they are asked for.
+pub(crate) trait Composed<'a> {
+    /// Returns the value of a variable, or the error that its evaluation is; none if it is not declared.
+    fn value(&self, name: &str) -> Option<Value<'a>>;
+}
+
 struct Evaluator<'a, 'p> {
     variables: &'p [(&'p str, Value<'a>)],
+    composed: Option<&'p dyn Composed<'a>>,
     frames: Vec<Frame<'a, 'p>>,
     tracker: Tracker,
 }
@@ -52,7 +59,17 @@ enum Selected<'a> {
 
 /// Runs a program.
 pub(crate) fn run<'a>(program: &Node, variables: &[(&str, Value<'a>)], cost_limit: u64) -> Outcome<'a> {
-    let mut evaluator = Evaluator { variables, frames: Vec::new(), tracker: Tracker::new(cost_limit) };
+    run_composed(program, variables, None, cost_limit)
+}
+
+/// Runs a program that may use the variables of a policy.
+pub(crate) fn run_composed<'a>(
+    program: &Node,
+    variables: &[(&str, Value<'a>)],
+    composed: Option<&dyn Composed<'a>>,
+    cost_limit: u64,
+) -> Outcome<'a> {
+    let mut evaluator = Evaluator { variables, composed, frames: Vec::new(), tracker: Tracker::new(cost_limit) };
     match evaluator.eval(program) {
         Ok(value) => Outcome { value, cost: evaluator.tracker.cost, exhausted: false },
         Err(Exhausted) => Outcome {
@@ -381,8 +398,11 @@ impl<'a, 'p> Evaluator<'a, 'p> {
                 By::Attr(attribute) => self.resolve(attribute)?,
                 By::Node(node) => self.eval(node)?,
             };
-            let found = match key {
-                Value::Error(_) => Err(key.clone()),
+            let found = match (&key, &value) {
+                (Value::Error(_), _) => Err(key.clone()),
+                (Value::String(name), Value::Map(Map::Composed)) => {
+                    self.composed_variable(name.as_str(), optional || qualifier.test_only)
+                }
                 _ => lookup(&value, &key, optional || qualifier.test_only),
             };
             if let (By::Node(_), _) = (&qualifier.by, &found) {
@@ -411,6 +431,15 @@ impl<'a, 'p> Evaluator<'a, 'p> {
             }
         }
         Ok(if optional { Selected::Optional(value) } else { Selected::Plain(value) })
+    }
+
+    /// The value of a variable of the policy.
+    fn composed_variable(&self, name: &str, may_be_absent: bool) -> std::result::Result<Option<Value<'a>>, Value<'a>> {
+        match self.composed.and_then(|composed| composed.value(name)) {
+            Some(error @ Value::Error(_)) => Err(error),
+            None if !may_be_absent => Err(Value::error(format!("no such key: {name}"))),
+            found => Ok(found),
+        }
     }
 
     fn fold(&mut self, node: &'p Node, fold: &'p Fold) -> Result<Value<'a>> {

@@ -38,6 +38,7 @@
 mod ast;
 mod authz;
 mod checker;
+mod composition;
 mod cost;
 mod decl_type;
 mod decls;
@@ -65,6 +66,7 @@ mod value;
 mod variables;
 
 pub use authz::{AuthorizationCheck, AuthorizationDecision, Authorizer};
+pub use composition::{Composition, Evaluations};
 pub use decls::Environment;
 pub use definition::{DefinitionCheck, check_definition};
 pub use escape::escape;

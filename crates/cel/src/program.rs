@@ -17,7 +17,8 @@ use crate::variables::Variables;
 
 /// A compiled expression.
 pub struct Program {
-    node: Node,
+    pub(crate) node: Node,
+    pub(crate) result_type: Type,
 }
 
 /// The type that an expression must have.
@@ -27,6 +28,10 @@ pub enum ResultType {
     Bool,
     /// A message.
     String,
+    /// A text, or `null`: the value of an audit annotation.
+    StringOrNull,
+    /// A condition about attributes, whose types are not known beforehand.
+    BoolOrAny,
     /// Any type.
     Any,
 }
@@ -62,6 +67,8 @@ pub enum Answer {
     Bool(bool),
     /// A text.
     String(String),
+    /// `null`.
+    Null,
     /// Any other value, as Go prints it.
     Other(String),
 }
@@ -91,18 +98,14 @@ impl Program {
         let checked = checker::compile(text, &variables.scope(environment))
             .map_err(|issues| CompileError::Invalid(format!("compilation failed: {issues}")))?;
         let found = checked.type_of(checked.expr.id);
-        let wanted = match result {
-            ResultType::Bool => Some(Type::Bool),
-            ResultType::String => Some(Type::String),
-            ResultType::Any => None,
-        };
-        if let Some(wanted) = wanted.filter(|wanted| wanted != found) {
-            let why = format!("must evaluate to {} but got {}", wanted.describe(), found.describe());
-            return Err(CompileError::Invalid(why));
+        let wanted = result.types();
+        if !wanted.is_empty() && !wanted.contains(found) {
+            return Err(CompileError::Invalid(other_type(&wanted, found)));
         }
+        let result_type = found.clone();
         let node = plan::plan(&checked)
             .map_err(|error| CompileError::Internal(format!("program instantiation failed: {error}")))?;
-        Ok(Self { node })
+        Ok(Self { node, result_type })
     }
 
     /// Runs the expression, until it has cost more than the limit. Variables that are not bound are errors where they are used.
@@ -111,12 +114,7 @@ impl Program {
         let variables: Vec<(&str, Value<'_>)> =
             bindings.iter().map(|(name, binding)| (*name, binding.value())).collect();
         let outcome = eval::run(&self.node, &variables, cost_limit);
-        let answer = match outcome.value {
-            Value::Error(error) => Err(error.to_string()),
-            Value::Bool(flag) => Ok(Answer::Bool(flag)),
-            Value::String(text) => Ok(Answer::String(text.as_str().to_owned())),
-            value => Ok(Answer::Other(value.text())),
-        };
+        let answer = Answer::of(outcome.value);
         Run { outcome: answer, cost: outcome.cost }
     }
 }
@@ -127,10 +125,53 @@ impl fmt::Debug for Program {
     }
 }
 
+/// Returns the sentence about an expression of another type than is wanted.
+fn other_type(wanted: &[Type], found: &Type) -> String {
+    match wanted {
+        [one, Type::Any] => {
+            format!("must evaluate to {} or the unknown type, not {}", one.describe(), found.describe())
+        }
+        [one] => format!("must evaluate to {} but got {}", one.describe(), found.describe()),
+        several => {
+            let names: Vec<_> = several.iter().map(Type::describe).collect();
+            format!("must evaluate to one of [{}] but got {}", names.join(" "), found.describe())
+        }
+    }
+}
+
+// === impl ResultType ===
+
+impl ResultType {
+    /// Returns the types of which one is wanted; none if all are.
+    fn types(self) -> Vec<Type> {
+        match self {
+            Self::Bool => vec![Type::Bool],
+            Self::String => vec![Type::String],
+            Self::StringOrNull => vec![Type::String, Type::Null],
+            Self::BoolOrAny => vec![Type::Bool, Type::Any],
+            Self::Any => Vec::new(),
+        }
+    }
+}
+
+// === impl Answer ===
+
+impl Answer {
+    pub(crate) fn of(value: Value<'_>) -> Result<Self, String> {
+        match value {
+            Value::Error(error) => Err(error.to_string()),
+            Value::Bool(flag) => Ok(Self::Bool(flag)),
+            Value::String(text) => Ok(Self::String(text.as_str().to_owned())),
+            Value::Null => Ok(Self::Null),
+            value => Ok(Self::Other(value.text())),
+        }
+    }
+}
+
 // === impl Binding ===
 
 impl<'a> Binding<'a> {
-    fn value(&self) -> Value<'a> {
+    pub(crate) fn value(&self) -> Value<'a> {
         match self {
             Self::Null => Value::Null,
             Self::Json(json) => from_plain_json(json),

@@ -9,10 +9,7 @@ use crate::decl_type;
 use crate::decls::Environment;
 use crate::schema::Schema;
 use crate::types::Type;
-use crate::variables::Variables;
-
-/// The struct of the variables that a policy declares.
-const COMPOSED: &str = "kubernetes.variables";
+use crate::variables::{COMPOSED, Variables, composed_type};
 
 /// The type of a variable, as far as it is known.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +63,7 @@ impl TypeCheck {
     /// any type.
     pub fn declare(&mut self, name: &str, expression: &str) {
         let checked = checker::compile(expression, &self.scope);
-        let of = checked.map_or(Type::Dyn, |checked| composed(checked.type_of(checked.expr.id)));
+        let of = checked.map_or(Type::Dyn, |checked| composed_type(checked.type_of(checked.expr.id)));
         Arc::make_mut(&mut self.scope.structs).declare(COMPOSED, name, of);
     }
 
@@ -88,25 +85,6 @@ impl TypeCheck {
             },
         };
         self.scope.variables.extend(names.iter().map(|name| ((*name).into(), of.clone())));
-    }
-}
-
-/// Returns the type that a variable of a policy has for other expressions: structs are forgotten.
-fn composed(of: &Type) -> Type {
-    match of {
-        Type::Any
-        | Type::Bool
-        | Type::Bytes
-        | Type::Double
-        | Type::Duration
-        | Type::Int
-        | Type::Null
-        | Type::String
-        | Type::Timestamp
-        | Type::Uint => of.clone(),
-        Type::List(item) => Type::list(composed(item)),
-        Type::Map(key, value) => Type::map(composed(key), composed(value)),
-        _ => Type::Dyn,
     }
 }
 

@@ -12,7 +12,7 @@ mod aggregation;
 #[cfg(test)]
 mod tests;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use steersman_base::ObjectKey;
 
 use super::User;
@@ -71,12 +71,6 @@ pub(crate) fn decide(registry: &Registry, user: &User, wanted: &Attributes) -> D
 
 /// Returns the rules for a user in a namespace: resource rules, and non-resource rules.
 pub(crate) fn rules(registry: &Registry, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
-    if user.groups.iter().any(|group| group == MASTERS) {
-        return (
-            vec![json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})],
-            vec![json!({"verbs": ["*"], "nonResourceURLs": ["*"]})],
-        );
-    }
     let mine = bindings(registry, namespace).filter(|binding| subject_of(binding, user).is_some());
     let roles = mine.filter_map(|binding| role_of(registry, &binding));
     let rules = roles.flat_map(|role| rules_of(registry, role));

@@ -38,8 +38,8 @@ fn resource(
     path: &ResourcePath,
     user: &User,
 ) -> Result<Option<Response<Body>>, Status> {
-    let is_served = |held: &aggregated::AggregatedVersion| held.group == path.group && held.version == path.version;
-    if !source.versions().iter().any(is_served) {
+    let mut served = registry.aggregated_versions.iter();
+    if !served.any(|(group, version)| *group == path.group && *version == path.version) {
         return Ok(None);
     }
     let is_named = !path.name.is_empty();

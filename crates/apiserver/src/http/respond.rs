@@ -7,7 +7,10 @@ use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use futures::stream::{self, Stream};
-use http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WARNING};
+use http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, LOCATION,
+    RETRY_AFTER, VARY, WARNING,
+};
 use http::request::Parts;
 use http::{HeaderName, Response, StatusCode};
 use serde_json::{Value, json};
@@ -15,6 +18,8 @@ use serde_json::{Value, json};
 use super::body::Body;
 use super::negotiate::{self, Accepted, Encoding, Shape};
 use super::order::{self, Order};
+use crate::openapi::{self, Document, Name};
+use crate::registry::query::Query;
 use crate::registry::{Answer, Content, ListAnswer, Registry, Row, convert};
 use crate::status::Status;
 use crate::store::Object;
@@ -90,22 +95,62 @@ impl<'a> Responder<'a> {
         self.ordered(code, value, Order::Document)
     }
 
-    /// A document whose keys are sorted upstream, and that is never indented there.
-    pub(super) fn sorted(&self, code: u16, value: &Value) -> Response<Body> {
-        self.whole(code, JSON, value.to_string().into())
+    /// An OpenAPI document, unless the client has it already. With the `hash` of its address it may be kept for ever; with
+    /// another one, the client is sent to the right one.
+    pub(super) fn document(&self, name: &Name, document: &Document) -> Response<Body> {
+        let kind = match name {
+            Name::V2Protobuf => HeaderValue::from_static(negotiate::OPENAPI_PROTOBUF),
+            Name::V2 | Name::V3Index | Name::V3(_) => JSON,
+        };
+        let is_packed = document.bytes.len() >= GZIP_BYTES_MIN && self.may_gzip();
+        let packed = is_packed.then(|| document.packed(|bytes| gzip(bytes).map(Bytes::from))).flatten();
+        let mut response = match packed {
+            Some(packed) => {
+                let mut response = Self::respond(200, kind, Body::whole(packed));
+                response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                self.tagged(response, &document.tag)
+            }
+            None => self.tagged(Self::respond(200, kind, Body::whole(document.bytes.clone())), &document.tag),
+        };
+        let headers = response.headers_mut();
+        let asked = Query::parse(self.parts.uri.query().unwrap_or_default()).get("hash").to_owned();
+        match name {
+            Name::V3(path) if !asked.is_empty() && asked != document.tag => {
+                let mut response = self.nothing(301);
+                let address = HeaderValue::from_str(&openapi::v3_address(path, &document.tag));
+                response.headers_mut().extend(address.ok().map(|address| (LOCATION, address)));
+                return response;
+            }
+            Name::V3(_) if !asked.is_empty() => {
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
+            }
+            _ => {}
+        }
+        response
     }
 
-    /// A document in protobuf.
-    pub(super) fn protobuf(&self, kind: HeaderValue, bytes: Vec<u8>) -> Response<Body> {
-        self.whole(200, kind, bytes.into())
+    /// A response with its tag; nothing but the tag if the client has that one.
+    fn tagged(&self, response: Response<Body>, tag: &str) -> Response<Body> {
+        let quoted = format!("\"{tag}\"");
+        let known = self.parts.headers.get(IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let is_known = known.split(',').any(|known| known.trim() == "*" || known.trim() == quoted);
+        let mut response = if is_known { self.nothing(304) } else { response };
+        let headers = response.headers_mut();
+        headers.extend(HeaderValue::from_str(&quoted).ok().map(|tag| (ETAG, tag)));
+        headers.insert(VARY, HeaderValue::from_static("Accept"));
+        response
     }
 
     fn ordered(&self, code: u16, value: &Value, order: Order) -> Response<Body> {
         self.whole(code, JSON, order::encode(value, order, self.is_pretty).into())
     }
 
+    /// The aggregated discovery document, unless the client has it already.
     pub(super) fn aggregated(&self, document: String) -> Response<Body> {
-        self.whole(200, AGGREGATED, document.into())
+        let tag = openapi::tag_of(&document);
+        let mut response = self.tagged(self.whole(200, AGGREGATED, document.into()), &tag);
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+        response
     }
 
     pub(super) fn text(&self, code: u16, text: &str) -> Response<Body> {

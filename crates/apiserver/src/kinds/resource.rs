@@ -1,10 +1,15 @@
 //! The group `resource.k8s.io`: claims, classes and slices of devices.
 
+mod capacity;
+mod claim_spec;
+mod claim_status;
+mod device;
 mod device_class;
 mod device_taint_rule;
 mod resource_claim;
 mod resource_claim_template;
 mod resource_slice;
+mod slice_spec;
 
 use crate::kinds::Kinds;
 

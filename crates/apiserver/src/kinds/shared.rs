@@ -2,6 +2,7 @@
 
 pub(crate) mod check;
 pub(crate) mod classes;
+pub(crate) mod conditions;
 pub(crate) mod endpoint_address;
 pub(crate) mod go;
 pub(crate) mod json;

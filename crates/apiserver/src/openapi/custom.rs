@@ -18,6 +18,12 @@ const KIND: &str = "Kind is a string value representing the REST resource this o
     from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: \
     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
+const CONVENTIONS: &str = "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+const OBJECT_META: &str = "Standard object's metadata. More info: \
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+const LIST_META: &str = "Standard list metadata. More info: \
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+
 /// The schemas of a custom resource and of its lists, by name.
 pub(super) fn schemas(row: &Row, dialect: Dialect) -> Vec<(String, Value)> {
     let Some(custom) = &row.custom else { return Vec::new() };
@@ -32,13 +38,15 @@ pub(super) fn schemas(row: &Row, dialect: Dialect) -> Vec<(String, Value)> {
     // An object whose unknown fields are kept has no declared ones in version 2, or old clients would refuse them.
     let properties = map.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
-        meta_properties(properties, "ObjectMeta", dialect);
+        meta_properties(properties, "ObjectMeta", OBJECT_META, dialect);
     }
     map.insert("x-kubernetes-group-version-kind".to_owned(), kind_of(&resource.kind));
     let item = name(&resource.kind);
     let mut of_list = Map::new();
-    of_list.insert("items".to_owned(), json!({"type": "array", "items": reference(&item, dialect)}));
-    meta_properties(&mut of_list, "ListMeta", dialect);
+    let described = format!("List of {}. More info: {CONVENTIONS}", resource.plural);
+    let items = json!({"type": "array", "items": reference(&item, dialect), "description": described});
+    of_list.insert("items".to_owned(), items);
+    meta_properties(&mut of_list, "ListMeta", LIST_META, dialect);
     let list = json!({
         "description": format!("{} is a list of {}", row.list_kind, resource.kind),
         "type": "object",
@@ -56,12 +64,20 @@ pub(super) fn schema_name(row: &Row, kind: &str) -> String {
     parts.join(".")
 }
 
-fn meta_properties(properties: &mut Map<String, Value>, metadata: &str, dialect: Dialect) {
+fn meta_properties(properties: &mut Map<String, Value>, metadata: &str, words: &str, dialect: Dialect) {
     let described = |words: &str| json!({"type": "string", "description": words});
     properties.insert("apiVersion".to_owned(), described(API_VERSION));
     properties.insert("kind".to_owned(), described(KIND));
     let name = format!("io.k8s.apimachinery.pkg.apis.meta.v1.{metadata}");
-    properties.insert("metadata".to_owned(), reference(&name, dialect));
+    let referred = match dialect {
+        Dialect::V2 => {
+            let mut referred = reference(&name, dialect);
+            referred["description"] = words.into();
+            referred
+        }
+        Dialect::V3 => json!({"description": words, "allOf": [reference(&name, dialect)]}),
+    };
+    properties.insert("metadata".to_owned(), referred);
 }
 
 /// Takes out what version 2 does not have.

@@ -78,6 +78,7 @@ const LIST: &[(&str, &str)] = &[
     ("watch", "boolean"),
 ];
 
+/// The types of patches. Custom resources do not take the last one: kubectl looks here before it sends one.
 const PATCHES: [&str; 4] = [
     "application/apply-patch+yaml",
     "application/json-patch+json",
@@ -187,7 +188,7 @@ impl Place<'_> {
         };
         let sent = match operation.verb {
             Verb::Create | Verb::Update => Some((&BODIES[..], self.schema_of(kind.name))),
-            Verb::Patch => Some((&PATCHES[..], meta("Patch"))),
+            Verb::Patch => Some((self.patches(), meta("Patch"))),
             Verb::Delete | Verb::DeleteCollection => Some((&BODIES[..], meta("DeleteOptions"))),
             Verb::Get | Verb::List | Verb::Watch => None,
         };
@@ -211,7 +212,7 @@ impl Place<'_> {
                     name.map_or_else(|| json!({"type": "string"}), |name| reference(&name, Dialect::V2))
                 };
                 let patches = sent.is_some() && operation.verb == Verb::Patch;
-                rendered["consumes"] = if patches { json!(PATCHES) } else { json!(["*/*"]) };
+                rendered["consumes"] = if patches { json!(self.patches()) } else { json!(["*/*"]) };
                 rendered["produces"] = json!(BODIES);
                 rendered["schemes"] = json!(["https"]);
                 rendered["responses"] = responses(operation.verb, "schema", &schema(answered));
@@ -227,6 +228,11 @@ impl Place<'_> {
         }
         rendered["parameters"] = parameters.into();
         rendered
+    }
+
+    /// The types of patches that the resource takes.
+    fn patches(&self) -> &'static [&'static str] {
+        if self.row.custom.is_some() { &PATCHES[..PATCHES.len() - 1] } else { &PATCHES }
     }
 
     /// The name of the schema of a kind, if it has one.

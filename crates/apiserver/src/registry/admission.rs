@@ -5,11 +5,14 @@
 //!
 //! Follows the plug-ins of `plugin/pkg/admission` that an embedded server needs: NamespaceLifecycle and ResourceQuota here, and Priority,
 //! DefaultTolerationSeconds, LimitRanger, TaintNodesByCondition, DefaultStorageClass, StorageObjectInUseProtection,
-//! DefaultIngressClass and CertificateApproval, -Signing and -SubjectRestriction in the files of their kinds. [`webhook`] asks
-//! the webhooks that are configured.
+//! DefaultIngressClass and CertificateApproval, -Signing and -SubjectRestriction in the files of their kinds. [`policy`]
+//! evaluates the admission policies, [`webhook`] asks the webhooks that are configured.
 
+mod attributes;
 mod conditions;
+mod matching;
 mod namespace_lifecycle;
+pub(crate) mod policy;
 mod quota;
 pub(crate) mod webhook;
 
@@ -21,6 +24,7 @@ use super::object_meta::meta_text;
 use super::{Call, Registry};
 use crate::status::Status;
 
+pub(crate) use attributes::Attributes;
 pub(super) use namespace_lifecycle::check_namespace;
 
 /// The admission plug-ins of a kind.

@@ -21,11 +21,10 @@ use base64::Engine;
 use serde_json::{Map, Value};
 use steersman_base::names::finalizers::CUSTOM_RESOURCE_CLEANUP;
 use steersman_base::{ObjectKey, Resource, Scope};
-use steersman_structural_schema::Schema;
 use tokio_util::sync::CancellationToken;
 
 use super::conversion::Conversion;
-use super::custom::{Custom, CustomRules, ScalePaths};
+use super::custom::{Custom, CustomRules, CustomSchema, ScalePaths};
 use super::delete::DeleteOptions;
 use super::list::list_all;
 use super::object_meta::{meta_text, metadata};
@@ -415,7 +414,7 @@ fn rows_of(definition: &Value, is_reshaped: bool, conversion: Option<&Arc<Conver
             field_types: FieldTypes::default(),
             custom: Some(Custom {
                 document: version["schema"]["openAPIV3Schema"].clone(),
-                schema: Schema::parse(&version["schema"]["openAPIV3Schema"]).unwrap_or_default(),
+                schema: CustomSchema::default(),
                 rules: CustomRules::default(),
                 preserves_unknown: spec["preserveUnknownFields"] == Value::Bool(true),
                 storage_version: storage_version.clone(),

@@ -33,8 +33,8 @@ const HEAVY_COST: u64 = 100_000;
 pub struct Custom {
     /// `openAPIV3Schema`, as it is written.
     pub document: Value,
-    /// `openAPIV3Schema`
-    pub schema: Schema,
+    /// `openAPIV3Schema`, as objects are held to it.
+    pub schema: CustomSchema,
     /// The rules of the schema.
     pub rules: CustomRules,
     /// Whether unknown fields are kept everywhere.
@@ -66,6 +66,10 @@ pub(crate) enum Nulls {
     Keep,
 }
 
+/// A schema, read when the first object needs it: definitions that nobody uses hold what is written in them, and no more.
+#[derive(Debug, Default)]
+pub struct CustomSchema(OnceLock<Schema>);
+
 /// Rules of `x-kubernetes-validations`, compiled when the first object needs them.
 #[derive(Debug, Default)]
 pub struct CustomRules(OnceLock<Validator>);
@@ -84,6 +88,11 @@ pub struct ScalePaths {
 // === impl Custom ===
 
 impl Custom {
+    /// Returns the schema.
+    pub(crate) fn schema(&self) -> &Schema {
+        self.schema.0.get_or_init(|| Schema::parse(&self.document).unwrap_or_default())
+    }
+
     /// Drops what the schema does not know and adds its defaults.
     ///
     /// # Errors
@@ -99,13 +108,13 @@ impl Custom {
         let kept = keep_aside(object);
         let mut unknown = Vec::new();
         if !self.preserves_unknown {
-            unknown = prune(object, &self.schema);
+            unknown = prune(object, self.schema());
         }
         if !self.preserves_unknown && nulls == Nulls::Drop {
-            prune_nulls(object, &self.schema);
+            prune_nulls(object, self.schema());
         }
-        let coerced = coerce(object, &self.schema, Malformed::Refuse).map_err(|problem| problem.to_string());
-        let filled = structural::default(object, &self.schema).map_err(|problem| problem.to_string());
+        let coerced = coerce(object, self.schema(), Malformed::Refuse).map_err(|problem| problem.to_string());
+        let filled = structural::default(object, self.schema()).map_err(|problem| problem.to_string());
         put_back(object, kept);
         unknown.extend(coerced?);
         filled?;
@@ -123,13 +132,13 @@ impl Custom {
     pub(crate) fn reshape(&self, object: &mut Value) {
         let kept = keep_aside(object);
         if !self.preserves_unknown {
-            prune(object, &self.schema);
-            prune_nulls(object, &self.schema);
+            prune(object, self.schema());
+            prune_nulls(object, self.schema());
         }
         // What cannot be read is dropped, and an object that defaults would make too large stays without them.
-        let _ = coerce(object, &self.schema, Malformed::Drop);
+        let _ = coerce(object, self.schema(), Malformed::Drop);
         let before = object.clone();
-        if structural::default(object, &self.schema).is_err() {
+        if structural::default(object, self.schema()).is_err() {
             *object = before;
         }
         put_back(object, kept);
@@ -147,8 +156,8 @@ impl Custom {
         meta::validate_custom(object, old, &mut errors);
         let found = match (old, is_status) {
             (Some(old), true) => self.status(object, old),
-            (Some(old), false) => structural::validate_update(&self.schema, object, old, ""),
-            (None, _) => structural::validate(&self.schema, object, ""),
+            (Some(old), false) => structural::validate_update(self.schema(), object, old, ""),
+            (None, _) => structural::validate(self.schema(), object, ""),
         };
         errors.extend(found.into_iter().map(FieldError::from));
         if let Some(scale) = &self.scale {
@@ -158,10 +167,10 @@ impl Custom {
             replicas(object, &scale.status, &mut errors);
         }
         if !is_status {
-            errors.extend(validate_embedded(&self.schema, object).into_iter().map(FieldError::from));
+            errors.extend(validate_embedded(self.schema(), object).into_iter().map(FieldError::from));
         }
-        if old.is_none_or(|old| validate_lists(&self.schema, old).is_empty()) {
-            errors.extend(validate_lists(&self.schema, object).into_iter().map(FieldError::from));
+        if old.is_none_or(|old| validate_lists(self.schema(), old).is_empty()) {
+            errors.extend(validate_lists(self.schema(), object).into_iter().map(FieldError::from));
         }
         let rules = self.rules.of(&self.document);
         if !rules.is_empty() {
@@ -176,16 +185,17 @@ impl Custom {
         errors
     }
 
-    /// Whether the rules may cost much, or are yet to be compiled.
+    /// Whether the rules may cost much, or are yet to be compiled, or the schema is yet to be read.
     pub(crate) fn has_heavy_rules(&self) -> bool {
-        match self.rules.0.get() {
-            Some(rules) => rules.max_cost() > HEAVY_COST,
-            None => self.schema.has_rules(),
+        match (self.rules.0.get(), self.schema.0.get()) {
+            (Some(rules), _) => rules.max_cost() > HEAVY_COST,
+            (None, Some(schema)) => schema.has_rules(),
+            (None, None) => true,
         }
     }
 
     fn status(&self, object: &Value, old: &Value) -> Vec<steersman_base::validation::FieldError> {
-        let (Some(schema), Some(status)) = (self.schema.properties.get("status"), object.get("status")) else {
+        let (Some(schema), Some(status)) = (self.schema().properties.get("status"), object.get("status")) else {
             return Vec::new();
         };
         structural::validate_update(schema, status, old.get("status").unwrap_or(&Value::Null), "status")

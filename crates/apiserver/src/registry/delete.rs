@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use steersman_base::names::finalizers;
 use steersman_base::{ObjectKey, Time};
 
-use super::admission::webhook::Attributes;
+use super::admission::Attributes;
 use super::object_meta::{meta_text, metadata};
 use super::query::{Query, dry_run, invalid_options, strings};
 use super::strategy::Dependents;

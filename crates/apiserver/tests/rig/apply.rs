@@ -102,5 +102,14 @@ async fn custom_resources(kubectl: &Kubectl) {
     let red = WIDGET.replace("size: 1", "color: red");
     applied(kubectl, "apply --server-side --field-manager=painter -f -", &red, "serverside-applied").await;
     kubectl.expect("get widget w -o jsonpath={.spec.size}{.spec.color}", "1red").await;
+    // On the client's side kubectl sends the type of patch that OpenAPI says is taken: no strategic merge patch.
+    let plain = WIDGET.replace("name: w", "name: plain");
+    applied(kubectl, "apply -f -", &plain, "created").await;
+    let larger = plain.replace("size: 1", "size: 2");
+    let diff = kubectl.refused_with("diff -f -", &larger).await;
+    assert!(diff.contains("+  size: 2"), "{diff}");
+    applied(kubectl, "apply -f -", &larger, "configured").await;
+    applied(kubectl, "apply -f -", &larger, "unchanged").await;
+    kubectl.expect("explain widget.metadata", "Standard object's metadata").await;
     kubectl.run("delete crd widgets.apply.example.com").await;
 }

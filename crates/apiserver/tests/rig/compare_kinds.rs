@@ -205,7 +205,7 @@ fn plain(body: &Value, current: &Value) -> Value {
             }
         }
         // Their status is written by kube-apiserver itself, a moment later.
-        Some("FlowSchema") => {
+        Some("FlowSchema" | "APIService") => {
             shown.as_object_mut().map(|object| object.remove("status"));
             let owners = shown["metadata"]["managedFields"].as_array_mut();
             if let Some(owners) = owners {

@@ -237,6 +237,8 @@ async fn kubectl_asks_who_may_what() {
     kubectl.expect("auth whoami --as=jane", "jane").await;
     kubectl.expect("auth can-i get pods --as=jane", "yes").await;
     kubectl.expect("auth can-i --list --as=jane", "pods").await;
+    // The administrator has what the roles of all users give, too, as on kube-apiserver.
+    kubectl.expect("auth can-i --list", "selfsubjectaccessreviews.authorization.k8s.io").await;
     let refused = kubectl.command("get nodes --as=jane").output().await.unwrap();
     assert!(String::from_utf8_lossy(&refused.stderr).contains("cannot list resource \"nodes\""));
 }

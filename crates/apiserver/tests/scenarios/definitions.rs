@@ -85,3 +85,57 @@ async fn objects_of_a_definition_are_its_own_whatever_it_is_called() {
         assert_eq!(after["items"], before["items"], "{plural}.{group}");
     }
 }
+
+/// kubectl decides by these documents how it patches an object that it applies: a strategic merge patch would be refused.
+#[tokio::test(start_paused = true)]
+async fn documents_of_a_definition_name_the_patches_that_it_takes() {
+    let server = server();
+    define(&server, "bakery.dev", "cakes", "Cake").await.expect(201);
+    let document = ask(&server, "GET", "/openapi/v3/apis/bakery.dev/v9", None).await.expect(200);
+    let patch = &document["paths"]["/apis/bakery.dev/v9/cakes/{name}"]["patch"];
+    let types: Vec<&String> = patch["requestBody"]["content"].as_object().unwrap().keys().collect();
+    assert_eq!(types, ["application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"]);
+    let schemas = &document["components"]["schemas"];
+    let metadata = &schemas["dev.bakery.v9.Cake"]["properties"]["metadata"];
+    assert!(metadata["description"].as_str().unwrap().starts_with("Standard object's metadata. "), "{metadata}");
+    assert!(metadata["allOf"][0]["$ref"].as_str().unwrap().ends_with(".ObjectMeta"), "{metadata}");
+    let old = ask(&server, "GET", "/openapi/v2", None).await.expect(200);
+    let consumes = &old["paths"]["/apis/bakery.dev/v9/cakes/{name}"]["patch"]["consumes"];
+    assert_eq!(consumes.as_array().unwrap().len(), 3, "{consumes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_is_sent_once_to_those_who_keep_it_and_changes_with_its_definitions() {
+    let server = server();
+    let get = async |path: &str, known: &str| {
+        let request = http::Request::get(path).header("if-none-match", known);
+        let request = request.body(http_body_util::Full::new(bytes::Bytes::new())).unwrap();
+        let response = tower::ServiceExt::oneshot(server.clone(), request).await.unwrap();
+        let header = |name: &str| response.headers().get(name).map(|it| it.to_str().unwrap().to_owned());
+        (response.status().as_u16(), header("etag").unwrap_or_default(), header("location"), header("cache-control"))
+    };
+    for path in ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/apps/v1"] {
+        let (code, tag, ..) = get(path, "").await;
+        assert!(code == 200 && tag.starts_with('"') && tag.ends_with('"'), "{path}: {code} {tag}");
+        assert_eq!(get(path, &tag).await.0, 304, "{path}");
+        assert_eq!(get(path, "\"other\"").await.0, 200, "{path}");
+    }
+    let apps = get("/openapi/v3/apis/apps/v1", "").await.1;
+    let all = get("/openapi/v2", "").await.1;
+    define(&server, "bakery.dev", "cakes", "Cake").await.expect(201);
+    assert_eq!(get("/openapi/v3/apis/apps/v1", &apps).await.0, 304, "it describes no definition");
+    assert_eq!(get("/openapi/v2", &all).await.0, 200, "it describes all");
+
+    let index = ask(&server, "GET", "/openapi/v3", None).await.expect(200);
+    let address = index["paths"]["apis/bakery.dev/v9"]["serverRelativeURL"].as_str().unwrap();
+    let (code, _, _, kept) = get(address, "").await;
+    assert_eq!((code, kept.as_deref()), (200, Some("public, immutable")));
+    let (code, _, location, _) = get("/openapi/v3/apis/bakery.dev/v9?hash=0", "").await;
+    assert_eq!((code, location.as_deref()), (301, Some(address)));
+    ask(&server, "DELETE", &format!("{DEFINITIONS}/cakes.bakery.dev"), None).await.expect(200);
+    // Its objects are deleted first, by a task.
+    while ask(&server, "GET", &format!("{DEFINITIONS}/cakes.bakery.dev"), None).await.code == 200 {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    assert_eq!(get("/openapi/v3/apis/bakery.dev/v9", "").await.0, 404);
+}

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails, fails its test")]
 
 mod access;
+mod aggregated;
 mod apply;
 mod bad_input;
 mod bounds;
@@ -12,6 +13,7 @@ mod deletion;
 mod hostile;
 mod lists;
 mod logs;
+mod policies;
 mod restart;
 mod rules;
 mod schemas;

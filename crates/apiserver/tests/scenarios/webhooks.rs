@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use steersman_apiserver::ApiServer;
 
 use crate::support::{CONFIG_MAPS, ask, config_map, pod, send, server as api_server};
-pub(crate) use server::{HookServer, Reply, serve};
+pub(crate) use server::{HookServer, Reply, raw, serve};
 
 /// Configures webhooks, each with these fields beside those that all have.
 pub(crate) async fn configure(api: &ApiServer, kind: &str, name: &str, hooks: &HookServer, webhooks: Vec<Value>) {
@@ -132,7 +132,7 @@ async fn warnings_come_in_headers_whether_or_not_the_request_passes() {
     .await;
     configure(&api, VALIDATING, "one", &hooks, vec![json!({})]).await;
     for (name, code) in [("good", 201), ("bad", 400)] {
-        let response = server::raw(&api, "POST", CONFIG_MAPS, &config_map(name)).await;
+        let response = raw(&api, "POST", CONFIG_MAPS, &config_map(name)).await;
         assert_eq!(response.status().as_u16(), code);
         assert_eq!(response.headers()["warning"], "299 - \"mind the gap\"");
     }

@@ -20,6 +20,8 @@ pub(crate) enum Map<'a> {
     /// An object or map of an object without a schema.
     Plain(&'a serde_json::Map<String, Json>),
     Values(Arc<BTreeMap<Key, Value<'a>>>),
+    /// The variables of a policy, which the evaluator knows.
+    Composed,
 }
 
 /// A key of a map that an expression made. Numbers of different types are different keys, but found by each other.
@@ -52,6 +54,7 @@ impl<'a> Map<'a> {
             Self::Plain(values) => values.len(),
             Self::Json { values, .. } => values.len(),
             Self::Values(values) => values.len(),
+            Self::Composed => 0,
         }
     }
 
@@ -88,6 +91,7 @@ impl<'a> Map<'a> {
                 other => Some(Value::error(format!("unsupported map key type: {}", other.go_type()))),
             },
             Self::Values(values) => find(values, key),
+            Self::Composed => None,
         }
     }
 
@@ -104,6 +108,7 @@ impl<'a> Map<'a> {
             }
             Self::Plain(values) => values.keys().map(|name| Value::String(Str::Borrowed(name))).collect(),
             Self::Values(values) => values.keys().map(Key::value).collect(),
+            Self::Composed => Vec::new(),
         }
     }
 

@@ -1,4 +1,4 @@
-//! Match conditions of webhooks: `pkg/apis/admissionregistration/validation/validation.go`.
+//! Match conditions of webhooks and policies: `pkg/apis/admissionregistration/validation/validation.go`.
 
 use serde_json::Value;
 use steersman_base::validation::qualified_name;
@@ -12,10 +12,10 @@ const COUNT_MAX: usize = 64;
 /// The match conditions of the stored configuration.
 #[derive(Default)]
 pub(crate) struct Before<'a> {
-    /// Whether no condition of any webhook changes; then none is checked again.
-    is_same: bool,
+    /// Whether no condition changes; then none is checked again.
+    pub(super) is_same: bool,
     /// Expressions may go on using what is too new for others.
-    expressions: Vec<&'a str>,
+    pub(super) expressions: Vec<&'a str>,
 }
 
 // === impl Before ===
@@ -32,10 +32,21 @@ impl<'a> Before<'a> {
             expressions: conditions.map(|condition| text(&condition["expression"])).collect(),
         }
     }
+
+    /// Returns what an expression may use.
+    pub(super) fn environment(&self, expression: &str) -> Environment {
+        if self.expressions.contains(&expression) { Environment::Stored } else { Environment::New }
+    }
 }
 
-/// Checks the match conditions of a webhook.
-pub(crate) fn validate(conditions: &Value, before: &Before<'_>, path: &Path, errors: &mut Errors) {
+/// Checks match conditions, which may use these variables.
+pub(crate) fn validate(
+    conditions: &Value,
+    before: &Before<'_>,
+    variables: &Variables,
+    path: &Path,
+    errors: &mut Errors,
+) {
     if before.is_same {
         return;
     }
@@ -48,7 +59,14 @@ pub(crate) fn validate(conditions: &Value, before: &Before<'_>, path: &Path, err
         if errors.is_full() {
             return;
         }
-        expression(text(&condition["expression"]).trim(), before, &path.child("expression"), errors);
+        let expression = text(&condition["expression"]).trim();
+        let at = path.child("expression");
+        if expression.is_empty() {
+            errors.push(FieldError::required(&at, ""));
+        } else {
+            let compiled = Program::new(expression, variables, before.environment(expression), ResultType::Bool);
+            compile_error(compiled.err(), expression, &at, errors);
+        }
         let name = text(&condition["name"]);
         let at = path.child("name");
         if name.is_empty() {
@@ -65,16 +83,12 @@ pub(crate) fn validate(conditions: &Value, before: &Before<'_>, path: &Path, err
     });
 }
 
-fn expression(expression: &str, before: &Before<'_>, path: &Path, errors: &mut Errors) {
-    if expression.is_empty() {
-        return errors.push(FieldError::required(path, ""));
-    }
-    let is_stored = before.expressions.contains(&expression);
-    let environment = if is_stored { Environment::Stored } else { Environment::New };
-    match Program::new(expression, Variables::admission(), environment, ResultType::Bool) {
-        Ok(_) => {}
-        Err(CompileError::Invalid(detail)) => errors.push(FieldError::invalid(path, expression, detail)),
-        Err(CompileError::Internal(detail)) => {
+/// Reports what is wrong with an expression.
+pub(super) fn compile_error(error: Option<CompileError>, expression: &str, path: &Path, errors: &mut Errors) {
+    match error {
+        None => {}
+        Some(CompileError::Invalid(detail)) => errors.push(FieldError::invalid(path, expression, detail)),
+        Some(CompileError::Internal(detail)) => {
             errors.push(FieldError { kind: FieldErrorKind::Internal, path: path.clone(), value: None, detail });
         }
     }

@@ -1,10 +1,19 @@
 //! What both kinds of admission policies and of their bindings have in common: defaults
-//! (`pkg/apis/admissionregistration/v1/defaults.go`) and cells.
+//! (`pkg/apis/admissionregistration/v1/defaults.go`), validation and cells.
+
+mod binding;
+mod expressions;
+mod match_resources;
+mod mutating;
+mod validating;
 
 use serde_json::{Value, json};
 
 use crate::kinds::shared::json::{default_to, each_mut, object_mut, with};
 use crate::table::{Cell, TableRow, cell, labels};
+pub(super) use binding::{validate_actions, validate_binding};
+pub(super) use mutating::validate_mutating;
+pub(super) use validating::{validate_policy, validate_status};
 
 /// Sets the defaults of a policy.
 pub(crate) fn default(object: &mut Value) {

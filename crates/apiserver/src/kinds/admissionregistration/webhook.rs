@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use steersman_base::validation::dns1123_subdomain;
+use steersman_cel::Variables;
 
 use super::client_config;
 use super::match_conditions::{self, Before};
@@ -36,7 +37,9 @@ pub(crate) fn validate(configuration: &Value, old: Option<&Value>, errors: &mut 
     let mut names: Vec<&str> = Vec::new();
     each(&configuration["webhooks"], &Path::new("webhooks"), |webhook, path| {
         validate_webhook(webhook, path, errors);
-        match_conditions::validate(&webhook["matchConditions"], &before, &path.child("matchConditions"), errors);
+        let conditions = &webhook["matchConditions"];
+        let at = path.child("matchConditions");
+        match_conditions::validate(conditions, &before, Variables::admission(), &at, errors);
         let none = format!("must specify one of {}", REVIEW_VERSIONS.join(", "));
         let at = path.child("admissionReviewVersions");
         client_config::review_versions(&webhook["admissionReviewVersions"], &REVIEW_VERSIONS, &none, &at, errors);
@@ -89,7 +92,8 @@ fn qualified_name(name: &str, path: &Path, errors: &mut Errors) {
     }
 }
 
-fn validate_rule(rule: &Value, path: &Path, errors: &mut Errors) {
+/// Checks a rule of a webhook or of a policy.
+pub(super) fn validate_rule(rule: &Value, path: &Path, errors: &mut Errors) {
     let operations = only_wildcard(rule, "operations", "operations", path, errors);
     for (at, operation) in operations.iter().enumerate().filter(|(_, operation)| !OPERATIONS.contains(operation)) {
         let at = path.child("operations").index(at);

@@ -1,7 +1,10 @@
-//! ResourceClaims: `pkg/apis/resource/v1/defaults.go`.
+//! ResourceClaims: `pkg/apis/resource/{v1/defaults.go,validation/validation.go}`.
 
 use serde_json::Value;
 
+use super::{claim_spec, claim_status};
+use crate::field::Path;
+use crate::kinds::shared::check::immutable_unshown;
 use crate::kinds::shared::json::{default_zero_to, each_mut, object_mut, text};
 use crate::kinds::{NameRule, Rules};
 use crate::registry::admission::Admission;
@@ -16,6 +19,16 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
             device_requests(spec);
         }
     })
+    .rechecked()
+    .validated(|claim, old, errors| {
+        let path = Path::new("spec");
+        match old {
+            Some(old) => immutable_unshown(&claim["spec"], &old["spec"], &path, errors),
+            None => claim_spec::validate(&claim["spec"], &path, errors),
+        }
+    })
+    .status_prepared(claim_status::prepare)
+    .status_validated(claim_status::validate)
     .status_resets(&["metadata", "spec"])
     .with_strategy(Strategy { status_keeps_metadata: USER_METADATA, ..Strategy::RETURNS_DELETED })
     .printed(&[Cell::Name, Cell::Made(claim_state), Cell::Age]);

@@ -1,11 +1,16 @@
-//! ResourceSlices.
+//! ResourceSlices: `ValidateResourceSlice`.
 
+use super::slice_spec;
+use crate::field::Path;
 use crate::kinds::{NameRule, Rules};
 use crate::registry::strategy::{SelectableField, Strategy};
 use crate::table::Cell;
 
 /// The rules of ResourceSlices.
 pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
+    .validated(|slice, old, errors| {
+        slice_spec::validate(&slice["spec"], old.map(|old| &old["spec"]), &Path::new("spec"), errors);
+    })
     .with_strategy(Strategy {
         returns_deleted: true,
         selectable_fields: &[SelectableField::at("spec.nodeName"), SelectableField::at("spec.driver")],

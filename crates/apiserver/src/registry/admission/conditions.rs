@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use serde_json::Value;
 use steersman_cel::{
     Answer, AuthorizationCheck, AuthorizationDecision, Authorizer, Binding, COST_LIMIT_PER_RULE, CompileError,
-    Environment, Program, ResultType, Variables,
+    Environment, Program, ResultType, Run, Variables,
 };
 
 use crate::auth::User;
@@ -16,8 +16,10 @@ use crate::auth::rbac::Attributes;
 use crate::kinds::shared::json::{items, text};
 use crate::registry::Registry;
 
-/// What all conditions of one webhook may cost: upstream's `RuntimeCELCostBudgetMatchConditions`.
-const COST_BUDGET: u64 = 2_500_000;
+/// What all conditions of one webhook or policy may cost: upstream's `RuntimeCELCostBudgetMatchConditions`.
+pub(super) const MATCH_BUDGET: u64 = 2_500_000;
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// The match conditions of a webhook.
 #[derive(Debug, Default)]
@@ -65,34 +67,54 @@ impl MatchConditions {
 
     /// Decides whether the conditions hold. One that does not decides, even if others are errors.
     pub(crate) fn decide(&self, bindings: &[(&str, Binding<'_>)]) -> Match {
-        let mut budget = COST_BUDGET;
-        let mut is_false = false;
-        let mut errors = Vec::new();
-        for condition in &self.0 {
-            let program = match condition.program() {
-                Ok(program) => program,
-                Err(error) => {
-                    errors.push(format!("compilation error: {error}"));
-                    continue;
-                }
-            };
-            let run = program.run(bindings, COST_LIMIT_PER_RULE);
-            let Some(left) = budget.checked_sub(run.cost) else {
-                let why =
-                    "validation failed due to running out of cost budget, no further validation rules will be run";
-                return Match::Failed(why.to_owned());
-            };
-            budget = left;
-            match run.outcome {
-                Ok(answer) => is_false |= answer == Answer::Bool(false),
-                Err(error) => errors.push(format!("expression '{}' resulted in error: {error}", condition.expression)),
+        let conditions = self.0.iter().map(|condition| (condition.expression.as_str(), condition.program()));
+        Match::of(evaluate(conditions, &|program| program.run(bindings, COST_LIMIT_PER_RULE), &mut { MATCH_BUDGET }))
+    }
+}
+
+/// Evaluates expressions one after the other, until they have cost more than the budget. Returns the answer of each, or what is
+/// wrong with it.
+///
+/// # Errors
+/// The budget is exceeded.
+pub(super) fn evaluate<'a>(
+    expressions: impl Iterator<Item = (&'a str, Result<&'a Program, &'a CompileError>)>,
+    run: &dyn Fn(&Program) -> Run,
+    budget: &mut u64,
+) -> Result<Vec<Result<Answer, String>>, String> {
+    let mut answers = Vec::new();
+    for (text, program) in expressions {
+        let program = match program {
+            Ok(program) => program,
+            Err(error) => {
+                answers.push(Err(format!("compilation error: {error}")));
+                continue;
             }
+        };
+        let run = run(program);
+        *budget = budget.checked_sub(run.cost).ok_or(OUT_OF_BUDGET)?;
+        answers.push(run.outcome.map_err(|error| format!("expression '{text}' resulted in error: {error}")));
+    }
+    Ok(answers)
+}
+
+// === impl Match ===
+
+impl Match {
+    /// Reads the answers of conditions.
+    pub(super) fn of(answers: Result<Vec<Result<Answer, String>>, String>) -> Self {
+        let answers = match answers {
+            Ok(answers) => answers,
+            Err(why) => return Self::Failed(why),
+        };
+        if answers.contains(&Ok(Answer::Bool(false))) {
+            return Self::No;
         }
+        let errors: Vec<String> = answers.into_iter().filter_map(Result::err).collect();
         match &errors[..] {
-            _ if is_false => Match::No,
-            [] => Match::Yes,
-            [one] => Match::Failed(one.clone()),
-            _ => Match::Failed(format!("[{}]", errors.join(", "))),
+            [] => Self::Yes,
+            [one] => Self::Failed(one.clone()),
+            _ => Self::Failed(format!("[{}]", errors.join(", "))),
         }
     }
 }

@@ -11,9 +11,7 @@
 //! Follows `apiserver/pkg/admission/plugin/webhook` of Kubernetes 1.37.
 
 mod asking;
-mod attributes;
 mod configuration;
-mod matching;
 mod mutating;
 mod review;
 #[cfg(test)]
@@ -24,20 +22,24 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use steersman_cel::Binding;
 use tokio_util::sync::CancellationToken;
 
 use super::super::list::list_all;
 use super::super::{Call, Registry};
+use super::attributes::{Attributes, Invocation};
+use super::conditions::{Match, RequestAuthorizer};
+use super::policy::Policies;
 use crate::status::Status;
 use crate::webhook::Line;
 
-pub(crate) use attributes::Attributes;
 pub(crate) use configuration::{Hook, Hooks};
 
 /// What a request has that may ask webhooks.
 #[derive(Debug)]
 pub(crate) struct Session {
     hooks: Arc<Hooks>,
+    pub(super) policies: Arc<Policies>,
     pub(crate) line: Arc<Line>,
     warnings: Mutex<Vec<String>>,
 }
@@ -55,8 +57,8 @@ enum Failure {
 
 impl Session {
     /// Returns what a request has that begins now.
-    pub(crate) fn new(hooks: Arc<Hooks>, line: Line) -> Self {
-        Self { hooks, line: Arc::new(line), warnings: Mutex::default() }
+    pub(crate) fn new(hooks: Arc<Hooks>, policies: Arc<Policies>, line: Line) -> Self {
+        Self { hooks, policies, line: Arc::new(line), warnings: Mutex::default() }
     }
 
     /// Takes the warnings of the webhooks that have been asked.
@@ -87,6 +89,32 @@ impl Session {
     }
 }
 
+impl Attributes<'_> {
+    /// Returns how a webhook is asked about this, or none if it is not.
+    fn asked_of(&self, registry: &Registry, hook: &Hook) -> Result<Option<Invocation>, Status> {
+        let Some(invocation) = self.invocation(registry, &hook.criteria)? else { return Ok(None) };
+        Ok(self.conditions_match(registry, hook, &invocation)?.then_some(invocation))
+    }
+
+    /// Whether the match conditions of a webhook hold. An error refuses the request, or passes the webhook over.
+    fn conditions_match(&self, registry: &Registry, hook: &Hook, invocation: &Invocation) -> Result<bool, Status> {
+        if hook.conditions.is_empty() {
+            return Ok(true);
+        }
+        let seen = self.seen(invocation)?;
+        let authorizer = RequestAuthorizer { registry, user: &self.call.user };
+        match hook.conditions.decide(&seen.bindings(Binding::Null, &authorizer, self.resource_check())) {
+            Match::Yes => Ok(true),
+            Match::No => Ok(false),
+            Match::Failed(_) if hook.is_ignored_on_failure => Ok(false),
+            Match::Failed(why) => {
+                tracing::warn!(webhook = hook.name, why, "match conditions failed, and with them the request");
+                Err(self.forbidden(&why))
+            }
+        }
+    }
+}
+
 impl Registry {
     /// Reads the configurations of webhooks anew, because one has changed.
     pub(crate) fn webhooks_changed(&self) {
@@ -102,10 +130,12 @@ impl Registry {
         *held = Arc::new(Hooks::read(&mutating, &validating));
     }
 
-    /// Returns what a request needs to call webhooks; none if there is nobody it could call. Called within a runtime.
+    /// Returns what a request needs to ask webhooks and policies; none if there is nobody it could ask. Called within a runtime.
     pub(crate) fn session(&self, is_write: bool, is_converted: bool, ended: CancellationToken) -> Option<Arc<Session>> {
         let hooks = if is_write { Arc::clone(&self.webhooks.read()) } else { Arc::default() };
-        (is_converted || !hooks.is_empty()).then(|| Arc::new(Session::new(hooks, Line::new(ended))))
+        let policies = if is_write { Arc::clone(&self.policies.read()) } else { Arc::default() };
+        let has_any = is_converted || !hooks.is_empty() || !policies.is_empty();
+        has_any.then(|| Arc::new(Session::new(hooks, policies, Line::new(ended))))
     }
 
     /// Asks the mutating webhooks about an object that is written. `in_tree` runs the mutating plug-ins of the kind before
@@ -124,14 +154,16 @@ impl Registry {
         }
     }
 
-    /// Asks the validating webhooks about an object that is written.
+    /// Asks the validating policies, then the validating webhooks, about an object that is written.
     pub(crate) fn ask_validating(&self, call: &Call, attributes: &Attributes<'_>) -> Result<(), Status> {
-        match &call.session {
-            Some(session) if !call.row.rules.admission.is_exempt && !session.hooks.validating.is_empty() => {
-                validating::admit(self, session, attributes)
-            }
-            _ => Ok(()),
+        let Some(session) = call.session.as_ref().filter(|_| !call.row.rules.admission.is_exempt) else {
+            return Ok(());
+        };
+        session.policies.admit(self, session, attributes)?;
+        if session.hooks.validating.is_empty() {
+            return Ok(());
         }
+        validating::admit(self, session, attributes)
     }
 
     /// Asks all webhooks about a body that is not stored as it is: a binding, an eviction, a request for a token, a scale.

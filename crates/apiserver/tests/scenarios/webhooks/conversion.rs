@@ -2,6 +2,8 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tests write values in place")]
 
+use std::sync::{Arc, OnceLock};
+
 use serde_json::{Value, json};
 use steersman_apiserver::ApiServer;
 
@@ -10,6 +12,8 @@ use crate::support::{ask, server as api_server};
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const V1: &str = "/apis/example.dev/v1/namespaces/default/crates";
+/// How many requests may wait for webhooks at a time.
+const CALLS_MAX: usize = 128;
 const V2: &str = "/apis/example.dev/v2/namespaces/default/crates";
 
 /// A definition whose first version says `size: 3`, and whose second says `height: 3`.
@@ -277,6 +281,36 @@ async fn a_webhook_that_hangs_holds_only_the_requests_that_need_it() {
     assert!(waiting.iter().all(|waiting| !waiting.is_finished()));
     // Who goes away takes the call along.
     waiting.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+/// Every conversion asks for another one, until the callers go away.
+#[tokio::test]
+async fn a_webhook_that_reads_what_it_converts_does_not_hold_the_server() {
+    let back: Arc<OnceLock<ApiServer>> = Arc::default();
+    let held = Arc::clone(&back);
+    let hooks = serve(move |_, _| {
+        if let Some(api) = held.get().cloned() {
+            tokio::spawn(async move { ask(&api, "GET", &format!("{V2}/a"), None).await });
+        }
+        Reply::Hang
+    })
+    .await;
+    let api = defined(&hooks).await;
+    ask(&api, "POST", V1, Some(crate_of("v1", "a", json!({"size": 3})))).await.expect(201);
+    back.set(api.clone()).ok().unwrap();
+    let reading = tokio::spawn({
+        let api = api.clone();
+        async move { ask(&api, "GET", &format!("{V2}/a"), None).await.code }
+    });
+    // As many as may wait for webhooks at a time do so; all other requests are answered.
+    while hooks.paths().len() < 64 {
+        tokio::task::yield_now().await;
+    }
+    ask(&api, "GET", &format!("{V1}/a"), None).await.expect(200);
+    ask(&api, "GET", "/readyz", None).await.expect(200);
+    assert!(hooks.paths().len() <= CALLS_MAX, "{} at a time", hooks.paths().len());
+    assert!(!reading.is_finished());
+    reading.abort();
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! One webhook that is asked: the question goes out, the answer is read.
 
-use super::attributes::{Attributes, Invocation};
+use super::super::attributes::{Attributes, Invocation};
 use super::configuration::Hook;
 use super::review::{self, Of, Response, Wrong};
 use super::{Failure, Session};

@@ -3,11 +3,9 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use steersman_base::Selector;
 
 use super::super::conditions::MatchConditions;
-use super::matching::Rule;
-use crate::kinds::shared::check::selector_of;
+use super::super::matching::Criteria;
 use crate::kinds::shared::json::{items, number, text};
 use crate::registry::object_meta::meta_text;
 use crate::registry::query::strings;
@@ -32,11 +30,7 @@ pub(crate) struct Hook {
     pub(crate) name: String,
     /// Which webhook it is: names may repeat.
     pub(super) id: String,
-    pub(super) rules: Vec<Rule>,
-    /// `matchPolicy: Equivalent`
-    pub(super) matches_equivalents: bool,
-    pub(super) namespace_selector: Result<Selector, String>,
-    pub(super) object_selector: Result<Selector, String>,
+    pub(super) criteria: Criteria,
     pub(super) conditions: MatchConditions,
     /// `failurePolicy: Ignore`
     pub(super) is_ignored_on_failure: bool,
@@ -74,18 +68,11 @@ impl Hook {
     }
 
     fn read(hook: &Value, id: String) -> Self {
-        let selector = |field: &str| match &hook[field] {
-            Value::Null => Ok(Selector::everything()),
-            declared => selector_of(declared).compile().map_err(|errors| errors.to_string()),
-        };
         let seconds = u64::try_from(number(&hook["timeoutSeconds"])).ok().filter(|seconds| *seconds > 0);
         Self {
             name: text(&hook["name"]).to_owned(),
             id,
-            rules: items(&hook["rules"]).iter().map(Rule::read).collect(),
-            matches_equivalents: hook["matchPolicy"] != "Exact",
-            namespace_selector: selector("namespaceSelector"),
-            object_selector: selector("objectSelector"),
+            criteria: Criteria::of_webhook(hook),
             conditions: MatchConditions::read(&hook["matchConditions"]),
             is_ignored_on_failure: hook["failurePolicy"] == "Ignore",
             allows_dry_run: matches!(text(&hook["sideEffects"]), "None" | "NoneOnDryRun"),

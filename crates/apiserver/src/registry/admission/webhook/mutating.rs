@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::super::attributes::{Attributes, Invocation};
 use super::asking::start;
-use super::attributes::{Attributes, Invocation};
 use super::configuration::Hook;
 use super::review::{self, Of, Response};
 use super::{Failure, Session};
@@ -60,7 +60,7 @@ fn round<'a>(
 ) -> Result<bool, Status> {
     let mut has_changed = false;
     for hook in &session.hooks.mutating {
-        let Some(invocation) = attributes.invocation(registry, hook)? else { continue };
+        let Some(invocation) = attributes.asked_of(registry, hook)? else { continue };
         if !is_first && !memory.again.contains(hook.id.as_str()) {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::matching::{Asked, Rule};
+use super::super::matching::{Asked, Rule};
 use super::review::{self, Of, Wrong};
 
 const DEPLOYMENT: Asked<'static> = Asked {
@@ -11,6 +11,7 @@ const DEPLOYMENT: Asked<'static> = Asked {
     resource: "deployments",
     subresource: "",
     operation: "CREATE",
+    name: "web",
     is_namespaced: true,
 };
 

@@ -1,8 +1,8 @@
 //! Validating webhooks: asked all at once, and each must agree.
 
+use super::super::attributes::Attributes;
 use super::Session;
 use super::asking::start;
-use super::attributes::Attributes;
 use super::review::{self, Of, Response};
 use crate::registry::Registry;
 use crate::status::Status;
@@ -11,7 +11,7 @@ use crate::status::Status;
 pub(super) fn admit(registry: &Registry, session: &Session, attributes: &Attributes<'_>) -> Result<(), Status> {
     let mut invocations = Vec::new();
     for hook in &session.hooks.validating {
-        if let Some(invocation) = attributes.invocation(registry, hook)? {
+        if let Some(invocation) = attributes.asked_of(registry, hook)? {
             invocations.push((hook, invocation));
         }
     }

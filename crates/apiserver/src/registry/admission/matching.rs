@@ -1,10 +1,13 @@
-//! Whether a rule of a webhook matches a request. Pure.
+//! The requests that a webhook or a policy is about: rules and selectors. Pure.
 //!
-//! Follows `apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go` of Kubernetes 1.37.
+//! Follows `apiserver/pkg/admission/plugin/webhook/predicates/rules/rules.go` and `plugin/policy/matching/matching.go` of Kubernetes
+//! 1.37.
 
 use serde_json::Value;
+use steersman_base::Selector;
 
-use crate::kinds::shared::json::text;
+use crate::kinds::shared::check::selector_of;
+use crate::kinds::shared::json::{items, text};
 use crate::registry::query::strings;
 
 /// What rules are about: one resource in one version, and what happens to it.
@@ -15,6 +18,8 @@ pub(super) struct Asked<'a> {
     pub(super) resource: &'a str,
     pub(super) subresource: &'a str,
     pub(super) operation: &'a str,
+    /// The name of the object, if it is known.
+    pub(super) name: &'a str,
     /// Whether the object belongs to a namespace. Namespaces do not.
     pub(super) is_namespaced: bool,
 }
@@ -27,6 +32,22 @@ pub(super) struct Rule {
     versions: Vec<String>,
     resources: Vec<String>,
     scope: Scope,
+    /// `resourceNames`; none stands for all.
+    names: Vec<String>,
+}
+
+/// The requests that a webhook or a policy is about.
+#[derive(Debug)]
+pub(super) struct Criteria {
+    /// One of them must match. Without any, a binding matches all, a webhook none.
+    pub(super) rules: Vec<Rule>,
+    pub(super) matches_without_rules: bool,
+    /// None of them may match.
+    pub(super) excluded: Vec<Rule>,
+    /// `matchPolicy: Equivalent`
+    pub(super) matches_equivalents: bool,
+    pub(super) namespace_selector: Result<Selector, String>,
+    pub(super) object_selector: Result<Selector, String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +57,36 @@ enum Scope {
     Namespaced,
     /// One that does not exist.
     None,
+}
+
+// === impl Criteria ===
+
+impl Criteria {
+    /// Reads a webhook.
+    pub(super) fn of_webhook(hook: &Value) -> Self {
+        Self { excluded: Vec::new(), matches_without_rules: false, ..Self::read(hook, "rules") }
+    }
+
+    /// Reads the `matchConstraints` of a policy, or the `matchResources` of a binding.
+    pub(super) fn of_policy(resources: &Value) -> Self {
+        Self::read(resources, "resourceRules")
+    }
+
+    fn read(declared: &Value, rules: &str) -> Self {
+        let selector = |field: &str| match &declared[field] {
+            Value::Null => Ok(Selector::everything()),
+            declared => selector_of(declared).compile().map_err(|errors| errors.to_string()),
+        };
+        let rules_of = |field: &str| items(&declared[field]).iter().map(Rule::read).collect();
+        Self {
+            rules: rules_of(rules),
+            matches_without_rules: true,
+            excluded: rules_of("excludeResourceRules"),
+            matches_equivalents: declared["matchPolicy"] != "Exact",
+            namespace_selector: selector("namespaceSelector"),
+            object_selector: selector("objectSelector"),
+        }
+    }
 }
 
 // === impl Rule ===
@@ -54,6 +105,7 @@ impl Rule {
                 "Namespaced" => Scope::Namespaced,
                 _ => Scope::None,
             },
+            names: words("resourceNames"),
         }
     }
 
@@ -66,6 +118,7 @@ impl Rule {
             Scope::None => false,
         };
         is_in_scope
+            && (self.names.is_empty() || self.names.iter().any(|name| name == asked.name))
             && has(&self.operations, asked.operation)
             && has(&self.groups, asked.group)
             && has(&self.versions, asked.version)

@@ -1,13 +1,12 @@
-//! What a request does to an object, as webhooks are told.
+//! What a request does to an object, as webhooks and policies are told.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 use steersman_cel::{AuthorizationCheck, Binding};
 
-use super::super::conditions::{Match, RequestAuthorizer};
-use super::configuration::Hook;
-use super::matching::Asked;
+use super::conditions::RequestAuthorizer;
+use super::matching::{Asked, Criteria, Rule};
 use crate::registry::checked::Checked;
 use crate::registry::object_meta::meta_text;
 use crate::registry::{Call, Registry, Row, convert};
@@ -38,10 +37,47 @@ pub(crate) struct Attributes<'a> {
     is_dry: bool,
 }
 
-/// One webhook that is asked, and as which resource it knows the object.
+/// The resource as which a webhook or a policy knows the object.
 pub(super) struct Invocation {
-    /// The resource in the version that the webhook asks for.
+    /// The resource in the version that is asked for.
     pub(super) row: Arc<Row>,
+}
+
+/// What expressions about a request see, as Go writes it.
+pub(super) struct Seen {
+    pub(super) object: Value,
+    pub(super) old: Value,
+    pub(super) request: Value,
+}
+
+// === impl Seen ===
+
+impl Seen {
+    /// Returns the variables of expressions that decide about a request.
+    pub(super) fn bindings<'a>(
+        &'a self,
+        namespace: Binding<'a>,
+        authorizer: &'a RequestAuthorizer<'a>,
+        check: AuthorizationCheck,
+    ) -> Vec<(&'static str, Binding<'a>)> {
+        let mut bindings = self.bindings_without_authorizer(namespace);
+        bindings.push(("authorizer", Binding::Authorizer(authorizer)));
+        bindings.push(("authorizer.requestResource", Binding::ResourceCheck(authorizer, Box::new(check))));
+        bindings
+    }
+
+    /// Returns the variables of expressions that write messages.
+    pub(super) fn bindings_without_authorizer<'a>(
+        &'a self,
+        namespace: Binding<'a>,
+    ) -> Vec<(&'static str, Binding<'a>)> {
+        vec![
+            ("object", Binding::Json(&self.object)),
+            ("oldObject", Binding::Json(&self.old)),
+            ("namespaceObject", namespace),
+            ("request", Binding::Json(&self.request)),
+        ]
+    }
 }
 
 // === impl Operation ===
@@ -90,81 +126,79 @@ impl<'a> Attributes<'a> {
             resource: &row.resource.plural,
             subresource: &self.call.subresource,
             operation: self.operation.name(),
+            name: &self.name,
             is_namespaced: !self.call.row.rules.strategy.is_namespace && !self.call.namespace.is_empty(),
         }
     }
 
-    /// Returns how a webhook is asked about this, or none if it is not.
-    pub(super) fn invocation(&self, registry: &Registry, hook: &Hook) -> Result<Option<Invocation>, Status> {
-        let namespace = self.namespace_matches(registry, hook);
-        let object = self.object_matches(hook);
+    /// Returns as which resource the request meets criteria, or none if it does not.
+    pub(super) fn invocation(&self, registry: &Registry, criteria: &Criteria) -> Result<Option<Invocation>, Status> {
+        let namespace = self.namespace_matches(registry, criteria);
+        let object = self.object_matches(criteria);
         if matches!(namespace, Ok(false)) || matches!(object, Ok(false)) {
             return Ok(None);
         }
-        let Some(row) = self.matched_row(registry, hook) else { return Ok(None) };
-        // Only a webhook that would be asked makes a request fail.
+        let matched = |rules: &[Rule]| self.matched_row(registry, rules, criteria.matches_equivalents);
+        if matched(&criteria.excluded).is_some() {
+            return Ok(None);
+        }
+        let own = || Arc::clone(&self.call.row);
+        let is_any = criteria.rules.is_empty() && criteria.matches_without_rules;
+        let Some(row) = is_any.then(own).or_else(|| matched(&criteria.rules)) else { return Ok(None) };
+        // Only what the request would meet otherwise makes it fail.
         namespace?;
         object?;
-        let invocation = Invocation { row };
-        Ok(self.conditions_match(registry, hook, &invocation)?.then_some(invocation))
+        Ok(Some(Invocation { row }))
     }
 
-    /// Whether the match conditions of a webhook hold. An error refuses the request, or passes the webhook over.
-    fn conditions_match(&self, registry: &Registry, hook: &Hook, invocation: &Invocation) -> Result<bool, Status> {
-        if hook.conditions.is_empty() {
-            return Ok(true);
-        }
-        let object = self.shown(invocation)?.unwrap_or_default();
-        let old = self.old.as_ref().map(|old| self.as_go_writes(&invocation.row, old)).transpose()?.unwrap_or_default();
-        let request = self.request_without_objects("", invocation);
-        let authorizer = RequestAuthorizer { registry, user: &self.call.user };
+    /// Returns what expressions about the request see.
+    pub(super) fn seen(&self, invocation: &Invocation) -> Result<Seen, Status> {
+        let old = self.old.as_ref().map(|old| self.as_go_writes(&invocation.row, old)).transpose()?;
+        Ok(Seen {
+            object: self.shown(invocation)?.unwrap_or_default(),
+            old: old.unwrap_or_default(),
+            request: self.request_without_objects("", invocation),
+        })
+    }
+
+    /// Returns the authorizer of expressions, asked about the resource of the request.
+    pub(super) fn resource_check(&self) -> AuthorizationCheck {
         let resource = &self.call.row.resource;
-        let check = AuthorizationCheck {
+        AuthorizationCheck {
             group: resource.group.to_string(),
             resource: resource.plural.to_string(),
             subresource: self.call.subresource.clone(),
             namespace: self.namespace().to_owned(),
             name: self.name.clone(),
             ..AuthorizationCheck::default()
-        };
-        let bindings = [
-            ("object", Binding::Json(&object)),
-            ("oldObject", Binding::Json(&old)),
-            ("namespaceObject", Binding::Null),
-            ("request", Binding::Json(&request)),
-            ("authorizer", Binding::Authorizer(&authorizer)),
-            ("authorizer.requestResource", Binding::ResourceCheck(&authorizer, Box::new(check))),
-        ];
-        match hook.conditions.decide(&bindings) {
-            Match::Yes => Ok(true),
-            Match::No => Ok(false),
-            Match::Failed(_) if hook.is_ignored_on_failure => Ok(false),
-            Match::Failed(why) => {
-                tracing::warn!(webhook = hook.name, why, "match conditions failed, and with them the request");
-                let target = GroupResource { group: &resource.group, resource: &resource.plural };
-                Err(Status::forbidden(target, &self.name, &why))
-            }
         }
     }
 
-    fn matched_row(&self, registry: &Registry, hook: &Hook) -> Option<Arc<Row>> {
+    /// Returns a refusal of the request.
+    pub(super) fn forbidden(&self, why: &str) -> Status {
+        let resource = &self.call.row.resource;
+        let target = GroupResource { group: &resource.group, resource: &resource.plural };
+        Status::forbidden(target, &self.name, why)
+    }
+
+    fn matched_row(&self, registry: &Registry, rules: &[Rule], matches_equivalents: bool) -> Option<Arc<Row>> {
         let row = &self.call.row;
-        if hook.rules.iter().any(|rule| rule.matches(self.asked(row))) {
+        if rules.iter().any(|rule| rule.matches(self.asked(row))) {
             return Some(Arc::clone(row));
         }
-        if !hook.matches_equivalents {
+        if !matches_equivalents || rules.is_empty() {
             return None;
         }
         let others = registry.other_versions(row);
-        hook.rules.iter().find_map(|rule| others.iter().find(|other| rule.matches(self.asked(other))).cloned())
+        rules.iter().find_map(|rule| others.iter().find(|other| rule.matches(self.asked(other))).cloned())
     }
 
-    fn namespace_matches(&self, registry: &Registry, hook: &Hook) -> Result<bool, Status> {
+    fn namespace_matches(&self, registry: &Registry, criteria: &Criteria) -> Result<bool, Status> {
         let is_namespace = self.call.row.rules.strategy.is_namespace;
         if self.namespace().is_empty() && !is_namespace {
             return Ok(true);
         }
-        let selector = hook.namespace_selector.as_ref().map_err(Status::internal)?;
+        let selector = criteria.namespace_selector.as_ref().map_err(Status::internal)?;
         if selector.is_everything() {
             return Ok(true);
         }
@@ -180,8 +214,8 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    fn object_matches(&self, hook: &Hook) -> Result<bool, Status> {
-        let selector = hook.object_selector.as_ref().map_err(Status::internal)?;
+    fn object_matches(&self, criteria: &Criteria) -> Result<bool, Status> {
+        let selector = criteria.object_selector.as_ref().map_err(Status::internal)?;
         let is_selected = |object: &Option<Value>| object.as_ref().is_some_and(|object| selects(selector, object));
         Ok(selector.is_everything() || is_selected(&self.object) || is_selected(&self.old))
     }
