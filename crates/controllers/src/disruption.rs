@@ -3,7 +3,7 @@
 //! Follows `pkg/controller/disruption` of Kubernetes 1.37.1.
 
 use steersman_informer::Change;
-use steersman_model::apps::{DeploymentView, ReplicaSetView};
+use steersman_model::apps::{DeploymentView, ReplicaSetView, StatefulSetView};
 use steersman_model::core::{PodView, ReplicationControllerView};
 use steersman_model::policy::PodDisruptionBudgetView;
 use steersman_model::{Kind, View};
@@ -34,6 +34,7 @@ pub const DESCRIPTOR: Descriptor = table::controller(&BuiltIn {
             ReplicationControllerView::RESOURCE,
             ReplicaSetView::RESOURCE,
             DeploymentView::RESOURCE,
+            StatefulSetView::RESOURCE,
         ]
     },
     options: |_| (),
@@ -49,6 +50,7 @@ fn build(cx: &ControllerContext, (): ()) -> Built {
     let controllers = cx.informer::<ReplicationControllerView>();
     let sets = cx.informer::<ReplicaSetView>();
     let deployments = cx.informer::<DeploymentView>();
+    let stateful = cx.informer::<StatefulSetView>();
 
     let known = budgets.lister();
     let events = cx.events.clone();
@@ -72,6 +74,7 @@ fn build(cx: &ControllerContext, (): ()) -> Built {
         .needs_cache(&controllers)
         .needs_cache(&sets)
         .needs_cache(&deployments)
+        .needs_cache(&stateful)
         .reconcile(sync::Budgets {
             budgets: budgets.lister(),
             pods: pods.lister(),
@@ -79,6 +82,7 @@ fn build(cx: &ControllerContext, (): ()) -> Built {
                 controllers: controllers.lister(),
                 sets: sets.lister(),
                 deployments: deployments.lister(),
+                stateful: stateful.lister(),
                 mapper: cx.manager().mapper().clone(),
             },
         });

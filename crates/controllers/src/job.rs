@@ -9,6 +9,7 @@ use steersman_base::{Meta, ObjectKey};
 use steersman_informer::{Change, Lister};
 use steersman_model::batch::JobView;
 use steersman_model::core::PodView;
+use steersman_model::scheduling::{PodGroupView, WorkloadView};
 use steersman_model::{Kind, View};
 use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
 use steersman_runtime::Descriptor;
@@ -20,6 +21,7 @@ use crate::table;
 
 mod backoff;
 mod failure;
+mod gang;
 mod indexes;
 mod map;
 mod memory;
@@ -35,6 +37,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 
+pub use gang::TEMPLATE_ANNOTATION;
 use pods::is_tracked;
 pub use sync::Why;
 
@@ -52,6 +55,8 @@ pub struct Options {
     /// Whether a suspended Job loses its start time, so that its template can be changed:
     /// `MutableSchedulingDirectivesForSuspendedJobs`.
     pub mutable_scheduling_directives: bool,
+    /// Whether Jobs have Workloads and PodGroups, so that their pods can be scheduled together: `WorkloadWithJob`.
+    pub workloads: bool,
 }
 
 /// The maximum number of pods that one pass creates or deletes: upstream's figure.
@@ -70,7 +75,10 @@ impl Options {
     /// Returns the options that flags and feature gates set.
     #[must_use]
     pub fn from_flags(flags: &Flags<'_>) -> Self {
-        Self { mutable_scheduling_directives: flags.gate("MutableSchedulingDirectivesForSuspendedJobs", true) }
+        Self {
+            mutable_scheduling_directives: flags.gate("MutableSchedulingDirectivesForSuspendedJobs", true),
+            workloads: flags.gate("WorkloadWithJob", false),
+        }
     }
 }
 
@@ -98,10 +106,23 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
         Keys::after([change.key()], map::delay(change))
     };
     let room = room(cx, jobs.lister(), spec::lacks_pods);
-    let counted = cx.controller(&jobs).watch_main(job_itself).watch(&pods, jobs_of_pod).source(room).reads_live();
+    let mut counted = cx.controller(&jobs).watch_main(job_itself).watch(&pods, jobs_of_pod).source(room).reads_live();
+    let caches = options.workloads.then(|| (cx.informer::<WorkloadView>(), cx.informer::<PodGroupView>()));
+    if let Some((workloads, _)) = &caches {
+        let by_parent = jobs.shared_index(gang::delegating);
+        counted = counted.watch(workloads, move |change: &Change<WorkloadView>| {
+            Keys::after(gang::delegated(change, |parent| by_parent.get(parent)), BATCHED_FOR)
+        });
+    }
+    let gangs = caches.as_ref().map(|(workloads, groups)| sync::Gangs {
+        workloads: cx.children(workloads),
+        groups: cx.children(groups),
+        by_described: workloads.shared_index(gang::described),
+    });
     let counted = counted.reconcile(sync::Jobs {
         jobs: jobs.lister(),
         pods: cx.children(&pods),
+        gangs,
         options,
         memory: Arc::clone(&memory),
         metrics,

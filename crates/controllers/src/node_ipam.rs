@@ -9,6 +9,7 @@ use steersman_model::Kind;
 use steersman_model::core::NodeView;
 use steersman_runtime::__internal::descriptor::{Built, BuiltIn, ControllerContext, Disabled, Flags};
 use steersman_runtime::Descriptor;
+use steersman_runtime::health::{Probe, Unhealthy};
 
 use crate::table;
 
@@ -51,6 +52,9 @@ pub struct Options {
     pub mask_ipv6: i64,
 }
 
+/// The readiness check that fails if the flags make no sense.
+const CHECK: &str = "node-ipam-flags";
+
 // === impl Options ===
 
 impl Options {
@@ -80,9 +84,9 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     if !options.allocate {
         return Err(Disabled::because("--allocate-node-cidrs is not set"));
     }
-    let ranges = plan::ranges(&options).map_err(|error| Disabled::because(error.to_string()))?;
     let metrics = metrics::Metrics::new(cx.metrics())?;
-    let memory = memory::Memory::new(&ranges, metrics).map_err(|error| Disabled::because(error.to_string()))?;
+    let ranges = plan::ranges(&options).map_err(|error| disabled(cx, &error))?;
+    let memory = memory::Memory::new(&ranges, metrics).map_err(|error| disabled(cx, &error))?;
     let memory = Arc::new(memory);
     let nodes = cx.informer::<NodeView>();
     let known = Arc::clone(&memory);
@@ -98,4 +102,12 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     };
     let builder = cx.controller(&nodes).watch_main(nodes_to_serve);
     Ok(builder.reconcile(sync::NodeIpam { nodes: nodes.lister(), memory }))
+}
+
+/// Flags that make no sense disable this controller, and the manager is not ready until they are corrected.
+fn disabled(cx: &ControllerContext, error: &dyn std::fmt::Display) -> Disabled {
+    let why = error.to_string();
+    let unhealthy = Unhealthy(why.clone());
+    cx.manager().health().add(&[Probe::Readyz], CHECK, move || Err(unhealthy.clone()));
+    Disabled::because(why)
 }

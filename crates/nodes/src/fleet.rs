@@ -8,6 +8,7 @@ use steersman_base::{Bucket, Istr, MicroTime, ObjectKey};
 use tokio::sync::Notify;
 
 use crate::kubelet::budget;
+use crate::node::VERSION;
 use crate::options::NodesOptions;
 
 /// The simulated nodes. Cheap to clone; clones share one state.
@@ -35,6 +36,8 @@ struct State {
 pub(crate) struct Machine {
     /// Its number; its addresses follow from it.
     pub(crate) number: usize,
+    /// The kubelet version that it reports.
+    pub(crate) version: Istr,
     pub(crate) health: Health,
     /// Whether its annotation keeps it silent.
     pub(crate) is_told_to_be_silent: bool,
@@ -168,9 +171,10 @@ impl Fleet {
 // === impl Machine ===
 
 impl Machine {
-    fn new(number: usize) -> Self {
+    pub(crate) fn new(number: usize) -> Self {
         Self {
             number,
+            version: Istr::interned(VERSION),
             health: Health::Well,
             is_told_to_be_silent: false,
             registration: Registration::Missing,

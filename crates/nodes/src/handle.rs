@@ -6,7 +6,7 @@ use steersman_base::{Clock, Istr, ObjectKey};
 use steersman_informer::Lister;
 use steersman_runtime::{BuildContext, Controller};
 
-use crate::fleet::{Fleet, Health, Registration};
+use crate::fleet::{Fleet, Health, Machine, Registration};
 use crate::kubelet::{self, Log, LogError, LogQuery};
 use crate::options::{NodesError, NodesOptions};
 use crate::view::SimPodView;
@@ -128,6 +128,18 @@ impl Nodes {
         self.turn(node, Health::Removed)
     }
 
+    /// Upgrades a node: it reports this kubelet version, at once or when it is resumed.
+    ///
+    /// # Errors
+    /// There is no such node.
+    pub fn upgrade(&self, node: &str, version: &str) -> Result<(), NoSuchNode> {
+        self.change(node, |machine| {
+            machine.version = Istr::new(version);
+            // It reports its status at once.
+            machine.reported = None;
+        })
+    }
+
     /// Injects or ends a fault: the pod's containers run and are not ready.
     pub fn set_unready(&self, namespace: &str, pod: &str, unready: bool) {
         let key = ObjectKey::new(namespace, pod);
@@ -136,21 +148,25 @@ impl Nodes {
     }
 
     fn turn(&self, node: &str, health: Health) -> Result<(), NoSuchNode> {
-        let is_known = self.fleet.change(node, |machine| {
+        self.change(node, |machine| {
             if machine.health == Health::Removed {
                 machine.registration = Registration::Missing;
             }
             machine.health = health;
             // It sends a heartbeat at once.
             machine.renewed = None;
-        });
-        if !is_known {
+        })?;
+        self.registry.trigger(ObjectKey::cluster(node));
+        Ok(())
+    }
+
+    fn change(&self, node: &str, change: impl FnOnce(&mut Machine)) -> Result<(), NoSuchNode> {
+        if !self.fleet.change(node, change) {
             let names = self.names();
             let mut known: Vec<&str> = names.iter().take(NAMED_MAX).map(Istr::as_str).collect();
             known.extend((names.len() > NAMED_MAX).then_some("…"));
             return Err(NoSuchNode { name: node.to_owned(), known: known.join(", ") });
         }
-        self.registry.trigger(ObjectKey::cluster(node));
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
 //! The nodes: they register, and send heartbeats.
 //!
 //! 1. Each node is created once, with its status. A Node object that somebody deletes stays deleted, as with a kubelet.
-//! 2. One task sends the heartbeats of all nodes: a lease in `kube-node-lease` is renewed every [`LEASE_EVERY`], spread
-//!    over the nodes, so that a thousand nodes are a hundred small writes each second and no burst. The status follows
+//! 2. One task sends the heartbeats of all nodes: a lease in `kube-node-lease` is renewed every [`LEASE_EVERY`] by default,
+//!    spread over the nodes, so that a thousand nodes are a hundred small writes each second and no burst. The status follows
 //!    every [`STATUS_EVERY`].
 //! 3. Events report that a node starts, is ready, is cordoned or uncordoned, as kubelets do.
 //! 4. The taint that a server gives to new nodes is removed when the node is ready, as the node lifecycle controller
@@ -24,13 +24,15 @@ mod sync;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use object::{host_address, is_silenced, pod_range};
+pub(crate) use object::{VERSION, host_address, is_silenced, pod_range};
 pub use sync::Why;
 
-/// The renewal period of a lease: a quarter of its duration, as kubelets.
+/// The renewal period of a lease by default: a quarter of its duration, as kubelets.
 pub const LEASE_EVERY: Duration = Duration::from_secs(10);
-/// The duration of a lease.
+/// The duration of a lease by default.
 pub const LEASE_DURATION: Duration = Duration::from_secs(40);
+/// The duration of the shortest lease: leases count whole seconds.
+pub const LEASE_DURATION_MIN: Duration = Duration::from_secs(1);
 /// The period of status writes if nothing changes.
 pub const STATUS_EVERY: Duration = Duration::from_secs(300);
 

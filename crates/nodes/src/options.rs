@@ -1,11 +1,13 @@
 //! Options: the number of nodes, and their properties.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::attacher::AttacherOptions;
 use crate::devices::DevicesOptions;
 use crate::kubelet::Stages;
 use crate::metrics::Metrics;
+use crate::node::{LEASE_DURATION, LEASE_DURATION_MIN};
 use crate::provisioner::ProvisionerOptions;
 use crate::scheduler;
 
@@ -24,6 +26,8 @@ pub struct NodesOptions {
     pub zones: Vec<String>,
     /// The region of the zones.
     pub region: String,
+    /// The duration of their leases, which are renewed after a quarter of it, as kubelets do.
+    pub lease_duration: Duration,
     /// Additional labels of all nodes.
     pub labels: BTreeMap<String, String>,
     /// The stages of pods on them.
@@ -77,6 +81,12 @@ pub enum NodesError {
         /// The problem.
         problem: String,
     },
+    /// The leases of nodes are too short.
+    #[error("leases of {asked:?} are too short: the shortest are of {LEASE_DURATION_MIN:?}")]
+    LeaseDuration {
+        /// The given duration.
+        asked: Duration,
+    },
 }
 
 /// The number of nodes that have addresses: ranges of a thousand pods in `10.128.0.0/9`.
@@ -98,6 +108,7 @@ impl Default for NodesOptions {
             capacity: CAPACITY.iter().map(|(name, amount)| ((*name).to_owned(), (*amount).to_owned())).collect(),
             zones: Vec::new(),
             region: "local".to_owned(),
+            lease_duration: LEASE_DURATION,
             labels: BTreeMap::new(),
             stages: Stages::default(),
             scheduler: true,
@@ -119,6 +130,11 @@ impl NodesOptions {
         Self { count, ..Self::default() }
     }
 
+    /// Returns the renewal period of leases.
+    pub(crate) fn lease_every(&self) -> Duration {
+        self.lease_duration / 4
+    }
+
     /// Returns the name of the node with this number.
     pub(crate) fn name(&self, number: usize) -> String {
         format!("{}-{number}", self.prefix)
@@ -130,6 +146,9 @@ impl NodesOptions {
         let asked = self.first.saturating_add(self.count);
         if asked > COUNT_MAX {
             return Err(NodesError::TooMany { asked });
+        }
+        if self.lease_duration < LEASE_DURATION_MIN {
+            return Err(NodesError::LeaseDuration { asked: self.lease_duration });
         }
         for (resource, value) in &self.capacity {
             if value.parse::<steersman_base::Quantity>().is_err() {

@@ -95,6 +95,32 @@ fn the_last_missed_time_is_due() {
     );
 }
 
+/// A clock that was wrong, or a manager that was away: bounded work, and never a time twice.
+#[test]
+fn a_clock_that_jumps_starts_one_job_at_most() {
+    let minutes = |last: &str| json!({ "spec": { "schedule": "* * * * *" }, "status": { "lastScheduleTime": last } });
+    let start = |more: Value, now: &str| {
+        let job = cron_job(more);
+        let plan = plan::plan(&job, &job.status, at(now));
+        (plan.start.map(|start| start.time), plan.told.len(), plan.again_in)
+    };
+    // A hundred thousand minutes were missed: the last one is started, and one warning sent.
+    let (time_of, told, wait) = start(minutes("2026-09-07T05:20:00Z"), "2026-11-15T12:00:30Z");
+    assert_eq!((time_of, told), (Some(time("2026-11-15T12:00:00Z")), 1));
+    assert_eq!(wait.map(|wait| wait.as_secs()), Some(30));
+    // Half a million seconds, counted from the last one.
+    let every =
+        json!({ "spec": { "schedule": "@every 1s" }, "status": { "lastScheduleTime": "2026-11-10T00:00:00Z" } });
+    assert_eq!(start(every, "2026-11-15T12:00:30Z").0, Some(time("2026-11-15T12:00:30Z")));
+    // The clock was set back by a day: nothing is started until it is there again, and nothing is told.
+    let (time_of, told, wait) = start(minutes("2026-11-16T12:00:00Z"), "2026-11-15T12:00:30Z");
+    assert_eq!((time_of, told), (None, 0));
+    assert_eq!(wait.map(|wait| wait.as_secs()), Some(24 * 3600 + 30));
+    // It went ahead by ten years: one Job, for the last minute.
+    let (time_of, told, _) = start(minutes("2026-11-15T12:00:00Z"), "2036-11-15T12:00:30Z");
+    assert_eq!((time_of, told), (Some(time("2036-11-15T12:00:00Z")), 1));
+}
+
 #[test]
 fn the_next_pass_comes_a_moment_after_the_next_time() {
     let wait = |more: Value, now: MicroTime| {

@@ -60,6 +60,9 @@ pub(super) fn disrupted(budget: &PodDisruptionBudgetView, pods: &[Arc<PodView>],
     let mut kept: Vec<(Istr, Option<Time>)> = Vec::new();
     for pod in pods.iter().filter(|pod| !pod.meta().is_terminating()) {
         let Some(since) = budget.status.disrupted_pods.get(&pod.meta().name) else { continue };
+        if is_successor(pod, *since) {
+            continue;
+        }
         match since.map(|since| (now.since(since), since)) {
             Some((age, since)) if age <= DELETION_TIMEOUT => {
                 let left = DELETION_TIMEOUT - age;
@@ -71,6 +74,12 @@ pub(super) fn disrupted(budget: &PodDisruptionBudgetView, pods: &[Arc<PodView>],
     }
     found.pods = Times::new(kept);
     found
+}
+
+/// Whether a pod was created after the eviction of this name was granted: a StatefulSet creates another of the same name, and the
+/// cache may never show the evicted one on its way out.
+fn is_successor(pod: &PodView, granted: Option<Time>) -> bool {
+    pod.meta().creation_timestamp.zip(granted).is_some_and(|(created, granted)| created > granted)
 }
 
 /// Returns the number of healthy pods. A pod whose eviction was granted does not count, even if it is still ready.

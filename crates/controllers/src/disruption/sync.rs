@@ -48,7 +48,7 @@ reasons! {
     pub enum Why {
         /// The pods of a budget have changed.
         Counted { healthy: i32, required: i32, allowed: i32 } => "{healthy} pods are healthy, {required} must be: {allowed} may be evicted",
-        /// The pods of a budget cannot be counted.
+        /// The pods of a budget cannot be counted, or its status cannot be written.
         CannotCount => "its pods cannot be counted, so none may be evicted",
         /// A pod was to be disrupted, and was not.
         NotDisrupted => "the pod was to be disrupted two minutes ago, and is still there",
@@ -66,17 +66,19 @@ impl Reconciler for Budgets {
                 if let Some(status) = status::status(&budget, required, healthy, &disrupted.pods, now) {
                     let allowed = status.disruptions_allowed;
                     let why = Why::Counted { healthy, required: required.healthy, allowed };
-                    write(cx, &budget, &status, &why).await.ok_if_gone()?;
+                    match write(cx, &budget, &status, &why).await.ok_if_gone() {
+                        Ok(()) => {}
+                        // What the server has may allow too much.
+                        Err(error @ (WriteError::Rejected(_) | WriteError::Unknown(_))) => {
+                            return fail_safe(cx, &budget, error.into(), now).await;
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
                 }
                 Ok(disrupted.recheck_in.map_or(Action::Done, |wait| Action::After(wait + WHOLE_SECONDS)))
             }
-            Err(error) => {
-                if let Some(status) = status::failed(&budget, &error.to_string(), now) {
-                    write(cx, &budget, &status, &Why::CannotCount).await.ok_if_gone()?;
-                }
-                // The cause may go away without an event about a pod or the budget.
-                Err(error)
-            }
+            // The cause may go away without an event about a pod or the budget.
+            Err(error) => fail_safe(cx, &budget, error, now).await,
         }
     }
 }
@@ -121,6 +123,14 @@ impl Budgets {
         }
         Ok(required)
     }
+}
+
+/// Allows no eviction while a budget cannot be reconciled, and returns the error.
+async fn fail_safe(cx: &Context, budget: &PodDisruptionBudgetView, error: Error, now: Time) -> Result<Action, Error> {
+    if let Some(status) = status::failed(budget, &error.to_string(), now) {
+        write(cx, budget, &status, &Why::CannotCount).await.ok_if_gone()?;
+    }
+    Err(error)
 }
 
 async fn write(

@@ -79,6 +79,14 @@ fn an_eviction_is_remembered_until_the_pod_goes_or_is_late() {
     check("late", since("2026-11-15T11:57:59Z"), &here, (0, None, 1));
     check("terminating", since(NOW), &[pod("a", terminating())], (0, None, 0));
     check("gone", since(NOW), &[], (0, None, 0));
+    let created = |time: &str| pod("a", json!({ "metadata": { "creationTimestamp": time } }));
+    check("another of the same name", since("2026-11-15T11:59:00Z"), &[created("2026-11-15T11:59:01Z")], (0, None, 0));
+    check(
+        "one of the same second",
+        since("2026-11-15T11:59:00Z"),
+        &[created("2026-11-15T11:59:00Z")],
+        (1, Some(60), 0),
+    );
 }
 
 #[test]

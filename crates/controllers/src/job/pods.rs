@@ -63,19 +63,20 @@ fn count(pod: &PodView, annotation: &str) -> i32 {
     count.filter(|count| *count >= 0).unwrap_or(0)
 }
 
-/// Returns `count` new pods of a Job that has no indexes.
-pub(super) fn new_pods(job: &JobView, count: usize) -> Vec<NewPod<'_>> {
+/// Returns `count` new pods of a Job that has no indexes, in a PodGroup if there is one.
+pub(super) fn new_pods<'a>(job: &'a JobView, count: usize, group: Option<&str>) -> Vec<NewPod<'a>> {
     let spec = job.spec.template.spec().as_str();
     let spec = if spec.is_empty() { "{}" } else { spec };
+    let spec = in_group(spec, group);
     let prefix = pod::name_prefix(&job.meta().name);
-    let new = || NewPod { prefix: prefix.clone(), metadata: metadata(job), spec: spec.to_owned() };
+    let new = || NewPod { prefix: prefix.clone(), metadata: metadata(job), spec: spec.clone() };
     std::iter::repeat_with(new).take(count).collect()
 }
 
 /// Returns new pods for these indexes: the index is an annotation, a label, a part of name and hostname, and an
-/// environment variable.
-pub(super) fn new_indexed_pods<'a>(job: &'a JobView, indexes: &[Replacement]) -> Vec<NewPod<'a>> {
-    let spec = indexed_spec(job.spec.template.spec().as_str());
+/// environment variable. They are in a PodGroup if there is one.
+pub(super) fn new_indexed_pods<'a>(job: &'a JobView, indexes: &[Replacement], group: Option<&str>) -> Vec<NewPod<'a>> {
+    let spec = in_group(&indexed_spec(job.spec.template.spec().as_str()), group);
     let name = &job.meta().name;
     let new = |replacement: &Replacement| {
         let index = replacement.index;
@@ -89,16 +90,30 @@ pub(super) fn new_indexed_pods<'a>(job: &'a JobView, indexes: &[Replacement]) ->
         }
         let labels = with(&metadata.labels, &[(annotations::JOB_COMPLETION_INDEX, index)]);
         let annotations = with(&metadata.annotations, &notes);
-        // The rest of the spec is the same for all; an object with a field in front is that object with the field.
-        let rest = spec.strip_prefix('{').unwrap_or("}");
-        let comma = if rest == "}" { "" } else { "," };
+        // The rest of the spec is the same for all.
         NewPod {
             prefix: indexed_prefix(name, index),
             metadata: NewPodMeta { labels, annotations, ..metadata },
-            spec: format!(r#"{{"hostname":"{name}-{index}"{comma}{rest}"#),
+            spec: with_field(&spec, &format!(r#""hostname":"{name}-{index}""#)),
         }
     };
     indexes.iter().map(new).collect()
+}
+
+/// Returns the spec of a pod in a group. The group is no owner of the pod: upstream's controller asks for that in its
+/// template, where it gets lost.
+fn in_group(spec: &str, group: Option<&str>) -> String {
+    group.map_or_else(
+        || spec.to_owned(),
+        |group| with_field(spec, &format!(r#""schedulingGroup":{{"podGroupName":"{group}"}}"#)),
+    )
+}
+
+/// Returns an object with a field: an object with a field in front is that object with the field.
+fn with_field(object: &str, field: &str) -> String {
+    let rest = object.trim_start().strip_prefix('{').unwrap_or("}");
+    let comma = if rest.trim_start() == "}" { "" } else { "," };
+    format!("{{{field}{comma}{rest}")
 }
 
 /// Returns the metadata that all pods of a Job have.

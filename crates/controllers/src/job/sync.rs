@@ -1,5 +1,6 @@
 //! The shell: observe → claim → plan → create or delete pods → count them.
 
+mod gangs;
 mod orphans;
 mod pass;
 
@@ -21,6 +22,7 @@ use tokio::time::Instant;
 use super::memory::Memory;
 use super::metrics::Metrics;
 use super::{Options, spec};
+pub(super) use gangs::Gangs;
 pub(super) use orphans::Orphans;
 use pass::Pass;
 
@@ -31,6 +33,8 @@ const PODS: &Resource = &PodView::RESOURCE;
 pub(super) struct Jobs {
     pub(super) jobs: Lister<JobView>,
     pub(super) pods: Children<PodView>,
+    /// Absent unless Jobs have Workloads.
+    pub(super) gangs: Option<Gangs>,
     pub(super) options: Options,
     pub(super) memory: Arc<Memory>,
     pub(super) metrics: Metrics,
@@ -59,6 +63,15 @@ reasons! {
         Orphaned { pod: Istr } => "no Job will count pod {pod}",
         /// Pods have ended, or the numbers have changed.
         Status { active: i32, succeeded: i32, failed: i32 } => "{active} active, {succeeded} succeeded, {failed} failed",
+        /// The Job has no Workload.
+        NoWorkload { job: Istr } => "Job {job} has no Workload"
+            event "WorkloadCreated" |workload| "Created Workload {workload} for Job {job}"
+            or "FailedWorkloadCreate" |error| "Failed to create Workload for Job {job}: {error}",
+        /// The Job has no PodGroup.
+        NoGroup { job: Istr } => "Job {job} has no PodGroup"
+            event "PodGroupCreated" |group| "Created PodGroup {group} for Job {job}",
+        /// The number of pods that are scheduled together has changed.
+        GangSize { have: i32, want: i32 } => "{want} pods are to be scheduled together, not {have}",
         /// The Job has finished.
         Finished { reason: Istr } => "the Job has finished: {reason}",
     }

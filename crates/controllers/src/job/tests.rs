@@ -2,6 +2,7 @@
 
 mod counting;
 mod ends;
+mod gang;
 mod pods;
 
 use std::sync::Arc;

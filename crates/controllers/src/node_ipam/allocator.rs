@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ipnet::IpNet;
 use steersman_base::{Istr, Meta, Uid};
 
-use super::cidr_set::{Allocated, CidrError, CidrSet, overlap};
+use super::cidr_set::{Allocated, CidrError, CidrSet};
 use super::plan::Ranges;
 
 /// The ranges of all nodes. Bounded by the number of nodes, and a bit per range.
@@ -140,14 +140,19 @@ impl Allocator {
         before.map(|before| self.release_unheld(&before.ranges)).unwrap_or_default()
     }
 
-    /// Frees ranges, except those that a node has, or a service may have.
+    /// Frees ranges, except what a node has of them, or a service may have.
     fn release_unheld(&mut self, ranges: &[IpNet]) -> Vec<Effect> {
         let mut effects = Vec::new();
         for (set, range) in ranges.iter().enumerate() {
-            let is_held = self.held.values().any(|held| held.ranges.iter().any(|other| overlap(*other, *range)));
-            let Some(of_family) = self.sets.get_mut(set).filter(|_| !is_held) else { continue };
+            let Some(of_family) = self.sets.get_mut(set) else { continue };
             // A range that is not the cluster's was never taken.
-            if let Ok(count) = of_family.release(*range) {
+            let Ok(released) = of_family.release(*range) else { continue };
+            // Others may have a part of them: an overlapping range, or another part of what is given to one node as a whole.
+            let others = self.held.values().flat_map(|held| &held.ranges);
+            let others: Vec<IpNet> = others.filter(|other| of_family.meet(**other, *range)).copied().collect();
+            let taken_again: u64 = others.into_iter().filter_map(|other| of_family.occupy(other).ok()).sum();
+            let count = released.saturating_sub(taken_again);
+            if count > 0 {
                 effects.push(Effect::Released { set, count });
             }
         }

@@ -129,6 +129,14 @@ impl CidrSet {
         Ok((self.index(range.network()), self.index(range.broadcast())))
     }
 
+    /// Whether two ranges cover a range of this set in common, though perhaps no address.
+    pub(super) fn meet(&self, left: IpNet, right: IpNet) -> bool {
+        match (self.indices(left), self.indices(right)) {
+            (Ok((first, last)), Ok((other_first, other_last))) => first <= other_last && other_first <= last,
+            _ => false,
+        }
+    }
+
     /// Returns the range of this number.
     pub(super) fn range(&self, index: u64) -> IpNet {
         let offset = u128::from(index).checked_shl(u32::from(self.cluster.max_prefix_len() - self.mask));
@@ -180,7 +188,7 @@ impl CidrSet {
 }
 
 /// Whether two ranges have addresses in common: one of them contains the other.
-pub(super) fn overlap(left: IpNet, right: IpNet) -> bool {
+fn overlap(left: IpNet, right: IpNet) -> bool {
     left.contains(&right) || right.contains(&left)
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use steersman_base::Meta;
 
 use super::Options;
-use super::allocator::{Allocator, AllocatorError};
+use super::allocator::{Allocator, AllocatorError, Effect};
 use super::cidr_set::{CidrError, CidrSet};
 use super::plan::{self, OptionsError, Ranges};
 use crate::test_objects::decode;
@@ -253,6 +253,23 @@ fn a_range_that_two_nodes_have_is_free_when_both_are_gone() {
     assert!(ranges.reserve(&node("d", "4")).is_err());
     ranges.release(&both[1]);
     assert_eq!(reserved(&mut ranges, &node("d", "4")), ["10.0.0.0/24"]);
+}
+
+/// Ranges of other sizes, from when the flags were others: upstream 70957, 90922.
+#[test]
+fn of_ranges_that_overlap_only_what_nobody_else_has_becomes_free() {
+    let mut ranges = allocator(&[("10.0.0.0/22", 24)], &[]);
+    let [small, other, large, within] = ["small", "other", "large", "within"].map(|name| node(name, name));
+    let held = [(&small, "10.0.0.0/27"), (&other, "10.0.0.32/27"), (&large, "10.0.2.0/23"), (&within, "10.0.3.0/24")];
+    held.iter().for_each(|(node, range)| drop(ranges.occupy(node, &[net(range)]).unwrap()));
+    assert_eq!(ranges.sets()[0].allocated(), 3);
+    assert_eq!(ranges.release(&small), [], "the other one has addresses of it");
+    assert_eq!(ranges.release(&large), [Effect::Released { set: 0, count: 1 }]);
+    let next: Vec<_> = ["a", "b"].iter().flat_map(|name| reserved(&mut ranges, &node(name, name))).collect();
+    assert_eq!(next, ["10.0.1.0/24", "10.0.2.0/24"]);
+    assert!(ranges.reserve(&node("c", "c")).is_err(), "the rest is in use");
+    ranges.release(&other);
+    assert_eq!(reserved(&mut ranges, &node("c", "c")), ["10.0.0.0/24"]);
 }
 
 #[test]

@@ -56,6 +56,27 @@ async fn an_evicted_pod_that_the_cache_shows_as_healthy_does_not_count() -> Resu
     quiet(cluster).await
 }
 
+/// The status cannot be written, and the one that the server has allows an eviction: it is taken back first.
+#[tokio::test(start_paused = true)]
+async fn a_budget_whose_status_cannot_be_written_allows_nothing() -> Result<(), Failure> {
+    let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;
+    for name in ["a", "b", "c"] {
+        running(&cluster, name).await?;
+    }
+    cluster.create(budget(json!({ "minAvailable": 2 }))).await?;
+    until_counts(&cluster, [3, 3, 2, 1]).await?;
+    cluster.settle().await?;
+    let before = cluster.done(Verb::Update, "poddisruptionbudgets/status");
+    let error = StatusCode::INTERNAL_SERVER_ERROR;
+    cluster.faults().on(Verb::Update, "poddisruptionbudgets/status").nth(1).refuse(error);
+    cluster.api::<Pod>().delete("a", &DeleteParams::default().grace_period(0)).await?;
+    until_counts(&cluster, [2, 2, 2, 0]).await?;
+    cluster.settle().await?;
+    let writes = cluster.done(Verb::Update, "poddisruptionbudgets/status") - before;
+    assert_eq!(writes, 2, "nothing is allowed, then the counts");
+    quiet(cluster).await
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_pod_whose_eviction_failed_counts_again_after_two_minutes() -> Result<(), Failure> {
     let cluster = TestCluster::builder().controllers(CONTROLLERS).start().await?;

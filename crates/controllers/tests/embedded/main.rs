@@ -6,13 +6,16 @@
 mod scenarios;
 
 mod attachments;
+mod autoscalers;
 mod bad_input;
+mod bad_workloads;
 mod binding;
 mod budgets;
 mod claims;
 mod collection;
 mod deployments;
 mod devices;
+mod gangs;
 mod jobs;
 mod namespaces;
 mod nodes;
@@ -20,11 +23,13 @@ mod pods;
 mod quiet;
 mod quotas;
 mod replicasets;
+mod schedules;
 mod sets;
 mod signing;
 mod slices;
 mod stale_caches;
 mod standby;
+mod storage_health;
 mod tokens;
 mod workload_issues;
 

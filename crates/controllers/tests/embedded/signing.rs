@@ -10,6 +10,7 @@ use serde_json::json;
 use steersman_controllers::certificatesigningrequest_signing::{Options, Pair, Signer, Source};
 use steersman_runtime::__internal::health::{Ask, Reasons};
 use steersman_runtime::health::Probe;
+use steersman_testing::objects::{self, WorkloadBuilder as _};
 use steersman_testing::{Failure, Faults, TestCluster, Verb, expect, expect_eq};
 use tokio::time::Instant;
 
@@ -17,7 +18,7 @@ use crate::scenarios::bootstrap::{cluster_info, maps, signatures, token, tokens}
 use crate::scenarios::certificates::{
     CLIENT, KUBELET, beyond, decide, request, request_for, requests, signing, until_issued,
 };
-use crate::scenarios::support::controllers::{self, AUTHORITY};
+use crate::scenarios::support::controllers::{self, AUTHORITY, Authority};
 use crate::scenarios::support::crash::{Scene, crash_after_each_write};
 
 const CLIENT_USAGES: &[&str] = &["client auth", "digital signature"];
@@ -102,7 +103,7 @@ async fn a_certificate_is_signed_once_though_the_reply_is_lost_and_the_cache_lag
 }
 
 /// What `/readyz` says, with reasons.
-fn readiness(cluster: &TestCluster) -> String {
+pub(crate) fn readiness(cluster: &TestCluster) -> String {
     let mut ask = Ask::default();
     ask.reasons = Reasons::Told;
     ask.verbose = true;
@@ -144,6 +145,53 @@ async fn a_signer_without_keys_is_not_ready_alone_and_signs_when_they_come() -> 
     std::fs::remove_file(&certificate)?;
     std::fs::remove_file(&key)?;
     cluster.stop().await
+}
+
+/// A certificate authority that ended then.
+fn authority_until(year: i32) -> Result<Authority, Failure> {
+    let key = rcgen::KeyPair::generate()?;
+    let mut params = rcgen::CertificateParams::default();
+    params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    params.not_after = rcgen::date_time_ymd(year, 1, 1);
+    Ok(Authority { certificate: params.self_signed(&key)?.pem(), key: key.serialize_pem() })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mismatched_or_expired_pair_stops_its_signer_alone_and_readyz_says_why() -> Result<(), Failure> {
+    let expired = authority_until(2020)?;
+    let text = |text: &str| Source::Text(text.into());
+    for (certificate, key, problem) in [
+        (&AUTHORITY.certificate, &expired.key, "cannot use the cluster's own and the cluster's own: "),
+        (&expired.certificate, &expired.key, "its certificate authority has expired, at 2020-01-01T00:00:00Z"),
+    ] {
+        let mut options = Options::signed_by(&AUTHORITY.certificate, &AUTHORITY.key);
+        let pair = Pair { certificate: text(certificate), key: text(key) };
+        options.authorities.insert(Signer::KubeletClient, pair);
+        let all = [controllers::CSR_SIGNING, controllers::REPLICA_SET];
+        let cluster = TestCluster::builder().controllers(&all).options(options).start().await?;
+        let node = request("node", KUBELET, "system:node:a", "system:nodes", CLIENT_USAGES);
+        let ann = request("ann", CLIENT, "ann", "devs", CLIENT_USAGES);
+        for request in [&node, &ann] {
+            create(&cluster, request).await?;
+            decide(&cluster, request.metadata.name.as_deref().unwrap_or_default(), "Approved").await?;
+        }
+        until_issued(&cluster, "ann").await?;
+        let web = cluster.create(objects::replica_set("web").replicas(2)).await?;
+        cluster.pods_of(&web).until_count(2).await?;
+        cluster.advance(Duration::from_secs(300)).await;
+        let waiting = requests(&cluster).get("node").await?.status.unwrap_or_default();
+        let conditions: Vec<_> = waiting.conditions.unwrap_or_default().into_iter().map(|it| it.type_).collect();
+        expect_eq("it waits", &(waiting.certificate, conditions), &(None, vec!["Approved".to_owned()]))?;
+        let said = readiness(&cluster);
+        let problem = format!("{KUBELET} signs nothing: {problem}");
+        expect(said.contains(&problem) && said.contains("readyz check failed"), "it is not ready", &said)?;
+        expect_eq("failed checks", &said.matches("[-]").count(), &1)?;
+        let health = cluster.manager().health().report(Probe::Healthz, &Ask::default());
+        expect(health.passed, "it is healthy: a restart does not help", &health)?;
+        expect_eq("the manager", &cluster.manager_ended(), &None)?;
+        cluster.stop().await?;
+    }
+    Ok(())
 }
 
 #[tokio::test(start_paused = true)]

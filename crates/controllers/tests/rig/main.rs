@@ -10,7 +10,9 @@ mod hostile;
 mod own;
 mod signing;
 mod takeover;
+mod takeover_apis;
 mod takeover_nodes;
+mod takeover_storage;
 mod takeover_workloads;
 
 use std::time::Duration;

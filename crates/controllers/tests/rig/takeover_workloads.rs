@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
 use steersman_testing::{Failure, TestCluster};
 
+/// Those of the test, and the simulated ones.
+const NODES: i32 = 4;
+
 /// Creates workloads, and lets each become what it should be: sets that have been rolled, Jobs that run, an autoscaler that
 /// has a reading, a budget that has counted.
 pub(crate) async fn create(cluster: &TestCluster) -> Result<(), Failure> {
@@ -136,12 +139,12 @@ async fn until_everywhere(cluster: &TestCluster, name: &str) -> Result<(), Failu
         let status = set.status.clone().unwrap_or_default();
         let wanted = status.desired_number_scheduled;
         status.observed_generation == set.metadata.generation
-            && wanted == 2
+            && wanted == NODES
             && status.number_ready == wanted
             && status.updated_number_scheduled == Some(wanted)
             && status.number_available == Some(wanted)
     };
-    cluster.until_right(&format!("{name} is on both nodes"), look, is_everywhere).await.map(drop)
+    cluster.until_right(&format!("{name} is on all nodes"), look, is_everywhere).await.map(drop)
 }
 
 async fn until_active(cluster: &TestCluster, name: &str, pods: i32) -> Result<(), Failure> {

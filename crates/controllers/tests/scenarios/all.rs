@@ -27,8 +27,8 @@ macro_rules! tests_of_all {
         tests_of_all! {
             $tier in accounts, attach_detach, bootstrap, certificates, clusterrole_aggregation, cronjob, daemonset,
             deployment, device_taint_eviction, disruption, endpointslice_mirroring, ephemeral_volume,
-            garbage_collector, gates, horizontal_pod_autoscaler, issues, job,
-            legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_lifecycle,
+            garbage_collector, gates, gates_off, horizontal_pod_autoscaler, issues, job,
+            legacy_serviceaccount_token_cleaner, namespace, node_ipam, node_issues, node_lifecycle, node_outages,
             persistentvolume_binder, persistentvolume_expander, pod_garbage_collector, protection,
             replicaset, replicationcontroller, resourceclaim, resourcequota, selinux_warning, service_cidr,
             services, statefulset, storage_version_migrator, storageversion_garbage_collector,
@@ -54,13 +54,16 @@ pub(crate) mod endpointslice_mirroring;
 pub(crate) mod ephemeral_volume;
 pub(crate) mod garbage_collector;
 pub(crate) mod gates;
+pub(crate) mod gates_off;
 pub(crate) mod horizontal_pod_autoscaler;
 pub(crate) mod issues;
 pub(crate) mod job;
 pub(crate) mod legacy_serviceaccount_token_cleaner;
 pub(crate) mod namespace;
 pub(crate) mod node_ipam;
+pub(crate) mod node_issues;
 pub(crate) mod node_lifecycle;
+pub(crate) mod node_outages;
 pub(crate) mod persistentvolume_binder;
 pub(crate) mod persistentvolume_expander;
 pub(crate) mod pod_garbage_collector;

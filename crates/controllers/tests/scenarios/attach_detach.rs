@@ -82,8 +82,12 @@ impl<'a> Disk<'a> {
         Api::all(self.cluster.client())
     }
 
+    pub(crate) fn driver(&self) -> &str {
+        &self.driver
+    }
+
     pub(crate) fn unique_name(&self) -> String {
-        format!("kubernetes.io/csi/{}^h", self.driver)
+        format!("kubernetes.io/csi/{}^h", self.driver())
     }
 
     /// The attachments of the volume.
@@ -148,7 +152,7 @@ async fn lists(cluster: &TestCluster, node: &str) -> Result<Option<(Vec<String>,
     }))
 }
 
-async fn until_ready(cluster: &TestCluster, pod: &str) -> Result<(), Failure> {
+pub(crate) async fn until_ready(cluster: &TestCluster, pod: &str) -> Result<(), Failure> {
     let look = async || {
         let status = cluster.api::<Pod>().get(pod).await?.status.unwrap_or_default();
         let conditions = status.conditions.unwrap_or_default();

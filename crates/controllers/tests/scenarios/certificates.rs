@@ -1,6 +1,7 @@
 //! Requests for certificates: who gets one, and what is in it.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::ByteString;
@@ -10,8 +11,12 @@ use k8s_openapi::api::certificates::v1::{
 };
 use kube::Api;
 use kube::api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams};
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier as _;
+use rustls::server::WebPkiClientVerifier;
 use rustls_pki_types::pem::PemObject as _;
-use rustls_pki_types::{CertificateDer, CertificateSigningRequestDer};
+use rustls_pki_types::{CertificateDer, CertificateSigningRequestDer, ServerName, UnixTime};
 use serde_json::json;
 use steersman_controllers::certificatesigningrequest_cleaner;
 use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
@@ -26,7 +31,7 @@ scenarios! {
     an_approved_request_is_signed_once_and_nothing_before on signing,
     a_request_that_its_signer_does_not_give_fails_with_its_reason on signing,
     who_asks_is_recorded_and_the_spec_never_changes on signing,
-    a_kubelet_whose_user_may_gets_a_client_certificate_by_itself on approving,
+    a_kubelet_whose_user_may_gets_a_client_certificate_by_itself on approving alone,
     requests_that_are_over_are_deleted on cleaner alone,
     the_trust_bundle_of_the_api_server_is_kept on trust_bundle alone,
 }
@@ -34,6 +39,8 @@ scenarios! {
 pub(crate) const CLIENT: &str = "kubernetes.io/kube-apiserver-client";
 pub(crate) const KUBELET: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
+/// The name of the server that asks for a serving certificate.
+const SERVER: &str = "a.example";
 /// A year, the default of `--cluster-signing-duration`, and the backdate.
 const LIFETIME_MAX: u64 = 365 * 24 * 3600 + 300;
 
@@ -41,6 +48,7 @@ pub(crate) fn signing() -> Builder {
     TestCluster::builder().controllers(&[controllers::CSR_SIGNING_WITH_KEYS])
 }
 
+/// Who approves does so for the requests of all tests: it has a server of its own.
 pub(crate) fn approving() -> Builder {
     TestCluster::builder().controllers(&[controllers::CSR_SIGNING_WITH_KEYS, controllers::CSR_APPROVING])
 }
@@ -87,7 +95,7 @@ pub(crate) fn request_for(
     params.distinguished_name.push(rcgen::DnType::OrganizationName, group);
     params.distinguished_name.push(rcgen::DnType::CommonName, user);
     if signer == SERVING {
-        params.subject_alt_names = vec![rcgen::SanType::DnsName("a.example".try_into().expect("a name"))];
+        params.subject_alt_names = vec![rcgen::SanType::DnsName(SERVER.try_into().expect("a name"))];
     }
     let pem = params.serialize_request(key).expect("a request").pem().expect("PEM");
     CertificateSigningRequest {
@@ -138,7 +146,8 @@ pub(crate) fn beyond(request: &CertificateSigningRequest, authority: &str) -> Ve
         let der = CertificateDer::from_pem_slice(pem).expect("a certificate");
         Certificate::from_der(&der).expect("a certificate")
     };
-    let authority = parse(authority.as_bytes());
+    let authority_pem = authority;
+    let authority = parse(authority_pem.as_bytes());
     let authority = authority.tbs_certificate();
     let certificate = parse(&pem);
     let certificate = certificate.tbs_certificate();
@@ -151,6 +160,9 @@ pub(crate) fn beyond(request: &CertificateSigningRequest, authority: &str) -> Ve
     let subject = names(certificate.subject());
     refuse(!subject.is_subset(&names(&asked.subject)), "its subject has more than was asked for");
     let from = certificate.validity().not_before.to_unix_duration();
+    if let Err(problem) = is_trusted(&pem, authority_pem, &request.spec.signer_name, from) {
+        refuse(true, &problem);
+    }
     let until = certificate.validity().not_after.to_unix_duration();
     refuse(until > authority.validity().not_after.to_unix_duration(), "it outlives its authority");
     refuse(until.saturating_sub(from).as_secs() > LIFETIME_MAX, "it lives too long");
@@ -171,6 +183,32 @@ pub(crate) fn beyond(request: &CertificateSigningRequest, authority: &str) -> Ve
     let is_node = subject.contains("O=system:nodes") && subject.iter().any(|it| it.starts_with("CN=system:node:"));
     refuse(request.spec.signer_name != CLIENT && !is_node, "it is for no node");
     wrong
+}
+
+/// Whether webpki trusts a certificate of an authority at a time, for what its signer signs. It has no part in signing either.
+fn is_trusted(pem: &[u8], authority: &str, signer: &str, at: Duration) -> Result<(), String> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let mut roots = RootCertStore::empty();
+    let root = CertificateDer::from_pem_slice(authority.as_bytes()).map_err(|error| error.to_string())?;
+    roots.add(root).map_err(|error| error.to_string())?;
+    let roots = Arc::new(roots);
+    let certificate = CertificateDer::from_pem_slice(pem).map_err(|error| error.to_string())?;
+    let at = UnixTime::since_unix_epoch(at);
+    let untrusted = |error: rustls::Error| format!("it is not trusted: {error}");
+    match signer {
+        CLIENT | KUBELET => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots, provider).build();
+            let verifier = verifier.map_err(|error| error.to_string())?;
+            verifier.verify_client_cert(&certificate, &[], at).map(drop).map_err(untrusted)
+        }
+        SERVING => {
+            let verifier = WebPkiServerVerifier::builder_with_provider(roots, provider).build();
+            let verifier = verifier.map_err(|error| error.to_string())?;
+            let name = ServerName::try_from(SERVER).map_err(|error| error.to_string())?;
+            verifier.verify_server_cert(&certificate, &[], &name, &[], at).map(drop).map_err(untrusted)
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(crate) async fn an_approved_request_is_signed_once_and_nothing_before(

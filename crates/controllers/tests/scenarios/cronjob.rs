@@ -187,7 +187,7 @@ fn name(job: &Job) -> String {
     job.metadata.name.clone().unwrap_or_default()
 }
 
-async fn until_told(cluster: &TestCluster, reason: &str) -> Result<(), Failure> {
+pub(crate) async fn until_told(cluster: &TestCluster, reason: &str) -> Result<(), Failure> {
     let look = || async {
         let about = ListParams::default().fields("involvedObject.kind=CronJob,involvedObject.name=report");
         let events = cluster.api::<Event>().list(&about).await?.items;

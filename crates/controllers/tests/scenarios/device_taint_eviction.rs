@@ -143,7 +143,7 @@ pub(crate) async fn use_device(
     allocate_device(cluster, name, &result, &[&pod]).await
 }
 
-fn tolerating(seconds: Option<i64>) -> Value {
+pub(crate) fn tolerating(seconds: Option<i64>) -> Value {
     json!([{
         "key": "example.com/broken", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds,
     }])

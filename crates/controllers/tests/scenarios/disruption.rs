@@ -7,13 +7,14 @@ use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::{DeleteParams, EvictParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _, WorkloadBuilder as _};
-use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
+use steersman_testing::{Builder, Failure, TestCluster, Verb, expect, expect_eq};
 
 use crate::scenarios::support::controllers::{self, Controller};
 
 scenarios! {
     a_budget_counts_healthy_pods_and_grants_as_many_evictions on cluster,
     a_share_is_of_the_scale_of_the_owner on cluster,
+    the_scale_of_a_stateful_set_is_not_asked_for on cluster,
     a_budget_whose_pods_cannot_be_counted_grants_nothing on cluster,
     a_pod_that_was_not_disrupted_loses_the_condition on cluster,
 }
@@ -58,6 +59,15 @@ pub(crate) async fn a_share_is_of_the_scale_of_the_owner(cluster: &TestCluster) 
     let patch = Patch::Merge(json!({ "spec": { "minAvailable": "75%", "maxUnavailable": null } }));
     cluster.api::<PodDisruptionBudget>().patch("web", &PatchParams::default(), &patch).await?;
     until_counts(cluster, [4, 4, 3, 1]).await
+}
+
+/// It is in a cache, as it is upstream.
+pub(crate) async fn the_scale_of_a_stateful_set_is_not_asked_for(cluster: &TestCluster) -> Result<(), Failure> {
+    let set = cluster.create(objects::stateful_set("web").replicas(4)).await?;
+    cluster.create(objects::pod("web-0").label("app", "web").owned_by(&set)).await?;
+    cluster.create(budget(json!({ "maxUnavailable": "50%" }))).await?;
+    until_counts(cluster, [4, 0, 2, 0]).await?;
+    expect_eq("requests for its scale", &cluster.done(Verb::Get, "statefulsets/scale"), &0)
 }
 
 /// The owner of its pod does not exist.

@@ -30,18 +30,22 @@ pub(crate) const CONTROLLERS: &[Controller] =
     &[controllers::DEPLOYMENT, controllers::REPLICA_SET, controllers::HORIZONTAL_POD_AUTOSCALER];
 
 /// Short enough for a real clock, long enough that a cluster comes to rest between two passes.
-const PERIOD: Duration = Duration::from_secs(4);
+pub(crate) const PERIOD: Duration = Duration::from_secs(4);
 
-/// A cluster with the metrics APIs, and with a custom kind that has a scale.
-pub(crate) fn with_nodes() -> Builder {
-    let options = Options {
+/// The options of scenarios.
+pub(crate) fn options() -> Options {
+    Options {
         sync_period: PERIOD,
         // An earlier recommendation counts in at least one pass, also by a real clock.
         downscale_stabilization: 2 * PERIOD,
         cpu_initialization_period: Duration::ZERO,
         ..Options::default()
-    };
-    TestCluster::builder().controllers(CONTROLLERS).nodes(2).metrics().options(options).define(ship())
+    }
+}
+
+/// A cluster with the metrics APIs, and with a custom kind that has a scale.
+pub(crate) fn with_nodes() -> Builder {
+    TestCluster::builder().controllers(CONTROLLERS).nodes(2).metrics().options(options()).define(ship())
 }
 
 const GROUP: &str = "autoscaled.example.com";
@@ -92,12 +96,12 @@ async fn report(cluster: &TestCluster, cpu: &str) -> Result<(), Failure> {
 }
 
 /// Sets the length of a queue.
-fn queue(cluster: &TestCluster, length: &str) -> Result<(), Failure> {
+pub(crate) fn queue(cluster: &TestCluster, length: &str) -> Result<(), Failure> {
     Ok(cluster.metrics().set_external(cluster.namespace(), "queue-depth", &[], length)?)
 }
 
 /// A Deployment whose pods request 100m of CPU.
-fn web(replicas: i32) -> Deployment {
+pub(crate) fn web(replicas: i32) -> Deployment {
     let container = json!({ "name": "main", "image": "web:1", "resources": { "requests": { "cpu": "100m" } } });
     let template = json!({ "spec": { "template": { "spec": { "containers": [container] } } } });
     objects::deployment("web").replicas(replicas).with(template)
@@ -105,7 +109,7 @@ fn web(replicas: i32) -> Deployment {
 
 /// An autoscaler of the Deployment `web`, with this in its spec.
 #[allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
-fn autoscaler(name: &str, spec: Value) -> HorizontalPodAutoscaler {
+pub(crate) fn autoscaler(name: &str, spec: Value) -> HorizontalPodAutoscaler {
     let base = json!({
         "metadata": { "name": name },
         "spec": {
@@ -119,17 +123,17 @@ fn autoscaler(name: &str, spec: Value) -> HorizontalPodAutoscaler {
     serde_json::from_value(objects::merged(base, json!({ "spec": spec }))).expect("it is an autoscaler")
 }
 
-fn external(target: &str) -> Value {
+pub(crate) fn external(target: &str) -> Value {
     let target = json!({ "type": "AverageValue", "averageValue": target });
     json!([{ "type": "External", "external": { "metric": { "name": "queue-depth" }, "target": target } }])
 }
 
-async fn status(cluster: &TestCluster, name: &str) -> Result<HorizontalPodAutoscalerStatus, Failure> {
+pub(crate) async fn status(cluster: &TestCluster, name: &str) -> Result<HorizontalPodAutoscalerStatus, Failure> {
     Ok(cluster.api::<HorizontalPodAutoscaler>().get(name).await?.status.unwrap_or_default())
 }
 
 /// Waits for a condition: type, status and reason. Returns its message.
-async fn until(cluster: &TestCluster, name: &str, want: (&str, &str, &str)) -> Result<String, Failure> {
+pub(crate) async fn until(cluster: &TestCluster, name: &str, want: (&str, &str, &str)) -> Result<String, Failure> {
     let (type_, holds, reason) = want;
     let look = async || {
         let conditions = status(cluster, name).await?.conditions.unwrap_or_default();
@@ -143,13 +147,13 @@ async fn until(cluster: &TestCluster, name: &str, want: (&str, &str, &str)) -> R
     Ok(found.and_then(|found| found.message).unwrap_or_default())
 }
 
-async fn until_replicas(cluster: &TestCluster, want: i32) -> Result<(), Failure> {
+pub(crate) async fn until_replicas(cluster: &TestCluster, want: i32) -> Result<(), Failure> {
     let replicas = async || Ok(cluster.api::<Deployment>().get("web").await?.spec.replicas);
     cluster.until_eq(&format!("{want} replicas"), replicas, Some(want)).await
 }
 
 /// Waits until the Deployment has this many ready pods, and no others.
-async fn until_ready(cluster: &TestCluster, want: i32) -> Result<(), Failure> {
+pub(crate) async fn until_ready(cluster: &TestCluster, want: i32) -> Result<(), Failure> {
     let look = async || {
         let status = cluster.api::<Deployment>().get("web").await?.status.unwrap_or_default();
         let pods = cluster.api::<Pod>().list(&ListParams::default()).await?.items.len();

@@ -393,7 +393,7 @@ pub(crate) fn name(pod: &Pod) -> String {
 }
 
 /// The reasons of the events about the Job.
-async fn events(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
+pub(crate) async fn events(cluster: &TestCluster) -> Result<Vec<String>, Failure> {
     let about = ListParams::default().fields("involvedObject.kind=Job,involvedObject.name=sums");
     let events = cluster.api::<Event>().list(&about).await?.items;
     Ok(events.into_iter().filter_map(|event| event.reason).collect())

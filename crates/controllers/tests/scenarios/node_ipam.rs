@@ -21,14 +21,18 @@ scenarios! {
 pub(crate) const CONTROLLERS: &[Controller] = &[controllers::NODE_IPAM];
 
 fn cluster(cluster: &str, services: &str, mask_ipv4: i64) -> Builder {
-    let options = Options {
+    TestCluster::builder().controllers(CONTROLLERS).options(options(cluster, services, mask_ipv4))
+}
+
+/// Options for these ranges.
+pub(crate) fn options(cluster: &str, services: &str, mask_ipv4: i64) -> Options {
+    Options {
         allocate: true,
         cluster: cluster.to_owned(),
         services: services.to_owned(),
         mask_ipv4,
         ..Options::default()
-    };
-    TestCluster::builder().controllers(CONTROLLERS).options(options)
+    }
 }
 
 pub(crate) fn both_families() -> Builder {
@@ -72,17 +76,22 @@ pub(crate) async fn a_range_is_free_when_its_node_is_gone_and_an_event_says_that
         cluster.until_right("a node has a range", look, |ranges: &Vec<_>| ranges.len() == 1).await?;
     }
     create(cluster, "late", None).await?;
-    let events: Api<Event> = Api::namespaced(cluster.client(), "default");
-    let about =
-        ListParams::default().fields(&format!("involvedObject.name={},reason=CIDRNotAvailable", own(cluster, "late")));
-    let told = async || Ok(events.list(&about).await?.items.is_empty());
-    cluster.until_eq("an event says that none is left", told, false).await?;
-    expect_eq("it has none", &ranges(cluster, "late").await?, &Vec::<String>::new())?;
+    until_none_is_left(cluster, "late").await?;
     let freed = ranges(cluster, "b").await?;
     delete(cluster, &["b"]).await?;
     let freed: Vec<&str> = freed.iter().map(String::as_str).collect();
     until_ranges(cluster, "late", &freed).await?;
     delete(cluster, &["a", "c", "late"]).await
+}
+
+/// Waits until an event says that there is no range for a node.
+pub(crate) async fn until_none_is_left(cluster: &TestCluster, name: &str) -> Result<(), Failure> {
+    let events: Api<Event> = Api::namespaced(cluster.client(), "default");
+    let about = format!("involvedObject.name={},reason=CIDRNotAvailable", own(cluster, name));
+    let about = ListParams::default().fields(&about);
+    let told = async || Ok(events.list(&about).await?.items.is_empty());
+    cluster.until_eq("an event says that none is left", told, false).await?;
+    expect_eq("it has none", &ranges(cluster, name).await?, &Vec::<String>::new())
 }
 
 /// No two ranges have addresses in common.
@@ -97,7 +106,7 @@ pub(crate) fn expect_apart(ranges: &[String]) -> Result<(), Failure> {
 }
 
 /// The name of a node of this test.
-fn own(cluster: &TestCluster, name: &str) -> String {
+pub(crate) fn own(cluster: &TestCluster, name: &str) -> String {
     format!("{}-{name}", cluster.namespace())
 }
 

@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 use steersman_controllers::node_lifecycle::Options;
 use steersman_testing::objects::{self, ObjectBuilder as _, WorkloadBuilder as _};
-use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
+use steersman_testing::{Builder, Failure, NodesOptions, TestCluster, expect, expect_eq};
 
 use crate::scenarios::support::controllers::{self, Controller};
 
@@ -28,19 +28,27 @@ pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(CONTROLLERS)
 }
 
-/// A cluster of three nodes; one that has been silent for two heartbeats is lost. On the rig this is real time.
-pub(crate) fn impatient() -> Builder {
-    let options = Options {
+/// The duration of the leases of nodes that are noticed soon when they are lost: they renew them every second.
+pub(crate) const LEASES: Duration = Duration::from_secs(4);
+
+/// A node that has been silent for a few heartbeats is lost. On the rig this is real time.
+pub(crate) fn impatience() -> Options {
+    Options {
         monitor_period: Duration::from_secs(1),
-        monitor_grace_period: Duration::from_secs(21),
+        monitor_grace_period: Duration::from_secs(8),
         eviction_rate: 10.0,
         ..Options::default()
-    };
-    TestCluster::builder().controllers(MOVING).options(options).nodes(3)
+    }
+}
+
+/// A cluster of three nodes that are noticed soon when they are lost.
+pub(crate) fn impatient() -> Builder {
+    let nodes = NodesOptions { lease_duration: LEASES, ..NodesOptions::count(3) };
+    TestCluster::builder().controllers(MOVING).options(impatience()).nodes_with(nodes)
 }
 
 /// A simulated node that stops its heartbeats becomes `Unknown` and is tainted, its pods are not ready, and are replaced after
-/// their toleration; when it is back, all of it ends.
+/// their toleration; when it is back, all of it ends, and nobody moves again.
 pub(crate) async fn a_silent_node_is_not_ready_and_its_pods_move_after_their_toleration(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
@@ -55,7 +63,7 @@ pub(crate) async fn a_silent_node_is_not_ready_and_its_pods_move_after_their_tol
     cluster.until_eq("the node is unknown and tainted", says, want).await?;
     // The others are well, and so are the pods there, three again.
     let elsewhere = |on: &Vec<(String, String)>| on.len() == 3 && on.iter().all(|(node, _)| *node != lost);
-    cluster.until_right("three pods are ready elsewhere", ready, elsewhere).await?;
+    let moved = cluster.until_right("three pods are ready elsewhere", ready, elsewhere).await?;
     let on_lost = pods_of(cluster, "web").await?.into_iter().filter(|pod| node_of(pod) == lost);
     for pod in on_lost {
         expect(pod.metadata.deletion_timestamp.is_some(), "it is being deleted", &pod.metadata)?;
@@ -70,6 +78,8 @@ pub(crate) async fn a_silent_node_is_not_ready_and_its_pods_move_after_their_tol
     cluster.until_eq("the node is well and has no taints", says, want).await?;
     let gone = async || Ok(pods_of(cluster, "web").await?.iter().filter(|pod| node_of(pod) == lost).count());
     cluster.until_eq("its old pods are gone", gone, 0).await?;
+    cluster.advance(crate::LONG).await;
+    expect_eq("nobody has moved again", &ready().await?, &moved)?;
     cluster.delete::<ReplicaSet>(&set.metadata.name.unwrap_or_default()).await?;
     for pod in pods_of(cluster, "web").await? {
         cluster.delete::<Pod>(&pod.metadata.name.unwrap_or_default()).await?;
@@ -110,10 +120,15 @@ pub(crate) async fn taints_and_labels_follow_the_node(cluster: &TestCluster) -> 
 
 /// A ReplicaSet whose pods tolerate a lost node for three seconds, and end at once.
 pub(crate) fn moving_set(name: &str, replicas: i32) -> ReplicaSet {
+    moving_set_after(name, replicas, 3)
+}
+
+/// The same for another time.
+pub(crate) fn moving_set_after(name: &str, replicas: i32, seconds: i64) -> ReplicaSet {
     let tolerations = ["not-ready", "unreachable"].map(|key| {
         json!({
             "key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": "NoExecute",
-            "tolerationSeconds": 3,
+            "tolerationSeconds": seconds,
         })
     });
     let spec = json!({ "tolerations": tolerations, "terminationGracePeriodSeconds": 1 });

@@ -75,7 +75,7 @@ pub(crate) async fn bound_volume(cluster: &TestCluster, name: &str) -> Result<St
     Ok(spec.volume_name.unwrap_or_default())
 }
 
-async fn until_claim(cluster: &TestCluster, name: &str, phase: &str) -> Result<(), Failure> {
+pub(crate) async fn until_claim(cluster: &TestCluster, name: &str, phase: &str) -> Result<(), Failure> {
     let look = async || {
         let claim = cluster.api::<PersistentVolumeClaim>().get_opt(name).await?;
         Ok(claim.and_then(|claim| claim.status).and_then(|status| status.phase))
@@ -83,7 +83,7 @@ async fn until_claim(cluster: &TestCluster, name: &str, phase: &str) -> Result<(
     cluster.until_eq(&format!("the claim {name} is {phase}"), look, Some(phase.to_owned())).await
 }
 
-async fn until_volume(cluster: &TestCluster, name: &str, phase: &str) -> Result<PersistentVolume, Failure> {
+pub(crate) async fn until_volume(cluster: &TestCluster, name: &str, phase: &str) -> Result<PersistentVolume, Failure> {
     let look = async || Ok(volumes(cluster).get(name).await?);
     let is_so =
         |volume: &PersistentVolume| volume.status.as_ref().is_some_and(|status| status.phase.as_deref() == Some(phase));
@@ -91,7 +91,7 @@ async fn until_volume(cluster: &TestCluster, name: &str, phase: &str) -> Result<
 }
 
 /// Waits until there is an event with this reason about an object; returns its message.
-async fn until_event(cluster: &TestCluster, about: &str, reason: &str) -> Result<String, Failure> {
+pub(crate) async fn until_event(cluster: &TestCluster, about: &str, reason: &str) -> Result<String, Failure> {
     // Events about volumes are in the namespace `default`.
     let all: Api<Event> = Api::all(cluster.client());
     let is_meant = |event: &Event| {

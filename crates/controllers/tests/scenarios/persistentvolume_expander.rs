@@ -20,7 +20,7 @@ pub(crate) fn cluster() -> Builder {
     TestCluster::builder().controllers(&[controllers::VOLUME_BINDER, controllers::VOLUME_EXPANDER])
 }
 
-async fn grow(cluster: &TestCluster, name: &str, size: &str) -> Result<(), Failure> {
+pub(crate) async fn grow(cluster: &TestCluster, name: &str, size: &str) -> Result<(), Failure> {
     let patch = json!({ "spec": { "resources": { "requests": { "storage": size } } } });
     cluster.api::<PersistentVolumeClaim>().patch(name, &PatchParams::default(), &Patch::Merge(patch)).await?;
     Ok(())

@@ -159,7 +159,7 @@ pub(crate) async fn end(cluster: &TestCluster, pod: &str) -> Result<(), Failure>
     cluster.until_gone::<Pod>(pod).await
 }
 
-async fn patch_claim(cluster: &TestCluster, patch: Value, subresource: &str) -> Result<(), Failure> {
+pub(crate) async fn patch_claim(cluster: &TestCluster, patch: Value, subresource: &str) -> Result<(), Failure> {
     let claims = cluster.api::<PersistentVolumeClaim>();
     let patch = Patch::Merge(patch);
     match subresource {

@@ -92,28 +92,28 @@ pub(crate) async fn two_terminating_ranges_do_not_release_each_other(cluster: &T
 }
 
 /// Status, reason and message of the condition `Ready`.
-type Ready = Option<(String, String, String)>;
+pub(crate) type Ready = Option<(String, String, String)>;
 
-fn is_ready() -> Ready {
+pub(crate) fn is_ready() -> Ready {
     Some(("True".into(), String::new(), "Kubernetes Service CIDR is ready".into()))
 }
 
-fn is_blocked() -> Ready {
+pub(crate) fn is_blocked() -> Ready {
     Some(("False".into(), "Terminating".into(), BLOCKED.into()))
 }
 
-async fn ready(cluster: &TestCluster, name: &str) -> Result<Ready, Failure> {
+pub(crate) async fn ready(cluster: &TestCluster, name: &str) -> Result<Ready, Failure> {
     let status = ranges(cluster).get(name).await?.status.unwrap_or_default();
     let mut conditions = status.conditions.unwrap_or_default().into_iter();
     let ready = conditions.find(|condition| condition.type_ == "Ready");
     Ok(ready.map(|ready| (ready.status, ready.reason, ready.message)))
 }
 
-fn ranges(cluster: &TestCluster) -> Api<ServiceCIDR> {
+pub(crate) fn ranges(cluster: &TestCluster) -> Api<ServiceCIDR> {
     Api::all(cluster.client())
 }
 
-async fn create_range(cluster: &TestCluster, name: &str, range: &str) -> Result<(), Failure> {
+pub(crate) async fn create_range(cluster: &TestCluster, name: &str, range: &str) -> Result<(), Failure> {
     let object = json!({ "metadata": { "name": name }, "spec": { "cidrs": [range] } });
     let object = serde_json::from_value(object).map_err(Failure::new)?;
     ranges(cluster).create(&PostParams::default(), &object).await?;
@@ -121,7 +121,7 @@ async fn create_range(cluster: &TestCluster, name: &str, range: &str) -> Result<
 }
 
 /// Creates a Service with this address. The allocator of a real server learns of a range a moment after it is ready.
-async fn create_service(cluster: &TestCluster, name: &str, address: &str) -> Result<(), Failure> {
+pub(crate) async fn create_service(cluster: &TestCluster, name: &str, address: &str) -> Result<(), Failure> {
     let object = json!({
         "metadata": { "name": name }, "spec": { "clusterIP": address, "ports": [{ "port": 80 }] },
     });

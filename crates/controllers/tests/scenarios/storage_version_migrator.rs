@@ -92,9 +92,9 @@ pub(crate) async fn a_resource_that_does_not_come_or_goes_away_fails_its_migrati
 }
 
 /// Status, reason and message of a condition.
-type Told = Option<(String, String, String)>;
+pub(crate) type Told = Option<(String, String, String)>;
 
-async fn condition(cluster: &TestCluster, name: &str, type_: &str) -> Result<Told, Failure> {
+pub(crate) async fn condition(cluster: &TestCluster, name: &str, type_: &str) -> Result<Told, Failure> {
     let migration = migrations(cluster).get(name).await?;
     let conditions = migration.data["status"]["conditions"].as_array().cloned().unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -102,7 +102,7 @@ async fn condition(cluster: &TestCluster, name: &str, type_: &str) -> Result<Tol
     Ok(held.map(|held| (text(&held["status"]), text(&held["reason"]), text(&held["message"]))))
 }
 
-async fn until_condition(
+pub(crate) async fn until_condition(
     cluster: &TestCluster,
     name: &str,
     type_: &str,
@@ -118,12 +118,12 @@ async fn until_condition_is(cluster: &TestCluster, name: &str, type_: &str, stat
     cluster.until_eq(&format!("{type_} of {name}"), look, Some(status.to_owned())).await
 }
 
-fn migrations(cluster: &TestCluster) -> Api<DynamicObject> {
+pub(crate) fn migrations(cluster: &TestCluster) -> Api<DynamicObject> {
     let kind = GroupVersionKind::gvk("storagemigration.k8s.io", "v1", "StorageVersionMigration");
     Api::all_with(cluster.client(), &ApiResource::from_gvk_with_plural(&kind, "storageversionmigrations"))
 }
 
-async fn migrate(cluster: &TestCluster, name: &str, group: &str, resource: &str) -> Result<(), Failure> {
+pub(crate) async fn migrate(cluster: &TestCluster, name: &str, group: &str, resource: &str) -> Result<(), Failure> {
     let object = json!({
         "apiVersion": "storagemigration.k8s.io/v1", "kind": "StorageVersionMigration",
         "metadata": { "name": name }, "spec": { "resource": { "group": group, "resource": resource } },
@@ -139,7 +139,7 @@ fn tarts(cluster: &TestCluster, version: &str) -> Api<DynamicObject> {
     Api::namespaced_with(cluster.client(), cluster.namespace(), &resource)
 }
 
-async fn create_tart(cluster: &TestCluster, name: &str) -> Result<(), Failure> {
+pub(crate) async fn create_tart(cluster: &TestCluster, name: &str) -> Result<(), Failure> {
     let object = json!({
         "apiVersion": "migration.example.com/v1", "kind": "Tart", "metadata": { "name": name },
         "spec": { "slices": 8 },
@@ -155,7 +155,7 @@ async fn definition_status(cluster: &TestCluster) -> Result<Value, Failure> {
     serde_json::to_value(definition.status).map_err(Failure::new)
 }
 
-async fn store_in_v2(cluster: &TestCluster) -> Result<(), Failure> {
+pub(crate) async fn store_in_v2(cluster: &TestCluster) -> Result<(), Failure> {
     let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
     let mut spec = definition()["spec"].clone();
     spec["versions"][0]["storage"] = false.into();
@@ -165,7 +165,7 @@ async fn store_in_v2(cluster: &TestCluster) -> Result<(), Failure> {
     Ok(())
 }
 
-fn definition() -> Value {
+pub(crate) fn definition() -> Value {
     let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let version = |name: &str, storage: bool| json!({ "name": name, "served": true, "storage": storage, "schema": { "openAPIV3Schema": schema } });
     json!({

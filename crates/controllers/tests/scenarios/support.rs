@@ -5,6 +5,7 @@
 pub(crate) mod beside;
 pub(crate) mod controllers;
 pub(crate) mod crash;
+pub(crate) mod gangs;
 pub(crate) mod gated;
 pub(crate) mod line;
 pub(crate) mod log;

@@ -134,7 +134,7 @@ pub(crate) async fn until_notes(cluster: &TestCluster, pod: &str, want: &[&str])
     cluster.until_eq("the events about the pod", notes, want).await
 }
 
-async fn clean(cluster: &TestCluster, node: &str, pods: &[&str]) -> Result<(), Failure> {
+pub(crate) async fn clean(cluster: &TestCluster, node: &str, pods: &[&str]) -> Result<(), Failure> {
     for pod in pods {
         cluster.api::<Pod>().delete(pod, &DeleteParams::default().grace_period(0)).await?;
     }

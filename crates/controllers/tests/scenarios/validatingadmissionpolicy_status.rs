@@ -60,11 +60,11 @@ fn name(cluster: &TestCluster, line: &Value) -> String {
     format!("{}-{}", cluster.namespace(), line["name"].as_str().unwrap_or_default())
 }
 
-fn policies(cluster: &TestCluster) -> Api<ValidatingAdmissionPolicy> {
+pub(crate) fn policies(cluster: &TestCluster) -> Api<ValidatingAdmissionPolicy> {
     Api::all(cluster.client())
 }
 
-async fn create(cluster: &TestCluster, name: &str, spec: &Value) -> Result<(), Failure> {
+pub(crate) async fn create(cluster: &TestCluster, name: &str, spec: &Value) -> Result<(), Failure> {
     let policy = json!({ "metadata": { "name": name }, "spec": spec });
     let policy = serde_json::from_value(policy).map_err(Failure::new)?;
     policies(cluster).create(&PostParams::default(), &policy).await?;
@@ -86,7 +86,7 @@ async fn until_published(cluster: &TestCluster) -> Result<(), Failure> {
 }
 
 /// Waits until this generation is checked; answers the warnings, null if there are none.
-async fn until_checked(cluster: &TestCluster, name: &str, generation: i64) -> Result<Value, Failure> {
+pub(crate) async fn until_checked(cluster: &TestCluster, name: &str, generation: i64) -> Result<Value, Failure> {
     let look = async || {
         let status = policies(cluster).get(name).await?.status.unwrap_or_default();
         let status = serde_json::to_value(status).map_err(Failure::new)?;

@@ -8,11 +8,12 @@ use steersman_base::{Meta, Quantity, Time, condition};
 use steersman_informer::Change;
 use steersman_model::core::{NodeView, Taint};
 
+use crate::fleet::Machine;
 use crate::options::NodesOptions;
 use crate::view::PREFIX;
 
-/// The kubelet version that the nodes report.
-const VERSION: &str = "v1.37.1";
+/// The kubelet version that nodes report, unless they are upgraded.
+pub(crate) const VERSION: &str = "v1.37.1";
 /// The first address of a node: `172.16.0.10`.
 const HOSTS: Ipv4Addr = Ipv4Addr::new(172, 16, 0, 10);
 /// The first pod range, and the prefix length of ranges.
@@ -52,7 +53,8 @@ pub(crate) fn pod_range(number: usize) -> Ipv4Net {
 }
 
 /// Returns the node to create.
-pub(super) fn node(name: &str, number: usize, options: &NodesOptions, now: Time) -> Value {
+pub(super) fn node(name: &str, machine: &Machine, options: &NodesOptions, now: Time) -> Value {
+    let number = machine.number;
     let mut labels = Map::new();
     for (key, value) in [("hostname", name), ("os", "linux"), ("arch", "amd64")] {
         labels.insert(format!("kubernetes.io/{key}"), value.into());
@@ -73,12 +75,18 @@ pub(super) fn node(name: &str, number: usize, options: &NodesOptions, now: Time)
         "kind": "Node",
         "metadata": { "name": name, "labels": labels, "annotations": { MANAGED: "true" } },
         "spec": { "podCIDR": range, "podCIDRs": [range], "providerID": format!("steersman://{name}") },
-        "status": status(name, number, options, None, now),
+        "status": status(name, machine, options, None, now),
     })
 }
 
 /// Returns the status of the node; `known` is its previous status.
-pub(super) fn status(name: &str, number: usize, options: &NodesOptions, known: Option<&NodeView>, now: Time) -> Value {
+pub(super) fn status(
+    name: &str,
+    machine: &Machine,
+    options: &NodesOptions,
+    known: Option<&NodeView>,
+    now: Time,
+) -> Value {
     let conditions = CONDITIONS.iter().map(|(type_, status, reason, message)| {
         let held = known.and_then(|node| condition::find(&node.status.conditions, type_));
         let held = held.filter(|held| held.status.as_str() == *status);
@@ -96,7 +104,7 @@ pub(super) fn status(name: &str, number: usize, options: &NodesOptions, known: O
         "allocatable": options.capacity,
         "conditions": conditions.collect::<Vec<_>>(),
         "addresses": [
-            { "type": "InternalIP", "address": host_address(number).to_string() },
+            { "type": "InternalIP", "address": host_address(machine.number).to_string() },
             { "type": "Hostname", "address": name },
         ],
         "nodeInfo": {
@@ -106,7 +114,7 @@ pub(super) fn status(name: &str, number: usize, options: &NodesOptions, known: O
             "kernelVersion": "simulated",
             "osImage": "Steersman simulated node",
             "containerRuntimeVersion": "steersman://simulated",
-            "kubeletVersion": VERSION,
+            "kubeletVersion": machine.version,
             "kubeProxyVersion": "",
             "operatingSystem": "linux",
             "architecture": "amd64",

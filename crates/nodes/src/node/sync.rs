@@ -109,7 +109,7 @@ impl Registry {
             self.fleet.change(name, |machine| machine.health = Health::Removed);
             return Ok(Action::Done);
         }
-        let body = object::node(name, machine.number, &self.options, cx.clock.now()).to_string().into_bytes();
+        let body = object::node(name, machine, &self.options, cx.clock.now()).to_string().into_bytes();
         let why = Why::Register { node: name.clone() };
         ordinary(cx.writer.unowned().create_in(None, NODES, body, &why).await.map(drop))?;
         // The cache will show it; if it does not, somebody deleted it at once.

@@ -10,6 +10,7 @@ use steersman_model::{Encoded, View};
 use super::object::{self, host_address, pod_range};
 use super::schedule::Schedule;
 use super::{LEASE_EVERY, STATUS_EVERY};
+use crate::fleet::Machine;
 use crate::options::{COUNT_MAX, NodesError, NodesOptions};
 
 const NOW: Time = Time::from_unix(1_800_000_000);
@@ -57,7 +58,7 @@ fn addresses_of_nodes_do_not_overlap() {
 #[test]
 fn a_node_that_is_created_needs_no_word_more() {
     let options = NodesOptions { zones: vec!["a".into(), "b".into()], ..NodesOptions::default() };
-    let object = object::node("node-1", 1, &options, NOW);
+    let object = object::node("node-1", &Machine::new(1), &options, NOW);
     let node = read(&object);
     assert!(!object::is_wrong(&node, &options));
     assert_eq!(object::last_heartbeat(&node), Some(NOW));
@@ -66,18 +67,28 @@ fn a_node_that_is_created_needs_no_word_more() {
 }
 
 #[test]
+fn a_node_reports_the_version_that_it_was_upgraded_to() {
+    let options = NodesOptions::default();
+    let mut machine = Machine::new(1);
+    let reports = |machine: &Machine| object::status("node-1", machine, &options, None, NOW)["nodeInfo"].clone();
+    assert_eq!(reports(&machine)["kubeletVersion"], object::VERSION);
+    machine.version = Istr::interned("v1.38.0");
+    assert_eq!(reports(&machine)["kubeletVersion"], "v1.38.0");
+}
+
+#[test]
 fn a_wrong_idea_of_a_node_is_noticed_and_the_rest_keeps_its_times() {
     let options = NodesOptions::default();
-    let mut object = object::node("node-1", 1, &options, NOW);
+    let mut object = object::node("node-1", &Machine::new(1), &options, NOW);
     object["status"]["conditions"][3]["status"] = "Unknown".into();
     let node = read(&object);
     assert!(object::is_wrong(&node, &options));
     let later = NOW.plus_seconds(60);
-    let status = object::status("node-1", 1, &options, Some(&node), later);
+    let status = object::status("node-1", &Machine::new(1), &options, Some(&node), later);
     let since = |index: usize| status["conditions"][index]["lastTransitionTime"].clone();
     assert_eq!((since(0), since(3)), (json!(NOW), json!(later)));
     let larger = NodesOptions { capacity: [("cpu".to_owned(), "9".to_owned())].into(), ..NodesOptions::default() };
-    assert!(object::is_wrong(&read(&object::node("node-1", 1, &options, NOW)), &larger));
+    assert!(object::is_wrong(&read(&object::node("node-1", &Machine::new(1), &options, NOW)), &larger));
 }
 
 #[test]
@@ -87,7 +98,7 @@ fn only_the_taint_of_new_nodes_goes_and_only_when_they_are_ready() {
     let evicting = json!({ "key": "node.kubernetes.io/not-ready", "effect": "NoExecute" });
     let own = json!({ "key": "dedicated", "effect": "NoSchedule" });
     let kept = |taints: Value, ready: &str| {
-        let mut object = object::node("node-1", 1, &options, NOW);
+        let mut object = object::node("node-1", &Machine::new(1), &options, NOW);
         object["spec"]["taints"] = taints;
         object["status"]["conditions"][3]["status"] = ready.into();
         object::kept_taints(&read(&object)).map(|kept| json!(kept))
@@ -108,5 +119,10 @@ fn impossible_nodes_are_refused_with_the_reason() {
     assert!(error.to_string().contains("\"much\" of \"cpu\""), "{error}");
     let error = check(NodesOptions { prefix: "Node_".into(), ..NodesOptions::default() });
     assert!(error.to_string().contains("\"Node_-0\""), "{error}");
+    let asked = Duration::from_millis(999);
+    assert_eq!(
+        check(NodesOptions { lease_duration: asked, ..NodesOptions::default() }),
+        NodesError::LeaseDuration { asked }
+    );
     assert_eq!(NodesOptions::count(COUNT_MAX).check(), Ok(()));
 }

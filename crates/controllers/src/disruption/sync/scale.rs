@@ -6,7 +6,7 @@ use std::sync::Arc;
 use steersman_base::{ObjectKey, OwnerRef, Uid};
 use steersman_informer::Lister;
 use steersman_model::View;
-use steersman_model::apps::{DeploymentView, ReplicaSetView};
+use steersman_model::apps::{DeploymentView, ReplicaSetView, StatefulSetView};
 use steersman_model::core::{PodView, ReplicationControllerView};
 use steersman_runtime::mapper::RestMapper;
 use steersman_runtime::{Context, Error};
@@ -16,6 +16,7 @@ pub(in crate::disruption) struct Scales {
     pub(in crate::disruption) controllers: Lister<ReplicationControllerView>,
     pub(in crate::disruption) sets: Lister<ReplicaSetView>,
     pub(in crate::disruption) deployments: Lister<DeploymentView>,
+    pub(in crate::disruption) stateful: Lister<StatefulSetView>,
     pub(in crate::disruption) mapper: RestMapper,
 }
 
@@ -70,6 +71,11 @@ impl Scales {
                 found.map(|found| (owner.uid.clone(), found.spec.replicas.unwrap_or(REPLICAS_DEFAULT)))
             }
             ("apps" | "extensions", "ReplicaSet") => self.of_set(owner, namespace),
+            ("apps", "StatefulSet") => {
+                let found = self.stateful.namespace(namespace).get(&owner.name);
+                let found = found.filter(|found| found.meta().uid == owner.uid);
+                found.map(|found| (owner.uid.clone(), found.spec.replicas.unwrap_or(REPLICAS_DEFAULT)))
+            }
             _ => None,
         };
         match cached {

@@ -214,6 +214,7 @@ fn a_value_per_pod_is_divided_by_the_counted_pods() {
     check("a huge target", 1, i64::MAX, i64::MAX, TENTH, (1, i64::MAX));
     check("from zero", 0, 2_500, 1_000, TENTH, (3, 2_500));
     check("nothing at zero", 0, 0, 1_000, TENTH, (0, 0));
+    check("less than nothing", 2, -4_000, 1_000, TENTH, (-4, -2_000));
     assert_eq!(total(&[i64::MAX / 2 + 1, i64::MAX / 2 + 1]), i64::MAX);
     assert_eq!(total(&[1, 2, -4]), -1);
 }

@@ -82,3 +82,30 @@ fn memory_is_of_one_autoscaler_and_goes_with_it() {
     }
     assert_eq!(memory.selecting("ns", &[&labels], 2), [""; 0]);
 }
+
+#[test]
+fn autoscalers_of_the_same_pods_are_found_whatever_their_selectors_look_like() {
+    let memory = Memory::default();
+    let meta = |name: &str| Meta { name: name.into(), namespace: "ns".into(), uid: name.into(), ..Meta::default() };
+    let select = |name: &str, selector: &str| memory.select(&meta(name), &selector.parse().unwrap());
+    let check = |labels: &[(&str, &str)], want: &[&str]| {
+        let labels: StringMap = labels.iter().copied().collect();
+        assert_eq!(memory.selecting("ns", &[&labels], 9), want, "{labels:?}");
+    };
+    let web = [("app", "web"), ("tier", "front")];
+    select("exact", "app=web");
+    select("two", "tier=front,app=web");
+    select("set", "app in (web,shop)");
+    select("exists", "tier");
+    select("other", "app=shop");
+    check(&web, &["exact", "exists", "set", "two"]);
+    check(&[("app", "shop")], &["other", "set"]);
+    check(&[("app", "web")], &["exact", "set"]);
+    check(&[], &[]);
+    // A selector that changes is found by the new one alone.
+    select("exact", "app=shop");
+    check(&web, &["exists", "set", "two"]);
+    check(&[("app", "shop")], &["exact", "other", "set"]);
+    memory.forget(&meta("set").key());
+    check(&[("app", "shop")], &["exact", "other"]);
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::join_all;
 use steersman_base::names::finalizers;
-use steersman_base::{Time, Uid};
+use steersman_base::{Istr, Time, Uid};
 use steersman_informer::Selection;
 use steersman_model::View;
 use steersman_model::batch::{JobStatus, JobView};
@@ -30,6 +30,8 @@ pub(super) struct Pass<'a> {
     cx: &'a Context,
     job: &'a JobView,
     write: Behalf<'a>,
+    /// The PodGroup of new pods, if they are in one.
+    group: Option<Istr>,
     action: &'static str,
 }
 
@@ -45,7 +47,7 @@ struct Deleted {
 
 impl<'a> Pass<'a> {
     pub(super) fn new(shell: &'a Jobs, cx: &'a Context, job: &'a JobView) -> Self {
-        Self { shell, cx, job, write: cx.writer.on_behalf_of(job.meta()), action: "reconciling" }
+        Self { shell, cx, job, write: cx.writer.on_behalf_of(job.meta()), group: None, action: "reconciling" }
     }
 
     /// Returns what the pass did, in upstream's words for metrics.
@@ -57,6 +59,9 @@ impl<'a> Pass<'a> {
         // What was just adopted has an event of its own, and the finalizer then.
         let Some(pods) = self.pods().await? else { return Ok(Action::Done) };
         let job = self.job;
+        if let Some(gangs) = &self.shell.gangs {
+            self.group = gangs.ensure(self.cx, &self.write, job, &pods).await?;
+        }
         let now = self.cx.clock.now();
         let start = job.status.start_time.or_else(|| (!spec::is_suspended(job)).then_some(now));
         let tally = tally(job, &pods, self.shell.memory.record(job.meta()));
@@ -158,8 +163,8 @@ impl<'a> Pass<'a> {
         want: usize,
     ) -> (usize, Option<WriteError>) {
         let new: Vec<NewPod<'_>> = match wanted {
-            Wanted::Any(count) => new_pods(self.job, *count),
-            Wanted::Indexes(indexes) => new_indexed_pods(self.job, indexes),
+            Wanted::Any(count) => new_pods(self.job, *count, self.group.as_deref()),
+            Wanted::Indexes(indexes) => new_indexed_pods(self.job, indexes, self.group.as_deref()),
         };
         let why = Why::TooFew { have: tally.active.len(), want };
         let is_seen = |name: &str| pods.iter().any(|pod| pod.meta().name == *name);

@@ -150,7 +150,7 @@ fn a_suspended_job_says_so_and_starts_anew_when_it_is_resumed() {
     assert_eq!(resumed.status.start_time, Some(now()));
     assert!(!resumed.status.conditions[0].is_true());
     assert_eq!(tracking(&job(json!({})), &[], &progress(None)).told, None, "it never was suspended");
-    let without_gate = Options { mutable_scheduling_directives: false };
+    let without_gate = Options { mutable_scheduling_directives: false, ..Options::default() };
     let tally = tally(&job(json!({})), &[], None);
     let kept = track(&job(json!({ "spec": { "suspend": true } })), &[], &tally, &progress(None), without_gate, now());
     assert_eq!(kept.status.start_time, Some(at("2026-11-15T11:00:00Z")));

@@ -7,7 +7,7 @@ use crate::job::pods::{index, new_indexed_pods, new_pods, valid_index};
 #[test]
 fn a_pod_is_the_template_with_the_finalizer() {
     let job = job(json!({ "spec": { "template": { "metadata": { "finalizers": ["example.dev/own"] } } } }));
-    let new = new_pods(&job, 2);
+    let new = new_pods(&job, 2, None);
     assert_eq!(new.len(), 2);
     assert_eq!(new[0].prefix, "sums-");
     let body: Value = serde_json::from_slice(&new[0].body("sums-abcde")).unwrap();
@@ -28,7 +28,7 @@ fn a_pod_of_an_index_carries_it_in_five_places() {
     let template =
         json!({ "spec": { "containers": containers, "initContainers": [{ "name": "i" }], "hostname": "old" } });
     let job = indexed(json!({ "spec": { "template": template } }));
-    let new = new_indexed_pods(&job, &[Replacement { index: 3, failures: 0, ignored: 0 }]);
+    let new = new_indexed_pods(&job, &[Replacement { index: 3, failures: 0, ignored: 0 }], None);
     assert_eq!(new[0].prefix, "sums-3-");
     let body: Value = serde_json::from_slice(&new[0].body("sums-3-abcde")).unwrap();
     let key = "batch.kubernetes.io/job-completion-index";
@@ -48,7 +48,7 @@ fn a_pod_of_an_index_carries_it_in_five_places() {
 fn failures_of_an_index_are_noted_where_indexes_fail_by_themselves() {
     let check = |more: Value, failures: i32, ignored: i32, want: Value| {
         let job = indexed(more);
-        let new = new_indexed_pods(&job, &[Replacement { index: 0, failures, ignored }]);
+        let new = new_indexed_pods(&job, &[Replacement { index: 0, failures, ignored }], None);
         let body: Value = serde_json::from_slice(&new[0].body("x")).unwrap();
         let mut notes = body["metadata"]["annotations"].clone();
         notes.as_object_mut().unwrap().remove("batch.kubernetes.io/job-completion-index");
@@ -68,7 +68,7 @@ fn failures_of_an_index_are_noted_where_indexes_fail_by_themselves() {
 fn long_names_are_cut_before_the_index() {
     let name = "x".repeat(60);
     let job = indexed(json!({ "metadata": { "name": name } }));
-    let new = new_indexed_pods(&job, &[Replacement { index: 12345, ..Replacement::default() }]);
+    let new = new_indexed_pods(&job, &[Replacement { index: 12345, ..Replacement::default() }], None);
     assert_eq!(new[0].prefix, format!("{}-12345-", "x".repeat(51)));
 }
 

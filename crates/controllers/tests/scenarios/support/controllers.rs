@@ -76,6 +76,14 @@ pub(crate) const ROOT_CA_WITH_CERTIFICATE: Controller = ROOT_CA.prepared_by(|man
     manager.set_options(root_ca_certificate_publisher::Options { root_ca: Some(accounts::ROOT_CA.into()) });
 });
 
+/// The job controller, with `WorkloadWithJob`.
+pub(crate) const JOB_WITH_WORKLOADS: Controller =
+    JOB.prepared_by(|manager| manager.set_options(crate::scenarios::support::gangs::options()));
+
+/// The autoscaler, with short periods.
+pub(crate) const QUICK_AUTOSCALER: Controller = HORIZONTAL_POD_AUTOSCALER
+    .prepared_by(|manager| manager.set_options(crate::scenarios::horizontal_pod_autoscaler::options()));
+
 /// The node IPAM controller, with the ranges of simulated nodes.
 pub(crate) const NODE_IPAM_WITH_RANGES: Controller = NODE_IPAM.prepared_by(|manager| {
     let cluster = "10.128.0.0/9".to_owned();

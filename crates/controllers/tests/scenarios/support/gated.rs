@@ -233,7 +233,7 @@ pub(crate) fn requests_defined() -> Value {
     definition("resource.k8s.io", "v1alpha3", plural, "ResourcePoolStatusRequest", "Cluster")
 }
 
-fn definition(group: &str, version: &str, plural: &str, kind: &str, scope: &str) -> Value {
+pub(crate) fn definition(group: &str, version: &str, plural: &str, kind: &str, scope: &str) -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{LEASES, LEASES_IN, NODES, Why, ordinary};
 use crate::fleet::{Fleet, Machine};
 use crate::node::schedule::Schedule;
-use crate::node::{LEASE_DURATION, LEASE_EVERY, STATUS_EVERY, object};
+use crate::node::{STATUS_EVERY, object};
 use crate::options::NodesOptions;
 
 /// Sends the heartbeats of all nodes.
@@ -70,7 +70,7 @@ impl Heartbeats {
         }
         let now = self.clock.now_micros();
         let nexts = working_nodes.iter().flat_map(|(_, machine)| {
-            [LEASE_EVERY, STATUS_EVERY].map(|period| self.schedule(period, machine).next(now))
+            [self.options.lease_every(), STATUS_EVERY].map(|period| self.schedule(period, machine).next(now))
         });
         nexts.min().unwrap_or(IDLE)
     }
@@ -89,19 +89,20 @@ impl Heartbeats {
     async fn send_one(&self, name: &Istr, machine: &Machine) -> Result<(), Error> {
         let Some(node) = self.nodes.get(&ObjectKey::cluster(name)) else { return Ok(()) };
         let now = self.clock.now_micros();
-        if self.schedule(LEASE_EVERY, machine).is_due(machine.renewed, now) {
+        if self.schedule(self.options.lease_every(), machine).is_due(machine.renewed, now) {
             self.renew(&node, now).await?;
             self.fleet.note(name, |machine| machine.renewed = Some(now));
         }
         if self.schedule(STATUS_EVERY, machine).is_due(machine.reported, now) {
             report(&self.writer, &node, machine, &self.options, now.to_seconds()).await?;
-            self.fleet.note(name, |machine| machine.reported = Some(now));
+            let told = &machine.version;
+            self.fleet.note(name, |machine| machine.reported = (machine.version == *told).then_some(now));
         }
         Ok(())
     }
 
     fn is_due(&self, machine: &Machine, now: MicroTime) -> bool {
-        self.schedule(LEASE_EVERY, machine).is_due(machine.renewed, now)
+        self.schedule(self.options.lease_every(), machine).is_due(machine.renewed, now)
             || self.schedule(STATUS_EVERY, machine).is_due(machine.reported, now)
     }
 
@@ -111,7 +112,7 @@ impl Heartbeats {
         let write = self.writer.unowned();
         let spec = json!({
             "holderIdentity": name,
-            "leaseDurationSeconds": LEASE_DURATION.as_secs(),
+            "leaseDurationSeconds": self.options.lease_duration.as_secs(),
             "renewTime": now,
         });
         let key = ObjectKey::new(LEASES_IN, name);
@@ -139,7 +140,7 @@ pub(super) async fn report(
     now: Time,
 ) -> Result<(), Error> {
     let meta = &node.metadata;
-    let status = object::status(&meta.name, machine.number, options, Some(node), now);
+    let status = object::status(&meta.name, machine, options, Some(node), now);
     let patch = json!({ "metadata": { "uid": meta.uid }, "status": status });
     let write = writer.on_behalf_of(meta);
     let why = Why::Status { node: meta.name.clone() };
