@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex as SyncMutex;
 use steersman_base::Clock;
-use steersman_nodes::{Nodes, NodesOptions};
+use steersman_nodes::{Nodes, NodesOptions, ProvisionerOptions};
 use steersman_runtime::{Manager, ManagerOptions};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
@@ -121,7 +121,7 @@ pub async fn run(options: &Options) -> Result<Outcome, Problem> {
     let bin = PathBuf::from(std::env::var_os("STEERSMAN_RIG_BIN").ok_or_else(inside)?);
     let plane = Plane::start(&dir, &options.scratch).await?;
     let users = Users::of(plane.client(audit::USERS).await?);
-    users.furnish().await;
+    users.furnish(false).await;
     let mut tasks = JoinSet::new();
     let recorder = Recorder::begin(&plane.calm_client().await?, &mut tasks).await?;
     let begin = recorder.now().last().map_or(0, |seen| seen.revision);
@@ -146,7 +146,7 @@ pub async fn run(options: &Options) -> Result<Outcome, Problem> {
     let plan = plan::plan(options.seed, millis);
     let mut faults = cluster.storm(&plan).await?;
 
-    cluster.users.tidy_up(&cluster.nodes).await;
+    cluster.users.tidy_up(&cluster.nodes, false).await;
     let began = Instant::now();
     let healed = cluster.heal(&recorder, began + options.heals_within).await?;
     let healed_after = healed.map(|at| u64::try_from(at.duration_since(began).as_millis()).unwrap_or(u64::MAX));
@@ -193,7 +193,10 @@ async fn start_nodes(plane: &Plane, tasks: &mut JoinSet<()>) -> Result<Nodes, Pr
     let manager = manager.map_err(|error| Problem::new(error.to_string()))?;
     let labels = [("role", ""), ("disk", "ssd")];
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let nodes = Nodes::build(&manager.context(), NodesOptions { labels, ..NodesOptions::count(NODES) })?;
+    // Claims without a class get its default one, and volumes.
+    let provisioner = Some(ProvisionerOptions { default_class: true });
+    let options = NodesOptions { labels, provisioner, ..NodesOptions::count(NODES) };
+    let nodes = Nodes::build(&manager.context(), options)?;
     tasks.spawn(async move {
         // It runs as long as the storm does.
         let _ = manager.run(CancellationToken::new()).await;

@@ -12,7 +12,7 @@ use crate::engine::{self, Outcome};
 use crate::exhaustive::{self, KINDS, Row};
 use crate::invariants::Violation;
 use crate::plan::{FULL, Plan, SMALL, Size, generate};
-use crate::report::{Report, insert};
+use crate::report::{Report, insert, peak_megabytes};
 use crate::shrink::{self, shrink};
 use crate::trace::LINES_MAX;
 
@@ -29,6 +29,10 @@ struct Args {
     minutes: Option<u64>,
     controllers: Vec<String>,
     exhaustive: bool,
+    /// How many plans of each kind there are at most.
+    points: Option<u64>,
+    /// One long world, of so many hours.
+    hours: Option<u64>,
     size: Size,
     /// Ends with the first failure.
     until_failure: bool,
@@ -58,7 +62,10 @@ usage: cargo xtask sim [OPTIONS]
   --first S            the seed of the first of them (1, unless told otherwise)
   --controllers A,B    with these controllers alone
   --small              worlds of ten minutes and 60 operations, as in the default suite
+  --day                one world of 24 virtual hours, of --seed S (1, unless told otherwise)
+  --hours N            one world of so many virtual hours
   --exhaustive         run the exhaustive plans: crash after each write, each event hidden, each past state shown
+  --points N           with --exhaustive: so many plans of each kind at most, evenly spread
   --mutants            apply each patch of crates/sim/mutants, and tell after how many worlds it is found
   --mutant NAME        with --mutants: only the patches with this in their names
   --until-failure      end with the first world that fails
@@ -73,6 +80,7 @@ const COMPLETE_FROM: u64 = 40;
 const DOCUMENT: &str = "docs/reliability.md";
 /// Where plans of failing worlds go.
 const PLANS: &str = "target/sim";
+const HOURS_OF_A_DAY: u64 = 24;
 /// How many lines of a trace are shown.
 const SHOWN_LINES: usize = 25;
 
@@ -86,7 +94,9 @@ pub fn run(args: &[String]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let is_well = if args.seed.is_some() || args.plan.is_some() {
+    let is_well = if let Some(hours) = args.hours {
+        long(&args, hours)
+    } else if args.seed.is_some() || args.plan.is_some() {
         one(&args)
     } else if args.exhaustive {
         every(&args)
@@ -105,6 +115,8 @@ fn parse(args: &[String]) -> Result<Args, String> {
         minutes: None,
         controllers: Vec::new(),
         exhaustive: false,
+        points: None,
+        hours: None,
         size: FULL,
         until_failure: false,
         shrinks: true,
@@ -127,6 +139,9 @@ fn parse(args: &[String]) -> Result<Args, String> {
             "--threads" => parsed.threads = usize::try_from(number(value()?)?).unwrap_or(1).max(1),
             "--trace" => parsed.trace = Some(value()?.into()),
             "--small" => parsed.size = SMALL,
+            "--points" => parsed.points = Some(number(value()?)?),
+            "--hours" => parsed.hours = Some(number(value()?)?),
+            "--day" => parsed.hours = Some(HOURS_OF_A_DAY),
             "--exhaustive" => parsed.exhaustive = true,
             "--until-failure" => parsed.until_failure = true,
             "--no-shrink" => parsed.shrinks = false,
@@ -194,6 +209,34 @@ fn one(args: &Args) -> bool {
         tell_smaller(&plan, violation);
     }
     false
+}
+
+/// One long world. Its trace is not kept.
+fn long(args: &Args, hours: u64) -> bool {
+    let began = now();
+    let seed = args.seed.unwrap_or(1);
+    let size = Size::of_hours(usize::try_from(hours).unwrap_or(1));
+    let mut plan = generate(seed, size);
+    plan.options.controllers.clone_from(&args.controllers);
+    let outcome = engine::run(&plan, 0);
+    let took = began.elapsed().as_secs_f64();
+    let memory = peak_megabytes().map(|peak| format!(", {peak} MB of memory at most")).unwrap_or_default();
+    let text = format!(
+        "Seed {seed}: {hours} hours with {} operations and {} faults, {} writes checked, {} violations, in {took:.0} s{memory}.",
+        plan.operations.len(),
+        plan.faults.len(),
+        outcome.writes,
+        outcome.violations.len()
+    );
+    println!("{text}");
+    for violation in &outcome.violations {
+        println!("{}", told(violation));
+    }
+    let is_well = outcome.violations.is_empty();
+    if args.save && is_well {
+        save("day", &text);
+    }
+    is_well
 }
 
 pub(crate) fn told(violation: &Violation) -> String {
@@ -294,6 +337,7 @@ fn note(plan: Plan, mut outcome: Outcome, report: &Mutex<Report>, failed: &Mutex
 /// The exhaustive plans.
 fn every(args: &Args) -> bool {
     let began = now();
+    let points_max = args.points.map_or(usize::MAX, |points| usize::try_from(points).unwrap_or(usize::MAX));
     let is_wanted = |name: &str| args.controllers.is_empty() || args.controllers.iter().any(|wanted| wanted == name);
     let work: Vec<_> = exhaustive::workloads().into_iter().filter(|work| is_wanted(work.controller)).collect();
     let jobs: Vec<_> = work.iter().flat_map(|work| KINDS.map(|kind| (work, kind))).collect();
@@ -306,7 +350,7 @@ fn every(args: &Args) -> bool {
                 loop {
                     let number = usize::try_from(next.fetch_add(1, Ordering::Relaxed)).unwrap_or(usize::MAX);
                     let Some((work, kind)) = jobs.get(number) else { return };
-                    let row = work.run(*kind, |_, outcome| report.lock().add(outcome));
+                    let row = work.run(*kind, points_max, |_, outcome| report.lock().add(outcome));
                     println!("{}, {}: {} runs, {} failures", row.controller, kind.name(), row.runs, row.failures.len());
                     rows.lock().insert(number, row);
                 }

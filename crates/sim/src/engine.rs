@@ -7,17 +7,16 @@ use std::time::Duration;
 
 use steersman_base::{Clock, Istr, Time};
 use steersman_controllers::serviceaccount_token::Signer;
-use steersman_nodes::{Nodes, NodesOptions};
-use steersman_runtime::{Manager, ManagerOptions};
+use steersman_nodes::Metrics;
 use tokio::task::JoinSet;
-use tokio_util::sync::CancellationToken;
 
 use crate::faults::Faults;
 use crate::invariants::{self, Count, Violation};
 use crate::line::Line;
 use crate::managers::{ENDED_PODS_MAX, EPOCH, Logs, Setting};
+use crate::nodes;
 use crate::plan::{Millis, Options, Plan, Window};
-use crate::server::Recorder;
+use crate::server::{Objects, Recorder};
 use crate::trace::Trace;
 use crate::users::Users;
 
@@ -36,6 +35,8 @@ pub struct Outcome {
     pub operations: BTreeMap<&'static str, u64>,
     /// How many writes were checked.
     pub writes: u64,
+    /// The objects that were there in the end, without events.
+    pub objects: Objects,
     /// When it ended: with the first violation, or when all was quiet.
     pub ended: Millis,
 }
@@ -68,7 +69,10 @@ pub fn run(plan: &Plan, trace_lines_max: usize) -> Outcome {
 
 async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
     let clock = Clock::starting_at(Time::from_unix(EPOCH));
-    let (server, recorder) = Recorder::server(&clock, judged_by(&plan.options), trace_lines_max);
+    let metrics = Metrics::default();
+    let apis = nodes::metrics_apis(&metrics);
+    let (server, recorder) =
+        Recorder::server(&clock, judged_by(&plan.options), plan.options.furnished.then_some(apis), trace_lines_max);
     let faults = Faults::new(plan.faults.clone());
     let users = Users::new(&server, &recorder, &faults);
     let options = &plan.options;
@@ -76,9 +80,9 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
     let mut world = JoinSet::new();
     let signer = SIGNER.clone().expect("there is randomness");
     let storm = async {
-        users.furnish().await;
+        users.furnish(options.furnished).await;
         let line = Line::new(&server, &recorder, &faults, &clock, None, options.latency_max, plan.seed);
-        let nodes = start_nodes(&line, &clock, options.nodes, &mut world);
+        let nodes = nodes::start(&line, &clock, metrics, options, &mut world);
         let setting = Setting {
             server: server.clone(),
             recorder: recorder.clone(),
@@ -99,7 +103,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
         }
         tokio::time::sleep_until(faults.instant(options.ends)).await;
         recorder.note(format_args!("the storm is over"));
-        users.tidy_up(&nodes).await;
+        users.tidy_up(&nodes, options.furnished).await;
         tokio::time::sleep(Duration::from_millis(options.heals_within)).await;
         recorder.check_healed();
         let _ = recorder.take_restless();
@@ -129,6 +133,7 @@ async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
         faults: faults.counts(),
         operations: users.counts(),
         writes: recorded.writes,
+        objects: recorded.objects,
         ended,
     }
 }
@@ -149,23 +154,10 @@ fn judged_by(options: &Options) -> invariants::Options {
     invariants::Options {
         controllers: (!controllers.is_empty()).then_some(controllers),
         ended_pods_max: usize::try_from(ENDED_PODS_MAX).unwrap_or(0),
+        provisions: options.furnished,
         clock_skew_seconds: options.skew_seconds.iter().map(|skew| skew.abs()).max().unwrap_or(0),
         ..invariants::Options::default()
     }
-}
-
-fn start_nodes(line: &Line, clock: &Clock, count: usize, world: &mut JoinSet<()>) -> Nodes {
-    let options = ManagerOptions::default().clock(clock.clone());
-    let manager = Manager::new(line.client(None), options).expect("nothing is shared with another manager");
-    let labels = [("role", ""), ("disk", "ssd")];
-    let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
-    let options = NodesOptions { labels, ..NodesOptions::count(count) };
-    let nodes = Nodes::build(&manager.context(), options).expect("a few nodes have addresses");
-    world.spawn(async move {
-        // It runs as long as the world does.
-        let _ = manager.run(CancellationToken::new()).await;
-    });
-    nodes
 }
 
 /// Panics are recorded, so that caught ones count, too.

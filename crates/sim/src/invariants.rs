@@ -28,6 +28,7 @@ use crate::world::{Object, PASS_SECONDS, Step, Window, World};
 mod accounts;
 mod availability;
 mod budgets;
+mod certificates;
 mod collection;
 mod conditions;
 mod creates;
@@ -45,8 +46,10 @@ mod pod_gc;
 mod ranking;
 mod replicas;
 mod revisions;
+mod scaling;
 mod stateful;
 mod statuses;
+mod storage;
 mod surge;
 #[cfg(test)]
 mod tests;
@@ -73,6 +76,10 @@ pub(crate) const MIRRORING: &str = "endpointslice-mirroring-controller";
 pub(crate) const NODE_IPAM: &str = "node-ipam-controller";
 pub(crate) const NODE_LIFECYCLE: &str = "node-lifecycle-controller";
 pub(crate) const TAINT_EVICTION: &str = "taint-eviction-controller";
+pub(crate) const AUTOSCALER: &str = "horizontal-pod-autoscaler-controller";
+pub(crate) const SIGNING: &str = "certificatesigningrequest-signing-controller";
+pub(crate) const VOLUME_BINDER: &str = "persistentvolume-binder-controller";
+pub(crate) const ATTACH_DETACH: &str = "persistentvolume-attach-detach-controller";
 pub(crate) const AGGREGATION: &str = "clusterrole-aggregation-controller";
 
 /// Facts about the world that invariants need.
@@ -88,6 +95,10 @@ pub struct Options {
     pub ended_pods_max: usize,
     /// By how many seconds clocks of managers and nodes may be wrong.
     pub clock_skew_seconds: i64,
+    /// How many seconds there are between two nodes of a zone that are emptied: one by `--node-eviction-rate`.
+    pub eviction_seconds: i64,
+    /// Whether there is a provisioner of volumes, for which pods wait.
+    pub provisions: bool,
 }
 
 /// How often an invariant was checked, and what came of it.
@@ -246,6 +257,15 @@ const AT_WRITE: &[(&str, Judged, AtWrite)] = rows![
     Store nodes::no_two_nodes_have_one_range,
     Shown nodes::only_nodes_that_are_not_ready_are_emptied,
     Shown nodes::only_pods_that_do_not_tolerate_are_evicted,
+    Store nodes::no_zone_is_emptied_faster_than_its_rate,
+    Store certificates::a_certificate_has_no_more_than_its_signer_may_give,
+    Shown scaling::autoscalers_stay_within_their_bounds,
+    Shown scaling::pods_are_added_as_fast_as_policies_allow,
+    Store scaling::pods_of_two_autoscalers_are_scaled_by_neither,
+    Shown storage::a_bound_claim_has_a_volume_of_its_own,
+    Store storage::a_volume_with_data_is_not_given_to_another_claim,
+    Shown storage::a_claim_in_use_stays,
+    Shown storage::a_volume_of_one_writer_is_attached_once,
 ];
 
 /// Returns the invariants that are checked once the world is quiet.
@@ -285,6 +305,10 @@ const AT_REST: &[(&str, Judged, AtRest)] = rows![
     Rest mirrors::roles_are_the_sums_of_their_parts,
     Rest nodes::taints_are_those_of_the_conditions_at_rest,
     Rest nodes::every_node_has_a_range,
+    Rest certificates::no_old_request_is_left,
+    Rest scaling::replicas_are_what_the_load_asks_for,
+    Rest storage::claims_and_volumes_fit_at_rest,
+    Rest storage::no_attachment_is_left_without_a_pod,
 ];
 
 /// What is asked of the managers themselves, once the world is quiet: each write that the store saw of a manager that lives
@@ -308,6 +332,8 @@ impl Default for Options {
             endpoints_per_slice_max: 100,
             ended_pods_max: 12_500,
             clock_skew_seconds: 0,
+            eviction_seconds: 10,
+            provisions: false,
         }
     }
 }

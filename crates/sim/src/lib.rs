@@ -6,15 +6,19 @@
 //! 3. A recorder at the store observes every write ([`server`]), and knows its author ([`line`]).
 //! 4. A failing plan is made small ([`shrink`]), and is then a scripted test.
 
+mod certificates;
 #[cfg(feature = "chaos")]
 pub mod chaos;
 pub mod cli;
+#[cfg(feature = "chaos")]
+pub mod differential;
 pub mod engine;
 pub mod exhaustive;
 pub mod faults;
 pub mod invariants;
 pub mod line;
 mod managers;
+mod nodes;
 pub mod plan;
 pub mod record;
 pub mod report;

@@ -63,6 +63,8 @@ struct Lane {
     controller: Option<Istr>,
 }
 
+/// A request that takes longer than this is late, in seconds.
+const LATE_SECONDS: i64 = 1;
 /// The name of a manager's own requests: informers, leases and events.
 const MANAGER: &str = "manager";
 
@@ -132,6 +134,7 @@ impl Line {
         // The state at the time of the request, not at the time of the write. Reads are not checked.
         let judged = shared.manager.is_some() && verb.writes();
         let seen = judged.then(|| shared.sight.lock().now(shared.clock.now()));
+        let asked = shared.clock.now();
         self.alive().await;
         let frozen = self.thawed().await;
         let seen = seen.map(|seen| match frozen {
@@ -144,6 +147,12 @@ impl Line {
             return Ok(self.unwatched(*answer));
         }
         self.thawed().await;
+        // One that was late on its way was sent when it was asked.
+        let is_late = shared.clock.now() > asked.plus_seconds(LATE_SECONDS);
+        let seen = seen.map(|seen| match seen.sent {
+            None if is_late => Arc::new(Shown { sent: Some(asked), ..Shown::clone(&seen) }),
+            _ => seen,
+        });
         let stream = (verb == Verb::Watch).then(|| shown::stream_of(&request));
         let lists = controller_less_list(&about, &request);
         let is_initial = request.uri().query().is_some_and(|query| query.contains("sendInitialEvents=true"));

@@ -9,7 +9,8 @@ use parking_lot::Mutex;
 use steersman_apiserver::ApiServer;
 use steersman_base::{Clock, Time};
 use steersman_controllers::{
-    ALL, certificatesigningrequest_signing, kube_apiserver_serving_clustertrustbundle_publisher, node_ipam,
+    ALL, certificatesigningrequest_cleaner, certificatesigningrequest_signing,
+    kube_apiserver_serving_clustertrustbundle_publisher, legacy_serviceaccount_token_cleaner, node_ipam,
     pod_garbage_collector, root_ca_certificate_publisher, serviceaccount_token,
 };
 use steersman_runtime::decisions::Log;
@@ -18,6 +19,7 @@ use steersman_runtime::{Build, Manager, ManagerError, ManagerOptions};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use crate::certificates::AUTHORITY;
 use crate::faults::Faults;
 use crate::line::Line;
 use crate::plan::{Fault, Options};
@@ -55,6 +57,9 @@ pub(crate) const EPOCH: i64 = 1_794_744_000;
 const STARTS_AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// Enough for all that a manager decides in a world.
 const DECISIONS_BYTES: usize = 256 << 20;
+const MINUTE: Duration = Duration::from_secs(60);
+/// How long requests for certificates are kept when they are over, and half of the time otherwise: short enough for a world.
+const REQUESTS_KEPT_FOR: Duration = Duration::from_secs(180);
 /// How many pods that have ended are kept.
 pub(crate) const ENDED_PODS_MAX: i32 = 3;
 /// The certificate that is published.
@@ -105,8 +110,15 @@ impl Setting {
         manager.set_options(node_ipam::Options { allocate: true, cluster, mask: 22, ..node_ipam::Options::default() });
         let bundle = kube_apiserver_serving_clustertrustbundle_publisher::Options { root_ca: root_ca.clone() };
         manager.set_options(bundle);
-        // Nobody asks for certificates: a certificate authority that cannot be used will do.
-        manager.set_options(certificatesigningrequest_signing::Options::signed_by(ROOT_CA, ""));
+        let authority = &*AUTHORITY;
+        let signing = certificatesigningrequest_signing::Options::signed_by(&authority.certificate, &authority.key);
+        manager.set_options(signing);
+        manager.set_options(certificatesigningrequest_cleaner::Options {
+            every: MINUTE,
+            ended_for: REQUESTS_KEPT_FOR,
+            waiting_for: 2 * REQUESTS_KEPT_FOR,
+        });
+        manager.set_options(legacy_serviceaccount_token_cleaner::Options { clean_up_period: MINUTE, every: MINUTE });
         manager.set_options(pod_garbage_collector::Options { terminated_pod_threshold: ENDED_PODS_MAX });
         manager.set_options(serviceaccount_token::Options { signer: Some(self.signer.clone()), root_ca });
         let wanted = &self.options.controllers;

@@ -4,9 +4,10 @@ mod edit;
 mod generate;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 pub use edit::{Concurrency, Edit, Share};
-pub use generate::{FULL, NAMESPACES, OWNERS, Owner, OwnerKind, SMALL, Size, generate};
+pub use generate::{FULL, NAMESPACES, OWNERS, Owner, OwnerKind, SMALL, Size, generate, home_of};
 
 /// Milliseconds since the world began.
 pub type Millis = u64;
@@ -33,6 +34,8 @@ pub struct Options {
     pub managers: usize,
     /// How many nodes there are.
     pub nodes: usize,
+    /// Whether nodes serve metrics, provision and attach volumes and have devices, and users use all that.
+    pub furnished: bool,
     /// Which controllers run, by name; all, if none is named.
     pub controllers: Vec<String>,
     /// By how many seconds the clock of each manager differs from the world's.
@@ -314,6 +317,28 @@ pub enum Operation {
         /// Whether the taint ends pods, too; none if it is removed.
         ends_pods: Option<bool>,
     },
+    /// Sends a request about an object that is nobody's owner: exhaustive plans need many kinds.
+    Request {
+        /// What it does.
+        how: How,
+        /// The path: that of a collection, an object, or a subresource.
+        path: String,
+        /// The object, or a merge patch.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        body: Value,
+    },
+}
+
+/// What a user's request does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// Creates an object.
+    Create,
+    /// Changes an object by a merge patch.
+    Patch,
+    /// Deletes an object.
+    Delete,
 }
 
 /// What becomes of what a deleted object owned.
@@ -334,6 +359,7 @@ impl Default for Options {
         Self {
             managers: 1,
             nodes: 4,
+            furnished: false,
             controllers: Vec::new(),
             skew_seconds: Vec::new(),
             ends: minutes(40),
@@ -414,7 +440,7 @@ impl Fault {
 
 impl Operation {
     /// The names of all operations, as they are counted.
-    pub const NAMES: [&'static str; 56] = [
+    pub const NAMES: [&'static str; 66] = [
         "create",
         "scale",
         "roll image",
@@ -471,6 +497,16 @@ impl Operation {
         "budget",
         "mirrored addresses",
         "aggregated rules",
+        "load",
+        "autoscaler bounds",
+        "autoscaler target",
+        "autoscaler metric",
+        "demand",
+        "autoscaler policy",
+        "approve certificate",
+        "deny certificate",
+        "claim size",
+        "volume by hand",
     ];
 
     /// The name under which it is counted.
@@ -504,6 +540,8 @@ impl Operation {
             Self::ResumeNode { .. } | Self::Uncordon { .. } => "resume node",
             Self::LabelNode { .. } => "label node",
             Self::TaintNode { .. } => "taint node",
+            // Random worlds have none: it is not among the names.
+            Self::Request { .. } => "request",
         }
     }
 }
@@ -535,7 +573,8 @@ impl Operation {
             | Self::Drain { .. }
             | Self::Uncordon { .. }
             | Self::LabelNode { .. }
-            | Self::TaintNode { .. } => None,
+            | Self::TaintNode { .. }
+            | Self::Request { .. } => None,
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct Shown {
     pub since: BTreeMap<Istr, u64>,
     /// The revisions per resource that were hidden from the manager and that no later list has made up for.
     pub hidden: BTreeMap<Istr, BTreeSet<u64>>,
-    /// When the request was sent, by the world's clock; none if it took no time.
+    /// When the request was sent, by the world's clock; none if it took a second at most.
     pub sent: Option<Time>,
 }
 

@@ -119,6 +119,13 @@ fn processor_seconds() -> Option<f64> {
     Some(ticks.iter().sum::<f64>() / TICKS_PER_SECOND)
 }
 
+/// Returns the largest amount of memory that this process has had, where the system reports it.
+pub(crate) fn peak_megabytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches(" kB").trim().parse::<u64>().ok()? / 1024)
+}
+
 /// Puts a text between two markers of a document.
 ///
 /// # Errors

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use steersman_apiserver::aggregated::Aggregated;
 use steersman_apiserver::store::memory::Memory;
 use steersman_apiserver::store::{
     Change as StoreChange, Collection, Events, Expect, Object, Page, Range, Storage, Unavailable, Wanted, Write,
@@ -46,7 +47,7 @@ struct State {
     /// Told of the first violation.
     failed: watch::Sender<bool>,
     /// Objects as trees, with the revision at which they were so.
-    trees: BTreeMap<(Istr, ObjectKey), (u64, Arc<Value>)>,
+    trees: Objects,
     /// Which revision was reached when, one entry per instant.
     revisions: VecDeque<(Instant, u64)>,
     writes: u64,
@@ -55,6 +56,9 @@ struct State {
     /// What controllers wrote, by the number of their manager's life.
     written: BTreeMap<usize, BTreeSet<(Istr, Istr, ObjectKey)>>,
 }
+
+/// Objects as trees, by resource and key, with the revision at which they were so.
+pub type Objects = BTreeMap<(Istr, ObjectKey), (u64, Arc<Value>)>;
 
 /// What a recorder saw.
 #[derive(Debug)]
@@ -67,13 +71,26 @@ pub struct Recorded {
     pub counts: BTreeMap<&'static str, Count>,
     /// How many writes were checked.
     pub writes: u64,
+    /// The objects that were there in the end, without events.
+    pub objects: Objects,
 }
 
 /// The resource of the addresses of Services.
 const ADDRESSES: &str = "ipaddresses.networking.k8s.io";
-/// The reasons of events that say what a claim waits for.
-const WAITING_CLAIMS: [&str; 4] =
-    ["FailedBinding", "WaitForFirstConsumer", "WaitForPodScheduled", "ExternalProvisioning"];
+/// The reasons of events that are sent again and again, as upstream: what a claim, a pod or an autoscaler waits for.
+const REMINDERS: [&str; 11] = [
+    "FailedBinding",
+    "WaitForFirstConsumer",
+    "WaitForPodScheduled",
+    "ExternalProvisioning",
+    "FailedAttachVolume",
+    "FailedGetScale",
+    "FailedGetExternalMetric",
+    "FailedGetResourceMetric",
+    "FailedComputeMetricsReplicas",
+    "AmbiguousSelector",
+    "FailedScheduling",
+];
 /// More is not needed to see why a world is not quiet.
 const RESTLESS_MAX: usize = 20;
 /// How far back lists can go.
@@ -82,9 +99,14 @@ const REVISIONS_MAX: usize = 20_000;
 // === impl Recorder ===
 
 impl Recorder {
-    /// A server whose store is recorded.
+    /// A server whose store is recorded, with these APIs beside its own.
     #[must_use]
-    pub fn server(clock: &Clock, options: invariants::Options, trace_lines_max: usize) -> (ApiServer, Self) {
+    pub fn server(
+        clock: &Clock,
+        options: invariants::Options,
+        aggregated: Option<Arc<dyn Aggregated>>,
+        trace_lines_max: usize,
+    ) -> (ApiServer, Self) {
         let recorder = Self(Arc::new(Shared {
             inner: Memory::new(clock.clone()),
             clock: clock.clone(),
@@ -103,7 +125,8 @@ impl Recorder {
             }),
         }));
         let storage: Arc<dyn Storage> = Arc::new(recorder.clone());
-        let server = ApiServer::new(Options { clock: clock.clone(), storage: Some(storage), ..Options::default() });
+        let options = Options { clock: clock.clone(), storage: Some(storage), aggregated, ..Options::default() };
+        let server = ApiServer::new(options);
         (server, recorder)
     }
 
@@ -203,6 +226,7 @@ impl Recorder {
             violations: std::mem::take(&mut state.violations),
             counts: state.suite.counts().clone(),
             writes: state.writes,
+            objects: std::mem::take(&mut state.trees),
         }
     }
 
@@ -236,7 +260,7 @@ impl Recorder {
             exists = after.is_some();
             // What is signed with a random number differs from run to run.
             let hash = after.map_or(0, |object| match &*collection.name {
-                "secrets" => hash_of(&object.metadata()),
+                "secrets" | "certificatesigningrequests.certificates.k8s.io" => hash_of(&object.metadata()),
                 _ => hash_of(&object.bytes()),
             });
             state.trace.line(micros, format_args!("r{revision} {by} {verb} {} {key} {hash:016x}", collection.name));
@@ -388,10 +412,10 @@ fn is_telling(resource: &str) -> bool {
     matches!(resource, "events" | "events.events.k8s.io")
 }
 
-/// Whether an event says that a claim waits for a volume: as upstream, the binder says so again every 15 seconds.
+/// Whether an event says what is waited for: as upstream, it is sent again while that is so.
 fn is_reminder(event: &Object) -> bool {
     let reason = event.parse().ok().and_then(|event| event["reason"].as_str().map(str::to_owned));
-    reason.is_some_and(|reason| WAITING_CLAIMS.contains(&reason.as_str()))
+    reason.is_some_and(|reason| REMINDERS.contains(&reason.as_str()))
 }
 
 /// Leases and node heartbeats are written forever. What nodes do is not checked.
@@ -411,7 +435,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_write_that_is_not_in_the_decision_log_is_found() {
         let clock = Clock::starting_at(Time::from_unix(0));
-        let (mut server, recorder) = Recorder::server(&clock, invariants::Options::default(), 0);
+        let (mut server, recorder) = Recorder::server(&clock, invariants::Options::default(), None, 0);
         let request = Request::post("/api/v1/namespaces").header(header::CONTENT_TYPE, "application/json");
         let request = request.body(Body::from(br#"{"metadata":{"name":"made"}}"#.to_vec())).unwrap();
         let by = Actor::Controller { manager: 0, name: "bakery".into() };

@@ -1,6 +1,7 @@
 //! The users of a world: they use the server directly, and accept refusals.
 
 mod objects;
+mod others;
 #[cfg(feature = "chaos")]
 mod real;
 mod workloads;
@@ -18,7 +19,7 @@ use tower::Service as _;
 
 use crate::faults::{About, Faults};
 use crate::line::about;
-use crate::plan::{Edit, Fault, NAMESPACES, OWNERS, Operation, OwnerKind, Propagation, Verb};
+use crate::plan::{Edit, Fault, How, NAMESPACES, OWNERS, Operation, OwnerKind, Propagation, Verb, home_of};
 use crate::record::Actor;
 use crate::server::{ASKED_BY, Recorder};
 
@@ -66,12 +67,15 @@ impl Users {
         self.counts.lock().clone()
     }
 
-    /// The objects that exist at the start.
-    pub(crate) async fn furnish(&self) {
+    /// The objects that exist at the start; with the driver of volumes, if there is everything.
+    pub(crate) async fn furnish(&self, everything: bool) {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
         self.ask(Method::POST, path, JSON, &definition_of_cakes()).await;
         for namespace in 0..NAMESPACES.len() {
             self.create_namespace(namespace).await;
+        }
+        if everything {
+            self.ask(Method::POST, "/apis/storage.k8s.io/v1/csidrivers", JSON, &objects::driver()).await;
         }
         for (plural, object) in objects::bystanders() {
             self.ask(Method::POST, &format!("/api/v1/namespaces/{}/{plural}", NAMESPACES[0]), JSON, &object).await;
@@ -94,14 +98,15 @@ impl Users {
     }
 
     /// What would keep a world from healing is taken away.
-    pub(crate) async fn tidy_up(&self, nodes: &Nodes) {
+    pub(crate) async fn tidy_up(&self, nodes: &Nodes, everything: bool) {
         for name in nodes.names() {
             let _ = nodes.resume(&name);
             self.cordon(&name, false).await;
             self.label_node(&name, false).await;
             self.taint_node(&name, None).await;
         }
-        for (owner, of) in OWNERS.iter().enumerate() {
+        let is_there = |kind: OwnerKind| everything || !kind.is_furnished();
+        for (owner, of) in OWNERS.iter().enumerate().filter(|(_, of)| is_there(of.kind)) {
             self.release(owner).await;
             match of.kind {
                 OwnerKind::Deployment | OwnerKind::DaemonSet => {
@@ -111,6 +116,10 @@ impl Users {
                 OwnerKind::StatefulSet => {
                     self.edit(owner, &[Edit::NeverReady(false)]).await;
                     self.delete_never_ready(owner).await;
+                }
+                // Two autoscalers with the same pods and other bounds would never agree.
+                OwnerKind::Autoscaler => {
+                    self.edit(owner, &[Edit::Scales(home_of(owner))]).await;
                 }
                 // What is due is started for ever.
                 OwnerKind::CronJob => {
@@ -198,6 +207,11 @@ impl Users {
                 Some(name) => self.taint_node(name, *ends_pods).await,
                 None => false,
             },
+            Operation::Request { how, path, body } => match how {
+                How::Create => self.ask(Method::POST, path, JSON, body).await.is_some(),
+                How::Patch => self.ask(Method::PATCH, path, MERGE, body).await.is_some(),
+                How::Delete => self.ask(Method::DELETE, path, JSON, &json!({})).await.is_some(),
+            },
         }
     }
 
@@ -214,8 +228,10 @@ impl Users {
             return false;
         };
         for change in changes {
-            if let Edit::Children(count) = change {
-                self.grow(owner, &made, *count).await;
+            match change {
+                Edit::Children(count) => drop(self.grow(owner, &made, *count).await),
+                Edit::Demand(value) => drop(self.demand(owner, *value).await),
+                _ => {}
             }
         }
         if OWNERS[owner].kind == OwnerKind::External {
@@ -242,6 +258,8 @@ impl Users {
                 Edit::SharedWith(other) => return self.share(owner, *other).await,
                 Edit::Addresses(count) => return self.write_endpoints(owner, *count).await,
                 Edit::Rules(number) => return self.write_rules(owner, *number).await,
+                Edit::Demand(value) => return self.demand(owner, *value).await,
+                Edit::Approved(approved) => return self.decide(owner, *approved).await,
                 _ => {}
             }
         }

@@ -19,6 +19,7 @@ use crate::record::{Change, Shown};
 
 mod history;
 mod object;
+mod others;
 mod parse;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,7 @@ pub use object::{
     Body, Deployment, DeploymentStatus, Endpoint, Endpoints, Namespace, Node, Object, Owner, Phase, Pod, Secret,
     Service, Set, SetStatus, Slice, Taint, Toleration,
 };
+pub use others::{Attachment, Autoscaler, Claim, Metric, Request, Volume, zone_of};
 pub use workloads::{
     Budget, BudgetStatus, CronJob, DaemonSet, DaemonSetStatus, Indexes, Job, JobStatus, Place, StatefulSet,
     StatefulSetStatus,

@@ -76,9 +76,11 @@ pub fn judge(seen: &[Seen], audit: &mut Audit, begin: u64) -> Judged {
     Judged { violations, counts: suite.counts().clone(), changes, unknown }
 }
 
-/// Those of the server itself: its leases, its own service, and what it publishes about itself.
+/// Those of the server itself: its leases, its own service, what it publishes about itself, and the budgets that it charges for
+/// evictions.
 fn is_servers(seen: &Seen) -> bool {
     seen.resource == "leases.coordination.k8s.io"
+        || seen.resource == "poddisruptionbudgets.policy"
         || (seen.key.namespace == "default" && seen.key.name == "kubernetes")
         || (seen.key.namespace == "kube-system" && seen.resource == "configmaps")
 }

@@ -1,4 +1,4 @@
-//! The managers of a real cluster: two processes that share a lease, each behind a proxy of its own. One that ends is
+//! The managers of a real cluster: two processes with all controllers that share a lease, each behind a proxy of its own. One that ends is
 //! replaced by another, with another number.
 
 use std::path::PathBuf;
@@ -6,8 +6,8 @@ use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use steersman_controllers::ALL;
 use steersman_runtime::__internal::process::dies_with_parent;
+use steersman_testing::rig::Setup;
 use tokio::time::Instant;
 
 use super::proxy::{Proxy, Weather};
@@ -102,16 +102,17 @@ impl Managers {
         let log = setting.scratch.join(format!("manager-{number}.log"));
         let log = std::fs::File::options().create(true).append(true).open(log)?;
         let file = |name: &str| setting.dir.join(name).display().to_string();
-        let names: Vec<&str> = ALL.iter().map(|row| row.name).collect();
         let (program, first) = &setting.program;
         let child = dies_with_parent(program)
             .args(first)
             .args([
                 format!("--kubeconfig={}", kubeconfig.display()),
-                format!("--controllers={}", names.join(",")),
                 format!("--service-account-private-key-file={}", file("sa.key")),
                 format!("--root-ca-file={}", file("ca.crt")),
+                format!("--cluster-signing-cert-file={}", file("ca.crt")),
+                format!("--cluster-signing-key-file={}", file("ca.key")),
             ])
+            .args(Setup::ALL_CONTROLLERS.manager)
             .args(["--use-service-account-credentials=true", "--leader-elect=true", "--secure-port=0"])
             .args(["--kube-api-qps=1000", "--kube-api-burst=1000"])
             .args(LEASE)

@@ -31,10 +31,15 @@ pub enum Blow {
 }
 
 /// How many operations there are per minute.
-const OPERATIONS_PER_MINUTE: u64 = 90;
+const OPERATIONS_PER_MINUTE: u64 = 120;
 /// Longer ones would only be waited for.
 const READY_DELAY_MAX: u32 = 5;
 const MIN_READY_MAX: u32 = 3;
+/// How long pods of Jobs run, and Jobs may: less than the time without a change after which a cluster counts as healed.
+const RUN_TIME_MAX: u32 = 5;
+const LIFETIME_MAX: u32 = 8;
+/// The back-off after each failed pod of a Job is twice that of the one before, from ten seconds on.
+const FAILURES_MAX: u32 = 1;
 /// A process fault is followed by a time without one.
 const BLOW_EVERY: Millis = 14_000;
 /// The first owners are there, and at work.
@@ -42,8 +47,20 @@ const CALM: Millis = 5_000;
 /// The time between the middle of a network fault and the start of the next: managers must make progress, too.
 const PAUSE: Millis = 1_500;
 const STORE_STOPPED: Millis = 8_000;
-/// How many of the owners, from the first, there are in a real cluster.
-const OWNERS_HERE: usize = 20;
+
+/// What watches may be late, beside those of pods.
+const WATCHED: [&str; 10] = [
+    "replicasets.apps",
+    "deployments.apps",
+    "statefulsets.apps",
+    "daemonsets.apps",
+    "controllerrevisions.apps",
+    "jobs.batch",
+    "persistentvolumeclaims",
+    "nodes",
+    "endpointslices.discovery.k8s.io",
+    "services",
+];
 
 // === impl Blow ===
 
@@ -73,14 +90,13 @@ fn operations(seed: u64, ends: Millis) -> Vec<Step> {
     let world = generate(seed, FULL);
     let count = usize::try_from(OPERATIONS_PER_MINUTE * ends / 60_000).unwrap_or(usize::MAX);
     let mut steps = world.operations;
-    steps.retain(is_done_here);
     // More time than one world fills is filled by the next ones.
     let mut more = seed;
     while steps.len() < count {
         more = more.wrapping_add(1);
         let shift = steps.last().map_or(0, |step| step.at);
-        let next = generate(more, FULL).operations.into_iter().filter(is_done_here);
-        steps.extend(next.map(|step| Step { at: step.at + shift, ..step }));
+        let next = generate(more, FULL).operations;
+        steps.extend(next.into_iter().map(|step| Step { at: step.at + shift, ..step }));
     }
     steps.truncate(count);
     let last = steps.last().map_or(1, |step| step.at).max(1);
@@ -89,13 +105,6 @@ fn operations(seed: u64, ends: Millis) -> Vec<Step> {
         shorten(&mut step.operation);
     }
     steps
-}
-
-/// Whether users of a real cluster do this: StatefulSets, DaemonSets, Jobs and what belongs to them are only in simulated
-/// worlds.
-fn is_done_here(step: &Step) -> bool {
-    let is_about_node = matches!(step.operation, Operation::LabelNode { .. } | Operation::TaintNode { .. });
-    !is_about_node && step.operation.owner().is_none_or(|owner| owner < OWNERS_HERE)
 }
 
 fn shorten(operation: &mut Operation) {
@@ -108,6 +117,9 @@ fn shorten(operation: &mut Operation) {
         match change {
             Edit::ReadyDelay(seconds) => *seconds = (*seconds).min(READY_DELAY_MAX),
             Edit::MinReady(seconds) => *seconds = (*seconds).min(MIN_READY_MAX),
+            Edit::Ends { seconds, .. } => *seconds = (*seconds).min(RUN_TIME_MAX),
+            Edit::Lifetime(seconds) => *seconds = (*seconds).min(LIFETIME_MAX),
+            Edit::FailuresMax(count) | Edit::IndexFailuresMax(count) => *count = (*count).min(FAILURES_MAX),
             _ => {}
         }
     }
@@ -139,8 +151,7 @@ fn windows(random: &mut Rng, ends: Millis) -> Vec<Window> {
     let mut left: Vec<(Millis, Target, Fault)> = Vec::new();
     loop {
         if left.is_empty() {
-            let some = ["pods", "replicasets.apps", "deployments.apps", "endpointslices.discovery.k8s.io", "services"];
-            let some = some[random.usize(..some.len())];
+            let some = WATCHED[random.usize(..WATCHED.len())];
             left = vec![
                 (8_000, on("pods"), Fault::WatchLate(random.u64(500..4_000))),
                 (8_000, on(some), Fault::WatchLate(random.u64(500..4_000))),
@@ -181,7 +192,7 @@ mod tests {
         let other = plan(8, ends);
         assert_eq!((&one.operations, &one.windows, &one.blows), (&same.operations, &same.windows, &same.blows));
         assert_ne!(one.operations, other.operations);
-        assert_eq!(one.operations.len(), 180);
+        assert_eq!(one.operations.len(), 240);
         assert!(one.operations.iter().all(|step| step.at < ends));
         assert!(one.operations.is_sorted_by_key(|step| step.at));
         assert!(one.windows.iter().all(|window| window.from < window.to && window.to <= ends));

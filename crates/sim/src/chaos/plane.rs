@@ -1,7 +1,7 @@
 //! The control plane of a rig, as something that can be hit.
 //!
 //! The rig's own kube-apiserver must live as long as the rig. So another one is started beside it, on the same store and
-//! with the same flags: users, nodes and managers talk to that one, and it is killed and started again. The recorder stays
+//! with the same flags, and with the APIs of all controllers: users, nodes and managers talk to that one, and it is killed and started again. The recorder stays
 //! with the rig's own.
 
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use http::Request;
 use kube::Client;
 use steersman_runtime::__internal::process::dies_with_parent;
 use steersman_runtime::connection::{self, Options};
+use steersman_testing::rig::Setup;
 use tokio::time::Instant;
 
 use super::{Problem, audit, signal};
@@ -32,6 +33,8 @@ pub struct Plane {
 
 const READY_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// The ranges of Services are in the store: servers that share it have the same.
+const RANGES: &str = "--service-cluster-ip-range=";
 
 // === impl Plane ===
 
@@ -55,6 +58,9 @@ impl Plane {
             format!("--audit-policy-file={}", policy.display()),
             "--audit-log-maxsize=10240".to_owned(),
         ]);
+        command.extend(
+            Setup::ALL_CONTROLLERS.server.iter().filter(|flag| !flag.starts_with(RANGES)).map(ToString::to_string),
+        );
         let server = spawn(&command, scratch)?;
         let address = format!("https://127.0.0.1:{port}");
         let plane = Self { server, command, address, etcd, dir: dir.to_owned(), scratch: scratch.to_owned() };

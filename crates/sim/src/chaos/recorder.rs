@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use super::Problem;
 
 /// What is recorded: resource and path.
-const RESOURCES: [(&str, &str); 14] = [
+const RESOURCES: [(&str, &str); 23] = [
     ("namespaces", "/api/v1/namespaces"),
     ("nodes", "/api/v1/nodes"),
     ("pods", "/api/v1/pods"),
@@ -31,6 +31,15 @@ const RESOURCES: [(&str, &str); 14] = [
     ("replicationcontrollers", "/api/v1/replicationcontrollers"),
     ("deployments.apps", "/apis/apps/v1/deployments"),
     ("replicasets.apps", "/apis/apps/v1/replicasets"),
+    ("statefulsets.apps", "/apis/apps/v1/statefulsets"),
+    ("daemonsets.apps", "/apis/apps/v1/daemonsets"),
+    ("controllerrevisions.apps", "/apis/apps/v1/controllerrevisions"),
+    ("jobs.batch", "/apis/batch/v1/jobs"),
+    ("cronjobs.batch", "/apis/batch/v1/cronjobs"),
+    ("poddisruptionbudgets.policy", "/apis/policy/v1/poddisruptionbudgets"),
+    ("persistentvolumeclaims", "/api/v1/persistentvolumeclaims"),
+    ("persistentvolumes", "/api/v1/persistentvolumes"),
+    ("clusterroles.rbac.authorization.k8s.io", "/apis/rbac.authorization.k8s.io/v1/clusterroles"),
     ("endpointslices.discovery.k8s.io", "/apis/discovery.k8s.io/v1/endpointslices"),
     ("leases.coordination.k8s.io", "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"),
     ("cakes.garbage.example.com", "/apis/garbage.example.com/v1/cakes"),

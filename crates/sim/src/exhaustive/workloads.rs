@@ -1,19 +1,70 @@
-//! The small workloads, one per controller.
+//! The small workloads, one per controller that writes: selinux-warning-controller sends events alone.
 
-use super::Workload;
-use crate::plan::{Concurrency, Edit, Operation, Propagation, Share, Step, minutes};
+mod apis;
+mod nodes;
+mod storage;
+
+use serde_json::{Value, json};
+
+use super::{SETTLES, Workload};
+use crate::plan::{Concurrency, Edit, How, Millis, Operation, Propagation, Share, Step, minutes};
 
 /// The workloads, one per controller.
 #[must_use]
 pub fn workloads() -> Vec<Workload> {
     let mut all = first();
     all.extend(second());
+    all.extend(nodes::workloads());
+    all.extend(storage::workloads());
+    all.extend(apis::workloads());
     all
 }
 
 fn work(controller: &'static str, watches: &'static [&'static str], operations: Vec<Operation>) -> Workload {
     let steps = (1..).zip(operations).map(|(number, operation)| Step { at: minutes(number), operation });
-    Workload { controller, watches, operations: steps.collect() }
+    Workload { controller, watches, results: &[], operations: steps.collect(), settles: SETTLES }
+}
+
+// === impl Workload ===
+
+impl Workload {
+    /// Objects of these resources are the same in the end.
+    fn ends_with(mut self, results: &'static [&'static str]) -> Self {
+        self.results = results;
+        self
+    }
+
+    /// Faults may act for so long after the last operation.
+    fn settling_for(mut self, settles: Millis) -> Self {
+        self.settles = settles;
+        self
+    }
+}
+
+fn post(path: &str, body: Value) -> Operation {
+    Operation::Request { how: How::Create, path: path.to_owned(), body }
+}
+
+fn patch(path: &str, body: Value) -> Operation {
+    Operation::Request { how: How::Patch, path: path.to_owned(), body }
+}
+
+fn remove(path: &str) -> Operation {
+    Operation::Request { how: How::Delete, path: path.to_owned(), body: Value::Null }
+}
+
+/// The collections of the first namespace.
+fn here(plural: &str) -> String {
+    format!("/api/v1/namespaces/alpha/{plural}")
+}
+
+/// A pod without owner, with more in its spec.
+fn pod(name: &str, more: &Value) -> Operation {
+    let mut spec = json!({"containers": [{"name": "main", "image": "image:0"}]});
+    if let (Some(spec), Some(more)) = (spec.as_object_mut(), more.as_object()) {
+        spec.extend(more.clone());
+    }
+    post(&here("pods"), json!({"metadata": {"name": name}, "spec": spec}))
 }
 
 fn create(owner: usize, changes: Vec<Edit>) -> Operation {
@@ -215,6 +266,20 @@ fn second() -> Vec<Workload> {
                 edit(7, vec![Edit::Replicas(1)]),
             ],
         ),
+        work(
+            "horizontal-pod-autoscaler-controller",
+            &["horizontalpodautoscalers.autoscaling", "deployments.apps", "pods"],
+            vec![
+                create(0, pods(2)),
+                create(33, vec![Edit::Bounds { min: 1, max: 6 }, Edit::Demand(45)]),
+                edit(33, vec![Edit::AddsAtMost(Some(1))]),
+                edit(33, vec![Edit::Demand(60)]),
+                edit(33, vec![Edit::Bounds { min: 1, max: 3 }]),
+                edit(33, vec![Edit::Demand(10)]),
+            ],
+        )
+        .ends_with(&["horizontalpodautoscalers.autoscaling"])
+        .settling_for(minutes(6)),
         work(
             "endpointslice-mirroring-controller",
             &["endpoints", "services", "endpointslices.discovery.k8s.io"],

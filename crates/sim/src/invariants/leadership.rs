@@ -1,9 +1,12 @@
 //! Leadership: which manager may write.
 
 use super::{
-    ACCOUNT, AGGREGATION, CRON_JOB, Case, DAEMON_SET, DEPLOYMENT, DISRUPTION, ENDPOINTS, GARBAGE, JOB, MIRRORING,
-    NAMESPACE, POD_GC, REPLICA_SET, REPLICATION, ROOT_CA, SLICES, STATEFUL_SET, TOKEN, Verdict,
+    ACCOUNT, AGGREGATION, ATTACH_DETACH, AUTOSCALER, CRON_JOB, Case, DAEMON_SET, DEPLOYMENT, DISRUPTION, ENDPOINTS,
+    GARBAGE, JOB, MIRRORING, NAMESPACE, NODE_LIFECYCLE, POD_GC, REPLICA_SET, REPLICATION, ROOT_CA, SIGNING, SLICES,
+    STATEFUL_SET, TOKEN, VOLUME_BINDER, Verdict,
 };
+use steersman_base::Istr;
+
 use crate::world::{Body, Object};
 
 const LEASES: &str = "leases.coordination.k8s.io";
@@ -28,7 +31,7 @@ pub(super) fn no_write_by_a_deposed_leader(case: &Case<'_>) -> Verdict {
         return Verdict::NotMine;
     }
     let mine = case.memory.identities.get(&manager);
-    let is_mine = |lease: &Object| matches!(&lease.body, Body::Lease { holder } if Some(holder) == mine);
+    let is_mine = |lease: &Object| is_held_by(lease, mine);
     if history.now().is_some_and(|lease| is_mine(lease)) {
         return Verdict::Holds;
     }
@@ -49,8 +52,13 @@ pub(super) fn no_write_by_a_deposed_leader(case: &Case<'_>) -> Verdict {
     ))
 }
 
+/// Whether a lease is held under this identity.
+pub(super) fn is_held_by(lease: &Object, identity: Option<&Istr>) -> bool {
+    matches!(&lease.body, Body::Lease { holder } if Some(holder) == identity)
+}
+
 /// What each controller may write, beside events: the rules of its role.
-const ROLES: [(&str, &[&str]); 16] = [
+const ROLES: [(&str, &[&str]); 21] = [
     (DEPLOYMENT, &["deployments.apps", "replicasets.apps"]),
     (REPLICA_SET, &["replicasets.apps", "pods"]),
     (REPLICATION, &["replicationcontrollers", "pods"]),
@@ -67,6 +75,11 @@ const ROLES: [(&str, &[&str]); 16] = [
     (DISRUPTION, &["poddisruptionbudgets.policy", "pods"]),
     (MIRRORING, &["endpointslices.discovery.k8s.io"]),
     (AGGREGATION, &["clusterroles.rbac.authorization.k8s.io"]),
+    (AUTOSCALER, &["horizontalpodautoscalers.autoscaling", "deployments.apps", "statefulsets.apps"]),
+    (SIGNING, &["certificatesigningrequests.certificates.k8s.io"]),
+    (VOLUME_BINDER, &["persistentvolumes", "persistentvolumeclaims", "pods"]),
+    (ATTACH_DETACH, &["volumeattachments.storage.k8s.io", "nodes"]),
+    (NODE_LIFECYCLE, &["nodes", "pods"]),
 ];
 
 /// "Corresponding roles exist for each built-in controller, prefixed with `system:controller:`." (website: Using RBAC
@@ -95,6 +108,7 @@ pub(super) fn controllers_write_only_what_is_theirs(case: &Case<'_>) -> Verdict 
             | (JOB, "jobs.batch")
             | (CRON_JOB, "cronjobs.batch")
             | (DISRUPTION, "poddisruptionbudgets.policy")
+            | (AUTOSCALER, "horizontalpodautoscalers.autoscaling")
     );
     let changes_spec = case.updated().is_none_or(|(before, after)| before.generation != after.generation);
     let holds = role.contains(&resource) && !(is_own_spec && changes_spec);

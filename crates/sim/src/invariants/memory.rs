@@ -6,8 +6,14 @@ use std::sync::Arc;
 use steersman_base::{Istr, Uid};
 
 use super::{CRON_JOB, Options, REPLICA_SET, REPLICATION};
-use crate::record::Change;
+use crate::record::{Actor, Change};
 use crate::world::{Body, Object, Step, World};
+
+mod emptied;
+mod scaling;
+
+use emptied::Emptied;
+use scaling::Scaling;
 
 /// What is remembered.
 #[derive(Debug, Default)]
@@ -25,6 +31,14 @@ pub(super) struct Memory {
     /// The CronJobs and times for which Jobs were started.
     started: BTreeSet<(Uid, Istr)>,
     ledgers: BTreeMap<Uid, Ledger>,
+    /// Nodes whose pods were told to leave.
+    pub(super) emptied: Emptied,
+    /// What autoscalers have changed.
+    pub(super) scaling: Scaling,
+    /// By volume: the claim whose data is on it.
+    pub(super) holders: BTreeMap<Uid, Uid>,
+    /// By claim: the volume that it was bound to.
+    pub(super) bound_to: BTreeMap<Uid, Uid>,
 }
 
 /// What one owner of pods needed, and what was created for it, over the whole run.
@@ -44,6 +58,7 @@ impl Memory {
     pub(super) fn note(&mut self, world: &World, change: &Change, step: &Step, options: &Options) {
         self.overrun = 0;
         self.is_started_again = false;
+        self.emptied.since_last = None;
         let object = step.after.as_ref().or(step.before.as_ref());
         match object.map(|object| &object.body) {
             Some(Body::Pod(_)) => self.note_pod(change, step),
@@ -53,12 +68,49 @@ impl Memory {
                 let again = owner.map(|owner| !self.started.insert((owner.uid.clone(), job.scheduled.clone())));
                 self.is_started_again = again.unwrap_or(false);
             }
+            Some(Body::Node(_)) => self.emptied.note(change, step),
+            Some(Body::Deployment(_) | Body::StatefulSet(_)) => self.scaling.note(change, step),
+            Some(Body::Claim(_)) => self.note_claim(world, step),
+            Some(Body::Volume(_)) => self.note_volume(change, step),
             Some(Body::Lease { holder }) if options.lease.as_ref() == Some(&change.key) => {
                 if let Some(manager) = change.by.manager().filter(|_| !holder.is_empty()) {
                     self.identities.insert(manager, holder.clone());
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The data of a claim is on the volume that it is bound to.
+    fn note_claim(&mut self, world: &World, step: &Step) {
+        let Some(object) = &step.after else {
+            if let Some(before) = &step.before {
+                self.bound_to.remove(&before.uid);
+            }
+            return;
+        };
+        let Some(claim) = object.claim().filter(|claim| claim.is_bound()) else { return };
+        let volume = world.get(super::storage::VOLUMES, &steersman_base::ObjectKey::cluster(&claim.volume));
+        let is_its = |volume: &&Arc<Object>| volume.volume().is_some_and(|it| it.claim_uid() == Some(&object.uid));
+        if let Some(volume) = volume.filter(is_its) {
+            self.holders.insert(volume.uid.clone(), object.uid.clone());
+            self.bound_to.insert(object.uid.clone(), volume.uid.clone());
+        }
+    }
+
+    /// A user who takes away the reference of a volume says that its data is of no use any more; one that is recycled has none.
+    fn note_volume(&mut self, change: &Change, step: &Step) {
+        let Some(after) = &step.after else {
+            if let Some(before) = &step.before {
+                self.holders.remove(&before.uid);
+            }
+            return;
+        };
+        let is_by_user = matches!(change.by, Actor::User);
+        let refers = |object: &Object| object.volume().and_then(|volume| volume.claim_uid().cloned());
+        let is_taken = step.before.as_ref().is_some_and(|before| refers(before) != refers(after));
+        if is_by_user && is_taken {
+            self.holders.remove(&after.uid);
         }
     }
 

@@ -9,6 +9,9 @@ use crate::world::{Node, Object, Pod, Taint};
 /// How long a node may be ready, or not, before its taints say so, in seconds: a pass of the controller and some retries.
 const TAINTED_WITHIN_SECONDS: i64 = 120;
 
+/// Times are in whole seconds.
+const ROUNDED_SECONDS: i64 = 1;
+
 /// "The first is assigning a CIDR block to the node when it is registered (if CIDR assignment is turned on)."
 /// (website: Nodes)
 ///
@@ -41,14 +44,31 @@ pub(super) fn only_nodes_that_are_not_ready_are_emptied(case: &Case<'_>) -> Verd
     let Some((before, after)) = case.updated().filter(|_| case.is("nodes") && case.by(&[NODE_LIFECYCLE])) else {
         return Verdict::NotMine;
     };
-    let is_emptied =
-        |object: &Object| object.node().is_some_and(|node| node.taints_of("NoExecute").any(Taint::is_of_readiness));
     if is_emptied(before) || !is_emptied(after) {
         return Verdict::NotMine;
     }
     let is_down = |object: &Object| object.node().is_some_and(|node| !node.ready);
     let as_shown = || case.window().of_key("nodes", &after.key).is_some_and(|versions| versions.ever(is_down));
     Verdict::judge(is_down(after), as_shown, || format!("{after} is ready, and its pods are told to leave"))
+}
+
+/// "Number of nodes per second on which pods are deleted in case of node failure when a zone is healthy" (`--node-eviction-rate`,
+/// website: kube-controller-manager)
+///
+/// Asked when the node lifecycle controller tells the pods of a node to leave: the same manager has told those of no other node of
+/// the zone so shortly before. Judged by the times at which the requests were sent.
+pub(super) fn no_zone_is_emptied_faster_than_its_rate(case: &Case<'_>) -> Verdict {
+    let Some(since) = case.memory.emptied.since_last else { return Verdict::NotMine };
+    let least = case.options.eviction_seconds - ROUNDED_SECONDS;
+    Verdict::at_store(since >= least, || {
+        let key = &case.change.key;
+        format!("nodes {key} is emptied {since} seconds after another node of its zone")
+    })
+}
+
+/// Whether pods are told to leave a node that is not ready.
+pub(super) fn is_emptied(object: &Object) -> bool {
+    object.node().is_some_and(|node| node.taints_of("NoExecute").any(Taint::is_of_readiness))
 }
 
 /// "Pods that do not tolerate the taint are evicted immediately. Pods that tolerate the taint without specifying

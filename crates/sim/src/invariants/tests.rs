@@ -3,6 +3,7 @@
 mod gc;
 mod legal;
 mod nodes;
+mod others;
 mod rollout;
 mod service;
 mod state;
@@ -25,6 +26,7 @@ fn violations() -> Vec<(&'static str, Stream)> {
         service::VIOLATIONS,
         workloads::VIOLATIONS,
         nodes::VIOLATIONS,
+        others::VIOLATIONS,
     ]
     .concat()
 }
@@ -56,7 +58,7 @@ fn every_invariant_has_a_stream_that_violates_it() {
 #[test]
 fn nothing_fires_on_what_is_legal() {
     let mut wrong = Vec::new();
-    for (name, stream) in legal::LEGAL.iter().chain(workloads::LEGAL).chain(nodes::LEGAL) {
+    for (name, stream) in legal::LEGAL.iter().chain(workloads::LEGAL).chain(nodes::LEGAL).chain(others::LEGAL) {
         let mut story = Story::new();
         stream(&mut story);
         if !story.violations.is_empty() || !story.unmet.is_empty() {

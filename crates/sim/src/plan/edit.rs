@@ -102,6 +102,38 @@ pub enum Edit {
     Addresses(u32),
     /// The rules of a role that is a part of another one, by its number.
     Rules(u32),
+    /// How much CPU each pod uses, in thousandths.
+    Load(u32),
+    /// Between how many pods an autoscaler decides.
+    Bounds {
+        /// The least number; zero is allowed with an external metric.
+        min: u32,
+        /// The largest number.
+        max: u32,
+    },
+    /// Whose pods an autoscaler scales.
+    Scales(usize),
+    /// Whether an autoscaler goes by the CPU of the pods, or else by a metric of its own.
+    ByLoad(bool),
+    /// The value of an autoscaler's own metric: it wants one pod for each ten.
+    Demand(u32),
+    /// How many pods an autoscaler adds per minute; none for the default policies.
+    AddsAtMost(Option<u32>),
+    /// What a certificate is asked for, by its number. It is decided when the request is made.
+    Asks(usize),
+    /// Whether a request for a certificate is approved or denied.
+    Approved(bool),
+    /// Whether a claim asks for a volume that users make, or else for one of the default class. It is decided when the claim is
+    /// made.
+    Static(bool),
+    /// The volume that a claim names. It is decided when the claim is made.
+    Names(usize),
+    /// How many gibibytes a claim asks for.
+    Size(u32),
+    /// The claim that a volume is reserved for, by hand; none takes the reference away.
+    Reserved(Option<usize>),
+    /// The claim that a pod uses. It is decided when the pod is made.
+    Uses(usize),
 }
 
 /// What becomes of a CronJob's Job that still runs when the next one is due.
@@ -162,12 +194,26 @@ impl Edit {
             Self::AvailableMin(_) | Self::UnavailableMax(_) => "budget",
             Self::Addresses(_) => "mirrored addresses",
             Self::Rules(_) => "aggregated rules",
+            Self::Load(_) => "load",
+            Self::Bounds { .. } => "autoscaler bounds",
+            Self::Scales(_) => "autoscaler target",
+            Self::ByLoad(_) => "autoscaler metric",
+            Self::Demand(_) => "demand",
+            Self::AddsAtMost(_) => "autoscaler policy",
+            Self::Approved(true) => "approve certificate",
+            Self::Approved(false) => "deny certificate",
+            Self::Size(_) => "claim size",
+            Self::Reserved(_) => "volume by hand",
             Self::Parallel
             | Self::Claims
             | Self::Indexed
             | Self::FailuresMax(_)
             | Self::IndexFailuresMax(_)
-            | Self::FailurePolicy => "create",
+            | Self::FailurePolicy
+            | Self::Asks(_)
+            | Self::Static(_)
+            | Self::Names(_)
+            | Self::Uses(_) => "create",
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Plans from seeds.
 
+mod others;
 mod workloads;
 
 use fastrand::Rng;
@@ -50,6 +51,26 @@ pub enum OwnerKind {
     External,
     /// A ClusterRole that is the sum of others.
     Role,
+    /// A HorizontalPodAutoscaler.
+    Autoscaler,
+    /// A CertificateSigningRequest.
+    Request,
+    /// A PersistentVolumeClaim.
+    Claim,
+    /// A PersistentVolume.
+    Volume,
+    /// A pod without owner that uses a claim.
+    ClaimUser,
+}
+
+// === impl OwnerKind ===
+
+impl OwnerKind {
+    /// Whether only furnished worlds have it.
+    #[must_use]
+    pub const fn is_furnished(self) -> bool {
+        matches!(self, Self::Autoscaler | Self::Request | Self::Claim | Self::Volume | Self::ClaimUser)
+    }
 }
 
 const fn owner(kind: OwnerKind, namespace: usize, name: &'static str) -> Owner {
@@ -57,7 +78,7 @@ const fn owner(kind: OwnerKind, namespace: usize, name: &'static str) -> Owner {
 }
 
 /// The owners that there can be in a world.
-pub const OWNERS: [Owner; 33] = [
+pub const OWNERS: [Owner; 47] = [
     owner(OwnerKind::Deployment, 0, "web"),
     owner(OwnerKind::Deployment, 0, "api"),
     owner(OwnerKind::Deployment, 0, "shop"),
@@ -91,7 +112,37 @@ pub const OWNERS: [Owner; 33] = [
     owner(OwnerKind::Budget, 1, "base"),
     owner(OwnerKind::External, 0, "outside"),
     owner(OwnerKind::Role, 0, "sum-of-roles"),
+    owner(OwnerKind::Autoscaler, 0, "web-scaler"),
+    owner(OwnerKind::Autoscaler, 0, "db-scaler"),
+    owner(OwnerKind::Autoscaler, 1, "mail-scaler"),
+    owner(OwnerKind::Request, 0, "kubelet-request"),
+    owner(OwnerKind::Request, 0, "client-request"),
+    owner(OwnerKind::Claim, 0, "disk"),
+    owner(OwnerKind::Claim, 0, "spare"),
+    owner(OwnerKind::Claim, 1, "tape"),
+    owner(OwnerKind::Volume, 0, "volume-a"),
+    owner(OwnerKind::Volume, 0, "volume-b"),
+    owner(OwnerKind::Volume, 0, "volume-c"),
+    owner(OwnerKind::ClaimUser, 0, "reader"),
+    owner(OwnerKind::ClaimUser, 0, "writer"),
+    owner(OwnerKind::ClaimUser, 1, "copier"),
 ];
+
+/// The autoscalers among the owners, each with the owner that it scales unless a user says otherwise.
+const HOMES: [(usize, usize); 3] = [(33, 0), (34, 20), (35, 3)];
+
+/// Returns the owner that an autoscaler scales unless a user says otherwise.
+#[must_use]
+pub fn home_of(autoscaler: usize) -> usize {
+    HOMES.iter().find(|(scaler, _)| *scaler == autoscaler).map_or(0, |(_, home)| *home)
+}
+
+/// The first autoscaler among the owners: what comes from there on is changed less often.
+const FIRST_OF_OTHERS: usize = 33;
+/// One in so many changes of an autoscaler is one of the load of what it scales.
+const LOAD_ONE_IN: u8 = 4;
+/// One in so many changes is about one of them.
+const OTHERS_ONE_IN: u8 = 5;
 
 /// The first StatefulSet among the owners, and the first budget: those between have pods, too.
 const FIRST_STATEFUL: usize = 20;
@@ -104,7 +155,7 @@ const WITH_PODS: [usize; 21] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20, 21, 22
 pub const NAMESPACES: [&str; 3] = ["alpha", "beta", "gamma"];
 
 /// What watches may be late, with how often it is chosen.
-const WATCHED: [(&str, u32); 20] = [
+const WATCHED: [(&str, u32); 25] = [
     ("pods", 30),
     ("replicasets.apps", 20),
     ("deployments.apps", 12),
@@ -125,10 +176,15 @@ const WATCHED: [(&str, u32); 20] = [
     ("jobs.batch", 10),
     ("cronjobs.batch", 4),
     ("poddisruptionbudgets.policy", 4),
+    ("horizontalpodautoscalers.autoscaling", 4),
+    ("persistentvolumes", 4),
+    ("volumeattachments.storage.k8s.io", 3),
+    ("certificatesigningrequests.certificates.k8s.io", 2),
+    ("leases.coordination.k8s.io", 2),
 ];
 
 /// What is written, and by whom.
-const WRITTEN: [(&str, &str); 18] = [
+const WRITTEN: [(&str, &str); 23] = [
     ("replicaset-controller", "pods"),
     ("replicaset-controller", "replicasets.apps"),
     ("deployment-controller", "replicasets.apps"),
@@ -147,7 +203,16 @@ const WRITTEN: [(&str, &str); 18] = [
     ("cronjob-controller", "jobs.batch"),
     ("cronjob-controller", "cronjobs.batch"),
     ("disruption-controller", "poddisruptionbudgets.policy"),
+    ("horizontal-pod-autoscaler-controller", "deployments.apps"),
+    ("persistentvolume-binder-controller", "persistentvolumes"),
+    ("persistentvolume-binder-controller", "persistentvolumeclaims"),
+    ("persistentvolume-attach-detach-controller", "volumeattachments.storage.k8s.io"),
+    ("node-lifecycle-controller", "nodes"),
 ];
+
+/// How many of both, from the first, there are in worlds that are not furnished.
+const WATCHED_ANYWAY: usize = 20;
+const WRITTEN_ANYWAY: usize = 18;
 
 /// Resources of which one object may be unreadable.
 const UNREADABLE: [&str; 3] = ["pods", "services", "configmaps"];
@@ -163,19 +228,38 @@ pub struct Size {
     pub faults_max: usize,
     /// How long users and faults are at work.
     pub ends: Millis,
+    /// Whether nodes serve metrics, provision and attach volumes and have devices, and users use all that.
+    pub furnished: bool,
 }
 
 /// About an hour of virtual time, with healing.
-pub const FULL: Size = Size { operations: 260, faults_max: 24, ends: minutes(40) };
+pub const FULL: Size = Size { operations: 260, faults_max: 24, ends: minutes(40), furnished: true };
 /// For the default suite, which compiles for debugging.
-pub const SMALL: Size = Size { operations: 80, faults_max: 12, ends: minutes(10) };
+pub const SMALL: Size = Size { operations: 80, faults_max: 12, ends: minutes(10), furnished: false };
 
-/// In this part of the storm owners are made first.
+/// In this part of the storm owners are made first, and within this time.
 const FIRST_PART: Millis = 10;
+const FIRST_TIME: Millis = minutes(4);
+/// How many operations and faults there are in an hour of a long world.
+const OPERATIONS_PER_HOUR: usize = 60;
+const FAULTS_PER_HOUR: usize = 4;
 /// No operation before the server is ready.
 const BEGINS: Millis = seconds(5);
 /// Operations and faults leave the last minute of the storm alone, so that they are over when it is.
 const LAST: Millis = seconds(60);
+
+// === impl Size ===
+
+impl Size {
+    /// A long world: operations all the time, and a fault now and then.
+    #[must_use]
+    pub fn of_hours(hours: usize) -> Self {
+        let hours = hours.max(1);
+        let ends = minutes(60 * u64::try_from(hours).unwrap_or(1));
+        let operations = OWNERS.len() + OPERATIONS_PER_HOUR * hours;
+        Self { operations, faults_max: FAULTS_PER_HOUR * hours, ends, furnished: true }
+    }
+}
 
 /// The most pods that a roll-out replaces one by one.
 const STEPS_MAX: u64 = 20;
@@ -194,8 +278,9 @@ pub fn generate(seed: u64, size: Size) -> Plan {
     let managers = [1, 1, 2, 2, 3][random.usize(..5)];
     let skewed = random.u8(..4) == 0;
     let skew_seconds = (0..managers).map(|_| if skewed { random.i64(-300..=300) } else { 0 }).collect();
-    let mut options =
-        Options { managers, nodes: random.usize(3..=5), skew_seconds, ends: size.ends, ..Options::default() };
+    let nodes = random.usize(3..=5);
+    let furnished = size.furnished;
+    let mut options = Options { managers, nodes, furnished, skew_seconds, ends: size.ends, ..Options::default() };
     options.heals_within += slow_rollout(&options);
     let operations = operations(&mut random, &options, size.operations);
     let mut faults = faults(&mut random, &options, size.faults_max);
@@ -210,8 +295,9 @@ pub fn generate(seed: u64, size: Size) -> Plan {
 
 fn operations(random: &mut Rng, options: &Options, count: usize) -> Vec<Step> {
     let mut steps = Vec::new();
-    for owner in 0..OWNERS.len() {
-        let at = BEGINS + random.u64(..options.ends / FIRST_PART);
+    let owners = if options.furnished { OWNERS.len() } else { FIRST_OF_OTHERS };
+    for owner in 0..owners {
+        let at = BEGINS + random.u64(..FIRST_TIME.min(options.ends / FIRST_PART));
         steps.push(Step { at, operation: Operation::Create { owner, changes: shape(random, owner) } });
     }
     while steps.len() < count {
@@ -230,8 +316,19 @@ fn operations(random: &mut Rng, options: &Options, count: usize) -> Vec<Step> {
     steps
 }
 
+/// An owner that something happens to; none of those that only a furnished world has, if it is another one.
+fn some_owner(random: &mut Rng, options: &Options) -> usize {
+    match options.furnished && random.u8(..OTHERS_ONE_IN) == 0 {
+        true => random.usize(FIRST_OF_OTHERS..OWNERS.len()),
+        false => random.usize(..FIRST_OF_OTHERS),
+    }
+}
+
 fn operation(random: &mut Rng, options: &Options) -> Operation {
-    let owner = random.usize(..OWNERS.len());
+    let owner = some_owner(random, options);
+    if OWNERS[owner].kind == OwnerKind::Autoscaler && random.u8(..LOAD_ONE_IN) == 0 {
+        return Operation::Edit { owner: home_of(owner), changes: vec![Edit::Load(others::load(random))] };
+    }
     let node = random.usize(..options.nodes);
     let namespace = random.usize(1..NAMESPACES.len());
     let pick = random.usize(..16);
@@ -300,6 +397,9 @@ fn shape(random: &mut Rng, owner: usize) -> Vec<Edit> {
         | OwnerKind::Budget
         | OwnerKind::External
         | OwnerKind::Role => workloads::shape(random, owner),
+        OwnerKind::Autoscaler | OwnerKind::Request | OwnerKind::Claim | OwnerKind::Volume | OwnerKind::ClaimUser => {
+            others::shape(random, owner)
+        }
     }
 }
 
@@ -345,6 +445,9 @@ fn edit(random: &mut Rng, owner: usize) -> Edit {
         | OwnerKind::Budget
         | OwnerKind::External
         | OwnerKind::Role => workloads::edit(random, owner),
+        OwnerKind::Autoscaler | OwnerKind::Request | OwnerKind::Claim | OwnerKind::Volume | OwnerKind::ClaimUser => {
+            others::edit(random, owner)
+        }
     }
 }
 
@@ -404,12 +507,14 @@ fn fault(random: &mut Rng, options: &Options) -> (Millis, Target, Fault) {
     // One in three is about all managers.
     let manager = (random.u8(..3) > 0).then(|| random.usize(..options.managers));
     let some_watch = |random: &mut Rng| {
-        let resource = Some(weighted(random, &WATCHED).to_owned());
+        let watched = if options.furnished { &WATCHED[..] } else { &WATCHED[..WATCHED_ANYWAY] };
+        let resource = Some(weighted(random, watched).to_owned());
         Target { manager, resource, ..Target::default() }
     };
     let everything = Target { manager, ..Target::default() };
     let some_write = |random: &mut Rng| {
-        let (controller, resource) = WRITTEN[random.usize(..WRITTEN.len())];
+        let written = if options.furnished { WRITTEN.len() } else { WRITTEN_ANYWAY };
+        let (controller, resource) = WRITTEN[random.usize(..written)];
         let verb = [Verb::Create, Verb::Update, Verb::Patch, Verb::Status, Verb::Delete][random.usize(..5)];
         match random.u32(..4) {
             0 => Target { manager, ..Target::default() },

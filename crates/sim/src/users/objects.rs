@@ -1,5 +1,6 @@
 //! What users make: objects and patches, as JSON.
 
+mod others;
 mod workloads;
 
 use serde_json::{Map, Value, json};
@@ -10,6 +11,7 @@ use crate::plan::{Edit, NAMESPACES, OWNERS, OwnerKind, Share};
 pub(super) const HOLD: &str = "example.com/hold";
 /// The collection of ClusterRoles.
 pub(super) const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+pub(super) use others::driver;
 pub(super) use workloads::{endpoints, part_of_role};
 
 /// The label of pods that were taken away from their owners.
@@ -32,6 +34,11 @@ pub(super) fn collection_of(owner: usize) -> String {
         OwnerKind::Budget => ("/apis/policy/v1", "poddisruptionbudgets"),
         OwnerKind::External => ("/api/v1", "services"),
         OwnerKind::Role => return ROLES.to_owned(),
+        OwnerKind::Autoscaler => ("/apis/autoscaling/v2", "horizontalpodautoscalers"),
+        OwnerKind::Request => return "/apis/certificates.k8s.io/v1/certificatesigningrequests".to_owned(),
+        OwnerKind::Claim => ("/api/v1", "persistentvolumeclaims"),
+        OwnerKind::Volume => return "/api/v1/persistentvolumes".to_owned(),
+        OwnerKind::ClaimUser => ("/api/v1", "pods"),
     };
     format!("{prefix}/namespaces/{}/{plural}", NAMESPACES[OWNERS[owner].namespace])
 }
@@ -62,6 +69,11 @@ fn kind_of(owner: usize) -> (&'static str, &'static str) {
         OwnerKind::Budget => ("policy/v1", "PodDisruptionBudget"),
         OwnerKind::External => ("v1", "Service"),
         OwnerKind::Role => ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+        OwnerKind::Autoscaler => ("autoscaling/v2", "HorizontalPodAutoscaler"),
+        OwnerKind::Request => ("certificates.k8s.io/v1", "CertificateSigningRequest"),
+        OwnerKind::Claim => ("v1", "PersistentVolumeClaim"),
+        OwnerKind::Volume => ("v1", "PersistentVolume"),
+        OwnerKind::ClaimUser => ("v1", "Pod"),
     }
 }
 
@@ -94,6 +106,9 @@ pub(super) fn object_of(owner: usize, changes: &[Edit]) -> Value {
         | OwnerKind::Budget
         | OwnerKind::External
         | OwnerKind::Role => merge(&mut object, &workloads::body_of(owner, &template)),
+        OwnerKind::Autoscaler | OwnerKind::Request | OwnerKind::Claim | OwnerKind::Volume | OwnerKind::ClaimUser => {
+            merge(&mut object, &others::body_of(owner));
+        }
     }
     merge(&mut object, &patch_of(owner, changes));
     object
@@ -113,7 +128,8 @@ pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
     );
     let mut patch = json!({});
     for change in changes {
-        if let Some(part) = workloads::part_of(kind, change, changes) {
+        let part = workloads::part_of(kind, change, changes).or_else(|| others::part_of(owner, change));
+        if let Some(part) = part {
             merge(&mut patch, &part);
             continue;
         }
@@ -131,6 +147,7 @@ pub(super) fn patch_of(owner: usize, changes: &[Edit]) -> Value {
                 };
                 json!({"spec": {"template": {"spec": {"nodeSelector": selector}}}})
             }
+            Edit::Load(load) if has_pods => annotation("cpu-usage", json!(format!("{load}m"))),
             Edit::ReadyDelay(delay) if has_pods => annotation("ready-delay", json!(format!("{delay}s"))),
             Edit::NeverReady(never) if has_pods => {
                 annotation("never-ready", if *never { json!("true") } else { Value::Null })

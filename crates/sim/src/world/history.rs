@@ -122,6 +122,13 @@ impl<'a> Since<'a> {
         self
     }
 
+    /// Removes the newest version: what there was before the last write.
+    #[must_use]
+    pub fn but_last(mut self) -> Self {
+        self.versions.pop();
+        self
+    }
+
     /// Returns the objects; none stands for a time at which it did not exist.
     pub fn objects(&self) -> impl Iterator<Item = Option<&'a Arc<Object>>> {
         let absent = self.absent.then_some(None);

@@ -2,6 +2,7 @@
 
 use steersman_base::{Condition, Istr, ObjectKey, Selector, StringMap, Time, Uid};
 
+use super::others::{Attachment, Autoscaler, Claim, Request, Volume};
 use super::workloads::{Budget, CronJob, DaemonSet, Job, StatefulSet};
 
 /// One version of an object.
@@ -82,6 +83,16 @@ pub enum Body {
     CronJob(Box<CronJob>),
     /// A PodDisruptionBudget.
     Budget(Box<Budget>),
+    /// A HorizontalPodAutoscaler.
+    Autoscaler(Box<Autoscaler>),
+    /// A CertificateSigningRequest.
+    Request(Box<Request>),
+    /// A PersistentVolumeClaim.
+    Claim(Claim),
+    /// A PersistentVolume.
+    Volume(Volume),
+    /// A VolumeAttachment.
+    Attachment(Attachment),
     /// Any other kind.
     Other,
 }
@@ -113,6 +124,8 @@ pub struct Pod {
     pub image: Istr,
     /// What it tolerates.
     pub tolerations: Vec<Toleration>,
+    /// The claims of volumes that it uses.
+    pub claims: Vec<Istr>,
 }
 
 /// The phase of a pod, in the order in which pods are deleted.
@@ -457,6 +470,36 @@ impl Object {
     #[must_use]
     pub fn budget(&self) -> Option<&Budget> {
         if let Body::Budget(budget) = &self.body { Some(budget) } else { None }
+    }
+
+    /// The HorizontalPodAutoscaler, if it is one.
+    #[must_use]
+    pub fn autoscaler(&self) -> Option<&Autoscaler> {
+        if let Body::Autoscaler(autoscaler) = &self.body { Some(autoscaler) } else { None }
+    }
+
+    /// The CertificateSigningRequest, if it is one.
+    #[must_use]
+    pub fn request(&self) -> Option<&Request> {
+        if let Body::Request(request) = &self.body { Some(request) } else { None }
+    }
+
+    /// The PersistentVolumeClaim, if it is one.
+    #[must_use]
+    pub fn claim(&self) -> Option<&Claim> {
+        if let Body::Claim(claim) = &self.body { Some(claim) } else { None }
+    }
+
+    /// The PersistentVolume, if it is one.
+    #[must_use]
+    pub fn volume(&self) -> Option<&Volume> {
+        if let Body::Volume(volume) = &self.body { Some(volume) } else { None }
+    }
+
+    /// The VolumeAttachment, if it is one.
+    #[must_use]
+    pub fn attachment(&self) -> Option<&Attachment> {
+        if let Body::Attachment(attachment) = &self.body { Some(attachment) } else { None }
     }
 
     /// The selector of an owner of pods or ReplicaSets, if it can be used.

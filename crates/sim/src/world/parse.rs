@@ -14,6 +14,7 @@ use super::object::{
     Body, Deployment, DeploymentStatus, Endpoint, Endpoints, Namespace, Node, Object, Owner, Phase, Pod, Secret,
     Service, Set, SetStatus, Slice, Taint, Toleration,
 };
+use super::others::{Attachment, Autoscaler, Claim, Request, Volume, claims_of_pod};
 use super::workloads::{Budget, CronJob, DaemonSet, Job, StatefulSet};
 
 /// Kinds that are looked up by name, for recorders that leave them out of list items.
@@ -100,6 +101,11 @@ impl Body {
             "jobs.batch" => Self::Job(Box::new(Job::parse(value))),
             "cronjobs.batch" => Self::CronJob(Box::new(CronJob::parse(value))),
             "poddisruptionbudgets.policy" => Self::Budget(Box::new(Budget::parse(value))),
+            "horizontalpodautoscalers.autoscaling" => Self::Autoscaler(Box::new(Autoscaler::parse(value))),
+            "certificatesigningrequests.certificates.k8s.io" => Self::Request(Box::new(Request::parse(value))),
+            "persistentvolumeclaims" => Self::Claim(Claim::parse(value)),
+            "persistentvolumes" => Self::Volume(Volume::parse(value)),
+            "volumeattachments.storage.k8s.io" => Self::Attachment(Attachment::parse(value)),
             "nodes" => Self::Node(Node {
                 taints: list(&value["spec"]["taints"]).map(Taint::parse).collect(),
                 ready: condition::is_true(&conditions(value), "Ready"),
@@ -155,6 +161,7 @@ impl Pod {
             index: annotation(value, annotations::JOB_COMPLETION_INDEX).and_then(|index| index.parse().ok()),
             image: text(&spec["containers"][0]["image"]),
             tolerations: list(&spec["tolerations"]).map(Toleration::parse).collect(),
+            claims: claims_of_pod(value),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::invariants::{NODE_IPAM, NODE_LIFECYCLE, TAINT_EVICTION};
 
 const EVICTED: &str = "only_pods_that_do_not_tolerate_are_evicted";
 const EMPTIED: &str = "only_nodes_that_are_not_ready_are_emptied";
+const RATE: &str = "no_zone_is_emptied_faster_than_its_rate";
 const LONG: i64 = 1000;
 
 fn ready(story: &Story, status: &str) -> Value {
@@ -61,6 +62,14 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
         let tainted = unreachable(story);
         story.write(NODE_LIFECYCLE, patch("Node", "a", &tainted));
     }),
+    (RATE, |story| {
+        for name in ["a", "b"] {
+            node(story, name, "Unknown");
+            let tainted = unreachable(story);
+            story.write(NODE_LIFECYCLE, patch("Node", name, &tainted));
+            story.wait(5);
+        }
+    }),
     (EVICTED, |story| {
         node(story, "a", "True");
         tolerant(story, None);
@@ -104,6 +113,27 @@ pub(super) const VIOLATIONS: &[(&str, Stream)] = &[
 ];
 
 pub(super) const LEGAL: &[(&str, Stream)] = &[
+    (
+        "nodes of a zone are emptied one after the other, and a request that was late counts from when it was sent",
+        |story| {
+            let begin = story.now();
+            for (name, sent) in [("a", 0), ("b", 10), ("c", 20)] {
+                node(story, name, "Unknown");
+                let tainted = unreachable(story);
+                story.sent(begin.plus_seconds(sent));
+                story.write(NODE_LIFECYCLE, patch("Node", name, &tainted));
+            }
+            expect_checked(story, RATE);
+        },
+    ),
+    ("another manager begins anew", |story| {
+        for (number, name) in ["a", "b"].into_iter().enumerate() {
+            node(story, name, "Unknown");
+            let tainted = unreachable(story);
+            story.manager(number);
+            story.write(NODE_LIFECYCLE, patch("Node", name, &tainted));
+        }
+    }),
     ("a node gets a range that nobody has", |story| {
         node(story, "a", "True");
         story.node(bare("b"));

@@ -27,7 +27,7 @@ pub(super) struct Story {
 }
 
 /// The resource of each kind.
-const RESOURCES: [(&str, &str); 20] = [
+const RESOURCES: [(&str, &str); 24] = [
     ("Pod", "pods"),
     ("ReplicaSet", "replicasets.apps"),
     ("ReplicationController", "replicationcontrollers"),
@@ -48,6 +48,10 @@ const RESOURCES: [(&str, &str); 20] = [
     ("PodDisruptionBudget", "poddisruptionbudgets.policy"),
     ("PersistentVolumeClaim", "persistentvolumeclaims"),
     ("ClusterRole", "clusterroles.rbac.authorization.k8s.io"),
+    ("HorizontalPodAutoscaler", "horizontalpodautoscalers.autoscaling"),
+    ("CertificateSigningRequest", "certificatesigningrequests.certificates.k8s.io"),
+    ("PersistentVolume", "persistentvolumes"),
+    ("VolumeAttachment", "volumeattachments.storage.k8s.io"),
 ];
 
 pub(super) const NS: &str = "shop";
@@ -229,7 +233,12 @@ fn resource(kind: &str) -> Istr {
 
 fn address(kind: &str, name: &str) -> (Istr, ObjectKey) {
     let namespace = match kind {
-        "Namespace" | "Node" | "ClusterRole" => "",
+        "Namespace"
+        | "Node"
+        | "ClusterRole"
+        | "CertificateSigningRequest"
+        | "PersistentVolume"
+        | "VolumeAttachment" => "",
         "Lease" => "kube-system",
         _ => NS,
     };
