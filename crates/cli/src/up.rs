@@ -34,11 +34,14 @@ use kubeconfig::Kubeconfig;
 use logs::NodeLogs;
 use metrics::NodeMetrics;
 
+mod act;
 mod demo;
 mod greeting;
 mod kubeconfig;
 mod logs;
 mod metrics;
+mod outages;
+mod outages_story;
 mod story;
 mod workloads;
 mod workloads_story;
@@ -192,7 +195,7 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
             attacher: options.runs(ATTACHES).then(AttacherOptions::default),
             // Without the controller, no pod gets a claim, and no device is freed.
             devices: options.runs(RESERVES).then(DevicesOptions::default),
-            ..NodesOptions::count(options.nodes)
+            ..options.node_options()
         };
         logs.come_from(Nodes::build(&manager.context(), wanted).map_err(said)?);
     }
@@ -230,11 +233,22 @@ impl UpOptions {
         self.selection.run.iter().any(|row| row.name == name)
     }
 
+    /// The nodes. Those of the demo are in zones, and are noticed soon when they are lost.
+    fn node_options(&self) -> NodesOptions {
+        let nodes = NodesOptions::count(self.nodes);
+        if !self.demo {
+            return nodes;
+        }
+        NodesOptions { zones: demo::ZONES.map(str::to_owned).to_vec(), lease_duration: demo::LEASES, ..nodes }
+    }
+
     /// A demo without its controllers would only wait.
     fn check_demo(&self) -> Result<(), CommandError> {
         let missing: Vec<&str> = demo::NEEDS.iter().filter(|name| !self.runs(name)).copied().collect();
         match (self.demo, self.nodes, missing.as_slice()) {
-            (true, 0, _) => Err(CommandError("--demo needs nodes for its pods: leave --nodes 0 away".to_owned())),
+            (true, ..demo::NODES_MIN, _) => {
+                Err(CommandError("--demo needs three nodes or more, of which it loses some: see --nodes".to_owned()))
+            }
             (true, _, [_, ..]) => {
                 let missing = missing.join(", ");
                 Err(CommandError(format!("--demo needs these controllers too: {missing}; see --controllers")))

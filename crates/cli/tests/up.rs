@@ -232,7 +232,7 @@ fn what_cannot_be_had_is_one_sentence() {
     refused(&["--kubeconfig-out=/"], &["cannot write the kubeconfig /"]);
     refused(&["--controllers=deploymnet"], &["did you mean deployment?"]);
     refused(&["--controllers=none,deployment"], &["there is no controller \"none\""]);
-    refused(&["--demo", "--nodes=0"], &["--demo needs nodes"]);
+    refused(&["--demo", "--nodes=2"], &["--demo needs three nodes or more"]);
     refused(&["--demo", "--controllers=*,-deployment"], &["--demo needs these controllers too: deployment-controller"]);
 }
 
@@ -265,10 +265,11 @@ fn the_list_of_controllers_has_upstreams_syntax() {
 #[test]
 fn the_demo_runs_through_and_reads_well() {
     let mut up = Up::start(&["--demo"]);
-    let told = up.until("That was it.");
-    for line in told.lines() {
+    let whole = up.until("That was it.");
+    for line in whole.lines() {
         assert!(line.chars().count() <= WIDTH, "{line}");
     }
+    let (told, third) = whole.split_once("\n10. ").expect("a third act");
     let count = |what: &str| told.matches(what).count();
     assert_eq!(count("garbage-collector  deleted replicaset/web-"), 2, "{told}");
     assert_eq!(count("garbage-collector  deleted pod/web-"), 3, "{told}");
@@ -295,5 +296,29 @@ fn the_demo_runs_through_and_reads_well() {
     assert_eq!(count("autoscaler         scaled deployment/shop from 1 to 4"), 1, "{told}");
     assert_eq!(count("refuses: Cannot evict pod as it would violate the pod's disruption budget."), 1, "{told}");
     assert!(count("disruption         budget/shop allows one eviction") >= 1, "{told}");
+    // The third act: a node is drained, one is lost, a zone is lost, and then all of them.
+    let count = |what: &str| third.matches(what).count();
+    assert_eq!(count(": unschedulable:NoSchedule"), 2, "a node is cordoned, and uncordoned: {third}");
+    assert!(count("refuses: Cannot evict pod as it would violate the pod's disruption budget.") >= 1, "{third}");
+    for node in ["node-0", "node-1", "node-2"] {
+        assert!(count(&format!("node-lifecycle     says that {node} is Unknown")) >= 1, "{third}");
+        assert!(count(&format!("{node}             is ready")) >= 1, "{third}");
+    }
+    let part = |number: &str, next: &str| {
+        let from = third.split_once(number).map(|(_, rest)| rest).unwrap_or_default();
+        from.split_once(next).map(|(part, _)| part.to_owned()).unwrap_or_default()
+    };
+    let evicts = "unreachable:NoExecute";
+    let node = part("\n11. ", "\n12. ");
+    assert!(
+        node.contains("taint-eviction     deleted pod/site-") && node.contains("replicaset         created pod/site-")
+    );
+    let zone = part("\n12. ", "\n13. ");
+    assert_eq!(zone.matches("taint-eviction     deleted pod/site-").count(), zone.matches("runs pod/site-").count());
+    assert!(zone.contains(&format!("tainted node-0: {evicts}")) && zone.contains(&format!("tainted node-2: {evicts}")));
+    let all = part("\n13. ", "\n14. ");
+    assert_eq!(all.matches("deleted pod/").count(), 0, "{all}");
+    assert_eq!(all.matches(&format!("removed a taint of node-0: {evicts}")).count(), 1, "{all}");
+    assert_eq!(all.matches(&format!("removed a taint of node-2: {evicts}")).count(), 1, "{all}");
     assert!(up.end_by("INT"), "and the cluster goes on until it is stopped");
 }

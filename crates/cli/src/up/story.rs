@@ -6,6 +6,8 @@ use k8s_openapi::api::apps::v1::ReplicaSet;
 use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::discovery::v1::EndpointSlice;
 
+use super::act::State;
+
 /// A change of an object of the demo.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
@@ -91,18 +93,7 @@ impl Story {
         addresses.join(", ")
     }
 
-    /// Returns what is missing for [`is_ready`](Self::is_ready), for the error message.
-    pub(super) fn so_far(&self) -> String {
-        let ready = self.pods.values().filter(|life| life.is_ready).count();
-        format!(
-            "{}, {}, {ready} of them ready, {} behind the Service",
-            counted(self.sets.len(), "ReplicaSet"),
-            counted(self.pods.len(), "pod"),
-            counted(self.addresses.len(), "address"),
-        )
-    }
-
-    /// Applies a change; returns the lines to print.
+    /// Applies a change; returns the line to print.
     pub(super) fn take(&mut self, change: &Change) -> Option<Line> {
         match change {
             Change::Set(set) => self.set(set),
@@ -162,6 +153,25 @@ impl Story {
 
     fn leaves(&mut self, pod: &str) -> Option<Line> {
         self.told.insert(pod.to_owned()).then(|| Line::new(self.deleter, format!("deleted pod/{pod}")))
+    }
+}
+
+impl State for Story {
+    type Change = Change;
+
+    fn apply(&mut self, change: &Change) -> Vec<Line> {
+        self.take(change).into_iter().collect()
+    }
+
+    /// Returns what is missing for [`is_ready`](Self::is_ready).
+    fn so_far(&self) -> String {
+        let ready = self.pods.values().filter(|life| life.is_ready).count();
+        format!(
+            "{}, {}, {ready} of them ready, {} behind the Service",
+            counted(self.sets.len(), "ReplicaSet"),
+            counted(self.pods.len(), "pod"),
+            counted(self.addresses.len(), "address"),
+        )
     }
 }
 

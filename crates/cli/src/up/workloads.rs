@@ -2,20 +2,18 @@
 //!
 //! As in the first act, what is shown is what watches tell, and every part ends when the cluster is as it should be.
 
-use futures::StreamExt;
-use futures::stream::{BoxStream, SelectAll};
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, PostParams, WatchEvent};
+use kube::api::{DeleteParams, EvictParams, ListParams, Patch, PatchParams, WatchEvent};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::super::CommandError;
-use super::demo::{PATIENCE, YOU, follow, refused, say, typed};
+use super::act::{Act, Changes, changed, follow, refused, say};
 use super::story::Line;
 use super::workloads_story::{Change, INDEX, Workloads};
 
@@ -28,12 +26,7 @@ const REQUEST: &str = "100m";
 const LOAD: &str = "200m";
 
 /// The second act.
-pub(super) struct SecondAct {
-    client: Client,
-    changes: SelectAll<BoxStream<'static, Result<Option<Change>, kube::Error>>>,
-    workloads: Workloads,
-    begun: Instant,
-}
+pub(super) struct SecondAct(Act<Workloads>);
 
 // === impl SecondAct ===
 
@@ -52,11 +45,7 @@ impl SecondAct {
     }
 
     async fn new(client: Client, begun: Instant) -> Result<Self, kube::Error> {
-        let pods = follow::<Pod, _>(Api::default_namespaced(client.clone()), LABELS, |event| match event {
-            WatchEvent::Added(pod) | WatchEvent::Modified(pod) => Some(Change::Pod(Box::new(pod))),
-            WatchEvent::Deleted(pod) => Some(Change::PodGone(Box::new(pod))),
-            _ => None,
-        });
+        let pods = follow_pods(&client, LABELS);
         let claims = follow::<PersistentVolumeClaim, _>(Api::default_namespaced(client.clone()), "app=db", |event| {
             changed(event).map(|claim| Change::Claim(Box::new(claim)))
         });
@@ -66,31 +55,10 @@ impl SecondAct {
         let jobs = follow::<Job, _>(Api::default_namespaced(client.clone()), LABELS, |event| {
             changed(event).map(|job| Change::Job(Box::new(job)))
         });
-        let budgets = follow::<PodDisruptionBudget, _>(Api::default_namespaced(client.clone()), LABELS, |event| {
-            changed(event).map(|budget| Change::Budget(Box::new(budget)))
-        });
+        let budgets = follow_budgets(&client, LABELS);
         let (pods, claims, deployments, jobs, budgets) = futures::try_join!(pods, claims, deployments, jobs, budgets)?;
-        let changes = futures::stream::select_all([pods, claims, deployments, jobs, budgets]);
-        Ok(Self { client, changes, workloads: Workloads::default(), begun })
-    }
-
-    fn api<K>(&self) -> Api<K>
-    where
-        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
-    {
-        Api::default_namespaced(self.client.clone())
-    }
-
-    async fn create<K>(&self, object: Value) -> Result<(), CommandError>
-    where
-        K: kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>
-            + Clone
-            + std::fmt::Debug
-            + serde::Serialize
-            + serde::de::DeserializeOwned,
-    {
-        self.api::<K>().create(&PostParams::default(), &typed(object)?).await.map_err(refused)?;
-        Ok(())
+        let changes = [pods, claims, deployments, jobs, budgets];
+        Ok(Self(Act::new(client, begun, Workloads::default(), changes)))
     }
 
     async fn roll_a_set(&mut self) -> Result<(), CommandError> {
@@ -101,16 +69,16 @@ impl SecondAct {
         set["spec"]["serviceName"] = json!("db");
         set["spec"]["volumeClaimTemplates"] =
             json!([{ "metadata": { "name": "data", "labels": { "app": "db" } }, "spec": claim }]);
-        self.tell(&Line::new(YOU, "create statefulset/db"));
-        self.create::<StatefulSet>(set).await?;
-        self.until("three pods with volumes", |it| it.is_ready("db", 3, IMAGES[0]) && it.are_bound(3)).await?;
+        self.0.you("create statefulset/db");
+        self.0.create::<StatefulSet>(set).await?;
+        self.0.until("three pods with volumes", |it| it.is_ready("db", 3, IMAGES[0]) && it.are_bound(3)).await?;
         say("\n   Its pods are replaced from the last to the first, and each finds its volume again:\n");
-        self.tell(&Line::new(YOU, format!("set the image of statefulset/db to {}", IMAGES[1])));
+        self.0.you(format!("set the image of statefulset/db to {}", IMAGES[1]));
         let image =
             json!({ "spec": { "template": { "spec": { "containers": [{ "name": "main", "image": IMAGES[1] }] } } } });
         let patch = Patch::Strategic(image);
-        self.api::<StatefulSet>().patch("db", &PatchParams::default(), &patch).await.map_err(refused)?;
-        self.until("three pods with the new image", |it| it.is_ready("db", 3, IMAGES[1])).await
+        self.0.api::<StatefulSet>().patch("db", &PatchParams::default(), &patch).await.map_err(refused)?;
+        self.0.until("three pods with the new image", |it| it.is_ready("db", 3, IMAGES[1])).await
     }
 
     async fn retry_an_index(&mut self) -> Result<(), CommandError> {
@@ -126,16 +94,16 @@ impl SecondAct {
                 },
             },
         });
-        self.tell(&Line::new(YOU, "create job/batch"));
-        self.create::<Job>(job).await?;
-        self.until("a pod for each index", |it| it.pods("batch").len() == 3).await?;
-        let pods = self.api::<Pod>().list(&ListParams::default().labels("app=batch")).await.map_err(refused)?;
+        self.0.you("create job/batch");
+        self.0.create::<Job>(job).await?;
+        self.0.until("a pod for each index", |it| it.pods("batch").len() == 3).await?;
+        let pods = self.0.api::<Pod>().list(&ListParams::default().labels("app=batch")).await.map_err(refused)?;
         let index = |pod: &Pod| pod.metadata.annotations.as_ref().and_then(|held| held.get(INDEX).cloned());
         let victim = pods.items.iter().find(|pod| index(pod).as_deref() == Some("1"));
         let victim = victim.and_then(|pod| pod.metadata.name.clone()).unwrap_or_default();
-        self.tell(&Line::new(YOU, format!("let pod/{victim} crash")));
+        self.0.you(format!("let pod/{victim} crash"));
         self.annotate(&victim, "crash-after", "0s").await?;
-        self.until("the Job complete", Workloads::is_job_complete).await
+        self.0.until("the Job complete", Workloads::is_job_complete).await
     }
 
     async fn follow_the_load(&mut self) -> Result<(), CommandError> {
@@ -153,14 +121,14 @@ impl SecondAct {
                 "metrics": [{ "type": "Resource", "resource": { "name": "cpu", "target": target } }],
             },
         });
-        self.tell(&Line::new(YOU, "create deployment/shop, and an autoscaler: half of the CPU, four pods at most"));
-        self.create::<Deployment>(deployment).await?;
-        self.until("one pod", |it| it.is_ready("shop", 1, SHOP)).await?;
-        self.create::<HorizontalPodAutoscaler>(autoscaler).await?;
-        let Some(pod) = self.workloads.pods("shop").into_iter().next() else { return Ok(()) };
-        self.tell(&Line::new(YOU, format!("let pod/{pod} use {LOAD} of CPU, where it requested {REQUEST}")));
+        self.0.you("create deployment/shop, and an autoscaler: half of the CPU, four pods at most");
+        self.0.create::<Deployment>(deployment).await?;
+        self.0.until("one pod", |it| it.is_ready("shop", 1, SHOP)).await?;
+        self.0.create::<HorizontalPodAutoscaler>(autoscaler).await?;
+        let Some(pod) = self.0.state.pods("shop").into_iter().next() else { return Ok(()) };
+        self.0.you(format!("let pod/{pod} use {LOAD} of CPU, where it requested {REQUEST}"));
         self.annotate(&pod, "cpu-usage", LOAD).await?;
-        self.until("four pods", |it| it.is_ready("shop", 4, SHOP)).await
+        self.0.until("four pods", |it| it.is_ready("shop", 4, SHOP)).await
     }
 
     async fn hold_an_eviction_back(&mut self) -> Result<(), CommandError> {
@@ -169,88 +137,75 @@ impl SecondAct {
             "metadata": { "name": "shop", "labels": { "app": "shop" } },
             "spec": { "minAvailable": 4, "selector": { "matchLabels": { "app": "shop" } } },
         });
-        self.tell(&Line::new(YOU, "create a budget for the shop: four pods must be available"));
-        self.create::<PodDisruptionBudget>(budget).await?;
-        self.until("a budget that allows nothing", |it| it.allows(0)).await?;
-        let Some(pod) = self.workloads.pods("shop").into_iter().next() else { return Ok(()) };
-        self.tell(&Line::new(YOU, format!("evict pod/{pod}")));
-        match self.api::<Pod>().evict(&pod, &EvictParams::default()).await {
+        self.0.you("create a budget for the shop: four pods must be available");
+        self.0.create::<PodDisruptionBudget>(budget).await?;
+        self.0.until("a budget that allows nothing", |it| it.allows(0)).await?;
+        let Some(pod) = self.0.state.pods("shop").into_iter().next() else { return Ok(()) };
+        self.0.you(format!("evict pod/{pod}"));
+        match self.0.api::<Pod>().evict(&pod, &EvictParams::default()).await {
             Err(kube::Error::Api(status)) if status.code == 429 => {
-                self.tell(&Line::new("API server", format!("refuses: {}", first_sentence(&status.message))));
+                self.0.tell(&Line::new("API server", format!("refuses: {}", first_sentence(&status.message))));
             }
             outcome => return Err(CommandError(format!("the budget should have held the eviction back: {outcome:?}"))),
         }
-        self.tell(&Line::new(YOU, "lower the budget to three"));
+        self.0.you("lower the budget to three");
         let patch = Patch::Merge(json!({ "spec": { "minAvailable": 3 } }));
-        let budgets = self.api::<PodDisruptionBudget>();
+        let budgets = self.0.api::<PodDisruptionBudget>();
         budgets.patch("shop", &PatchParams::default(), &patch).await.map_err(refused)?;
-        self.until("a budget that allows one eviction", |it| it.allows(1)).await?;
-        self.tell(&Line::new(YOU, format!("evict pod/{pod}")));
-        self.workloads.told(&pod);
-        self.api::<Pod>().evict(&pod, &EvictParams::default()).await.map_err(refused)?;
-        self.until("another pod in its place", |it| {
-            it.is_ready("shop", 4, SHOP) && !it.pods("shop").contains(&pod) && it.allows(1)
-        })
-        .await
+        self.0.until("a budget that allows one eviction", |it| it.allows(1)).await?;
+        self.0.you(format!("evict pod/{pod}"));
+        self.0.state.told(&pod);
+        self.0.api::<Pod>().evict(&pod, &EvictParams::default()).await.map_err(refused)?;
+        self.0
+            .until("another pod in its place", |it| {
+                it.is_ready("shop", 4, SHOP) && !it.pods("shop").contains(&pod) && it.allows(1)
+            })
+            .await
     }
 
     async fn clean_up(&mut self) -> Result<(), CommandError> {
         say("\n9. Everything is deleted again:\n");
-        self.workloads.deleted_by("garbage-collector");
-        self.tell(&Line::new(YOU, "delete all of it"));
+        self.0.state.deleted_by("garbage-collector");
+        self.0.you("delete all of it");
         let how = DeleteParams::background();
-        self.api::<HorizontalPodAutoscaler>().delete("shop", &how).await.map_err(refused)?;
-        self.api::<PodDisruptionBudget>().delete("shop", &how).await.map_err(refused)?;
-        self.api::<Deployment>().delete("shop", &how).await.map_err(refused)?;
-        self.api::<Job>().delete("batch", &how).await.map_err(refused)?;
-        self.api::<StatefulSet>().delete("db", &how).await.map_err(refused)?;
+        self.0.api::<HorizontalPodAutoscaler>().delete("shop", &how).await.map_err(refused)?;
+        self.0.api::<PodDisruptionBudget>().delete("shop", &how).await.map_err(refused)?;
+        self.0.api::<Deployment>().delete("shop", &how).await.map_err(refused)?;
+        self.0.api::<Job>().delete("batch", &how).await.map_err(refused)?;
+        self.0.api::<StatefulSet>().delete("db", &how).await.map_err(refused)?;
         let of_set = ListParams::default().labels("app=db");
-        self.api::<PersistentVolumeClaim>().delete_collection(&how, &of_set).await.map_err(refused)?;
-        self.until("nothing left of it", Workloads::is_empty).await
+        self.0.api::<PersistentVolumeClaim>().delete_collection(&how, &of_set).await.map_err(refused)?;
+        self.0.until("nothing left of it", Workloads::is_empty).await
     }
 
     /// Sets an annotation that scripts a pod.
     async fn annotate(&self, pod: &str, what: &str, value: &str) -> Result<(), CommandError> {
         let annotations = json!({ format!("{}{what}", steersman_nodes::view::PREFIX): value });
         let patch = Patch::Merge(json!({ "metadata": { "annotations": annotations } }));
-        self.api::<Pod>().patch(pod, &PatchParams::default(), &patch).await.map_err(refused)?;
+        self.0.api::<Pod>().patch(pod, &PatchParams::default(), &patch).await.map_err(refused)?;
         Ok(())
-    }
-
-    /// Tells what happens until the cluster is as it should be.
-    async fn until(&mut self, what: &str, is_done: impl Fn(&Workloads) -> bool) -> Result<(), CommandError> {
-        let deadline = Instant::now() + PATIENCE;
-        while !is_done(&self.workloads) {
-            let failed = |why: String| {
-                CommandError(format!("the demo waited for this: {what}. {why}; there are {}", self.workloads.so_far()))
-            };
-            let change = match timeout_at(deadline, self.changes.next()).await {
-                Ok(Some(change)) => change.map_err(refused)?,
-                Ok(None) => return Err(failed("The watches have ended".to_owned())),
-                Err(_) => return Err(failed(format!("It did not happen within {} s", PATIENCE.as_secs()))),
-            };
-            if let Some(line) = change.and_then(|change| self.workloads.take(&change)) {
-                self.tell(&line);
-            }
-        }
-        Ok(())
-    }
-
-    fn tell(&self, line: &Line) {
-        super::demo::tell(self.begun, line);
     }
 }
 
-/// Returns the object of an event, unless it is deleted.
-fn changed<K>(event: WatchEvent<K>) -> Option<K> {
-    match event {
-        WatchEvent::Added(object) | WatchEvent::Modified(object) => Some(object),
+/// Follows pods.
+pub(super) async fn follow_pods(client: &Client, labels: &str) -> Result<Changes<Change>, kube::Error> {
+    let pods = Api::<Pod>::default_namespaced(client.clone());
+    let change = |event| match event {
+        WatchEvent::Added(pod) | WatchEvent::Modified(pod) => Some(Change::Pod(Box::new(pod))),
+        WatchEvent::Deleted(pod) => Some(Change::PodGone(Box::new(pod))),
         _ => None,
-    }
+    };
+    follow(pods, labels, change).await
+}
+
+/// Follows budgets.
+pub(super) async fn follow_budgets(client: &Client, labels: &str) -> Result<Changes<Change>, kube::Error> {
+    let budgets = Api::<PodDisruptionBudget>::default_namespaced(client.clone());
+    follow(budgets, labels, |event| changed(event).map(|budget| Change::Budget(Box::new(budget)))).await
 }
 
 /// Returns a workload with pods of this image.
-fn workload(name: &str, image: &str) -> Value {
+pub(super) fn workload(name: &str, image: &str) -> Value {
     let labels = json!({ "app": name });
     json!({
         "metadata": { "name": name, "labels": labels },
@@ -264,6 +219,6 @@ fn workload(name: &str, image: &str) -> Value {
     })
 }
 
-fn first_sentence(text: &str) -> &str {
+pub(super) fn first_sentence(text: &str) -> &str {
     text.split_inclusive('.').next().unwrap_or(text)
 }

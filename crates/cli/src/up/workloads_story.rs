@@ -7,6 +7,7 @@ use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
+use super::act::State;
 use super::story::Line;
 
 /// A change of an object of the second act.
@@ -38,6 +39,7 @@ pub(super) struct Workloads {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Life {
     app: String,
+    node: String,
     image: String,
     phase: String,
     is_ready: bool,
@@ -72,6 +74,18 @@ impl Workloads {
         own.len() == pods && own.into_iter().all(is_well)
     }
 
+    /// The pods of an application that are on a node, and do not leave it, by name.
+    pub(super) fn on(&self, app: &str, node: &str) -> Vec<String> {
+        let there = |life: &Life| life.app == app && life.node == node && !life.is_leaving;
+        self.pods.iter().filter(|(_, life)| there(life)).map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Whether an application has exactly this many pods, all ready, beside those that leave, and none of them on these nodes.
+    pub(super) fn has_moved(&self, app: &str, pods: usize, away_from: &[String]) -> bool {
+        let stay: Vec<&Life> = self.pods.values().filter(|life| life.app == app && !life.is_leaving).collect();
+        stay.len() == pods && stay.into_iter().all(|life| life.is_ready && !away_from.contains(&life.node))
+    }
+
     /// Whether this many claims are bound.
     pub(super) fn are_bound(&self, claims: usize) -> bool {
         self.bound.len() == claims
@@ -90,16 +104,6 @@ impl Workloads {
     /// Whether all pods are deleted.
     pub(super) fn is_empty(&self) -> bool {
         self.pods.is_empty()
-    }
-
-    /// Returns the state, for the error message.
-    pub(super) fn so_far(&self) -> String {
-        let pod = |(name, life): (&String, &Life)| {
-            let ready = if life.is_ready { ", ready" } else { "" };
-            format!("{name} ({}{ready})", life.phase)
-        };
-        let pods: Vec<_> = self.pods.iter().map(pod).collect();
-        if pods.is_empty() { "no pods".to_owned() } else { pods.join(", ") }
     }
 
     /// Applies a change; returns the line to print.
@@ -149,7 +153,9 @@ impl Workloads {
         let container = pod.spec.as_ref().and_then(|spec| spec.containers.first());
         let status = pod.status.as_ref();
         let conditions = status.and_then(|status| status.conditions.as_ref()).into_iter().flatten();
+        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default();
         let now = Life {
+            node: node.clone(),
             app: pod.metadata.labels.as_ref().and_then(|labels| labels.get("app").cloned()).unwrap_or_default(),
             image: container.and_then(|container| container.image.clone()).unwrap_or_default(),
             phase: status.and_then(|status| status.phase.clone()).unwrap_or_default(),
@@ -162,11 +168,10 @@ impl Workloads {
         if now.is_leaving {
             return self.leaves(pod, &name);
         }
-        let node = pod.spec.as_ref().and_then(|spec| spec.node_name.as_deref()).unwrap_or("a node");
         match now.phase.as_str() {
-            "Failed" if before.phase != now.phase => Some(Line::new(node, format!("says that pod/{name} has failed"))),
-            "Succeeded" if before.phase != now.phase => Some(Line::new(node, format!("says that pod/{name} is done"))),
-            _ if now.is_ready && !before.is_ready => Some(Line::new(node, format!("runs pod/{name}"))),
+            "Failed" if before.phase != now.phase => Some(Line::new(&node, format!("says that pod/{name} has failed"))),
+            "Succeeded" if before.phase != now.phase => Some(Line::new(&node, format!("says that pod/{name} is done"))),
+            _ if now.is_ready && !before.is_ready => Some(Line::new(&node, format!("runs pod/{name}"))),
             _ => None,
         }
     }
@@ -183,8 +188,29 @@ impl Workloads {
     }
 
     fn leaves(&mut self, pod: &Pod, name: &str) -> Option<Line> {
-        let who = self.deleter.map_or_else(|| owner(pod), str::to_owned);
+        let who = match (self.deleter, is_evicted(pod)) {
+            (_, true) => "taint-eviction".to_owned(),
+            (Some(who), false) => who.to_owned(),
+            (None, false) => owner(pod),
+        };
         self.told.insert(name.to_owned()).then(|| Line::new(&who, format!("deleted pod/{name}")))
+    }
+}
+
+impl State for Workloads {
+    type Change = Change;
+
+    fn apply(&mut self, change: &Change) -> Vec<Line> {
+        self.take(change).into_iter().collect()
+    }
+
+    fn so_far(&self) -> String {
+        let pod = |(name, life): (&String, &Life)| {
+            let ready = if life.is_ready { ", ready" } else { "" };
+            format!("{name} ({}{ready})", life.phase)
+        };
+        let pods: Vec<_> = self.pods.iter().map(pod).collect();
+        if pods.is_empty() { "no pods".to_owned() } else { pods.join(", ") }
     }
 }
 
@@ -196,6 +222,14 @@ fn name(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -
 fn owner(pod: &Pod) -> String {
     let owner = pod.metadata.owner_references.iter().flatten().next();
     owner.map_or_else(|| "somebody".to_owned(), |owner| owner.kind.to_lowercase())
+}
+
+/// Whether a taint of its node is why a pod leaves.
+fn is_evicted(pod: &Pod) -> bool {
+    let conditions = pod.status.iter().flat_map(|status| &status.conditions).flatten();
+    conditions
+        .into_iter()
+        .any(|it| it.type_ == "DisruptionTarget" && it.reason.as_deref() == Some("DeletionByTaintManager"))
 }
 
 fn index(pod: &Pod) -> String {

@@ -1,5 +1,8 @@
 //! Real kubectl against `steersman up`: certificates from the request to the login.
 
+use std::path::Path;
+use std::process::Command;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
@@ -33,6 +36,35 @@ fn condition(request: &Value) -> Option<&str> {
     request["status"]["conditions"][0]["reason"].as_str()
 }
 
+/// What openssl says of a client certificate of the cluster, where there is one: it verifies, and says what was asked for.
+async fn openssl_agrees(up: &Up, certificate: &Path, authority: &Path) -> Result<(), Failure> {
+    let path = "jsonpath={.clusters[0].cluster.certificate-authority-data}";
+    let data = up.kubectl(&format!("config view --raw --minify -o {path}")).await?;
+    std::fs::write(authority, STANDARD.decode(data)?)?;
+    let mut verify = Command::new("openssl");
+    verify.args(["verify", "-purpose", "sslclient", "-CAfile"]).arg(authority).arg(certificate);
+    let verify = match verify.output() {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            eprintln!("SKIPPED: there is no openssl here, so nobody else has read the certificate");
+            return Ok(());
+        }
+        output => output?,
+    };
+    assert!(verify.status.success(), "{}{}", text(&verify.stdout), text(&verify.stderr));
+    let options = ["-subject", "-nameopt", "RFC2253", "-ext", "extendedKeyUsage,basicConstraints,keyUsage", "-noout"];
+    let shown = Command::new("openssl").arg("x509").arg("-in").arg(certificate).args(options).output()?;
+    let shown = text(&shown.stdout);
+    for want in ["subject=CN=ann,O=devs", "TLS Web Client Authentication", "CA:FALSE", "Digital Signature\n"] {
+        assert!(shown.contains(want), "{want} is not in: {shown}");
+    }
+    assert!(!shown.contains("TLS Web Server Authentication"), "{shown}");
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 #[tokio::test]
 async fn an_approved_certificate_logs_its_owner_in() -> Result<(), Failure> {
     let up = Up::start(&["--nodes=0"]).await?;
@@ -46,10 +78,11 @@ async fn an_approved_certificate_logs_its_owner_in() -> Result<(), Failure> {
     let shown = up.kubectl("get csr ann --no-headers").await?;
     assert!(shown.contains("Approved,Issued"), "{shown}");
 
-    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let file = |name: &str| folder.join(format!("csr-{}-{name}", std::process::id()));
     std::fs::write(file("crt"), STANDARD.decode(certificate)?)?;
     std::fs::write(file("key"), key.serialize_pem())?;
+    openssl_agrees(&up, &file("crt"), &file("ca")).await?;
     // The administrator's own credentials are not shown with them.
     let server = up.kubectl("config view --minify -o jsonpath={.clusters[0].cluster.server}").await?;
     let flags = format!(
@@ -66,6 +99,7 @@ async fn an_approved_certificate_logs_its_owner_in() -> Result<(), Failure> {
     up.kubectl("create clusterrolebinding devs --clusterrole=view --group=devs").await?;
     up.kubectl(&format!("get pods {flags}")).await?;
     let _ = std::fs::remove_file(file("crt"));
+    let _ = std::fs::remove_file(file("ca"));
     let _ = std::fs::remove_file(file("key"));
     up.down().await
 }

@@ -56,6 +56,24 @@ async fn a_disruption_budget_holds_a_drain_back() -> Result<(), Failure> {
     up.down().await
 }
 
+/// One `kubectl drain`: the budget holds the second eviction back, kubectl tries again after five seconds, and by then another pod is
+/// ready elsewhere.
+#[tokio::test]
+async fn a_drain_goes_on_when_the_budget_allows_it_again() -> Result<(), Failure> {
+    let up = Up::whole().await?;
+    up.kubectl("create deployment web --image=example/web --replicas=6").await?;
+    up.kubectl("rollout status deployment/web --timeout=40s").await?;
+    up.kubectl("create pdb web --selector=app=web --min-available=5").await?;
+    up.wait("pdb/web --for=jsonpath={.status.disruptionsAllowed}=1").await?;
+    assert_eq!(on_node(&up.json("get pods").await?, "node-0"), 2);
+    let said = up.kubectl("drain node-0 --timeout=40s").await?;
+    assert!(said.matches("evicting pod").count() > 2, "the second eviction was held back: {said}");
+    assert_eq!(said.matches(" evicted\n").count(), 2, "{said}");
+    up.wait("deployment/web --for=jsonpath={.status.availableReplicas}=6").await?;
+    assert_eq!(on_node(&up.json("get pods").await?, "node-0"), 0);
+    up.down().await
+}
+
 #[tokio::test]
 async fn a_taint_keeps_pods_away_that_do_not_tolerate_it() -> Result<(), Failure> {
     let up = Up::whole().await?;

@@ -7,6 +7,7 @@ mod absent;
 mod accounts;
 mod audit;
 mod everything;
+mod examples;
 mod gates;
 mod install;
 mod kubectl;
