@@ -17,8 +17,12 @@ use crate::failure::{Failure, Result};
 use crate::{k8s, process};
 use table::{Row, Table};
 
-const USAGE: &str =
-    "usage: cargo xtask bench workqueue|informer|apiserver|runtime|controllers|workloads|all [--quick] [--save]";
+const USAGE: &str = "\
+usage: cargo xtask bench workqueue|informer|apiserver|runtime|controllers|workloads|scale|nodes|all [--quick] [--save]
+       cargo xtask bench large [--nodes N] [--pods-per-node N] [--quick] [--save]
+
+`controllers` and those behind it take `--built DIR`: nothing is compiled, and the programs are DIR/steersman and
+DIR/deps/manager, the load. So a build is measured that was made elsewhere, or one is compared with another.";
 
 /// A benchmark of the workspace.
 struct Suite {
@@ -109,10 +113,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if quick && save {
         return Err(Failure::error("figures of --quick mean nothing, so they are not saved: leave out --save"));
     }
-    match names.as_slice() {
-        ["controllers"] => return controllers::run(quick, save),
-        ["workloads"] => return controllers::workloads::run(quick, save),
-        _ => {}
+    if let [name @ ("controllers" | "workloads" | "scale" | "nodes" | "large"), rest @ ..] = names.as_slice() {
+        return controllers::dispatch(name, rest, quick, save);
     }
     let suites: Vec<_> = match names.as_slice() {
         ["all"] => SUITES.iter().collect(),
@@ -137,8 +139,9 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         }
     }
     if names == ["all"] {
-        controllers::run(quick, save)?;
-        controllers::workloads::run(quick, save)?;
+        for name in ["controllers", "workloads", "scale", "nodes"] {
+            controllers::dispatch(name, &[], quick, save)?;
+        }
     }
     Ok(())
 }

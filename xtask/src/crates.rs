@@ -19,8 +19,8 @@ const OUTSIDE: &str = "rig/outside";
 /// The feature of k8s-openapi for its oldest version of Kubernetes.
 const OLDEST: &str = "earliest";
 
-/// Features for tests on the rig: not for users.
-const NOT_FOR_USERS: [&str; 2] = ["default", "rig"];
+/// Not a feature of its own: it stands for others.
+const DEFAULT: &str = "default";
 
 pub(crate) fn run(args: &[String]) -> Result<()> {
     if !args.is_empty() {
@@ -48,7 +48,7 @@ fn checks(published: &[&Package]) -> Vec<Command> {
     let mut all = process::cargo(["check", "--quiet", "--lib", "--no-default-features"]);
     chosen(&mut all, published);
     let alone = published.iter().flat_map(|package| {
-        let features = package.features.iter().filter(|feature| !NOT_FOR_USERS.contains(&feature.as_str()));
+        let features = package.features.iter().filter(|feature| *feature != DEFAULT);
         features.map(|feature| {
             let package = package.name.as_str();
             let check = ["check", "--quiet", "--lib", "--package", package, "--no-default-features", "--features"];
@@ -104,14 +104,14 @@ mod tests {
     use crate::workspace::Package;
 
     #[test]
-    fn each_feature_is_checked_alone_and_those_for_the_rig_are_not() {
+    fn each_feature_is_checked_alone() {
         let package = |name: &str, features: &[&str]| Package {
             name: name.to_owned(),
             features: features.iter().map(ToString::to_string).collect(),
             published: true,
             ..Package::default()
         };
-        let packages = [package("a", &["default", "rig"]), package("b", &["default", "x", "y"])];
+        let packages = [package("a", &["default"]), package("b", &["default", "x", "y"])];
         let seen: Vec<_> = checks(&packages.each_ref()).iter().map(shown).collect();
         let alone =
             |feature: &str| format!("check --quiet --lib --package b --no-default-features --features {feature}");

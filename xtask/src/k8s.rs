@@ -6,6 +6,7 @@
 
 mod cache;
 mod chaos;
+mod differential;
 mod install;
 mod supervisor;
 mod targets;
@@ -26,6 +27,8 @@ usage: cargo xtask k8s install
        cargo xtask k8s run [OPTIONS] -- CMD ARGS...
        cargo xtask k8s test [FILTER]
        cargo xtask k8s chaos [--minutes N] [--seed S] [--ours-only] [--short]
+       cargo xtask k8s differential [--seed S] [--seeds N] [--sequences N] [--only FAMILY,...] [--controllers LIST] [--save]
+       cargo xtask k8s churn [--minutes N] [--seed S] [--ours-only] [--save]
        cargo xtask k8s path
 
 `cargo xtask k8s up --help` lists the options of `up` and `run`.";
@@ -45,8 +48,10 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         ("test", []) => timed_test(None),
         ("test", [filter]) if !filter.starts_with('-') => timed_test(Some(filter)),
         // The part of `test` that runs inside a rig; not for users.
-        (tier::INSIDE, [package, filter @ ..]) => tier::inside(package, filter.first().map(String::as_str)),
+        (tier::INSIDE, [program]) => tier::inside(program),
         ("chaos", options) => chaos::run(&installed()?, options),
+        ("differential", options) => differential::run(&installed()?, options),
+        ("churn", options) => differential::churn(&installed()?, options),
         ("path", []) => path(),
         ("install" | "up" | "down" | "test" | "path", _) => {
             Err(Failure::usage(&format!("unexpected arguments of `{command}`: {}", rest.join(" ")), USAGE))

@@ -17,6 +17,8 @@ pub(crate) struct Package {
     /// Relative to the root.
     pub(crate) manifest: PathBuf,
     pub(crate) features: Vec<String>,
+    /// The names of its test targets.
+    pub(crate) tests: Vec<String>,
     pub(crate) dependencies: Vec<Dependency>,
     /// Whether a registry may have it.
     pub(crate) published: bool,
@@ -63,6 +65,10 @@ fn from_metadata(package: &Value, root: &Path) -> Package {
         name: text(&package["name"]).to_owned(),
         manifest: manifest.strip_prefix(root).unwrap_or(manifest).to_path_buf(),
         features: package["features"].as_object().into_iter().flat_map(|map| map.keys().cloned()).collect(),
+        tests: list(&package["targets"])
+            .filter(|target| target["kind"][0] == "test")
+            .map(|target| text(&target["name"]).to_owned())
+            .collect(),
         dependencies: list(&package["dependencies"])
             .map(|dependency| Dependency {
                 name: text(&dependency["name"]).to_owned(),

@@ -2,14 +2,18 @@
 //!
 //! The load is the benchmark `manager` of the crate `steersman-controllers`; here it is decided what runs beside what.
 //!
-//! 1. Each manager works on a kube-apiserver and an etcd of its own, fresh and alike; only the restart has one for both.
+//! 1. Each manager works on a kube-apiserver and an etcd of its own, fresh and alike; only the restart has one for both. It runs
+//!    all 49 controllers, and the server has the gates and APIs of those that need some ([`Driver::server`]).
 //! 2. Go's figures of [`RIG`]'s steps are the peer of our embedded cluster too: same load, same run.
 //! 3. The audit log contains only the calls of the managers ([`POLICY`]).
 //! 4. Figures with holes are not saved.
 
 mod audit;
 mod chart;
-pub(super) mod workloads;
+mod large;
+mod nodes;
+mod scale;
+mod workloads;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,16 +44,32 @@ const EMBEDDED: Goals = &[
 
 /// The goals on kube-apiserver, compared with Go's manager with the same controllers and flags.
 const RIG: Goals = &[
+    ("memory, idle", "≥ 6 ×"),
+    ("idle, CPU", "≥ 3 ×"),
+    ("idle, API calls", "≥ 1 ×"),
     ("roll-out, wall", "≥ 1 ×"),
     ("roll-out, CPU", "≥ 3 ×"),
+    ("roll-out, API calls", "≥ 1 ×"),
     ("status changes, wall", "≥ 1 ×"),
     ("status changes, CPU", "≥ 3 ×"),
+    ("status changes, API calls", "≥ 1 ×"),
     ("cascade delete, wall", "≥ 1 ×"),
     ("cascade delete, CPU", "≥ 3 ×"),
-    ("memory, peak of the run", "≥ 5 ×"),
+    ("cascade delete, API calls", "≥ 1 ×"),
+    ("namespace delete, CPU", "≥ 3 ×"),
+    ("namespace delete, API calls", "≥ 1 ×"),
+    ("memory, peak of the run", "≥ 6 ×"),
     ("restart, CPU", "≥ 3 ×"),
-    ("restart, memory, peak", "≥ 5 ×"),
+    ("restart, API calls", "≥ 1 ×"),
+    ("restart, memory, peak", "≥ 6 ×"),
+    (ALL_CPU, "≥ 4 ×"),
 ];
+
+/// The sum of the rows of CPU.
+const ALL_CPU: &str = "all rows, CPU";
+
+/// The variable by which the load finds the audit log.
+const AUDIT_LOG: &str = "STEERSMAN_BENCH_AUDIT_LOG";
 
 /// Only what one compares two managers by; the load's own calls would be most of it.
 const POLICY: &str = "\
@@ -68,10 +88,18 @@ rules:
 struct Driver {
     program: PathBuf,
     quick: bool,
+    /// The options of a rig for managers with all controllers.
+    server: Vec<String>,
 }
 
 /// A directory for the audit logs; removed when this is dropped.
 struct Scratch(PathBuf);
+
+/// An audit log that a rig is to write.
+struct Log {
+    path: PathBuf,
+    policy: PathBuf,
+}
 
 /// Everything that was measured.
 #[derive(Default)]
@@ -82,10 +110,33 @@ struct Figures {
     audits: [Audit; 2],
 }
 
-pub(super) fn run(quick: bool, save: bool) -> Result<()> {
-    let driver = Driver::build(quick)?;
+/// Runs the benchmark of this name; the rest are its options.
+pub(super) fn dispatch(name: &str, rest: &[&str], quick: bool, save: bool) -> Result<()> {
+    let (built, rest) = match rest {
+        ["--built", dir, rest @ ..] => (Some(PathBuf::from(dir)), rest),
+        rest => (None, rest),
+    };
+    let size = match name {
+        "large" => Some(large::Size::read(rest, quick)?),
+        _ if rest.is_empty() => None,
+        _ => return Err(Failure::usage(&format!("unexpected arguments: {}", rest.join(" ")), super::USAGE)),
+    };
+    let driver = match built {
+        Some(dir) => Driver::find(&dir, quick)?,
+        None => Driver::build(quick)?,
+    };
+    match (name, size) {
+        ("workloads", _) => workloads::run(&driver, save),
+        ("scale", _) => scale::run(&driver, save),
+        ("nodes", _) => nodes::run(&driver, save),
+        (_, Some(size)) => large::run(&driver, size, save),
+        _ => run(&driver, save),
+    }
+}
+
+fn run(driver: &Driver, save: bool) -> Result<()> {
     let watch = Stopwatch::start();
-    let figures = measure(&driver)?;
+    let figures = measure(driver)?;
     let text = figures.text();
     println!("\n{text}\nmeasured in {:.0} s", watch.elapsed().as_secs_f64());
     let kubernetes = k8s::versions()?.kubernetes;
@@ -118,19 +169,28 @@ fn measure(driver: &Driver) -> Result<Figures> {
     }
     let scratch = Scratch::new()?;
     let work = |manager: &str| {
-        let log = scratch.0.join(format!("{manager}.log"));
-        let measured = driver.run_in_rig(&scratch.audit(&log)?, &["rig", manager])?;
-        let audit = Audit::read(&fs::read_to_string(&log).map_err(Failure::io("reading", &log))?);
+        let log = scratch.log(manager)?;
+        let measured = driver.run_in_rig(&driver.server, Some(&log), &["rig", manager])?;
+        let audit = Audit::read(&fs::read_to_string(&log.path).map_err(Failure::io("reading", &log.path))?);
         Ok((measured, audit))
     };
     (figures.ours, figures.audits[0]) = work("ours")?;
     (figures.go, figures.audits[1]) = work("go")?;
-    figures.go.extend(driver.run_in_rig(&[], &["running", "go"])?);
-    let (go, ours): (Vec<_>, Vec<_>) =
-        driver.run_in_rig(&[], &["restart"])?.into_iter().partition(|figure| figure.of_peer);
+    figures.go.extend(driver.run_in_rig(&driver.server, None, &["running", "go"])?);
+    let restart = driver.run_in_rig(&driver.server, Some(&scratch.log("restart")?), &["restart"])?;
+    let (go, ours): (Vec<_>, Vec<_>) = restart.into_iter().partition(|figure| figure.of_peer);
     figures.ours.extend(ours);
     figures.go.extend(go);
+    add_sum(&mut figures.ours);
+    add_sum(&mut figures.go);
     Ok(figures)
+}
+
+/// Adds the sum of the rows of CPU.
+fn add_sum(figures: &mut Vec<Measurement>) {
+    let rows = figures.iter().filter(|figure| figure.bench.ends_with(", CPU"));
+    let value = rows.map(|figure| figure.value).sum();
+    figures.push(Measurement { bench: ALL_CPU.to_owned(), value, unit: "s".to_owned(), of_peer: false });
 }
 
 /// The program of the load, compiled.
@@ -152,23 +212,67 @@ impl Driver {
     fn build(quick: bool) -> Result<Self> {
         let program = load(quick)?;
         process::run(process::cargo(["build", "--package", "steersman-cli"]).args(release(quick)))?;
-        Ok(Self { program, quick })
+        Self::new(program, quick)
+    }
+
+    /// Takes what is in a directory: the load finds the binary beside its own.
+    fn find(dir: &Path, quick: bool) -> Result<Self> {
+        let program = dir.join("deps/manager");
+        match dir.join("steersman").exists() && program.exists() {
+            true => Self::new(program, quick),
+            false => Err(Failure::error(format!("there is no {0}/steersman or no {0}/deps/manager", dir.display()))),
+        }
+    }
+
+    fn new(program: PathBuf, quick: bool) -> Result<Self> {
+        let flags = process::output(Command::new(&program).args(["--bench", "server-flags"]))?;
+        let server = flags.lines().map(|flag| format!("--apiserver-flag={flag}")).collect();
+        Ok(Self { program, quick, server })
     }
 
     fn run(&self, mode: &[&str]) -> Result<Vec<Measurement>> {
         figures_of(Command::new(&self.program).args(self.args(mode)))
     }
 
-    fn run_in_rig(&self, options: &[String], mode: &[&str]) -> Result<Vec<Measurement>> {
+    fn run_in_rig(&self, options: &[String], log: Option<&Log>, mode: &[&str]) -> Result<Vec<Measurement>> {
         let this = std::env::current_exe().map_err(|error| Failure::error(format!("who am I: {error}")))?;
         let mut command = Command::new(this);
-        command.args(["k8s", "run"]).args(options).arg("--").arg(&self.program).args(self.args(mode));
-        figures_of(&mut command)
+        command.args(["k8s", "run"]).args(options);
+        if let Some(log) = log {
+            command.arg("--audit-log").arg(&log.path).arg("--audit-policy").arg(&log.policy).env(AUDIT_LOG, &log.path);
+        }
+        figures_of(command.arg("--").arg(&self.program).args(self.args(mode)))
     }
 
     fn args<'a>(&self, mode: &[&'a str]) -> Vec<&'a str> {
         ["--bench"].into_iter().chain(mode.iter().copied()).chain(self.quick.then_some("--quick")).collect()
     }
+}
+
+/// Runs a mode on the rig for our manager and for Go's, each on a server of its own, and returns the table of both.
+fn both_on_rig(driver: &Driver, options: &[String], mode: &str, goals: Goals) -> Result<Option<Table>> {
+    if k8s::Go::find().is_none() {
+        println!("{PEER} SKIPPED: Go is not installed, so there is neither a rig nor a ratio");
+        return Ok(None);
+    }
+    let scratch = Scratch::new()?;
+    let of = |manager: &str| {
+        let mut figures = driver.run_in_rig(options, Some(&scratch.log(manager)?), &[mode, manager])?;
+        if goals.iter().any(|(bench, _)| *bench == ALL_CPU) {
+            add_sum(&mut figures);
+        }
+        Ok(figures)
+    };
+    let ours = of("ours")?;
+    Ok(Some(beside(ours, &of("go")?, goals)))
+}
+
+/// Saves a section whose peer is Go's manager; without the peer's half, nothing.
+fn save_beside(name: &str, is_whole: bool, text: &str) -> Result<()> {
+    if !is_whole {
+        return Err(Failure::error("not saved: half of the figures are missing, because Go is not installed"));
+    }
+    report::save(name, Some(&format!("{PEER} of Kubernetes {}", k8s::versions()?.kubernetes)), &text)
 }
 
 /// Returns the measurements of a mode; none where a controller is missing, which it has printed.
@@ -190,11 +294,10 @@ impl Scratch {
         Ok(Self(dir))
     }
 
-    /// Options of the rig for an audit log.
-    fn audit(&self, log: &Path) -> Result<[String; 2]> {
+    fn log(&self, name: &str) -> Result<Log> {
         let policy = self.0.join("policy.yaml");
         fs::write(&policy, POLICY).map_err(Failure::io("writing", &policy))?;
-        Ok([format!("--audit-log={}", log.display()), format!("--audit-policy={}", policy.display())])
+        Ok(Log { path: self.0.join(format!("{name}.log")), policy })
     }
 }
 
@@ -215,7 +318,7 @@ impl Figures {
         let mut text = format!("Embedded, `steersman up`, beside {PEER} on kube-apiserver and etcd:\n\n{embedded}");
         if !self.ours.is_empty() {
             let rig = beside(self.ours.clone(), &self.go, RIG);
-            text += &format!("\nOn kube-apiserver, both with the same controllers and flags:\n\n{rig}");
+            text += &format!("\nOn kube-apiserver, both with all controllers and the same flags:\n\n{rig}");
             let [ours, go] = &self.audits;
             let load = ours.load.beside(&go.load, PEER);
             text += &format!(

@@ -23,10 +23,12 @@ pub(super) struct Table {
 // === impl Row ===
 
 impl Row {
-    /// The ratio to the peer: larger means faster, or less memory.
+    /// The ratio to the peer: larger means faster, or less memory. None if one of both has nothing.
     fn ratio(&self) -> Option<f64> {
         let higher_is_better = self.ours.unit.ends_with("/s");
-        self.peer.map(|peer| if higher_is_better { self.ours.value / peer } else { peer / self.ours.value })
+        let ratio =
+            self.peer.map(|peer| if higher_is_better { self.ours.value / peer } else { peer / self.ours.value });
+        ratio.filter(|ratio| ratio.is_finite())
     }
 }
 
@@ -142,6 +144,12 @@ mod tests {
         for (unit, want) in [("ns", 4.0), ("MB", 4.0), ("/s", 0.25), ("MB/s", 0.25)] {
             assert_eq!(row("a", 2.0, unit, Some(8.0), None).ratio(), Some(want), "{unit}");
         }
+    }
+
+    #[test]
+    fn there_is_no_ratio_to_nothing() {
+        assert_eq!(row("a", 0.0, "calls", Some(8.0), None).ratio(), None);
+        assert_eq!(row("a", 0.0, "calls", Some(0.0), None).ratio(), None);
     }
 
     #[test]

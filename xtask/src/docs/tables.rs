@@ -24,7 +24,7 @@ pub(super) fn summaries(entries: &[Entry]) -> String {
     let rows = entries.iter().filter_map(|Entry { name, page }| {
         let page = page.as_ref()?;
         // Links of a page are relative to it.
-        let summary = page.summary.replace("](", "](docs/");
+        let summary = moved(&page.summary, "docs/");
         Some(format!("| [{name}](docs/{name}.md) | {summary} |\n"))
     });
     format!("| controller | what it does |\n|---|---|\n{}", rows.collect::<String>())
@@ -33,10 +33,20 @@ pub(super) fn summaries(entries: &[Entry]) -> String {
 /// Returns the differences from upstream, a heading and a table per implemented controller.
 pub(super) fn differences(entries: &[Entry]) -> String {
     let parts = entries.iter().filter_map(|Entry { name, page }| {
-        let table = page.as_ref()?.differences.replace("](", "](../crates/controllers/docs/");
+        let table = moved(&page.as_ref()?.differences, "../crates/controllers/docs/");
         Some(format!("### [{name}](../crates/controllers/docs/{name}.md)\n\n{table}\n"))
     });
     parts.collect::<Vec<_>>().join("\n")
+}
+
+/// Returns a text whose relative links lead to the same place from elsewhere; addresses stay.
+fn moved(text: &str, folder: &str) -> String {
+    let mut parts = text.split("](");
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let folder = if part.starts_with("https://") { "" } else { folder };
+        text + "](" + folder + part
+    })
 }
 
 #[cfg(test)]
@@ -47,7 +57,9 @@ mod tests {
     fn entries() -> [Entry; 2] {
         let page = Page {
             summary: "Keeps [four](b-controller.md).".to_owned(),
-            differences: "| upstream | here | why |\n|---|---|---|\n| a | [b](b-controller.md) | c |".to_owned(),
+            differences:
+                "| upstream | here | why |\n|---|---|---|\n| a | [b](b-controller.md) | [c](https://c.example) |"
+                    .to_owned(),
         };
         [
             Entry { name: "a-controller".to_owned(), page: Some(page) },
@@ -73,6 +85,7 @@ mod tests {
         let differences = differences(&entries());
         assert!(differences.starts_with("### [a-controller](../crates/controllers/docs/a-controller.md)\n\n| up"));
         assert!(differences.contains("[b](../crates/controllers/docs/b-controller.md)"), "{differences}");
+        assert!(differences.contains("[c](https://c.example)"), "{differences}");
         assert!(!differences.contains("### [b"), "{differences}");
     }
 }

@@ -1,18 +1,21 @@
 //! `cargo xtask k8s test`: everything that wants a real kube-apiserver.
 //!
-//! 1. Packages with a feature `rig` have a test target `rig` that needs it: `cargo test -p … --features …/rig --test rig`.
+//! 1. Packages with a test target `rig` (`test = false`: it runs only if it is asked for by name).
 //! 2. Examples with `[package.metadata.rig] run = true` are run; exit code 0 in time is success.
 //!
 //! 3. Each package has a kube-apiserver and an etcd of its own: nothing that one package leaves behind, such as namespaces,
 //!    webhook configurations or leases, reaches another.
 //!
-//! All is compiled before the first rig starts, so that a slow compiler does not count as a slow test. To find nothing is a
-//! failure: a tier that silently lost its tests would stay green.
+//! All is compiled before the first rig starts, so that a slow compiler does not count as a slow test; in one go, with the
+//! features of the default suite, so that no library is compiled a second time. To find nothing is a failure: a tier that silently
+//! lost its tests would stay green.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
+
+use serde_json::Value;
 
 use super::supervisor;
 use crate::clock::{Stopwatch, pause};
@@ -21,68 +24,101 @@ use crate::process;
 use crate::timings::Timings;
 use crate::workspace::{self, Package};
 
-/// The hidden command that runs between the rig's start and its end.
-pub(crate) const INSIDE: &str = "test-inside-the-rig";
+/// The hidden command that runs an example between the rig's start and its end.
+pub(crate) const INSIDE: &str = "example-inside-the-rig";
+
+/// The test targets of this tier.
+const TARGET: &str = "rig";
 
 /// From the start of an example that is compiled already; the real ones take seconds.
 const EXAMPLE_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Compiles the tests. The storm has a feature because users of the simulator need no server.
+const TESTS: [&str; 7] = ["test", "--workspace", "--test", TARGET, "--features", "steersman-sim/chaos", "--no-run"];
+/// Compiles the examples, and the program that the tests of leases start, with the same features. `cargo test` would make a test of it.
+const EXAMPLES: [&str; 7] =
+    ["build", "--workspace", "--bins", "--example", "rig-leader", "--features", "steersman-sim/chaos"];
+
 /// One thing to run in the rig.
 #[derive(Debug, PartialEq)]
-enum Task {
-    Tests { package: String },
-    Example { package: String },
+struct Task {
+    kind: Kind,
+    package: String,
+    manifest: PathBuf,
+}
+
+/// The kind of a [`Task`], which is also the kind of its target in the messages of cargo.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Tests,
+    Example,
 }
 
 /// Compiles, then runs every package in a rig of its own, also after a failure, and lists those that failed.
 pub(crate) fn run(bin: &Path, filter: Option<&str>, timings: &mut Timings) -> Result<()> {
     let tasks = tasks(&workspace::packages()?);
     // xtask's own tests are about the rig itself: alone they prove nothing about Steersman.
-    if !tasks.iter().any(|task| matches!(task, Task::Tests { package } if package != "xtask")) {
+    if !tasks.iter().any(|task| task.kind == Kind::Tests && task.package != "xtask") {
         return Err(Failure::error(
-            "no rig tests were found: a package has them if its Cargo.toml has a feature `rig` \
-             and a `[[test]]` named `rig` with `required-features = [\"rig\"]`",
+            "no rig tests were found: a package has them if its Cargo.toml has a `[[test]]` named `rig` with `test = false`",
         ));
     }
     // Before compiling: xtask's own rig tests put another binary in our place, and then we are "(deleted)".
     let this = std::env::current_exe().map_err(|error| Failure::error(format!("who am I: {error}")))?;
-    timings.time("rig: compiling", || tasks.iter().try_for_each(|task| process::run(&mut task.compile())))?;
+    let built = timings.time("rig: compiling", || Ok(built(&TESTS)? + &built(&EXAMPLES)?))?;
     let mut failed = Vec::new();
     for task in tasks.iter().filter(|task| task.is_wanted(filter)) {
-        let mut command: Vec<OsString> = vec![this.clone().into(), "k8s".into(), INSIDE.into(), task.package().into()];
-        command.extend(filter.map(Into::into));
-        let status = timings.time(&format!("rig: {}", task.package()), || {
-            let status = supervisor::with_own_rig(bin, &command)?.status();
+        let program = task.program(&built)?;
+        let mut command: Vec<OsString> = match task.kind {
+            Kind::Tests => Vec::new(),
+            Kind::Example => vec![this.clone().into(), "k8s".into(), INSIDE.into()],
+        };
+        command.push(program.into());
+        command.extend(filter.filter(|_| task.kind == Kind::Tests).map(Into::into));
+        eprintln!(
+            "+ {}: {}",
+            task.package,
+            command.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+        );
+        let status = timings.time(&format!("rig: {}", task.package), || {
+            let status = task.inside(&mut supervisor::with_own_rig(bin, &command)?).status();
             status.map_err(|error| Failure::error(format!("cannot start a rig: {error}")))
         })?;
         if !status.success() {
-            failed.push(task.package().to_owned());
+            failed.push(task.package.clone());
         }
     }
     if failed.is_empty() { Ok(()) } else { Err(Failure::error(format!("rig tier failed in: {}", failed.join(", ")))) }
 }
 
-/// Runs one package; [`run`] has started a rig around this.
-pub(crate) fn inside(package: &str, filter: Option<&str>) -> Result<()> {
+/// Runs one example; [`run`] has started a rig around this.
+pub(crate) fn inside(program: &str) -> Result<()> {
     if std::env::var_os("STEERSMAN_RIG_KUBECONFIG").is_none() {
         return Err(Failure::error("this runs inside the rig only: cargo xtask k8s test"));
     }
-    let tasks = tasks(&workspace::packages()?);
-    match tasks.iter().find(|task| task.package() == package) {
-        Some(task @ Task::Tests { .. }) => process::run(&mut task.command(filter)),
-        Some(task @ Task::Example { .. }) => run_in_time(&mut task.command(None), EXAMPLE_TIMEOUT),
-        None => Err(Failure::error(format!("{package} has no rig tests"))),
-    }
+    run_in_time(&mut Command::new(program), EXAMPLE_TIMEOUT)
+}
+
+/// Runs cargo, and returns its messages, one JSON object a line.
+fn built(args: &[&str]) -> Result<String> {
+    let mut command = process::cargo(args);
+    eprintln!("+ {}", process::shown(&command));
+    process::output(command.arg("--message-format=json-render-diagnostics"))
 }
 
 fn tasks(packages: &[Package]) -> Vec<Task> {
-    let tests = packages.iter().filter(|package| package.features.iter().any(|feature| feature == "rig"));
+    let task = |kind, package: &Package| Task {
+        kind,
+        package: package.name.clone(),
+        manifest: workspace::root().join(&package.manifest),
+    };
+    let tests = packages.iter().filter(|package| package.tests.iter().any(|test| test == TARGET));
     let examples = packages.iter().filter(|package| {
         package.manifest.starts_with("examples") && package.metadata["rig"]["run"].as_bool() == Some(true)
     });
     tests
-        .map(|package| Task::Tests { package: package.name.clone() })
-        .chain(examples.map(|package| Task::Example { package: package.name.clone() }))
+        .map(|package| task(Kind::Tests, package))
+        .chain(examples.map(|package| task(Kind::Example, package)))
         .collect()
 }
 
@@ -115,42 +151,35 @@ fn wait(child: &mut Child, timeout: Duration) -> std::io::Result<Option<ExitStat
 // === impl Task ===
 
 impl Task {
-    fn package(&self) -> &str {
-        match self {
-            Self::Tests { package } | Self::Example { package } => package,
-        }
-    }
-
     /// Whether a filter leaves it in: a filter is about test functions, unless it names the example.
     fn is_wanted(&self, filter: Option<&str>) -> bool {
-        match (self, filter) {
-            (Self::Example { package }, Some(filter)) => package.contains(filter),
+        match (self.kind, filter) {
+            (Kind::Example, Some(filter)) => self.package.contains(filter),
             _ => true,
         }
     }
 
-    fn compile(&self) -> Command {
-        match self {
-            Self::Tests { .. } => {
-                let mut command = self.command(None);
-                command.arg("--no-run");
-                command
-            }
-            Self::Example { package } => process::cargo(["build", "--package", package]),
-        }
+    /// Returns the program that cargo has compiled for it, by cargo's messages. An example with several programs has one with its
+    /// package's name.
+    fn program(&self, messages: &str) -> Result<PathBuf> {
+        let name = match self.kind {
+            Kind::Tests => TARGET,
+            Kind::Example => self.package.as_str(),
+        };
+        let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut found = messages.filter(|message| {
+            message["manifest_path"].as_str().is_some_and(|path| Path::new(path) == self.manifest)
+                && message["target"]["name"] == name
+                && message["profile"]["test"] == (self.kind == Kind::Tests)
+        });
+        let program = found.find_map(|message| message["executable"].as_str().map(PathBuf::from));
+        program.ok_or_else(|| Failure::error(format!("cargo named no program `{name}` of {}", self.package)))
     }
 
-    fn command(&self, filter: Option<&str>) -> Command {
-        match self {
-            Self::Tests { package } => {
-                let feature = format!("{package}/rig");
-                let mut command =
-                    process::cargo(["test", "--package", package, "--features", &feature, "--test", "rig"]);
-                command.args(filter);
-                command
-            }
-            Self::Example { package } => process::cargo(["run", "--package", package]),
-        }
+    /// Runs a command as cargo would run the tests of the package.
+    fn inside<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let folder = self.manifest.parent().unwrap_or(Path::new("."));
+        command.current_dir(folder).env("CARGO_MANIFEST_DIR", folder)
     }
 }
 
@@ -161,28 +190,49 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{Task, run_in_time, tasks};
-    use crate::workspace::Package;
+    use super::{Kind, Task, run_in_time, tasks};
+    use crate::workspace::{self, Package};
+
+    fn task(kind: Kind, package: &str, manifest: &str) -> Task {
+        Task { kind, package: package.to_owned(), manifest: workspace::root().join(manifest) }
+    }
 
     #[test]
-    fn tests_come_from_the_feature_and_examples_from_their_metadata() {
-        let package = |name: &str, folder: &str, features: &[&str], metadata| Package {
+    fn tests_come_from_their_target_and_examples_from_their_metadata() {
+        let package = |name: &str, folder: &str, tests: &[&str], metadata| Package {
             name: name.to_owned(),
             manifest: format!("{folder}/Cargo.toml").into(),
-            features: features.iter().map(ToString::to_string).collect(),
+            tests: tests.iter().map(ToString::to_string).collect(),
             metadata,
             ..Package::default()
         };
         let found = tasks(&[
-            package("plain", "crates/plain", &["default"], json!(null)),
-            package("with-rig", "crates/with-rig", &["rig"], json!(null)),
+            package("plain", "crates/plain", &["embedded"], json!(null)),
+            package("with-rig", "crates/with-rig", &["embedded", "rig"], json!(null)),
             package("shown", "examples/shown", &[], json!({"rig": {"run": true}})),
             package("read-only", "examples/read-only", &[], json!({"rig": {"run": false}})),
             package("not-an-example", "crates/x", &[], json!({"rig": {"run": true}})),
         ]);
-        let tests = Task::Tests { package: "with-rig".to_owned() };
-        let example = Task::Example { package: "shown".to_owned() };
+        let tests = task(Kind::Tests, "with-rig", "crates/with-rig/Cargo.toml");
+        let example = task(Kind::Example, "shown", "examples/shown/Cargo.toml");
         assert_eq!(found, [tests, example]);
+    }
+
+    #[test]
+    fn a_program_is_found_by_manifest_target_and_profile() {
+        let tests = task(Kind::Tests, "a", "crates/a/Cargo.toml");
+        let message = |manifest: &str, name: &str, test: bool, executable: &str| {
+            let manifest = workspace::root().join(manifest);
+            json!({"manifest_path": manifest, "target": {"name": name}, "profile": {"test": test}, "executable": executable})
+        };
+        let messages = [
+            message("crates/b/Cargo.toml", "rig", true, "of-b"),
+            message("crates/a/Cargo.toml", "a", true, "of-the-library"),
+            message("crates/a/Cargo.toml", "rig", true, "of-a"),
+        ];
+        let lines = messages.map(|message| message.to_string()).join("\n");
+        assert_eq!(tests.program(&lines).ok(), Some("of-a".into()));
+        assert!(task(Kind::Example, "a", "crates/a/Cargo.toml").program(&lines).is_err());
     }
 
     #[test]

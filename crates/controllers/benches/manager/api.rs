@@ -13,8 +13,8 @@ use steersman_runtime::connection::{Connection, Options};
 const AT_ONCE: usize = 32;
 /// The polling period: fine enough for what takes a second, and little load.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// The time limit of a wait; the slowest takes a fifth of this.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The time limit of a wait; the slowest takes a fifth of this where nothing else runs.
+const PATIENCE: Duration = Duration::from_secs(300);
 /// The time limit of a server that has just started.
 const START: Duration = Duration::from_secs(30);
 
@@ -44,6 +44,12 @@ impl Call {
     /// With its dependents, in the background, as kubectl does.
     pub(crate) fn delete(path: String) -> Self {
         let options = serde_json::json!({"propagationPolicy": "Background"});
+        Self { method: Method::DELETE, path, body: options.to_string().into_bytes() }
+    }
+
+    /// At once: nothing confirms the end of a pod.
+    pub(crate) fn delete_now(path: String) -> Self {
+        let options = serde_json::json!({"propagationPolicy": "Background", "gracePeriodSeconds": 0});
         Self { method: Method::DELETE, path, body: options.to_string().into_bytes() }
     }
 
@@ -139,16 +145,40 @@ impl Api {
         until(&format!("{wanted} objects at {path}"), || async { self.count(path).await == wanted }).await;
     }
 
+    /// Waits until the list at a path contains a text so often. Nothing is parsed, so that a look at many objects is cheap.
+    pub(crate) async fn until_matches(&self, path: &str, text: &str, wanted: usize, every: Duration) {
+        let since = Instant::now();
+        loop {
+            let request = Request::get(path).body(Vec::new()).expect("a request");
+            let list = self.0.request_text(request).await.unwrap_or_else(|error| panic!("GET {path}: {error}"));
+            let found = list.matches(text).count();
+            if found == wanted {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "after {PATIENCE:?} {found} of {wanted} at {path} have {text}");
+            tokio::time::sleep(every).await;
+        }
+    }
+
     pub(crate) async fn until_gone(&self, path: &str) {
         until(&format!("{path} gone"), || async { !self.is_there(path).await }).await;
     }
 }
 
 /// Polls until the condition holds.
-pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut look: impl FnMut() -> F) {
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, look: impl FnMut() -> F) {
+    until_within(PATIENCE, what, look).await;
+}
+
+/// As [`until`], with a time limit of its own.
+pub(crate) async fn until_within<F: Future<Output = bool>>(
+    patience: Duration,
+    what: &str,
+    mut look: impl FnMut() -> F,
+) {
     let since = Instant::now();
     while !look().await {
-        assert!(since.elapsed() < PATIENCE, "after {PATIENCE:?} still not: {what}");
+        assert!(since.elapsed() < patience, "after {patience:?} still not: {what}");
         tokio::time::sleep(LOOK_EVERY).await;
     }
 }

@@ -3,20 +3,22 @@
 use std::path::PathBuf;
 
 use crate::api::Api;
-use crate::managers::{ALL, ours_on, steersman};
+use crate::managers::{ours_on, steersman};
 use crate::process::{Process, Scratch};
 use crate::sizes::{Sizes, Workloads};
 use crate::steps::{self, Cluster};
-use crate::workloads::Steps;
+use crate::workloads::{Steps, until_nodes_ready};
 use crate::{report, report_memory, report_time};
 
 const COLLECTOR: &str = "garbage-collector-controller";
+/// All that are on by default.
+pub(crate) const ALL: &str = "*";
 
 /// A running `steersman up`.
-struct Up {
-    process: Process,
-    kubeconfig: PathBuf,
-    api: Api,
+pub(crate) struct Up {
+    pub(crate) process: Process,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) api: Api,
 }
 
 /// Without nodes, as beside the Go manager, whose rig has none; and then with nodes.
@@ -84,7 +86,7 @@ pub(crate) async fn workloads(sizes: &Workloads) {
     // So many nodes renew their leases that the process is never quiet.
     let up = Up::launch(&scratch, sizes.daemons, ALL).await;
     let steps = Steps::prepare(up.api.clone(), sizes).await;
-    steps.until_nodes_ready(sizes.daemons).await;
+    until_nodes_ready(&up.api, sizes.daemons).await;
     report_time("DaemonSet, wall", steps.daemons(sizes.daemons).await);
     up.process.end().await;
 
@@ -99,14 +101,14 @@ pub(crate) async fn workloads(sizes: &Workloads) {
 
 impl Up {
     /// Ready, and quiet.
-    async fn start(scratch: &Scratch, nodes: usize, controllers: &str) -> Self {
+    pub(crate) async fn start(scratch: &Scratch, nodes: usize, controllers: &str) -> Self {
         let mut up = Self::launch(scratch, nodes, controllers).await;
         up.process.quiet().await;
         up
     }
 
     /// Ready.
-    async fn launch(scratch: &Scratch, nodes: usize, controllers: &str) -> Self {
+    pub(crate) async fn launch(scratch: &Scratch, nodes: usize, controllers: &str) -> Self {
         let kubeconfig = scratch.file(&format!("up-{nodes}.kubeconfig"));
         let args = [
             "up".to_owned(),

@@ -122,11 +122,24 @@ pub(crate) fn replica_set_status(replicas: usize) -> Value {
     }})
 }
 
+/// As [`replica_set_status`], of a ReplicaSet whose pods are ready.
+pub(crate) fn ready_set_status(replicas: usize) -> Value {
+    let mut status = replica_set_status(replicas);
+    status["status"]["readyReplicas"] = json!(replicas);
+    status["status"]["availableReplicas"] = json!(replicas);
+    status
+}
+
 /// A pod of a ReplicaSet.
 pub(crate) fn owned_pod(set: &str, uid: &str, at: usize) -> Value {
     let mut metadata = owned("apps/v1", "ReplicaSet", set, uid, &format!("{set}-{at}"));
     metadata["labels"] = json!({"app": set});
     json!({"metadata": metadata, "spec": pod_spec()})
+}
+
+/// A pod that nothing owns.
+pub(crate) fn lone_pod(at: usize) -> Value {
+    json!({"metadata": {"name": format!("lone-{at}")}, "spec": pod_spec()})
 }
 
 /// A small ConfigMap that belongs to another.
@@ -182,9 +195,11 @@ pub(crate) fn stateful_set(name: &str, replicas: usize, is_parallel: bool) -> Va
     set
 }
 
+/// A DaemonSet for every node, as agents have it: without kubelets, nodes keep the taint that the server gives to new ones.
 pub(crate) fn daemon_set(name: &str) -> Value {
     let mut set = replica_set(name, 0);
     set["spec"].as_object_mut().expect("a spec").remove("replicas");
+    set["spec"]["template"]["spec"]["tolerations"] = json!([{"operator": "Exists"}]);
     set
 }
 

@@ -7,10 +7,14 @@
 //! manager --bench running go            as `rig`, with simulated nodes: until all pods run and are in EndpointSlices
 //! manager --bench restart               both managers, one after the other, start on a full cluster
 //! manager --bench workloads             `steersman up`: a Job, a StatefulSet, a DaemonSet and CronJobs, all large
-//! manager --bench workloads ours|go     one manager on the rig's kube-apiserver: the same, smaller
+//! manager --bench workloads ours|go     one manager on the rig's kube-apiserver: the same, smaller, and autoscalers
+//! manager --bench scale                 `steersman up`: many claims, signing requests, pods of a quota, autoscalers
+//! manager --bench nodes ours|go         one manager on the rig's kube-apiserver, beside thousands of nodes with heartbeats
+//! manager --bench large NODES PODS      both managers, one after the other, start on nodes with so many pods each
+//! manager --bench server-flags          the flags of kube-apiserver for a manager with all controllers
 //! ```
-//! `cargo xtask bench controllers` and `… workloads` run them all, those of the rig inside one; `--quick` makes
-//! everything small.
+//! `cargo xtask bench controllers`, `… workloads`, `… scale`, `… nodes` and `… large` run them, those of the rig inside one;
+//! `--quick` makes everything small.
 //!
 //! 1. The load is the same for every manager, and so are the flags ([`managers::FLAGS`]) and the controllers.
 //! 2. What is awaited is the state of the cluster, never what a manager says of itself; a look costs the server next to
@@ -23,11 +27,18 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, reason = "a benchmark that meets trouble ends with it")]
 
 mod api;
+mod autoscalers;
 mod embedded;
+mod etcd;
+mod fleet;
+mod large;
 mod load;
 mod managers;
+mod measured;
+mod population;
 mod process;
 mod rig;
+mod scale;
 mod sizes;
 mod steps;
 mod workloads;
@@ -37,10 +48,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use managers::Manager;
+use population::Population;
 use sizes::Sizes;
 
-/// The longest mode takes about three minutes on two cores.
-const TIMEOUT: Duration = Duration::from_secs(420);
+/// The longest mode takes about five minutes on two cores, but for the large cluster.
+const TIMEOUT: Duration = Duration::from_secs(600);
+const LARGE_TIMEOUT: Duration = Duration::from_secs(1_500);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -50,6 +63,7 @@ fn main() {
     }
     let sizes = if args.iter().any(|arg| arg == "--quick") { Sizes::QUICK } else { Sizes::FULL };
     let words: Vec<_> = args.iter().map(String::as_str).filter(|arg| !arg.starts_with("--")).collect();
+    let timeout = if words.first() == Some(&"large") { LARGE_TIMEOUT } else { TIMEOUT };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     let all = async {
         match words.as_slice() {
@@ -60,6 +74,14 @@ fn main() {
             ["restart"] => rig::restart(&sizes).await,
             ["workloads"] => embedded::workloads(&sizes.large).await,
             ["workloads", manager] => rig::workloads(&sizes.workloads, Manager::named(manager)).await,
+            ["scale"] => scale::all(&sizes.scale).await,
+            ["nodes", manager] => fleet::beside_nodes(sizes.fleet.0, sizes.fleet.1, Manager::named(manager)).await,
+            ["large", nodes, pods_per_node] => {
+                let number = |text: &str| text.parse().expect("a number");
+                let population = Population { nodes: number(nodes), pods_per_node: number(pods_per_node) };
+                large::both(population).await;
+            }
+            ["server-flags"] => managers::ALL.server.iter().for_each(|flag| println!("{flag}")),
             _ => eprintln!("nothing to do: `cargo xtask bench controllers` runs this program"),
         }
     };
@@ -70,7 +92,7 @@ fn main() {
             biased;
             _ = tokio::signal::ctrl_c() => Err("interrupted"),
             _ = terminate.recv() => Err("terminated"),
-            ended = tokio::time::timeout(TIMEOUT, all) => ended.map_err(|_| "not over in time"),
+            ended = tokio::time::timeout(timeout, all) => ended.map_err(|_| "not over in time"),
         }
     });
     runtime.shutdown_background();

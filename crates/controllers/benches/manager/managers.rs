@@ -2,20 +2,29 @@
 
 use std::path::{Path, PathBuf};
 
+use steersman_testing::rig::Setup;
+
 use crate::process::{Process, Scratch};
 
-/// All that are on by default, as an operator runs them.
-pub(crate) const ALL: &str = "*";
+/// The flags of all 49 controllers, and of the server that they need: those of the rig tier's tests.
+pub(crate) const ALL: Setup = Setup::ALL_CONTROLLERS;
 
-/// Those that run workloads and what they need. That of nodes is not among them: half of the nodes of this load have no kubelet.
-pub(crate) const WORKLOADS: &str = "serviceaccount-token-controller,endpoints-controller,endpointslice-controller,\
-    pod-garbage-collector-controller,namespace-controller,serviceaccount-controller,garbage-collector-controller,\
-    deployment-controller,replicaset-controller,root-ca-certificate-publisher-controller,statefulset-controller,\
-    daemonset-controller,job-controller,cronjob-controller";
+/// The controllers that run workloads and what they need. That of nodes is not among them: half of the nodes of this load have no
+/// kubelet.
+pub(crate) const WORKLOADS: Setup = Setup {
+    server: &[],
+    manager: &["--controllers=serviceaccount-token-controller,endpoints-controller,endpointslice-controller,\
+        pod-garbage-collector-controller,namespace-controller,serviceaccount-controller,garbage-collector-controller,\
+        deployment-controller,replicaset-controller,root-ca-certificate-publisher-controller,statefulset-controller,\
+        daemonset-controller,job-controller,cronjob-controller,horizontal-pod-autoscaler-controller"],
+    ..Setup::DEFAULT
+};
 
 /// Of both. Upstream's default of 20 requests a second would be all that is measured; nothing asks the secure port.
-pub(crate) const FLAGS: [&str; 4] =
-    ["--leader-elect=false", "--secure-port=0", "--kube-api-qps=10000", "--kube-api-burst=10000"];
+pub(crate) const FLAGS: [&str; 3] = ["--secure-port=0", "--kube-api-qps=10000", "--kube-api-burst=10000"];
+
+/// Without others, there is nothing to elect.
+const NO_ELECTION: &str = "--leader-elect=false";
 
 /// Whose manager.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,17 +50,27 @@ impl Manager {
         }
     }
 
-    /// Starts on the rig, with an account per controller as kubeadm has it.
-    pub(crate) fn start(self, rig: &Rig, controllers: &str, scratch: &Scratch) -> Process {
-        let file = |name: &str| rig.dir.join(name).display().to_string();
+    /// Starts on the rig, with the keys, and an account per controller, as kubeadm has it.
+    pub(crate) fn start(self, rig: &Rig, setup: Setup, scratch: &Scratch) -> Process {
+        self.start_with(rig, setup, &[NO_ELECTION], scratch)
+    }
+
+    /// As [`start`](Self::start), for one that has to become the leader.
+    pub(crate) fn start_elected(self, rig: &Rig, setup: Setup, scratch: &Scratch) -> Process {
+        self.start_with(rig, setup, &["--leader-elect=true"], scratch)
+    }
+
+    fn start_with(self, rig: &Rig, setup: Setup, more: &[&str], scratch: &Scratch) -> Process {
+        let file = |flag: &str, name: &str| format!("--{flag}={}", rig.file(name).display());
         let mut args = vec![
-            format!("--kubeconfig={}", file("controller-manager.kubeconfig")),
-            format!("--controllers={controllers}"),
+            file("kubeconfig", "controller-manager.kubeconfig"),
+            file("service-account-private-key-file", "sa.key"),
+            file("root-ca-file", "ca.crt"),
+            file("cluster-signing-cert-file", "ca.crt"),
+            file("cluster-signing-key-file", "ca.key"),
             "--use-service-account-credentials=true".to_owned(),
-            format!("--service-account-private-key-file={}", file("sa.key")),
-            format!("--root-ca-file={}", file("ca.crt")),
         ];
-        args.extend(FLAGS.map(str::to_owned));
+        args.extend(setup.manager.iter().chain(&FLAGS).chain(more).map(ToString::to_string));
         match self {
             Self::Go => Process::start(&rig.bin.join("kube-controller-manager"), &args, scratch),
             Self::Ours => {
@@ -71,7 +90,12 @@ impl Rig {
     }
 
     pub(crate) fn admin(&self) -> PathBuf {
-        self.dir.join("admin.kubeconfig")
+        self.file("admin.kubeconfig")
+    }
+
+    /// Returns a file of the rig: a key, a kubeconfig, etcd's socket.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
     }
 }
 
@@ -87,6 +111,6 @@ pub(crate) fn steersman() -> PathBuf {
 pub(crate) fn ours_on(kubeconfig: &Path, controllers: &str, scratch: &Scratch) -> Process {
     let mut args = vec!["controller-manager".to_owned(), format!("--kubeconfig={}", kubeconfig.display())];
     args.push(format!("--controllers={controllers}"));
-    args.extend(FLAGS.map(str::to_owned));
+    args.extend(FLAGS.iter().chain([&NO_ELECTION]).map(ToString::to_string));
     Process::start(&steersman(), &args, scratch)
 }

@@ -17,7 +17,7 @@ const QUIET_PERCENT_MAX: u32 = 2;
 /// In one sample, to be called busy; a single tick may be anybody's.
 const BUSY_TICKS_MIN: u32 = 2;
 /// A manager that has something to do for longer than this is in a loop.
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(180);
 /// For a clean end, of which audit logs depend: a watch is written there when it ends.
 const GRACE: Duration = Duration::from_secs(5);
 const LOG_LINES: usize = 20;
@@ -39,6 +39,9 @@ pub(crate) struct Usage {
     /// The most it ever had.
     pub(crate) peak_bytes: usize,
 }
+
+/// The kube-apiserver of the rig, which is not our child.
+pub(crate) struct Server(u32);
 
 /// A directory for the files of this process; removed when this is dropped.
 pub(crate) struct Scratch(PathBuf);
@@ -84,6 +87,11 @@ impl Process {
 
     /// As [`quiet`](Self::quiet), for one that may have to wait so long for others.
     pub(crate) async fn quiet_for(&mut self, quiet: Duration) -> Duration {
+        self.calm(quiet, QUIET_PERCENT_MAX).await
+    }
+
+    /// As [`quiet`](Self::quiet), for one that always has something to do: for so long it uses at most this of one hundred.
+    pub(crate) async fn calm(&mut self, quiet: Duration, percent_max: u32) -> Duration {
         let since = Instant::now();
         let mut last = self.usage().cpu;
         // When the window of quiet began, and what had been used by then.
@@ -97,7 +105,7 @@ impl Process {
                 busy_until = Instant::now();
             }
             last = cpu;
-            if cpu - window.1 > quiet * QUIET_PERCENT_MAX / 100 {
+            if cpu - window.1 > quiet * percent_max / 100 {
                 window = (Instant::now(), cpu);
             }
         }
@@ -125,6 +133,28 @@ impl Drop for Process {
         // It has ended already, or is not wanted any more.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+// === impl Server ===
+
+impl Server {
+    /// The one that is told the rig's directory.
+    pub(crate) fn of_rig(dir: &Path) -> Self {
+        let dir = dir.display().to_string();
+        let found = fs::read_dir("/proc").into_iter().flatten().flatten().find_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let arguments = String::from_utf8(fs::read(entry.path().join("cmdline")).ok()?).ok()?;
+            let program = Path::new(arguments.split('\0').next()?).file_name()?.to_owned();
+            (program == "kube-apiserver" && arguments.contains(&dir)).then_some(pid)
+        });
+        Self(found.expect("the rig has a kube-apiserver"))
+    }
+
+    /// The CPU that it has used up to now.
+    pub(crate) fn cpu(&self) -> Duration {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.0)).expect("it runs");
+        cpu(&stat).expect("user and system time")
     }
 }
 

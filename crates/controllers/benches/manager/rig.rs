@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::api::Api;
+use crate::autoscalers;
 use crate::managers::{ALL, Manager, Rig, WORKLOADS, steersman};
+use crate::measured::{AuditLog, Measured};
 use crate::process::{Process, Scratch};
 use crate::sizes::{Sizes, Workloads};
 use crate::steps::{self, Cluster};
@@ -18,12 +20,6 @@ const PAUSE: Duration = Duration::from_secs(3);
 /// Longer than kube-apiserver needs for the first byte of 30,000 pods: until then a manager only seems to be done.
 const LONG_LIST: Duration = Duration::from_secs(6);
 
-/// A manager and what it had used before the step that is being measured.
-struct Measured {
-    process: Process,
-    before: Duration,
-}
-
 /// One manager from its start to its end.
 pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
     let scratch = Scratch::new();
@@ -34,6 +30,9 @@ pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
     let idle = measured.process.usage();
     report_memory("memory, idle", idle.resident_bytes);
     report_memory("memory, idle, heap and stacks", idle.private_bytes);
+    measured.begin();
+    tokio::time::sleep(sizes.idle).await;
+    measured.used("idle");
 
     measured.begin();
     let took = cluster.roll_out().await;
@@ -77,8 +76,10 @@ pub(crate) async fn restart(sizes: &Sizes) {
     let rig = Rig::around_us();
     let api = Api::connect(&rig.admin()).await;
     steps::fill(&api, &sizes.full).await;
+    let audit = AuditLog::of_rig();
     for manager in [Manager::Ours, Manager::Go] {
         tokio::time::sleep(PAUSE).await;
+        let before = audit.calls().unwrap_or_default();
         let mut process = manager.start(&rig, ALL, &scratch);
         let took = process.quiet_for(LONG_LIST).await;
         let usage = process.usage();
@@ -87,6 +88,10 @@ pub(crate) async fn restart(sizes: &Sizes) {
         report_of(manager, "restart, memory, peak", usage.peak_bytes as f64 / 1e6, "MB");
         report_of(manager, "restart, memory, once quiet", usage.resident_bytes as f64 / 1e6, "MB");
         process.end().await;
+        tokio::time::sleep(AUDIT_FLUSH).await;
+        if let Some(calls) = audit.calls() {
+            report_of(manager, "restart, API calls", (calls - before) as f64, "calls");
+        }
     }
 }
 
@@ -122,33 +127,17 @@ pub(crate) async fn workloads(sizes: &Workloads, manager: Manager) {
     let took = steps.daemons(sizes.nodes + sizes.daemons).await;
     measured.finish("DaemonSet", took).await;
 
+    // These have nodes of their own, and a scheduler.
+    nodes.end().await;
+    autoscalers::on_rig(&rig, sizes, &mut measured).await;
+
     report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
     measured.process.end().await;
-    nodes.end().await;
     tokio::time::sleep(AUDIT_FLUSH).await;
 }
 
 /// Our simulated nodes, on a rig.
-fn simulated_nodes(rig: &Rig, count: usize, scratch: &Scratch) -> Process {
+pub(crate) fn simulated_nodes(rig: &Rig, count: usize, scratch: &Scratch) -> Process {
     let args = ["nodes".to_owned(), format!("--kubeconfig={}", rig.admin().display()), format!("--count={count}")];
     Process::start(&steersman(), &args, scratch)
-}
-
-// === impl Measured ===
-
-impl Measured {
-    fn new(process: Process) -> Self {
-        Self { process, before: Duration::ZERO }
-    }
-
-    fn begin(&mut self) {
-        self.before = self.process.usage().cpu;
-    }
-
-    /// Counts what the manager still does after the cluster is as wanted.
-    async fn finish(&mut self, step: &str, took: Duration) {
-        self.process.quiet().await;
-        report_time(&format!("{step}, wall"), took);
-        report_time(&format!("{step}, CPU"), self.process.usage().cpu - self.before);
-    }
 }

@@ -1,7 +1,11 @@
 //! How much of everything.
 
+use std::time::Duration;
+
 /// The numbers of one run.
 pub(crate) struct Sizes {
+    /// The time for which an idle manager is measured.
+    pub(crate) idle: Duration,
     pub(crate) deployments: usize,
     pub(crate) replicas: usize,
     /// What the namespace that is deleted has, by resource.
@@ -15,6 +19,18 @@ pub(crate) struct Sizes {
     pub(crate) workloads: Workloads,
     /// The other workloads, embedded.
     pub(crate) large: Workloads,
+    /// Large numbers of small objects, embedded.
+    pub(crate) scale: Scale,
+    /// Nodes with heartbeats, and the time for which a manager is measured beside them.
+    pub(crate) fleet: (usize, Duration),
+}
+
+/// Large numbers of small objects.
+pub(crate) struct Scale {
+    pub(crate) claims: usize,
+    pub(crate) signing_requests: usize,
+    pub(crate) autoscalers: usize,
+    pub(crate) quota_pods: usize,
 }
 
 /// Jobs, sets and CronJobs.
@@ -30,6 +46,9 @@ pub(crate) struct Workloads {
     pub(crate) cron_jobs: usize,
     /// The nodes that run the pods of Jobs and sets.
     pub(crate) nodes: usize,
+    /// Autoscalers of Deployments with one pod each, and the time for which they are measured.
+    pub(crate) autoscalers: usize,
+    pub(crate) autoscaled_for: Duration,
 }
 
 pub(crate) struct Mixed {
@@ -55,6 +74,7 @@ pub(crate) struct Full {
 impl Sizes {
     /// What the goals are set for: 2,000 pods, 1,500 objects, 30,000 pods and 5,000 ConfigMaps, a graph of 100,000.
     pub(crate) const FULL: Self = Self {
+        idle: Duration::from_secs(60),
         deployments: 50,
         replicas: 40,
         mixed: Mixed {
@@ -78,6 +98,8 @@ impl Sizes {
             daemons: 1_000,
             cron_jobs: 500,
             nodes: 20,
+            autoscalers: 1_000,
+            autoscaled_for: Duration::from_secs(60),
         },
         large: Workloads {
             completions: 10_000,
@@ -88,11 +110,16 @@ impl Sizes {
             daemons: 5_000,
             cron_jobs: 5_000,
             nodes: 50,
+            autoscalers: 0,
+            autoscaled_for: Duration::ZERO,
         },
+        scale: Scale { claims: 10_000, signing_requests: 1_000, autoscalers: 10_000, quota_pods: 50_000 },
+        fleet: (5_000, Duration::from_secs(90)),
     };
 
     /// For trying it out; the figures mean nothing.
     pub(crate) const QUICK: Self = Self {
+        idle: Duration::from_secs(2),
         deployments: 4,
         replicas: 10,
         mixed: Mixed {
@@ -109,6 +136,8 @@ impl Sizes {
         graph: (1_000, 10),
         workloads: Workloads::QUICK,
         large: Workloads { is_parallel: true, ..Workloads::QUICK },
+        scale: Scale { claims: 100, signing_requests: 20, autoscalers: 50, quota_pods: 200 },
+        fleet: (50, Duration::from_secs(10)),
     };
 
     pub(crate) const fn pods(&self) -> usize {
@@ -128,5 +157,7 @@ impl Workloads {
         daemons: 10,
         cron_jobs: 5,
         nodes: 3,
+        autoscalers: 20,
+        autoscaled_for: Duration::from_secs(20),
     };
 }

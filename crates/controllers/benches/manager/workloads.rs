@@ -16,6 +16,8 @@ pub(crate) const DAEMONS: &str = "bench-daemons";
 const MINUTE: Duration = Duration::from_secs(60);
 /// What is left of a minute must be enough to create the CronJobs.
 const CREATED_WITHIN: Duration = Duration::from_secs(20);
+/// The list of thousands of nodes is a large answer.
+const LONG_LIST_EVERY: Duration = Duration::from_millis(500);
 const NAME: &str = "large";
 
 /// A cluster with a namespace for each step.
@@ -72,15 +74,6 @@ impl<'a> Steps<'a> {
         self.api.send_all(calls.collect()).await;
     }
 
-    /// Waits for nodes with kubelets.
-    pub(crate) async fn until_nodes_ready(&self, nodes: usize) {
-        until("all nodes ready", || async {
-            let found = self.api.get("/api/v1/nodes").await;
-            list(&found).filter(|node| has_condition(node, "Ready")).count() == nodes
-        })
-        .await;
-    }
-
     /// A DaemonSet is created; over when it has a pod on every node.
     pub(crate) async fn daemons(&self, nodes: usize) -> Duration {
         let path = load::daemon_sets(DAEMONS);
@@ -119,6 +112,11 @@ impl<'a> Steps<'a> {
         let calls = (0..self.sizes.cron_jobs).map(|at| Call::delete(format!("{path}/cron-{at}")));
         self.api.send_all(calls.collect()).await;
     }
+}
+
+/// Waits for nodes with kubelets.
+pub(crate) async fn until_nodes_ready(api: &Api, nodes: usize) {
+    api.until_matches("/api/v1/nodes", r#""reason":"KubeletReady""#, nodes, LONG_LIST_EVERY).await;
 }
 
 fn until_next_minute() -> Duration {

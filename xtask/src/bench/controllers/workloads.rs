@@ -1,24 +1,12 @@
-//! `cargo xtask bench workloads`: Jobs, sets and CronJobs, our manager beside Go's.
+//! `cargo xtask bench workloads`: Jobs, sets, CronJobs and autoscalers, our manager beside Go's.
 //!
 //! As the benchmark of the controllers: each manager has a kube-apiserver and an etcd of its own, and simulated nodes of
-//! ours run the pods of both. The API calls of a row are those in its namespace, by the audit log.
+//! ours run the pods of both. The API calls of a row are those of the manager while it is measured, by the audit log.
 
-use std::fs;
-
-use super::{Driver, Goals, Measurement, PEER, Scratch, beside};
-use crate::bench::report;
-use crate::failure::{Failure, Result};
-use crate::k8s;
+use super::{ALL_CPU, Driver, Goals, beside, both_on_rig, save_beside};
+use crate::failure::Result;
 
 const NAME: &str = "workloads";
-
-/// The rows of the rig, and the namespace of each, as the benchmark `manager` names it.
-const ROWS: [(&str, &str); 4] = [
-    ("Indexed Job", "bench-job"),
-    ("StatefulSets", "bench-sets"),
-    ("CronJobs", "bench-cron"),
-    ("DaemonSet", "bench-daemons"),
-];
 
 const EMBEDDED: Goals = &[
     ("Indexed Job, wall", "≤ 30 s"),
@@ -41,49 +29,20 @@ const RIG: Goals = &[
     ("DaemonSet, wall", "≥ 1 ×"),
     ("DaemonSet, CPU", "≥ 3 ×"),
     ("DaemonSet, API calls", "≥ 1 ×"),
-    ("all rows, CPU", "≥ 4 ×"),
+    ("Autoscalers, wall", "≥ 1 ×"),
+    ("Autoscalers, CPU", "≥ 3 ×"),
+    ("Autoscalers, API calls", "≥ 1 ×"),
+    (ALL_CPU, "≥ 4 ×"),
     ("memory, peak of the run", "≥ 5 ×"),
 ];
 
-pub(in crate::bench) fn run(quick: bool, save: bool) -> Result<()> {
-    let driver = Driver::build(quick)?;
-    let embedded = driver.run(&[NAME])?;
-    let embedded = beside(embedded, &[], EMBEDDED);
+pub(super) fn run(driver: &Driver, save: bool) -> Result<()> {
+    let embedded = beside(driver.run(&[NAME])?, &[], EMBEDDED);
     let mut text = format!("Embedded, `steersman up`:\n\n{embedded}");
-    let is_rig = k8s::Go::find().is_some();
-    if is_rig {
-        let scratch = Scratch::new()?;
-        let ours = on_rig(&driver, &scratch, "ours")?;
-        let go = on_rig(&driver, &scratch, "go")?;
-        let rig = beside(ours, &go, RIG);
+    let rig = both_on_rig(driver, &[], NAME, RIG)?;
+    if let Some(rig) = &rig {
         text += &format!("\nOn kube-apiserver, both with the same controllers and flags:\n\n{rig}");
-    } else {
-        println!("{PEER} SKIPPED: Go is not installed, so there is neither a rig nor a ratio");
     }
     println!("\n{text}");
-    if !save {
-        return Ok(());
-    }
-    if !is_rig {
-        return Err(Failure::error("not saved: half of the figures are missing, because Go is not installed"));
-    }
-    report::save(NAME, Some(&format!("{PEER} of Kubernetes {}", k8s::versions()?.kubernetes)), &text)
-}
-
-/// The figures of one manager, with the sum of CPU and the calls of each row.
-fn on_rig(driver: &Driver, scratch: &Scratch, manager: &str) -> Result<Vec<Measurement>> {
-    let log = scratch.0.join(format!("{NAME}-{manager}.log"));
-    let mut figures = driver.run_in_rig(&scratch.audit(&log)?, &[NAME, manager])?;
-    let text = fs::read_to_string(&log).map_err(Failure::io("reading", &log))?;
-    let cpu = figures.iter().filter(|figure| figure.bench.ends_with(", CPU")).map(|figure| figure.value).sum();
-    figures.push(figure("all rows, CPU".to_owned(), cpu, "s"));
-    for (row, namespace) in ROWS {
-        let calls = super::audit::calls_in(&text, namespace);
-        figures.push(figure(format!("{row}, API calls"), calls as f64, "calls"));
-    }
-    Ok(figures)
-}
-
-fn figure(bench: String, value: f64, unit: &str) -> Measurement {
-    Measurement { bench, value, unit: unit.to_owned(), of_peer: false }
+    if save { save_beside(NAME, rig.is_some(), &text) } else { Ok(()) }
 }
