@@ -1,5 +1,7 @@
 //! Each clause of the module, with real stores that a script feeds.
 
+mod time;
+
 use std::sync::Weak;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

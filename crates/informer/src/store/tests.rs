@@ -27,7 +27,12 @@ impl Fed {
     }
 
     fn replace(&mut self, objects: Vec<Arc<Meta>>, version: &str) {
-        let list = ListInfo { version: version.into(), begun: None };
+        self.replace_since(objects, version, None);
+    }
+
+    /// Applies a list that was requested at this time.
+    fn replace_since(&mut self, objects: Vec<Arc<Meta>>, version: &str, begun: Option<Instant>) {
+        let list = ListInfo { version: version.into(), begun };
         self.fifo.replace(objects, list, &*self.store);
         self.flush();
     }
@@ -293,6 +298,54 @@ async fn a_wait_for_an_end_is_woken_when_the_object_is_deleted_or_terminating() 
         fed.event(end);
         waiting.await.unwrap();
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_for_an_end_does_not_end_before_the_first_list() {
+    let mut fed = Fed::default();
+    let store = Arc::clone(&fed.store);
+    let waiting = tokio::spawn(async move { store.gone_or_terminating(&key("a"), &"1".into()).await });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!waiting.is_finished(), "a store without a list does not know what exists");
+    fed.replace(objects(&["a#1@1"]), "1");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!waiting.is_finished());
+    fed.event(WatchEvent::Deleted(object("a#1@2")));
+    waiting.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_a_list_changes_the_time_of_the_last_list() {
+    let mut fed = Fed::default();
+    assert_eq!(fed.store.listed_since(), None);
+    let first = Instant::now();
+    fed.replace_since(vec![], "1", Some(first));
+    // The first event finds an empty store, which is built anew; the second one does not.
+    for text in ["a@2", "b@3"] {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        fed.event(WatchEvent::Added(object(text)));
+        assert_eq!(fed.store.listed_since(), Some(first), "{text}");
+    }
+    fed.fifo.advance("4".into());
+    fed.flush();
+    assert_eq!(fed.store.listed_since(), Some(first), "a bookmark");
+    let second = Instant::now();
+    fed.replace_since(objects(&["a@2"]), "5", Some(second));
+    assert_eq!(fed.store.listed_since(), Some(second));
+}
+
+#[test]
+fn an_object_without_a_version_is_never_taken_for_the_same_state() {
+    let with = |label: &str| labelled("a@", &[("state", label)]);
+    let state = |fed: &Fed| fed.store.get(&key("a")).unwrap().labels.get("state").map(ToString::to_string);
+    let mut fed = Fed::with(vec![with("first")], "1");
+    fed.event(WatchEvent::Modified(with("second")));
+    assert_eq!(state(&fed).as_deref(), Some("second"), "an event");
+    fed.replace(vec![with("third")], "2");
+    assert_eq!(state(&fed).as_deref(), Some("third"), "a list");
+    fed.fifo.push(Delta::Updated(with("fourth")));
+    assert_eq!(fed.flush().len(), 1, "and it is reported");
+    assert_eq!(state(&fed).as_deref(), Some("fourth"));
 }
 
 #[test]
