@@ -26,8 +26,10 @@ pub(crate) const RESERVED: [&str; 17] = [
     "while",
 ];
 
-/// Whether a name is reserved and therefore written with underscores around it.
-pub(crate) fn is_reserved(name: &str) -> bool {
+/// Whether a word is reserved by the grammar: no identifier may be one, and a property of this name is written with
+/// underscores around it.
+#[must_use]
+pub fn is_reserved(name: &str) -> bool {
     KEYWORDS.contains(&name) || RESERVED.contains(&name)
 }
 

@@ -69,7 +69,7 @@ pub use authz::{AuthorizationCheck, AuthorizationDecision, Authorizer};
 pub use composition::{Composition, Evaluations};
 pub use decls::Environment;
 pub use definition::{DefinitionCheck, check_definition};
-pub use escape::escape;
+pub use escape::{escape, is_reserved};
 pub use expression::{Evaluation, Expression};
 pub use program::{Answer, Binding, CompileError, Program, ResultType, Run};
 pub use schema::Schema;

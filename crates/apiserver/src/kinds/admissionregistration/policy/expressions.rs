@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use steersman_base::validation::qualified_name;
-use steersman_cel::{Composition, ResultType};
+use steersman_cel::{Composition, ResultType, is_reserved};
 
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::admissionregistration::match_conditions::{Before, compile_error};
@@ -12,29 +12,6 @@ use crate::kinds::shared::json::{each, items, text};
 const ANNOTATIONS_MAX: usize = 20;
 const ANNOTATION_BYTES_MAX: usize = 5 * 1024;
 const REASONS: &[&str] = &["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// The checker of the expressions of one policy.
 pub(super) struct Expressions<'a> {
@@ -152,5 +129,5 @@ fn is_identifier(name: &str) -> bool {
     let is_letter = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'_';
     name.as_bytes().first().is_some_and(is_letter)
         && name.bytes().all(|byte| is_letter(&byte) || byte.is_ascii_digit())
-        && !RESERVED.contains(&name)
+        && !is_reserved(name)
 }
