@@ -51,11 +51,7 @@ pub(crate) async fn nodes_get_ranges_of_both_families_that_nobody_else_has(
     let taken = ["10.60.2.0/24", "fd00:60:0:3::/64"];
     create(cluster, "taken", Some(&taken)).await?;
     until_ranges(cluster, "taken", &taken).await?;
-    for name in ["a", "b", "c"] {
-        create(cluster, name, None).await?;
-        let look = async || ranges(cluster, name).await;
-        cluster.until_right("a node has two ranges", look, |ranges: &Vec<_>| ranges.len() == 2).await?;
-    }
+    create_with_ranges(cluster, &["a", "b", "c"], 2).await?;
     let mut all = Vec::new();
     for name in ["taken", "a", "b", "c"] {
         all.extend(ranges(cluster, name).await?);
@@ -70,11 +66,7 @@ pub(crate) async fn nodes_get_ranges_of_both_families_that_nobody_else_has(
 pub(crate) async fn a_range_is_free_when_its_node_is_gone_and_an_event_says_that_none_is_left(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
-    for name in ["a", "b", "c"] {
-        create(cluster, name, None).await?;
-        let look = async || ranges(cluster, name).await;
-        cluster.until_right("a node has a range", look, |ranges: &Vec<_>| ranges.len() == 1).await?;
-    }
+    create_with_ranges(cluster, &["a", "b", "c"], 1).await?;
     create(cluster, "late", None).await?;
     until_none_is_left(cluster, "late").await?;
     let freed = ranges(cluster, "b").await?;
@@ -117,6 +109,17 @@ pub(crate) async fn create(cluster: &TestCluster, name: &str, ranges: Option<&[&
         None => node,
     };
     Api::<Node>::all(cluster.client()).create(&PostParams::default(), &node).await?;
+    Ok(())
+}
+
+/// Creates nodes one after the other, and waits until each has this number of ranges.
+pub(crate) async fn create_with_ranges(cluster: &TestCluster, names: &[&str], count: usize) -> Result<(), Failure> {
+    for name in names {
+        create(cluster, name, None).await?;
+        let look = async || ranges(cluster, name).await;
+        let want = |ranges: &Vec<_>| ranges.len() == count;
+        cluster.until_right(&format!("the number of ranges of {name} is {count}"), look, want).await?;
+    }
     Ok(())
 }
 

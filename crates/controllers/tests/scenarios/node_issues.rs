@@ -11,7 +11,9 @@ use steersman_testing::objects::{self, ObjectBuilder as _, PodBuilder as _};
 use steersman_testing::{Builder, Failure, TestCluster, expect, expect_eq};
 
 pub(crate) use crate::scenarios::node_ipam::three_ranges;
-use crate::scenarios::node_ipam::{self, create, delete, expect_apart, own, ranges, until_none_is_left, until_ranges};
+use crate::scenarios::node_ipam::{
+    self, create, create_with_ranges, delete, expect_apart, own, ranges, until_none_is_left, until_ranges,
+};
 pub(crate) use crate::scenarios::node_lifecycle::impatient;
 use crate::scenarios::node_lifecycle::{condition, keys, node_says, report};
 use crate::scenarios::services::set_ready;
@@ -120,11 +122,7 @@ pub(crate) async fn issue_96416_a_restart_counts_no_range_twice(cluster: &TestCl
     let names = ["a", "b", "c", "d"];
     for two in names.chunks(2) {
         let manager = Beside::start(cluster, cluster.client(), &[FOUR_RANGES])?;
-        for name in two {
-            create(cluster, name, None).await?;
-            let look = async || ranges(cluster, name).await;
-            cluster.until_right("it has a range", look, |ranges: &Vec<_>| ranges.len() == 1).await?;
-        }
+        create_with_ranges(cluster, two, 1).await?;
         manager.stop().await?;
     }
     let mut all = Vec::new();
@@ -179,11 +177,7 @@ pub(crate) async fn issue_112733_pods_of_an_unready_node_that_falls_silent_are_n
 pub(crate) async fn issue_127792_a_terminating_node_keeps_its_range_until_it_is_gone(
     cluster: &TestCluster,
 ) -> Result<(), Failure> {
-    for name in ["a", "b", "c"] {
-        create(cluster, name, None).await?;
-        let look = async || ranges(cluster, name).await;
-        cluster.until_right("a node has a range", look, |ranges: &Vec<_>| ranges.len() == 1).await?;
-    }
+    create_with_ranges(cluster, &["a", "b", "c"], 1).await?;
     let nodes: Api<Node> = Api::all(cluster.client());
     let name = own(cluster, "b");
     let hold = |finalizers: &[&str]| Patch::Merge(json!({ "metadata": { "finalizers": finalizers } }));

@@ -23,6 +23,13 @@ pub(crate) fn problems(value: &str, problems: Problems, path: &Path, errors: &mu
     errors.extend(problems.into_iter().map(|problem| FieldError::invalid(path, value, problem)));
 }
 
+/// Reports a value by all sentences about it at once.
+pub(crate) fn problems_joined(value: &str, problems: &[String], path: &Path, errors: &mut Errors) {
+    if !problems.is_empty() {
+        errors.push(FieldError::invalid(path, value, problems.join(",")));
+    }
+}
+
 /// A number that is there must not be negative.
 pub(crate) fn non_negative(value: &Value, path: &Path, errors: &mut Errors) {
     if number(value) < 0 {

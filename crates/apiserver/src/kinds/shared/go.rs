@@ -13,6 +13,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
+use super::meta::META_FIELDS;
 use crate::field::Shown;
 
 /// A field of a struct.
@@ -79,8 +80,8 @@ fn tree(kind: &str, value: &Value) -> Tree {
         "n" => Tree::Leaf(value.as_number().map_or_else(|| "0".to_owned(), ToString::to_string)),
         "=Quantity" if value.is_null() => Tree::Leaf(quoted("0")),
         "=IntOrString" if value.is_null() => Tree::Leaf("0".to_owned()),
-        "vLabelSelector" => named(value, &["matchLabels", "matchExpressions"]),
-        "vObjectMeta" => Tree::Object(metadata(value)),
+        "vLabelSelector" => Tree::Object(named(value, &["matchLabels", "matchExpressions"])),
+        "vObjectMeta" => Tree::Object(named(value, &META_FIELDS)),
         kind if kind.starts_with(['=', 'v']) => plain(value),
         kind => match STRUCTS.get(kind) {
             Some(fields) => structure(fields, value),
@@ -94,7 +95,7 @@ fn structure(fields: &[Field], value: &Value) -> Tree {
     for field in fields {
         if field.kind == "vObjectMeta" {
             // Embedded without a name: its fields stand among the others.
-            out.extend(metadata(&value[field.json]));
+            out.extend(named(&value[field.json], &META_FIELDS));
         } else {
             out.push((field.name.to_owned(), tree(field.kind, &value[field.json])));
         }
@@ -102,30 +103,10 @@ fn structure(fields: &[Field], value: &Value) -> Tree {
     Tree::Object(out)
 }
 
-fn metadata(value: &Value) -> Vec<(String, Tree)> {
-    const FIELDS: &[&str] = &[
-        "name",
-        "generateName",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "ownerReferences",
-        "finalizers",
-    ];
-    let there = FIELDS.iter().filter(|field| !super::json::is_empty(&value[**field]));
-    there.map(|field| ((*field).to_owned(), plain(&value[*field]))).collect()
-}
-
-/// An object whose fields have JSON names, in this order; others are left out.
-fn named(value: &Value, fields: &[&str]) -> Tree {
+/// The fields that have JSON names, in this order; others are left out.
+fn named(value: &Value, fields: &[&str]) -> Vec<(String, Tree)> {
     let there = fields.iter().filter(|field| !super::json::is_empty(&value[**field]));
-    Tree::Object(there.map(|field| ((*field).to_owned(), plain(&value[*field]))).collect())
+    there.map(|field| ((*field).to_owned(), plain(&value[*field]))).collect()
 }
 
 fn plain(value: &Value) -> Tree {

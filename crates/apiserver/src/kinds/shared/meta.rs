@@ -12,6 +12,23 @@ use super::json::{flag, items, number, text};
 use crate::field::{FieldError, Path};
 use crate::registry::query::manager_problems;
 
+/// The fields of metadata, without `managedFields` and `selfLink`, in the order of upstream's struct.
+pub(crate) const META_FIELDS: [&str; 13] = [
+    "name",
+    "generateName",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "labels",
+    "annotations",
+    "ownerReferences",
+    "finalizers",
+];
+
 /// The rule for names of a kind's objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum NameRule {

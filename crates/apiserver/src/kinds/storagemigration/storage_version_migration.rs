@@ -4,7 +4,7 @@ use serde_json::Value;
 use steersman_base::validation::{dns1035_label, dns1123_subdomain};
 
 use crate::field::{Errors, FieldError, Path};
-use crate::kinds::shared::check::{IMMUTABLE, immutable};
+use crate::kinds::shared::check::{IMMUTABLE, immutable, problems_joined};
 use crate::kinds::shared::conditions;
 use crate::kinds::shared::json::{items, text};
 use crate::kinds::shared::meta::validate_meta_update;
@@ -41,20 +41,14 @@ fn validate(migration: &Value, old: Option<&Value>, errors: &mut Errors) {
     if resource.is_empty() {
         errors.push(FieldError::required(&path.child("resource"), "resource is required to be set"));
     } else {
-        joined(resource, &dns1035_label(resource), &path.child("resource"), errors);
+        problems_joined(resource, &dns1035_label(resource), &path.child("resource"), errors);
     }
     let group = text(&spec["resource"]["group"]);
     if !group.is_empty() {
-        joined(group, &dns1123_subdomain(group), &path.child("group"), errors);
+        problems_joined(group, &dns1123_subdomain(group), &path.child("group"), errors);
     }
     if let Some(old) = old {
         immutable(spec, &old["spec"], &Path::new("spec"), errors);
-    }
-}
-
-fn joined(value: &str, problems: &[String], path: &Path, errors: &mut Errors) {
-    if !problems.is_empty() {
-        errors.push(FieldError::invalid(path, value, problems.join(",")));
     }
 }
 

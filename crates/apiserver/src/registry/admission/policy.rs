@@ -19,6 +19,7 @@ use steersman_base::ObjectKey;
 
 use super::attributes::{Attributes, Invocation};
 use super::webhook::Session;
+use crate::kinds::shared::meta::META_FIELDS;
 use crate::registry::Registry;
 use crate::registry::list::list_all;
 use crate::status::{Cause, Status};
@@ -155,20 +156,6 @@ impl Policy {
 
 /// Returns the namespace of the object as expressions see it; null for what is in none, and for namespaces.
 fn namespace_of(registry: &Registry, attributes: &Attributes<'_>) -> Result<Value, Status> {
-    const SHOWN: [&str; 12] = [
-        "name",
-        "generateName",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "generation",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "labels",
-        "annotations",
-        "finalizers",
-    ];
     let name = &attributes.call.namespace;
     let Some(row) = registry.row("", "v1", "namespaces").filter(|_| !name.is_empty()) else { return Ok(Value::Null) };
     if attributes.call.row.rules.strategy.is_namespace {
@@ -179,7 +166,9 @@ fn namespace_of(registry: &Registry, attributes: &Attributes<'_>) -> Result<Valu
     };
     let mut namespace = stored.parse().map_err(Status::internal)?;
     let metadata = namespace["metadata"].as_object().into_iter().flatten();
-    let shown = metadata.filter(|(field, _)| SHOWN.contains(&field.as_str()));
+    // Upstream's `CreateNamespaceObject` leaves out the owners.
+    let is_shown = |field: &str| field != "ownerReferences" && META_FIELDS.contains(&field);
+    let shown = metadata.filter(|(field, _)| is_shown(field));
     let shown: Map<String, Value> = shown.map(|(field, value)| (field.clone(), value.clone())).collect();
     namespace["metadata"] = shown.into();
     Ok(namespace)

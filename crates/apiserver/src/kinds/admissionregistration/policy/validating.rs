@@ -8,7 +8,7 @@ use super::expressions::Expressions;
 use super::match_resources;
 use crate::field::{Errors, FieldError, Path};
 use crate::kinds::admissionregistration::match_conditions::{self, Before};
-use crate::kinds::shared::check::{one_of, required};
+use crate::kinds::shared::check::{one_of, problems_joined, required};
 use crate::kinds::shared::conditions;
 use crate::kinds::shared::json::{each, is_set, items, same, text};
 use crate::registry::object_meta::meta_text;
@@ -97,11 +97,11 @@ fn param_kind(kind: &Value, path: &Path, errors: &mut Errors) {
     } else {
         let (group, short) = version.split_once('/').unwrap_or(("", version));
         let problems = if group.is_empty() { Vec::new() } else { dns1123_subdomain(group) };
-        joined(group, &problems, &at, errors);
+        problems_joined(group, &problems, &at, errors);
         if short.is_empty() {
             errors.push(FieldError::invalid(&at, version, "version must be specified"));
         } else {
-            joined(short, &dns1035_label(short), &at, errors);
+            problems_joined(short, &dns1035_label(short), &at, errors);
         }
     }
     let name = text(&kind["kind"]);
@@ -113,12 +113,5 @@ fn param_kind(kind: &Value, path: &Path, errors: &mut Errors) {
     if !problems.is_empty() {
         let detail = format!("may have mixed case, but should otherwise match: {}", problems.join(","));
         errors.push(FieldError::invalid(&at, name, detail));
-    }
-}
-
-/// Reports a value by all sentences about it at once.
-fn joined(value: &str, problems: &[String], path: &Path, errors: &mut Errors) {
-    if !problems.is_empty() {
-        errors.push(FieldError::invalid(path, value, problems.join(",")));
     }
 }
