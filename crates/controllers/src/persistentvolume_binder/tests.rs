@@ -265,6 +265,8 @@ fn a_bound_claim_keeps_its_volume_or_loses_it() {
     check("its own", &completed(json!({})), Some(referring("c", json!({}))), "bind");
     check("no reference", &completed(json!({})), Some(volume("disk", "1Gi", json!({}))), "bind");
     check("of an earlier claim", &completed(json!({})), Some(referring("old", json!({}))), "ClaimMisbound");
+    let reserved = volume("disk", "1Gi", json!({ "spec": { "claimRef": { "namespace": "default", "name": "data" } } }));
+    check("without its uid", &completed(json!({})), Some(reserved), "ClaimMisbound");
     check("gone", &completed(json!({})), None, "ClaimLost");
     check("no name", &completed(json!({ "spec": { "volumeName": "" } })), None, "ClaimLost");
 }

@@ -19,6 +19,7 @@ scenarios! {
     a_claim_gets_the_volume_that_it_names_if_that_suits on cluster,
     a_new_claim_of_the_name_does_not_get_a_retained_volume on cluster,
     a_volume_edited_by_hand_goes_back_to_its_claim on cluster,
+    a_bound_claim_whose_uid_is_removed_from_its_volume_is_lost_until_it_is_back on cluster,
     a_claim_whose_volume_is_gone_is_lost on cluster,
     a_claim_that_waits_for_its_first_pod_is_not_bound on cluster,
     a_claim_without_a_class_gets_the_default_one_later on cluster alone,
@@ -293,6 +294,30 @@ pub(crate) async fn a_volume_edited_by_hand_goes_back_to_its_claim(cluster: &Tes
     until_volume(cluster, &name, "Bound").await?;
     until_claim(cluster, "data", "Bound").await?;
     until_claim(cluster, "greedy", "Pending").await?;
+    end_claim(cluster, "greedy").await?;
+    end_claim(cluster, "data").await?;
+    end_volume(cluster, &name).await
+}
+
+/// As upstream: the volume is only reserved for the name, so the claim is not believed. Nobody else gets the volume.
+pub(crate) async fn a_bound_claim_whose_uid_is_removed_from_its_volume_is_lost_until_it_is_back(
+    cluster: &TestCluster,
+) -> Result<(), Failure> {
+    let name = volume(cluster, "disk", "1Gi", json!({})).await?;
+    let owner = claim(cluster, "data", json!({})).await?;
+    expect_eq("its volume", &bound_volume(cluster, "data").await?, &name)?;
+    patch_volume(cluster, &name, json!({ "spec": { "claimRef": { "uid": null } } })).await?;
+    until_claim(cluster, "data", "Lost").await?;
+    let told = until_event(cluster, "data", "ClaimMisbound").await?;
+    expect_eq("the event", &told.as_str(), &"Two claims are bound to the same volume, this one is bound incorrectly")?;
+    let reserved = until_volume(cluster, &name, "Available").await?;
+    claim(cluster, "greedy", json!({})).await?;
+    until_event(cluster, "greedy", "ProvisioningFailed").await?;
+    let reference = reserved.spec.and_then(|spec| spec.claim_ref).unwrap_or_default();
+    expect_eq("who it is reserved for", &(reference.name.as_deref(), reference.uid), &(Some("data"), None))?;
+    patch_volume(cluster, &name, json!({ "spec": { "claimRef": { "uid": owner.metadata.uid } } })).await?;
+    until_volume(cluster, &name, "Bound").await?;
+    until_claim(cluster, "data", "Bound").await?;
     end_claim(cluster, "greedy").await?;
     end_claim(cluster, "data").await?;
     end_volume(cluster, &name).await
