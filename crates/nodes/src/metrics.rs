@@ -18,11 +18,12 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use serde_json::Value;
 use steersman_base::{Clock, Istr, ObjectKey, Quantity};
-use steersman_informer::{Lister, Selection, SharedInformer};
+use steersman_informer::{Index, Lister, Selection, SharedInformer};
 use steersman_model::core::{ConfigMapView, NodeView};
 use steersman_runtime::BuildContext;
 
 use crate::fleet::Fleet;
+use crate::kubelet::node_of;
 use crate::view::SimPodView;
 
 mod api;
@@ -37,6 +38,7 @@ pub use discovery::GroupVersion;
 pub(crate) use usage::is_usage;
 
 use api::World;
+use path::{Asked, Pods};
 use script::{Script, Series, Subject};
 
 /// The name of the ConfigMaps that script metrics: each value is a list of entries in YAML.
@@ -50,12 +52,15 @@ pub struct Metrics(Arc<Shared>);
 #[derive(Default)]
 struct Shared {
     caches: OnceLock<Caches>,
-    script: Mutex<Script>,
+    script: Mutex<Arc<Script>>,
 }
 
 /// The caches of the cluster's state.
 struct Caches {
     pods: Lister<SimPodView>,
+    pods_by_node: Index<Istr, SimPodView>,
+    /// The pods whose annotations set custom metrics.
+    pods_with_metrics: Index<(), SimPodView>,
     nodes: Lister<NodeView>,
     config_maps: Lister<ConfigMapView>,
     fleet: Fleet,
@@ -76,6 +81,8 @@ impl Metrics {
         selection.fields = Some(Istr::interned(&format!("metadata.name={CONFIG_MAP}")));
         let caches = Caches {
             pods: pods.lister(),
+            pods_by_node: pods.shared_index(node_of),
+            pods_with_metrics: pods.shared_index(usage::with_metrics),
             nodes: cx.informers.informer::<NodeView>().lister(),
             config_maps: cx.informers.informer_in::<ConfigMapView>(selection).lister(),
             fleet: fleet.clone(),
@@ -91,14 +98,14 @@ impl Metrics {
     /// A text is no quantity.
     pub fn set_usage(&self, namespace: &str, pod: &str, cpu: &str, memory: &str) -> Result<(), NoQuantity> {
         let used = (quantity(cpu)?, quantity(memory)?);
-        self.0.script.lock().usage.insert(ObjectKey::new(namespace, pod), used);
+        Arc::make_mut(&mut self.0.script.lock()).usage.insert(ObjectKey::new(namespace, pod), used);
         Ok(())
     }
 
     /// Sets whether a pod whose usage nobody has set, by annotation or here, has one. If not, its metrics are missing, as they
     /// are from a kubelet that has not been scraped. By default it has.
     pub fn set_default_usage(&self, exists: bool) {
-        self.0.script.lock().no_defaults = !exists;
+        Arc::make_mut(&mut self.0.script.lock()).no_defaults = !exists;
     }
 
     /// Sets an external metric of a namespace; one for each set of labels.
@@ -134,37 +141,73 @@ impl Metrics {
     }
 
     fn set(&self, series: Series) {
-        self.0.script.lock().set(series);
+        Arc::make_mut(&mut self.0.script.lock()).set(series);
     }
 
     /// Removes everything that was set here.
     pub fn reset(&self) {
-        *self.0.script.lock() = Script::default();
+        *self.0.script.lock() = Arc::default();
     }
 
     /// Returns the versions of the APIs, with their resources.
     #[must_use]
     pub fn versions(&self) -> Vec<GroupVersion> {
-        discovery::versions(&self.world())
+        discovery::versions(&self.world(Pods::WithMetrics, Vec::new()))
     }
 
     /// Responds to a GET of a path of the APIs, those of discovery included: a status code, and an object, a list or a `Status`.
     /// Path and query are those of a URL, not decoded.
     #[must_use]
     pub fn get(&self, path: &str, query: &str) -> (u16, Value) {
-        api::get(&self.world(), path, query)
+        let asked = path::parse(path);
+        let nodes = match (&asked, self.0.caches.get()) {
+            (Asked::Nodes { name }, Some(caches)) => caches.nodes(name.as_deref()),
+            _ => Vec::new(),
+        };
+        api::get(&self.world(asked.pods(), nodes), &asked, query)
     }
 
-    /// Returns what is known now.
-    fn world(&self) -> World {
-        let script = self.0.script.lock().clone();
+    /// Returns what is known now, with these pods and nodes.
+    fn world(&self, pods: Pods<'_>, nodes: Vec<Arc<NodeView>>) -> World {
+        let script = Arc::clone(&self.0.script.lock());
         let Some(caches) = self.0.caches.get() else { return World { script, ..World::default() } };
         World {
-            pods: caches.pods.filter(|pod| caches.fleet.get(&pod.spec.node_name).is_some()),
-            nodes: caches.nodes.filter(|node| caches.fleet.working(&node.metadata.name).is_some()),
+            pods: caches.pods(pods),
+            nodes,
             config_maps: caches.config_maps.list(),
             script,
             now: caches.clock.now(),
+        }
+    }
+}
+
+// === impl Caches ===
+
+impl Caches {
+    /// Returns the pods on simulated nodes that are meant.
+    fn pods(&self, meant: Pods<'_>) -> Vec<Arc<SimPodView>> {
+        let is_simulated = |pod: &SimPodView| self.fleet.get(&pod.spec.node_name).is_some();
+        let mut pods = match meant {
+            Pods::None => Vec::new(),
+            Pods::One(namespace, name) => self.pods.namespace(namespace).get(name).into_iter().collect(),
+            Pods::Namespace(namespace) => self.pods.namespace(namespace).list(),
+            Pods::Node(node) => self.pods_by_node.get(node),
+            Pods::WithMetrics => self.pods_with_metrics.get(&()),
+            Pods::All => return self.pods.filter(is_simulated),
+        };
+        pods.retain(|pod| is_simulated(pod));
+        pods
+    }
+
+    /// Returns the working nodes: the one with this name, or all.
+    fn nodes(&self, name: Option<&str>) -> Vec<Arc<NodeView>> {
+        let is_working = |node: &NodeView| self.fleet.working(&node.metadata.name).is_some();
+        match name {
+            Some(name) => {
+                let node = self.nodes.get(&ObjectKey::cluster(name));
+                node.filter(|node| is_working(node)).into_iter().collect()
+            }
+            None => self.nodes.filter(is_working),
         }
     }
 }

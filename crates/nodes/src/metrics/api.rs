@@ -1,5 +1,6 @@
 //! Pure: responses to requests.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -15,12 +16,12 @@ use crate::view::{PREFIX, SimPodView};
 /// The state of the cluster that responses are computed from.
 #[derive(Default)]
 pub(super) struct World {
-    /// The pods on simulated nodes.
+    /// The pods on simulated nodes, as far as the request needs them ([`Asked::pods`]).
     pub(super) pods: Vec<Arc<SimPodView>>,
-    /// The simulated nodes.
+    /// The simulated nodes, if the request needs them.
     pub(super) nodes: Vec<Arc<NodeView>>,
     pub(super) config_maps: Vec<Arc<ConfigMapView>>,
-    pub(super) script: Script,
+    pub(super) script: Arc<Script>,
     pub(super) now: Time,
 }
 
@@ -51,16 +52,16 @@ impl World {
 }
 
 /// Responds to a request.
-pub(super) fn get(world: &World, path: &str, query: &str) -> Response {
-    let outcome = match path::parse(path) {
-        Asked::Group(group) => discovery::group(world, &group).ok_or_else(no_path),
-        Asked::Version(group, version) => discovery::resources(world, &group, &version).ok_or_else(no_path),
+pub(super) fn get(world: &World, asked: &Asked, query: &str) -> Response {
+    let outcome = match asked {
+        Asked::Group(group) => discovery::group(world, group).ok_or_else(no_path),
+        Asked::Version(group, version) => discovery::resources(world, group, version).ok_or_else(no_path),
         Asked::Pods { namespace, name } => pods(world, namespace.as_deref(), name.as_deref(), query),
         Asked::Nodes { name } => nodes(world, name.as_deref(), query),
         Asked::Custom { version, namespace, resource, name, metric } => {
-            custom(world, &version, &namespace, (&resource, &name), &metric, query)
+            custom(world, version, namespace, (resource, name), metric, query)
         }
-        Asked::External { namespace, metric } => external(world, &namespace, &metric, query),
+        Asked::External { namespace, metric } => external(world, namespace, metric, query),
         Asked::Unknown => Err(no_path()),
     };
     outcome.map_or_else(|failure| failure, |found| (200, found))
@@ -90,9 +91,12 @@ fn pods(world: &World, namespace: Option<&str>, name: Option<&str>, query: &str)
 }
 
 fn nodes(world: &World, name: Option<&str>, query: &str) -> Result<Value, Response> {
+    let mut by_node: BTreeMap<&str, Vec<Used>> = BTreeMap::new();
+    for pod in &world.pods {
+        by_node.entry(pod.spec.node_name.as_str()).or_default().extend(usage::of_pod(pod, &world.script));
+    }
     let metrics = |node: &NodeView| {
-        let on_it = world.pods.iter().filter(|pod| pod.spec.node_name == node.metadata.name);
-        let used: Vec<Used> = on_it.flat_map(|pod| usage::of_pod(pod, &world.script)).collect();
+        let used = by_node.get(node.metadata.name.as_str()).map_or(&[][..], Vec::as_slice);
         let said = |what: &str| node.metadata.annotations.get(&format!("{PREFIX}{what}"))?.parse::<Quantity>().ok();
         let cpu = said("cpu-usage").unwrap_or_else(|| used.iter().map(|it| it.cpu).sum());
         let memory = said("memory-usage").unwrap_or_else(|| used.iter().map(|it| it.memory).sum());

@@ -19,10 +19,49 @@ pub(super) enum Asked {
     Unknown,
 }
 
+/// The pods that a response is computed from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pods<'a> {
+    /// None.
+    None,
+    /// One: its namespace and name.
+    One(&'a str, &'a str),
+    /// Those of a namespace.
+    Namespace(&'a str),
+    /// Those on a node.
+    Node(&'a str),
+    /// Those whose annotations set custom metrics.
+    WithMetrics,
+    /// All.
+    All,
+}
+
 /// The groups.
 pub(super) const USAGE: &str = "metrics.k8s.io";
 pub(super) const CUSTOM: &str = "custom.metrics.k8s.io";
 pub(super) const EXTERNAL: &str = "external.metrics.k8s.io";
+
+// === impl Asked ===
+
+impl Asked {
+    /// Returns the pods that the response needs: reading all of them for one would cost more than the response.
+    pub(super) fn pods(&self) -> Pods<'_> {
+        match self {
+            Self::Group(group) | Self::Version(group, _) if group == CUSTOM => Pods::WithMetrics,
+            Self::Pods { namespace: Some(namespace), name: Some(name) } => Pods::One(namespace, name),
+            Self::Pods { namespace: Some(namespace), name: None } => Pods::Namespace(namespace),
+            Self::Nodes { name: Some(name) } => Pods::Node(name),
+            Self::Pods { .. } | Self::Nodes { name: None } => Pods::All,
+            Self::Custom { namespace, resource, name, .. } if resource == "pods" => match name.as_str() {
+                "*" => Pods::Namespace(namespace),
+                name => Pods::One(namespace, name),
+            },
+            Self::Group(_) | Self::Version(..) | Self::Custom { .. } | Self::External { .. } | Self::Unknown => {
+                Pods::None
+            }
+        }
+    }
+}
 
 /// Parses a path.
 pub(super) fn parse(path: &str) -> Asked {

@@ -7,8 +7,8 @@ use steersman_base::Time;
 use steersman_model::core::{ConfigMapView, NodeView};
 use steersman_model::{Encoded, View};
 
-use super::api::{World, get};
-use super::path::{Asked, parse};
+use super::api::{self, World};
+use super::path::{Asked, Pods, parse};
 use super::script;
 use crate::view::SimPodView;
 
@@ -71,6 +71,10 @@ fn items(body: &Value, pointer: &str) -> Vec<String> {
     found.collect()
 }
 
+fn get(world: &World, path: &str, query: &str) -> (u16, Value) {
+    api::get(world, &parse(path), query)
+}
+
 fn ok(path: &str, query: &str) -> Value {
     let (code, body) = get(&world(), path, query);
     assert_eq!(code, 200, "{path}?{query}: {body}");
@@ -112,9 +116,9 @@ fn pods_are_chosen_by_namespace_name_labels_and_fields() {
 #[test]
 fn a_test_can_take_readings_away_and_set_them() {
     let mut world = world();
-    world.script.no_defaults = true;
+    Arc::make_mut(&mut world.script).no_defaults = true;
     let used = (super::quantity("20m").expect("one"), super::quantity("1Mi").expect("one"));
-    world.script.usage.insert(steersman_base::ObjectKey::new("shop", "api-0"), used);
+    Arc::make_mut(&mut world.script).usage.insert(steersman_base::ObjectKey::new("shop", "api-0"), used);
     let (_, pods) = get(&world, "/apis/metrics.k8s.io/v1beta1/pods", "");
     assert_eq!(items(&pods, "/metadata/name"), ["api-0", "web-0"]);
     assert_eq!(items(&pods, "/containers/0/usage/cpu"), ["20m", "300m"]);
@@ -200,4 +204,24 @@ fn the_view_of_nodes_has_what_is_read() {
     let world = World { nodes: vec![Arc::new(node)], ..World::default() };
     let (_, nodes) = get(&world, "/apis/metrics.k8s.io/v1beta1/nodes", "");
     assert_eq!(items(&nodes, "/usage/cpu"), ["3"], "a node can be told what it uses");
+}
+
+#[test]
+fn a_response_reads_the_pods_that_it_is_about_and_no_others() {
+    let check = |path: &str, want: Pods<'_>| assert_eq!(parse(path).pods(), want, "{path}");
+    let usage = "/apis/metrics.k8s.io/v1beta1";
+    check(&format!("{usage}/pods"), Pods::All);
+    check(&format!("{usage}/namespaces/shop/pods"), Pods::Namespace("shop"));
+    check(&format!("{usage}/namespaces/shop/pods/web-0"), Pods::One("shop", "web-0"));
+    check(&format!("{usage}/nodes"), Pods::All);
+    check(&format!("{usage}/nodes/node-0"), Pods::Node("node-0"));
+    check(usage, Pods::None);
+    let custom = "/apis/custom.metrics.k8s.io/v1beta2";
+    check(&format!("{custom}/namespaces/shop/pods/*/requests"), Pods::Namespace("shop"));
+    check(&format!("{custom}/namespaces/shop/pods/web-0/requests"), Pods::One("shop", "web-0"));
+    check(&format!("{custom}/namespaces/shop/services/web/requests"), Pods::None);
+    check(custom, Pods::WithMetrics);
+    check("/apis/custom.metrics.k8s.io", Pods::WithMetrics);
+    check("/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue", Pods::None);
+    check("/apis/apps/v1", Pods::None);
 }

@@ -71,6 +71,11 @@ fn by_requests(container: &Container) -> [Quantity; 2] {
     [Quantity::from_milli(cpu, Format::DecimalSi), Quantity::new(memory, Format::BinarySi)]
 }
 
+/// Index function: whether the annotations of a pod set custom metrics.
+pub(super) fn with_metrics(pod: &SimPodView) -> Option<()> {
+    metrics_of(pod).next().map(drop)
+}
+
 /// Returns the custom metrics of a pod that its annotations set: names and values.
 pub(super) fn metrics_of(pod: &SimPodView) -> impl Iterator<Item = (&str, Quantity)> {
     pod.metadata.annotations.iter().filter_map(|(key, value)| {
