@@ -56,6 +56,7 @@ fn build(cx: &ControllerContext, options: Options) -> Built {
         .watch(&pods, move |change| map::claims_of_pod(change, options))
         .reconcile(sync::ClaimProtection {
             claims: claims.lister(),
+            unsettled: claims.index(move |claim| map::unsettled(claim, options)),
             pods: pods.shared_index(pod_claims::claims_of),
             options,
         })

@@ -1,12 +1,12 @@
 //! Pure: which claims a change concerns.
 
-use steersman_base::{ObjectKey, condition, names};
+use steersman_base::{Istr, ObjectKey, condition, names};
 use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::{PersistentVolumeClaimView, PodView};
 
 use super::Options;
-use super::plan::UNUSED;
+use super::plan::{self, UNUSED};
 use crate::pod_claims::{claims_of, is_shut_down, is_terminated};
 use crate::protection::{self, Step};
 
@@ -16,6 +16,12 @@ pub(super) fn claim(change: &Change<PersistentVolumeClaimView>, options: Options
     let lacks_condition = options.tracks_unused && condition::find(&claim.status.conditions, UNUSED).is_none();
     let step = protection::step(claim.meta(), names::finalizers::PVC_PROTECTION);
     (lacks_condition || step != Step::Nothing).then(|| claim.meta().key())
+}
+
+/// Index function: the namespace of a claim that is written if no pod uses it.
+pub(super) fn unsettled(claim: &PersistentVolumeClaimView, options: Options) -> Option<Istr> {
+    let unused = plan::plan(claim, [], options);
+    unused.relies_on_absence().then(|| claim.meta().namespace.clone())
 }
 
 /// Returns the claims of a pod, if the change may decide whether they are in use.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use steersman_base::names::finalizers::PVC_PROTECTION;
-use steersman_base::{ObjectKey, Resource};
+use steersman_base::{Istr, ObjectKey, Resource};
 use steersman_informer::{Index, Lister, Selection};
 use steersman_model::core::{PersistentVolumeClaimView, PodView};
 use steersman_model::{Kind, View};
@@ -26,6 +26,8 @@ const UNSEEN_PAUSE: Duration = Duration::from_secs(30);
 /// The controller's shell: the caches that it reads from.
 pub(super) struct ClaimProtection {
     pub(super) claims: Lister<PersistentVolumeClaimView>,
+    /// The claims that are written if no pod uses them, by namespace.
+    pub(super) unsettled: Index<Istr, PersistentVolumeClaimView>,
     /// Pods by their claims.
     pub(super) pods: Index<ObjectKey, PodView>,
     pub(super) options: Options,
@@ -56,6 +58,8 @@ impl Reconciler for ClaimProtection {
             self.carry_out(cx, &claim, plan).await?;
             return Ok(Action::Done);
         }
+        // Before the list: one that is deleted later may be used by a pod that the list does not show.
+        let others = self.waiting_beside(key);
         let mut live = LivePods::new();
         for pod in cx.live.list::<PodView>(Selection::namespace(&key.namespace)).await? {
             for claim in claims_of(&pod) {
@@ -64,23 +68,29 @@ impl Reconciler for ClaimProtection {
         }
         let plan = self.plan(&claim, live.get(key).map_or(&[][..], Vec::as_slice));
         let done = self.carry_out(cx, &claim, plan).await;
-        self.serve_others(cx, key, &live).await;
+        self.serve(cx, &others, &live).await;
         done?;
         Ok(if plan.relies_on_absence() { Action::Done } else { Action::After(UNSEEN_PAUSE) })
     }
 }
 
 impl ClaimProtection {
-    /// Serves the other claims of the namespace that wait for a list of its pods. Each has a key of its own, which retries
-    /// what fails here.
-    async fn serve_others(&self, cx: &Context, served: &ObjectKey, live: &LivePods) {
-        for claim in self.claims.namespace(&served.namespace).list() {
+    /// Returns the other claims of a namespace that wait for a list of its pods.
+    fn waiting_beside(&self, served: &ObjectKey) -> Vec<Arc<PersistentVolumeClaimView>> {
+        let mut claims = self.unsettled.get(served.namespace.as_str());
+        claims.retain(|claim| {
             let key = claim.meta().key();
-            if key == *served || !self.plan(&claim, &self.pods.get(&key)).relies_on_absence() {
-                continue;
-            }
-            let plan = self.plan(&claim, live.get(&key).map_or(&[][..], Vec::as_slice));
-            if let Err(error) = self.carry_out(cx, &claim, plan).await {
+            key != *served && self.plan(claim, &self.pods.get(&key)).relies_on_absence()
+        });
+        claims
+    }
+
+    /// Serves claims with a list that was made for another one. Each has a key of its own, which retries what fails here.
+    async fn serve(&self, cx: &Context, claims: &[Arc<PersistentVolumeClaimView>], live: &LivePods) {
+        for claim in claims {
+            let key = claim.meta().key();
+            let plan = self.plan(claim, live.get(&key).map_or(&[][..], Vec::as_slice));
+            if let Err(error) = self.carry_out(cx, claim, plan).await {
                 tracing::info!(claim = %key, %error, "a claim could not be served with another one");
             }
         }

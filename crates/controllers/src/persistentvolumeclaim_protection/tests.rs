@@ -8,7 +8,7 @@ use steersman_informer::{Change, End};
 use steersman_model::core::{PersistentVolumeClaimView, PodView};
 
 use super::Options;
-use super::map::{claim as key_of_claim, claims_of_pod};
+use super::map::{claim as key_of_claim, claims_of_pod, unsettled};
 use super::plan::{Plan, plan, set_unused};
 use crate::test_objects::{NOW, decode, merged, now, pod};
 
@@ -163,4 +163,23 @@ fn only_changes_that_may_decide_something_enqueue_claims() {
     assert!(!is_enqueued(claim(json!({})), PLAIN));
     assert!(!is_enqueued(claim(quiet), TRACKING));
     assert!(is_enqueued(terminating_claim(), PLAIN));
+}
+
+#[test]
+fn only_claims_that_are_written_if_no_pod_uses_them_are_unsettled() {
+    let check = |name: &str, claim: &PersistentVolumeClaimView, tracking: bool, plain: bool| {
+        let is_unsettled = |options| unsettled(claim, options).is_some_and(|namespace| namespace == "default");
+        assert_eq!((is_unsettled(TRACKING), is_unsettled(PLAIN)), (tracking, plain), "{name}");
+    };
+    let with_condition = |status: &str| {
+        let condition = json!({ "type": "Unused", "status": status });
+        claim(json!({ "status": { "conditions": [condition] } }))
+    };
+    check("terminating", &terminating_claim(), true, true);
+    let bare = json!({ "metadata": { "deletionTimestamp": NOW, "finalizers": null } });
+    check("terminating, and released", &claim(bare), false, false);
+    check("new", &claim(json!({})), true, false);
+    check("known as used", &with_condition("False"), true, false);
+    check("known as unused", &with_condition("True"), false, false);
+    check("not bound", &claim(json!({ "status": { "phase": "Pending" } })), false, false);
 }
