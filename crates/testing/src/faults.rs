@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -98,6 +99,17 @@ pub(crate) struct Line {
     pub(crate) server: ApiServer,
     pub(crate) faults: Faults,
     pub(crate) journal: Arc<Journal>,
+}
+
+/// A request on its way, and what may happen to it.
+struct Trip {
+    fault: Option<Fault>,
+    about: Option<About>,
+    server: ApiServer,
+    outage: CancellationToken,
+    hole: Hole,
+    faults: Faults,
+    journal: Arc<Journal>,
 }
 
 /// The body of a response with faults.
@@ -226,79 +238,119 @@ impl Service<Request<Body>> for Line {
         let fault = about.as_ref().and_then(|about| self.faults.of(about));
         let number = about.as_ref().and_then(|about| self.journal.note(about, request.uri()));
         let journal = Arc::clone(&self.journal);
-        let mut server = self.server.clone();
-        let outage = self.faults.outage.lock().clone();
-        let hole = self.faults.hole.lock().clone();
-        let faults = self.faults.clone();
-        let done = Arc::clone(&self.journal);
-        let answered = async move {
-            if outage.is_cancelled() {
-                return Err("the server is away, on purpose".into());
-            }
-            if hole.begun.is_cancelled() {
-                hole.over.cancelled().await;
-                return Err("the network swallowed the request, on purpose".into());
-            }
-            let outage = Box::pin(outage.cancelled_owned());
-            match fault {
-                Some(Fault::Refuse(code)) => return Ok(refusal(code, None)),
-                Some(Fault::Throttle(seconds)) => return Ok(refusal(StatusCode::TOO_MANY_REQUESTS, Some(seconds))),
-                Some(Fault::LoseRequest) => return Err("the request was lost, on purpose".into()),
-                Some(Fault::RefuseThenDo(code, time)) => {
-                    tokio::spawn(async move {
-                        tokio::time::sleep(time).await;
-                        let is_done = server.call(request).await.is_ok_and(|answer| answer.status().is_success());
-                        if let Some(about) = about.filter(|_| is_done) {
-                            done.done(about);
-                        }
-                    });
-                    return Ok(refusal(code, None));
-                }
-                Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
-                _ => {}
-            }
-            let answer = server.call(request).await?;
-            if let Some(about) = about.filter(|_| answer.status().is_success()) {
-                done.done(about);
-            }
-            match fault {
-                Some(Fault::DoThenGoAway) => {
-                    faults.server_goes_away();
-                    return Err("the server went away before it answered, on purpose".into());
-                }
-                Some(Fault::DoThenGoDark) => faults.network_goes_dark(),
-                Some(Fault::DoThenDelay(time)) => tokio::time::sleep(time).await,
-                _ => {}
-            }
-            if hole.begun.is_cancelled() {
-                hole.over.cancelled().await;
-                return Err("the network swallowed the reply, on purpose".into());
-            }
-            match fault {
-                Some(Fault::LoseReply) => return Err("the reply was lost, on purpose".into()),
-                Some(Fault::DoThenRefuse(code)) => return Ok(refusal(code, None)),
-                _ => {}
-            }
-            let hole = Swallowed {
-                begun: Box::pin(hole.begun.cancelled_owned()),
-                over: Box::pin(hole.over.cancelled_owned()),
-            };
-            Ok(answer.map(|inner| Faulty {
-                inner,
-                cut_after: if let Some(Fault::Cut(chunks)) = fault { Some(chunks) } else { None },
-                stall_after: if let Some(Fault::Stall(chunks)) = fault { Some(chunks) } else { None },
-                lag: if let Some(Fault::Lag(time)) = fault { Some(Lag::of(time)) } else { None },
-                outage,
-                hole,
-            }))
+        let trip = Trip {
+            fault,
+            about,
+            server: self.server.clone(),
+            outage: self.faults.outage.lock().clone(),
+            hole: self.faults.hole.lock().clone(),
+            faults: self.faults.clone(),
+            journal: Arc::clone(&self.journal),
         };
         Box::pin(async move {
-            let answer = answered.await;
+            let answer = trip.make(request).await;
             if let (Some(number), Ok(answer)) = (number, &answer) {
                 journal.answered(number, answer.status());
             }
             answer
         })
+    }
+}
+
+// === impl Trip ===
+
+impl Trip {
+    /// Carries a request to the server, and its answer back.
+    async fn make(mut self, request: Request<Body>) -> Result<Response<Faulty>, BoxError> {
+        if self.outage.is_cancelled() {
+            return Err("the server is away, on purpose".into());
+        }
+        self.swallowed("the network swallowed the request, on purpose").await?;
+        let request = match self.there(request).await? {
+            ControlFlow::Continue(request) => request,
+            ControlFlow::Break(answer) => return Ok(answer),
+        };
+        let answer = self.server.call(request).await?;
+        if answer.status().is_success() {
+            self.done();
+        }
+        self.back(answer).await
+    }
+
+    /// Carries a request on to the server, or answers it on the way.
+    async fn there(
+        &mut self,
+        request: Request<Body>,
+    ) -> Result<ControlFlow<Response<Faulty>, Request<Body>>, BoxError> {
+        match self.fault {
+            Some(Fault::Refuse(code)) => return Ok(ControlFlow::Break(refusal(code, None))),
+            Some(Fault::Throttle(seconds)) => {
+                return Ok(ControlFlow::Break(refusal(StatusCode::TOO_MANY_REQUESTS, Some(seconds))));
+            }
+            Some(Fault::LoseRequest) => return Err("the request was lost, on purpose".into()),
+            Some(Fault::RefuseThenDo(code, time)) => {
+                let mut server = self.server.clone();
+                let journal = Arc::clone(&self.journal);
+                let about = self.about.take();
+                tokio::spawn(async move {
+                    tokio::time::sleep(time).await;
+                    let is_done = server.call(request).await.is_ok_and(|answer| answer.status().is_success());
+                    if let Some(about) = about.filter(|_| is_done) {
+                        journal.done(about);
+                    }
+                });
+                return Ok(ControlFlow::Break(refusal(code, None)));
+            }
+            Some(Fault::Delay(time)) => tokio::time::sleep(time).await,
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(request))
+    }
+
+    /// Carries an answer back.
+    async fn back(self, answer: Response<Answer>) -> Result<Response<Faulty>, BoxError> {
+        match self.fault {
+            Some(Fault::DoThenGoAway) => {
+                self.faults.server_goes_away();
+                return Err("the server went away before it answered, on purpose".into());
+            }
+            Some(Fault::DoThenGoDark) => self.faults.network_goes_dark(),
+            Some(Fault::DoThenDelay(time)) => tokio::time::sleep(time).await,
+            _ => {}
+        }
+        self.swallowed("the network swallowed the reply, on purpose").await?;
+        match self.fault {
+            Some(Fault::LoseReply) => return Err("the reply was lost, on purpose".into()),
+            Some(Fault::DoThenRefuse(code)) => return Ok(refusal(code, None)),
+            _ => {}
+        }
+        let hole = Swallowed {
+            begun: Box::pin(self.hole.begun.cancelled_owned()),
+            over: Box::pin(self.hole.over.cancelled_owned()),
+        };
+        Ok(answer.map(|inner| Faulty {
+            inner,
+            cut_after: if let Some(Fault::Cut(chunks)) = self.fault { Some(chunks) } else { None },
+            stall_after: if let Some(Fault::Stall(chunks)) = self.fault { Some(chunks) } else { None },
+            lag: if let Some(Fault::Lag(time)) = self.fault { Some(Lag::of(time)) } else { None },
+            outage: Box::pin(self.outage.cancelled_owned()),
+            hole,
+        }))
+    }
+
+    /// If the network is dark, waits until it is not, and fails: what was under way is lost.
+    async fn swallowed(&self, why: &'static str) -> Result<(), BoxError> {
+        if !self.hole.begun.is_cancelled() {
+            return Ok(());
+        }
+        self.hole.over.cancelled().await;
+        Err(why.into())
+    }
+
+    fn done(&mut self) {
+        if let Some(about) = self.about.take() {
+            self.journal.done(about);
+        }
     }
 }
 

@@ -110,13 +110,18 @@ type Row = (&'static str, &'static str, String, &'static str, String);
 /// Bodies that ask for much, each of about `bytes`, with `count` of what it has many of under a key of `key` bytes.
 fn rows(bytes: usize, random: &mut fastrand::Rng) -> Vec<Row> {
     let key = "z".repeat(random.usize(1..bytes / 2));
+    let pointer = format!("/data/{}", "a".repeat(random.usize(1..500)));
+    let mut rows = creates(bytes, &key);
+    rows.extend(patches(bytes, &key, &pointer));
+    rows
+}
+
+fn creates(bytes: usize, key: &str) -> Vec<Row> {
     let count = (bytes - key.len()) / 16;
     let twice = joined(count, |at| format!("\"{at}\":0,\"{at}\":0"));
-    let one = |name: &str| format!("\"metadata\":{{\"name\":\"{name}\"}}");
     let unknown = joined(count, |at| format!("\"u{at}\":0"));
-    let pointer = format!("/data/{}", "a".repeat(random.usize(1..500)));
-    let pair = |name: &str, at: usize| format!("{{\"name\":\"{name}{at}\",\"value\":\"\"}}");
     let few = count.min(10_000);
+    let one = |name: &str| format!("\"metadata\":{{\"name\":\"{name}\"}}");
     vec![
         (
             "POST",
@@ -191,6 +196,16 @@ fn rows(bytes: usize, random: &mut fastrand::Rng) -> Vec<Row> {
             JSON,
             format!("{{\"metadata\":{{\"name\":\"a\",\"finalizers\":[{}]}}}}", joined(few, |at| format!("\"-{at}\""))),
         ),
+    ]
+}
+
+fn patches(bytes: usize, key: &str, pointer: &str) -> Vec<Row> {
+    let count = (bytes - key.len()) / 16;
+    let twice = joined(count, |at| format!("\"{at}\":0,\"{at}\":0"));
+    let unknown = joined(count, |at| format!("\"u{at}\":0"));
+    let few = count.min(10_000);
+    let pair = |name: &str, at: usize| format!("{{\"name\":\"{name}{at}\",\"value\":\"\"}}");
+    vec![
         (
             "PATCH",
             "operations with unknown fields",

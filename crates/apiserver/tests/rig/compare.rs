@@ -75,24 +75,17 @@ impl Kind {
 }
 
 fn kinds() -> Vec<Kind> {
-    let template =
-        |containers: Value| json!({"metadata": {"labels": {"app": "x"}}, "spec": {"containers": containers}});
-    let containers = [
-        json!([{"name": "a", "image": "i:1"}]),
-        json!([{"name": "a", "image": "i:2"}]),
-        json!([{"name": "b", "image": "i:1", "env": [{"name": "E", "value": "1"}]}]),
-        json!([{"name": "a", "image": "i:1", "ports": [{"containerPort": 80}, {"containerPort": 81, "name": "p"}]}]),
-        json!([{"name": "a", "image": "i:1", "ports": [{"containerPort": 80, "protocol": "UDP"}]}]),
-        json!([{"name": "a", "image": "i:1", "resources": {"limits": {"cpu": "1"}}}]),
-        json!([{"name": "a"}, {"name": "a"}]),
-        json!([{"image": "nameless"}]),
-    ];
-    let workload = || {
-        json!({"spec": {
-            "selector": {"matchLabels": {"app": "x"}}, "template": template(json!([{"name": "a", "image": "i:1"}])),
-        }})
-    };
-    let condition = |kind: &str, status: &str| json!([{"type": kind, "status": status}]);
+    let mut all = core_kinds();
+    all.extend(workload_kinds());
+    all.extend(other_kinds());
+    all
+}
+
+fn condition(kind: &str, status: &str) -> Value {
+    json!([{"type": kind, "status": status}])
+}
+
+fn core_kinds() -> Vec<Kind> {
     let conditions = [condition("A", "True"), condition("A", "False"), condition("B", "True")];
     vec![
         kind("v1", "ConfigMap", "configmaps", json!({}))
@@ -127,6 +120,28 @@ fn kinds() -> Vec<Kind> {
                     list
                 }),
             ),
+    ]
+}
+
+fn workload_kinds() -> Vec<Kind> {
+    let template =
+        |containers: Value| json!({"metadata": {"labels": {"app": "x"}}, "spec": {"containers": containers}});
+    let containers = [
+        json!([{"name": "a", "image": "i:1"}]),
+        json!([{"name": "a", "image": "i:2"}]),
+        json!([{"name": "b", "image": "i:1", "env": [{"name": "E", "value": "1"}]}]),
+        json!([{"name": "a", "image": "i:1", "ports": [{"containerPort": 80}, {"containerPort": 81, "name": "p"}]}]),
+        json!([{"name": "a", "image": "i:1", "ports": [{"containerPort": 80, "protocol": "UDP"}]}]),
+        json!([{"name": "a", "image": "i:1", "resources": {"limits": {"cpu": "1"}}}]),
+        json!([{"name": "a"}, {"name": "a"}]),
+        json!([{"image": "nameless"}]),
+    ];
+    let workload = || {
+        json!({"spec": {
+            "selector": {"matchLabels": {"app": "x"}}, "template": template(json!([{"name": "a", "image": "i:1"}])),
+        }})
+    };
+    vec![
         kind("apps/v1", "Deployment", "deployments", workload())
             .with("/spec/replicas", &[json!(1), json!(2), json!("x"), json!(-1)])
             .with("/spec/paused", &[json!(true), json!(false)])
@@ -154,6 +169,11 @@ fn kinds() -> Vec<Kind> {
             .with("/spec/template/spec/containers", &containers)
             .with("/spec/updateStrategy", &[json!({"type": "OnDelete"}), json!({"type": "RollingUpdate"})])
             .status("/status/numberReady", &[json!(1), json!(2)]),
+    ]
+}
+
+fn other_kinds() -> Vec<Kind> {
+    vec![
         kind(
             "batch/v1",
             "CronJob",

@@ -10,13 +10,17 @@
 //!
 //! Follows `pkg/registry/core/service/storage/alloc.go` and `ipallocator/cidrallocator.go`; upstream's values are random.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod ranges;
+
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
 use ipnet::IpNet;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
+
+use ranges::{Pool, Ranges, family_of, to_ip};
 
 use super::{is_headless, kind_of, needs_health_check, needs_node_port, validation};
 use crate::field::{Errors, FieldError, Path};
@@ -26,8 +30,6 @@ const NODE_PORTS: RangeInclusive<u32> = 30_000..=32_767;
 
 /// The ServiceCIDR that every cluster has.
 pub(crate) const DEFAULT_RANGE: &str = "kubernetes";
-/// The shortest prefix of an IPv6 range that addresses are given from.
-const IPV6_PREFIX_MIN: u8 = 64;
 
 /// What Services have, and what is left.
 #[derive(Debug)]
@@ -77,26 +79,8 @@ struct State {
     held: BTreeSet<Thing>,
     /// The addresses that IPAddresses name.
     named: BTreeSet<IpAddr>,
-    /// In the order in which they have come.
-    ranges: Vec<Range>,
+    ranges: Ranges,
     ports: Pool,
-}
-
-/// A range of addresses, and the ServiceCIDRs that have it, each with whether it is ready.
-#[derive(Debug)]
-struct Range {
-    network: IpNet,
-    pool: Pool,
-    objects: BTreeMap<String, bool>,
-}
-
-/// A range of numbers that are given in turn, those from `first` on before the others.
-#[derive(Clone, Debug)]
-struct Pool {
-    low: u128,
-    first: u128,
-    high: u128,
-    next: u128,
 }
 
 // === impl Allocator ===
@@ -121,14 +105,14 @@ impl Allocator {
     #[must_use]
     pub(crate) fn new(networks: Vec<IpNet>) -> Self {
         let ports = Pool::new((*NODE_PORTS.start()).into(), (*NODE_PORTS.end()).into(), 32, 128);
-        let mut state = State { held: BTreeSet::new(), named: BTreeSet::new(), ranges: Vec::new(), ports };
-        state.set_ranges(DEFAULT_RANGE, &networks, true);
+        let mut state = State { held: BTreeSet::new(), named: BTreeSet::new(), ranges: Ranges::default(), ports };
+        state.ranges.set(DEFAULT_RANGE, &networks, true);
         Self { networks, state: Mutex::new(state) }
     }
 
     /// Notes the ranges of a ServiceCIDR, and whether addresses may come from them; none if it is gone.
     pub(crate) fn set_ranges(&self, name: &str, networks: &[IpNet], is_ready: bool) {
-        self.state.lock().set_ranges(name, networks, is_ready);
+        self.state.lock().ranges.set(name, networks, is_ready);
     }
 
     /// Notes that an IPAddress names this address, or does not any more.
@@ -291,7 +275,7 @@ impl Allocator {
 
     fn take_ip(&self, ip: IpAddr, asked: &Value, reservation: &mut Reservation<'_>) -> Result<(), AllocateError> {
         let state = &mut *self.state.lock();
-        let why = if !state.ranges.iter().any(|range| range.is_ready() && range.holds(ip)) {
+        let why = if !state.ranges.give(ip) {
             let ranges: Vec<_> = self.networks.iter().map(ToString::to_string).collect();
             let ranges = ranges.join(",");
             format!("the provided IP ({ip}) is not in the valid range. The range of valid IPs is {ranges}")
@@ -312,9 +296,7 @@ impl Allocator {
         let named = &state.named;
         let ip = |number| to_ip(number, family);
         let is_taken = |number| held.contains(&Thing::Ip(ip(number))) || named.contains(&ip(number));
-        let fits = |range: &&mut Range| range.is_ready() && family_of(&range.network) == family;
-        let number = state.ranges.iter_mut().filter(fits).find_map(|range| range.pool.take(is_taken));
-        let Some(number) = number else {
+        let Some(number) = state.ranges.take(family, is_taken) else {
             let why = format!("failed to allocate a serviceIP for Service {name:?}: range is full");
             return Err(AllocateError::Full(why));
         };
@@ -424,13 +406,6 @@ impl Allocator {
     }
 }
 
-fn family_of(network: &IpNet) -> &'static str {
-    match network {
-        IpNet::V4(_) => "IPv4",
-        IpNet::V6(_) => "IPv6",
-    }
-}
-
 /// A single-stack Service gives up its second value if it did not change it itself.
 fn shorten(spec: &mut Value, old: Option<&Value>, field: &str) {
     if old.is_some_and(|old| old["spec"][field] == spec[field])
@@ -453,81 +428,6 @@ fn things_of(service: &Value) -> Vec<Thing> {
     let ports = node_ports_of(service).into_iter().chain([number(&service["spec"]["healthCheckNodePort"])]);
     let ports = ports.filter_map(|port| u32::try_from(port).ok()).filter(|port| *port != 0).map(Thing::Port);
     ips_of(service).into_iter().map(Thing::Ip).chain(ports).collect()
-}
-
-fn to_ip(number: u128, family: &str) -> IpAddr {
-    match family {
-        "IPv6" => IpAddr::V6(number.into()),
-        _ => IpAddr::V4(u32::try_from(number).unwrap_or_default().into()),
-    }
-}
-
-// === impl State ===
-
-impl State {
-    fn set_ranges(&mut self, name: &str, networks: &[IpNet], is_ready: bool) {
-        for range in &mut self.ranges {
-            range.objects.remove(name);
-        }
-        for network in networks.iter().filter(|network| match network {
-            IpNet::V4(_) => true,
-            IpNet::V6(network) => network.prefix_len() >= IPV6_PREFIX_MIN,
-        }) {
-            let held = self.ranges.iter_mut().find(|range| range.network == *network);
-            if let Some(range) = held {
-                range.objects.insert(name.to_owned(), is_ready);
-                continue;
-            }
-            let objects = BTreeMap::from([(name.to_owned(), is_ready)]);
-            self.ranges.push(Range { network: *network, pool: Pool::of_network(network), objects });
-        }
-        self.ranges.retain(|range| !range.objects.is_empty());
-    }
-}
-
-// === impl Range ===
-
-impl Range {
-    /// One ready ServiceCIDR is enough.
-    fn is_ready(&self) -> bool {
-        self.objects.values().any(|is_ready| *is_ready)
-    }
-
-    /// Whether it gives such addresses: not that of the network itself, nor, in IPv4, that of all hosts.
-    fn holds(&self, ip: IpAddr) -> bool {
-        let is_reserved = ip == self.network.network() || (ip.is_ipv4() && ip == self.network.broadcast());
-        self.network.contains(&ip) && !is_reserved
-    }
-}
-
-// === impl Pool ===
-
-impl Pool {
-    /// The part up to `first` is a `divisor`-th of the range, at least 16 and at most `offset_max`.
-    fn new(low: u128, high: u128, divisor: u128, offset_max: u128) -> Self {
-        let size = high - low + 1;
-        let offset = if size <= 16 { 0 } else { (size / divisor).clamp(16, offset_max) };
-        Self { low, first: low + offset, high, next: low + offset }
-    }
-
-    fn of_network(network: &IpNet) -> Self {
-        let number = |ip: IpAddr| match ip {
-            IpAddr::V4(ip) => u128::from(u32::from(ip)),
-            IpAddr::V6(ip) => u128::from(ip),
-        };
-        // Neither the network's own address nor, in IPv4, that for all hosts.
-        let low = number(network.network()) + 1;
-        let high = number(network.broadcast());
-        Self::new(low.min(high), high.saturating_sub(1).max(low.min(high)), 16, 256)
-    }
-
-    /// The next number that is not held: those from `first` on in turn, then those below.
-    fn take(&mut self, is_held: impl Fn(u128) -> bool) -> Option<u128> {
-        let upper = (self.next..=self.high).chain(self.first..self.next);
-        let found = upper.chain(self.low..self.first).find(|number| !is_held(*number))?;
-        self.next = if found >= self.high || found < self.first { self.first } else { found + 1 };
-        Some(found)
-    }
 }
 
 // === impl Reservation ===
