@@ -33,6 +33,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::Faults;
+use crate::invariants::Violation;
 use crate::plan::{Millis, Step};
 use crate::users::Users;
 use audit::Audit;
@@ -165,12 +166,7 @@ pub async fn run(options: &Options) -> Result<Outcome, Problem> {
     for (name, count) in cluster.weather.lock().counts() {
         *faults.entry(name.to_owned()).or_default() += count;
     }
-    let mut told: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for violation in &judged.violations {
-        told.entry(violation.invariant).or_default().push(crate::cli::told(violation));
-    }
-    let mut violations: Vec<String> = told.into_values().flat_map(|told| told.into_iter().take(TOLD_MAX)).collect();
-    violations.extend(at_rest.iter().take(TOLD_MAX).map(|text| format!("written at rest by {text}")));
+    let violations = told(&judged.violations, &at_rest);
     Ok(Outcome {
         kind: options.kind,
         seed: options.seed,
@@ -186,6 +182,16 @@ pub async fn run(options: &Options) -> Result<Outcome, Problem> {
         invariants: Outcome::counts(&judged.counts),
         violations,
     })
+}
+
+/// Returns the sentences about violations and about writes at rest: the first ones of each invariant.
+fn told(violations: &[Violation], at_rest: &[String]) -> Vec<String> {
+    let mut by_invariant: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for violation in violations {
+        by_invariant.entry(violation.invariant).or_default().push(crate::cli::told(violation));
+    }
+    let first = by_invariant.into_values().flat_map(|told| told.into_iter().take(TOLD_MAX));
+    first.chain(at_rest.iter().take(TOLD_MAX).map(|text| format!("written at rest by {text}"))).collect()
 }
 
 async fn start_nodes(plane: &Plane, tasks: &mut JoinSet<()>) -> Result<Nodes, Problem> {

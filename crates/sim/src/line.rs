@@ -173,21 +173,8 @@ impl Line {
             self.kill(away);
         }
         self.alive().await;
-        match fate {
-            Fate::Lost(fault) => {
-                shared.faults.acted(fault);
-                return Err("the reply was lost, on purpose".into());
-            }
-            Fate::Forged(fault, code) => {
-                shared.faults.acted(fault);
-                return Ok(self.unwatched(refusal(
-                    code,
-                    "InternalError",
-                    "an error after it was done, on purpose",
-                    None,
-                )));
-            }
-            Fate::Passes | Fate::Refused(_) => {}
+        if let Some(spoilt) = self.spoilt(&fate) {
+            return spoilt;
         }
         self.travel().await;
         self.thawed().await;
@@ -201,6 +188,22 @@ impl Line {
                 Ok(answer.map(|inner| Carried::list(&self, about, stream, inner)))
             }
             None => Ok(self.unwatched(answer)),
+        }
+    }
+
+    /// Returns what arrives in place of the answer to a request that was done, if anything does.
+    fn spoilt(&self, fate: &Fate) -> Option<Result<Response<Carried>, BoxError>> {
+        match fate {
+            Fate::Lost(fault) => {
+                self.0.faults.acted(*fault);
+                Some(Err("the reply was lost, on purpose".into()))
+            }
+            Fate::Forged(fault, code) => {
+                self.0.faults.acted(*fault);
+                let text = "an error after it was done, on purpose";
+                Some(Ok(self.unwatched(refusal(*code, "InternalError", text, None))))
+            }
+            Fate::Passes | Fate::Refused(_) => None,
         }
     }
 

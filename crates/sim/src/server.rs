@@ -258,11 +258,7 @@ impl Recorder {
                 (true, None) => "delete",
             };
             exists = after.is_some();
-            // What is signed with a random number differs from run to run.
-            let hash = after.map_or(0, |object| match &*collection.name {
-                "secrets" | "certificatesigningrequests.certificates.k8s.io" => hash_of(&object.metadata()),
-                _ => hash_of(&object.bytes()),
-            });
+            let hash = after.map_or(0, |object| hash_in_trace(&collection.name, object));
             state.trace.line(micros, format_args!("r{revision} {by} {verb} {} {key} {hash:016x}", collection.name));
             state.writes += 1;
             if let Actor::Controller { manager, name } = &by
@@ -299,14 +295,7 @@ impl Recorder {
             state.violated(found);
         }
         if let Some((revision, _)) = stages.last() {
-            let now = Instant::now();
-            match state.revisions.back_mut() {
-                Some((at, newest)) if *at == now => *newest = *revision,
-                _ => state.revisions.push_back((now, *revision)),
-            }
-            if state.revisions.len() > REVISIONS_MAX {
-                state.revisions.pop_front();
-            }
+            state.reached(*revision);
         }
     }
 }
@@ -391,6 +380,18 @@ impl std::fmt::Debug for Recorder {
 // === impl State ===
 
 impl State {
+    /// Remembers which revision is the newest one now.
+    fn reached(&mut self, revision: u64) {
+        let now = Instant::now();
+        match self.revisions.back_mut() {
+            Some((at, newest)) if *at == now => *newest = revision,
+            _ => self.revisions.push_back((now, revision)),
+        }
+        if self.revisions.len() > REVISIONS_MAX {
+            self.revisions.pop_front();
+        }
+    }
+
     fn tree(&self, place: &(Istr, ObjectKey), object: &Object) -> Option<Arc<Value>> {
         match self.trees.get(place) {
             Some((revision, tree)) if *revision == object.revision => Some(Arc::clone(tree)),
@@ -404,6 +405,14 @@ impl State {
             self.violations.extend(found);
             self.failed.send_replace(true);
         }
+    }
+}
+
+/// Returns the hash of an object in the trace. What is signed with a random number differs from run to run.
+fn hash_in_trace(resource: &str, object: &Object) -> u64 {
+    match resource {
+        "secrets" | "certificatesigningrequests.certificates.k8s.io" => hash_of(&object.metadata()),
+        _ => hash_of(&object.bytes()),
     }
 }
 

@@ -178,33 +178,15 @@ impl Users {
                 let path = format!("/api/v1/namespaces/{}/{kept}", NAMESPACES[*namespace]);
                 self.ask(Method::DELETE, &path, JSON, &json!({})).await.is_some()
             }
-            Operation::RunPods { namespace, pick } => {
-                let mut is_done = false;
-                for number in 0..RUN_AT_ONCE {
-                    let pod = objects::ending_pod(*pick, number);
-                    is_done |= self.ask(Method::POST, &pods_in(*namespace), JSON, &pod).await.is_some();
-                }
-                is_done
-            }
-            Operation::RemoveNode { node } => with_node(nodes, *node, |nodes, name| nodes.remove(name).is_ok()),
-            Operation::SilenceNode { node } => {
-                with_node(nodes, *node, |nodes, name| nodes.stop_heartbeats(name).is_ok())
-            }
-            Operation::ResumeNode { node } => with_node(nodes, *node, |nodes, name| nodes.resume(name).is_ok()),
-            Operation::Drain { node } => match nodes.names().get(*node) {
-                Some(name) => self.drain(name).await,
-                None => false,
-            },
-            Operation::Uncordon { node } => match nodes.names().get(*node) {
-                Some(name) => self.cordon(name, false).await,
-                None => false,
-            },
-            Operation::LabelNode { node, slow } => match nodes.names().get(*node) {
-                Some(name) => self.label_node(name, *slow).await,
-                None => false,
-            },
-            Operation::TaintNode { node, ends_pods } => match nodes.names().get(*node) {
-                Some(name) => self.taint_node(name, *ends_pods).await,
+            Operation::RunPods { namespace, pick } => self.run_pods(*namespace, *pick).await,
+            Operation::RemoveNode { node }
+            | Operation::SilenceNode { node }
+            | Operation::ResumeNode { node }
+            | Operation::Drain { node }
+            | Operation::Uncordon { node }
+            | Operation::LabelNode { node, .. }
+            | Operation::TaintNode { node, .. } => match nodes.names().get(*node) {
+                Some(name) => self.attempt_node(operation, nodes, name).await,
                 None => false,
             },
             Operation::Request { how, path, body } => match how {
@@ -213,6 +195,29 @@ impl Users {
                 How::Delete => self.ask(Method::DELETE, path, JSON, &json!({})).await.is_some(),
             },
         }
+    }
+
+    /// Attempts an operation on the node of this name.
+    async fn attempt_node(&self, operation: &Operation, nodes: &Nodes, name: &str) -> bool {
+        match operation {
+            Operation::RemoveNode { .. } => nodes.remove(name).is_ok(),
+            Operation::SilenceNode { .. } => nodes.stop_heartbeats(name).is_ok(),
+            Operation::ResumeNode { .. } => nodes.resume(name).is_ok(),
+            Operation::Drain { .. } => self.drain(name).await,
+            Operation::Uncordon { .. } => self.cordon(name, false).await,
+            Operation::LabelNode { slow, .. } => self.label_node(name, *slow).await,
+            Operation::TaintNode { ends_pods, .. } => self.taint_node(name, *ends_pods).await,
+            _ => false,
+        }
+    }
+
+    async fn run_pods(&self, namespace: usize, pick: usize) -> bool {
+        let mut is_done = false;
+        for number in 0..RUN_AT_ONCE {
+            let pod = objects::ending_pod(pick, number);
+            is_done |= self.ask(Method::POST, &pods_in(namespace), JSON, &pod).await.is_some();
+        }
+        is_done
     }
 
     async fn create_namespace(&self, namespace: usize) -> bool {
@@ -426,10 +431,6 @@ fn is_refused(faults: &Faults, verb: Verb, resource: String) -> bool {
         Fault::WebhookRefuses(count) => verb.writes() && faults.now().is_multiple_of(u64::from(count.max(1))),
         _ => false,
     })
-}
-
-fn with_node(nodes: &Nodes, node: usize, act: impl FnOnce(&Nodes, &str) -> bool) -> bool {
-    nodes.names().get(node).is_some_and(|name| act(nodes, name))
 }
 
 fn path_of_pod(pod: &Value) -> String {

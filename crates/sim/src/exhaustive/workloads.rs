@@ -12,8 +12,12 @@ use crate::plan::{Concurrency, Edit, How, Millis, Operation, Propagation, Share,
 /// The workloads, one per controller.
 #[must_use]
 pub fn workloads() -> Vec<Workload> {
-    let mut all = first();
-    all.extend(second());
+    let mut all = replicas();
+    all.extend(services());
+    all.extend(namespaces());
+    all.extend(sets());
+    all.extend(jobs());
+    all.extend(others());
     all.extend(nodes::workloads());
     all.extend(storage::workloads());
     all.extend(apis::workloads());
@@ -83,8 +87,8 @@ fn pods(count: u32) -> Vec<Edit> {
     vec![Edit::Replicas(count), Edit::ReadyDelay(2)]
 }
 
-/// Those for Deployments, Services, namespaces, accounts and garbage.
-fn first() -> Vec<Workload> {
+/// Those for Deployments, what is like ReplicaSets, and garbage.
+fn replicas() -> Vec<Workload> {
     let rolling = Edit::Strategy { recreate: false, surge: Share::Count(1), unavailable: Share::Count(1) };
     vec![
         work(
@@ -129,6 +133,12 @@ fn first() -> Vec<Workload> {
                 delete(19, Propagation::Background),
             ],
         ),
+    ]
+}
+
+/// Those for Services.
+fn services() -> Vec<Workload> {
+    vec![
         work(
             "endpointslice-controller",
             &["services", "pods", "endpointslices.discovery.k8s.io"],
@@ -150,6 +160,12 @@ fn first() -> Vec<Workload> {
                 delete(12, Propagation::Background),
             ],
         ),
+    ]
+}
+
+/// Those for namespaces, what each of them has, and pods that nobody needs.
+fn namespaces() -> Vec<Workload> {
+    vec![
         work(
             "namespace-controller",
             &["namespaces"],
@@ -190,14 +206,11 @@ fn first() -> Vec<Workload> {
     ]
 }
 
-/// Those for StatefulSets, DaemonSets, Jobs, CronJobs, budgets, mirrored Endpoints and sums of roles.
-fn second() -> Vec<Workload> {
+/// Those for StatefulSets, their claims, and DaemonSets.
+fn sets() -> Vec<Workload> {
     let claims = [Edit::Claims, Edit::Retention { deleted: true, scaled: true }];
     let with_claims = |count| pods(count).into_iter().chain(claims.clone()).collect::<Vec<_>>();
     let surging = Edit::Strategy { recreate: false, surge: Share::Count(1), unavailable: Share::Count(0) };
-    let ends = |seconds| Edit::Ends { seconds, code: 0 };
-    let forbid = Edit::Concurrency(Concurrency::Forbid);
-    let replace = Edit::Concurrency(Concurrency::Replace);
     vec![
         work(
             "statefulset-controller",
@@ -227,6 +240,15 @@ fn second() -> Vec<Workload> {
                 delete(22, Propagation::Orphan),
             ],
         ),
+    ]
+}
+
+/// Those for Jobs and CronJobs.
+fn jobs() -> Vec<Workload> {
+    let ends = |seconds| Edit::Ends { seconds, code: 0 };
+    let forbid = Edit::Concurrency(Concurrency::Forbid);
+    let replace = Edit::Concurrency(Concurrency::Replace);
+    vec![
         work(
             "job-controller",
             &["jobs.batch", "pods"],
@@ -254,6 +276,12 @@ fn second() -> Vec<Workload> {
                 edit(27, vec![Edit::Suspended(true)]),
             ],
         ),
+    ]
+}
+
+/// Those for budgets, autoscalers, mirrored Endpoints and sums of roles.
+fn others() -> Vec<Workload> {
+    vec![
         work(
             "disruption-controller",
             &["poddisruptionbudgets.policy", "pods", "replicasets.apps"],

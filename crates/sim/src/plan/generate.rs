@@ -1,12 +1,13 @@
 //! Plans from seeds.
 
+mod faults;
 mod others;
 mod workloads;
 
 use fastrand::Rng;
 
 use super::{
-    Edit, Fault, Millis, Operation, Options, Plan, Propagation, Share, Step, Target, Verb, Window, minutes, seconds,
+    Edit, Fault, Millis, Operation, Options, Plan, Propagation, Share, Step, Target, Window, minutes, seconds,
 };
 
 /// Something that users make and change.
@@ -154,66 +155,6 @@ const WITH_PODS: [usize; 21] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20, 21, 22
 /// The namespaces of the owners.
 pub const NAMESPACES: [&str; 3] = ["alpha", "beta", "gamma"];
 
-/// What watches may be late, with how often it is chosen.
-const WATCHED: [(&str, u32); 25] = [
-    ("pods", 30),
-    ("replicasets.apps", 20),
-    ("deployments.apps", 12),
-    ("replicationcontrollers", 5),
-    ("services", 4),
-    ("endpointslices.discovery.k8s.io", 5),
-    ("endpoints", 4),
-    ("nodes", 6),
-    ("namespaces", 4),
-    ("configmaps", 5),
-    ("secrets", 3),
-    ("serviceaccounts", 3),
-    ("cakes.garbage.example.com", 2),
-    ("statefulsets.apps", 6),
-    ("daemonsets.apps", 5),
-    ("controllerrevisions.apps", 4),
-    ("persistentvolumeclaims", 3),
-    ("jobs.batch", 10),
-    ("cronjobs.batch", 4),
-    ("poddisruptionbudgets.policy", 4),
-    ("horizontalpodautoscalers.autoscaling", 4),
-    ("persistentvolumes", 4),
-    ("volumeattachments.storage.k8s.io", 3),
-    ("certificatesigningrequests.certificates.k8s.io", 2),
-    ("leases.coordination.k8s.io", 2),
-];
-
-/// What is written, and by whom.
-const WRITTEN: [(&str, &str); 23] = [
-    ("replicaset-controller", "pods"),
-    ("replicaset-controller", "replicasets.apps"),
-    ("deployment-controller", "replicasets.apps"),
-    ("deployment-controller", "deployments.apps"),
-    ("replicationcontroller-controller", "pods"),
-    ("endpointslice-controller", "endpointslices.discovery.k8s.io"),
-    ("endpoints-controller", "endpoints"),
-    ("garbage-collector-controller", "configmaps"),
-    ("namespace-controller", "namespaces"),
-    ("statefulset-controller", "pods"),
-    ("statefulset-controller", "statefulsets.apps"),
-    ("daemonset-controller", "pods"),
-    ("daemonset-controller", "daemonsets.apps"),
-    ("job-controller", "pods"),
-    ("job-controller", "jobs.batch"),
-    ("cronjob-controller", "jobs.batch"),
-    ("cronjob-controller", "cronjobs.batch"),
-    ("disruption-controller", "poddisruptionbudgets.policy"),
-    ("horizontal-pod-autoscaler-controller", "deployments.apps"),
-    ("persistentvolume-binder-controller", "persistentvolumes"),
-    ("persistentvolume-binder-controller", "persistentvolumeclaims"),
-    ("persistentvolume-attach-detach-controller", "volumeattachments.storage.k8s.io"),
-    ("node-lifecycle-controller", "nodes"),
-];
-
-/// How many of both, from the first, there are in worlds that are not furnished.
-const WATCHED_ANYWAY: usize = 20;
-const WRITTEN_ANYWAY: usize = 18;
-
 /// Resources of which one object may be unreadable.
 const UNREADABLE: [&str; 3] = ["pods", "services", "configmaps"];
 /// No world lasts so long.
@@ -283,7 +224,7 @@ pub fn generate(seed: u64, size: Size) -> Plan {
     let mut options = Options { managers, nodes, furnished, skew_seconds, ends: size.ends, ..Options::default() };
     options.heals_within += slow_rollout(&options);
     let operations = operations(&mut random, &options, size.operations);
-    let mut faults = faults(&mut random, &options, size.faults_max);
+    let mut faults = faults::faults(&mut random, &options, size.faults_max);
     // It stays when the storm is over.
     if random.u8(..4) == 0 {
         let resource = Some(UNREADABLE[random.usize(..UNREADABLE.len())].to_owned());
@@ -488,113 +429,4 @@ fn strategy(random: &mut Rng) -> Edit {
         unavailable = Share::Count(1);
     }
     Edit::Strategy { recreate: random.u8(..8) == 0, surge, unavailable }
-}
-
-fn faults(random: &mut Rng, options: &Options, count_max: usize) -> Vec<Window> {
-    let mut windows = Vec::new();
-    // One world in eight is calm: there, nothing is excused.
-    let count = if random.u8(..8) == 0 { 0 } else { random.usize(3..count_max) };
-    for _ in 0..count {
-        let from = random.u64(..options.ends - LAST - minutes(1));
-        let (length, on, fault) = fault(random, options);
-        windows.push(Window { from, to: (from + length).min(options.ends - LAST), on, fault });
-    }
-    windows.sort_by_key(|window| (window.from, window.to));
-    windows
-}
-
-fn fault(random: &mut Rng, options: &Options) -> (Millis, Target, Fault) {
-    // One in three is about all managers.
-    let manager = (random.u8(..3) > 0).then(|| random.usize(..options.managers));
-    let some_watch = |random: &mut Rng| {
-        let watched = if options.furnished { &WATCHED[..] } else { &WATCHED[..WATCHED_ANYWAY] };
-        let resource = Some(weighted(random, watched).to_owned());
-        Target { manager, resource, ..Target::default() }
-    };
-    let everything = Target { manager, ..Target::default() };
-    let some_write = |random: &mut Rng| {
-        let written = if options.furnished { WRITTEN.len() } else { WRITTEN_ANYWAY };
-        let (controller, resource) = WRITTEN[random.usize(..written)];
-        let verb = [Verb::Create, Verb::Update, Verb::Patch, Verb::Status, Verb::Delete][random.usize(..5)];
-        match random.u32(..4) {
-            0 => Target { manager, ..Target::default() },
-            1 => Target { manager, verb: Some(Verb::Create), resource: Some("pods".to_owned()), ..Target::default() },
-            2 => Target { manager, verb: Some(verb), ..Target::default() },
-            _ => {
-                let controller = Some(controller.to_owned());
-                let resource = Some(resource.to_owned());
-                Target { manager, controller, verb: None, resource }
-            }
-        }
-    };
-    let one_in = 1 + random.u32(..5);
-    let short = random.u64(seconds(5)..minutes(2));
-    match random.u32(..100) {
-        0..14 => (random.u64(minutes(1)..minutes(10)), some_watch(random), Fault::WatchLate(lateness(random))),
-        14..24 => (random.u64(seconds(10)..minutes(10)), some_watch(random), Fault::WatchStill),
-        24..28 => (seconds(1), some_watch(random), Fault::WatchCut),
-        28..33 => (random.u64(minutes(1)..minutes(5)), some_watch(random), Fault::WatchRepeats),
-        33..41 => (random.u64(seconds(5)..minutes(4)), some_watch(random), Fault::WatchHides),
-        // API servers are behind each other by seconds; for longer, it would be a store that was restored.
-        41..46 => (
-            random.u64(seconds(5)..seconds(45)),
-            some_watch(random),
-            Fault::ListsFromThePast(random.u64(seconds(1)..minutes(5))),
-        ),
-        46..52 => (short, some_write(random), Fault::RepliesLost(one_in)),
-        52..56 => (short, some_write(random), Fault::RequestsLost(one_in)),
-        56..62 => (short, some_write(random), Fault::DoneThen([500, 502, 503, 504][random.usize(..4)], one_in)),
-        62..66 => (short, some_write(random), Fault::RequestsLate(random.u64(100..seconds(10)))),
-        66..69 => (random.u64(seconds(1)..minutes(2)), everything, Fault::ServerAway),
-        69..71 => (random.u64(seconds(1)..minutes(2)), everything, Fault::ServerSilent),
-        71..79 => {
-            let fault = Fault::Killed { writes: random.u32(1..40), away: random.u64(seconds(1)..minutes(1)) };
-            let manager = Some(random.usize(..options.managers));
-            (random.u64(seconds(30)..minutes(3)), Target { manager, ..Target::default() }, fault)
-        }
-        79..84 => {
-            let manager = Some(random.usize(..options.managers));
-            (random.u64(seconds(5)..seconds(90)), Target { manager, ..Target::default() }, Fault::Frozen)
-        }
-        84..87 => (short, everything, Fault::Throttled(one_in)),
-        87..90 => (random.u64(seconds(10)..minutes(4)), Target::default(), Fault::QuotaRefuses),
-        90..93 => (short, some_write(random), Fault::WebhookRefuses(one_in)),
-        93..97 => {
-            let controller = [
-                "replicaset-controller",
-                "deployment-controller",
-                "replicationcontroller-controller",
-                "statefulset-controller",
-                "daemonset-controller",
-                "job-controller",
-                "cronjob-controller",
-                "disruption-controller",
-            ];
-            let controller = Some(controller[random.usize(..controller.len())].to_owned());
-            (random.u64(seconds(10)..minutes(5)), Target { controller, ..Target::default() }, Fault::StatusHeld)
-        }
-        _ => (
-            random.u64(seconds(30)..minutes(5)),
-            Target::default(),
-            Fault::SlowKubelets(random.u64(seconds(1)..minutes(1))),
-        ),
-    }
-}
-
-/// From a tenth of a second to ten minutes, each order of magnitude as often as the others.
-fn lateness(random: &mut Rng) -> Millis {
-    const POWERS: [Millis; 4] = [100, seconds(1), seconds(10), seconds(100)];
-    (POWERS[random.usize(..4)] * random.u64(1..=10)).min(minutes(10))
-}
-
-fn weighted(random: &mut Rng, choices: &[(&'static str, u32)]) -> &'static str {
-    let total: u32 = choices.iter().map(|(_, weight)| weight).sum();
-    let mut left = random.u32(..total);
-    for (choice, weight) in choices {
-        if left < *weight {
-            return choice;
-        }
-        left -= weight;
-    }
-    choices[0].0
 }
