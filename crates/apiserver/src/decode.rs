@@ -14,8 +14,8 @@ mod tree;
 use std::borrow::Cow;
 use std::fmt::Write;
 
-pub(crate) use go_json::type_name;
 use serde_json::{Map, Value};
+pub(crate) use steersman_base::go::type_name;
 
 /// How a body is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 use std::fmt;
-use std::fmt::Write as _;
 
 use serde_json::Value;
+use steersman_base::go::quote;
 
 pub use steersman_base::validation::FieldErrorKind;
 
@@ -267,35 +267,11 @@ impl IntoIterator for Errors {
 impl fmt::Display for Shown {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Json(Value::String(text)) if text.chars().any(char::is_control) => f.write_str(&quoted(text)),
+            Self::Json(Value::String(text)) if text.chars().any(char::is_control) => f.write_str(&quote(text)),
             Self::Json(value) => fmt::Display::fmt(value, f),
             Self::Text(text) => f.write_str(text),
         }
     }
-}
-
-/// A string as Go's `%q` writes it, which differs from JSON in control characters.
-fn quoted(text: &str) -> String {
-    let mut out = String::from("\"");
-    for letter in text.chars() {
-        match letter {
-            '"' | '\\' => out.extend(['\\', letter]),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{b}' => out.push_str("\\v"),
-            '\u{c}' => out.push_str("\\f"),
-            letter if letter.is_control() => {
-                let code = u32::from(letter);
-                // Writing to a string does not fail.
-                let _ = if letter.is_ascii() { write!(out, "\\x{code:02x}") } else { write!(out, "\\u{code:04x}") };
-            }
-            letter => out.push(letter),
-        }
-    }
-    out + "\""
 }
 
 impl<V: Into<Value>> From<V> for Shown {

@@ -18,12 +18,16 @@
 //! | [`quantity`] | [`Quantity`]: exact parse, format, compare and arithmetic |
 //! | [`quota`] | usage, scopes and bounds of ResourceQuotas and LimitRanges |
 //! | [`validation`] | the syntax of names and labels, in upstream's words |
+//! | [`aggregated`] | API groups of other parts of the process |
+//! | [`go`] | values in Go's words |
 //! | [`names`] | well-known finalizers, annotations, labels and taints |
 
+pub mod aggregated;
 pub mod bucket;
 pub mod condition;
 pub mod cron;
 pub mod field_selector;
+pub mod go;
 pub mod int_or_string;
 pub mod istr;
 pub mod key;

@@ -1,6 +1,6 @@
 //! Numbers and strings as Go prints them.
 
-use std::fmt::Write;
+pub(crate) use steersman_base::go::quote;
 
 /// A number as `%g` and `%v` print it: shortest, with an exponent from a million on.
 pub(crate) fn float_g(value: f64) -> String {
@@ -40,43 +40,6 @@ fn go_exponent(exponent: i32) -> String {
     format!("e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
 }
 
-/// A string in double quotes, as `%q` prints it.
-pub(crate) fn quote(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for char in text.chars() {
-        match char {
-            '"' => quoted.push_str("\\\""),
-            '\\' => quoted.push_str("\\\\"),
-            '\u{7}' => quoted.push_str("\\a"),
-            '\u{8}' => quoted.push_str("\\b"),
-            '\u{c}' => quoted.push_str("\\f"),
-            '\n' => quoted.push_str("\\n"),
-            '\r' => quoted.push_str("\\r"),
-            '\t' => quoted.push_str("\\t"),
-            '\u{b}' => quoted.push_str("\\v"),
-            char if char < ' ' || char == '\u{7f}' => {
-                let _ = write!(quoted, "\\x{:02x}", char as u32);
-            }
-            char if is_printable(char) => quoted.push(char),
-            char if (char as u32) < 0x1_0000 => {
-                let _ = write!(quoted, "\\u{:04x}", char as u32);
-            }
-            char => {
-                let _ = write!(quoted, "\\U{:08x}", char as u32);
-            }
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
-/// Whether Go prints a character as it is; the rare ones that it does not are not all known here.
-fn is_printable(char: char) -> bool {
-    !char.is_control()
-        && !matches!(char, '\u{a0}' | '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{3000}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{e000}'..='\u{f8ff}')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,6 +57,5 @@ mod tests {
             assert_eq!(float_g(value), want);
         }
         assert_eq!(float_fixed(1.005, 2), "1.00");
-        assert_eq!(quote("a\"\u{1}ü"), "\"a\\\"\\x01ü\"");
     }
 }

@@ -17,7 +17,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use steersman_apiserver::aggregated::Aggregated;
 use steersman_apiserver::listener::{ListenOptions, Listening};
 use steersman_apiserver::{ApiServer, Authorization, HeavyWork, Options};
-use steersman_nodes::{AttacherOptions, DevicesOptions, Nodes, NodesOptions, ProvisionerOptions, Stages};
+use steersman_nodes::{AttacherOptions, DevicesOptions, Metrics, Nodes, NodesOptions, ProvisionerOptions, Stages};
 use steersman_runtime::__internal::descriptor::{ApiServers, FlagFile};
 use steersman_runtime::signals;
 use steersman_runtime::{Build, Manager, ManagerOptions};
@@ -32,14 +32,12 @@ use super::{CommandError, Threads, flag, flags, nodes, rows};
 use greeting::Greeting;
 use kubeconfig::Kubeconfig;
 use logs::NodeLogs;
-use metrics::NodeMetrics;
 
 mod act;
 mod demo;
 mod greeting;
 mod kubeconfig;
 mod logs;
-mod metrics;
 mod outages;
 mod outages_story;
 mod story;
@@ -160,7 +158,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result<(), CommandError> {
 
 async fn up(options: UpOptions) -> Result<(), CommandError> {
     let logs = NodeLogs::default();
-    let metrics = NodeMetrics::default();
+    let metrics = Metrics::default();
     let server = ApiServer::new(Options {
         logs: Some(Arc::new(logs.clone())),
         aggregated: (options.nodes > 0).then(|| Arc::new(metrics.clone()) as Arc<dyn Aggregated>),
@@ -189,7 +187,7 @@ async fn up(options: UpOptions) -> Result<(), CommandError> {
     if options.nodes > 0 {
         let wanted = NodesOptions {
             stages: options.stages.clone(),
-            metrics: Some(metrics.0),
+            metrics: Some(metrics),
             provisioner: Some(ProvisionerOptions::default()),
             // Without the controller, nobody asks for attachments, and pods would wait for them.
             attacher: options.runs(ATTACHES).then(AttacherOptions::default),

@@ -10,13 +10,14 @@
 //! 5. A ConfigMap that cannot be parsed is the response to every request for custom and external metrics of its namespace: an
 //!    autoscaler shows it in its condition.
 //!
-//! [`Metrics::get`] is the whole API; an API server asks it directly, or through an `APIService` and a socket. Follows
+//! [`Aggregated::get`] is the whole API; an API server asks it directly, or through an `APIService` and a socket. Follows
 //! `k8s.io/metrics` 0.37.1 and, in what `metrics.k8s.io` lists, metrics-server.
 
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 use serde_json::Value;
+use steersman_base::aggregated::{Aggregated, AggregatedVersion};
 use steersman_base::{Clock, Istr, ObjectKey, Quantity};
 use steersman_informer::{Index, Lister, Selection, SharedInformer};
 use steersman_model::core::{ConfigMapView, NodeView};
@@ -34,7 +35,6 @@ mod script;
 mod tests;
 mod usage;
 
-pub use discovery::GroupVersion;
 pub(crate) use usage::is_usage;
 
 use api::World;
@@ -149,24 +149,6 @@ impl Metrics {
         *self.0.script.lock() = Arc::default();
     }
 
-    /// Returns the versions of the APIs, with their resources.
-    #[must_use]
-    pub fn versions(&self) -> Vec<GroupVersion> {
-        discovery::versions(&self.world(Pods::WithMetrics, Vec::new()))
-    }
-
-    /// Responds to a GET of a path of the APIs, those of discovery included: a status code, and an object, a list or a `Status`.
-    /// Path and query are those of a URL, not decoded.
-    #[must_use]
-    pub fn get(&self, path: &str, query: &str) -> (u16, Value) {
-        let asked = path::parse(path);
-        let nodes = match (&asked, self.0.caches.get()) {
-            (Asked::Nodes { name }, Some(caches)) => caches.nodes(name.as_deref()),
-            _ => Vec::new(),
-        };
-        api::get(&self.world(asked.pods(), nodes), &asked, query)
-    }
-
     /// Returns what is known now, with these pods and nodes.
     fn world(&self, pods: Pods<'_>, nodes: Vec<Arc<NodeView>>) -> World {
         let script = Arc::clone(&self.0.script.lock());
@@ -178,6 +160,22 @@ impl Metrics {
             script,
             now: caches.clock.now(),
         }
+    }
+}
+
+/// A path of discovery is responded to as well.
+impl Aggregated for Metrics {
+    fn versions(&self) -> Vec<AggregatedVersion> {
+        discovery::versions(&self.world(Pods::WithMetrics, Vec::new()))
+    }
+
+    fn get(&self, path: &str, query: &str) -> (u16, Value) {
+        let asked = path::parse(path);
+        let nodes = match (&asked, self.0.caches.get()) {
+            (Asked::Nodes { name }, Some(caches)) => caches.nodes(name.as_deref()),
+            _ => Vec::new(),
+        };
+        api::get(&self.world(asked.pods(), nodes), &asked, query)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{LazyLock, Once};
+use std::sync::{Arc, LazyLock, Once};
 use std::time::Duration;
 
+use steersman_apiserver::aggregated::Aggregated;
 use steersman_base::{Clock, Istr, Time};
 use steersman_controllers::serviceaccount_token::Signer;
 use steersman_nodes::Metrics;
@@ -70,9 +71,8 @@ pub fn run(plan: &Plan, trace_lines_max: usize) -> Outcome {
 async fn live(plan: &Plan, trace_lines_max: usize) -> Outcome {
     let clock = Clock::starting_at(Time::from_unix(EPOCH));
     let metrics = Metrics::default();
-    let apis = nodes::metrics_apis(&metrics);
-    let (server, recorder) =
-        Recorder::server(&clock, judged_by(&plan.options), plan.options.furnished.then_some(apis), trace_lines_max);
+    let apis = plan.options.furnished.then(|| Arc::new(metrics.clone()) as Arc<dyn Aggregated>);
+    let (server, recorder) = Recorder::server(&clock, judged_by(&plan.options), apis, trace_lines_max);
     let faults = Faults::new(plan.faults.clone());
     let users = Users::new(&server, &recorder, &faults);
     let options = &plan.options;

@@ -15,7 +15,6 @@ use steersman_base::validation::{FieldError, dns1035_label};
 
 use crate::path::Path;
 use crate::schema::Schema;
-use crate::text::go_quoted;
 use crate::validate::PROBLEMS_MAX;
 
 /// The treatment of a field that cannot be read.
@@ -194,9 +193,4 @@ fn embedded(map: &Map<String, Value>, path: &Path<'_>, errors: &mut Vec<FieldErr
             Err(problem) => errors.push(FieldError::invalid(at.field(), metadata.clone(), problem)),
         }
     }
-}
-
-/// A name in quotes, for messages of the decoder.
-fn quoted(text: &str) -> String {
-    go_quoted(text)
 }

@@ -13,6 +13,7 @@ mod outcome;
 mod ratchet;
 
 use serde_json::{Map, Value};
+use steersman_base::go::quote;
 use steersman_base::validation::FieldError;
 
 pub use outcome::PROBLEMS_MAX;
@@ -20,7 +21,7 @@ pub use outcome::PROBLEMS_MAX;
 use crate::format;
 use crate::path::Path;
 use crate::schema::{Schema, TypeName, Values};
-use crate::text::{Kind, go_quoted};
+use crate::text::Kind;
 use outcome::{Bad, Outcome};
 use ratchet::Pair;
 
@@ -96,7 +97,7 @@ impl Validator {
                     if !check(text) {
                         let format = self.format(schema);
                         all.add(path, Bad::Type(text.clone()), |at| {
-                            format!("{at} in body must be of type {format}: {}", go_quoted(text))
+                            format!("{at} in body must be of type {format}: {}", quote(text))
                         });
                     }
                     all.count();
@@ -337,7 +338,7 @@ impl Validator {
 }
 
 fn quoted(path: &Path<'_>) -> String {
-    go_quoted(&path.to_string())
+    quote(&path.to_string())
 }
 
 fn string<'a>(values: &'a Values, value: &'a Value, text: &str, path: &Path<'_>, all: &mut Outcome<'a>) {

@@ -154,7 +154,7 @@ impl Builder {
         let clock = Clock::starting_at(EPOCH);
         let clock_of_server = clock.clone();
         let dual_stack = self.dual_stack;
-        let aggregated = self.metrics.clone().map(|metrics| Arc::new(metrics::InProcess(metrics)) as Arc<_>);
+        let aggregated = self.metrics.clone().map(|metrics| Arc::new(metrics) as Arc<_>);
         let options =
             steersman_apiserver::Options { clock: clock_of_server, dual_stack, aggregated, ..Default::default() };
         let server = ApiServer::new(options);

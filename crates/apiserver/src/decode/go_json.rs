@@ -1,7 +1,5 @@
 //! What Go's `encoding/json` says about a text, for the messages of a 400.
 
-use serde_json::Value;
-
 /// Upstream's bound on nesting; ours is lower, and checked by serde_json.
 const DEPTH_MAX: usize = 10_000;
 
@@ -22,18 +20,6 @@ type Scan = Result<(), String>;
 /// The first syntax error, in Go's words; none if the text is JSON.
 pub(super) fn syntax_error(text: &[u8]) -> Option<String> {
     Scanner { rest: text }.text().err()
-}
-
-/// What Go's decoder calls a JSON value.
-pub(crate) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// The text with U+FFFD for each half of a surrogate pair, if it has any: Go takes them, serde_json does not.

@@ -10,6 +10,8 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
+use crate::kinds::shared::json::is_empty;
+
 const FACTS: &str = include_str!("../../data/schemas.tsv");
 
 /// A struct: what a JSON object may hold.
@@ -247,25 +249,14 @@ impl Field {
                 holds if holds.ends_with('e') => Omit::Empty,
                 _ => Omit::Never,
             },
-            default: property.get("default").filter(|default| !is_zero(default)).cloned(),
+            // OpenAPI writes Go's zero values as defaults; they say nothing.
+            default: property.get("default").filter(|default| !is_empty(default)).cloned(),
             patching: Patching {
                 merge: strategies.split(',').any(|strategy| strategy == "merge"),
                 replace: strategies.split(',').any(|strategy| strategy == "replace"),
                 merge_key: text("x-kubernetes-patch-merge-key").map(Box::from),
             },
         }
-    }
-}
-
-/// OpenAPI writes Go's zero values as defaults; they say nothing.
-fn is_zero(default: &Value) -> bool {
-    match default {
-        Value::Null => true,
-        Value::Bool(value) => !value,
-        Value::Number(value) => value.as_f64() == Some(0.0),
-        Value::String(value) => value.is_empty(),
-        Value::Array(value) => value.is_empty(),
-        Value::Object(value) => value.is_empty(),
     }
 }
 

@@ -3,36 +3,31 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use steersman_base::aggregated::AggregatedVersion;
 
 use super::api::World;
 use super::path::{CUSTOM, EXTERNAL, USAGE};
 use super::script::Subject;
 use super::usage;
 
-/// A version of an API group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GroupVersion {
-    /// The group.
-    pub group: &'static str,
-    /// The version.
-    pub version: &'static str,
-    /// The resources, each as an `APIResource` of discovery.
-    pub resources: Vec<Value>,
-}
-
 /// Returns the versions, the preferred one of a group first.
-pub(super) fn versions(world: &World) -> Vec<GroupVersion> {
+pub(super) fn versions(world: &World) -> Vec<AggregatedVersion> {
     let usage = |name: &str, kind: &str, namespaced: bool| {
         let verbs = ["get", "list"];
         json!({"name": name, "singularName": "", "namespaced": namespaced, "kind": kind, "verbs": verbs})
     };
     let usage = vec![usage("nodes", "NodeMetrics", false), usage("pods", "PodMetrics", true)];
+    let version = |group: &str, version: &str, resources: Vec<Value>| AggregatedVersion {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        resources,
+    };
     let custom = custom(world);
     vec![
-        GroupVersion { group: USAGE, version: "v1beta1", resources: usage },
-        GroupVersion { group: CUSTOM, version: "v1beta2", resources: custom.clone() },
-        GroupVersion { group: CUSTOM, version: "v1beta1", resources: custom },
-        GroupVersion { group: EXTERNAL, version: "v1beta1", resources: external(world) },
+        version(USAGE, "v1beta1", usage),
+        version(CUSTOM, "v1beta2", custom.clone()),
+        version(CUSTOM, "v1beta1", custom),
+        version(EXTERNAL, "v1beta1", external(world)),
     ]
 }
 
@@ -40,7 +35,7 @@ pub(super) fn versions(world: &World) -> Vec<GroupVersion> {
 pub(super) fn group(world: &World, group: &str) -> Option<Value> {
     let versions = versions(world).into_iter().filter(|held| held.group == group);
     let entry =
-        |held: GroupVersion| json!({"groupVersion": format!("{group}/{}", held.version), "version": held.version});
+        |held: AggregatedVersion| json!({"groupVersion": format!("{group}/{}", held.version), "version": held.version});
     let versions: Vec<Value> = versions.map(entry).collect();
     let preferred = versions.first()?.clone();
     Some(json!({

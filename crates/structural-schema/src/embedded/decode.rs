@@ -2,8 +2,9 @@
 
 use serde_json::{Map, Value};
 use steersman_base::Time;
+use steersman_base::go::{quote, type_name};
 
-use super::{Malformed, quoted};
+use super::Malformed;
 
 /// The metadata that Go would write, and the fields that it does not know.
 pub(super) struct Decoded {
@@ -69,7 +70,9 @@ pub(super) fn object_meta(value: &Value, malformed: Malformed) -> Result<Decoded
     let fields = match value {
         Value::Object(fields) => fields,
         Value::Null => return Ok(Decoded { fields: Map::new(), unknown: Vec::new() }),
-        other => return Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", name_of(other))),
+        other => {
+            return Err(format!("json: cannot unmarshal {} into Go value of type v1.ObjectMeta", type_name(other)));
+        }
     };
     let mut decoded = Decoded { fields: Map::new(), unknown: Vec::new() };
     for (name, value) in fields {
@@ -87,17 +90,6 @@ pub(super) fn object_meta(value: &Value, malformed: Malformed) -> Result<Decoded
     Ok(decoded)
 }
 
-fn name_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 // === impl Type ===
 
 impl Type {
@@ -111,7 +103,10 @@ impl Type {
         unknown: &mut Vec<String>,
     ) -> Result<Option<Value>, String> {
         let wrong = |value: &Value, of: &str| {
-            Err(format!("json: cannot unmarshal {} into Go struct field {holder}.{field} of type {of}", name_of(value)))
+            Err(format!(
+                "json: cannot unmarshal {} into Go struct field {holder}.{field} of type {of}",
+                type_name(value)
+            ))
         };
         match (self, value) {
             (_, Value::Null) => Ok(None),
@@ -131,9 +126,9 @@ impl Type {
             (Self::Time, Value::String(text)) => match text.parse::<Time>() {
                 Ok(time) => Ok(Some(time.to_string().into())),
                 Err(_) => {
-                    let shown = quoted(&quoted(text));
+                    let shown = quote(&quote(text));
                     let layout = r#""\"2006-01-02T15:04:05Z07:00\"""#;
-                    let rest = quoted(text);
+                    let rest = quote(text);
                     Err(format!("parsing time {shown} as {layout}: cannot parse {rest} as \"2006\""))
                 }
             },
@@ -180,7 +175,7 @@ impl Type {
             other => {
                 return Err(format!(
                     "json: cannot unmarshal {} into Go struct field ObjectMeta.{field} of type {of}",
-                    name_of(other)
+                    type_name(other)
                 ));
             }
         };

@@ -1,10 +1,10 @@
 //! What a schema says about a value.
 
 use serde_json::Value;
+use steersman_base::go::quote;
 use steersman_base::validation::{FieldError, FieldErrorKind};
 
 use crate::path::{NO_PATH, Path};
-use crate::text::go_quoted;
 
 /// The maximum number of kept problems of an object.
 pub const PROBLEMS_MAX: usize = 128;
@@ -85,7 +85,7 @@ impl<'a> Outcome<'a> {
     /// Adds the problem of a value that has another type.
     pub(super) fn add_type(&mut self, path: &Path<'_>, want: &str, is: &str) {
         let bad = Bad::Type(is.to_owned());
-        self.add(path, bad, |at| format!("{at} in body must be of type {want}: {}", go_quoted(is)));
+        self.add(path, bad, |at| format!("{at} in body must be of type {want}: {}", quote(is)));
     }
 
     /// Adds a problem that has no path of its own.
@@ -155,7 +155,7 @@ impl Problem<'_> {
             Bad::Missing => with(FieldErrorKind::Required, None, String::new()),
             Bad::NotOneOf(value, allowed) => {
                 let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                let allowed: Vec<_> = allowed.iter().map(|value| go_quoted(&text(value))).collect();
+                let allowed: Vec<_> = allowed.iter().map(|value| quote(&text(value))).collect();
                 let detail = format!("supported values: {}", allowed.join(", "));
                 with(FieldErrorKind::NotSupported, Some(value.clone()), detail)
             }

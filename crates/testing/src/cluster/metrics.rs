@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::api::{DeleteParams, PostParams};
 use kube::{Api, Client};
-use serde_json::{Value, json};
-use steersman_apiserver::aggregated::{Aggregated, AggregatedVersion};
+use serde_json::json;
+use steersman_apiserver::aggregated::Aggregated as _;
 use steersman_nodes::Metrics;
 use steersman_runtime::serving::{self, CertificateSource, ServeOptions, Serving, Tls};
 use tokio::time::Instant;
@@ -17,30 +17,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::Failure;
 
-/// The metrics, as the embedded server asks for them.
-pub(super) struct InProcess(pub(super) Metrics);
-
 /// The namespace and the name of the Service of the metrics.
 const NAMESPACE: &str = "kube-system";
 const NAME: &str = "simulated-metrics";
 /// The time after which a server does not see an API that it has been told about.
 const SEEN_WITHIN: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-impl Aggregated for InProcess {
-    fn versions(&self) -> Vec<AggregatedVersion> {
-        let version = |held: steersman_nodes::metrics::GroupVersion| AggregatedVersion {
-            group: held.group.to_owned(),
-            version: held.version.to_owned(),
-            resources: held.resources,
-        };
-        self.0.versions().into_iter().map(version).collect()
-    }
-
-    fn get(&self, path: &str, query: &str) -> (u16, Value) {
-        self.0.get(path, query)
-    }
-}
 
 /// Serves the metrics on the loopback interface, and tells a kube-apiserver about them, which runs on the same machine. Returns
 /// when they are available.

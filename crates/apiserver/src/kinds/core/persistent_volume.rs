@@ -39,8 +39,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .status_prepared(set_transition_time)
     .admitted(Admission {
         mutate: |lookup, new, old| {
-            if old.is_none() && lookup.protects_storage() {
-                volume::add_finalizer(new, PROTECTION);
+            if old.is_none() {
+                volume::protect(lookup, new, PROTECTION);
             }
             Ok(())
         },

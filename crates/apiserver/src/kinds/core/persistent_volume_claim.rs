@@ -50,9 +50,7 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
         mutate: |lookup, new, old| {
             if old.is_none() {
                 storage_class(lookup, new);
-                if lookup.protects_storage() {
-                    volume::add_finalizer(new, PROTECTION);
-                }
+                volume::protect(lookup, new, PROTECTION);
             }
             Ok(())
         },

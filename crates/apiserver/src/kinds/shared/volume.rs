@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use crate::kinds::shared::json::{items, set, text, with};
+use crate::registry::admission::Lookup;
 use crate::table::{Cell, TableRow};
 
 /// The cell with the class of volume attributes.
@@ -40,8 +41,11 @@ pub(crate) fn access_modes(row: &TableRow<'_>, path: &str) -> String {
     SHORT.iter().filter(|(mode, _)| has(mode)).map(|(_, short)| *short).collect::<Vec<_>>().join(",")
 }
 
-/// Adds a finalizer, unless the object has it.
-pub(crate) fn add_finalizer(object: &mut Value, finalizer: &str) {
+/// Adds the finalizer that protects a new object, if the server protects any, and unless the object has it.
+pub(crate) fn protect(lookup: &dyn Lookup, object: &mut Value, finalizer: &str) {
+    if !lookup.protects_storage() {
+        return;
+    }
     with(object, "metadata", |metadata| {
         let mut finalizers = items(&metadata["finalizers"]).to_vec();
         if !finalizers.iter().any(|it| text(it) == finalizer) {

@@ -40,8 +40,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     })
     .admitted(Admission {
         mutate: |lookup, new, old| {
-            if old.is_none() && lookup.protects_storage() {
-                volume::add_finalizer(new, PROTECTION);
+            if old.is_none() {
+                volume::protect(lookup, new, PROTECTION);
             }
             Ok(())
         },
