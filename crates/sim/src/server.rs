@@ -155,6 +155,13 @@ impl Recorder {
         drop(failed.wait_for(|failed| *failed).await);
     }
 
+    /// Whether the world has healed. Nothing is counted.
+    #[must_use]
+    pub fn is_healed(&self) -> bool {
+        let state = self.0.state.lock();
+        state.suite.is_healed(&state.world)
+    }
+
     /// Judges a world that should have healed.
     pub fn check_healed(&self) {
         let mut state = self.0.state.lock();
