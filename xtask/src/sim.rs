@@ -21,6 +21,10 @@ const MARK: &str = "mutants";
 /// The build profile of the simulator: fast, and quickly compiled.
 const PROFILE: [&str; 6] = ["--quiet", "--profile", "sim", "--package", "steersman-sim", "--"];
 
+/// A world makes and drops millions of small values. With glibc's default of seven per size, the cache of a thread serves few
+/// of them; with this one, worlds take a tenth less processor time. Other allocators ignore it.
+const ALLOCATOR: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=2000");
+
 struct Mutant {
     path: PathBuf,
     title: String,
@@ -38,7 +42,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         return mutants(&rest);
     }
     let mut command = process::cargo(["run"].into_iter().chain(PROFILE));
-    command.args(args);
+    command.args(args).env(ALLOCATOR.0, ALLOCATOR.1);
     process::run(&mut command)
 }
 
@@ -128,6 +132,7 @@ fn hunt(copy: &Path, args: &[String]) -> Result<Option<String>> {
     let mut command = process::cargo(["run"].into_iter().chain(PROFILE));
     // From mutant to mutant little changes, so most of what was compiled is of use again.
     command.current_dir(copy).env("CARGO_TARGET_DIR", workspace::root().join(BUILT)).env("CARGO_INCREMENTAL", "1");
+    command.env(ALLOCATOR.0, ALLOCATOR.1);
     command.args(["--until-failure", "--no-shrink", "--worlds", WORLDS]).args(args);
     let output = command.stderr(std::process::Stdio::inherit()).output();
     let output = output.map_err(|error| Failure::error(format!("cannot run cargo: {error}")))?;

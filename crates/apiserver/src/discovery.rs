@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 
 use crate::aggregated;
 use crate::auth::ISSUER;
 use crate::http::order::{self, Order};
+use crate::openapi;
 use crate::registry::{Registry, Row, Subresource, built_in};
 
 /// The address that old clients are told; they have reached us already.
@@ -214,8 +217,46 @@ fn subresource(row: &Row, part: &Subresource) -> Value {
     json
 }
 
-/// Returns `/api` or `/apis` as one document. Clients ask for it every half minute, so each row keeps its part as text.
-pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> String {
+/// One document of aggregated discovery: `/api` or `/apis`.
+#[derive(Debug)]
+pub(crate) struct Aggregated {
+    /// The custom resources that were served when it was written, and the groups that are not the server's own. All else in
+    /// it never changes.
+    customs: Vec<Arc<Row>>,
+    others: Vec<String>,
+    /// The text.
+    pub(crate) bytes: Bytes,
+    /// Its tag.
+    pub(crate) tag: String,
+}
+
+/// The documents of aggregated discovery, as they were sent last: `/apis` and `/api`.
+#[derive(Debug, Default)]
+pub(crate) struct Kept([Mutex<Option<Arc<Aggregated>>>; 2]);
+
+/// Returns `/api` or `/apis` as one document. Every manager asks for both every half minute, and they hardly ever change.
+pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> Arc<Aggregated> {
+    // Read before the document is written: if one is changed in between, the next request writes another document.
+    let customs: Vec<Arc<Row>> = registry.custom.read().values().cloned().collect();
+    let others = registry.aggregated.iter().filter(|_| !is_core);
+    let others: Vec<String> = others.flat_map(|source| aggregated::documents(&**source)).collect();
+    let mut kept = registry.discovered.0[usize::from(is_core)].lock();
+    let is_same = |known: &&Arc<Aggregated>| {
+        known.others == others
+            && known.customs.len() == customs.len()
+            && known.customs.iter().zip(&customs).all(|(a, b)| Arc::ptr_eq(a, b))
+    };
+    if let Some(known) = kept.as_ref().filter(is_same) {
+        return Arc::clone(known);
+    }
+    let text = aggregated_text(registry, is_core, &others);
+    let tag = openapi::tag_of(&text);
+    let document = Arc::new(Aggregated { customs, others, bytes: text.into(), tag });
+    *kept = Some(Arc::clone(&document));
+    document
+}
+
+fn aggregated_text(registry: &Registry, is_core: bool, others: &[String]) -> String {
     // Upstream's aggregated document leaves out what is on its way out; the lists have it to the end.
     let is_staying = |row: &Row| row.custom.as_ref().is_none_or(|custom| !custom.is_terminating);
     let mut groups = by_group(registry);
@@ -237,8 +278,7 @@ pub(crate) fn aggregated(registry: &Registry, is_core: bool) -> String {
         });
         format!(r#"{{"metadata":{metadata},"versions":{}}}"#, array(versions))
     });
-    let others = registry.aggregated.iter().filter(|_| !is_core).flat_map(|source| aggregated::documents(&**source));
-    let items = array(groups.chain(others));
+    let items = array(groups.chain(others.iter().cloned()));
     let head = r#""kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{}"#;
     format!(r#"{{{head},"items":{items}}}"#)
 }

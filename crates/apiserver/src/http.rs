@@ -255,9 +255,11 @@ impl ApiServer {
             return Ok(response);
         }
         match target {
-            Target::CoreVersions if wants_aggregated => Ok(responder.aggregated(discovery::aggregated(registry, true))),
+            Target::CoreVersions if wants_aggregated => {
+                Ok(responder.aggregated(&discovery::aggregated(registry, true)))
+            }
             Target::CoreVersions => Ok(responder.json(200, &discovery::core_versions())),
-            Target::Groups if wants_aggregated => Ok(responder.aggregated(discovery::aggregated(registry, false))),
+            Target::Groups if wants_aggregated => Ok(responder.aggregated(&discovery::aggregated(registry, false))),
             Target::Groups => Ok(responder.json(200, &discovery::groups(registry))),
             Target::Group(group) => match discovery::group(registry, &group) {
                 Some(document) => Ok(responder.json(200, &document)),

@@ -39,6 +39,7 @@ use steersman_base::{Clock, Istr, ObjectKey};
 
 use crate::aggregated::Aggregated;
 use crate::auth::Auth;
+use crate::discovery;
 use crate::kinds::core::service::{Allocator, addresses};
 use crate::kinds::networking::{ip_address, service_cidr};
 use crate::logs::Logs;
@@ -71,6 +72,8 @@ pub struct Registry {
     pub(crate) has_conversions: AtomicBool,
     /// The OpenAPI documents that have been asked for.
     pub(crate) documents: Documents,
+    /// The documents of aggregated discovery.
+    pub(crate) discovered: discovery::Kept,
     /// The allocated cluster IPs and node ports.
     pub(crate) services: Allocator,
     /// Held while a write is charged to quotas.
@@ -122,6 +125,7 @@ impl Registry {
             policies: RwLock::default(),
             has_conversions: AtomicBool::new(false),
             documents: Documents::default(),
+            discovered: discovery::Kept::default(),
             services,
             quotas: Mutex::default(),
             logs,

@@ -2,7 +2,7 @@
 //!
 //! Guarantees of the [`RestMapper`]:
 //! 1. **One request per root where possible**: aggregated discovery (`apidiscovery.k8s.io/v2`) where the server has it,
-//!    else the unaggregated documents.
+//!    else the unaggregated documents. An aggregated document that has not changed is not sent again (`If-None-Match`).
 //! 2. **Partial failures are reported and never fatal**: a group that cannot be discovered is in
 //!    [`Discovered::failures`], and its last known resources are kept, marked [stale](ApiResource::is_stale): an
 //!    aggregated API server that is down for a while does not make its kinds unknown.
@@ -47,6 +47,8 @@ struct Shared {
     /// Set when the cached answer may be outdated.
     doubted: AtomicBool,
     doubt: Notify,
+    /// The last answer, if it was complete.
+    complete: parking_lot::Mutex<fetch::Known>,
     /// Held while discovery is requested, so that waiting callers share the next answer.
     asking: Mutex<Allowance>,
     began: Instant,
@@ -107,6 +109,7 @@ impl RestMapper {
             known: watch::Sender::new(None),
             doubted: AtomicBool::new(true),
             doubt: Notify::new(),
+            complete: parking_lot::Mutex::default(),
             asking: Mutex::new(Allowance::full()),
             began: Instant::now(),
             asked: AtomicU64::new(0),
@@ -267,13 +270,15 @@ impl RestMapper {
         let this = self.0.asked.fetch_add(1, Ordering::AcqRel) + 1;
         // An invalidation during the request applies to its answer, too.
         self.0.doubted.store(false, Ordering::Release);
-        let fetched = fetch::everything(&self.0.client).await.inspect_err(|_| {
+        let complete = self.0.complete.lock().clone();
+        let fetched = fetch::everything(&self.0.client, &complete).await.inspect_err(|_| {
             self.0.doubted.store(true, Ordering::Release);
         })?;
+        *self.0.complete.lock() = fetched.clone();
         let before = self.0.known.borrow().clone();
         let known = Arc::new(match &before {
-            Some(before) => fetched.keeping(before),
-            None => fetched,
+            Some(before) if !fetched.found.failures.is_empty() => fetched.found.keeping(before),
+            _ => fetched.found,
         });
         for Failure { what, why } in known.failures() {
             tracing::warn!(what, why, "discovery of an API failed; the cached resources are kept");

@@ -246,6 +246,17 @@ impl Suite {
         violations
     }
 
+    /// Whether a quiet world is as it should be. Nothing is counted.
+    #[must_use]
+    pub fn is_healed(&self, world: &World) -> bool {
+        let rest = Rest { world, options: &self.options };
+        AT_REST.iter().all(|(_, _, check)| {
+            let mut found = Findings::default();
+            check(&rest, &mut found);
+            found.violations.is_empty()
+        })
+    }
+
     /// Judges the world when it is quiet.
     pub fn healed(&mut self, world: &World) -> Vec<Violation> {
         let rest = Rest { world, options: &self.options };

@@ -13,6 +13,9 @@ pub use generate::{FULL, NAMESPACES, OWNERS, Owner, OwnerKind, SMALL, Size, gene
 /// Milliseconds since the world began.
 pub type Millis = u64;
 
+/// The time in which a world heals whose clocks are right.
+pub(crate) const HEALS_WITHIN: Millis = minutes(20);
+
 /// A world: its participants, what users do, and the faults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -365,7 +368,7 @@ impl Default for Options {
             skew_seconds: Vec::new(),
             ends: minutes(40),
             // Longer than the longest back-off of a queue, 1000 s.
-            heals_within: minutes(20),
+            heals_within: HEALS_WITHIN,
             quiet_for: minutes(10),
             latency_max: 20,
         }

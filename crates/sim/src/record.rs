@@ -51,11 +51,11 @@ pub enum Actor {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     /// The revision per resource; a resource that is missing was never listed.
-    pub revisions: BTreeMap<Istr, u64>,
+    pub revisions: Arc<BTreeMap<Istr, u64>>,
     /// The lowest revision per resource that was the newest one shown at some time of the last
     /// [`PASS_SECONDS`](crate::world::PASS_SECONDS): by what a pass has read that began before. Where it is missing, that is
     /// the revision above.
-    pub since: BTreeMap<Istr, u64>,
+    pub since: Arc<BTreeMap<Istr, u64>>,
     /// The revisions per resource that were hidden from the manager and that no later list has made up for.
     pub hidden: BTreeMap<Istr, BTreeSet<u64>>,
     /// When the request was sent, by the world's clock; none if it took a second at most.

@@ -23,6 +23,10 @@ use crate::record::{Actor, Change, Shown};
 use crate::trace::{Trace, hash_of};
 use crate::world::World;
 
+mod tree;
+
+use tree::tree_of;
+
 tokio::task_local! {
     /// The author of the current request, and what it had been shown.
     pub(crate) static ASKED_BY: (Actor, Option<Arc<Shown>>);
@@ -155,6 +159,13 @@ impl Recorder {
         drop(failed.wait_for(|failed| *failed).await);
     }
 
+    /// Whether the world has healed. Nothing is counted.
+    #[must_use]
+    pub fn is_healed(&self) -> bool {
+        let state = self.0.state.lock();
+        state.suite.is_healed(&state.world)
+    }
+
     /// Judges a world that should have healed.
     pub fn check_healed(&self) {
         let mut state = self.0.state.lock();
@@ -268,14 +279,14 @@ impl Recorder {
                 let what = (name.clone(), collection.name.clone(), key.clone());
                 state.written.entry(*manager).or_default().insert(what);
             }
-            let is_expected = is_heartbeat(&collection.name, &by) || is_telling && after.is_some_and(is_reminder);
-            if !is_expected && state.restless.len() < RESTLESS_MAX {
+            let is_expected = || is_heartbeat(&collection.name, &by) || is_telling && after.is_some_and(is_reminder);
+            if state.restless.len() < RESTLESS_MAX && !is_expected() {
                 state.restless.push(format!("{by} {verb} {} {key}", collection.name));
             }
             if is_telling {
                 continue;
             }
-            let tree = after.and_then(|object| object.parse().ok()).map(Arc::new);
+            let tree = after.and_then(tree_of);
             match &tree {
                 Some(tree) => drop(state.trees.insert(place.clone(), (*revision, Arc::clone(tree)))),
                 None => drop(state.trees.remove(&place)),
@@ -395,7 +406,7 @@ impl State {
     fn tree(&self, place: &(Istr, ObjectKey), object: &Object) -> Option<Arc<Value>> {
         match self.trees.get(place) {
             Some((revision, tree)) if *revision == object.revision => Some(Arc::clone(tree)),
-            _ => object.parse().ok().map(Arc::new),
+            _ => tree_of(object),
         }
     }
 
@@ -435,11 +446,28 @@ fn is_heartbeat(resource: &str, by: &Actor) -> bool {
 #[cfg(test)]
 mod tests {
     use http::{Request, header};
+    use http_body_util::BodyExt as _;
     use kube::client::Body;
     use steersman_base::Time;
     use tower::Service as _;
 
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn objects_are_recorded_without_their_managers() {
+        let clock = Clock::starting_at(Time::from_unix(0));
+        let (mut server, recorder) = Recorder::server(&clock, invariants::Options::default(), None, 0);
+        let request = Request::post("/api/v1/namespaces").header(header::CONTENT_TYPE, "application/json");
+        let request = request.body(Body::from(br#"{"metadata":{"name":"made","labels":{"a":"b"}}}"#.to_vec())).unwrap();
+        assert!(server.call(request).await.unwrap().status().is_success());
+        let request = Request::get("/api/v1/namespaces/made").body(Body::from(Vec::new())).unwrap();
+        let answer = server.call(request).await.unwrap().into_body().collect().await.unwrap().to_bytes();
+        let mut wanted: Value = serde_json::from_slice(&answer).unwrap();
+        assert!(wanted["metadata"].as_object_mut().unwrap().remove("managedFields").is_some());
+        let recorded = recorder.finish().objects;
+        let (_, tree) = &recorded[&("namespaces".into(), ObjectKey::new("", "made"))];
+        assert_eq!(**tree, wanted);
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_write_that_is_not_in_the_decision_log_is_found() {

@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use super::body::Body;
 use super::negotiate::{self, Accepted, Encoding, Shape};
 use super::order::{self, Order};
+use crate::discovery::Aggregated;
 use crate::openapi::{self, Document, Name};
 use crate::registry::query::Query;
 use crate::registry::{Answer, Content, ListAnswer, Registry, Row, convert};
@@ -146,9 +147,8 @@ impl<'a> Responder<'a> {
     }
 
     /// The aggregated discovery document, unless the client has it already.
-    pub(super) fn aggregated(&self, document: String) -> Response<Body> {
-        let tag = openapi::tag_of(&document);
-        let mut response = self.tagged(self.whole(200, AGGREGATED, document.into()), &tag);
+    pub(super) fn aggregated(&self, document: &Aggregated) -> Response<Body> {
+        let mut response = self.tagged(self.whole(200, AGGREGATED, document.bytes.clone()), &document.tag);
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("public"));
         response
     }
@@ -214,6 +214,10 @@ impl<'a> Responder<'a> {
             (Content::Nothing, _) => self.nothing(204),
             (Content::Stored(object), Shape::Full) if accepted.encoding == Encoding::Json && !self.is_pretty => {
                 self.whole(code, JSON, object.bytes())
+            }
+            // What writers ask for: they know the rest.
+            (Content::Stored(object), Shape::Metadata) if accepted.encoding == Encoding::Json && !self.is_pretty => {
+                self.whole(code, JSON, metadata_of(&object).into())
             }
             (Content::List(_), Shape::Metadata) => return Err(other_shape(row, "", "a list")),
             (Content::Stored(_) | Content::Value(_), Shape::MetadataList) => {
@@ -361,13 +365,7 @@ impl Iterator for ListChunks {
                 chunk.push(b',');
             }
             match self.shape {
-                Shape::MetadataList => {
-                    chunk.extend_from_slice(
-                        b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":",
-                    );
-                    chunk.extend_from_slice(&object.metadata());
-                    chunk.push(b'}');
-                }
+                Shape::MetadataList => chunk.extend_from_slice(&metadata_of(&object)),
                 _ if self.drops_kind => {
                     chunk.push(b'{');
                     chunk.extend_from_slice(&object.item());
@@ -408,6 +406,12 @@ fn render(registry: &Registry, row: &Row, objects: &[Value], metadata: &Value, i
     let objects: Vec<&Value> = objects.iter().collect();
     let now = registry.clock.now();
     table::render(&row.resource, &row.rules.printer, row.declared_columns(), &objects, metadata, include, now)
+}
+
+/// Returns the `PartialObjectMetadata` of a stored object, which is not decoded for it.
+fn metadata_of(object: &Object) -> Vec<u8> {
+    const HEAD: &[u8] = b"{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":";
+    [HEAD, &object.metadata(), b"}"].concat()
 }
 
 fn partial(object: &Value) -> Value {

@@ -100,6 +100,11 @@ async fn answers_come_in_the_form_that_is_asked_for() {
     let refused = send(&server, "GET", &one, &[("accept", partial)], Vec::new()).await.expect(406);
     let want = "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)";
     assert_eq!(refused["message"], want);
+    let got = send(&server, "GET", &one, &[("accept", of_one)], Vec::new()).await.expect(200);
+    let whole = ask(&server, "GET", &one, None).await.expect(200);
+    let metadata =
+        json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": whole["metadata"]});
+    assert_eq!(got, metadata);
     let yaml = get("application/yaml").await.expect(200);
     assert!(yaml.as_str().unwrap().contains("kind: ConfigMapList"), "{yaml}");
     get("application/vnd.kubernetes.protobuf").await.expect(406);

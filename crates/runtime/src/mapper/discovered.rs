@@ -1,11 +1,14 @@
 //! Pure: the resources of a server, and how they are looked up.
 
+use std::sync::Arc;
+
 use steersman_base::{Resource, Scope};
 
 /// The resources of a server: groups in its order, the core group first.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Discovered {
-    pub(super) groups: Vec<ApiGroup>,
+    /// Shared by answers that say the same.
+    pub(super) groups: Arc<Vec<ApiGroup>>,
     pub(super) failures: Vec<Failure>,
 }
 
@@ -176,7 +179,7 @@ impl Discovered {
     /// Adds the earlier resources of groups that could not be discovered now.
     pub(super) fn keeping(mut self, before: &Self) -> Self {
         let failed: Vec<String> = self.failures.iter().map(|failure| failure.what.clone()).collect();
-        for group in &before.groups {
+        for group in before.groups.iter() {
             let root = if group.name.is_empty() { CORE } else { GROUPS };
             for version in &group.versions {
                 let name = group_version(&group.name, &version.name);
@@ -186,16 +189,17 @@ impl Discovered {
             }
         }
         // The core group stays first.
-        self.groups.sort_by_key(|group| !group.name.is_empty());
+        Arc::make_mut(&mut self.groups).sort_by_key(|group| !group.name.is_empty());
         self
     }
 
     fn keep(&mut self, group: &str, version: &ApiVersion) {
-        let at = self.groups.iter().position(|held| held.name == group).unwrap_or_else(|| {
-            self.groups.push(ApiGroup { name: group.to_owned(), versions: Vec::new() });
-            self.groups.len() - 1
+        let groups = Arc::make_mut(&mut self.groups);
+        let at = groups.iter().position(|held| held.name == group).unwrap_or_else(|| {
+            groups.push(ApiGroup { name: group.to_owned(), versions: Vec::new() });
+            groups.len() - 1
         });
-        let versions = &mut self.groups[at].versions;
+        let versions = &mut groups[at].versions;
         if versions.iter().any(|held| held.name == version.name) {
             return;
         }

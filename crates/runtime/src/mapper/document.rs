@@ -1,6 +1,7 @@
 //! Pure: discovery documents, aggregated and unaggregated.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use steersman_base::{Resource, Scope};
@@ -134,7 +135,7 @@ impl Aggregated {
                 versions.push(ApiVersion { resources: resources.collect(), name: version.version });
             }
             if !versions.is_empty() {
-                read.groups.push(ApiGroup { name, versions });
+                Arc::make_mut(&mut read.groups).push(ApiGroup { name, versions });
             }
         }
         read

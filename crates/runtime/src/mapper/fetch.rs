@@ -1,10 +1,11 @@
 //! Discovery requests.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt as _, stream};
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
 use http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
 use kube::client::Body;
@@ -39,6 +40,30 @@ enum Problem {
 struct Document {
     is_aggregated: bool,
     body: Bytes,
+    tag: Option<HeaderValue>,
+}
+
+/// An answer of a root.
+enum Answer {
+    /// It is what the tag was for.
+    Unchanged,
+    News(Document),
+}
+
+/// What is known of both roots, and the tags of their documents: what has not changed is neither sent nor read again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// Without failures.
+    pub(super) found: Discovered,
+    core: Option<HeaderValue>,
+    groups: Option<HeaderValue>,
+}
+
+/// What one root tells.
+#[derive(Default)]
+struct Part {
+    found: Discovered,
+    tag: Option<HeaderValue>,
 }
 
 /// The aggregated form is requested first; a server without it sends the unaggregated one.
@@ -54,13 +79,35 @@ const AT_ONCE: usize = 16;
 /// The bytes of a refusal that are shown.
 const REFUSAL_SHOWN_MAX: usize = 200;
 
-/// Discovers all resources of a server.
+// === impl Known ===
+
+impl Known {
+    /// Returns what one root told.
+    fn part(&self, is_core: bool) -> Part {
+        let groups = self.found.groups.iter().filter(|group| group.name.is_empty() == is_core);
+        let tag = if is_core { &self.core } else { &self.groups };
+        let groups = Arc::new(groups.cloned().collect());
+        Part { found: Discovered { groups, failures: Vec::new() }, tag: tag.clone() }
+    }
+}
+
+/// Discovers all resources of a server. What has not changed since they were `known` is taken from there.
 ///
 /// # Errors
 /// Nothing can be discovered.
-pub(super) async fn everything(client: &kube::Client) -> Result<Discovered, DiscoveryError> {
-    let (core, groups) = futures::join!(root(client, CORE), root(client, GROUPS));
+pub(super) async fn everything(client: &kube::Client, known: &Known) -> Result<Known, DiscoveryError> {
+    let core = root(client, CORE, known.core.as_ref());
+    let groups = root(client, GROUPS, known.groups.as_ref());
+    let (core, groups) = futures::join!(core, groups);
+    if let (Ok(None), Ok(None)) = (&core, &groups) {
+        return Ok(known.clone());
+    }
+    let mut all = Known::default();
+    let part = |part: Option<Part>, is_core: bool| part.unwrap_or_else(|| known.part(is_core));
+    let core = core.map(|core| part(core, true));
+    let groups = groups.map(|groups| part(groups, false));
     let mut found = Discovered::default();
+    let all_groups = Arc::make_mut(&mut found.groups);
     match (core, groups) {
         (Err(Problem::Other(why)), Err(Problem::Other(_))) => return Err(DiscoveryError { what: CORE, why }),
         // A server with only one of the two roots is valid; one with neither is a proxy that knows nothing of
@@ -75,8 +122,10 @@ pub(super) async fn everything(client: &kube::Client) -> Result<Discovered, Disc
             for (what, outcome) in [(CORE, core), (GROUPS, groups)] {
                 match outcome {
                     Ok(part) => {
-                        found.groups.extend(part.groups);
-                        found.failures.extend(part.failures);
+                        all_groups.extend(Arc::unwrap_or_clone(part.found.groups));
+                        found.failures.extend(part.found.failures);
+                        let tag = if what == CORE { &mut all.core } else { &mut all.groups };
+                        *tag = part.tag;
                     }
                     Err(Problem::Absent) => {}
                     Err(Problem::Other(why)) => found.failures.push(Failure { what: what.to_owned(), why }),
@@ -84,20 +133,30 @@ pub(super) async fn everything(client: &kube::Client) -> Result<Discovered, Disc
             }
         }
     }
-    Ok(found)
+    // Nothing is kept of an answer that is not complete: the next one is asked for as a whole.
+    if !found.failures.is_empty() {
+        all = Known::default();
+    }
+    all.found = found;
+    Ok(all)
 }
 
-async fn root(client: &kube::Client, path: &'static str) -> Result<Discovered, Problem> {
-    let document = get(client, path, AGGREGATED).await?;
+/// Discovers what one root tells; none if that has not changed since it had this tag.
+async fn root(client: &kube::Client, path: &'static str, tag: Option<&HeaderValue>) -> Result<Option<Part>, Problem> {
+    let document = match get(client, path, AGGREGATED, tag).await? {
+        Answer::Unchanged => return Ok(None),
+        Answer::News(document) => document,
+    };
     if document.is_aggregated {
-        return parse::<Aggregated>(&document.body).map(Aggregated::read);
+        let found = parse::<Aggregated>(&document.body)?.read();
+        return Ok(Some(Part { found, tag: document.tag }));
     }
     let groups = if path == CORE {
         vec![(String::new(), parse::<CoreVersions>(&document.body)?.versions)]
     } else {
         parse::<GroupList>(&document.body)?.read()
     };
-    Ok(one_by_one(client, groups).await)
+    Ok(Some(Part { found: one_by_one(client, groups).await, tag: None }))
 }
 
 /// Discovers unaggregated: a document per group and version.
@@ -108,7 +167,10 @@ async fn one_by_one(client: &kube::Client, groups: Vec<(String, Vec<String>)>) -
     });
     let fetch = |(group, version): (String, String)| async move {
         let path = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
-        let list = get(client, &path, PLAIN).await.and_then(|document| parse::<ResourceList>(&document.body));
+        let list = get(client, &path, PLAIN, None).await.and_then(|answer| match answer {
+            Answer::News(document) => parse::<ResourceList>(&document.body),
+            Answer::Unchanged => Err(Problem::Other("304 without a tag".to_owned())),
+        });
         (list.map(|list| list.read(&group, &version)), group, version)
     };
     let mut found = Discovered::default();
@@ -116,10 +178,13 @@ async fn one_by_one(client: &kube::Client, groups: Vec<(String, Vec<String>)>) -
     let mut answers = stream::iter(wanted).map(fetch).buffered(AT_ONCE);
     while let Some((outcome, group, version)) = answers.next().await {
         match outcome {
-            Ok(version) => match found.groups.iter_mut().find(|held| held.name == group) {
-                Some(held) => held.versions.push(version),
-                None => found.groups.push(ApiGroup { name: group, versions: vec![version] }),
-            },
+            Ok(version) => {
+                let groups = Arc::make_mut(&mut found.groups);
+                match groups.iter_mut().find(|held| held.name == group) {
+                    Some(held) => held.versions.push(version),
+                    None => groups.push(ApiGroup { name: group, versions: vec![version] }),
+                }
+            }
             Err(problem) => {
                 let why = match problem {
                     Problem::Absent => "it is listed, but not there, or not for us".to_owned(),
@@ -132,9 +197,13 @@ async fn one_by_one(client: &kube::Client, groups: Vec<(String, Vec<String>)>) -
     found
 }
 
-async fn get(client: &kube::Client, path: &str, accept: &str) -> Result<Document, Problem> {
+async fn get(client: &kube::Client, path: &str, accept: &str, tag: Option<&HeaderValue>) -> Result<Answer, Problem> {
     let other = |error: &dyn std::error::Error| Problem::Other(error.to_string());
-    let request = Request::get(path).header(ACCEPT, accept).body(Body::empty()).map_err(|error| other(&error))?;
+    let mut request = Request::get(path).header(ACCEPT, accept);
+    if let Some(tag) = tag {
+        request = request.header(IF_NONE_MATCH, tag);
+    }
+    let request = request.body(Body::empty()).map_err(|error| other(&error))?;
     let exchange = async {
         let response = client.send(request).await.map_err(|error| other(&error))?;
         let (head, body) = response.into_parts();
@@ -143,8 +212,10 @@ async fn get(client: &kube::Client, path: &str, accept: &str) -> Result<Document
         match head.status {
             StatusCode::OK => {
                 let content = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-                Ok(Document { is_aggregated: content.contains("as=APIGroupDiscoveryList"), body })
+                let is_aggregated = content.contains("as=APIGroupDiscoveryList");
+                Ok(Answer::News(Document { is_aggregated, body, tag: head.headers.get(ETAG).cloned() }))
             }
+            StatusCode::NOT_MODIFIED if tag.is_some() => Ok(Answer::Unchanged),
             StatusCode::NOT_FOUND | StatusCode::FORBIDDEN => Err(Problem::Absent),
             code => {
                 let text = String::from_utf8_lossy(&body[..body.len().min(REFUSAL_SHOWN_MAX)]).into_owned();

@@ -31,9 +31,9 @@ fn pod(uid: &str, owner: Option<&str>, phase: &str) -> Value {
 fn shown(revision: u64, hidden: &[u64]) -> Shown {
     let pods = Istr::from("pods");
     Shown {
-        revisions: [(pods.clone(), revision)].into(),
+        revisions: Arc::new([(pods.clone(), revision)].into()),
         hidden: [(pods, hidden.iter().copied().collect::<BTreeSet<_>>())].into(),
-        since: BTreeMap::new(),
+        since: Arc::default(),
         sent: None,
     }
 }

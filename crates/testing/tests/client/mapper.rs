@@ -1,5 +1,6 @@
 //! Discovery and the REST mapper.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::{Request, StatusCode};
@@ -135,6 +136,51 @@ async fn discovery_of_old_says_the_same_as_the_aggregated_one() -> Result<(), Fa
     };
     assert!(names(&new).len() > 50);
     assert_eq!(names(&old), names(&new));
+    Ok(())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_document_that_has_not_changed_is_not_sent_again() -> Result<(), Failure> {
+    let server = ApiServer::new(steersman_apiserver::Options::default());
+    let sent = Arc::new(Mutex::new(Vec::new()));
+    let counted = {
+        let server = server.clone();
+        let sent = Arc::clone(&sent);
+        tower::service_fn(move |request: Request<Body>| {
+            let server = server.clone();
+            let sent = Arc::clone(&sent);
+            async move {
+                let path = request.uri().path().to_owned();
+                let response = server.oneshot(request).await?;
+                sent.lock().unwrap().push((path, response.status().as_u16()));
+                Ok::<_, BoxError>(response)
+            }
+        })
+    };
+    let mapper = RestMapper::new(kube::Client::new(counted, "default"));
+    let requests = || {
+        let mut requests = std::mem::take(&mut *sent.lock().unwrap());
+        requests.sort();
+        requests
+    };
+    let both = |core, groups| vec![("/api".to_owned(), core), ("/apis".to_owned(), groups)];
+    let first = mapper.refresh().await?;
+    assert_eq!(requests(), both(200, 200));
+    let second = mapper.refresh().await?;
+    assert_eq!(requests(), both(304, 304));
+    assert_eq!(first, second);
+    assert!(first.find("pods").is_some() && first.find("cakes").is_none());
+
+    let definitions = kube::Api::all(kube::Client::new(server, "default"));
+    let definition: CustomResourceDefinition = serde_json::from_value(cakes("v1"))?;
+    definitions.create(&kube::api::PostParams::default(), &definition).await?;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let third = mapper.refresh().await?;
+    assert_eq!(requests(), both(304, 200));
+    assert!(third.find("cakes").is_some());
+    assert!(third.groups()[0].name.is_empty() && third.find("pods").is_some(), "the core group is kept");
+    assert_eq!(mapper.refresh().await?, third);
+    assert_eq!(requests(), both(304, 304));
     Ok(())
 }
 

@@ -92,7 +92,7 @@ fn what_cannot_be_asked_now_is_kept_and_marked() {
     };
     let before = some();
     let mut fewer = some();
-    fewer.groups.retain(|group| group.name != "metrics.k8s.io");
+    Arc::make_mut(&mut fewer.groups).retain(|group| group.name != "metrics.k8s.io");
     let gone = fewer.clone().keeping(&before);
     assert_eq!(gone.find("podmetrics"), None, "what is gone without a failure is gone");
 
@@ -101,7 +101,7 @@ fn what_cannot_be_asked_now_is_kept_and_marked() {
     assert!(kept.find("pods").is_some_and(|found| !found.is_stale));
 
     let mut rest = some();
-    rest.groups.retain(|group| !group.name.is_empty());
+    Arc::make_mut(&mut rest.groups).retain(|group| !group.name.is_empty());
     let kept = fails(CORE, rest).keeping(&before);
     assert_eq!(name(kept.find("pods")).as_deref(), Some("v1/pods"), "the core group stays first");
     let kept = fails(GROUPS, Discovered::default()).keeping(&before);

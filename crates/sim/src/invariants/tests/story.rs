@@ -197,7 +197,7 @@ impl Story {
                 let revision = self.frozen.get(&resource).copied().unwrap_or(self.revision);
                 (resource, revision)
             });
-            Arc::new(Shown { revisions: all.collect(), sent: self.sent, ..Shown::default() })
+            Arc::new(Shown { revisions: Arc::new(all.collect()), sent: self.sent, ..Shown::default() })
         });
         self.revision += 1;
         match &after {
