@@ -96,11 +96,12 @@ fn tell(outcome: &Outcome) -> bool {
         println!("our manager has no right to: {refused}");
     }
     println!(
-        "seed {}: {} requests of users, {} objects and kinds of events compared, {} waits without quiet, {} differences, {} of them findings",
+        "seed {}: {} requests of users, {} objects and kinds of events compared, {} waits without quiet, {} second looks, {} differences, {} of them findings",
         outcome.seed,
         outcome.requests,
         outcome.compared,
         outcome.restless,
+        outcome.looked_again,
         outcome.differences.len(),
         findings.len()
     );

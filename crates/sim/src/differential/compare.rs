@@ -54,6 +54,15 @@ const ABSENT: &str = "—";
 const OTHERS: [&str; 5] =
     ["kubelet", "default-scheduler", "simulated-provisioner", "simulated-resizer", "ipallocator-repair-controller"];
 
+// === impl Difference ===
+
+impl Difference {
+    /// Whether another difference is in the same place.
+    fn is_where(&self, other: &Self) -> bool {
+        (self.area, &self.about, &self.name, &self.path) == (other.area, &other.about, &other.name, &other.path)
+    }
+}
+
 /// Adds an object to a state.
 pub fn add(state: &mut State, normal: &Normal, resource: &str, object: Value) {
     if is_servers(resource, &object) {
@@ -74,6 +83,13 @@ fn is_servers(resource: &str, object: &Value) -> bool {
     let meta = &object["metadata"];
     let is_about_ports = matches!(resource, "services" | "endpoints" | "endpointslices.discovery.k8s.io");
     is_about_ports && names.iter().any(|(namespace, name)| meta["namespace"] == *namespace && meta["name"] == *name)
+}
+
+/// Returns the differences that were there before, in the same field of the same object, whatever its values.
+#[must_use]
+pub fn lasting(before: &[Difference], mut found: Vec<Difference>) -> Vec<Difference> {
+    found.retain(|difference| before.iter().any(|known| known.is_where(difference)));
+    found
 }
 
 /// Compares the objects of two clusters.
@@ -235,6 +251,18 @@ mod tests {
             add(&mut state, &Normal::new(), "pods", object.clone());
         }
         state
+    }
+
+    #[test]
+    fn a_difference_lasts_while_its_field_differs_in_whatever_values() {
+        let pod = |phase: &str, node: &str| {
+            json!({"metadata": {"name": "web", "namespace": "a"}, "spec": {"nodeName": node}, "status": {"phase": phase}})
+        };
+        let before = states(&state(&[pod("Pending", "x")]), &state(&[pod("Running", "y")]));
+        let later = states(&state(&[pod("Running", "x")]), &state(&[pod("Failed", "x")]));
+        let still: Vec<_> = lasting(&before, later).into_iter().map(|found| (found.path, found.go)).collect();
+        assert_eq!(still, [("status.phase".to_owned(), "Failed".to_owned())]);
+        assert_eq!(lasting(&[], before), Vec::new());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use steersman_base::{ObjectKey, Uid};
+use steersman_base::{Istr, ObjectKey, Uid};
 
 use super::replicas::stays;
 use super::{ATTACH_DETACH, Case, Findings, Rest, VOLUME_BINDER, Verdict};
@@ -180,10 +180,16 @@ pub(super) fn claims_and_volumes_fit_at_rest(rest: &Rest<'_>, found: &mut Findin
     }
 }
 
+fn names(claim: &Object, volume: &str) -> bool {
+    claim.claim().is_some_and(|claim| claim.volume == volume)
+}
+
 /// "VolumeAttachment captures the intent to attach or detach the specified volume to/from the specified node."
 /// (VolumeAttachment)
 ///
-/// At rest: every attachment has a pod on its node that uses the volume and has not ended.
+/// At rest: every attachment has a pod on its node that uses the volume and has not ended. A claim that is lost, because its volume
+/// was pointed elsewhere by hand, still counts: the pod has the volume mounted, its node says so (`volumesInUse`), and a volume in use
+/// is not detached.
 pub(super) fn no_attachment_is_left_without_a_pod(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(ATTACH_DETACH) {
         return;
@@ -191,14 +197,20 @@ pub(super) fn no_attachment_is_left_without_a_pod(rest: &Rest<'_>, found: &mut F
     for object in rest.world.all(ATTACHMENTS) {
         let Some(attachment) = object.attachment() else { continue };
         let volume = rest.world.get(VOLUMES, &ObjectKey::cluster(&attachment.volume));
-        let claim = volume.and_then(|volume| volume.volume()?.claim.as_ref().map(|(key, _)| key.clone()));
-        let uses = |pod: &Arc<Object>, claim: &ObjectKey| {
-            pod.key.namespace == claim.namespace
-                && pod.pod().is_some_and(|pod| {
-                    pod.node == attachment.node && pod.phase != Phase::Ended && pod.claims.contains(&claim.name)
-                })
+        let given_to = volume.and_then(|volume| volume.volume()?.claim.as_ref().map(|(key, _)| key.clone()));
+        let is_of_volume = |claim: &ObjectKey| {
+            given_to.as_ref() == Some(claim)
+                || rest.world.get(CLAIMS, claim).is_some_and(|claim| names(claim, &attachment.volume))
         };
-        let is_used = claim.is_some_and(|claim| rest.world.content(&claim.namespace).any(|pod| uses(pod, &claim)));
+        let uses = |object: &Object| {
+            let key = |name: &Istr| ObjectKey { namespace: object.key.namespace.clone(), name: name.clone() };
+            object.pod().is_some_and(|pod| {
+                pod.node == attachment.node
+                    && pod.phase != Phase::Ended
+                    && pod.claims.iter().any(|claim| is_of_volume(&key(claim)))
+            })
+        };
+        let is_used = rest.world.all("pods").any(|pod| uses(pod));
         found.expect(is_used, || format!("{object} is left, and no pod on its node uses the volume"));
     }
 }

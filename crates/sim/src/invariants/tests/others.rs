@@ -328,4 +328,14 @@ pub(super) const LEGAL: &[(&str, Stream)] = &[
         expect_checked(story, ONE_WRITER);
         expect_checked(story, LEFT);
     }),
+    ("a volume that was taken from its claim stays attached while a pod has it mounted", |story| {
+        bound_pair(story);
+        story.node(named("Node", "a"));
+        story.node(user_of_data("a"));
+        story.write(ATTACH_DETACH, attachment("one", "a"));
+        story.user(freed("disk"));
+        story.write(VOLUME_BINDER, patch("PersistentVolumeClaim", "data", &json!({ "status": { "phase": "Lost" } })));
+        story.rest();
+        expect_checked(story, LEFT);
+    }),
 ];
