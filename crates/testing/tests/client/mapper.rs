@@ -74,7 +74,7 @@ async fn concurrent_requests_share_one_answer() -> Result<(), Failure> {
     let (cluster, _) = start().await?;
     let mapper = cluster.manager().mapper();
     let answers = futures::future::try_join_all((0..50).map(|_| mapper.refresh())).await?;
-    let same = |left, right| std::sync::Arc::ptr_eq(left, right);
+    let same = |left, right| Arc::ptr_eq(left, right);
     assert!(answers[2..].iter().all(|answer| same(answer, &answers[1])), "who waited shares what was asked for after");
     assert!(!same(&answers[0], &answers[1]), "and not what was asked for before");
     cluster.stop().await
