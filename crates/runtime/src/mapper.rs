@@ -47,7 +47,7 @@ struct Shared {
     /// Set when the cached answer may be outdated.
     doubted: AtomicBool,
     doubt: Notify,
-    /// The last answer, if it was complete.
+    /// The last answer, with its tags.
     complete: parking_lot::Mutex<fetch::Known>,
     /// Held while discovery is requested, so that waiting callers share the next answer.
     asking: Mutex<Allowance>,

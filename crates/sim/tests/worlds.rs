@@ -9,8 +9,8 @@ use steersman_sim::plan::{Plan, SMALL, generate};
 use steersman_sim::report::Report;
 use steersman_sim::trace::LINES_MAX;
 
-/// A few small worlds: what never came about in a run is told by `cargo xtask sim`.
-const SEEDS: [u64; 4] = [1, 2, 3, 4];
+/// A few small worlds, with the one below: what never came about in a run is told by `cargo xtask sim`.
+const SEEDS: [u64; 3] = [1, 3, 4];
 /// A world with faults.
 const REPEATED: u64 = 2;
 
@@ -18,6 +18,7 @@ const REPEATED: u64 = 2;
 fn the_same_seed_gives_the_same_trace_to_the_byte() {
     let plan = generate(REPEATED, SMALL);
     let first = engine::run(&plan, LINES_MAX);
+    assert_eq!(first.violations, [], "--small --seed {REPEATED}");
     let second = std::thread::scope(|scope| scope.spawn(|| engine::run(&plan, LINES_MAX)).join().unwrap());
     for (line, again) in first.trace.lines().iter().zip(second.trace.lines()) {
         assert_eq!(line, again);

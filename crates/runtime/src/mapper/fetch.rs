@@ -50,16 +50,16 @@ enum Answer {
     News(Document),
 }
 
-/// What is known of both roots, and the tags of their documents: what has not changed is neither sent nor read again.
+/// The resources of both roots, and the tags of their documents: what has not changed is neither sent nor read again.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
-    /// Without failures.
+    /// The resources. If some are missing, there are no tags.
     pub(super) found: Discovered,
     core: Option<HeaderValue>,
     groups: Option<HeaderValue>,
 }
 
-/// What one root tells.
+/// The resources of one root.
 #[derive(Default)]
 struct Part {
     found: Discovered,
@@ -82,7 +82,7 @@ const REFUSAL_SHOWN_MAX: usize = 200;
 // === impl Known ===
 
 impl Known {
-    /// Returns what one root told.
+    /// Returns the resources of one root.
     fn part(&self, is_core: bool) -> Part {
         let groups = self.found.groups.iter().filter(|group| group.name.is_empty() == is_core);
         let tag = if is_core { &self.core } else { &self.groups };

@@ -173,8 +173,8 @@ pub struct Size {
     pub furnished: bool,
 }
 
-/// About an hour of virtual time, with healing.
-pub const FULL: Size = Size { operations: 260, faults_max: 24, ends: minutes(40), furnished: true };
+/// An hour of virtual time, with healing.
+pub const FULL: Size = Size { operations: 200, faults_max: 24, ends: minutes(30), furnished: true };
 /// For the default suite, which compiles for debugging.
 pub const SMALL: Size = Size { operations: 80, faults_max: 12, ends: minutes(10), furnished: false };
 
@@ -186,6 +186,8 @@ const OPERATIONS_PER_HOUR: usize = 60;
 const FAULTS_PER_HOUR: usize = 4;
 /// No operation before the server is ready.
 const BEGINS: Millis = seconds(5);
+/// How long users hold an owner with a finalizer at most.
+const HELD_MAX: Millis = minutes(5);
 /// Operations and faults leave the last minute of the storm alone, so that they are over when it is.
 const LAST: Millis = seconds(60);
 
@@ -250,6 +252,11 @@ fn operations(random: &mut Rng, options: &Options, count: usize) -> Vec<Step> {
         {
             let at = (at + random.u64(..seconds(20))).min(options.ends - LAST);
             steps.push(Step { at, operation: Operation::Edit { owner, changes: edits(random, owner) } });
+        }
+        // Who sets a finalizer takes it off again: by chance, that would hardly ever be the same owner.
+        if let Operation::Hold { owner } = operation {
+            let at = (at + random.u64(..HELD_MAX)).min(options.ends - LAST);
+            steps.push(Step { at, operation: Operation::Release { owner } });
         }
         steps.push(Step { at, operation });
     }
