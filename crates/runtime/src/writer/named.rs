@@ -111,7 +111,11 @@ impl Behalf<'_> {
                 self.ended(call, Ok(Answer::found(Arc::unwrap_or_clone(found))))
             }
             (Ok(Some(_)), _) => Tried::Taken,
-            (Ok(None), Err(Failure { error: WriteError::AlreadyExists, .. })) => Tried::Taken,
+            // The object may be ours, and the read stale; or it was deleted in between. Under the same name, nothing is created twice.
+            (Ok(None), Err(failure)) if matches!(failure.error, WriteError::AlreadyExists) => {
+                self.keep_name(call);
+                self.ended(call, Err(WriteError::unknown(failure.said).into()))
+            }
             (Ok(None), Err(failure)) => {
                 self.keep_name(call);
                 // The server was asked: there is nothing that a cache could show.

@@ -255,9 +255,7 @@ mod tests {
 
     #[test]
     fn a_difference_lasts_while_its_field_differs_in_whatever_values() {
-        let pod = |phase: &str, node: &str| {
-            json!({"metadata": {"name": "web", "namespace": "a"}, "spec": {"nodeName": node}, "status": {"phase": phase}})
-        };
+        let pod = |phase: &str, node: &str| json!({"metadata": {"name": "web", "namespace": "a"}, "spec": {"nodeName": node}, "status": {"phase": phase}});
         let before = states(&state(&[pod("Pending", "x")]), &state(&[pod("Running", "y")]));
         let later = states(&state(&[pod("Running", "x")]), &state(&[pod("Failed", "x")]));
         let still: Vec<_> = lasting(&before, later).into_iter().map(|found| (found.path, found.go)).collect();

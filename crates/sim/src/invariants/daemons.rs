@@ -243,7 +243,8 @@ fn sets<'a>(rest: &Rest<'a>) -> impl Iterator<Item = (&'a Arc<Object>, &'a Daemo
 /// garbage collected." (website: DaemonSet)
 ///
 /// At rest: each node that should run a pod has one, which is of the present template unless it is replaced `OnDelete`; other
-/// nodes have none, but where a taint came later. Excused are DaemonSets in namespaces that go.
+/// nodes have none, but where a taint came later. Excused are DaemonSets in namespaces that go, and pods that are older than
+/// the DaemonSet: an adopted pod counts as one of the template if the number of its template is the same, as upstream.
 pub(super) fn every_node_has_its_daemons(rest: &Rest<'_>, found: &mut Findings) {
     for (object, set) in sets(rest) {
         let pods = || rest.world.controlled("pods", &object.uid).filter(|pod| pod.is_active_pod());
@@ -256,7 +257,9 @@ pub(super) fn every_node_has_its_daemons(rest: &Rest<'_>, found: &mut Findings) 
                 Place::GoOn => here.len() <= 1,
                 Place::Leave => here.is_empty(),
             };
-            if !is_right && !stays(rest, object) {
+            let is_adopted = |pod: &Arc<Object>| pod.created < object.created;
+            let is_excused = !stays(rest, object) || here.len() == 1 && here.iter().all(|pod| is_adopted(pod));
+            if !is_right && is_excused {
                 found.excuse();
                 continue;
             }

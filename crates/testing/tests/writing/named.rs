@@ -76,6 +76,22 @@ async fn a_named_create_that_is_no_longer_waited_for_keeps_its_name() {
     assert_eq!(create(&world).await.unwrap(), *sent, "so that the server refuses one of the two");
 }
 
+/// The create that was lost has arrived by now, and the read that would show it is stale.
+#[tokio::test(start_paused = true)]
+async fn a_name_that_exists_and_that_no_read_shows_is_tried_again() {
+    let mut number = 0;
+    let world = World::with(move |_| {
+        number += 1;
+        [Fate::Lost, Fate::Exists, Fate::Exists].get(number - 1).copied().unwrap_or(Fate::Served)
+    })
+    .await;
+    let outcomes = [create(&world).await, create(&world).await, create(&world).await];
+    assert_eq!(outcomes.each_ref().map(name), ["Unknown", "Unknown", "Unknown"]);
+    let sent = world.seen.bodies()[0]["metadata"]["name"].as_str().unwrap().to_owned();
+    assert_eq!(create(&world).await.unwrap(), *sent, "under another name it might be the second one");
+    assert_eq!(names(&world).await, [sent.as_str()]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_name_of_another_owners_object_is_not_used_again() {
     let mut number = 0;

@@ -52,6 +52,8 @@ pub(crate) enum Fate {
     Silence,
     /// The server refuses, perhaps saying after how many seconds to come back.
     Refused(u16, Option<u64>),
+    /// The server says that the name exists; no read shows the object.
+    Exists,
 }
 
 type Fates = Arc<Mutex<dyn FnMut(&str) -> Fate + Send>>;
@@ -123,9 +125,13 @@ impl Service<Request<Body>> for Seen {
             match fate {
                 Fate::Silence => std::future::pending().await,
                 Fate::Lost => return Err("the request was lost, on purpose".into()),
-                Fate::Refused(code, retry_after) => {
+                Fate::Refused(..) | Fate::Exists => {
+                    let (code, reason, retry_after) = match fate {
+                        Fate::Refused(code, retry_after) => (code, "", retry_after),
+                        _ => (409, "AlreadyExists", None),
+                    };
                     let status = json!({
-                        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code,
+                        "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason,
                         "message": format!("refused with {code}, on purpose"),
                     });
                     let mut answer = Response::builder().status(StatusCode::from_u16(code)?);
