@@ -4,7 +4,9 @@
 //!
 //! 1. **Writes** ([`Book::wrote`]): the newest resourceVersion per resource; met when the unfiltered stores of that
 //!    resource have reached it.
-//! 2. **Deletions** ([`Book::deleted`]): met when the stores show the object as deleted or terminating.
+//! 2. **Deletions** ([`Book::deleted`]): met when the stores show the object as deleted or terminating. **Removals**
+//!    ([`Book::removed`], by a write that takes the last finalizer off): met when the stores do not show the object. A store
+//!    that has not reached the version in which the object was seen may not show it yet, and meets neither.
 //! 3. **Unknown outcomes** ([`Book::unknown`]: sent, and no answer or one that does not tell): the object, or the
 //!    objects of the namespace if it has no name, are read from the server at once, in one consistent list. Differences
 //!    between the answer and the stores become debts of the first two kinds. A resource without other changes is
@@ -53,6 +55,7 @@ use self::state::{Debt, Found, State, Wake};
 use self::tracked::Tracked;
 use crate::factory::InformerFactory;
 use crate::store::Ledger;
+pub use crate::store::Shown;
 
 /// The consistency book of a controller: see the module. Cheap to clone; clones are the same book.
 #[derive(Clone)]
@@ -171,9 +174,15 @@ impl Book {
         self.add(owner, resource, Debt::Written { version, at: now, since: now });
     }
 
-    /// Records a deletion for an owner.
-    pub fn deleted(&self, owner: &Uid, resource: &Resource, key: ObjectKey, uid: Uid) {
-        self.add(owner, resource, Debt::Deleted { key, uid, at: Instant::now() });
+    /// Records the deletion of an object for an owner, with the version in which it was seen last.
+    pub fn deleted(&self, owner: &Uid, resource: &Resource, object: Shown) {
+        self.add(owner, resource, Debt::Deleted { object, at: Instant::now() });
+    }
+
+    /// Records the removal of an object for an owner: a write to a terminating object has removed it. Its response has the
+    /// version before that, which the stores may have reached long ago.
+    pub fn removed(&self, owner: &Uid, resource: &Resource, object: Shown) {
+        self.add(owner, resource, Debt::Gone { object, at: Instant::now() });
     }
 
     /// Records a write for an owner with an unknown outcome: it may have been made or not, or may still be. It concerns
@@ -288,7 +297,7 @@ impl Book {
         if state::Shows::shows(tracked, resource, &debt) {
             return;
         }
-        state.add(owner, resource, debt);
+        state.add(owner, resource, debt, tracked);
         tasks::arm(&self.0, &mut entries, Instant::now() + WAIT_MAX);
     }
 }

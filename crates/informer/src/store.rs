@@ -32,7 +32,7 @@ pub use self::index::Index;
 use self::index::{AnyIndex, IndexTable};
 use self::slots::Slots;
 pub use self::slots::Snapshot;
-pub use self::wait::{Advance, Alive, Ledger, Waited, Watcher};
+pub use self::wait::{Advance, Ledger, Shown, Waited, Watcher};
 use crate::change::Change;
 use crate::delta_fifo::{Delta, Deltas, End, Known, ListInfo, Popped};
 use crate::keyed_queue::KeyRef;

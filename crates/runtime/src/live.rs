@@ -16,7 +16,7 @@ use steersman_informer::WireError;
 use steersman_informer::{Selection, Target};
 use steersman_model::{DecodeError, Encoded, Kind, View};
 
-use crate::connection::exchange::{JSON, JSON_METADATA};
+use crate::connection::exchange::{JSON, JSON_METADATA, THROTTLED_MIN, retry_after};
 use crate::reconcile::Freshness;
 
 /// Reads from the server, with one account. Cheap to clone.
@@ -51,6 +51,14 @@ pub enum LiveReadError {
         code: StatusCode,
         /// The beginning of the response.
         message: String,
+    },
+    /// The server is overloaded.
+    #[error("cannot read {what}: the server asks to retry after {} s", wait.as_secs())]
+    Throttled {
+        /// The object.
+        what: String,
+        /// The time to wait.
+        wait: Duration,
     },
     /// The response cannot be decoded.
     #[error("cannot read {what}: {source}")]
@@ -263,6 +271,11 @@ async fn fetch_within(
     let code = response.status();
     if code == StatusCode::NOT_FOUND {
         return Ok(None);
+    }
+    if code == StatusCode::TOO_MANY_REQUESTS {
+        let asked = retry_after(response.headers()).map(|seconds| Duration::from_secs(seconds.into()));
+        let wait = asked.unwrap_or(THROTTLED_MIN);
+        return Err(LiveReadError::Throttled { what: what(), wait });
     }
     let body = http_body_util::Limited::new(response.into_body(), bytes_max).collect().await;
     let body = body.map_err(|error| no_answer(kube::Error::Service(error)))?.to_bytes();

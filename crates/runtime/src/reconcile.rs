@@ -16,11 +16,13 @@ use std::time::Duration;
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use steersman_base::{Clock, ObjectKey};
-use steersman_informer::Lister;
+use steersman_informer::{Lister, WireError};
 use steersman_model::Kind;
 use tokio_util::sync::CancellationToken;
 
+use crate::connection::exchange::THROTTLED_MIN;
 use crate::events::Recorder;
 use crate::live::{Live, LiveReadError};
 use crate::{ClientError, WriteError, Writer};
@@ -199,10 +201,21 @@ impl Error {
     /// Returns how long the server asks to wait, if it is overloaded.
     #[must_use]
     pub fn throttled(&self) -> Option<Duration> {
-        self.find(|error| match (error.downcast_ref(), error.downcast_ref()) {
-            (Some(WriteError::Throttled(wait)), _) => Some(*wait),
-            (_, Some(error @ ClientError::TooManyRequests(_))) => error.retry_after(),
-            _ => None,
+        self.find(|error| {
+            if let Some(WriteError::Throttled(wait)) = error.downcast_ref() {
+                return Some(*wait);
+            }
+            if let Some(LiveReadError::Throttled { wait, .. }) = error.downcast_ref() {
+                return Some(*wait);
+            }
+            if let Some(WireError::Status(status)) = error.downcast_ref() {
+                let is_throttled = status.code == StatusCode::TOO_MANY_REQUESTS.as_u16();
+                return is_throttled.then(|| status.retry_after.unwrap_or(THROTTLED_MIN));
+            }
+            match error.downcast_ref()? {
+                error @ ClientError::TooManyRequests(_) => error.retry_after(),
+                _ => None,
+            }
         })
     }
 
@@ -246,5 +259,33 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steersman_informer::ApiStatus;
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_asks_to_wait_is_no_failure_whoever_asked() {
+        let wait = Duration::from_secs(7);
+        let what = || "secrets ns/a".to_owned();
+        let live = |code| LiveReadError::Refused { what: what(), code, message: String::new() };
+        let list = |code, retry_after| {
+            let mut status = ApiStatus::default();
+            status.code = code;
+            status.retry_after = retry_after;
+            WireError::Status(Box::new(status))
+        };
+        let check = |error: Error, want: Option<Duration>| assert_eq!(error.throttled(), want, "{error}");
+        check(WriteError::Throttled(wait).into(), Some(wait));
+        check(LiveReadError::Throttled { what: what(), wait }.into(), Some(wait));
+        check(list(429, Some(wait)).into(), Some(wait));
+        check(list(429, None).into(), Some(THROTTLED_MIN));
+        check(live(StatusCode::SERVICE_UNAVAILABLE).into(), None);
+        check(list(503, Some(wait)).into(), None);
+        check(WriteError::Conflict.into(), None);
     }
 }

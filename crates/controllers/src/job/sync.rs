@@ -15,7 +15,7 @@ use steersman_model::core::PodView;
 use steersman_model::{Kind, View};
 use steersman_runtime::__internal::Children;
 use steersman_runtime::events::About;
-use steersman_runtime::writer::{Behalf, Outcome};
+use steersman_runtime::writer::Behalf;
 use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError, reasons};
 use tokio::time::Instant;
 
@@ -105,7 +105,8 @@ impl Reconciler for Jobs {
     }
 }
 
-/// Removes the tracking finalizer of a pod. That the pod is gone is fine: it has no finalizer any more.
+/// Removes the tracking finalizer of a pod. That the pod is gone is fine: it has no finalizer any more, and a cache that still
+/// shows it must not have it counted again.
 async fn release(write: &Behalf<'_>, pod: &Meta, unchanged_only: bool, why: &Why) -> Result<(), WriteError> {
     let mut metadata = json!({
         "uid": pod.uid,
@@ -115,7 +116,13 @@ async fn release(write: &Behalf<'_>, pod: &Meta, unchanged_only: bool, why: &Why
         metadata["resourceVersion"] = json!(pod.resource_version);
     }
     let patch = json!({ "metadata": metadata });
-    let released = write.patch(PODS, &pod.key(), Patch::Strategic(&patch), why).await.ok_if_gone();
-    // Of another uid: the pod that was meant is gone.
-    if unchanged_only { released } else { released.ok_if_replaced() }
+    match write.patch(PODS, &pod.key(), Patch::Strategic(&patch), why).await {
+        Ok(_) => Ok(()),
+        Err(WriteError::NotFound) => {
+            write.saw_gone(PODS, pod);
+            Ok(())
+        }
+        // Also of a pod that was replaced: the caches will show it.
+        Err(error) => Err(error),
+    }
 }

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{LIVE_READ_EVERY, Snapshot, WAIT_MAX};
 use crate::PAST_FOR;
+use crate::store::Shown;
 
 /// A write for an owner that the store of a resource may not show yet.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,8 +19,11 @@ pub(super) enum Debt {
     /// A write, made `at` this time: the store must reach its version. The store has been behind since `since`, for
     /// this write or an earlier one.
     Written { version: ResourceVersion, at: Instant, since: Instant },
-    /// A deletion: the store must show the object as deleted or terminating.
-    Deleted { key: ObjectKey, uid: Uid, at: Instant },
+    /// A deletion: the store must show the object as deleted or terminating. One that has not reached the version in which
+    /// the object was deleted may not show it yet.
+    Deleted { object: Shown, at: Instant },
+    /// The removal of an object, which may have been terminating before: the store must not show it any more.
+    Gone { object: Shown, at: Instant },
     /// A write with an unknown outcome, to this object, or without a name, to any object of the namespace. Reads are
     /// numbered; the first of the namespace that begins after the failure, or a later one, settles it.
     Unknown { place: ObjectKey, after_read: u64 },
@@ -29,6 +33,9 @@ pub(super) enum Debt {
 pub(super) trait Shows {
     /// Whether every store shows the write.
     fn shows(&self, resource: &Resource, debt: &Debt) -> bool;
+
+    /// Whether every store has reached this version.
+    fn have_reached(&self, resource: &Resource, version: &ResourceVersion) -> bool;
 
     /// Returns the differences between a snapshot and the stores, at this place.
     fn differences(&self, resource: &Resource, place: &ObjectKey, snapshot: &Snapshot, at: Instant) -> Vec<Debt>;
@@ -107,7 +114,7 @@ struct Ordered(ResourceVersion);
 
 impl State {
     /// Adds a debt, and drops an older write to the same resource, which the newer one implies.
-    pub(super) fn add(&mut self, owner: &Uid, resource: &Resource, mut debt: Debt) {
+    pub(super) fn add(&mut self, owner: &Uid, resource: &Resource, mut debt: Debt, stores: &impl Shows) {
         let held = self.owners.entry(owner.clone()).or_default();
         if let Debt::Written { version, since, .. } = &mut debt {
             let same = |(other, old): &(Resource, Debt)| match old {
@@ -122,7 +129,7 @@ impl State {
                 held.debts.retain(|(held, old)| held != resource || !matches!(old, Debt::Written { .. }));
             }
         }
-        self.resources.entry(resource.clone()).or_default().expect(owner, &debt);
+        self.resources.entry(resource.clone()).or_default().expect(owner, resource, &debt, stores);
         held.debts.push((resource.clone(), debt));
     }
 
@@ -202,7 +209,7 @@ impl State {
                     settled.found.push((owner.clone(), place.name.clone()));
                 }
                 for debt in stores.differences(resource, &place, snapshot, now) {
-                    self.add(&owner, resource, debt);
+                    self.add(&owner, resource, debt, stores);
                 }
             }
             if self.settle(&owner, stores) {
@@ -279,8 +286,10 @@ impl State {
     /// restart the watch, so there are such lists. Returns the wakers.
     pub(super) fn listed(&mut self, resource: &Resource, shown: &ResourceVersion, begun: Instant) -> Vec<Wake> {
         let is_lacking = |debt: &Debt| match debt {
-            Debt::Written { version, at, .. } => *at < begun && version.is_newer_than(shown),
-            Debt::Deleted { .. } | Debt::Unknown { .. } => false,
+            Debt::Written { version, at, .. }
+            | Debt::Deleted { object: Shown { version, .. }, at }
+            | Debt::Gone { object: Shown { version, .. }, at } => *at < begun && version.is_newer_than(shown),
+            Debt::Unknown { .. } => false,
         };
         let owes = |held: &Owner| held.debts.iter().any(|(held, debt)| held == resource && is_lacking(debt));
         if !self.owners.values().any(owes) {
@@ -364,7 +373,7 @@ impl State {
         let Some(held) = self.owners.get_mut(owner) else { return true };
         held.debts.retain(|(resource, debt)| !stores.shows(resource, debt));
         for (resource, debt) in &held.debts {
-            self.resources.entry(resource.clone()).or_default().expect(owner, debt);
+            self.resources.entry(resource.clone()).or_default().expect(owner, resource, debt, stores);
         }
         held.debts.is_empty()
     }
@@ -383,14 +392,14 @@ impl Debt {
     fn place(&self) -> Option<&ObjectKey> {
         match self {
             Self::Unknown { place, .. } => Some(place),
-            Self::Written { .. } | Self::Deleted { .. } => None,
+            Self::Written { .. } | Self::Deleted { .. } | Self::Gone { .. } => None,
         }
     }
 
     /// Returns since when the stores must show it; `None` if the server has to be asked first.
     fn made_at(&self) -> Option<Instant> {
         match self {
-            Self::Written { since: at, .. } | Self::Deleted { at, .. } => Some(*at),
+            Self::Written { since: at, .. } | Self::Deleted { at, .. } | Self::Gone { at, .. } => Some(*at),
             Self::Unknown { .. } => None,
         }
     }
@@ -400,20 +409,26 @@ impl Debt {
 
 impl Pending {
     /// Records when to check an owner again.
-    fn expect(&mut self, owner: &Uid, debt: &Debt) {
+    fn expect(&mut self, owner: &Uid, resource: &Resource, debt: &Debt, stores: &impl Shows) {
         match debt {
-            Debt::Written { version, .. } => {
-                self.by_version.entry(Ordered(version.clone())).or_default().insert(owner.clone());
-            }
-            Debt::Deleted { uid, .. } => {
-                let owners = self.by_deleted.entry(uid.clone()).or_default();
+            Debt::Written { version, .. } => self.expect_version(owner, version),
+            Debt::Deleted { object, .. } | Debt::Gone { object, .. } => {
+                let owners = self.by_deleted.entry(object.uid.clone()).or_default();
                 if !owners.contains(owner) {
                     owners.push(owner.clone());
+                }
+                // A list may show the end of an object that the store has never shown.
+                if !stores.have_reached(resource, &object.version) {
+                    self.expect_version(owner, &object.version);
                 }
             }
             // The reads know their owners.
             Debt::Unknown { .. } => {}
         }
+    }
+
+    fn expect_version(&mut self, owner: &Uid, version: &ResourceVersion) {
+        self.by_version.entry(Ordered(version.clone())).or_default().insert(owner.clone());
     }
 }
 

@@ -14,8 +14,13 @@ use super::*;
 use crate::PAST_FOR;
 use crate::informer::SharedInformer;
 use crate::sink::{InformerSink, Sink, WatchEvent};
-use crate::store::{Advance, Alive, Watcher};
+use crate::store::{Advance, Watcher};
 use crate::test_objects::{key, object, objects, target, terminating, things};
+
+/// An object in a version: `a#1@5`.
+fn shown(text: &str) -> Shown {
+    Shown::from(&*object(text))
+}
 
 /// A store that a script feeds, a book that looks into it, and the answers of a server that is asked what it has.
 struct Desk {
@@ -196,7 +201,7 @@ async fn clause_b_a_deletion_is_met_when_the_store_shows_the_uid_gone_or_termina
         WatchEvent::Added(object("a#2@11")),
     ] {
         let mut desk = Desk::open().await;
-        desk.book.deleted(&"rs".into(), &things(), key("a"), "1".into());
+        desk.book.deleted(&"rs".into(), &things(), shown("a#1@5"));
         assert_eq!(desk.check("rs"), Verdict::Parked);
         desk.sink.reached("50".into());
         assert_eq!(desk.wakes().await, 0, "a version says nothing about an object that is still shown");
@@ -207,9 +212,44 @@ async fn clause_b_a_deletion_is_met_when_the_store_shows_the_uid_gone_or_termina
 }
 
 #[tokio::test(start_paused = true)]
+async fn clause_b_a_removal_is_met_when_the_store_does_not_show_the_uid() {
+    for end in [WatchEvent::Deleted(object("a#1@12")), WatchEvent::Added(object("a#2@12"))] {
+        let mut desk = Desk::open().await;
+        desk.sink.apply(WatchEvent::Modified(terminating("a#1@11")));
+        desk.wakes().await;
+        desk.book.removed(&"rs".into(), &things(), shown("a#1@5"));
+        assert_eq!(desk.check("rs"), Verdict::Parked, "it was terminating before");
+        desk.sink.reached("50".into());
+        assert_eq!(desk.wakes().await, 0);
+        desk.sink.apply(end);
+        assert_eq!(desk.wakes().await, 1);
+        assert_eq!(desk.check("rs"), Verdict::Clear);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn clause_b_a_store_that_does_not_show_the_object_yet_does_not_show_its_end() {
+    let mut desk = Desk::open().await;
+    desk.book.deleted(&"rs".into(), &things(), shown("new#7@12"));
+    assert_eq!(desk.check("rs"), Verdict::Parked, "a live read has shown it, and the store is at version 10");
+    desk.sink.apply(WatchEvent::Added(object("new#7@12")));
+    assert_eq!(desk.wakes().await, 0, "now the store shows it");
+    assert_eq!(desk.check("rs"), Verdict::Parked);
+    desk.sink.apply(WatchEvent::Deleted(object("new#7@13")));
+    assert_eq!(desk.wakes().await, 1);
+    assert_eq!(desk.check("rs"), Verdict::Clear);
+
+    desk.book.removed(&"rs".into(), &things(), shown("newer#8@22"));
+    assert_eq!(desk.check("rs"), Verdict::Parked);
+    desk.sink.replace(objects(&["b#1@6"]), "30".into());
+    assert_eq!(desk.wakes().await, 1, "it came and went between two lists");
+    assert!(desk.book.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn clause_b_a_list_without_the_object_shows_it_gone() {
     let mut desk = Desk::open().await;
-    desk.book.deleted(&"rs".into(), &things(), key("a"), "1".into());
+    desk.book.deleted(&"rs".into(), &things(), shown("a#1@5"));
     assert_eq!(desk.check("rs"), Verdict::Parked);
     desk.sink.replace(objects(&["b#1@6"]), "20".into());
     assert_eq!(desk.wakes().await, 1);
@@ -227,11 +267,15 @@ impl Ledger for OneObject {
         Some("10".into())
     }
 
+    fn shows(&self, key: &ObjectKey, uid: &Uid) -> bool {
+        self.shows_alive(key, uid)
+    }
+
     fn shows_alive(&self, _key: &ObjectKey, _uid: &Uid) -> bool {
         !self.gone.load(Ordering::Relaxed)
     }
 
-    fn alive_in(&self, _place: &ObjectKey) -> Vec<Alive> {
+    fn shown_in(&self, _place: &ObjectKey) -> Vec<Shown> {
         Vec::new()
     }
 
@@ -260,7 +304,7 @@ async fn clause_b_a_batch_that_began_before_the_book_listened_counts_too() {
     let book = Book::looking_into(OneStore(Arc::clone(&store)));
     let woken = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&woken);
-    book.deleted(&"rs".into(), &things(), key("a"), "1".into());
+    book.deleted(&"rs".into(), &things(), shown("a#1@5"));
     let verdict = book.check(&"rs".into(), move || {
         count.fetch_add(1, Ordering::Relaxed);
     });
@@ -276,7 +320,7 @@ async fn clause_b_a_batch_that_began_before_the_book_listened_counts_too() {
 async fn clause_b_two_owners_may_have_deleted_the_same_object() {
     let mut desk = Desk::open().await;
     for owner in ["one", "two"] {
-        desk.book.deleted(&owner.into(), &things(), key("a"), "1".into());
+        desk.book.deleted(&owner.into(), &things(), shown("a#1@5"));
         assert_eq!(desk.check(owner), Verdict::Parked);
     }
     desk.sink.apply(WatchEvent::Deleted(object("a#1@11")));
@@ -429,7 +473,7 @@ async fn a_controller_that_cannot_read_live_keeps_waiting() {
 async fn a_store_that_does_not_show_a_write_for_thirty_seconds_has_its_watch_restarted() {
     let (mut desks, book) = Desk::open_with(2).await;
     book.wrote(&"rs".into(), &things(), "12".into());
-    book.deleted(&"other".into(), &things(), key("a"), "1".into());
+    book.deleted(&"other".into(), &things(), shown("a#1@5"));
     desks[0].sink.reached("12".into());
     desks[0].sink.apply(WatchEvent::Deleted(object("a#1@12")));
     sleep(Duration::from_secs(29)).await;
@@ -507,7 +551,7 @@ async fn list(desk: &mut Desk, version: &str) -> usize {
 async fn lists_that_lack_a_write_for_a_minute_clear_the_resource() {
     let mut desk = Desk::open().await;
     desk.book.wrote(&"rs".into(), &things(), "20".into());
-    desk.book.deleted(&"rs".into(), &things(), key("a"), "1".into());
+    desk.book.deleted(&"rs".into(), &things(), shown("a#1@5"));
     desk.book.unknown(&"other".into(), &things(), &key("c"));
     assert_eq!((desk.check("rs"), desk.check("other")), (Verdict::Parked, Verdict::Parked));
     assert_eq!(list(&mut desk, "15").await, 0, "the list may lag");
@@ -562,7 +606,7 @@ async fn versions_that_cannot_be_compared_do_not_block() {
     assert_eq!(desk.check("rs"), Verdict::Clear, "a version that cannot be compared");
     let unwatched = Resource::namespaced("", "v1", "secrets", "Secret");
     desk.book.wrote(&"rs".into(), &unwatched, "99".into());
-    desk.book.deleted(&"rs".into(), &unwatched, key("a"), "1".into());
+    desk.book.deleted(&"rs".into(), &unwatched, shown("a#1@5"));
     desk.book.unknown(&"rs".into(), &unwatched, &key("a"));
     assert_eq!(desk.check("rs"), Verdict::Clear, "a resource that nobody watches");
     assert!(desk.book.is_empty());
@@ -592,7 +636,7 @@ async fn entries_are_removed_when_they_are_met_even_without_a_check() {
     for owner in 0..100 {
         let owner = format!("rs-{owner}").as_str().into();
         desk.book.wrote(&owner, &things(), "12".into());
-        desk.book.deleted(&owner, &things(), key("a"), "1".into());
+        desk.book.deleted(&owner, &things(), shown("a#1@5"));
         desk.book.unknown(&owner, &things(), &key("c"));
     }
     assert_eq!(desk.book.len(), 100);

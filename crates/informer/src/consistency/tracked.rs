@@ -66,6 +66,10 @@ impl Shows for Tracked {
         self.ledgers(resource).all(|ledger| shows(&**ledger, debt))
     }
 
+    fn have_reached(&self, resource: &Resource, version: &ResourceVersion) -> bool {
+        self.ledgers(resource).filter_map(|ledger| ledger.reached()).all(|reached| reached.has_reached(version))
+    }
+
     fn differences(&self, resource: &Resource, place: &ObjectKey, snapshot: &Snapshot, at: Instant) -> Vec<Debt> {
         let is_meant = |key: &ObjectKey| {
             (place.namespace.is_empty() || key.namespace == place.namespace)
@@ -77,11 +81,11 @@ impl Shows for Tracked {
         let mut debts: Vec<_> =
             newest.map(|version| Debt::Written { version: version.clone(), at, since: at }).into_iter().collect();
         for ledger in self.ledgers(resource).filter(|ledger| ledger.reached().is_some()) {
-            for shown in ledger.alive_in(place) {
+            for shown in ledger.shown_in(place) {
                 let is_there = meant.clone().any(|object| object.uid == shown.uid && object.key() == shown.key);
                 // The object may have been created after the list.
                 if !is_there && !shown.version.is_newer_than(&snapshot.version) {
-                    debts.push(Debt::Deleted { key: shown.key, uid: shown.uid, at });
+                    debts.push(Debt::Gone { object: shown, at });
                 }
             }
         }
@@ -95,7 +99,10 @@ fn shows(ledger: &dyn Ledger, debt: &Debt) -> bool {
     let Some(reached) = ledger.reached() else { return true };
     match debt {
         Debt::Written { version, .. } => reached.has_reached(version),
-        Debt::Deleted { key, uid, .. } => !ledger.shows_alive(key, uid),
+        Debt::Deleted { object, .. } => {
+            reached.has_reached(&object.version) && !ledger.shows_alive(&object.key, &object.uid)
+        }
+        Debt::Gone { object, .. } => reached.has_reached(&object.version) && !ledger.shows(&object.key, &object.uid),
         Debt::Unknown { .. } => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
-use steersman_base::{ObjectKey, ResourceVersion, Uid};
+use steersman_base::{Meta, ObjectKey, ResourceVersion, Uid};
 use steersman_model::View;
 use tokio::time::Instant;
 
@@ -38,9 +38,9 @@ pub trait Watcher: Send + Sync {
     fn advanced(&self, advance: &Advance<'_>);
 }
 
-/// An existing object that is not terminating.
+/// An object in one of its versions, as a store or a server has shown it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alive {
+pub struct Shown {
     /// The key.
     pub key: ObjectKey,
     /// The uid.
@@ -53,11 +53,13 @@ pub struct Alive {
 pub trait Ledger: Send + Sync {
     /// Returns the version the store shows; `None` before the first list.
     fn reached(&self) -> Option<ResourceVersion>;
+    /// Whether the store shows this object with this uid, terminating or not.
+    fn shows(&self, key: &ObjectKey, uid: &Uid) -> bool;
     /// Whether the store shows this object with this uid, and not terminating.
     fn shows_alive(&self, key: &ObjectKey, uid: &Uid) -> bool;
-    /// Returns the objects that exist and are not terminating: the one with this key; without a name, those of the
-    /// namespace; without a namespace, all.
-    fn alive_in(&self, place: &ObjectKey) -> Vec<Alive>;
+    /// Returns the objects that the store shows: the one with this key; without a name, those of the namespace;
+    /// without a namespace, all.
+    fn shown_in(&self, place: &ObjectKey) -> Vec<Shown>;
     /// Subscribes a watcher to every batch, for as long as it lives.
     fn watch(&self, watcher: Weak<dyn Watcher>);
 }
@@ -141,28 +143,32 @@ impl<V: View> Store<V> {
     }
 }
 
+impl From<&Meta> for Shown {
+    fn from(object: &Meta) -> Self {
+        Self { key: object.key(), uid: object.uid.clone(), version: object.resource_version.clone() }
+    }
+}
+
 impl<V: View> Ledger for Store<V> {
     fn reached(&self) -> Option<ResourceVersion> {
         Store::reached(self)
+    }
+
+    fn shows(&self, key: &ObjectKey, uid: &Uid) -> bool {
+        self.get(key).is_some_and(|held| held.meta().uid == *uid)
     }
 
     fn shows_alive(&self, key: &ObjectKey, uid: &Uid) -> bool {
         self.get(key).is_some_and(|held| held.meta().uid == *uid && !held.meta().is_terminating())
     }
 
-    fn alive_in(&self, place: &ObjectKey) -> Vec<Alive> {
-        let alive = |object: &V| {
-            let meta = object.meta();
-            let key = meta.key();
-            let uid = meta.uid.clone();
-            let version = meta.resource_version.clone();
-            (!meta.is_terminating()).then_some(Alive { key, uid, version })
-        };
+    fn shown_in(&self, place: &ObjectKey) -> Vec<Shown> {
+        let shown = |object: &Arc<V>| Shown::from(object.meta());
         if !place.name.is_empty() {
-            return self.get(place).and_then(|held| alive(&held)).into_iter().collect();
+            return self.get(place).iter().map(shown).collect();
         }
         let is_meant = |object: &&Arc<V>| place.namespace.is_empty() || object.meta().namespace == place.namespace;
-        self.snapshot().iter().filter(is_meant).filter_map(|held| alive(held)).collect()
+        self.snapshot().iter().filter(is_meant).map(shown).collect()
     }
 
     fn watch(&self, watcher: Weak<dyn Watcher>) {

@@ -2,14 +2,13 @@
 
 use bytes::Bytes;
 use http::Method;
-use http::header::RETRY_AFTER;
 use http_body_util::BodyExt as _;
 use kube::client::Body;
 
 use super::request::Call;
 use super::{CachedClient, ClientError};
 use crate::NotLeader;
-use crate::connection::exchange::{ANSWER_WITHIN, never_sent};
+use crate::connection::exchange::{ANSWER_WITHIN, never_sent, retry_after};
 
 /// No object is larger: upstream's servers take 3 MiB at most, and etcd 1.5 MiB.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
@@ -35,8 +34,7 @@ impl CachedClient {
             if head.status.is_success() {
                 return Ok(body);
             }
-            let retry_after = head.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-            Err(ClientError::refused(what.clone(), head.status, retry_after, &body))
+            Err(ClientError::refused(what.clone(), head.status, retry_after(&head.headers), &body))
         };
         match tokio::time::timeout(ANSWER_WITHIN, exchange).await {
             Ok(outcome) => outcome,

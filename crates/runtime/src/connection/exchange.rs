@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use http::{HeaderMap, header};
+
 /// A request without an answer after this long will get none: upstream's servers give up after a minute.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(65);
 pub(crate) const JSON: &str = "application/json";
@@ -13,6 +15,14 @@ pub(crate) const JSON_METADATA: &str = "application/json;as=PartialObjectMetadat
 /// deleted.
 pub(crate) const JSON_METADATA_LIST: &str =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+/// The wait after a 429 without a time: upstream's servers ask for one second if they ask at all.
+pub(crate) const THROTTLED_MIN: Duration = Duration::from_secs(1);
+
+/// Returns the seconds after which the server asks to retry.
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<u32> {
+    headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()
+}
 
 /// Whether a request found no connection, and so was never sent; after any other failure the outcome is unknown.
 pub(crate) fn never_sent(error: &kube::Error) -> bool {

@@ -9,9 +9,8 @@ use steersman_model::{Encoded, View};
 
 use super::error::{Failure, Rejection};
 use super::{WriteError, Written};
+use crate::connection::exchange::THROTTLED_MIN;
 
-/// Upstream's servers ask for one second if they ask at all.
-const THROTTLED_MIN: Duration = Duration::from_secs(1);
 /// A placeholder for the letters that the server would append to a prefix.
 pub(super) const NAME_TO_COME: &str = "?????";
 

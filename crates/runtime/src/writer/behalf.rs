@@ -176,7 +176,7 @@ impl<'a> Behalf<'a> {
         why: &dyn Reason,
     ) -> Result<(), WriteError> {
         let body = how.into().body(Some(object)).to_string().into();
-        let verb = Verb::Delete(object.uid.clone());
+        let verb = Verb::Delete(object.into());
         self.perform(&Call { verb, body, ..self::object(resource, object.key()) }, why).await.map(drop)
     }
 
@@ -226,6 +226,13 @@ impl<'a> Behalf<'a> {
         self.conclude(call, outcome, why)
     }
 
+    /// Records that the server does not have this object any more: the owner waits until the caches do not show it.
+    pub fn saw_gone(&self, resource: &Resource, object: &Meta) {
+        if let Some(owner) = self.owner {
+            self.writer.shared.book.removed(&owner.uid, resource, object.into());
+        }
+    }
+
     /// Refuses a create for an owner whose namespace is known to be terminating: no request is sent.
     pub(super) fn check_namespace(&self, call: &Call<'_>) -> Result<(), WriteError> {
         let terminating = &self.writer.shared.terminating;
@@ -272,7 +279,14 @@ impl<'a> Behalf<'a> {
     pub(super) fn enter_in_book(&self, call: &Call<'_>, outcome: &Result<Answer, Failure>) {
         let (book, Some(owner)) = (&self.writer.shared.book, self.owner) else { return };
         match (outcome, &call.verb) {
-            (Ok(_), Verb::Delete(uid)) => book.deleted(&owner.uid, call.resource, call.key.clone(), uid.clone()),
+            (Ok(_), Verb::Delete(object)) => book.deleted(&owner.uid, call.resource, object.clone()),
+            // The object with this uid is not there any more, whatever the caches show.
+            (Err(Failure { error: WriteError::NotFound, .. }), Verb::Delete(object)) => {
+                book.removed(&owner.uid, call.resource, object.clone());
+            }
+            (Ok(answer), _) if is_removed(call, &answer.meta) => {
+                book.removed(&owner.uid, call.resource, (&answer.meta).into());
+            }
             (Ok(answer), _) if !answer.meta.resource_version.is_empty() => {
                 book.wrote(&owner.uid, call.resource, answer.meta.resource_version.clone());
             }
@@ -326,6 +340,15 @@ impl<'a> Behalf<'a> {
             tell(&bound.recorder, &About::new(&bound.owner_resource, owner));
         }
     }
+}
+
+/// Whether a write has removed its object: one that takes the last finalizer off a terminating object does, unless a grace
+/// period is left. The finalizers of a Namespace are in its spec, too, which the answer does not show.
+fn is_removed(call: &Call<'_>, answer: &Meta) -> bool {
+    answer.is_terminating()
+        && answer.finalizers().is_empty()
+        && answer.deletion_grace_period_seconds().unwrap_or(0) == 0
+        && !(call.resource.group.is_empty() && call.resource.plural == "namespaces")
 }
 
 /// Whether a warning is sent about this failure: upstream sends none where nothing can be done about it.

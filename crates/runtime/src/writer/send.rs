@@ -6,11 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Method, Request, header};
 use http_body_util::BodyExt;
-use steersman_base::{ObjectKey, Resource, Uid};
+use steersman_base::{ObjectKey, Resource};
+use steersman_informer::__internal::consistency::Shown;
 
 use super::error::{Failure, WriteError};
 use super::{Writer, answer};
-use crate::connection::exchange::{ANSWER_WITHIN, never_sent};
+use crate::connection::exchange::{ANSWER_WITHIN, never_sent, retry_after};
 use crate::lease::NotLeader;
 
 /// One write, before it is sent.
@@ -34,8 +35,8 @@ pub(super) enum Verb {
     Create,
     Update,
     Patch,
-    /// Of the object with this uid.
-    Delete(Uid),
+    /// Of this object, in the version that the caller has seen.
+    Delete(Shown),
     DeleteCollection,
 }
 
@@ -79,8 +80,8 @@ impl Writer {
             if head.status.is_success() {
                 return Ok(body);
             }
-            let retry_after = head.headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-            Err(answer::failure(head.status, retry_after.map(Duration::from_secs), &body))
+            let wait = retry_after(&head.headers).map(|seconds| Duration::from_secs(seconds.into()));
+            Err(answer::failure(head.status, wait, &body))
         };
         match tokio::time::timeout(ANSWER_WITHIN, exchange).await {
             Ok(outcome) => outcome,
@@ -247,7 +248,7 @@ mod tests {
         check(Verb::Create, &pods, "ns", "a", "binding", "POST /api/v1/namespaces/ns/pods/a/binding");
         check(Verb::Update, &nodes, "", "n", "status", "PUT /api/v1/nodes/n/status");
         check(Verb::Patch, &pods, "ns", "a", "", "PATCH /api/v1/namespaces/ns/pods/a");
-        check(Verb::Delete(Uid::default()), &pods, "ns", "a", "", "DELETE /api/v1/namespaces/ns/pods/a");
+        check(Verb::Delete((&Meta::default()).into()), &pods, "ns", "a", "", "DELETE /api/v1/namespaces/ns/pods/a");
         check(Verb::DeleteCollection, &pods, "ns", "", "", "DELETE /api/v1/namespaces/ns/pods");
     }
 

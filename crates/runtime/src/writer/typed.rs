@@ -183,6 +183,7 @@ fn unread(error: &LiveReadError) -> WriteError {
         LiveReadError::Refused { code, message, .. } => {
             WriteError::Rejected(Rejection { code: code.as_u16(), message: message.clone(), ..Rejection::default() })
         }
+        LiveReadError::Throttled { wait, .. } => WriteError::Throttled(*wait),
         LiveReadError::Decode { .. } => WriteError::Invalid(error.to_string()),
     }
 }

@@ -11,6 +11,10 @@ impl Shows for NothingShown {
         false
     }
 
+    fn have_reached(&self, _: &Resource, _: &ResourceVersion) -> bool {
+        false
+    }
+
     fn differences(&self, _: &Resource, _: &ObjectKey, _: &Snapshot, _: Instant) -> Vec<Debt> {
         Vec::new()
     }
@@ -76,7 +80,7 @@ async fn a_live_read_that_begins_before_the_timer_is_not_woken_by_it() {
     let rs = Uid::from("rs");
     let start = Instant::now();
     let due = start + WAIT_MAX;
-    state.add(&rs, &things(), Debt::Written { version: "12".into(), at: start, since: start });
+    state.add(&rs, &things(), Debt::Written { version: "12".into(), at: start, since: start }, &NothingShown);
     assert_eq!(state.check(&rs, start, true, &NothingShown), Found::Wait { until: Some(due) });
     // An event has enqueued the key just when its time came, and the timer has not run yet.
     assert_eq!(state.check(&rs, due, true, &NothingShown), Found::ReadLive);
