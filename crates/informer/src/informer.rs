@@ -14,8 +14,9 @@
 //! 6. **The store knows the resourceVersion it has reached**; bookmarks advance it.
 //! 7. **Objects are `Arc<V>`**: shared and immutable.
 //!
-//! Each subscriber runs in a task of its own. A handler that panics is isolated: the panic is caught, logged and counted,
-//! and the handler goes on with the next change.
+//! Each subscriber runs in a task of its own; a [quick](SubscribeOptions::quick) one for which nothing is pending is called in
+//! the task of the informer. A handler that panics is isolated: the panic is caught, logged and counted, and the handler goes
+//! on with the next change.
 
 mod delivery;
 mod subscriber;
@@ -58,6 +59,9 @@ pub struct SubscribeOptions {
     /// The resync period, after which every object is delivered again as a [`Change::Updated`] with the same object twice.
     /// Never, by default and if it is zero, as in client-go.
     pub resync: Option<Duration>,
+    /// Whether the handler is quick: it never waits, and needs microseconds. Such a handler may run in the task of the informer,
+    /// which saves a task switch per change; others are not called before it returns. No, by default.
+    pub quick: bool,
 }
 
 /// The state of an informer, for display.
@@ -111,7 +115,10 @@ struct Shared<V> {
 }
 
 /// The result of a batch, to notify about once no lock is held.
-struct BatchResult {
+struct BatchResult<V> {
+    changes: Vec<Change<V>>,
+    /// The subscribers that take the changes at once.
+    takers: Vec<Arc<Subscriber<V>>>,
     list: Option<ListInfo>,
     went_back: bool,
     /// `None` if there was no subscriber to it when the batch began.
@@ -242,7 +249,7 @@ impl<V: View> SharedInformer<V> {
 
     /// Boxed handlers and tasks: the code is compiled once per view, not once per handler.
     fn subscribe_boxed(&self, options: SubscribeOptions, handler: Handler<V>) -> Subscription {
-        let (subscriber, subscription) = Subscriber::new(options, &self.0.stop);
+        let (subscriber, subscription) = Subscriber::new(options, handler, &self.0.stop);
         {
             let mut subscribers = self.0.subscribers.lock();
             let listed = self.has_synced();
@@ -251,7 +258,7 @@ impl<V: View> SharedInformer<V> {
         }
         let informer = self.clone();
         let run: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
-            subscriber.run(handler, &informer).await;
+            subscriber.run(&informer).await;
             informer.0.subscribers.lock().retain(|other| !Arc::ptr_eq(other, &subscriber));
         });
         self.0.runtime.spawn(run);
@@ -303,9 +310,11 @@ impl<V: View> SharedInformer<V> {
                 told = self.0.fifo.pop(usize::MAX, |popped| Ok::<_, std::convert::Infallible>(self.take_in(popped))) => told,
             };
             let Ok(told) = told;
+            self.0.store.announce(told.list.as_ref(), told.went_back, told.ended.as_deref());
+            // Before this task waits: the takers' own tasks are held up until then.
+            told.takers.iter().for_each(|taker| taker.hand_over_now(&told.changes, self));
             // A source on another thread may keep this running for long; other tasks need the thread too.
             consume_budget().await;
-            self.0.store.announce(told.list.as_ref(), told.went_back, told.ended.as_deref());
         }
     }
 
@@ -337,14 +346,19 @@ impl<V: View> SharedInformer<V> {
     }
 
     /// Applies one batch: to the store in one step, then to the subscribers.
-    fn take_in(&self, popped: &mut Popped<V>) -> BatchResult {
+    fn take_in(&self, popped: &mut Popped<V>) -> BatchResult<V> {
         let shared = &*self.0;
         let timer = shared.metrics.as_ref().map(InformerMetrics::processing);
         let subscribers = shared.subscribers.lock();
         let is_watched = shared.store.is_watched();
         let (changes, went_back) = shared.store.apply(popped, is_watched || !subscribers.is_empty());
+        let mut takers = Vec::new();
         for subscriber in &*subscribers {
-            subscriber.tell(&changes, popped.first_list);
+            if subscriber.takes_now(&changes) {
+                takers.push(Arc::clone(subscriber));
+            } else {
+                subscriber.tell(&changes, popped.first_list);
+            }
         }
         if popped.list.is_some() {
             shared.synced.send_if_modified(|synced| !std::mem::replace(synced, true));
@@ -355,7 +369,7 @@ impl<V: View> SharedInformer<V> {
             metrics.took_in(popped.reached.as_ref());
         }
         let ended = is_watched.then(|| changes.iter().filter_map(ended).cloned().collect());
-        BatchResult { list: popped.list.take(), went_back, ended }
+        BatchResult { changes, takers, list: popped.list.take(), went_back, ended }
     }
 
     /// Delivers everything again to one subscriber.

@@ -6,12 +6,12 @@ use steersman_base::{Meta, ObjectKey};
 use steersman_model::{HasMeta, View};
 
 use crate::change::Change;
-use crate::informer::{SharedInformer, Subscription};
+use crate::informer::{SharedInformer, SubscribeOptions, Subscription};
 
 /// An informer that is read for metadata only. It shares the watch of a full view where there is one, and is a
 /// `PartialObjectMetadata` watch where there is none. See [`InformerFactory::meta`](crate::InformerFactory::meta).
 pub trait MetaSource: Send + Sync {
-    /// Calls `handler` for every change, in a task of its own. A late subscriber gets the current state first.
+    /// Calls `handler` for every change; it must be [quick](SubscribeOptions::quick). A late subscriber gets the current state first.
     fn subscribe_meta(&self, handler: MetaHandler) -> Subscription;
 
     /// Calls `look` with the metadata of an object, if it is in the store.
@@ -28,7 +28,8 @@ pub type MetaHandler = Box<dyn Fn(&Change<dyn HasMeta>) + Send + Sync>;
 
 impl<V: View> MetaSource for SharedInformer<V> {
     fn subscribe_meta(&self, handler: MetaHandler) -> Subscription {
-        self.subscribe(move |change| handler(&change.metadata()))
+        let options = SubscribeOptions { quick: true, ..SubscribeOptions::default() };
+        self.subscribe_with(options, move |change| handler(&change.metadata()))
     }
 
     fn with_meta(&self, key: &ObjectKey, look: &mut dyn FnMut(&Meta)) {

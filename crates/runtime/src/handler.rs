@@ -31,6 +31,9 @@ use steersman_informer::Change;
 use steersman_model::View;
 
 /// A function from a change to the keys it concerns. Implemented for all functions of the right signature.
+///
+/// It must not block: it is called in the task of the informer, whose other subscribers wait for it. Slow work belongs into a
+/// [`Reconciler`](crate::Reconciler).
 pub trait Handler<V>: Fn(&Change<V>) -> Self::Found + Send + Sync + 'static {
     /// The return type of the function.
     type Found: Into<Keys>;

@@ -228,6 +228,7 @@ impl<V: View> Watch<V> {
         let mut options = SubscribeOptions::default();
         options.name = feed.queue().name().to_owned();
         options.resync = resync;
+        options.quick = true;
         let resource = target.resource.clone();
         let intake = Arc::new(Intake { feed: feed.clone(), resource, handler, conditions, priority });
         let of_state = Arc::clone(&intake);

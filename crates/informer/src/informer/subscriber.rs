@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::delivery::{Backlog, Pending};
-use super::{SharedInformer, SubscribeOptions, SubscriberState};
+use super::{Handler, SharedInformer, SubscribeOptions, SubscriberState};
 use crate::change::Change;
 
 /// The number of objects that are delivered before the backlog is locked again: enough that the lock costs nothing per
@@ -44,6 +44,8 @@ enum Progress {
 pub(super) struct Subscriber<V> {
     options: SubscribeOptions,
     backlog: Mutex<Backlog<V>>,
+    /// `None` once the subscription has ended. Whoever delivers has it locked; [`Backlog`] says who may.
+    handler: Mutex<Option<Handler<V>>>,
     news: Notify,
     panics: AtomicU64,
     progress: watch::Sender<Progress>,
@@ -110,13 +112,18 @@ impl PendingSubscription {
 // === impl Subscriber ===
 
 impl<V: View> Subscriber<V> {
-    pub(super) fn new(options: SubscribeOptions, informer_stop: &CancellationToken) -> (Arc<Self>, Subscription) {
+    pub(super) fn new(
+        options: SubscribeOptions,
+        handler: Handler<V>,
+        informer_stop: &CancellationToken,
+    ) -> (Arc<Self>, Subscription) {
         let stop = informer_stop.child_token();
         let (progress, seen) = watch::channel(Progress::Starting);
         let subscription = Subscription { end: Some(stop.clone().drop_guard()), progress: seen };
         let subscriber = Self {
             options,
             backlog: Mutex::new(Backlog::new()),
+            handler: Mutex::new(Some(handler)),
             news: Notify::new(),
             panics: AtomicU64::new(0),
             progress,
@@ -146,6 +153,26 @@ impl<V: View> Subscriber<V> {
         self.news.notify_one();
     }
 
+    /// Whether this batch is for [`hand_over_now`](Self::hand_over_now), which must follow, instead of the backlog.
+    pub(super) fn takes_now(&self, changes: &[Change<V>]) -> bool {
+        self.options.quick && (1..=BATCH_MAX).contains(&changes.len()) && self.backlog.lock().bypass()
+    }
+
+    /// Delivers a batch to the handler in the task of the informer.
+    pub(super) fn hand_over_now(&self, changes: &[Change<V>], informer: &SharedInformer<V>) {
+        if let Some(handler) = &mut *self.handler.lock() {
+            for change in changes {
+                if self.stop.is_cancelled() {
+                    break;
+                }
+                self.call(handler, change, informer);
+            }
+        }
+        if self.backlog.lock().handed_over(0) {
+            self.news.notify_one();
+        }
+    }
+
     pub(super) async fn ended(&self) {
         // The sender lives as long as `self`, so an error cannot come.
         drop(self.progress.subscribe().wait_for(|progress| *progress == Progress::Ended).await);
@@ -162,7 +189,7 @@ impl<V: View> Subscriber<V> {
     }
 
     /// Delivers the backlog to the handler, again and again, until the subscription ends.
-    pub(super) async fn run(&self, mut handler: impl FnMut(&Change<V>), informer: &SharedInformer<V>) {
+    pub(super) async fn run(&self, informer: &SharedInformer<V>) {
         let mut resync = self.options.resync.filter(|period| !period.is_zero()).and_then(|period| {
             // A time beyond the clock's range never comes.
             let first = Instant::now().checked_add(period)?;
@@ -171,7 +198,7 @@ impl<V: View> Subscriber<V> {
             Some(ticks)
         });
         while !self.stop.is_cancelled() {
-            if self.deliver(&mut handler, informer) {
+            if self.deliver(informer) {
                 // Handlers may keep this running for long; other tasks need the thread too.
                 tokio::task::yield_now().await;
                 continue;
@@ -189,23 +216,32 @@ impl<V: View> Subscriber<V> {
                 () = self.news.notified() => {}
             }
         }
+        // Waits for the end of a delivery in the informer's task.
+        let handler = self.handler.lock().take();
+        drop(handler);
         self.progress.send_replace(Progress::Ended);
     }
 
     /// Delivers one batch; returns whether there was anything in it.
-    fn deliver(&self, handler: &mut impl FnMut(&Change<V>), informer: &SharedInformer<V>) -> bool {
+    fn deliver(&self, informer: &SharedInformer<V>) -> bool {
         let batch = self.backlog.lock().take(BATCH_MAX);
         let initial = batch.initial();
         let is_something = !batch.entries.is_empty();
-        for entry in batch.entries {
-            if self.stop.is_cancelled() {
-                return false;
+        if is_something {
+            let mut handler = self.handler.lock();
+            let Some(handler) = &mut *handler else { return false };
+            for change in batch.entries.into_iter().flat_map(Pending::changes) {
+                if self.stop.is_cancelled() {
+                    return false;
+                }
+                self.call(handler, &change, informer);
             }
-            self.hand_over(entry, handler, informer);
         }
         let is_synced = {
             let mut backlog = self.backlog.lock();
-            backlog.handed_over(initial);
+            if is_something {
+                backlog.handed_over(initial);
+            }
             backlog.is_synced()
         };
         if is_synced && *self.progress.borrow() == Progress::Starting {
@@ -214,18 +250,16 @@ impl<V: View> Subscriber<V> {
         is_something
     }
 
-    fn hand_over(&self, entry: Pending<V>, handler: &mut impl FnMut(&Change<V>), informer: &SharedInformer<V>) {
-        for change in entry.changes() {
-            if catch_unwind(AssertUnwindSafe(|| handler(&change))).is_err() {
-                self.panics.fetch_add(1, Ordering::Relaxed);
-                informer.panicked();
-                tracing::error!(
-                    resource = %informer.target(),
-                    subscriber = self.options.name,
-                    change = ?change,
-                    "a subscriber panicked; it goes on with the next change"
-                );
-            }
+    fn call(&self, handler: &mut Handler<V>, change: &Change<V>, informer: &SharedInformer<V>) {
+        if catch_unwind(AssertUnwindSafe(|| handler(change))).is_err() {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+            informer.panicked();
+            tracing::error!(
+                resource = %informer.target(),
+                subscriber = self.options.name,
+                change = ?change,
+                "a subscriber panicked; it goes on with the next change"
+            );
         }
     }
 }

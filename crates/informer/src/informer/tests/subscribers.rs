@@ -202,3 +202,87 @@ async fn an_informer_reports_its_state() {
     assert_eq!(state.target.to_string(), "things");
     assert_eq!(state.subscribers[0].name, "gc");
 }
+
+fn quick() -> SubscribeOptions {
+    SubscribeOptions { name: "quick".into(), quick: true, ..SubscribeOptions::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quick_subscriber_is_called_by_the_informer_and_by_its_own_task_where_there_is_much() {
+    let mut script = Script::start();
+    script.list(&["a@1", "b@1"], "1");
+    settle().await;
+    let notes = Notes::default();
+    let tasks = Arc::new(Mutex::new(Vec::new()));
+    let subscription = script.informer.subscribe_with(quick(), {
+        let mut note = notes.taker();
+        let tasks = Arc::clone(&tasks);
+        move |change: &Change<Meta>| {
+            tasks.lock().push(tokio::task::id());
+            note(change);
+        }
+    });
+    script.event(Modified(object("a@2")));
+    subscription.synced().await;
+    settle().await;
+    assert_eq!(notes.take(), ["Added(initial) ns/a@1", "Added(initial) ns/b@1", "Updated ns/a@1->2"]);
+    let own = std::mem::take(&mut *tasks.lock())[0];
+    script.event(Modified(object("a@3")));
+    script.event(Deleted(object("b@4")));
+    settle().await;
+    assert_eq!(notes.take(), ["Updated ns/a@2->3", "Deleted ns/b@4"]);
+    assert!(std::mem::take(&mut *tasks.lock()).iter().all(|task| *task != own), "in the informer's task");
+    let names: Vec<_> = (0..1000).map(|n| format!("n{n}@5")).collect();
+    script.list(&names.iter().map(String::as_str).collect::<Vec<_>>(), "5");
+    settle().await;
+    assert_eq!(notes.take().len(), 1001, "a thousand are new, one is deleted");
+    assert!(tasks.lock().iter().all(|task| *task == own), "in its own task, which gives way to others");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quick_subscriber_that_panics_is_isolated_counted_and_goes_on() {
+    let mut script = Script::start();
+    let (others, _other) = script.watch();
+    let seen = Notes::default();
+    let _subscription = script.informer.subscribe_with(quick(), {
+        let mut note = seen.taker();
+        move |change: &Change<Meta>| {
+            assert_ne!(change.object().name, "bad");
+            note(change);
+        }
+    });
+    script.list(&["good@1"], "1");
+    settle().await;
+    script.event(Added(object("bad@2")));
+    script.event(Modified(object("good@3")));
+    settle().await;
+    assert_eq!(seen.take(), ["Added(initial) ns/good@1", "Updated ns/good@1->3"]);
+    assert_eq!(others.take().len(), 3, "others see everything");
+    let state = script.informer.state().subscribers.into_iter().find(|other| other.name == "quick").unwrap();
+    assert_eq!((state.panics, state.pending), (1, 0));
+}
+
+/// On several threads, and so on the real clock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn closing_a_quick_subscription_waits_until_the_handler_does_not_run() {
+    let mut script = Script::start();
+    let (began, begins) = std::sync::mpsc::channel();
+    let (end, ends) = std::sync::mpsc::channel();
+    let subscription = script.informer.subscribe_with(quick(), move |change: &Change<Meta>| {
+        if !change.is_initial() {
+            began.send(()).unwrap();
+            ends.recv().unwrap();
+        }
+    });
+    script.list(&["a@1"], "1");
+    subscription.synced().await;
+    script.event(Modified(object("a@2")));
+    begins.recv().unwrap();
+    let mut closing = tokio::spawn(subscription.close());
+    let closed = tokio::time::timeout(Duration::from_millis(50), &mut closing).await;
+    assert!(closed.is_err(), "the handler still runs");
+    end.send(()).unwrap();
+    closing.await.unwrap();
+    script.event(Modified(object("a@3")));
+    assert!(begins.recv().is_err(), "the handler is gone");
+}
