@@ -66,6 +66,7 @@ pub mod resourcepoolstatusrequest;
 pub mod resourcequota;
 mod rewrite;
 pub mod root_ca_certificate_publisher;
+mod scale;
 pub mod selinux_warning;
 pub mod service_cidr;
 mod service_pods;

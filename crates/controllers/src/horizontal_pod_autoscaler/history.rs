@@ -13,6 +13,17 @@ pub(super) struct History {
     recommendations: Vec<Recommendation>,
     added: Vec<Change>,
     removed: Vec<Change>,
+    /// The last change, if it is not known whether it was made.
+    attempted: Option<Attempt>,
+}
+
+/// A change with an unknown outcome.
+#[derive(Clone, Copy, Debug)]
+struct Attempt {
+    at: MicroTime,
+    from: i32,
+    to: i32,
+    kept_for: Duration,
 }
 
 /// The recommendations of one second.
@@ -40,8 +51,12 @@ pub(super) enum Edge {
 // === impl History ===
 
 impl History {
-    /// Records the number of replicas that the first pass found, as if it had been recommended.
+    /// Begins a pass that has found this number of replicas: that of the first pass counts as recommended. An attempted change
+    /// counts as made once the number is another one.
     pub(super) fn begin(&mut self, replicas: i32, now: MicroTime) {
+        if let Some(Attempt { at, from, to, kept_for }) = self.attempted.filter(|attempt| attempt.from != replicas) {
+            self.scaled(from, to, kept_for, at);
+        }
         if self.recommendations.is_empty() {
             self.recommendations.push(Recommendation { at: now, lowest: replicas, highest: replicas });
         }
@@ -72,8 +87,14 @@ impl History {
         within.map(|held| held.lowest).min()
     }
 
+    /// Records a change that may have been made or not: its response was lost.
+    pub(super) fn attempted(&mut self, from: i32, to: i32, kept_for: Duration, now: MicroTime) {
+        self.attempted = Some(Attempt { at: now, from, to, kept_for });
+    }
+
     /// Records a change, and drops those that are older than `kept_for`.
     pub(super) fn scaled(&mut self, from: i32, to: i32, kept_for: Duration, now: MicroTime) {
+        self.attempted = None;
         for changes in [&mut self.added, &mut self.removed] {
             changes.retain(|held| is_within(held.at, kept_for, Edge::Inside, now));
         }

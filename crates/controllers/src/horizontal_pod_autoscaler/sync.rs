@@ -1,5 +1,7 @@
 //! The shell: read the scale → ask for the metrics → decide → write the scale → report.
 
+use std::time::Duration;
+
 use steersman_base::{MicroTime, ObjectKey};
 use steersman_informer::Lister;
 use steersman_model::autoscaling::{HorizontalPodAutoscalerView, MetricStatus};
@@ -19,6 +21,7 @@ use self::fetch::Fetch;
 use self::scale::{NoScale, Scale, reference};
 use super::Options;
 use super::behavior::Rules;
+use super::history::History;
 use super::limits::Wish;
 use super::memory::Memory;
 use super::metrics::{Did, Fault, Metrics};
@@ -110,13 +113,16 @@ impl Autoscalers {
         let did = Did::of(current, replicas);
         if replicas != current {
             if let Err(error) = self.rescale(cx, hpa, scale, &decision).await {
+                if matches!(error, WriteError::Unknown(_)) {
+                    self.remember(hpa, |history, kept_for| history.attempted(current, replicas, kept_for, now));
+                }
                 return self.not_scaled(cx, hpa, draft, &decision, (current, statuses), &error).await;
             }
             let message = format!("the HPA controller was able to update the target scale to {replicas}");
             draft.set(ABLE_TO_SCALE, true, "SucceededRescale", &message);
             draft.zero(self.options.scale_to_zero, bounds.scales_to_zero(replicas));
             draft.scaled();
-            self.remember_change(hpa, current, replicas, now);
+            self.remember(hpa, |history, kept_for| history.scaled(current, replicas, kept_for, now));
         }
         draft.fill(current, Some(replicas), statuses, self.generation(hpa));
         self.metrics.desired(&hpa.meta().key(), replicas);
@@ -189,11 +195,11 @@ impl Autoscalers {
         })
     }
 
-    /// Remembers a change, which counts for the policies of the autoscaler.
-    fn remember_change(&self, hpa: &HorizontalPodAutoscalerView, from: i32, to: i32, now: MicroTime) {
+    /// Notes a change in the history, for as long as it counts for the policies of the autoscaler.
+    fn remember(&self, hpa: &HorizontalPodAutoscalerView, note: impl FnOnce(&mut History, Duration)) {
         if let Some(behavior) = &hpa.spec.behavior {
             let kept_for = Rules::of(behavior, self.options.downscale_stabilization).longest_period();
-            self.memory.history(hpa.meta(), |history| history.scaled(from, to, kept_for, now));
+            self.memory.history(hpa.meta(), |history| note(history, kept_for));
         }
     }
 

@@ -284,6 +284,17 @@ pub(crate) async fn the_limits_apply_to_any_kind_with_a_scale(cluster: &TestClus
     let message = until(cluster, "ark", ("ScalingActive", "False", "InvalidSelector")).await?;
     expect_eq("the message", &message.as_str(), &"the HPA target's scale is missing a selector")?;
     until_event(cluster, "SelectorRequired", "selector is required").await?;
+    // A selector that upstream's client cannot read makes the scale unreadable: the limits do not apply either.
+    let patch = Patch::Merge(json!({ "status": { "selector": "a!=b" } }));
+    ships.patch_status("ark", &PatchParams::default(), &patch).await?;
+    let message = until(cluster, "ark", ("AbleToScale", "False", "FailedGetScale")).await?;
+    let want = "failed to parse target selector: \"!=\" is not a valid label selector operator";
+    expect_eq("the message", &message.ends_with(want), &true)?;
+    let patch = Patch::Merge(json!({ "spec": { "replicas": 9 } }));
+    ships.patch("ark", &PatchParams::default(), &patch).await?;
+    let patch = Patch::Merge(json!({ "status": { "selector": "a=b" } }));
+    ships.patch_status("ark", &PatchParams::default(), &patch).await?;
+    cluster.until_eq("four replicas again", replicas, Some(4)).await?;
     cluster.delete::<HorizontalPodAutoscaler>("ark").await
 }
 

@@ -11,6 +11,8 @@ use steersman_model::core::{PodView, ReplicationControllerView};
 use steersman_runtime::mapper::RestMapper;
 use steersman_runtime::{Context, Error};
 
+use crate::scale;
+
 /// What tells the scale of owners.
 pub(in crate::disruption) struct Scales {
     pub(in crate::disruption) controllers: Lister<ReplicationControllerView>,
@@ -111,6 +113,7 @@ impl Scales {
             }
             return Ok(None);
         };
+        scale::check(&scale).map_err(Error::message)?;
         let is_meant = scale["metadata"]["uid"] == serde_json::json!(owner.uid);
         let replicas = scale["spec"]["replicas"].as_i64().unwrap_or_default();
         Ok(is_meant.then(|| (owner.uid.clone(), i32::try_from(replicas).unwrap_or(i32::MAX))))

@@ -11,6 +11,7 @@ use steersman_runtime::{Context, WriteError};
 use super::{Autoscalers, Why};
 use crate::horizontal_pod_autoscaler::metrics::Fault;
 use crate::horizontal_pod_autoscaler::plan::{Decision, group_of};
+use crate::scale;
 
 /// The scale of a target, as it was read.
 pub(super) struct Scale {
@@ -90,6 +91,7 @@ impl Autoscalers {
             // An autoscaler must not reach out of its namespace.
             Err(format!("the server could not find the requested resource (get {} {})", resource.plural, key.name))
         };
+        let read = read.and_then(|body| scale::check(&body).map(|()| body));
         let what = || format!("failed to query scale subresource for {}", reference(hpa));
         let body = read.map_err(|told| failed(&what(), told))?;
         Ok(Scale { resource, key, body })

@@ -126,6 +126,30 @@ fn policies_limit_the_change_of_a_period() {
 }
 
 #[test]
+fn a_change_whose_response_was_lost_counts_if_it_was_made() {
+    let kept_for = Duration::from_secs(60);
+    let before = |found: &[i32]| {
+        let mut history = History::default();
+        history.begin(2, at(0));
+        history.attempted(2, 3, kept_for, at(0));
+        for (pass, replicas) in (1..).zip(found) {
+            history.begin(*replicas, at(15 * pass));
+        }
+        history.before(*found.last().unwrap(), kept_for, at(50))
+    };
+    assert_eq!(before(&[3]), 2, "it was made");
+    assert_eq!(before(&[2]), 2, "it was not");
+    assert_eq!(before(&[2, 3]), 2, "it came late");
+    assert_eq!(before(&[3, 3]), 2, "it counts once");
+
+    let mut history = History::default();
+    history.attempted(2, 3, kept_for, at(0));
+    history.scaled(2, 4, kept_for, at(15));
+    history.begin(4, at(30));
+    assert_eq!(history.before(4, kept_for, at(30)), 2, "another change was made instead");
+}
+
+#[test]
 fn rules_have_a_window_for_each_direction() {
     let rules = rules(json!({
         "scaleUp": { "stabilizationWindowSeconds": 60 }, "scaleDown": { "stabilizationWindowSeconds": 120 },
