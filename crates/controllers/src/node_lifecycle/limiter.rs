@@ -33,6 +33,13 @@ impl Limiter {
         Ok(())
     }
 
+    /// Records that the token that was taken has been used only now: the next one comes a whole interval later.
+    pub(super) fn used(&mut self, now: Duration) {
+        if let Some(every) = self.every() {
+            self.next = self.next.max(now + every);
+        }
+    }
+
     /// Changes the rate. A limiter without a token has none at first at the new rate either.
     pub(super) fn set_rate(&mut self, per_second: f64, now: Duration) {
         if per_second == self.per_second {

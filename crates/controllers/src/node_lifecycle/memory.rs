@@ -121,6 +121,12 @@ impl Memory {
         self.state.lock().zones.put_back(zone, node);
     }
 
+    /// Records that the taint of a node has been set: the rate counts from here.
+    pub(super) fn tainted(&self, zone: &Istr) {
+        let now = self.now();
+        self.state.lock().zones.tainted(zone, now);
+    }
+
     /// A node needs no taint any more.
     pub(super) fn dequeue(&self, node: &Meta) {
         self.state.lock().zones.remove(&map::zone(node), &node.name);

@@ -256,6 +256,9 @@ fn a_limiter_holds_one_token_and_another_rate_gives_none() {
     assert_eq!(limiter.take(secs(500)), Err(Some(secs(10))), "tokens are not saved");
     limiter.set_rate(0.1, secs(505));
     assert_eq!(limiter.take(secs(505)), Err(Some(secs(5))), "the same rate changes nothing");
+    let mut late = limiter.clone();
+    late.used(secs(502));
+    assert_eq!(late.take(secs(505)), Err(Some(secs(7))), "the last token was used late");
     limiter.set_rate(1.0, secs(505));
     assert_eq!(limiter.take(secs(505)), Err(Some(secs(1))), "there was no token");
     limiter.set_rate(0.1, secs(600));

@@ -147,6 +147,13 @@ impl Zones {
         }
     }
 
+    /// Records that the taint of a node that was taken has been set now, which others may have delayed.
+    pub(super) fn tainted(&mut self, zone: &Istr, now: Duration) {
+        if let Some(zone) = self.0.get_mut(zone) {
+            zone.limiter.used(now);
+        }
+    }
+
     /// Takes the count of all zones into account: states and rates.
     pub(super) fn assess(&mut self, counts: &BTreeMap<Istr, Count>, rates: &Rates, now: Duration) -> Turn {
         for zone in counts.keys() {

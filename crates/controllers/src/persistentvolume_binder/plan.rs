@@ -97,11 +97,23 @@ pub(super) fn bound_claim(claim: &PersistentVolumeClaimView, named: Option<&Arc<
     }
 }
 
-/// Returns the next step for a claim that names a volume, and is not bound to it yet.
-pub(super) fn named_claim(claim: &PersistentVolumeClaimView, named: Option<&Arc<PersistentVolumeView>>) -> ClaimStep {
+/// Returns the next step for a claim that names a volume, and is not bound to it yet; `is_of_another`: whether another claim is
+/// bound to the volume, even if that does not refer to it any more.
+pub(super) fn named_claim(
+    claim: &PersistentVolumeClaimView,
+    named: Option<&Arc<PersistentVolumeView>>,
+    is_of_another: bool,
+) -> ClaimStep {
     let Some(volume) = named else { return ClaimStep::Wait(None) };
     let name = &volume.meta().name;
+    let taken = || {
+        let text = format!("volume {:?} already bound to a different claim.", name.as_str());
+        Note::warning("FailedBinding", text)
+    };
     let Some(other) = &volume.spec.claim_ref else {
+        if is_of_another {
+            return ClaimStep::Wait(Some(taken()));
+        }
         return match matching::suits_named(volume, claim) {
             Ok(()) => ClaimStep::Bind(Arc::clone(volume)),
             Err(why) => {
@@ -113,8 +125,7 @@ pub(super) fn named_claim(claim: &PersistentVolumeClaimView, named: Option<&Arc<
     if matching::is_bound_to(volume, claim) {
         return ClaimStep::Bind(Arc::clone(volume));
     }
-    let text = format!("volume {:?} already bound to a different claim.", name.as_str());
-    let note = Note::warning("FailedBinding", text);
+    let note = taken();
     if !claim.meta().annotations.contains_key(annotations::PV_BOUND_BY_CONTROLLER) {
         return ClaimStep::Wait(Some(note));
     }

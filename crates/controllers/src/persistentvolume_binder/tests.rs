@@ -201,7 +201,7 @@ fn a_claim_without_a_volume_waits_or_asks_for_one() {
 fn a_claim_that_names_a_volume_gets_it_if_it_suits() {
     let named = |more: Value| claim(merged(json!({ "spec": { "volumeName": "disk" } }), more));
     let check = |name: &str, claim: &PersistentVolumeClaimView, volume: &Arc<PersistentVolumeView>, want: &str| {
-        let got = match plan::named_claim(claim, Some(volume)) {
+        let got = match plan::named_claim(claim, Some(volume), false) {
             ClaimStep::Bind(_) => "bind".to_owned(),
             ClaimStep::Wait(Some(note)) if note.is_warning => format!("{}: {}", note.reason, note.text),
             ClaimStep::Refuse(note, error) => format!("{}: {error}", note.reason),
@@ -244,7 +244,11 @@ fn a_claim_that_names_a_volume_gets_it_if_it_suits() {
     let invalid = "FailedBinding: invalid binding of claim \"default/data\" to volume \"disk\": volume already claimed by \
                    \"default/data\"";
     check("bound by a controller", &named(by_controller), &referring("old", json!({})), invalid);
-    assert_eq!(plan::named_claim(&named(json!({})), None), ClaimStep::Wait(None), "it may come");
+    assert_eq!(plan::named_claim(&named(json!({})), None, false), ClaimStep::Wait(None), "it may come");
+    let freed = plan::named_claim(&named(json!({})), Some(&free("1Gi", json!({}))), true);
+    let text = "volume \"disk\" already bound to a different claim.".to_owned();
+    let note = Note::warning("FailedBinding", text);
+    assert_eq!(freed, ClaimStep::Wait(Some(note)), "its reference was removed by hand");
 }
 
 #[test]

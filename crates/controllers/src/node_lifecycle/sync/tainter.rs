@@ -57,6 +57,7 @@ impl Tainter {
         };
         let why = Why::Evict { node: node.meta().name.clone() };
         if set_taints(cx, cx.writer.unowned(), &node, wanted, &why).await? == Tainted::Set {
+            self.memory.tainted(zone);
             self.metrics.evicted(zone);
         }
         Ok(())

@@ -57,7 +57,8 @@ impl Binder {
         }
         if !claim.spec.volume_name.is_empty() {
             self.memory.leave(&key);
-            return Ok(plan::named_claim(claim, named.as_ref()));
+            let is_of_another = named.as_ref().is_some_and(|volume| self.is_of_another(volume, claim));
+            return Ok(plan::named_claim(claim, named.as_ref(), is_of_another));
         }
         let class = self.class(class::of_claim(claim));
         let is_delayed = class.as_deref().is_some_and(class::is_delayed);
@@ -92,12 +93,13 @@ impl Binder {
             return Ok(reserved);
         }
         let wanted = Wanted::by(claim).map_err(Error::message)?;
-        // A volume whose reference was removed by hand is still that of the claim that is bound to it.
-        let may_have = |volume: &PersistentVolumeView| {
-            let bound = self.claims_by_volume.get(&volume.meta().name);
-            bound.iter().all(|other| other.meta().uid == claim.meta().uid)
-        };
-        Ok(self.memory.find_or_wait(key, &wanted, may_have))
+        Ok(self.memory.find_or_wait(key, &wanted, |volume| !self.is_of_another(volume, claim)))
+    }
+
+    /// Whether another claim is bound to a volume: one whose reference was removed by hand is still that of its claim.
+    fn is_of_another(&self, volume: &PersistentVolumeView, claim: &PersistentVolumeClaimView) -> bool {
+        let bound = self.claims_by_volume.get(&volume.meta().name);
+        bound.iter().any(|other| other.meta().uid != claim.meta().uid)
     }
 
     /// Returns the names of the pods of a claim that have no node.
