@@ -82,7 +82,7 @@ pub(crate) fn node_of(pod: &SimPodView) -> Option<Istr> {
     (!node.is_empty()).then(|| node.clone())
 }
 
-/// Returns a handler that resumes the pods of a node whose annotation has kept it silent.
+/// Returns a handler that resumes the pods of a node whose annotation has kept it silent, or that had no range for them.
 fn resumed_pods(
     fleet: &Fleet,
     pods: &SharedInformer<SimPodView>,
@@ -91,10 +91,13 @@ fn resumed_pods(
     let fleet = fleet.clone();
     move |change| {
         let Change::Updated { old, new } = change else { return Vec::new() };
-        if !is_silenced(&old.metadata) || is_silenced(&new.metadata) {
+        let is_resumed = is_silenced(&old.metadata) && !is_silenced(&new.metadata);
+        if is_resumed {
+            fleet.obey(&new.metadata.name, false);
+        }
+        if !is_resumed && old.spec.pod_cidr == new.spec.pod_cidr {
             return Vec::new();
         }
-        fleet.obey(&new.metadata.name, false);
         by_node.get(&new.metadata.name).iter().map(|pod| pod.metadata.key()).collect()
     }
 }

@@ -28,6 +28,9 @@ pub struct NodesOptions {
     pub region: String,
     /// The duration of their leases, which are renewed after a quarter of it, as kubelets do.
     pub lease_duration: Duration,
+    /// Whether each node registers with a range of addresses for its pods. If not, the cluster has to assign one, as the
+    /// node IPAM controller does, and pods wait for it.
+    pub pod_ranges: bool,
     /// Additional labels of all nodes.
     pub labels: BTreeMap<String, String>,
     /// The stages of pods on them.
@@ -109,6 +112,7 @@ impl Default for NodesOptions {
             zones: Vec::new(),
             region: "local".to_owned(),
             lease_duration: LEASE_DURATION,
+            pod_ranges: true,
             labels: BTreeMap::new(),
             stages: Stages::default(),
             scheduler: true,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{Event, Pod};
+use k8s_openapi::api::core::v1::{Event, Node, Pod};
 use kube::Api;
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 use steersman_nodes::{Nodes, NodesOptions};
 use steersman_runtime::{Manager, ManagerOptions};
@@ -216,6 +216,30 @@ async fn another_process_goes_on_where_the_last_one_stopped() -> Result<(), Fail
     assert_eq!(pods.iter().filter(same).count(), 1);
     stop.cancel();
     drop(running_manager.await);
+    cluster.stop().await
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_of_a_node_without_a_range_wait_for_one() -> Result<(), Failure> {
+    let options = NodesOptions { pod_ranges: false, ..NodesOptions::count(1) };
+    let cluster = TestCluster::builder().nodes_with(options).start().await?;
+    let mut kept = pod("kept", &json!({}));
+    kept.metadata.finalizers = Some(vec!["example.dev/keep".into()]);
+    cluster.create(kept).await?;
+    cluster.create(pod("web", &json!({}))).await?;
+    until(&cluster, "web", "scheduled", |pod| condition(pod, "PodScheduled").0 == "True").await?;
+    cluster.advance(MINUTE).await;
+    assert_eq!(lives::phase(&cluster.api::<Pod>().get("web").await?), "Pending");
+
+    cluster.delete::<Pod>("kept").await?;
+    let ended = until(&cluster, "kept", "over", |pod| lives::phase(pod) == "Failed").await?;
+    assert_eq!(address_of(&ended), "", "it needs none any more");
+
+    let range = "10.9.8.0/24";
+    let patch = Patch::Merge(json!({ "spec": { "podCIDR": range, "podCIDRs": [range] } }));
+    Api::<Node>::all(cluster.client()).patch("node-0", &PatchParams::default(), &patch).await?;
+    let web = until_ready(&cluster, "web").await?;
+    assert!(address_of(&web).starts_with("10.9.8."), "{}", address_of(&web));
     cluster.stop().await
 }
 

@@ -37,15 +37,15 @@ const FIRST: u32 = 2;
 // === impl Addresses ===
 
 impl Addresses {
-    /// Whether the range of a node is known.
-    pub(super) fn knows(&self, node: &str) -> bool {
-        self.ranges.contains_key(node)
-    }
-
-    /// Sets the range of a node, if it is not known yet.
-    pub(super) fn add_range(&mut self, node: &Istr, net: Ipv4Net) {
-        let range = || Range { net, used: BTreeSet::new(), next: FIRST };
-        self.ranges.entry(node.clone()).or_insert_with(range);
+    /// Sets the range of a node. Returns whether it is another one than before, so that the addresses in use are not known:
+    /// a node that is created again may get another range.
+    pub(super) fn set_range(&mut self, node: &Istr, net: Ipv4Net) -> bool {
+        if self.ranges.get(node).is_some_and(|range| range.net == net) {
+            return false;
+        }
+        self.held.retain(|_, held| held.node != *node);
+        self.ranges.insert(node.clone(), Range { net, used: BTreeSet::new(), next: FIRST });
+        true
     }
 
     /// Records that a pod has an address already.

@@ -14,7 +14,7 @@ use crate::view::SimPodView;
 pub(super) struct PodAddresses {
     /// The address of its node.
     pub(super) host_ip: String,
-    /// The address of the pod.
+    /// The address of the pod; empty if it has none.
     pub(super) pod_ip: String,
 }
 
@@ -55,11 +55,14 @@ pub(super) fn patch(life: &Life<'_>, addresses: &PodAddresses, now: Time) -> Opt
         "startTime": accepted,
         "hostIP": addresses.host_ip,
         "hostIPs": [{ "ip": addresses.host_ip }],
-        "podIP": addresses.pod_ip,
-        "podIPs": [{ "ip": addresses.pod_ip }],
         "containerStatuses": statuses(&mains),
         "observedGeneration": pod.metadata.generation,
     });
+    // One that ended before it had an address has none: the server refuses an empty one.
+    if !addresses.pod_ip.is_empty() {
+        status["podIP"] = addresses.pod_ip.as_str().into();
+        status["podIPs"] = json!([{ "ip": addresses.pod_ip }]);
+    }
     if !inits.is_empty() {
         status["initContainerStatuses"] = statuses(&inits).into();
     }

@@ -47,7 +47,7 @@ reasons! {
     }
 }
 
-/// The retry period of a pod for which its node has no address left.
+/// The retry period of a pod for which its node has no address.
 const NO_ADDRESS_AGAIN: Duration = Duration::from_secs(10);
 
 // === impl Kubelets ===
@@ -70,7 +70,7 @@ impl Reconciler for Kubelets {
         let now = cx.clock.now_micros();
         let step = step(&pod, &self.options.stages, self.fleet.is_unready(key), now);
         let Some(addresses) = self.addresses(&pod, &machine) else {
-            tracing::warn!(pod = %key, node = %pod.spec.node_name, "the node has no address left for the pod");
+            tracing::warn!(pod = %key, node = %pod.spec.node_name, "the node has no address for the pod: its range is used up, or it has none yet");
             return Ok(Action::After(NO_ADDRESS_AGAIN));
         };
         let is_seen = !step.remove || !pod.metadata.finalizers().is_empty();
@@ -130,14 +130,15 @@ impl Kubelets {
         if pod.spec.host_network {
             return Some(PodAddresses { pod_ip: host_ip.clone(), host_ip });
         }
-        if pod.is_over() {
+        // One that ends before it had an address gets none any more: its node may have no range yet.
+        let needs_none = meta.is_terminating() && pod.status.pod_ip.is_empty();
+        if pod.is_over() || needs_none {
             // Its address is free for others; the status keeps it.
             self.addresses.lock().release(&key);
             return Some(PodAddresses { pod_ip: pod.status.pod_ip.to_string(), host_ip });
         }
         let mut addresses = self.addresses.lock();
-        if !addresses.knows(name) {
-            addresses.add_range(name, self.range(name, machine));
+        if addresses.set_range(name, self.range(name, machine)?) {
             for pod in self.by_node.get(name) {
                 if !pod.is_over() && !pod.spec.host_network {
                     addresses.claim(&pod.metadata.key(), &pod.metadata.uid, name, &pod.status.pod_ip);
@@ -151,14 +152,14 @@ impl Kubelets {
         Some(PodAddresses { host_ip, pod_ip })
     }
 
-    /// Returns the address range of a node's pods: from the Node object, or else the default.
-    fn range(&self, name: &Istr, machine: &Machine) -> Ipv4Net {
+    /// Returns the address range of a node's pods: from the Node object, or else the default if nodes register with one.
+    fn range(&self, name: &Istr, machine: &Machine) -> Option<Ipv4Net> {
         let node = self.nodes.get(&ObjectKey::cluster(name));
         let said = node.and_then(|node| {
             let all = std::iter::once(&node.spec.pod_cidr).chain(&node.spec.pod_cidrs);
             all.filter_map(|range| range.parse::<Ipv4Net>().ok()).next()
         });
-        said.unwrap_or_else(|| node::pod_range(machine.number))
+        said.or_else(|| self.options.pod_ranges.then(|| node::pod_range(machine.number)))
     }
 }
 

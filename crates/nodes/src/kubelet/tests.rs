@@ -228,7 +228,7 @@ fn every_pod_has_an_address_of_its_own_and_freed_ones_rest() {
     let key = |name: &str| ObjectKey::new("default", name);
     let uid = |number: u8| Uid::from_bytes([number; 16]);
     assert_eq!(addresses.address(&key("a"), &uid(1), &node), None, "no range yet");
-    addresses.add_range(&node, "10.0.0.0/29".parse().unwrap());
+    assert!(addresses.set_range(&node, "10.0.0.0/29".parse().unwrap()));
     addresses.claim(&key("old"), &uid(9), &node, "10.0.0.3");
     let mut take = |name: &str, number| addresses.address(&key(name), &uid(number), &node);
     assert_eq!(take("a", 1).as_deref(), Some("10.0.0.2"));
@@ -240,4 +240,7 @@ fn every_pod_has_an_address_of_its_own_and_freed_ones_rest() {
     assert_eq!(take("e", 6), None);
     addresses.release(&key("b"));
     assert_eq!(addresses.address(&key("e"), &uid(6), &node).as_deref(), Some("10.0.0.4"));
+    assert!(!addresses.set_range(&node, "10.0.0.0/29".parse().unwrap()), "the same range as before");
+    assert!(addresses.set_range(&node, "10.0.0.8/29".parse().unwrap()));
+    assert_eq!(addresses.address(&key("e"), &uid(6), &node).as_deref(), Some("10.0.0.10"), "of the new range");
 }

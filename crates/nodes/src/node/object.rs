@@ -69,12 +69,17 @@ pub(super) fn node(name: &str, machine: &Machine, options: &NodesOptions, now: T
         labels.insert("topology.kubernetes.io/region".into(), options.region.as_str().into());
     }
     labels.extend(options.labels.iter().map(|(key, value)| (key.clone(), value.as_str().into())));
-    let range = pod_range(number).to_string();
+    let mut spec = json!({ "providerID": format!("steersman://{name}") });
+    if options.pod_ranges {
+        let range = pod_range(number).to_string();
+        spec["podCIDRs"] = json!([range]);
+        spec["podCIDR"] = range.into();
+    }
     json!({
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": { "name": name, "labels": labels, "annotations": { MANAGED: "true" } },
-        "spec": { "podCIDR": range, "podCIDRs": [range], "providerID": format!("steersman://{name}") },
+        "spec": spec,
         "status": status(name, machine, options, None, now),
     })
 }

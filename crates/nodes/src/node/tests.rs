@@ -67,6 +67,16 @@ fn a_node_that_is_created_needs_no_word_more() {
 }
 
 #[test]
+fn a_node_without_a_range_of_its_own_is_given_one_by_the_cluster() {
+    let range = |pod_ranges| {
+        let options = NodesOptions { pod_ranges, ..NodesOptions::default() };
+        object::node("node-1", &Machine::new(1), &options, NOW)["spec"]["podCIDRs"].clone()
+    };
+    assert_eq!(range(true), json!(["10.128.4.0/22"]));
+    assert_eq!(range(false), Value::Null);
+}
+
+#[test]
 fn a_node_reports_the_version_that_it_was_upgraded_to() {
     let options = NodesOptions::default();
     let mut machine = Machine::new(1);
