@@ -254,6 +254,14 @@ impl ApiServer {
         {
             return Ok(response);
         }
+        let is_read_only = match &target {
+            Target::Other(segments) => *segments == ["version"],
+            Target::Resource(_) => false,
+            _ => true,
+        };
+        if is_read_only && parts.method != Method::GET {
+            return Err(Status::method_not_allowed());
+        }
         match target {
             Target::CoreVersions if wants_aggregated => {
                 Ok(responder.aggregated(&discovery::aggregated(registry, true)))

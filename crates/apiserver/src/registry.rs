@@ -68,6 +68,8 @@ pub struct Registry {
     pub(crate) webhooks: RwLock<Arc<Hooks>>,
     /// The validating admission policies.
     pub(crate) policies: RwLock<Arc<Policies>>,
+    /// The mutating admission policies.
+    pub(crate) mutating_policies: RwLock<Arc<Policies>>,
     /// Whether a definition has ever had its objects converted by a webhook.
     pub(crate) has_conversions: AtomicBool,
     /// The OpenAPI documents that have been asked for.
@@ -123,6 +125,7 @@ impl Registry {
             cleaning: Mutex::default(),
             webhooks: RwLock::default(),
             policies: RwLock::default(),
+            mutating_policies: RwLock::default(),
             has_conversions: AtomicBool::new(false),
             documents: Documents::default(),
             discovered: discovery::Kept::default(),

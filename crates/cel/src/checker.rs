@@ -262,7 +262,11 @@ impl Checker<'_> {
             self.check(arg);
         }
         let environment = self.scope.environment;
-        let find = |name: &str| decls::function(name.strip_prefix('.').unwrap_or(name), environment);
+        let has_patches = self.scope.structs.has_patches();
+        let find = |name: &str| {
+            let found = decls::function(name.strip_prefix('.').unwrap_or(name), environment);
+            found.filter(|found| has_patches || found.name != "jsonpatch.escapeKey")
+        };
         let Some(receiver) = target else {
             let Some(found) = find(function) else {
                 let name = function.clone();

@@ -10,11 +10,17 @@ use std::collections::BTreeMap;
 
 use crate::decls::Environment;
 use crate::eval::{self, Composed};
-use crate::program::{Answer, Binding, CompileError, Program, ResultType, Run};
+use crate::made::{Mutation, MutationRun};
+use crate::program::{Answer, Binding, CompileError, Program, ResultType, Run, Uses};
 use crate::types::Type;
 use crate::validator::COST_LIMIT_PER_RULE;
 use crate::value::{Map, Value};
 use crate::variables::Variables;
+
+/// The depth to which variables that use each other may be nested: their evaluation has to fit on the stack of a thread.
+const LEVEL_MAX: usize = 1000;
+/// The depth that a variable adds.
+const LEVEL_OF_VARIABLE: usize = 8;
 
 /// The variables of a policy, and what its expressions may use besides.
 ///
@@ -33,6 +39,7 @@ use crate::variables::Variables;
 pub struct Composition {
     with_authorizer: Variables,
     without_authorizer: Variables,
+    with_patches: Variables,
     variables: Vec<Variable>,
 }
 
@@ -41,6 +48,8 @@ pub struct Composition {
 pub(crate) struct Variable {
     name: String,
     program: Result<Program, CompileError>,
+    /// The depth to which its evaluation and its value may be nested, with those of the variables that it uses.
+    level: usize,
 }
 
 /// A set of expressions of one policy, evaluated about one request.
@@ -78,6 +87,7 @@ impl Composition {
     fn of(with_authorizer: Variables) -> Self {
         Self {
             without_authorizer: with_authorizer.clone().without_authorizer(),
+            with_patches: with_authorizer.clone().with_patches(),
             with_authorizer,
             variables: Vec::new(),
         }
@@ -89,13 +99,29 @@ impl Composition {
     /// What is wrong with its expression. It is declared nevertheless, and whoever uses it fails.
     pub fn declare(&mut self, name: &str, expression: &str, environment: Environment) -> Result<(), CompileError> {
         let program = self.compile(expression, environment, ResultType::Any, true);
+        let level = program.as_ref().map_or(0, |program| self.level(&program.uses));
+        let program = match program {
+            Ok(_) if level > LEVEL_MAX => Err(CompileError::Invalid(
+                "compilation failed: variables that use each other are nested too deep".into(),
+            )),
+            program => program,
+        };
         let of = program.as_ref().map_or(&Type::Dyn, |program| &program.result_type);
         self.with_authorizer.declare_composed(name, of);
         self.without_authorizer.declare_composed(name, of);
+        self.with_patches.declare_composed(name, of);
         let error = program.as_ref().err().cloned();
         self.variables.retain(|variable| variable.name != name);
-        self.variables.push(Variable { name: name.to_owned(), program });
+        self.variables.push(Variable { name: name.to_owned(), program, level });
         error.map_or(Ok(()), Err)
+    }
+
+    /// Returns how deep the evaluation of a variable is nested.
+    fn level(&self, uses: &Uses) -> usize {
+        let is_used =
+            |variable: &&Variable| uses.any_variable || uses.variables.iter().any(|used| **used == *variable.name);
+        let used = self.variables.iter().filter(is_used).map(|variable| variable.level).max();
+        uses.height + LEVEL_OF_VARIABLE + used.unwrap_or_default()
     }
 
     /// Parses and checks an expression.
@@ -111,6 +137,19 @@ impl Composition {
     ) -> Result<Program, CompileError> {
         let variables = if has_authorizer { &self.with_authorizer } else { &self.without_authorizer };
         Program::new(text, variables, environment, result)
+    }
+
+    /// Parses and checks an expression that makes a patch, with the types of patches and `jsonpatch.escapeKey`.
+    ///
+    /// # Errors
+    /// What is wrong with it, in Kubernetes' words.
+    pub fn compile_mutation(
+        &self,
+        text: &str,
+        environment: Environment,
+        result: ResultType,
+    ) -> Result<Program, CompileError> {
+        Program::new(text, &self.with_patches, environment, result)
     }
 
     /// Returns the evaluations of expressions about one request.
@@ -137,11 +176,19 @@ impl Evaluations<'_> {
         let spent = std::mem::take(&mut self.state.borrow_mut().cost);
         Run { outcome: Answer::of(outcome.value), cost: outcome.cost.saturating_add(spent) }
     }
+
+    /// Runs an expression that makes a patch.
+    #[must_use]
+    pub fn mutate(&self, program: &Program) -> MutationRun {
+        let outcome = eval::run_composed(&program.node, &self.bindings, Some(self), COST_LIMIT_PER_RULE);
+        let spent = std::mem::take(&mut self.state.borrow_mut().cost);
+        MutationRun { outcome: Mutation::of(&outcome.value), cost: outcome.cost.saturating_add(spent) }
+    }
 }
 
 impl<'a> Composed<'a> for Evaluations<'a> {
     fn value(&self, name: &str) -> Option<Value<'a>> {
-        let Variable { name, program } = self.declared.iter().find(|variable| variable.name == name)?;
+        let Variable { name, program, .. } = self.declared.iter().find(|variable| variable.name == name)?;
         match self.state.borrow().values.get(name.as_str()) {
             Some(Some(value)) => return Some(value.clone()),
             Some(None) => return Some(Value::error(format!("composited variable {name:?} uses itself"))),
@@ -189,6 +236,81 @@ mod tests {
                 .unwrap_or_else(|error| panic!("{text}: {error}"))
         });
         compiled.map(|program| evaluations.run(&program)).collect()
+    }
+
+    fn mutated(policy: &Composition, text: &str, of: ResultType) -> Result<Mutation, String> {
+        let object = json!({"metadata": {"name": "a"}, "spec": {"replicas": 3}});
+        let program = policy.compile_mutation(text, Environment::New, of).map_err(|error| error.to_string())?;
+        policy.start(&[("object", Binding::Json(&object))]).mutate(&program).outcome.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn expressions_make_patches() {
+        let policy = policy(&[("name", "object.metadata.name")]);
+        let config = |text: &str| match mutated(&policy, text, ResultType::Configuration) {
+            Ok(Mutation::Configuration(config)) => Ok(config),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        };
+        let misnamed = "type mismatch: unexpected type name \"Object.b\", expected \"Object.a\", which matches field name \
+                        path from root Object type";
+        let rows = [
+            ("Object{}", Ok(json!({}))),
+            (
+                "Object{a: Object.a{b: variables.name, c: [Object.a.c{d: 1.5}]}}",
+                Ok(json!({"a": {"b": "a", "c": [{"d": 1.5}]}})),
+            ),
+            ("Object{a: {'b': true}, ?b: optional.of(1), ?c: optional.none()}", Ok(json!({"a": {"b": true}, "b": 1}))),
+            ("Object{a: object.spec}", Ok(json!({"a": {"replicas": 3}}))),
+            ("Object{a: Object.b{}}", Err(misnamed.to_owned())),
+            ("Object{a: [[1]]}", Err("proto: invalid type: []ref.Val".to_owned())),
+            ("Object{a: object.none}", Err("no such key: none".to_owned())),
+            ("Object.a{}", Err("must evaluate to Object but got Object.a".to_owned())),
+        ];
+        for (text, want) in rows {
+            assert_eq!(config(text), want, "{text}");
+        }
+        let operations = "[JSONPatch{op: 'add', path: '/a/' + jsonpatch.escapeKey('x/~y'), value: Object.spec{n: 1}},
+                           JSONPatch{op: 'move', from: '/b', path: '/c'}]";
+        let want = vec![
+            json!({"op": "add", "path": "/a/x~1~0y", "value": {"n": 1}}),
+            json!({"op": "move", "from": "/b", "path": "/c"}),
+        ];
+        assert_eq!(mutated(&policy, operations, ResultType::Operations), Ok(Mutation::Operations(want)));
+        let plain = policy.compile("jsonpatch.escapeKey('a')", Environment::New, ResultType::Any, true);
+        assert!(plain.is_err(), "only patches have the function");
+    }
+
+    #[test]
+    fn variables_that_double_or_nest_without_end_are_bounded() {
+        let names: Vec<String> = (0..400).map(|number| format!("v{number}")).collect();
+        let chained = |first: &str, next: &dyn Fn(&str) -> String, count: usize| {
+            let mut policy = Composition::new(false);
+            let mut declared = policy.declare("v0", first, Environment::New);
+            for pair in names[..count].windows(2) {
+                declared = declared.and(policy.declare(&pair[1], &next(&pair[0]), Environment::New));
+            }
+            (policy, declared)
+        };
+        let last = |policy: &Composition, text: &str| {
+            let program = policy.compile(text, Environment::New, ResultType::Any, true).unwrap();
+            policy.start(&[]).run(&program).outcome
+        };
+        let (policy, declared) = chained("[1]", &|before| format!("variables.{before} + variables.{before}"), 40);
+        assert_eq!(declared, Ok(()));
+        let limit = "operation cancelled: actual cost limit exceeded";
+        assert!(last(&policy, "variables.v39.all(x, x == 1)").unwrap_err().contains(limit));
+        let (policy, declared) = chained("[dyn(1)]", &|before| format!("[dyn(variables.{before})]"), 50);
+        assert_eq!(declared, Ok(()));
+        assert_eq!(last(&policy, "size(variables.v49) == 1"), Ok(Answer::Bool(true)));
+        for next in ["[dyn(variables.V)]", "[dyn(dyn(variables)['V'])]"] {
+            let (_, declared) = chained("[dyn(1)]", &|before| next.replace('V', before), 400);
+            let error = declared.unwrap_err().to_string();
+            assert!(error.contains("nested too deep"), "{next}: {error}");
+        }
+        let nested = |before: &str| format!("{}dyn(variables.{before}){}", "[dyn(".repeat(60), ")]".repeat(60));
+        let (policy, _) = chained("[dyn(1)]", &nested, 7);
+        assert_eq!(last(&policy, "size(variables.v6) == 1"), Ok(Answer::Bool(true)));
     }
 
     #[test]

@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use crate::escape;
 use crate::schema::{Schema, SchemaType};
 use crate::types::Type;
+use crate::{escape, made};
 
 /// The largest request that a server takes; what has no bound is bounded by it.
 pub(crate) const REQUEST_BYTES_MAX: i64 = 3 * 1024 * 1024;
@@ -42,6 +42,8 @@ pub(crate) enum Shape {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StructTypes {
     fields: HashMap<Arc<str>, HashMap<String, Type>>,
+    /// Whether there are `Object`, `Object.FIELD` and so on, and `JSONPatch`: see [`made`](crate::made).
+    has_patches: bool,
 }
 
 /// The type that a schema describes, if expressions can use it.
@@ -160,11 +162,24 @@ impl StructTypes {
         self.fields.entry(name.into()).or_default();
     }
 
+    /// Declares the types of patches.
+    pub(crate) fn declare_patches(&mut self) {
+        self.has_patches = true;
+    }
+
+    /// Whether there are the types of patches.
+    pub(crate) fn has_patches(&self) -> bool {
+        self.has_patches
+    }
+
     pub(crate) fn contains(&self, name: &str) -> bool {
-        self.fields.contains_key(name)
+        self.fields.contains_key(name) || (self.has_patches && made::is_type(name))
     }
 
     pub(crate) fn field(&self, name: &str, field: &str) -> Option<&Type> {
+        if self.has_patches && made::is_type(name) {
+            return made::field_type(name, field);
+        }
         let fields = self.fields.get(name)?;
         fields.get(field).or_else(|| escape::is_reserved(field).then(|| fields.get(&format!("__{field}__"))).flatten())
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::ast::ACCUMULATOR;
+use crate::made::Made;
 use crate::plan::{Attribute, Base, By, Call, Fold, Node, NodeKind, Qualifier};
 use crate::value::{Key, Map, Value};
 use select::{by_pattern, grow, lookup};
@@ -118,6 +119,13 @@ impl<'a, 'p> Evaluator<'a, 'p> {
                 let value = self.map(entries, optional)?;
                 self.tracker.drop_args(entries.iter().flatten().map(|item| item.id));
                 self.tracker.cost += track::MAP;
+                self.tracker.push(node.id)?;
+                return Ok(value);
+            }
+            NodeKind::Made { type_name, fields, optional } => {
+                let value = self.made(type_name, fields, optional)?;
+                self.tracker.drop_args(fields.iter().map(|(_, value)| value.id));
+                self.tracker.cost += track::STRUCT;
                 self.tracker.push(node.id)?;
                 return Ok(value);
             }
@@ -278,6 +286,32 @@ impl<'a, 'p> Evaluator<'a, 'p> {
             }
         }
         Ok(Value::Map(Map::Values(Arc::new(values))))
+    }
+
+    fn made(&mut self, type_name: &Arc<str>, fields: &'p [(Arc<str>, Node)], optional: &[bool]) -> Result<Value<'a>> {
+        let mut values = BTreeMap::new();
+        for ((name, value), optional) in fields.iter().zip(optional) {
+            let value = self.eval(value)?;
+            match value {
+                Value::Error(_) => return Ok(value),
+                Value::Optional(None) if *optional => {
+                    values.remove(name);
+                }
+                Value::Optional(Some(value)) if *optional => {
+                    values.insert(name.clone(), (*value).clone());
+                }
+                other if *optional => {
+                    return Ok(Value::error(format!(
+                        "cannot initialize optional entry '{name}' from non-optional value {}",
+                        other.text()
+                    )));
+                }
+                value => {
+                    values.insert(name.clone(), value);
+                }
+            }
+        }
+        Ok(Made::value(type_name.clone(), values))
     }
 
     fn attribute(&mut self, attribute: &'p Attribute) -> Result<Value<'a>> {

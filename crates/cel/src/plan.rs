@@ -9,11 +9,12 @@ use std::sync::Arc;
 
 use regex::Regex;
 
-use crate::ast::{ACCUMULATOR, Comprehension, Element, Entry, Expr, Id, Kind, Literal};
+use crate::ast::{ACCUMULATOR, Comprehension, Element, Entry, Expr, Field, Id, Kind, Literal};
 use crate::checker::{Checked, Reference};
 use crate::decls::{self, Environment};
 use crate::functions::{self, Callee};
 use crate::goregex;
+use crate::made;
 use crate::types::Type;
 use crate::value::{Key, Value};
 
@@ -50,6 +51,12 @@ pub(crate) enum NodeKind {
     },
     Map {
         entries: Vec<[Node; 2]>,
+        optional: Vec<bool>,
+    },
+    /// A value of a type of patches.
+    Made {
+        type_name: Arc<str>,
+        fields: Vec<(Arc<str>, Node)>,
         optional: Vec<bool>,
     },
     Fold(Box<Fold>),
@@ -129,7 +136,7 @@ impl Planner<'_> {
             Kind::Call { function, target, args } => return self.call(id, function, target.as_deref(), args),
             Kind::List { elements } => self.list(elements)?,
             Kind::Map { entries } => self.map(entries)?,
-            Kind::Struct { type_name, .. } => return Err(format!("unknown type: {type_name}")),
+            Kind::Struct { type_name, fields } => self.made(type_name, fields)?,
             Kind::Comprehension(fold) => self.fold(fold)?,
         };
         Ok(Node { id, kind })
@@ -284,6 +291,16 @@ impl Planner<'_> {
             }
             _ => Ok(NodeKind::Map { entries: planned, optional }),
         }
+    }
+
+    fn made(&self, type_name: &Arc<str>, fields: &[Field]) -> Result<NodeKind> {
+        let bare: Arc<str> = type_name.strip_prefix('.').map_or_else(|| type_name.clone(), Into::into);
+        if !made::is_type(&bare) {
+            return Err(format!("unknown type: {type_name}"));
+        }
+        let optional = fields.iter().map(|field| field.optional).collect();
+        let fields = fields.iter().map(|field| Ok((field.name.clone(), self.plan(&field.value)?)));
+        Ok(NodeKind::Made { type_name: bare, fields: fields.collect::<Result<_>>()?, optional })
     }
 
     fn fold(&self, fold: &Comprehension) -> Result<NodeKind> {

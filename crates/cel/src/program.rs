@@ -3,13 +3,16 @@
 //! Follows `apiserver/pkg/admission/plugin/cel/{compile,activation}.go`.
 
 use std::fmt;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+use crate::ast::{Expr, Kind};
 use crate::authz::{AuthorizationCheck, Authorizer, Authz};
 use crate::checker;
 use crate::decls::Environment;
 use crate::eval;
+use crate::made;
 use crate::plan::{self, Node};
 use crate::types::Type;
 use crate::value::{Value, from_plain_json};
@@ -19,6 +22,18 @@ use crate::variables::Variables;
 pub struct Program {
     pub(crate) node: Node,
     pub(crate) result_type: Type,
+    pub(crate) uses: Uses,
+}
+
+/// The parts of an expression that need stack when it is evaluated.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Uses {
+    /// The depth to which the expression is nested.
+    pub(crate) height: usize,
+    /// The variables of the policy that it names.
+    pub(crate) variables: Vec<Arc<str>>,
+    /// Whether it may use any of them.
+    pub(crate) any_variable: bool,
 }
 
 /// The type that an expression must have.
@@ -32,6 +47,10 @@ pub enum ResultType {
     StringOrNull,
     /// A condition about attributes, whose types are not known beforehand.
     BoolOrAny,
+    /// `Object`: an apply configuration.
+    Configuration,
+    /// A list of `JSONPatch`: operations.
+    Operations,
     /// Any type.
     Any,
 }
@@ -105,7 +124,9 @@ impl Program {
         let result_type = found.clone();
         let node = plan::plan(&checked)
             .map_err(|error| CompileError::Internal(format!("program instantiation failed: {error}")))?;
-        Ok(Self { node, result_type })
+        let mut uses = Uses::default();
+        uses.look_at(&checked.expr, 1);
+        Ok(Self { node, result_type, uses })
     }
 
     /// Runs the expression, until it has cost more than the limit. Variables that are not bound are errors where they are used.
@@ -122,6 +143,21 @@ impl Program {
 impl fmt::Debug for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Program").finish_non_exhaustive()
+    }
+}
+
+// === impl Uses ===
+
+impl Uses {
+    fn look_at(&mut self, expr: &Expr, depth: usize) {
+        self.height = self.height.max(depth);
+        let is_variables =
+            |expr: &Expr| matches!(&expr.kind, Kind::Ident(name) if name.trim_start_matches('.') == "variables");
+        match &expr.kind {
+            Kind::Select { operand, field, .. } if is_variables(operand) => self.variables.push(field.clone()),
+            _ if is_variables(expr) => self.any_variable = true,
+            _ => expr.children(&mut |child| self.look_at(child, depth + 1)),
+        }
     }
 }
 
@@ -149,6 +185,8 @@ impl ResultType {
             Self::String => vec![Type::String],
             Self::StringOrNull => vec![Type::String, Type::Null],
             Self::BoolOrAny => vec![Type::Bool, Type::Any],
+            Self::Configuration => vec![Type::Struct(made::OBJECT.into())],
+            Self::Operations => vec![Type::list(Type::Struct(made::OPERATION.into()))],
             Self::Any => Vec::new(),
         }
     }

@@ -16,6 +16,7 @@ use serde_json::Value as Json;
 
 use crate::authz::Authz;
 use crate::gotime::Timestamp;
+use crate::made::Made;
 use crate::opaque::Opaque;
 use crate::types::Type;
 
@@ -43,6 +44,8 @@ pub(crate) enum Value<'a> {
     Opaque(Arc<Opaque>),
     /// The authorizer, one of its checks, or a decision.
     Authz(Arc<Authz<'a>>),
+    /// A value that an expression makes of a type of patches.
+    Made(Arc<Made<'a>>),
     /// A field without a type, of which only equality is known.
     Preserved(&'a Json),
     Error(Arc<str>),
@@ -165,6 +168,7 @@ impl<'a> Value<'a> {
             Self::Optional(_) => Type::optional(Type::Dyn),
             Self::Opaque(opaque) => opaque.runtime_type(),
             Self::Authz(authz) => authz.runtime_type(),
+            Self::Made(made) => Type::Struct(made.type_name.clone()),
             Self::Preserved(_) => Type::Opaque("unknown".into(), Arc::new([])),
             Self::Error(_) => Type::Error,
         }
@@ -242,6 +246,7 @@ impl<'a> Value<'a> {
             // Lists and maps of the object do not say that they are empty.
             Self::List(list) => !list.is_json() && list.len() == 0,
             Self::Map(map) => !map.is_json() && map.len() == 0,
+            Self::Made(made) => made.fields.is_empty(),
             _ => false,
         }
     }

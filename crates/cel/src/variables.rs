@@ -55,6 +55,12 @@ impl Variables {
         self
     }
 
+    /// Declares the types of patches: `Object`, `Object.FIELD` and `JSONPatch`.
+    pub(crate) fn with_patches(mut self) -> Self {
+        Arc::make_mut(&mut self.structs).declare_patches();
+        self
+    }
+
     /// Declares `variables`, a struct whose fields are declared one after the other.
     pub(crate) fn composed(mut self) -> Self {
         Arc::make_mut(&mut self.structs).declare_empty(COMPOSED);

@@ -12,6 +12,7 @@
 //!
 //! Follows `typed/` of structured-merge-diff v6, its error texts included.
 
+mod atomics;
 mod compare;
 mod fields;
 mod items;
@@ -82,6 +83,14 @@ impl Schema {
     /// The values do not fit the schema.
     pub fn merge(&self, live: &Value, config: &Value) -> Result<Value, ValidationErrors> {
         self.types.merge_root(live, config, self.root)
+    }
+
+    /// Returns the paths of atomic maps, structs and lists in a configuration: they would replace what is there as a whole.
+    #[must_use]
+    pub fn atomics(&self, config: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        self.types.atomics(config, self.root, "", 0, &mut found);
+        found
     }
 
     /// Returns the fields that changed between two objects.

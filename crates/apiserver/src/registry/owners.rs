@@ -288,7 +288,7 @@ impl Config {
 
 impl FieldTypes {
     /// Returns the types; none for a kind that has no schema.
-    fn of<'a>(&'a self, row: &Row) -> Option<&'a Schema> {
+    pub(super) fn of<'a>(&'a self, row: &Row) -> Option<&'a Schema> {
         self.0
             .get_or_init(|| match &row.custom {
                 Some(custom) => Some(custom_schema(row, &custom.document, custom.preserves_unknown)),

@@ -5,6 +5,7 @@
 mod apply;
 mod compare;
 mod compare_kinds;
+mod compare_mutations;
 mod compare_new_cluster;
 mod compare_rules;
 mod openapi;

@@ -13,6 +13,7 @@ mod deletion;
 mod hostile;
 mod lists;
 mod logs;
+mod mutations;
 mod policies;
 mod restart;
 mod rules;

@@ -101,7 +101,7 @@ impl<'c> Coster<'c> {
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" => {
                 self.traversal(called.function, target?)
             }
-            "url" if called.args.len() == 1 => sized(arg(0)?.scale(CHAR), arg(0)?),
+            "url" | "jsonpatch.escapeKey" if called.args.len() == 1 => sized(arg(0)?.scale(CHAR), arg(0)?),
             "lowerAscii" | "upperAscii" | "substring" | "trim" => {
                 let size = self.sized(target?);
                 sized(size.scale(CHAR), size)

@@ -69,6 +69,11 @@ pub(super) fn lookup<'a>(
                 found => Ok(found),
             }
         }
+        // Operations have fields; objects that are made have none to look at, as upstream.
+        Value::Made(made) if made.is_operation() => match key.as_str().and_then(|name| made.fields.get(name)) {
+            None if !may_be_absent => Err(no_such_key()),
+            found => Ok(found.cloned()),
+        },
         _ if may_be_absent => Ok(None),
         _ => Err(no_such_key()),
     }

@@ -13,6 +13,7 @@ use crate::value::Value;
 /// Costs of making a list and a map.
 pub(super) const LIST: u64 = 10;
 pub(super) const MAP: u64 = 30;
+pub(super) const STRUCT: u64 = 40;
 /// Cost of a character of a string, and of a pattern.
 const CHAR: f64 = 0.1;
 const PATTERN_CHAR: f64 = 0.25;
@@ -139,7 +140,7 @@ fn kubernetes(function: &str, overload: &str, args: &[Value<'_>], result: &Value
         "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" => {
             args.first().map_or(0, traversal)
         }
-        "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" => scaled(first()?, CHAR),
+        "url" | "jsonpatch.escapeKey" | "lowerAscii" | "upperAscii" | "substring" | "trim" => scaled(first()?, CHAR),
         "replace" | "split" => scaled(first()?, 2.0 * CHAR),
         "join" => scaled(size(result), 2.0 * CHAR),
         "find" | "findAll" => pattern(first()?, size(args.get(1)?)),

@@ -24,6 +24,7 @@ pub(super) fn overload(id: &str) -> Option<Op> {
         "string_substring_int_int" => |args| substring(str(args, 0), int(args, 1), Some(int(args, 2))),
         "string_trim" => |args| Value::string(str(args, 0).trim_matches(is_space)),
         "string_format" => format::format,
+        "string_jsonpatch_escapeKey_string" => |args| Value::string(str(args, 0).replace('~', "~0").replace('/', "~1")),
         "strings_quote" => |args| Value::string(quote(str(args, 0))),
         "list_join" => |args| join(args, ""),
         "list_join_string" => |args| join(args, str(args, 1)),

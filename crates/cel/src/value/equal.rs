@@ -39,6 +39,7 @@ impl<'a> Value<'a> {
             (Value::Opaque(left), other) => return left.equal(other),
             (Value::Authz(_), other) => return other.or_no_such_overload(),
             (Value::Preserved(left), Value::Preserved(right)) => deep_equal(left, right),
+            (Value::Made(left), Value::Made(right)) => left.is_equal(right),
             (Value::List(left), Value::List(right)) => return list_equal(left, right),
             (Value::Map(left), Value::Map(right)) => return map_equal(left, right),
             // Those of the object know nothing of other types.

@@ -7,6 +7,9 @@ use serde_json::Value as Json;
 use super::{Value, from_json, from_plain_json};
 use crate::schema::Schema;
 
+/// The maximum number of items in a sum of lists: the cost of one expression.
+const LENGTH_MAX: usize = 1_000_000;
+
 /// A list.
 #[derive(Clone, Debug)]
 pub(crate) enum List<'a> {
@@ -116,6 +119,10 @@ impl<'a> List<'a> {
             }
             _ if self.len() == 0 => Value::List(other.clone()),
             _ if other.len() == 0 => Value::List(self.clone()),
+            // Whoever went through it would exceed the limit of costs; a sum costs nothing, and could double again and again.
+            _ if self.len().saturating_add(other.len()) > LENGTH_MAX => {
+                Value::error("operation cancelled: actual cost limit exceeded")
+            }
             _ => Value::List(Self::Concat(Arc::new((self.clone(), other.clone())), self.len() + other.len())),
         }
     }

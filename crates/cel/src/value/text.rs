@@ -33,6 +33,7 @@ impl Value<'_> {
             Self::Optional(Some(value)) => format!("optional({})", value.text()),
             Self::Opaque(opaque) => opaque.text(),
             Self::Authz(authz) => authz.runtime_type().name().to_owned(),
+            Self::Made(made) => made.type_name.to_string(),
             Self::Preserved(json) => json.to_string(),
             Self::Error(message) => message.to_string(),
         }
@@ -60,6 +61,8 @@ impl Value<'_> {
             Self::Optional(_) => "*types.Optional",
             Self::Opaque(opaque) => opaque.go_type(),
             Self::Authz(authz) => authz.go_type(),
+            Self::Made(made) if made.is_operation() => "*mutation.JSONPatchVal",
+            Self::Made(_) => "*dynamic.ObjectVal",
             Self::Preserved(_) => "*common.unknownPreserved",
             Self::Error(_) => "*types.Err",
         }

@@ -1,4 +1,4 @@
-//! MutatingAdmissionPolicies. They are stored, and not enforced yet.
+//! MutatingAdmissionPolicies. `registry/admission/policy/mutation.rs` enforces them.
 
 use super::policy;
 use super::{EXEMPT, STRATEGY};
@@ -10,6 +10,8 @@ pub(crate) static RULES: Rules = Rules::named(NameRule::Subdomain)
     .defaulted(policy::default)
     .validated(policy::validate_mutating)
     .with_strategy(STRATEGY)
+    .after_write(|registry, _| registry.policies_changed())
+    .after_delete(|registry, _| registry.policies_changed())
     .admitted(EXEMPT)
     .heavy()
     .printed(&[Cell::Name, Cell::Count("/spec/mutations"), Cell::Made(policy::param_kind), Cell::Age]);

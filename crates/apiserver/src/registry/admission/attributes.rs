@@ -13,6 +13,7 @@ use crate::registry::{Call, Registry, Row, convert};
 use crate::schema;
 use crate::status::{GroupResource, Status};
 use steersman_base::{ObjectKey, Selector, StringMap};
+use steersman_structured_merge::Schema;
 
 /// What happens to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -307,6 +308,23 @@ impl<'a> Attributes<'a> {
     pub(super) fn is_of_row(&self) -> bool {
         let row = &self.call.row;
         kind_of(row, &self.call.subresource) == (&*row.resource.group, &*row.resource.version, &*row.resource.kind)
+    }
+
+    /// Returns how the fields of the body are merged; none if it is of a subresource's own kind, for which upstream has no types.
+    pub(super) fn field_types<'i>(&self, invocation: &'i Invocation) -> Option<&'i Schema> {
+        let row = &*invocation.row;
+        row.field_types.of(row).filter(|_| self.is_of_row())
+    }
+
+    /// Refuses what Go's strict decoder would not read into the body; a custom resource has no Go type.
+    pub(super) fn check_strictly(&self, invocation: &Invocation, patched: &Value) -> Result<(), Status> {
+        if invocation.row.custom.is_some() && self.is_of_row() {
+            return Ok(());
+        }
+        let (group, version, kind) = kind_of(&invocation.row, &self.call.subresource);
+        let mut patched = patched.clone();
+        let checked = schema::check(group, version, kind, &mut patched, schema::FieldValidation::Strict);
+        checked.map(|_| ()).map_err(Status::internal)
     }
 
     /// Takes over the object that a webhook has patched. Returns whether that changes it.

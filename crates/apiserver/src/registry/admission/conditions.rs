@@ -18,7 +18,7 @@ use crate::registry::Registry;
 
 /// What all conditions of one webhook or policy may cost: upstream's `RuntimeCELCostBudgetMatchConditions`.
 pub(super) const MATCH_BUDGET: u64 = 2_500_000;
-const OUT_OF_BUDGET: &str =
+pub(super) const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
 /// The match conditions of a webhook.

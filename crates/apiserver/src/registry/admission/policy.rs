@@ -10,6 +10,7 @@
 
 mod configuration;
 mod evaluation;
+mod mutation;
 mod params;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use crate::status::{Cause, Status};
 
 pub(crate) use configuration::Policies;
 use configuration::{Binding, Policy};
+pub(super) use mutation::Memory;
 
 /// A failed policy, or one that could not be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,10 +183,14 @@ impl Registry {
             let Some(row) = self.any_version("admissionregistration.k8s.io", plural) else { return Vec::new() };
             list_all(self, &row, "").iter().filter_map(|stored| stored.parse().ok()).collect()
         };
-        // Two that change at once must not overwrite each other's reading.
-        let mut held = self.policies.write();
-        let policies = read("validatingadmissionpolicies");
-        let bindings = read("validatingadmissionpolicybindings");
-        *held = Policies::read(&policies, &bindings).into();
+        let kinds = [
+            (&self.policies, "validatingadmissionpolicies", "validatingadmissionpolicybindings"),
+            (&self.mutating_policies, "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"),
+        ];
+        for (held, policies, bindings) in kinds {
+            // Two that change at once must not overwrite each other's reading.
+            let mut held = held.write();
+            *held = Policies::read(&read(policies), &read(bindings)).into();
+        }
     }
 }

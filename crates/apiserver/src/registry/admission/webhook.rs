@@ -40,6 +40,7 @@ pub(crate) use configuration::{Hook, Hooks};
 pub(crate) struct Session {
     hooks: Arc<Hooks>,
     pub(super) policies: Arc<Policies>,
+    mutating_policies: Arc<Policies>,
     pub(crate) line: Arc<Line>,
     warnings: Mutex<Vec<String>>,
 }
@@ -57,8 +58,18 @@ enum Failure {
 
 impl Session {
     /// Returns what a request has that begins now.
-    pub(crate) fn new(hooks: Arc<Hooks>, policies: Arc<Policies>, line: Line) -> Self {
-        Self { hooks, policies, line: Arc::new(line), warnings: Mutex::default() }
+    pub(crate) fn new(
+        hooks: Arc<Hooks>,
+        policies: Arc<Policies>,
+        mutating_policies: Arc<Policies>,
+        line: Line,
+    ) -> Self {
+        Self { hooks, policies, mutating_policies, line: Arc::new(line), warnings: Mutex::default() }
+    }
+
+    /// Whether there is anybody who could change an object.
+    fn mutates(&self) -> bool {
+        !self.hooks.mutating.is_empty() || !self.mutating_policies.is_empty()
     }
 
     /// Takes the warnings of the webhooks that have been asked.
@@ -134,12 +145,13 @@ impl Registry {
     pub(crate) fn session(&self, is_write: bool, is_converted: bool, ended: CancellationToken) -> Option<Arc<Session>> {
         let hooks = if is_write { Arc::clone(&self.webhooks.read()) } else { Arc::default() };
         let policies = if is_write { Arc::clone(&self.policies.read()) } else { Arc::default() };
-        let has_any = is_converted || !hooks.is_empty() || !policies.is_empty();
-        has_any.then(|| Arc::new(Session::new(hooks, policies, Line::new(ended))))
+        let mutating = if is_write { Arc::clone(&self.mutating_policies.read()) } else { Arc::default() };
+        let has_any = is_converted || !hooks.is_empty() || !policies.is_empty() || !mutating.is_empty();
+        has_any.then(|| Arc::new(Session::new(hooks, policies, mutating, Line::new(ended))))
     }
 
-    /// Asks the mutating webhooks about an object that is written. `in_tree` runs the mutating plug-ins of the kind before
-    /// them, and again if a webhook has changed the object.
+    /// Asks the mutating policies, then the mutating webhooks, about an object that is written. `in_tree` runs the mutating
+    /// plug-ins of the kind before them, and again if one has changed the object.
     pub(crate) fn ask_mutating(
         &self,
         call: &Call,
@@ -147,7 +159,7 @@ impl Registry {
         in_tree: &mut dyn FnMut(&mut Value) -> Result<(), Status>,
     ) -> Result<(), Status> {
         match &call.session {
-            Some(session) if !call.row.rules.admission.is_exempt && !session.hooks.mutating.is_empty() => {
+            Some(session) if !call.row.rules.admission.is_exempt && session.mutates() => {
                 mutating::admit(self, session, attributes, in_tree)
             }
             _ => Ok(()),

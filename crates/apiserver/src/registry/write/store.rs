@@ -39,7 +39,7 @@ impl Registry {
         if call.dry_run {
             self.check_quotas(call, &processed.object, None)?;
             return match self.store.get(&row.collection, &key) {
-                Some(_) => Err(Status::already_exists(row.target(), &name).warning(&warnings)),
+                Some(_) => Err(self.already_there(row, &key).warning(&warnings)),
                 None => Ok((Content::Value(convert::to_version(row, processed.object)?), warnings)),
             };
         }
@@ -49,10 +49,20 @@ impl Registry {
         }
         let write = (&key, Expect::Absent, processed.state(row));
         let committed = self.commit_charged(call, write, &processed.object, None)?;
-        let stored = committed.map_err(|_| Status::already_exists(row.target(), &name).warning(&warnings))?;
+        let stored = committed.map_err(|_| self.already_there(row, &key).warning(&warnings))?;
         processed.keep_reservation(self);
         (row.rules.after_write)(self, &stored);
         Ok((content(row, stored), warnings))
+    }
+
+    /// Returns the answer to a create of what exists: whoever waits for a deletion learns that it is under way.
+    fn already_there(&self, row: &Row, key: &ObjectKey) -> Status {
+        let mut status = Status::already_exists(row.target(), &key.name);
+        let stored = self.store.get(&row.collection, key).and_then(|stored| stored.parse().ok());
+        if stored.is_some_and(|stored| !meta_text(&stored, "deletionTimestamp").is_empty()) {
+            status.message.insert_str(0, "object is being deleted: ");
+        }
+        status
     }
 
     /// [`update`](Self::update) that may create an object that is missing.

@@ -108,6 +108,13 @@ impl Expressions<'_> {
         }
     }
 
+    /// Checks an expression that makes a patch.
+    pub(super) fn mutation(&self, expression: &str, result: ResultType, path: &Path, errors: &mut Errors) {
+        let environment = self.before.environment(expression);
+        let compiled = self.composition.compile_mutation(expression, environment, result);
+        compile_error(compiled.err(), expression, path, errors);
+    }
+
     fn check(&self, expression: &str, result: ResultType, has_authorizer: bool, path: &Path, errors: &mut Errors) {
         let environment = self.before.environment(expression);
         let compiled = self.composition.compile(expression, environment, result, has_authorizer);

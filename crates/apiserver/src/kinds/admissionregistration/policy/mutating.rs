@@ -1,8 +1,7 @@
-//! Policies that change objects: `validateMutatingAdmissionPolicySpec`. The expressions of their mutations are stored as they come:
-//! the types of patches are not known here.
+//! Policies that change objects: `validateMutatingAdmissionPolicySpec`.
 
 use serde_json::Value;
-use steersman_cel::Composition;
+use steersman_cel::{Composition, ResultType};
 
 use super::expressions::Expressions;
 use super::match_resources;
@@ -17,7 +16,7 @@ const PATCH_TYPES: &[&str] = &["ApplyConfiguration", "JSONPatch"];
 pub(crate) fn validate_mutating(policy: &Value, old: Option<&Value>, errors: &mut Errors) {
     let spec = &policy["spec"];
     let path = Path::new("spec");
-    let before = before(spec, old, &[]);
+    let before = before(spec, old, &["mutations"]);
     common(spec, &before, &path, errors);
     match_resources::only_writes(&spec["matchConstraints"], &path.child("matchConstraints"), errors);
     let composition = Composition::new(is_set(&spec["paramKind"]));
@@ -27,16 +26,16 @@ pub(crate) fn validate_mutating(policy: &Value, old: Option<&Value>, errors: &mu
     if items(&spec["mutations"]).is_empty() {
         errors.push(FieldError::required(&at, "mutations must contain at least one item"));
     }
-    each(&spec["mutations"], &at, |mutation, path| validate_mutation(mutation, path, errors));
+    each(&spec["mutations"], &at, |mutation, path| validate_mutation(mutation, &expressions, path, errors));
     one_of(&spec["reinvocationPolicy"], &["IfNeeded", "Never"], &path.child("reinvocationPolicy"), errors);
 }
 
-fn validate_mutation(mutation: &Value, path: &Path, errors: &mut Errors) {
+fn validate_mutation(mutation: &Value, expressions: &Expressions<'_>, path: &Path, errors: &mut Errors) {
     let kind = text(&mutation["patchType"]);
     one_of(&mutation["patchType"], PATCH_TYPES, &path.child("patchType"), errors);
-    let (own, other) = match kind {
-        "JSONPatch" => ("jsonPatch", "applyConfiguration"),
-        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch"),
+    let (own, other, result) = match kind {
+        "JSONPatch" => ("jsonPatch", "applyConfiguration", ResultType::Operations),
+        "ApplyConfiguration" => ("applyConfiguration", "jsonPatch", ResultType::Configuration),
         _ => return,
     };
     let at = path.child(own);
@@ -44,6 +43,8 @@ fn validate_mutation(mutation: &Value, path: &Path, errors: &mut Errors) {
         errors.push(FieldError::required(&at, format!("must be specified when patchType is {kind}")));
     } else if text(&mutation[own]["expression"]).trim().is_empty() {
         errors.push(FieldError::required(&at.child("expression"), ""));
+    } else if !errors.is_full() {
+        expressions.mutation(text(&mutation[own]["expression"]), result, &at.child("expression"), errors);
     }
     if is_set(&mutation[other]) {
         let detail = format!("must not be specified when patchType is {kind}");

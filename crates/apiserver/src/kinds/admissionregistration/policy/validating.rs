@@ -82,8 +82,14 @@ pub(super) fn before<'a>(spec: &Value, old: Option<&'a Value>, lists: &[&str]) -
     let Some(old) = old.map(|old| &old["spec"]) else { return Before::default() };
     let is_same = ["paramKind", "matchConditions"].iter().all(|field| same(&spec[*field], &old[*field]));
     let all = ["matchConditions", "variables"].iter().chain(lists).flat_map(|list| items(&old[*list]));
-    let fields = ["expression", "messageExpression", "valueExpression"];
-    let expressions = all.flat_map(|item| fields.iter().map(|field| text(&item[*field])));
+    let fields = [
+        "/expression",
+        "/messageExpression",
+        "/valueExpression",
+        "/jsonPatch/expression",
+        "/applyConfiguration/expression",
+    ];
+    let expressions = all.flat_map(|item| fields.iter().filter_map(|field| item.pointer(field)).map(text));
     Before { is_same, expressions: expressions.filter(|expression| !expression.is_empty()).collect() }
 }
 

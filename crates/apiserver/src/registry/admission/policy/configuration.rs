@@ -23,6 +23,8 @@ pub(super) struct Policy {
     pub(super) criteria: Criteria,
     /// `failurePolicy: Ignore`
     pub(super) is_ignored_on_failure: bool,
+    /// `reinvocationPolicy: IfNeeded`
+    pub(super) is_reinvoked: bool,
     pub(super) param_kind: Option<ParamKind>,
     pub(super) bindings: Vec<Binding>,
     spec: Value,
@@ -90,6 +92,7 @@ impl Policy {
             name: name.to_owned(),
             criteria: Criteria::of_policy(&spec["matchConstraints"]),
             is_ignored_on_failure: spec["failurePolicy"] == "Ignore",
+            is_reinvoked: spec["reinvocationPolicy"] == "IfNeeded",
             param_kind: is_set(kind).then(|| ParamKind {
                 api_version: text(&kind["apiVersion"]).to_owned(),
                 kind: text(&kind["kind"]).to_owned(),

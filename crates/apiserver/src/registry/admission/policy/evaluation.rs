@@ -11,7 +11,7 @@ use crate::kinds::shared::json::{is_set, items, text};
 use crate::registry::Registry;
 
 /// What the validations of one policy may cost, and its messages with them: upstream's `RuntimeCELCostBudget`.
-const BUDGET: u64 = 10_000_000;
+pub(super) const BUDGET: u64 = 10_000_000;
 /// Longer messages are not shown.
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
 const REASONS: [&str; 4] = ["Forbidden", "Invalid", "RequestEntityTooLarge", "Unauthorized"];
@@ -23,13 +23,15 @@ pub(super) struct Compiled {
     conditions: Vec<Compiling>,
     validations: Vec<Validation>,
     annotations: Vec<Compiling>,
+    /// The expressions that make patches, of a policy that mutates.
+    pub(super) mutations: Vec<Compiling>,
 }
 
 /// An expression and its program.
 #[derive(Debug)]
-struct Compiling {
-    text: String,
-    program: Result<Program, CompileError>,
+pub(super) struct Compiling {
+    pub(super) text: String,
+    pub(super) program: Result<Program, CompileError>,
 }
 
 #[derive(Debug)]
@@ -77,7 +79,17 @@ impl Compiled {
             reason: REASONS.into_iter().find(|reason| validation["reason"] == *reason).unwrap_or("Invalid"),
         });
         let validations = validations.collect();
-        Self { composition, conditions, validations, annotations }
+        let mutations = items(&spec["mutations"]).iter().map(|mutation| {
+            let (field, result) = match text(&mutation["patchType"]) {
+                "JSONPatch" => ("jsonPatch", ResultType::Operations),
+                _ => ("applyConfiguration", ResultType::Configuration),
+            };
+            let text = text(&mutation[field]["expression"]);
+            let program = composition.compile_mutation(text, Environment::Stored, result);
+            Compiling { text: text.to_owned(), program }
+        });
+        let mutations = mutations.collect();
+        Self { composition, conditions, validations, annotations, mutations }
     }
 }
 
@@ -134,12 +146,12 @@ impl Policy {
 }
 
 impl Compiled {
-    fn start<'a>(&'a self, mut bindings: Vec<(&'a str, Binding<'a>)>, param: &'a Value) -> Evaluations<'a> {
+    pub(super) fn start<'a>(&'a self, mut bindings: Vec<(&'a str, Binding<'a>)>, param: &'a Value) -> Evaluations<'a> {
         bindings.push(("params", Binding::Json(param)));
         self.composition.start(&bindings)
     }
 
-    fn matches(&self, evaluations: &Evaluations<'_>) -> Match {
+    pub(super) fn matches(&self, evaluations: &Evaluations<'_>) -> Match {
         let conditions = self.conditions.iter().map(Compiling::parts);
         Match::of(evaluate(conditions, &|program| evaluations.run(program), &mut { MATCH_BUDGET }))
     }

@@ -1,5 +1,7 @@
 //! Mutating webhooks: asked one after the other, each with what the one before has made of the object.
 //!
+//! Mutating policies come before them, in every round ([`Policies::mutate`](super::Policies)).
+//!
 //! A webhook with `reinvocationPolicy: IfNeeded` is asked once more if, after its turn, another webhook or a plug-in has changed
 //! the object. Nobody is asked more than twice.
 
@@ -8,6 +10,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::attributes::{Attributes, Invocation};
+use super::super::policy::Memory;
 use super::asking::start;
 use super::configuration::Hook;
 use super::review::{self, Of, Response};
@@ -33,18 +36,23 @@ pub(super) fn admit(
     in_tree: &mut dyn FnMut(&mut Value) -> Result<(), Status>,
 ) -> Result<(), Status> {
     let mut memory = Reinvocation::default();
+    let mut of_policies = Memory::default();
+    let policies = &session.mutating_policies;
     if let Some(object) = &mut attributes.object {
         in_tree(object)?;
     }
-    if !round(registry, session, attributes, &mut memory, true)? {
+    let changed_by_policy = policies.mutate(registry, attributes, &mut of_policies)?;
+    let changed_by_webhook = round(registry, session, attributes, &mut memory, true)?;
+    if !changed_by_policy && !changed_by_webhook {
         return Ok(());
     }
+    let before = attributes.object.clone();
     if let Some(object) = &mut attributes.object {
-        let before = object.clone();
         in_tree(object)?;
-        if *object != before {
-            memory.object_changed();
-        }
+    }
+    policies.mutate(registry, attributes, &mut of_policies)?;
+    if attributes.object != before {
+        memory.object_changed();
     }
     round(registry, session, attributes, &mut memory, false)?;
     Ok(())
