@@ -121,8 +121,7 @@ impl Setting {
         manager.set_options(legacy_serviceaccount_token_cleaner::Options { clean_up_period: MINUTE, every: MINUTE });
         manager.set_options(pod_garbage_collector::Options { terminated_pod_threshold: ENDED_PODS_MAX });
         manager.set_options(serviceaccount_token::Options { signer: Some(self.signer.clone()), root_ca });
-        let wanted = &self.options.controllers;
-        for descriptor in ALL.iter().filter(|row| wanted.is_empty() || wanted.iter().any(|name| row.is_called(name))) {
+        for descriptor in ALL.iter().filter(|descriptor| self.options.runs(descriptor)) {
             let context = manager.context().with_client(line.client(Some(descriptor.name)));
             if let Build::Disabled(why) = manager.build_as(descriptor, None, &context) {
                 self.recorder.fail("all controllers run", format!("{} does not: {why}", descriptor.name));

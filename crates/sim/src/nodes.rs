@@ -1,6 +1,7 @@
 //! The nodes of a world, with all that simulated nodes can have: metrics, volumes, attachments, devices.
 
 use steersman_base::Clock;
+use steersman_controllers::node_ipam;
 use steersman_nodes::{AttacherOptions, DevicesOptions, Metrics, Nodes, NodesOptions, ProvisionerOptions};
 use steersman_runtime::{Manager, ManagerOptions};
 use tokio::task::JoinSet;
@@ -20,6 +21,7 @@ pub(crate) fn start(line: &Line, clock: &Clock, metrics: Metrics, of: &Options, 
     let labels = labels.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
     let options = NodesOptions {
         labels,
+        pod_ranges: !of.furnished || !of.runs(&node_ipam::DESCRIPTOR),
         metrics: of.furnished.then_some(metrics),
         provisioner: of.furnished.then(ProvisionerOptions::default),
         attacher: of.furnished.then(AttacherOptions::default),

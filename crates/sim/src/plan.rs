@@ -6,6 +6,7 @@ mod names;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use steersman_runtime::Descriptor;
 
 pub use edit::{Concurrency, Edit, Share};
 pub use generate::{FULL, NAMESPACES, OWNERS, Owner, OwnerKind, SMALL, Size, generate, home_of};
@@ -372,6 +373,13 @@ impl Default for Options {
             quiet_for: minutes(10),
             latency_max: 20,
         }
+    }
+}
+
+impl Options {
+    /// Whether a controller runs.
+    pub(crate) fn runs(&self, descriptor: &Descriptor) -> bool {
+        self.controllers.is_empty() || self.controllers.iter().any(|name| descriptor.is_called(name))
     }
 }
 

@@ -81,12 +81,14 @@ pub struct Recorded {
 
 /// The resource of the addresses of Services.
 const ADDRESSES: &str = "ipaddresses.networking.k8s.io";
-/// The reasons of events that are sent again and again, as upstream: what a claim, a pod or an autoscaler waits for.
-const REMINDERS: [&str; 11] = [
+/// The reasons of events that are sent again and again, as upstream: what a claim, a pod, an autoscaler or a StatefulSet
+/// waits for (the last, for ever, if it has adopted a pod without the volumes of its claims: the server refuses to change them).
+const REMINDERS: [&str; 13] = [
     "FailedBinding",
     "WaitForFirstConsumer",
     "WaitForPodScheduled",
     "ExternalProvisioning",
+    "ProvisioningFailed",
     "FailedAttachVolume",
     "FailedGetScale",
     "FailedGetExternalMetric",
@@ -94,6 +96,7 @@ const REMINDERS: [&str; 11] = [
     "FailedComputeMetricsReplicas",
     "AmbiguousSelector",
     "FailedScheduling",
+    "FailedUpdate",
 ];
 /// More is not needed to see why a world is not quiet.
 const RESTLESS_MAX: usize = 20;
@@ -279,9 +282,11 @@ impl Recorder {
                 let what = (name.clone(), collection.name.clone(), key.clone());
                 state.written.entry(*manager).or_default().insert(what);
             }
-            let is_expected = || is_heartbeat(&collection.name, &by) || is_telling && after.is_some_and(is_reminder);
-            if state.restless.len() < RESTLESS_MAX && !is_expected() {
-                state.restless.push(format!("{by} {verb} {} {key}", collection.name));
+            if state.restless.len() < RESTLESS_MAX && !is_heartbeat(&collection.name, &by) {
+                let reason = after.filter(|_| is_telling).and_then(reason_of).unwrap_or_default();
+                if !REMINDERS.contains(&reason.as_str()) {
+                    state.restless.push(format!("{by} {verb} {} {key} {reason}", collection.name));
+                }
             }
             if is_telling {
                 continue;
@@ -432,10 +437,9 @@ fn is_telling(resource: &str) -> bool {
     matches!(resource, "events" | "events.events.k8s.io")
 }
 
-/// Whether an event says what is waited for: as upstream, it is sent again while that is so.
-fn is_reminder(event: &Object) -> bool {
-    let reason = event.parse().ok().and_then(|event| event["reason"].as_str().map(str::to_owned));
-    reason.is_some_and(|reason| REMINDERS.contains(&reason.as_str()))
+/// The reason of an event.
+fn reason_of(event: &Object) -> Option<String> {
+    event.parse().ok()?["reason"].as_str().map(str::to_owned)
 }
 
 /// Leases and node heartbeats are written forever. What nodes do is not checked.

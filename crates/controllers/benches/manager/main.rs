@@ -4,6 +4,7 @@
 //! manager --bench embedded              `steersman up`: API server, controllers and nodes in one process
 //! manager --bench graph                 our garbage collector and its graph of 100,000 objects
 //! manager --bench rig ours|go           one manager on the rig's kube-apiserver: roll-out, status changes, cascade, namespace
+//! manager --bench load ours|go          as `rig`, without the idle minute and the namespace: for a comparison of two builds
 //! manager --bench running go            as `rig`, with simulated nodes: until all pods run and are in EndpointSlices
 //! manager --bench restart               both managers, one after the other, start on a full cluster
 //! manager --bench workloads             `steersman up`: a Job, a StatefulSet, a DaemonSet and CronJobs, all large
@@ -70,6 +71,7 @@ fn main() {
             ["embedded"] => embedded::clusters(&sizes).await,
             ["graph"] => embedded::graph(&sizes).await,
             ["rig", manager] => rig::work(&sizes, Manager::named(manager)).await,
+            ["load", manager] => rig::load(&sizes, Manager::named(manager)).await,
             ["running", manager] => rig::running(&sizes, Manager::named(manager)).await,
             ["restart"] => rig::restart(&sizes).await,
             ["workloads"] => embedded::workloads(&sizes.large).await,

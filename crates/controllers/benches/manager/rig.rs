@@ -34,6 +34,35 @@ pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
     tokio::time::sleep(sizes.idle).await;
     measured.used("idle");
 
+    deployments(&cluster, &mut measured).await;
+    cluster.fill_namespace().await;
+    measured.process.quiet().await;
+    measured.begin();
+    let took = cluster.delete_namespace().await;
+    measured.finish("namespace delete", took).await;
+    report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
+    measured.process.end().await;
+    tokio::time::sleep(AUDIT_FLUSH).await;
+}
+
+/// As [`work`], without the idle minute and the namespace.
+pub(crate) async fn load(sizes: &Sizes, manager: Manager) {
+    let scratch = Scratch::new();
+    let rig = Rig::around_us();
+    let cluster = Cluster::prepare(Api::connect(&rig.admin()).await, sizes).await;
+    let mut measured = Measured::new(manager.start(&rig, ALL, &scratch));
+    measured.process.quiet().await;
+    let idle = measured.process.usage();
+    report_memory("memory, idle", idle.resident_bytes);
+    report_memory("memory, idle, heap and stacks", idle.private_bytes);
+    report_time("start, CPU", idle.cpu);
+    deployments(&cluster, &mut measured).await;
+    report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
+    measured.process.end().await;
+}
+
+/// Roll-out, status changes and cascade.
+async fn deployments(cluster: &Cluster<'_>, measured: &mut Measured) {
     measured.begin();
     let took = cluster.roll_out().await;
     measured.finish("roll-out", took).await;
@@ -45,14 +74,6 @@ pub(crate) async fn work(sizes: &Sizes, manager: Manager) {
     measured.begin();
     let took = cluster.cascade().await;
     measured.finish("cascade delete", took).await;
-    cluster.fill_namespace().await;
-    measured.process.quiet().await;
-    measured.begin();
-    let took = cluster.delete_namespace().await;
-    measured.finish("namespace delete", took).await;
-    report_memory("memory, peak of the run", measured.process.usage().peak_bytes);
-    measured.process.end().await;
-    tokio::time::sleep(AUDIT_FLUSH).await;
 }
 
 /// As [`work`], with our simulated nodes: a cluster whose pods run.

@@ -45,7 +45,7 @@ pub(super) fn running_pods_on_living_nodes_are_left_alone(case: &Case<'_>) -> Ve
 ///
 /// Asked when the pod garbage collector deletes a pod that has ended, is not terminating, and whose node is there:
 /// there were more than the threshold; within a pass, as many as were too many go. Judged against the store; staleness
-/// excuses pods that were there and had ended at some time by what was shown, but for those that it has deleted itself.
+/// excuses pods that were there and had ended at some time by what was shown.
 pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdict {
     let Some(before) = case.deleted().filter(|_| case.is("pods") && case.by(&[POD_GC])) else {
         return Verdict::NotMine;
@@ -59,7 +59,8 @@ pub(super) fn ended_pods_are_kept_up_to_the_threshold(case: &Case<'_>) -> Verdic
     let left = case.world.ended_pods();
     let max = case.options.ended_pods_max;
     let window = case.window();
-    let has_ended = |pod: &Object| !pod.is_terminating() && pod.pod().is_some_and(|pod| pod.phase == Phase::Ended);
+    // Those that are terminating count, as upstream: a finalizer may keep them.
+    let has_ended = |pod: &Object| pod.pod().is_some_and(|pod| pod.phase == Phase::Ended);
     let as_shown = || {
         let shown = case.world.all_histories("pods").filter(|history| window.of("pods", history).ever(has_ended));
         // The deleted one is among them.

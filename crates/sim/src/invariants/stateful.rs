@@ -220,15 +220,22 @@ fn sets<'a>(rest: &Rest<'a>) -> impl Iterator<Item = (&'a Arc<Object>, &'a State
     sets.filter_map(|object| Some((object, object.stateful_set()?))).filter(|(_, set)| set.selector.is_some())
 }
 
-/// Whether a pod of the StatefulSet cannot be ready, or another's pod has the name of one: then those behind it may have to
-/// wait.
+/// Whether a pod of the StatefulSet cannot be ready, another's pod has the name of one, or one was adopted without the
+/// volumes of its claims, which no write can give it: then those behind it may have to wait.
 fn is_stuck(rest: &Rest<'_>, object: &Object, set: &StatefulSet) -> bool {
     let is_taken = |ordinal: i64| {
         let name = format!("{}-{ordinal}", object.key.name);
         let key = ObjectKey { namespace: object.key.namespace.clone(), name: name.into() };
         rest.world.get("pods", &key).is_some_and(|pod| !pod.is_controlled_by(&object.uid))
     };
-    rest.world.controlled("pods", &object.uid).any(|pod| !is_up(pod))
+    let lacks_claims = |pod: &Arc<Object>| {
+        let uses = |claim: &steersman_base::Istr| {
+            let name = format!("{claim}-{}", pod.key.name);
+            pod.pod().is_some_and(|pod| pod.claims.iter().any(|used| **used == *name))
+        };
+        !set.claims.iter().all(uses)
+    };
+    rest.world.controlled("pods", &object.uid).any(|pod| !is_up(pod) || lacks_claims(pod))
         || (set.start..set.start + set.replicas).any(is_taken)
 }
 
@@ -236,7 +243,7 @@ fn is_stuck(rest: &Rest<'_>, object: &Object, set: &StatefulSet) -> bool {
 /// over the Set." (website: StatefulSets, Ordinal Index)
 ///
 /// At rest: each ordinal has its active pod with its claims, and no other has one. Excused is a StatefulSet with a pod
-/// that is never ready, or whose name is another's, and one in a namespace that goes.
+/// that is never ready, whose name is another's, or that was adopted without its volumes, and one in a namespace that goes.
 pub(super) fn every_ordinal_has_its_pod(rest: &Rest<'_>, found: &mut Findings) {
     for (object, set) in sets(rest) {
         let pods = rest.world.controlled("pods", &object.uid).filter(|pod| pod.is_active_pod());
