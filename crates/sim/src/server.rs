@@ -283,8 +283,9 @@ impl Recorder {
                 state.written.entry(*manager).or_default().insert(what);
             }
             if state.restless.len() < RESTLESS_MAX && !is_heartbeat(&collection.name, &by) {
-                let reason = after.filter(|_| is_telling).and_then(reason_of).unwrap_or_default();
-                if !REMINDERS.contains(&reason.as_str()) {
+                let event = after.filter(|_| is_telling).and_then(|event| event.parse().ok()).unwrap_or_default();
+                if !is_reminder(&event) {
+                    let reason = event["reason"].as_str().unwrap_or_default();
                     state.restless.push(format!("{by} {verb} {} {key} {reason}", collection.name));
                 }
             }
@@ -437,9 +438,12 @@ fn is_telling(resource: &str) -> bool {
     matches!(resource, "events" | "events.events.k8s.io")
 }
 
-/// The reason of an event.
-fn reason_of(event: &Object) -> Option<String> {
-    event.parse().ok()?["reason"].as_str().map(str::to_owned)
+/// Whether an event says what is waited for: as upstream, it is sent again while that is so.
+fn is_reminder(event: &Value) -> bool {
+    let text = |field: &str| event[field].as_str().unwrap_or_default();
+    REMINDERS.contains(&text("reason"))
+        // A StatefulSet waits for the end of a claim, which a pod of another owner may use for ever.
+        || text("reason") == "FailedCreate" && text("message").ends_with("is being deleted")
 }
 
 /// Leases and node heartbeats are written forever. What nodes do is not checked.

@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use parking_lot::Mutex;
 use steersman_base::{Istr, Meta, ObjectKey, Selector, StringMap, Uid};
 
+use steersman_model::autoscaling::TargetReference;
+
 use super::history::History;
 
 /// What is remembered of every autoscaler, by namespace.
@@ -26,6 +28,8 @@ type Label = Option<(Istr, Istr)>;
 struct Remembered {
     /// A new autoscaler of the same name begins anew.
     uid: Uid,
+    /// So does one that is pointed at another object: what was recommended for the old one says nothing about the new one.
+    target: TargetReference,
     selector: Selector,
     history: History,
 }
@@ -33,6 +37,16 @@ struct Remembered {
 // === impl Memory ===
 
 impl Memory {
+    /// Begins a pass of an autoscaler of this target.
+    pub(super) fn begin(&self, autoscaler: &Meta, target: &TargetReference) {
+        let mut held = self.0.lock();
+        let namespace = held.entry(autoscaler.namespace.clone()).or_default();
+        if namespace.of(autoscaler).target != *target {
+            namespace.forget(&autoscaler.name);
+            namespace.of(autoscaler).target = target.clone();
+        }
+    }
+
     /// Reads and changes the history of an autoscaler.
     pub(super) fn history<T>(&self, autoscaler: &Meta, change: impl FnOnce(&mut History) -> T) -> T {
         let mut held = self.0.lock();

@@ -89,6 +89,7 @@ impl Reconciler for Autoscalers {
 impl Autoscalers {
     async fn pass(&self, cx: &Context, hpa: &HorizontalPodAutoscalerView) -> Passed {
         let now = cx.clock.now_micros();
+        self.memory.begin(hpa.meta(), &hpa.spec.scale_target_ref);
         let mut draft = Draft::new(&hpa.status, now.to_seconds());
         let scale = match self.scale(hpa).await {
             Ok(scale) => scale,

@@ -1,9 +1,10 @@
 //! Autoscalers: their bounds, their policies, and what they come to.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
-use steersman_base::{ObjectKey, Quantity};
+use steersman_base::{ObjectKey, Quantity, Selector};
 
 use super::availability::count;
 use super::replicas::stays;
@@ -39,11 +40,11 @@ pub(super) fn replicas(object: &Object) -> Option<i32> {
 fn judge(
     case: &Case<'_>,
     target: &Object,
-    holds: impl Fn(&Autoscaler) -> bool,
+    holds: impl Fn(&Object, &Autoscaler) -> bool,
     text: impl FnOnce() -> String,
 ) -> Verdict {
     let is_one = |object: &Object| {
-        object.autoscaler().is_some_and(|scaler| scaler.scales(&target.resource, &target.key) && holds(scaler))
+        object.autoscaler().is_some_and(|scaler| scaler.scales(&target.resource, &target.key) && holds(object, scaler))
     };
     let at_store = case.world.all(AUTOSCALERS).any(|object| is_one(object));
     let window = case.window();
@@ -62,7 +63,7 @@ fn judge(
 /// store; staleness excuses bounds that were so at some time by what was shown.
 pub(super) fn autoscalers_stay_within_their_bounds(case: &Case<'_>) -> Verdict {
     let Some((target, was, is)) = scaled(case) else { return Verdict::NotMine };
-    let within = |scaler: &Autoscaler| (scaler.min..=scaler.max).contains(&is);
+    let within = |_: &Object, scaler: &Autoscaler| (scaler.min..=scaler.max).contains(&is);
     judge(case, target, within, || format!("{target} is scaled from {was} to {is}, and no autoscaler of it may do so"))
 }
 
@@ -71,20 +72,40 @@ pub(super) fn autoscalers_stay_within_their_bounds(case: &Case<'_>) -> Verdict {
 /// Without any behaviour, `scaleUpLimitFactor` and `scaleUpLimitMinimum` of `horizontal.go` of Kubernetes 1.37 limit each step.
 ///
 /// Asked when the autoscaler adds pods: not more than the policies of one that scales the object allow, what the same manager
-/// added in the period included. Judged against the store; staleness excuses policies that were so at some time by what was
+/// added in the period included. An autoscaler counts its own changes alone, so that others that had the object in the period may
+/// have added as much as theirs allow. Judged against the store; staleness excuses policies that were so at some time by what was
 /// shown.
 pub(super) fn pods_are_added_as_fast_as_policies_allow(case: &Case<'_>) -> Verdict {
     let Some((target, was, is)) = scaled(case).filter(|(_, was, is)| is > was) else { return Verdict::NotMine };
-    let allowed = |scaler: &Autoscaler| match scaler.adds {
+    let allowed = |object: &Object, scaler: &Autoscaler| match scaler.adds {
         // Back into the bounds in one step.
         _ if was < scaler.min && is == scaler.min => true,
         None => is <= was.saturating_mul(FACTOR).max(MINIMUM),
         Some((pods, seconds)) => {
             let net = case.memory.scaling.net(&target.uid, case.change, seconds);
-            is <= was - net + pods
+            others_add(case, target, object, seconds).is_none_or(|others| is <= was - net + pods + others)
         }
     };
     judge(case, target, allowed, || format!("{target} is scaled from {was} to {is}, faster than any policy allows"))
+}
+
+/// Returns how many pods the other autoscalers that had the object in a period may have added to it; `None` if one had no policy
+/// at some time: then nobody has counted.
+fn others_add(case: &Case<'_>, target: &Object, scaler: &Object, seconds: i64) -> Option<i32> {
+    let since = case.change.at.plus_seconds(-seconds);
+    let mut others = BTreeMap::new();
+    for history in case.world.all_histories(AUTOSCALERS) {
+        for object in case.world.since_time(history, since).objects().flatten() {
+            let of_target = |other: &&Autoscaler| other.scales(&target.resource, &target.key);
+            let Some(other) = object.autoscaler().filter(of_target) else { continue };
+            let (pods, _) = other.adds?;
+            if object.uid != scaler.uid {
+                let most = others.entry(&object.uid).or_insert(0);
+                *most = pods.max(*most);
+            }
+        }
+    }
+    Some(others.values().sum())
 }
 
 /// "HPA controller skips scaling if the pods are selected by several autoscalers" follows `AmbiguousSelector` in `horizontal.go` of
@@ -140,7 +161,7 @@ pub(super) fn pods_of_two_autoscalers_are_scaled_by_neither(case: &Case<'_>) -> 
 /// "desiredReplicas = ceil[currentReplicas * ( currentMetricValue / desiredMetricValue )]" (website: Horizontal Pod Autoscaling)
 ///
 /// At rest: a target has as many pods as the metric of its autoscaler asks for, within the bounds and the tolerance. One whose
-/// pods are not all ready is excused, and so is one that a user scaled to zero.
+/// pods are not all ready is excused, and so is one that a user scaled to zero, and one whose pods another autoscaler has, too.
 pub(super) fn replicas_are_what_the_load_asks_for(rest: &Rest<'_>, found: &mut Findings) {
     if !rest.options.runs(AUTOSCALER) {
         return;
@@ -149,7 +170,8 @@ pub(super) fn replicas_are_what_the_load_asks_for(rest: &Rest<'_>, found: &mut F
         let Some(scaler) = object.autoscaler() else { continue };
         let target = rest.world.get(scaler.target.0, &scaler.target.1).filter(|target| !target.is_terminating());
         let Some((target, have)) = target.and_then(|target| Some((target, replicas(target)?))) else { continue };
-        let Some(wanted) = wanted(rest, scaler, target, have) else {
+        let wanted = if is_ambiguous(rest, object, target) { None } else { wanted(rest, scaler, target, have) };
+        let Some(wanted) = wanted else {
             found.excuse();
             continue;
         };
@@ -158,6 +180,23 @@ pub(super) fn replicas_are_what_the_load_asks_for(rest: &Rest<'_>, found: &mut F
             format!("{object} ({min} to {max}, by {metric:?}) leaves {target} at {have} pods")
         });
     }
+}
+
+/// Whether another autoscaler has some of the pods of a target: then neither scales.
+fn is_ambiguous(rest: &Rest<'_>, scaler: &Object, target: &Object) -> bool {
+    let Some(selector) = target.selector() else { return false };
+    let others = rest.world.all(AUTOSCALERS).filter(|other| {
+        other.uid != scaler.uid && other.key.namespace == scaler.key.namespace && !other.is_terminating()
+    });
+    let mut selectors = others.filter_map(|other| {
+        let (resource, key) = &other.autoscaler()?.target;
+        rest.world.get(resource, key)?.selector()
+    });
+    let has_both = |other: &Selector| {
+        let mut pods = rest.world.content(&scaler.key.namespace).filter(|object| object.pod().is_some());
+        pods.any(|pod| selector.matches(&pod.labels) && other.matches(&pod.labels))
+    };
+    selectors.any(has_both)
 }
 
 /// Whether a number of pods is the one that the metric asks for; none if nobody can tell.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use steersman_base::{Meta, MicroTime, Selector, StringMap};
 use steersman_informer::{Change, End};
 use steersman_model::View;
-use steersman_model::autoscaling::HorizontalPodAutoscalerView;
+use steersman_model::autoscaling::{HorizontalPodAutoscalerView, TargetReference};
 
 use crate::horizontal_pod_autoscaler::map::concerns;
 use crate::horizontal_pod_autoscaler::memory::Memory;
@@ -81,6 +81,23 @@ fn memory_is_of_one_autoscaler_and_goes_with_it() {
         memory.forget(&meta(name, "").key());
     }
     assert_eq!(memory.selecting("ns", &[&labels], 2), [""; 0]);
+}
+
+#[test]
+fn an_autoscaler_that_is_pointed_at_another_object_begins_anew() {
+    let memory = Memory::default();
+    let meta = Meta { name: "a".into(), namespace: "ns".into(), uid: "1".into(), ..Meta::default() };
+    let target = |name: &str| TargetReference { kind: "Deployment".into(), name: name.into(), ..Default::default() };
+    let labels = StringMap::from([("app", "web")]);
+    memory.begin(&meta, &target("web"));
+    memory.select(&meta, &"app=web".parse().unwrap());
+    memory.history(&meta, |history| history.begin(50, MicroTime::from(now())));
+    memory.begin(&meta, &target("web"));
+    assert_eq!(memory.history(&meta, |history| history.len()), 1, "the next pass");
+    assert_eq!(memory.selecting("ns", &[&labels], 2), ["a"]);
+    memory.begin(&meta, &target("shop"));
+    assert_eq!(memory.history(&meta, |history| history.len()), 0, "50 pods were wanted of another object");
+    assert_eq!(memory.selecting("ns", &[&labels], 2), [""; 0], "others may scale the old object");
 }
 
 #[test]
