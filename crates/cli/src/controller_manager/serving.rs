@@ -136,11 +136,7 @@ fn unguarded(error: &dyn std::fmt::Display) -> CommandError {
 async fn guard(flags: &Parsed, clock: &Clock, metrics: &Registry) -> Result<Guard, CommandError> {
     let authentication = delegate(flags, "authentication-kubeconfig").await?;
     let authorization = delegate(flags, "authorization-kubeconfig").await?;
-    let lookup = match () {
-        () if flags.is_on("authentication-skip-lookup") || authentication.is_none() => Lookup::Skipped,
-        () if flags.is_on("authentication-tolerate-lookup-failure") => Lookup::Tolerated,
-        () => Lookup::Required,
-    };
+    let lookup = lookup(flags, authentication.is_some());
     if authentication.is_none() {
         tracing::warn!("without --authentication-kubeconfig, clients of the secure port cannot show tokens");
     }
@@ -173,15 +169,51 @@ async fn guard(flags: &Parsed, clock: &Clock, metrics: &Registry) -> Result<Guar
     Guard::new(options).map_err(|error| unguarded(&error))
 }
 
-/// The client that a flag names; inside a cluster, that of the pod; else none.
-async fn delegate(flags: &Parsed, flag: &str) -> Result<Option<Client>, CommandError> {
-    let kubeconfig = flags.some_text(flag).map(PathBuf::from);
-    if kubeconfig.is_none() && std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
-        return Ok(None);
+/// Whether authorities that no flag names are looked up. As upstream, only that of front proxies must be found: without
+/// that of clients, certificates are refused until it is.
+fn lookup(flags: &Parsed, has_client: bool) -> Lookup {
+    match () {
+        () if flags.is_on("authentication-skip-lookup") || !has_client => Lookup::Skipped,
+        () if flags.is_on("authentication-tolerate-lookup-failure") => Lookup::Tolerated,
+        () if flags.is_on("requestheader-client-ca-file") => Lookup::Tolerated,
+        () => Lookup::Required,
     }
+}
+
+/// The client that a flag names; inside a cluster, that of the pod's account; else none. A static pod has no account, and
+/// another kubeconfig that happens to be there does not decide who may read our pages.
+async fn delegate(flags: &Parsed, flag: &str) -> Result<Option<Client>, CommandError> {
     let wrong = |error| CommandError(format!("--{flag}: {error}"));
-    let mut options = connection::Options::default();
-    options.kubeconfig = kubeconfig;
-    let connection = Connection::load(options).await.map_err(wrong)?;
-    connection.client().await.map(Some).map_err(wrong)
+    if let Some(file) = flags.some_text(flag) {
+        let connection = Connection::load(connection::Options::default().kubeconfig(file)).await.map_err(wrong)?;
+        return connection.client().await.map(Some).map_err(wrong);
+    }
+    match Connection::in_cluster() {
+        Ok(Some(connection)) => connection.client().await.map(Some).map_err(wrong),
+        Ok(None) => Ok(None),
+        Err(error) => {
+            tracing::warn!(%error, "the account of this pod is not used instead of --{flag}");
+            Ok(None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::flags;
+    use super::*;
+
+    #[test]
+    fn only_the_authority_of_front_proxies_must_be_found() {
+        let check = |words: &str, has_client: bool, want: Lookup| {
+            let flags = flags::parse(flags::table(), words.split_whitespace().map(str::to_owned)).unwrap();
+            assert_eq!(lookup(&flags, has_client), want, "{words}");
+        };
+        check("", true, Lookup::Required);
+        check("", false, Lookup::Skipped);
+        check("--client-ca-file=a", true, Lookup::Required);
+        check("--requestheader-client-ca-file=a", true, Lookup::Tolerated);
+        check("--authentication-tolerate-lookup-failure", true, Lookup::Tolerated);
+        check("--authentication-skip-lookup --requestheader-client-ca-file=a", true, Lookup::Skipped);
+    }
 }
