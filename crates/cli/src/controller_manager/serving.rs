@@ -7,7 +7,7 @@
 //!    `--authorization-kubeconfig`; inside a cluster, with the pod's account; with neither, only the open paths and
 //!    certificates of `--client-ca-file` work. As upstream.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use kube::Client;
@@ -21,6 +21,7 @@ use steersman_runtime::manager::{Group, Runnable, runnable};
 use steersman_runtime::serving::{
     CertificateSource, CipherSuites, ClientCertificates, KeyExchanges, ServeOptions, Serving, SniCertificate, Tls,
 };
+use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +45,8 @@ pub(super) async fn listen(flags: &Parsed, clock: &Clock) -> Result<Option<Servi
     if port == 0 {
         return Ok(None);
     }
-    let mut options = ServeOptions::at(SocketAddr::new(address, port)).with_tls(tls(flags)?);
+    let address = SocketAddr::new(listening_on(address, is_dual_stack()), port);
+    let mut options = ServeOptions::at(address).with_tls(tls(flags)?);
     options.clock = clock.clone();
     options.share_port = flags.is_on("permit-port-sharing");
     if let Ok(streams @ 1..) = u32::try_from(flags.int("http2-max-streams-per-connection")) {
@@ -53,6 +55,18 @@ pub(super) async fn listen(flags: &Parsed, clock: &Clock) -> Result<Option<Servi
     let serving = Serving::bind(options).await.map_err(|error| CommandError(format!("--secure-port: {error}")))?;
     tracing::info!(address = %serving.address(), "serving health, metrics and inspection");
     Ok(Some(serving))
+}
+
+/// Returns the address to listen on. As in Go, 0.0.0.0 is every address of both families where one socket takes both:
+/// probes and scrapes of a cluster without IPv4 reach it with upstream's default.
+fn listening_on(bind: IpAddr, is_dual_stack: bool) -> IpAddr {
+    if is_dual_stack && bind == IpAddr::V4(Ipv4Addr::UNSPECIFIED) { Ipv6Addr::UNSPECIFIED.into() } else { bind }
+}
+
+/// Whether a socket of IPv6 takes connections of IPv4, too. A system without IPv6 has no such sockets, or no such file.
+fn is_dual_stack() -> bool {
+    let only_ipv6 = std::fs::read_to_string("/proc/sys/net/ipv6/bindv6only");
+    only_ipv6.is_ok_and(|text| text.trim() == "0") && TcpSocket::new_v6().is_ok()
 }
 
 fn tls(flags: &Parsed) -> Result<Tls, CommandError> {
@@ -83,7 +97,11 @@ fn tls(flags: &Parsed) -> Result<Tls, CommandError> {
         && !curves.is_empty()
     {
         let numbers: Vec<i32> = curves.iter().filter_map(|&number| i32::try_from(number).ok()).collect();
-        tls.key_exchanges = Some(KeyExchanges::numbered(&numbers).map_err(wrong("tls-curve-preferences"))?);
+        let chosen = KeyExchanges::numbered(&numbers).map_err(wrong("tls-curve-preferences"))?;
+        for number in chosen.left_out() {
+            tracing::warn!(number, "--tls-curve-preferences: this one is not spoken here, and left out");
+        }
+        tls.key_exchanges = Some(chosen);
     }
     if let Value::CertKeys(pairs) = flags.value("tls-sni-cert-key") {
         let named =
@@ -215,5 +233,30 @@ mod tests {
         check("--requestheader-client-ca-file=a", true, Lookup::Tolerated);
         check("--authentication-tolerate-lookup-failure", true, Lookup::Tolerated);
         check("--authentication-skip-lookup --requestheader-client-ca-file=a", true, Lookup::Skipped);
+    }
+
+    #[test]
+    fn all_addresses_are_those_of_both_families() {
+        let check = |bind: &str, is_dual_stack: bool, want: &str| {
+            let got = listening_on(bind.parse().unwrap(), is_dual_stack);
+            assert_eq!(got, want.parse::<IpAddr>().unwrap(), "{bind}");
+        };
+        check("0.0.0.0", true, "::");
+        check("0.0.0.0", false, "0.0.0.0");
+        check("::", true, "::");
+        check("127.0.0.1", true, "127.0.0.1");
+        check("10.0.0.1", true, "10.0.0.1");
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_is_said_to_take_both_families_does() {
+        if !is_dual_stack() {
+            return;
+        }
+        // A socket of IPv6 at an address of IPv4.
+        let mapped = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+        let serving = Serving::bind(ServeOptions::at(SocketAddr::new(mapped.into(), 0))).await.unwrap();
+        let by_ipv4 = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), serving.address().port());
+        tokio::net::TcpStream::connect(by_ipv4).await.unwrap();
     }
 }
