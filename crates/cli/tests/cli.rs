@@ -1,5 +1,6 @@
 //! What the command line answers without a cluster: to bad input one sentence and exit code 1, to questions an answer.
 
+use std::io::BufRead;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
@@ -154,6 +155,21 @@ fn a_pod_without_an_account_serves_its_open_pages() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("cannot guard the secure port: only trailing * allowed"), "{said}");
     assert!(said.contains("without --authentication-kubeconfig"), "{said}");
+}
+
+#[test]
+fn a_candidate_that_waits_for_its_server_ends_in_order_when_it_is_told_to() {
+    // Nobody listens there.
+    let config = kubeconfig("cli-away.kubeconfig", "https://127.0.0.1:1");
+    let mut command = Command::new(PROGRAM);
+    command.args(["controller-manager", "--secure-port=0", &config]).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    let mut lines = std::io::BufReader::new(child.stderr.take().expect("piped")).lines();
+    let waits = lines.by_ref().map_while(Result::ok).find(|line| line.contains("is not there yet: waiting"));
+    assert!(waits.is_some(), "it says for what it waits");
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
+    let said: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{said:?}");
 }
 
 #[test]
