@@ -137,6 +137,12 @@ impl Plan {
     fn patience(&self) -> Duration {
         if self.flags.is_on("leader-elect") { FOR_EVER } else { server::PATIENCE }
     }
+
+    /// How long running reconciles may take at the end; upstream's 0 is no limit.
+    fn shutdown_within(&self) -> Duration {
+        let within = self.flags.duration("controller-shutdown-timeout");
+        if within.is_zero() { FOR_EVER } else { within }
+    }
 }
 
 async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
@@ -171,7 +177,7 @@ async fn prepare(plan: &Plan, verbosity: &Verbosity) -> Result<Manager, CommandE
         .metrics(registry.clone())
         .lease(plan.lease())
         .lease_client(connection.client().await.map_err(said)?)
-        .shutdown_within(flags.duration("controller-shutdown-timeout"));
+        .shutdown_within(plan.shutdown_within());
     let manager = Manager::new(root.clone(), options).map_err(said)?;
     manager.set_flags(given);
     let port = match serving {
@@ -242,13 +248,23 @@ fn said(error: impl std::fmt::Display) -> CommandError {
 mod tests {
     use super::*;
 
+    fn planned(words: &[&str]) -> Plan {
+        plan(flags::parse(flags::table(), words.iter().map(ToString::to_string)).unwrap()).unwrap()
+    }
+
     #[test]
     fn only_who_stands_for_election_waits_as_long_as_it_takes() {
-        let check = |words: &[&str], want: Duration| {
-            let flags = flags::parse(flags::table(), words.iter().map(ToString::to_string)).unwrap();
-            assert_eq!(plan(flags).unwrap().patience(), want, "{words:?}");
-        };
+        let check = |words: &[&str], want: Duration| assert_eq!(planned(words).patience(), want, "{words:?}");
         check(&[], FOR_EVER);
         check(&["--leader-elect=false"], Duration::from_secs(10));
+    }
+
+    #[test]
+    fn no_time_for_the_end_is_no_limit() {
+        let check = |words: &[&str], want: Duration| assert_eq!(planned(words).shutdown_within(), want, "{words:?}");
+        check(&[], Duration::from_secs(10));
+        check(&["--controller-shutdown-timeout=3s"], Duration::from_secs(3));
+        check(&["--controller-shutdown-timeout=0"], FOR_EVER);
+        check(&["--controller-shutdown-timeout=-1s"], FOR_EVER);
     }
 }
