@@ -3,7 +3,8 @@
 //! The order is upstream's (`cmd/kube-controller-manager/app/controllermanager.go`, 1.37.1):
 //!
 //! 1. The command line is read and checked as a whole; what is wrong with it is one sentence, and exit code 1.
-//! 2. The secure port listens, and answers. The API server is waited for, for 10 s at most.
+//! 2. The secure port listens, and answers. The API server is waited for: with an election as long as it is away, as
+//!    upstream's candidates do, else for 10 s at most.
 //! 3. All controllers are built, the one of token secrets first, with our own account; then the caches start, and the log
 //!    says `informers started`. One whose API the server does not have is left out; the log and `/debug/controllers` say why.
 //! 4. Work is done while the lease is held. A lost lease ends the program with exit code 1.
@@ -18,15 +19,16 @@ mod serving;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use prometheus::Registry;
 use steersman_base::Clock;
+use steersman_base::time::FOR_EVER;
 use steersman_runtime::__internal::descriptor::Stage;
 use steersman_runtime::connection::{self, Connection, Limits, RestMetrics};
 use steersman_runtime::manager::runnable;
 use steersman_runtime::signals;
 use steersman_runtime::{Build, Descriptor, Group, LeaseOptions, Manager, ManagerOptions};
-use tokio_util::sync::CancellationToken;
 
 use super::flags::{self, Parsed};
 use super::gates::{self, Gates};
@@ -129,9 +131,31 @@ impl Plan {
                 .release_on_exit()
         })
     }
+
+    /// How long the API server is waited for. A candidate that gave up would be restarted ever more slowly, and nobody
+    /// would lead for minutes after the server is back.
+    fn patience(&self) -> Duration {
+        if self.flags.is_on("leader-elect") { FOR_EVER } else { server::PATIENCE }
+    }
+
+    /// How long running reconciles may take at the end; upstream's 0 is no limit.
+    fn shutdown_within(&self) -> Duration {
+        let within = self.flags.duration("controller-shutdown-timeout");
+        if within.is_zero() { FOR_EVER } else { within }
+    }
 }
 
 async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
+    // Before anything is waited for: the first process of a container ignores signals that it does not handle.
+    let stop = signals::stop();
+    let Some(manager) = stop.run_until_cancelled(prepare(&plan, &verbosity)).await else { return Ok(()) };
+    let manager = manager?;
+    tracing::info!(version = version::KUBERNETES, steersman = version::OWN, "starting");
+    manager.run(stop).await.map_err(said)
+}
+
+/// Does all that comes before the manager runs: the secure port, the API server, the controllers.
+async fn prepare(plan: &Plan, verbosity: &Verbosity) -> Result<Manager, CommandError> {
     let flags = &plan.flags;
     let clock = Clock::system();
     let registry = Registry::new();
@@ -153,32 +177,29 @@ async fn start(plan: Plan, verbosity: Verbosity) -> Result<(), CommandError> {
         .metrics(registry.clone())
         .lease(plan.lease())
         .lease_client(connection.client().await.map_err(said)?)
-        .shutdown_within(flags.duration("controller-shutdown-timeout"));
+        .shutdown_within(plan.shutdown_within());
     let manager = Manager::new(root.clone(), options).map_err(said)?;
     manager.set_flags(given);
     let port = match serving {
         None => None,
         Some(serving) => {
-            pages::serve(manager.admin(), &clock, flags, &plan.gates, &verbosity).map_err(said)?;
+            pages::serve(manager.admin(), &clock, flags, &plan.gates, verbosity).map_err(said)?;
             Some(serving::answer(serving, flags, manager.admin(), &clock, &registry).await?)
         }
     };
-    let healthy = server::wait_until_healthy(&connection, &root, manager.health()).await;
+    let healthy = server::wait_until_healthy(&connection, &root, manager.health(), plan.patience()).await;
     healthy.map_err(|error| CommandError(credentials::explain(&error, clock.now())))?;
     if let Some(port) = port {
         manager.add(port.with_authorities().await?);
     }
     let accounts = Accounts::new(&connection, &root, flags.is_on("use-service-account-credentials"));
-    build(&plan, &manager, &accounts.await.map_err(said)?).await?;
+    build(plan, &manager, &accounts.await.map_err(said)?).await?;
 
     manager.add(runnable("informers", Group::Caches, |_| async {
         tracing::info!("informers started");
         Ok(())
     }));
-    let stop = CancellationToken::new();
-    tokio::spawn(signals::stop_on_signal(stop.clone()));
-    tracing::info!(version = version::KUBERNETES, steersman = version::OWN, "starting");
-    manager.run(stop).await.map_err(said)
+    Ok(manager)
 }
 
 /// Builds all controllers before anything runs: first the one whose work the others need.
@@ -221,4 +242,29 @@ fn build_one(
 
 fn said(error: impl std::fmt::Display) -> CommandError {
     CommandError(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn planned(words: &[&str]) -> Plan {
+        plan(flags::parse(flags::table(), words.iter().map(ToString::to_string)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn only_who_stands_for_election_waits_as_long_as_it_takes() {
+        let check = |words: &[&str], want: Duration| assert_eq!(planned(words).patience(), want, "{words:?}");
+        check(&[], FOR_EVER);
+        check(&["--leader-elect=false"], Duration::from_secs(10));
+    }
+
+    #[test]
+    fn no_time_for_the_end_is_no_limit() {
+        let check = |words: &[&str], want: Duration| assert_eq!(planned(words).shutdown_within(), want, "{words:?}");
+        check(&[], Duration::from_secs(10));
+        check(&["--controller-shutdown-timeout=3s"], Duration::from_secs(3));
+        check(&["--controller-shutdown-timeout=0"], FOR_EVER);
+        check(&["--controller-shutdown-timeout=-1s"], FOR_EVER);
+    }
 }

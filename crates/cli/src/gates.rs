@@ -69,7 +69,8 @@ pub(super) fn help() -> String {
         let _ = writeln!(text, "kube:{}=true|false ({} - default={})", gate.name, gate.stage, gate.default);
     }
     for gate in table().iter().filter(|gate| gate.stage == OURS) {
-        let _ = writeln!(text, "steersman:{}=true|false (default={})", gate.name, gate.default);
+        // Without a component: it is given as it is shown, and `kube` is the only one there is.
+        let _ = writeln!(text, "{}=true|false (default={})", gate.name, gate.default);
     }
     text
 }
@@ -208,6 +209,19 @@ mod tests {
             }
         }
         assert!(Gates::default().check_needs().is_ok());
+    }
+
+    #[test]
+    fn every_gate_of_the_help_can_be_given_as_it_is_shown() {
+        use super::super::flags;
+        for line in help().lines() {
+            let (shown, _) = line.split_once("=true|false").expect(line);
+            let default = line.contains("default=true");
+            let words = [format!("--feature-gates={shown}={default}")];
+            let flags = flags::parse(flags::table(), words).unwrap_or_else(|error| panic!("{line}: {error}"));
+            assert!(Gates::parse(flags.texts("feature-gates")).is_ok(), "{line}");
+        }
+        assert!(help().contains("\nSteersman"), "ours are shown, too");
     }
 
     #[test]

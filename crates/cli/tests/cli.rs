@@ -1,5 +1,6 @@
 //! What the command line answers without a cluster: to bad input one sentence and exit code 1, to questions an answer.
 
+use std::io::BufRead;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
 
@@ -112,14 +113,9 @@ fn called_as_kube_controller_manager_it_is_that_program() {
 #[test]
 fn files_that_controllers_need_are_read_before_anything_starts() {
     let directory = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let config = directory.join("cli.kubeconfig");
     let empty = directory.join("cli-empty");
-    let text = "clusters: [{name: a, cluster: {server: 'https://127.0.0.1:1'}}]\n\
-                contexts: [{name: a, context: {cluster: a, user: a}}]\n\
-                users: [{name: a, user: {token: x}}]\ncurrent-context: a\n";
-    std::fs::write(&config, text).expect("a kubeconfig");
     std::fs::write(&empty, "").expect("a file");
-    let config = format!("--kubeconfig={}", config.display());
+    let config = kubeconfig("cli.kubeconfig", "https://127.0.0.1:1");
     let empty = empty.display().to_string();
     let manager = |flag: String, want: &str| {
         refused_args(&["controller-manager", "--secure-port=0", &config, &flag], want);
@@ -131,6 +127,49 @@ fn files_that_controllers_need_are_read_before_anything_starts() {
         "--service-account-private-key-file: cannot read no: No such",
     );
     manager(format!("--service-account-private-key-file={empty}"), "--service-account-private-key-file: cannot use ");
+}
+
+/// Writes a kubeconfig for a server at this address.
+fn kubeconfig(name: &str, server: &str) -> String {
+    let file = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let text = format!(
+        "clusters: [{{name: a, cluster: {{server: '{server}'}}}}]\n\
+         contexts: [{{name: a, context: {{cluster: a, user: a}}}}]\n\
+         users: [{{name: a, user: {{token: x}}}}]\ncurrent-context: a\n"
+    );
+    std::fs::write(&file, text).expect("a kubeconfig");
+    format!("--kubeconfig={}", file.display())
+}
+
+#[test]
+fn a_pod_without_an_account_serves_its_open_pages() {
+    // A static pod has these variables, and no account. The last flag is refused after clients for reviews are made.
+    let config = kubeconfig("cli-static-pod.kubeconfig", "https://127.0.0.1:1");
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
+    let port = format!("--secure-port={}", free.port());
+    let mut command = Command::new(PROGRAM);
+    command.args(["controller-manager", "--bind-address=127.0.0.1", &port, &config]);
+    command.arg("--authorization-always-allow-paths=/a/*/b").env_remove("KUBECONFIG").env("HOME", "/nonexistent");
+    command.env("KUBERNETES_SERVICE_HOST", "192.0.2.1").env("KUBERNETES_SERVICE_PORT", "443");
+    let output = command.output().expect("the binary runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("cannot guard the secure port: only trailing * allowed"), "{said}");
+    assert!(said.contains("without --authentication-kubeconfig"), "{said}");
+}
+
+#[test]
+fn a_candidate_that_waits_for_its_server_ends_in_order_when_it_is_told_to() {
+    // Nobody listens there.
+    let config = kubeconfig("cli-away.kubeconfig", "https://127.0.0.1:1");
+    let mut command = Command::new(PROGRAM);
+    command.args(["controller-manager", "--secure-port=0", &config]).stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().expect("the binary runs");
+    let mut lines = std::io::BufReader::new(child.stderr.take().expect("piped")).lines();
+    let waits = lines.by_ref().map_while(Result::ok).find(|line| line.contains("is not there yet: waiting"));
+    assert!(waits.is_some(), "it says for what it waits");
+    Command::new("kill").args(["-TERM", &child.id().to_string()]).status().expect("kill");
+    let said: Vec<String> = lines.map_while(Result::ok).collect();
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{said:?}");
 }
 
 #[test]

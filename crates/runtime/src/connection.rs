@@ -223,6 +223,18 @@ impl Connection {
         Ok(Self { config, origin, metrics: options.metrics, limits: options.limits })
     }
 
+    /// Finds the cluster in which the process runs, and no other; `None` outside of one, and in a pod without a service
+    /// account.
+    ///
+    /// # Errors
+    /// The service account cannot be used.
+    #[doc(hidden)]
+    pub fn in_cluster() -> Result<Option<Self>, ConnectError> {
+        let Some((mut config, origin)) = source::in_cluster(&|name| std::env::var_os(name))? else { return Ok(None) };
+        config.headers.push((http::header::USER_AGENT, transport::user_agent(None)?));
+        Ok(Some(Self { config, origin, metrics: None, limits: None }))
+    }
+
     /// Creates a client with connections of its own: use another one for what must not wait behind others, such as a
     /// lease.
     ///

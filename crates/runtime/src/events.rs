@@ -5,8 +5,8 @@
 //!    tenth within ten minutes on, events that differ only in their text become one "(combined from similar events)"; a
 //!    source may send 25 events about an object at once, and then one every five minutes. Changes of an event that
 //!    waits to be sent are sent with it, and while many wait, similar ones are joined at once.
-//! 3. While the server cannot be reached, an event is tried twelve times, ten seconds apart; events that the
-//!    server refuses are dropped at once. Events of cluster-scoped objects go to the namespace `default`.
+//! 3. While the server cannot be reached, or asks to be asked later, an event is tried twelve times, ten seconds apart;
+//!    events that the server refuses are dropped at once. Events of cluster-scoped objects go to the namespace `default`.
 //! 4. On shutdown, queued events are tried once each, all within two seconds.
 //! 5. The state is bounded: a fixed number of entries of each kind, the least recently used dropped first.
 //!

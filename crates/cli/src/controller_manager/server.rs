@@ -11,9 +11,13 @@ use steersman_runtime::connection::{ConnectError, Connection};
 use steersman_runtime::health::{Health, Probe, Unhealthy};
 use tokio::time::Instant;
 
-/// upstream's: how long a server that starts beside us is waited for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// upstream's: how long a server that starts beside us is waited for without an election.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 const ASK_EVERY: Duration = Duration::from_secs(1);
+/// The time that one answer may take: a network that drops packets must not hold up the next try.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// The time after which the log repeats for what the program waits.
+const SAY_EVERY: Duration = Duration::from_secs(30);
 /// The name of the check that we are not ready before the server is there.
 const CHECK: &str = "api-server";
 
@@ -29,25 +33,28 @@ enum Problem {
 /// Waits until the server is healthy. Until then, the manager is not ready.
 ///
 /// # Errors
-/// It is not healthy within [`PATIENCE`]; or it rejects the credentials, or its certificate is not trusted, which
+/// It is not healthy within `patience`; or it rejects the credentials, or its certificate is not trusted, which
 /// waiting does not change.
 pub(super) async fn wait_until_healthy(
     connection: &Connection,
     client: &Client,
     ready: &Health,
+    patience: Duration,
 ) -> Result<(), ConnectError> {
     ready.add(&[Probe::Readyz], CHECK, || Err(Unhealthy("the API server is waited for".to_owned())));
-    wait(connection, client).await?;
+    wait(connection, client, patience).await?;
     ready.remove(CHECK);
     Ok(())
 }
 
-async fn wait(connection: &Connection, client: &Client) -> Result<(), ConnectError> {
+async fn wait(connection: &Connection, client: &Client, patience: Duration) -> Result<(), ConnectError> {
     let server = connection.server();
     let origin = connection.origin().clone();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + patience;
+    let mut said: Option<(String, Instant)> = None;
     loop {
-        let problem = match tokio::time::timeout_at(deadline, health(client)).await {
+        let answered_by = deadline.min(Instant::now() + ANSWER_WITHIN);
+        let problem = match tokio::time::timeout_at(answered_by, health(client)).await {
             Ok(Ok(StatusCode::OK)) => return Ok(()),
             Ok(Ok(status @ StatusCode::UNAUTHORIZED)) => {
                 return Err(ConnectError::Unauthorized { server, origin, status });
@@ -58,10 +65,13 @@ async fn wait(connection: &Connection, client: &Client) -> Result<(), ConnectErr
             Err(_) => "it does not answer".to_owned(),
         };
         if Instant::now() + ASK_EVERY >= deadline {
-            let problem = format!("{problem} (waited {} s for it)", PATIENCE.as_secs());
+            let problem = format!("{problem} (waited {} s for it)", patience.as_secs());
             return Err(ConnectError::Unreachable { server, origin, problem });
         }
-        tracing::info!(server, problem, "the API server is not there yet: waiting");
+        if said.as_ref().is_none_or(|(before, at)| *before != problem || at.elapsed() >= SAY_EVERY) {
+            tracing::info!(server, problem, "the API server is not there yet: waiting");
+            said = Some((problem, Instant::now()));
+        }
         tokio::time::sleep(ASK_EVERY).await;
     }
 }
@@ -131,6 +141,7 @@ mod tests {
 
     use http::Response;
     use steersman_apiserver::ApiServer;
+    use steersman_base::time::FOR_EVER;
     use steersman_runtime::__internal::health::Ask;
     use steersman_runtime::connection::Options;
 
@@ -158,7 +169,7 @@ mod tests {
         let health = Health::new();
         let ready = || health.report(Probe::Readyz, &Ask::default()).passed;
         let late = answering(200, Duration::from_secs(5));
-        let mut waiting = std::pin::pin!(wait_until_healthy(&connection, &late, &health));
+        let mut waiting = std::pin::pin!(wait_until_healthy(&connection, &late, &health, PATIENCE));
         assert!(tokio::time::timeout(Duration::from_secs(4), &mut waiting).await.is_err());
         assert!(!ready(), "who waits is not ready");
         waiting.await.unwrap();
@@ -166,7 +177,7 @@ mod tests {
         assert_eq!(start.elapsed().as_secs(), 5);
 
         let start = Instant::now();
-        let error = wait(&connection, &answering(200, Duration::MAX)).await.unwrap_err().to_string();
+        let error = wait(&connection, &answering(200, Duration::MAX), PATIENCE).await.unwrap_err().to_string();
         assert!((9..=10).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
         for want in ["http://192.0.2.1:6443", "as named", "/healthz answers 500", "waited 10 s"] {
             assert!(error.contains(want), "{want} is not in: {error}");
@@ -174,11 +185,32 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_candidate_waits_as_long_as_the_server_is_away() {
+        let connection = connection().await;
+        let start = Instant::now();
+        wait(&connection, &answering(200, Duration::from_secs(3600)), FOR_EVER).await.unwrap();
+        assert_eq!(start.elapsed().as_secs(), 3600);
+
+        // A server that takes a request and never answers it is asked again.
+        let start = Instant::now();
+        let service = tower::service_fn(move |_: Request<Body>| async move {
+            if start.elapsed() < Duration::from_secs(60) {
+                std::future::pending::<()>().await;
+            }
+            Ok::<_, Infallible>(Response::new(Body::empty()))
+        });
+        wait(&connection, &Client::new(service, "default"), FOR_EVER).await.unwrap();
+        assert!((60..=72).contains(&start.elapsed().as_secs()), "{:?}", start.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_server_that_does_not_know_us_is_not_waited_for() {
         let connection = connection().await;
         let start = Instant::now();
-        let error = wait(&connection, &answering(401, Duration::ZERO)).await.unwrap_err();
-        assert!(matches!(error, ConnectError::Unauthorized { .. }), "{error}");
+        for patience in [PATIENCE, FOR_EVER] {
+            let error = wait(&connection, &answering(401, Duration::ZERO), patience).await.unwrap_err();
+            assert!(matches!(error, ConnectError::Unauthorized { .. }), "{error}");
+        }
         assert!(start.elapsed().is_zero());
     }
 

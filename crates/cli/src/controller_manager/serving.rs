@@ -7,7 +7,7 @@
 //!    `--authorization-kubeconfig`; inside a cluster, with the pod's account; with neither, only the open paths and
 //!    certificates of `--client-ca-file` work. As upstream.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
 use kube::Client;
@@ -21,6 +21,7 @@ use steersman_runtime::manager::{Group, Runnable, runnable};
 use steersman_runtime::serving::{
     CertificateSource, CipherSuites, ClientCertificates, KeyExchanges, ServeOptions, Serving, SniCertificate, Tls,
 };
+use tokio::net::TcpSocket;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +45,8 @@ pub(super) async fn listen(flags: &Parsed, clock: &Clock) -> Result<Option<Servi
     if port == 0 {
         return Ok(None);
     }
-    let mut options = ServeOptions::at(SocketAddr::new(address, port)).with_tls(tls(flags)?);
+    let address = SocketAddr::new(listening_on(address, is_dual_stack()), port);
+    let mut options = ServeOptions::at(address).with_tls(tls(flags)?);
     options.clock = clock.clone();
     options.share_port = flags.is_on("permit-port-sharing");
     if let Ok(streams @ 1..) = u32::try_from(flags.int("http2-max-streams-per-connection")) {
@@ -53,6 +55,18 @@ pub(super) async fn listen(flags: &Parsed, clock: &Clock) -> Result<Option<Servi
     let serving = Serving::bind(options).await.map_err(|error| CommandError(format!("--secure-port: {error}")))?;
     tracing::info!(address = %serving.address(), "serving health, metrics and inspection");
     Ok(Some(serving))
+}
+
+/// Returns the address to listen on. As in Go, 0.0.0.0 is every address of both families where one socket takes both:
+/// probes and scrapes of a cluster without IPv4 reach it with upstream's default.
+fn listening_on(bind: IpAddr, is_dual_stack: bool) -> IpAddr {
+    if is_dual_stack && bind == IpAddr::V4(Ipv4Addr::UNSPECIFIED) { Ipv6Addr::UNSPECIFIED.into() } else { bind }
+}
+
+/// Whether a socket of IPv6 takes connections of IPv4, too. A system without IPv6 has no such sockets, or no such file.
+fn is_dual_stack() -> bool {
+    let only_ipv6 = std::fs::read_to_string("/proc/sys/net/ipv6/bindv6only");
+    only_ipv6.is_ok_and(|text| text.trim() == "0") && TcpSocket::new_v6().is_ok()
 }
 
 fn tls(flags: &Parsed) -> Result<Tls, CommandError> {
@@ -83,7 +97,11 @@ fn tls(flags: &Parsed) -> Result<Tls, CommandError> {
         && !curves.is_empty()
     {
         let numbers: Vec<i32> = curves.iter().filter_map(|&number| i32::try_from(number).ok()).collect();
-        tls.key_exchanges = Some(KeyExchanges::numbered(&numbers).map_err(wrong("tls-curve-preferences"))?);
+        let chosen = KeyExchanges::numbered(&numbers).map_err(wrong("tls-curve-preferences"))?;
+        for number in chosen.left_out() {
+            tracing::warn!(number, "--tls-curve-preferences: this one is not spoken here, and left out");
+        }
+        tls.key_exchanges = Some(chosen);
     }
     if let Value::CertKeys(pairs) = flags.value("tls-sni-cert-key") {
         let named =
@@ -136,11 +154,7 @@ fn unguarded(error: &dyn std::fmt::Display) -> CommandError {
 async fn guard(flags: &Parsed, clock: &Clock, metrics: &Registry) -> Result<Guard, CommandError> {
     let authentication = delegate(flags, "authentication-kubeconfig").await?;
     let authorization = delegate(flags, "authorization-kubeconfig").await?;
-    let lookup = match () {
-        () if flags.is_on("authentication-skip-lookup") || authentication.is_none() => Lookup::Skipped,
-        () if flags.is_on("authentication-tolerate-lookup-failure") => Lookup::Tolerated,
-        () => Lookup::Required,
-    };
+    let lookup = lookup(flags, authentication.is_some());
     if authentication.is_none() {
         tracing::warn!("without --authentication-kubeconfig, clients of the secure port cannot show tokens");
     }
@@ -173,15 +187,76 @@ async fn guard(flags: &Parsed, clock: &Clock, metrics: &Registry) -> Result<Guar
     Guard::new(options).map_err(|error| unguarded(&error))
 }
 
-/// The client that a flag names; inside a cluster, that of the pod; else none.
-async fn delegate(flags: &Parsed, flag: &str) -> Result<Option<Client>, CommandError> {
-    let kubeconfig = flags.some_text(flag).map(PathBuf::from);
-    if kubeconfig.is_none() && std::env::var_os("KUBERNETES_SERVICE_HOST").is_none() {
-        return Ok(None);
+/// Whether authorities that no flag names are looked up. As upstream, only that of front proxies must be found: without
+/// that of clients, certificates are refused until it is.
+fn lookup(flags: &Parsed, has_client: bool) -> Lookup {
+    match () {
+        () if flags.is_on("authentication-skip-lookup") || !has_client => Lookup::Skipped,
+        () if flags.is_on("authentication-tolerate-lookup-failure") => Lookup::Tolerated,
+        () if flags.is_on("requestheader-client-ca-file") => Lookup::Tolerated,
+        () => Lookup::Required,
     }
+}
+
+/// The client that a flag names; inside a cluster, that of the pod's account; else none. A static pod has no account, and
+/// another kubeconfig that happens to be there does not decide who may read our pages.
+async fn delegate(flags: &Parsed, flag: &str) -> Result<Option<Client>, CommandError> {
     let wrong = |error| CommandError(format!("--{flag}: {error}"));
-    let mut options = connection::Options::default();
-    options.kubeconfig = kubeconfig;
-    let connection = Connection::load(options).await.map_err(wrong)?;
-    connection.client().await.map(Some).map_err(wrong)
+    if let Some(file) = flags.some_text(flag) {
+        let connection = Connection::load(connection::Options::default().kubeconfig(file)).await.map_err(wrong)?;
+        return connection.client().await.map(Some).map_err(wrong);
+    }
+    match Connection::in_cluster() {
+        Ok(Some(connection)) => connection.client().await.map(Some).map_err(wrong),
+        Ok(None) => Ok(None),
+        Err(error) => {
+            tracing::warn!(%error, "the account of this pod is not used instead of --{flag}");
+            Ok(None)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::flags;
+    use super::*;
+
+    #[test]
+    fn only_the_authority_of_front_proxies_must_be_found() {
+        let check = |words: &str, has_client: bool, want: Lookup| {
+            let flags = flags::parse(flags::table(), words.split_whitespace().map(str::to_owned)).unwrap();
+            assert_eq!(lookup(&flags, has_client), want, "{words}");
+        };
+        check("", true, Lookup::Required);
+        check("", false, Lookup::Skipped);
+        check("--client-ca-file=a", true, Lookup::Required);
+        check("--requestheader-client-ca-file=a", true, Lookup::Tolerated);
+        check("--authentication-tolerate-lookup-failure", true, Lookup::Tolerated);
+        check("--authentication-skip-lookup --requestheader-client-ca-file=a", true, Lookup::Skipped);
+    }
+
+    #[test]
+    fn all_addresses_are_those_of_both_families() {
+        let check = |bind: &str, is_dual_stack: bool, want: &str| {
+            let got = listening_on(bind.parse().unwrap(), is_dual_stack);
+            assert_eq!(got, want.parse::<IpAddr>().unwrap(), "{bind}");
+        };
+        check("0.0.0.0", true, "::");
+        check("0.0.0.0", false, "0.0.0.0");
+        check("::", true, "::");
+        check("127.0.0.1", true, "127.0.0.1");
+        check("10.0.0.1", true, "10.0.0.1");
+    }
+
+    #[tokio::test]
+    async fn a_socket_that_is_said_to_take_both_families_does() {
+        if !is_dual_stack() {
+            return;
+        }
+        // A socket of IPv6 at an address of IPv4.
+        let mapped = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
+        let serving = Serving::bind(ServeOptions::at(SocketAddr::new(mapped.into(), 0))).await.unwrap();
+        let by_ipv4 = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), serving.address().port());
+        tokio::net::TcpStream::connect(by_ipv4).await.unwrap();
+    }
 }

@@ -22,11 +22,12 @@ pub(super) async fn load(options: &Options, environment: Environment<'_>) -> Res
     if let Some(server) = options.server.as_deref().filter(|_| options.context.is_none()) {
         return Ok((Config::new(address(server)?), Origin::Named));
     }
-    let set = |name: &str| environment(name).filter(|value| !value.is_empty());
-    let service = set("KUBERNETES_SERVICE_HOST").zip(set("KUBERNETES_SERVICE_PORT"));
-    if service.is_some() && options.context.is_none() && Path::new(SERVICE_ACCOUNT_TOKEN).exists() {
-        return Ok((Config::incluster()?, Origin::InCluster));
+    if options.context.is_none()
+        && let Some(found) = in_cluster(environment)?
+    {
+        return Ok(found);
     }
+    let set = |name: &str| environment(name).filter(|value| !value.is_empty());
     let files: Vec<PathBuf> = match set("KUBECONFIG") {
         Some(list) => std::env::split_paths(&list).filter(|path| !path.as_os_str().is_empty()).collect(),
         None => set("HOME").map(|home| Path::new(&home).join(".kube/config")).into_iter().collect(),
@@ -41,6 +42,17 @@ pub(super) async fn load(options: &Options, environment: Environment<'_>) -> Res
         )));
     }
     from_files(&there, options).await
+}
+
+/// Returns the configuration of the pod in which the process runs; `None` outside of one, and in a pod without a service
+/// account.
+pub(super) fn in_cluster(environment: Environment<'_>) -> Result<Option<(Config, Origin)>, ConnectError> {
+    let is_set = |name: &str| environment(name).is_some_and(|value| !value.is_empty());
+    let in_pod = is_set("KUBERNETES_SERVICE_HOST") && is_set("KUBERNETES_SERVICE_PORT");
+    if !in_pod || !Path::new(SERVICE_ACCOUNT_TOKEN).exists() {
+        return Ok(None);
+    }
+    Ok(Some((Config::incluster()?, Origin::InCluster)))
 }
 
 async fn from_files(paths: &[PathBuf], options: &Options) -> Result<(Config, Origin), ConnectError> {

@@ -112,13 +112,14 @@ fn collection(api: Api, namespace: &str) -> String {
 }
 
 /// Interprets a response. Upstream gives up on every refusal; its client has waited by then where the server asked for
-/// it, which is left to the next try here.
+/// it (`Retry-After`), which is left to the next try here. A 429 without it is not about load: the admission plug-in
+/// `EventRateLimit` refuses the events of a namespace or a source, and those of all others must not wait for them.
 fn meaning(code: StatusCode, come_back: bool, path: &str, body: &[u8]) -> Answer {
     if code.is_success() {
         return Answer::Taken;
     }
     let Refusal { reason, message } = serde_json::from_slice(body).unwrap_or_default();
-    if come_back || code == StatusCode::TOO_MANY_REQUESTS {
+    if come_back {
         return Answer::Failed(format!("the server has too much to do: {message}"));
     }
     if code == StatusCode::NOT_FOUND {
@@ -156,7 +157,8 @@ mod tests {
         check(403, false, r#"{"reason":"Forbidden"}"#, "refused");
         check(422, false, "not json", "refused");
         check(500, false, "", "refused");
-        check(429, false, "", "again");
+        check(429, false, r#"{"reason":"TooManyRequests","message":"limit reached on type Namespace"}"#, "refused");
+        check(429, true, "", "again");
         check(503, true, "", "again");
     }
 }
