@@ -544,6 +544,26 @@ fn only_the_recycler_that_this_process_created_is_believed() {
 }
 
 #[test]
+fn a_volume_is_recycled_only_if_it_is_released_on_the_server_too() {
+    let recycled = |uid: &str, more: Value| {
+        let base = json!({ "spec": { "persistentVolumeReclaimPolicy": "Recycle" }, "status": { "phase": "Released" } });
+        referring(uid, merged(base, more))
+    };
+    let cached = recycled("c", json!({}));
+    let check = |name: &str, live: &PersistentVolumeView, want: bool| {
+        assert_eq!(plan::is_still_to_recycle(&cached, live), want, "{name}");
+    };
+    check("the same", &recycled("c", json!({})), true);
+    check("failed before", &recycled("c", json!({ "status": { "phase": "Failed" } })), true);
+    check("given to another claim", &recycled("new", json!({ "status": { "phase": "Bound" } })), false);
+    check("given to another claim just now", &recycled("new", json!({})), false);
+    check("reserved", &recycled("", json!({})), false);
+    check("free", &recycled("c", json!({ "spec": { "claimRef": null } })), false);
+    check("bound again", &recycled("c", json!({ "status": { "phase": "Bound" } })), false);
+    check("to be kept", &recycled("c", json!({ "spec": { "persistentVolumeReclaimPolicy": "Retain" } })), false);
+}
+
+#[test]
 fn a_recycler_has_the_volume_and_time_for_its_size() {
     let options = Options::default();
     let made = |volume: &PersistentVolumeView| {
