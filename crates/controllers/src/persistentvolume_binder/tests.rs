@@ -599,10 +599,19 @@ fn a_change_concerns_both_sides() {
     let free = volume("disk", "1Gi", json!({}));
     let bound = referring("c", json!({}));
     let claims = |change: &Change<PersistentVolumeView>| {
-        map::claims_of_volume(change).iter().map(ToString::to_string).collect::<Vec<_>>()
+        map::claims_of_volume(change, |_| Vec::new()).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(claims(&Change::Updated { old: bound.clone(), new: free.clone() }), ["default/data"]);
     assert_eq!(claims(&Change::Deleted { last: bound, end: End::Observed }), ["default/data"]);
+    // Its reference to the claim that is bound to it was removed, and the watch shows only that it is gone.
+    let is_bound = |volume: &Istr| match volume.as_str() {
+        "disk" => vec![Arc::new(claim(json!({ "metadata": { "name": "bound" } })))],
+        _ => Vec::new(),
+    };
+    let gone = Change::Deleted { last: free.clone(), end: End::Observed };
+    assert_eq!(map::claims_of_volume(&gone, is_bound), [ObjectKey::new("default", "bound")]);
+    let there = Change::Added { new: free.clone(), initial: true };
+    assert_eq!(map::claims_of_volume(&there, is_bound), []);
     assert_eq!(claims(&Change::Added { new: free, initial: true }), [""; 0]);
     let named = claim(json!({ "spec": { "volumeName": "disk" } }));
     assert_eq!(map::volume_of_claim(&named), Some(ObjectKey::cluster("disk")));
