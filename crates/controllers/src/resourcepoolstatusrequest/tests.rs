@@ -141,6 +141,26 @@ fn a_request_waits_only_for_pools_that_its_answer_shows() {
     check(json!({ "poolName": "a" }), true);
 }
 
+#[test]
+fn a_problem_has_at_most_as_many_bytes_as_the_api_takes() {
+    let type_ = "\u{fc}".repeat(64);
+    let partition = |name: &str, memory: &str| {
+        json!({
+            "name": name,
+            "attributes": { "size": { "string": type_ } },
+            "consumesCounters": [{ "counterSet": "card", "counters": { "memory": { "value": memory } } }],
+        })
+    };
+    let devices = json!([partition("a", "1Gi"), partition("b", "2Gi")]);
+    let pool = json!({ "name": "p".repeat(200) });
+    let spec = card(json!({ "partitionTypeAttribute": "d/size", "pool": pool }));
+    let world = World { slices: vec![slice("s", &devices, json!({ "spec": spec }))], ..World::default() };
+    let status = world.status();
+    let problem = status["validationError"].as_str().expect("the costs differ");
+    assert!(problem.starts_with("PartitionCostMismatch:"), "{problem}");
+    assert!((253..=256).contains(&problem.len()), "{}", problem.len());
+}
+
 /// A device that can be cut into partitions: one of the whole, or up to four small ones.
 fn partitions() -> Value {
     let partition = |name: &str, type_: &str, memory: &str| {
