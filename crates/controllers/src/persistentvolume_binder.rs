@@ -134,8 +134,9 @@ fn build(cx: &ControllerContext, options: Options) -> Result<Built, Disabled> {
     });
 
     let waiting = claims.lister();
+    let bound = claims.shared_index(map::volume_of_bound);
     let claims_of_volume = move |change: &Change<PersistentVolumeView>| {
-        let mut keys = map::claims_of_volume(change);
+        let mut keys = map::claims_of_volume(change, |volume| bound.get(volume));
         keys.extend(memory.note(change, |key| waiting.get(key)));
         keys
     };

@@ -28,11 +28,16 @@ pub(super) fn is_completed(claim: &PersistentVolumeClaimView) -> bool {
     claim.meta().annotations.contains_key(annotations::PV_BIND_COMPLETED)
 }
 
-/// Returns the claims that a volume is for, before and after a change.
-pub(super) fn claims_of_volume(change: &Change<PersistentVolumeView>) -> Vec<ObjectKey> {
+/// Returns the claims that a volume is for, before and after a change, and those that are bound to a volume that is gone:
+/// its last state may not refer to them any more.
+pub(super) fn claims_of_volume(
+    change: &Change<PersistentVolumeView>,
+    bound_to: impl Fn(&Istr) -> Vec<Arc<PersistentVolumeClaimView>>,
+) -> Vec<ObjectKey> {
     let before = change.before().and_then(|volume| claim_of(volume));
     let after = claim_of(change.object());
-    before.into_iter().chain(after).collect()
+    let bound = if matches!(change, Change::Deleted { .. }) { bound_to(&change.key().name) } else { Vec::new() };
+    before.into_iter().chain(after).chain(keys(&bound)).collect()
 }
 
 /// Returns the volume that a claim names.

@@ -232,6 +232,13 @@ pub(super) fn reclaim(volume: &PersistentVolumeView) -> Reclaim {
     }
 }
 
+/// Whether a volume that the cache shows as released is so on the server, too, and still to be recycled: what is deleted from
+/// one that somebody has given to another claim meanwhile is lost.
+pub(super) fn is_still_to_recycle(cached: &PersistentVolumeView, live: &PersistentVolumeView) -> bool {
+    let uid = |volume: &PersistentVolumeView| volume.spec.claim_ref.as_ref().map(|claim| claim.uid.clone());
+    needs_claim(live) && uid(live) == uid(cached) && is_released(live) && reclaim(live) == Reclaim::Recycle
+}
+
 /// Returns the finalizers that a volume should have, if they are others than it has. Only volumes that were provisioned
 /// dynamically have finalizers against the loss of what is behind them.
 pub(super) fn finalizers(volume: &PersistentVolumeView) -> Option<Vec<Istr>> {

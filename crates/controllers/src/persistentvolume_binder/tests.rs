@@ -544,6 +544,26 @@ fn only_the_recycler_that_this_process_created_is_believed() {
 }
 
 #[test]
+fn a_volume_is_recycled_only_if_it_is_released_on_the_server_too() {
+    let recycled = |uid: &str, more: Value| {
+        let base = json!({ "spec": { "persistentVolumeReclaimPolicy": "Recycle" }, "status": { "phase": "Released" } });
+        referring(uid, merged(base, more))
+    };
+    let cached = recycled("c", json!({}));
+    let check = |name: &str, live: &PersistentVolumeView, want: bool| {
+        assert_eq!(plan::is_still_to_recycle(&cached, live), want, "{name}");
+    };
+    check("the same", &recycled("c", json!({})), true);
+    check("failed before", &recycled("c", json!({ "status": { "phase": "Failed" } })), true);
+    check("given to another claim", &recycled("new", json!({ "status": { "phase": "Bound" } })), false);
+    check("given to another claim just now", &recycled("new", json!({})), false);
+    check("reserved", &recycled("", json!({})), false);
+    check("free", &recycled("c", json!({ "spec": { "claimRef": null } })), false);
+    check("bound again", &recycled("c", json!({ "status": { "phase": "Bound" } })), false);
+    check("to be kept", &recycled("c", json!({ "spec": { "persistentVolumeReclaimPolicy": "Retain" } })), false);
+}
+
+#[test]
 fn a_recycler_has_the_volume_and_time_for_its_size() {
     let options = Options::default();
     let made = |volume: &PersistentVolumeView| {
@@ -579,10 +599,19 @@ fn a_change_concerns_both_sides() {
     let free = volume("disk", "1Gi", json!({}));
     let bound = referring("c", json!({}));
     let claims = |change: &Change<PersistentVolumeView>| {
-        map::claims_of_volume(change).iter().map(ToString::to_string).collect::<Vec<_>>()
+        map::claims_of_volume(change, |_| Vec::new()).iter().map(ToString::to_string).collect::<Vec<_>>()
     };
     assert_eq!(claims(&Change::Updated { old: bound.clone(), new: free.clone() }), ["default/data"]);
     assert_eq!(claims(&Change::Deleted { last: bound, end: End::Observed }), ["default/data"]);
+    // Its reference to the claim that is bound to it was removed, and the watch shows only that it is gone.
+    let is_bound = |volume: &Istr| match volume.as_str() {
+        "disk" => vec![Arc::new(claim(json!({ "metadata": { "name": "bound" } })))],
+        _ => Vec::new(),
+    };
+    let gone = Change::Deleted { last: free.clone(), end: End::Observed };
+    assert_eq!(map::claims_of_volume(&gone, is_bound), [ObjectKey::new("default", "bound")]);
+    let there = Change::Added { new: free.clone(), initial: true };
+    assert_eq!(map::claims_of_volume(&there, is_bound), []);
     assert_eq!(claims(&Change::Added { new: free, initial: true }), [""; 0]);
     let named = claim(json!({ "spec": { "volumeName": "disk" } }));
     assert_eq!(map::volume_of_claim(&named), Some(ObjectKey::cluster("disk")));

@@ -1,21 +1,23 @@
 //! Pure: which claims a change concerns.
 
-use steersman_base::{Istr, ObjectKey, condition, names};
+use steersman_base::{Istr, ObjectKey, names};
 use steersman_informer::Change;
 use steersman_model::View;
 use steersman_model::core::{PersistentVolumeClaimView, PodView};
 
 use super::Options;
-use super::plan::{self, UNUSED};
+use super::plan;
 use crate::pod_claims::{claims_of, is_shut_down, is_terminated};
 use crate::protection::{self, Step};
 
 /// Returns the claim, if there is something to do with it.
+///
+/// A condition that is there may be wrong: a pod may have gone while no manager ran, and a write that met another one of the
+/// claim is done again with the event of that.
 pub(super) fn claim(change: &Change<PersistentVolumeClaimView>, options: Options) -> Option<ObjectKey> {
     let (Change::Added { new: claim, .. } | Change::Updated { new: claim, .. }) = change else { return None };
-    let lacks_condition = options.tracks_unused && condition::find(&claim.status.conditions, UNUSED).is_none();
     let step = protection::step(claim.meta(), names::finalizers::PVC_PROTECTION);
-    (lacks_condition || step != Step::Nothing).then(|| claim.meta().key())
+    (plan::has_condition(claim, options) || step != Step::Nothing).then(|| claim.meta().key())
 }
 
 /// Index function: the namespace of a claim that is written if no pod uses it.

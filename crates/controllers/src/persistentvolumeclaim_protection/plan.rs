@@ -10,7 +10,7 @@ use crate::pod_claims::{is_shut_down, is_terminated, uses};
 use crate::protection::{self, Step};
 
 /// The condition that says since when no pod uses a claim.
-pub(super) const UNUSED: &str = "Unused";
+const UNUSED: &str = "Unused";
 
 /// What to do with a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,9 +56,14 @@ fn usage<'a>(claim: &PersistentVolumeClaimView, pods: impl IntoIterator<Item = &
     usage
 }
 
-/// Returns the value that the condition `Unused` lacks. Claims that are not bound belong to the binder.
+/// Whether a claim has the condition `Unused`, or gets it. Claims that are not bound belong to the binder.
+pub(super) fn has_condition(claim: &PersistentVolumeClaimView, options: Options) -> bool {
+    options.tracks_unused && !claim.meta().is_terminating() && claim.status.phase == "Bound"
+}
+
+/// Returns the value that the condition `Unused` lacks.
 fn unused(claim: &PersistentVolumeClaimView, usage: Usage, options: Options) -> Option<bool> {
-    if !options.tracks_unused || claim.meta().is_terminating() || claim.status.phase != "Bound" {
+    if !has_condition(claim, options) {
         return None;
     }
     let held = condition::find(&claim.status.conditions, UNUSED).map(|held| held.status);

@@ -155,14 +155,28 @@ fn only_changes_that_may_decide_something_enqueue_claims() {
     let ephemeral = claims_of_pod(&added(with_ephemeral(json!({}))), TRACKING);
     assert_eq!(ephemeral.iter().map(ToString::to_string).collect::<Vec<_>>(), ["default/web-scratch"]);
 
-    let quiet = json!({ "status": { "conditions": [{ "type": "Unused", "status": "True" }] } });
     let is_enqueued = |claim: PersistentVolumeClaimView, options: Options| {
         key_of_claim(&Change::Added { new: Arc::new(claim), initial: false }, options).is_some()
     };
     assert!(is_enqueued(claim(json!({})), TRACKING), "it has no condition yet");
     assert!(!is_enqueued(claim(json!({})), PLAIN));
-    assert!(!is_enqueued(claim(quiet), TRACKING));
     assert!(is_enqueued(terminating_claim(), PLAIN));
+}
+
+#[test]
+fn the_condition_of_a_bound_claim_is_checked_at_every_start_and_change() {
+    let check = |name: &str, more: Value, want: bool| {
+        let claim = Arc::new(claim(more));
+        let added = Change::Added { new: claim.clone(), initial: true };
+        let updated = Change::Updated { old: claim.clone(), new: claim };
+        assert_eq!(key_of_claim(&added, TRACKING).is_some(), want, "{name}");
+        assert_eq!(key_of_claim(&updated, TRACKING).is_some(), want, "{name}, updated");
+        assert_eq!(key_of_claim(&added, PLAIN), None, "{name}, without the gate");
+    };
+    let held = |status: &str| json!({ "status": { "conditions": [{ "type": "Unused", "status": status }] } });
+    check("the pod may have gone while no manager ran", held("False"), true);
+    check("the write for a new pod may have been a conflict", held("True"), true);
+    check("it belongs to the binder", json!({ "status": { "phase": "Pending" } }), false);
 }
 
 #[test]

@@ -28,10 +28,20 @@ pub(super) fn is_pending(request: &ResourcePoolStatusRequestView) -> bool {
     request.status.is_none()
 }
 
+/// Whether a request can be answered: slices of none of the pools that the answer shows are missing.
+pub(super) fn is_answerable(request: &ResourcePoolStatusRequestView, pools: &[Pool<'_>]) -> bool {
+    !shown(request, pools).iter().any(Pool::is_incomplete)
+}
+
+/// Returns the pools that an answer shows.
+fn shown<'a, 'b>(request: &ResourcePoolStatusRequestView, pools: &'a [Pool<'b>]) -> &'a [Pool<'b>] {
+    let limit = usize::try_from(request.spec.limit.unwrap_or(LIMIT)).unwrap_or_default();
+    &pools[..limit.min(pools.len())]
+}
+
 /// Returns the patch with the answer. The version as a precondition keeps it from being given twice.
 pub(super) fn answer(request: &ResourcePoolStatusRequestView, pools: &[Pool<'_>], now: Time) -> Value {
-    let limit = usize::try_from(request.spec.limit.unwrap_or(LIMIT)).unwrap_or_default();
-    let shown = &pools[..limit.min(pools.len())];
+    let shown = shown(request, pools);
     let wrong = shown.iter().filter(|pool| pool.problem.is_some()).count();
     let mut message = format!("Calculated status for {} pools", shown.len());
     if wrong > 0 {

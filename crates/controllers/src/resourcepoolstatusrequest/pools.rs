@@ -45,7 +45,7 @@ pub(super) struct Usage<'a> {
 
 /// The beginning of the problem of a pool whose slices are not all there yet: the only one that time solves.
 const INCOMPLETE: &str = "PoolIncomplete:";
-/// The longest problem that the API takes.
+/// The longest problem that the API takes, in bytes.
 const PROBLEM_MAX: usize = 256;
 
 /// Returns the pools of a request, by name.
@@ -158,7 +158,7 @@ impl<'a> Pool<'a> {
             status["nodeName"] = json!(node);
         }
         if let Some(problem) = &self.problem {
-            status["validationError"] = json!(problem.chars().take(PROBLEM_MAX).collect::<String>());
+            status["validationError"] = json!(problem[..problem.floor_char_boundary(PROBLEM_MAX)]);
         }
         if self.is_incomplete() {
             return status;

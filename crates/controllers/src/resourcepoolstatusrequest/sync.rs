@@ -10,8 +10,8 @@ use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, reasons};
 
 use super::metrics::Metrics;
-use super::plan::{answer, is_old, is_pending};
-use super::pools::{Known, Pool, pools};
+use super::plan::{answer, is_answerable, is_old, is_pending};
+use super::pools::{Known, pools};
 
 const REQUESTS: &Resource = &ResourcePoolStatusRequestView::RESOURCE;
 
@@ -53,7 +53,7 @@ impl Reconciler for Requests {
         let rules = self.rules.as_ref().map(Lister::list).unwrap_or_default();
         let known = Known { slices: &slices, claims: &claims, rules: &rules };
         let pools = pools(&request, &known);
-        if pools.iter().any(Pool::is_incomplete) {
+        if !is_answerable(&request, &pools) {
             return Err(Error::message("incomplete pools detected, requeueing"));
         }
         let patch = answer(&request, &pools, cx.clock.now());

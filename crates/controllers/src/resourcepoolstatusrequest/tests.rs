@@ -7,7 +7,7 @@ use steersman_model::resource::{
     DeviceTaintRuleView, PooledSliceView, ResourceClaimView, ResourcePoolStatusRequestView,
 };
 
-use super::plan::{answer, is_old, is_pending};
+use super::plan::{answer, is_answerable, is_old, is_pending};
 use super::pools::{Known, Pool, pools};
 use crate::test_objects::{decode, merged, now};
 
@@ -121,6 +121,44 @@ fn an_answer_has_as_many_pools_as_were_asked_for_and_counts_all() {
     let condition = &patch["status"]["conditions"][0];
     assert_eq!(condition["message"], "Calculated status for 2 pools (1 incomplete)");
     assert_eq!(condition["lastTransitionTime"], json!(now()));
+}
+
+#[test]
+fn a_request_waits_only_for_pools_that_its_answer_shows() {
+    let of = |pool: &str, count: i64| {
+        slice("s", &json!([]), json!({ "spec": { "pool": { "name": pool, "resourceSliceCount": count } } }))
+    };
+    let world = World { slices: vec![of("a", 1), of("b", 2)], ..World::default() };
+    let known = Known { slices: &world.slices, claims: &[], rules: &[] };
+    let check = |spec: Value, want: bool| {
+        let asked = request(json!({ "spec": spec.clone() }));
+        assert_eq!(is_answerable(&asked, &pools(&asked, &known)), want, "{spec}");
+    };
+    check(json!({}), false);
+    check(json!({ "limit": 2 }), false);
+    // One node that never publishes all its slices must not keep thousands of others from being told.
+    check(json!({ "limit": 1 }), true);
+    check(json!({ "poolName": "a" }), true);
+}
+
+#[test]
+fn a_problem_has_at_most_as_many_bytes_as_the_api_takes() {
+    let type_ = "\u{fc}".repeat(64);
+    let partition = |name: &str, memory: &str| {
+        json!({
+            "name": name,
+            "attributes": { "size": { "string": type_ } },
+            "consumesCounters": [{ "counterSet": "card", "counters": { "memory": { "value": memory } } }],
+        })
+    };
+    let devices = json!([partition("a", "1Gi"), partition("b", "2Gi")]);
+    let pool = json!({ "name": "p".repeat(200) });
+    let spec = card(json!({ "partitionTypeAttribute": "d/size", "pool": pool }));
+    let world = World { slices: vec![slice("s", &devices, json!({ "spec": spec }))], ..World::default() };
+    let status = world.status();
+    let problem = status["validationError"].as_str().expect("the costs differ");
+    assert!(problem.starts_with("PartitionCostMismatch:"), "{problem}");
+    assert!((253..=256).contains(&problem.len()), "{}", problem.len());
 }
 
 /// A device that can be cut into partitions: one of the whole, or up to four small ones.

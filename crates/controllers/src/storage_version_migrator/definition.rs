@@ -17,10 +17,16 @@ pub(super) fn migrating(definition: &Value, migration: &str, now: Time) -> Value
 
 /// Returns the status to apply to a definition after its migration. If it has succeeded, and the definition has not changed
 /// since the migration began, no object is stored in any other than the current version.
-pub(super) fn migrated(definition: &Value, is_success: bool, now: Time) -> Value {
+///
+/// `None` if the definition has been told already, by a pass whose next write was lost: its condition has another
+/// generation since then, and would say that nothing has changed.
+pub(super) fn migrated(definition: &Value, is_success: bool, now: Time) -> Option<Value> {
     let generation = definition["metadata"]["generation"].as_i64();
     let conditions = definition["status"]["conditions"].as_array().map_or(&[][..], Vec::as_slice);
     let begun = conditions.iter().find(|condition| condition["type"] == MIGRATING);
+    if begun.is_some_and(|begun| begun["status"] != "True") {
+        return None;
+    }
     let is_unchanged = begun.is_some_and(|begun| begun["observedGeneration"].as_i64() == generation);
     let reason = if is_success { "MigrationSucceeded" } else { "MigrationFailed" };
     let message = match (is_success, is_unchanged) {
@@ -38,7 +44,7 @@ pub(super) fn migrated(definition: &Value, is_success: bool, now: Time) -> Value
             applied["status"]["storedVersions"] = json!([stored["name"]]);
         }
     }
-    applied
+    Some(applied)
 }
 
 /// The version is the condition that the definition is the one that was read: its generation is part of the condition. The

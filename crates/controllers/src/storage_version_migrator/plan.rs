@@ -20,7 +20,8 @@ const KNOWN_WITHIN: Duration = Duration::from_secs(60);
 pub(super) struct Turn {
     /// Those that have ended, and are still Running.
     pub(super) ended: Vec<Arc<StorageVersionMigrationView>>,
-    /// The one that becomes Running: the oldest, if none is.
+    /// The one that becomes Running: the oldest, if none is. While one that has ended is still Running, the definition of
+    /// the resource is its own.
     pub(super) next: Option<Arc<StorageVersionMigrationView>>,
 }
 
@@ -64,7 +65,7 @@ pub(super) fn may_come(migration: &StorageVersionMigrationView, now: Time) -> bo
 /// Returns what the runner does. `migrations` are those of one resource.
 pub(super) fn turn(migrations: &[Arc<StorageVersionMigrationView>]) -> Turn {
     let ended = migrations.iter().filter(|it| is_running(it) && has_ended(it)).cloned().collect();
-    let is_busy = migrations.iter().any(|it| is_running(it) && !has_ended(it));
+    let is_busy = migrations.iter().any(|it| is_running(it));
     let waiting = migrations.iter().filter(|it| !is_running(it) && !has_ended(it));
     let oldest = waiting.min_by(|left, right| {
         let left = left.meta();

@@ -49,8 +49,9 @@ fn one_migration_of_a_resource_runs_at_a_time_and_the_oldest_is_next() {
     check(&[&twin, &young], &[], Some("a-young"));
     check(&[&young, &running], &[], None);
     check(&[&running, &young], &[], None);
-    // One that has ended makes room for the next.
-    check(&[&ended, &young, &past], &["ended"], Some("a-young"));
+    // One that has ended makes room for the next when it is not Running any more: until then the definition is its own.
+    check(&[&ended, &young, &past], &["ended"], None);
+    check(&[&young, &past], &[], Some("a-young"));
     check(&[&past], &[], None);
 }
 
@@ -147,7 +148,7 @@ fn a_definition_loses_old_stored_versions_after_a_migration_that_saw_all_of_it()
                 "conditions": [{ "type": "StorageMigrating", "status": "True", "observedGeneration": observed }],
             },
         });
-        let applied = definition::migrated(&cakes, is_success, now());
+        let applied = definition::migrated(&cakes, is_success, now()).expect("the definition has not been told yet");
         let metadata = json!({ "name": "cakes.example.com", "uid": "u", "resourceVersion": "5" });
         assert_eq!(applied["metadata"], metadata);
         assert_eq!(applied["status"]["storedVersions"], json!(stored));
@@ -168,4 +169,26 @@ fn a_definition_loses_old_stored_versions_after_a_migration_that_saw_all_of_it()
     let begun = definition::migrating(&cakes, "to-v2", now());
     assert_eq!(begun["status"]["conditions"][0]["message"], "Migration to-v2 is running");
     assert_eq!(begun["status"]["storedVersions"], json!(["v1"]), "what is not applied is removed");
+}
+
+#[test]
+fn a_definition_is_told_once_whatever_happens_to_the_write_that_follows() {
+    let mut cakes = json!({
+        "metadata": { "name": "cakes.example.com", "uid": "u", "resourceVersion": "5", "generation": 2 },
+        "spec": { "versions": [{ "name": "v1" }, { "name": "v2", "storage": true }] },
+        "status": {
+            "storedVersions": ["v1", "v2"],
+            "conditions": [{ "type": "StorageMigrating", "status": "True", "observedGeneration": 1 }],
+        },
+    });
+    let told = definition::migrated(&cakes, true, now()).expect("the migration has not been told of yet");
+    assert_eq!(told["status"]["storedVersions"], json!(["v1", "v2"]), "the storage version may have changed meanwhile");
+    // The condition has the generation of now. A second pass must not take it for that of the beginning.
+    cakes["status"]["conditions"] = told["status"]["conditions"].clone();
+    assert_eq!(definition::migrated(&cakes, true, now()), None);
+    assert_eq!(definition::migrated(&cakes, false, now()), None);
+    // A definition that was deleted and created again knows nothing of the migration.
+    cakes["status"]["conditions"] = json!([]);
+    let told = definition::migrated(&cakes, true, now()).expect("nothing has been told");
+    assert_eq!(told["status"]["storedVersions"], json!(["v1", "v2"]));
 }

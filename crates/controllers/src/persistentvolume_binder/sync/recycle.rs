@@ -9,8 +9,8 @@ use steersman_model::core::{PersistentVolumeView, PodView};
 use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Context, Error, Propagation, WriteError};
 
-use super::{Binder, PODS, VOLUMES, Why, tell};
-use crate::persistentvolume_binder::plan::Note;
+use super::{Binder, PODS, VOLUMES, Why, live, tell};
+use crate::persistentvolume_binder::plan::{self, Note};
 use crate::persistentvolume_binder::recycle::{self, Recycler, Step};
 use crate::persistentvolume_binder::{map, matching};
 use crate::pod_claims;
@@ -32,10 +32,17 @@ impl Binder {
         let pod = self.pods.get(&key);
         let failure = match recycle::step(pod.as_deref(), self.memory.recycler(uid).as_ref()) {
             Step::Wait => return Ok(()),
-            Step::Create => match self.create(cx, volume, recycler).await? {
-                None => return Ok(()),
-                Some(failure) => failure,
-            },
+            Step::Create => {
+                let live = live::<PersistentVolumeView>(cx, volume.meta()).await?;
+                if !live.is_some_and(|live| plan::is_still_to_recycle(volume, &live.view)) {
+                    // The cache will show what has become of it.
+                    return Ok(());
+                }
+                match self.create(cx, volume, recycler).await? {
+                    None => return Ok(()),
+                    Some(failure) => failure,
+                }
+            }
             Step::Succeeded => {
                 self.end(cx, volume, pod.as_deref()).await?;
                 tell(cx, VOLUMES, volume.meta(), &Note::normal("VolumeRecycled", "Volume recycled"));

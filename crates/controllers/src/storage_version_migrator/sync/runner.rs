@@ -44,7 +44,7 @@ impl Reconciler for Runner {
         if let Some(migration) = next {
             let now = cx.clock.now();
             let name = &migration.meta().name;
-            tell_definition(cx, key, |definition| definition::migrating(definition, name, now)).await?;
+            tell_definition(cx, key, |definition| Some(definition::migrating(definition, name, now))).await?;
             write(cx, &migration, &status::started(&migration, now), &Why::Started).await?;
         }
         Ok(Action::Done)
@@ -53,13 +53,17 @@ impl Reconciler for Runner {
 
 /// Applies a status to the definition of a resource, if it has one. A definition that changes meanwhile is a conflict, which
 /// is retried: its generation is part of the status.
-async fn tell_definition(cx: &Context, key: &ObjectKey, status: impl FnOnce(&Value) -> Value) -> Result<(), Error> {
+async fn tell_definition(
+    cx: &Context,
+    key: &ObjectKey,
+    status: impl FnOnce(&Value) -> Option<Value>,
+) -> Result<(), Error> {
     // Resources of the core group have none, and their keys are no names.
     if key.name.ends_with('.') {
         return Ok(());
     }
     let Some(definition) = cx.live.get_json(&DEFINITIONS, key).await? else { return Ok(()) };
-    let object = status(&definition);
+    let Some(object) = status(&definition) else { return Ok(()) };
     let apply = Patch::Apply { object: &object, manager: MANAGER, force: true };
     let write = cx.writer.unowned();
     let applied = write.patch_subresource(&DEFINITIONS, key, "status", apply, &Why::DefinitionTold).await;
