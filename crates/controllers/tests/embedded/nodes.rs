@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
@@ -270,6 +271,55 @@ async fn a_node_whose_renewals_only_the_cache_misses_is_not_called_unhealthy() -
     cluster.advance(10 * MINUTE).await;
     expect_eq("the lost node", &node_says(&cluster, &lost).await?.0, &"Unknown".to_owned())?;
     cluster.stop().await
+}
+
+/// A policy, or a webhook, that refuses the status of one pod does not let the others of a lost node look ready.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_cannot_be_marked_does_not_hold_back_the_others_of_a_lost_node() -> Result<(), Failure> {
+    // The order of the pods of a node is not known.
+    for refused in ["a", "b"] {
+        let cluster = TestCluster::builder().controllers(&[controllers::NODE_LIFECYCLE]).nodes(3).start().await?;
+        let lost = cluster.nodes().names()[0].clone();
+        for name in ["a", "b"] {
+            cluster.create(moving_pod(name, &lost)).await?;
+        }
+        let ready = async || {
+            let mut ready = Vec::new();
+            for name in ["a", "b"] {
+                ready.push(condition(&cluster.api::<Pod>().get(name).await?, "Ready").0);
+            }
+            Ok::<_, Failure>(ready)
+        };
+        cluster.until_eq("both are ready", ready, vec!["True".to_owned(), "True".to_owned()]).await?;
+        refuse_status_of(&cluster, refused).await?;
+        cluster.nodes().stop_heartbeats(&lost)?;
+        cluster.advance(5 * MINUTE).await;
+        let want = if refused == "a" { ["True", "False"] } else { ["False", "True"] };
+        expect_eq("they are ready", &ready().await?, &want.map(str::to_owned).to_vec())?;
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+/// Lets a policy refuse all changes of a pod's status.
+async fn refuse_status_of(cluster: &TestCluster, pod: &str) -> Result<(), Failure> {
+    let rule = json!({
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods/status"],
+    });
+    let spec = json!({
+        "matchConstraints": { "resourceRules": [rule] },
+        "validations": [{ "expression": format!("object.metadata.name != '{pod}'") }],
+    });
+    let policy = json!({ "metadata": { "name": "refused" }, "spec": spec });
+    let binding = json!({
+        "metadata": { "name": "refused" }, "spec": { "policyName": "refused", "validationActions": ["Deny"] },
+    });
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(cluster.client());
+    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(cluster.client());
+    let to = PostParams::default();
+    policies.create(&to, &serde_json::from_value(policy).map_err(Failure::new)?).await?;
+    bindings.create(&to, &serde_json::from_value(binding).map_err(Failure::new)?).await?;
+    Ok(())
 }
 
 /// 108268: after a restart of the manager every toleration began anew, and pods left minutes too late.
