@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use steersman_base::{MicroTime, Time};
-use steersman_model::core::Taint;
+use steersman_base::{ConditionStatus, MicroTime, Time};
+use steersman_model::View;
 use steersman_model::core::pod::Toleration;
+use steersman_model::core::{PodView, Taint};
 
 use crate::toleration::{Comparison, tolerates};
 
@@ -24,6 +25,8 @@ pub(super) enum Fate {
     Leaves(MicroTime),
 }
 
+/// The condition that the server sets with the binding of a pod.
+const BOUND: &str = "PodScheduled";
 /// Times are in whole seconds: what was seen within the second after one is more exact.
 const WHOLE_SECONDS: Duration = Duration::from_secs(1);
 
@@ -43,6 +46,14 @@ pub(super) fn fate(
         Some(start + Duration::from_secs(seconds))
     });
     leaves.min().map_or(Fate::Stays, Fate::Leaves)
+}
+
+/// Returns the time at which a pod came to its node: that of its binding; of its creation, if it was created with a node.
+pub(super) fn came(pod: &PodView) -> Option<Time> {
+    let bound = pod.status.conditions.get(BOUND).filter(|bound| bound.status == ConditionStatus::True);
+    let bound = bound.and_then(|bound| bound.last_transition_time);
+    // A kubelet, whose clock may be behind, sets the condition of a pod that was created with a node.
+    bound.max(pod.meta().creation_timestamp)
 }
 
 /// Returns since when something holds that is said to hold since `told`, and was first seen at `seen`. A clock that is

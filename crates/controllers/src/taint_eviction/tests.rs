@@ -5,7 +5,7 @@ use steersman_base::MicroTime;
 use steersman_model::core::{NodeView, PodView, Taint};
 
 use super::DISRUPTION;
-use super::plan::{Fate, Known, fate, since};
+use super::plan::{Fate, Known, came, fate, since};
 use crate::eviction::disrupted;
 use crate::test_objects::{decode, now, pod};
 use crate::toleration::Comparison;
@@ -61,6 +61,22 @@ fn a_pod_that_came_later_than_the_taint_has_its_time_from_then_on() {
     let fate = |since| fate(&pod.spec.shared.tolerations, &known, since, Comparison::Off);
     assert_eq!(fate(at(500.0)), Fate::Leaves(at(560.0)));
     assert_eq!(fate(at(-500.0)), Fate::Leaves(at(60.0)));
+}
+
+#[test]
+fn a_pod_comes_to_its_node_when_it_is_bound() {
+    let check = |name: &str, created: f64, bound: Option<(&str, f64)>, want: f64| {
+        let time = |seconds: f64| at(seconds).to_seconds();
+        let condition = |(status, seconds): (&str, f64)| json!({ "type": "PodScheduled", "status": status, "lastTransitionTime": time(seconds) });
+        let conditions: Vec<Value> = bound.into_iter().map(condition).collect();
+        let metadata = json!({ "name": "p", "creationTimestamp": time(created) });
+        let pod: PodView = decode(json!({ "metadata": metadata, "status": { "conditions": conditions } }));
+        assert_eq!(came(&pod), Some(time(want)), "{name}");
+    };
+    check("created with a node", 0.0, None, 0.0);
+    check("no node was free for ten minutes", 0.0, Some(("True", 600.0)), 600.0);
+    check("it is not known yet to be bound", 0.0, Some(("False", 600.0)), 0.0);
+    check("the clock of a kubelet is behind", 0.0, Some(("True", -3600.0)), 0.0);
 }
 
 #[test]

@@ -322,6 +322,27 @@ async fn refuse_status_of(cluster: &TestCluster, pod: &str) -> Result<(), Failur
     Ok(())
 }
 
+/// A pod that found no node for longer than it tolerates a taint has all of its time when it comes to one.
+#[tokio::test(start_paused = true)]
+async fn a_toleration_is_counted_from_the_binding_of_a_pod() -> Result<(), Failure> {
+    let cluster = taint_eviction::cluster().start().await?;
+    let node = create_node(&cluster, "node").await?;
+    taint(&cluster, &node, &json!([maintenance(None)])).await?;
+    cluster.create(on("", "pod", &tolerating(Some(60)))).await?;
+    cluster.advance(10 * MINUTE).await;
+    let path = format!("/api/v1/namespaces/{}/pods/pod/binding", cluster.namespace());
+    let binding = json!({ "metadata": { "name": "pod" }, "target": { "kind": "Node", "name": node } });
+    let request = http::Request::post(path).header("content-type", "application/json");
+    let request = request.body(binding.to_string().into_bytes()).map_err(Failure::new)?;
+    cluster.client().request_text(request).await?;
+    cluster.advance(Duration::from_secs(57)).await;
+    let pod = cluster.api::<Pod>().get("pod").await?;
+    expect(pod.metadata.deletion_timestamp.is_none(), "it has a minute", &pod.metadata)?;
+    cluster.advance(Duration::from_secs(5)).await;
+    expect(cluster.api::<Pod>().get_opt("pod").await?.is_none(), "its minute is over", &cluster.clock().now())?;
+    cluster.stop().await
+}
+
 /// 108268: after a restart of the manager every toleration began anew, and pods left minutes too late.
 #[tokio::test(start_paused = true)]
 async fn issue_108268_a_restart_of_the_manager_does_not_start_a_toleration_anew() -> Result<(), Failure> {
