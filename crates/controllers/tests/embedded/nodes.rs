@@ -343,6 +343,26 @@ async fn a_toleration_is_counted_from_the_binding_of_a_pod() -> Result<(), Failu
     cluster.stop().await
 }
 
+/// A node that is shut down says that it is not ready, and is then silent.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_not_ready_and_then_unreachable_loses_its_pods_after_five_minutes_in_all() -> Result<(), Failure>
+{
+    let cluster = taint_eviction::cluster().start().await?;
+    let node = create_node(&cluster, "node").await?;
+    cluster.create(on(&node, "pod", &json!([]))).await?;
+    cluster.advance(MINUTE).await;
+    for (key, seconds) in [("not-ready", 200), ("unreachable", 50), ("not-ready", 47)] {
+        let added = cluster.clock().now().to_string();
+        let away = json!({ "key": format!("node.kubernetes.io/{key}"), "effect": "NoExecute", "timeAdded": added });
+        taint(&cluster, &node, &json!([away])).await?;
+        cluster.advance(Duration::from_secs(seconds)).await;
+    }
+    cluster.api::<Pod>().get("pod").await?;
+    cluster.advance(Duration::from_secs(5)).await;
+    expect(cluster.api::<Pod>().get_opt("pod").await?.is_none(), "300 seconds are over", &cluster.clock().now())?;
+    cluster.stop().await
+}
+
 /// 108268: after a restart of the manager every toleration began anew, and pods left minutes too late.
 #[tokio::test(start_paused = true)]
 async fn issue_108268_a_restart_of_the_manager_does_not_start_a_toleration_anew() -> Result<(), Failure> {
