@@ -20,9 +20,19 @@ pub(super) struct Eviction {
     pub(super) rules: Vec<Uid>,
 }
 
+/// The effect of taints that evict.
+const EVICTS: &str = "NoExecute";
+
 /// Whether a taint evicts.
 pub(super) fn is_evicting(taint: &Taint) -> bool {
-    taint.effect == "NoExecute"
+    taint.effect == EVICTS
+}
+
+/// Returns a rule as if it evicted: what it would do follows from the tolerations of that effect.
+pub(super) fn as_if_evicting(rule: &DeviceTaintRuleView) -> DeviceTaintRuleView {
+    let mut evicting = rule.clone();
+    evicting.spec.taint.effect = EVICTS.into();
+    evicting
 }
 
 /// Returns the devices of a claim.

@@ -9,7 +9,7 @@ use steersman_model::core::PodView;
 use steersman_model::resource::{DeviceTaintRuleView, ResourceClaimView, ResourceSliceView};
 
 use super::map;
-use super::plan::{Eviction, eviction, find, selects};
+use super::plan::{Eviction, as_if_evicting, eviction, find, selects};
 use super::status::{Counts, applied, changed, too_early};
 use crate::test_objects::{NOW, decode, merged, now, pod};
 
@@ -95,6 +95,20 @@ fn rules_add_taints_to_the_devices_that_they_select() {
     let slices = vec![tainted(1, &[taint("c", Some(60))])];
     let got = eviction(&[tolerant], |_| slices.clone(), &two, at(0));
     assert_eq!(got, Some(Eviction { at: at(60), rules: vec!["a".into()] }), "the slice is first, a rule is a reason");
+}
+
+#[test]
+fn a_dry_run_counts_the_pods_that_do_not_tolerate_an_eviction() {
+    let none = json!({ "key": "a", "effect": "None", "timeAdded": now() });
+    let check = |what: &str, tolerations: &[Value], want: bool| {
+        let rule = as_if_evicting(&rule("r", &json!({}), &none));
+        let got = eviction(&[claim(tolerations)], |_| Vec::new(), &[Arc::new(rule)], at(0));
+        assert_eq!(got.is_some(), want, "{what}");
+    };
+    check("not tolerated", &[], true);
+    check("for ever", &[exists("a", "NoExecute", None)], false);
+    check("for a time", &[exists("a", "NoExecute", Some(60))], true);
+    check("no effect is tolerated", &[exists("a", "None", None)], true);
 }
 
 #[test]

@@ -111,6 +111,16 @@ async fn mark_unready(cx: &Context, write: Behalf<'_>, pod: &PodView) -> Result<
     }
 }
 
+/// Whether the server has answered about this object: its answer about another one may be different.
+fn is_answer(error: &WriteError) -> bool {
+    match error {
+        WriteError::Rejected(_) | WriteError::Invalid(_) | WriteError::NamespaceTerminating => true,
+        // A webhook that cannot be called may be asked about some pods only.
+        WriteError::Unknown(answer) => answer.code > 0,
+        _ => false,
+    }
+}
+
 /// Whether a node is not ready.
 fn is_unready(node: &NodeView) -> bool {
     map::is_unready(node)

@@ -78,27 +78,27 @@ impl PodGarbageCollector {
                 add(pod, cause);
             }
         }
-        for node in self.absent_nodes(cx, now).await {
-            self.by_node.get(&node).into_iter().for_each(|pod| add(pod, Cause::Orphaned));
-        }
+        self.orphans(cx, now).await.into_iter().for_each(|pod| add(pod, Cause::Orphaned));
         found
     }
 
-    /// Returns the nodes with pods that have been missing long enough, and that the server does not have either.
-    async fn absent_nodes(&self, cx: &Context, now: Time) -> Vec<Istr> {
+    /// Returns the pods on nodes that have been missing long enough, and that the server does not have either. They were there
+    /// before the server was asked: one that came later may be on a node that was registered again.
+    async fn orphans(&self, cx: &Context, now: Time) -> Vec<Arc<PodView>> {
         let key = |node: &Istr| ObjectKey { namespace: Istr::default(), name: node.clone() };
         let used = self.by_node.keys().into_iter();
         let missing = used.filter(|node| self.nodes.get(&key(node)).is_none()).collect();
-        let due = self.quarantine.lock().pass(&missing, now);
-        let mut gone = Vec::new();
-        for node in due {
+        let due = self.quarantine.lock().pass(&missing, now).into_iter();
+        let due: Vec<_> = due.map(|node| (self.by_node.get(&node), node)).collect();
+        let mut orphans = Vec::new();
+        for (pods, node) in due {
             match cx.live.get_meta(NODES, &key(&node)).await {
-                Ok(None) => gone.push(node),
+                Ok(None) => orphans.extend(pods),
                 Ok(Some(_)) => {}
                 Err(error) => tracing::warn!(%node, %error, "the node could not be read"),
             }
         }
-        gone
+        orphans
     }
 
     /// Sets a pod to `Failed`, and deletes it. Failures are retried by a later pass.

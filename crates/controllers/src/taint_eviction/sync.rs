@@ -11,7 +11,7 @@ use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Action, Context, Delete, Error, Patch, Reconciler, WriteError, reasons};
 
 use super::memory::Memory;
-use super::plan::{Fate, Known, fate, since};
+use super::plan::{Fate, came, fate, since};
 use super::{DISRUPTION, map};
 use crate::eviction::disrupted;
 use crate::eviction::metrics::Metrics;
@@ -73,9 +73,8 @@ impl TaintEviction {
         if taints.is_empty() {
             return Fate::Stays;
         }
-        let seen = self.memory.taints_seen(&node.meta().name, &taints, now);
-        let known: Vec<Known<'_>> = taints.iter().zip(seen).map(|(taint, seen)| Known { taint, seen }).collect();
-        let pod_since = since(pod.meta().creation_timestamp, self.memory.pods.seen(pod.meta(), now));
+        let known = self.memory.taints_seen(&node.meta().name, &taints, now);
+        let pod_since = since(came(pod), self.memory.pods.seen(pod.meta(), now));
         fate(&pod.spec.shared.tolerations, &known, pod_since, self.comparison)
     }
 

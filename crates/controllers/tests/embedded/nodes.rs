@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use k8s_openapi::api::admissionregistration::v1::{ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Api;
@@ -269,6 +270,96 @@ async fn a_node_whose_renewals_only_the_cache_misses_is_not_called_unhealthy() -
     cluster.nodes().stop_heartbeats(&lost)?;
     cluster.advance(10 * MINUTE).await;
     expect_eq("the lost node", &node_says(&cluster, &lost).await?.0, &"Unknown".to_owned())?;
+    cluster.stop().await
+}
+
+/// A policy, or a webhook, that refuses the status of one pod does not let the others of a lost node look ready.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_cannot_be_marked_does_not_hold_back_the_others_of_a_lost_node() -> Result<(), Failure> {
+    // The order of the pods of a node is not known.
+    for refused in ["a", "b"] {
+        let cluster = TestCluster::builder().controllers(&[controllers::NODE_LIFECYCLE]).nodes(3).start().await?;
+        let lost = cluster.nodes().names()[0].clone();
+        for name in ["a", "b"] {
+            cluster.create(moving_pod(name, &lost)).await?;
+        }
+        let ready = async || {
+            let mut ready = Vec::new();
+            for name in ["a", "b"] {
+                ready.push(condition(&cluster.api::<Pod>().get(name).await?, "Ready").0);
+            }
+            Ok::<_, Failure>(ready)
+        };
+        cluster.until_eq("both are ready", ready, vec!["True".to_owned(), "True".to_owned()]).await?;
+        refuse_status_of(&cluster, refused).await?;
+        cluster.nodes().stop_heartbeats(&lost)?;
+        cluster.advance(5 * MINUTE).await;
+        let want = if refused == "a" { ["True", "False"] } else { ["False", "True"] };
+        expect_eq("they are ready", &ready().await?, &want.map(str::to_owned).to_vec())?;
+        cluster.stop().await?;
+    }
+    Ok(())
+}
+
+/// Lets a policy refuse all changes of a pod's status.
+async fn refuse_status_of(cluster: &TestCluster, pod: &str) -> Result<(), Failure> {
+    let rule = json!({
+        "apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["pods/status"],
+    });
+    let spec = json!({
+        "matchConstraints": { "resourceRules": [rule] },
+        "validations": [{ "expression": format!("object.metadata.name != '{pod}'") }],
+    });
+    let policy = json!({ "metadata": { "name": "refused" }, "spec": spec });
+    let binding = json!({
+        "metadata": { "name": "refused" }, "spec": { "policyName": "refused", "validationActions": ["Deny"] },
+    });
+    let policies: Api<ValidatingAdmissionPolicy> = Api::all(cluster.client());
+    let bindings: Api<ValidatingAdmissionPolicyBinding> = Api::all(cluster.client());
+    let to = PostParams::default();
+    policies.create(&to, &serde_json::from_value(policy).map_err(Failure::new)?).await?;
+    bindings.create(&to, &serde_json::from_value(binding).map_err(Failure::new)?).await?;
+    Ok(())
+}
+
+/// A pod that found no node for longer than it tolerates a taint has all of its time when it comes to one.
+#[tokio::test(start_paused = true)]
+async fn a_toleration_is_counted_from_the_binding_of_a_pod() -> Result<(), Failure> {
+    let cluster = taint_eviction::cluster().start().await?;
+    let node = create_node(&cluster, "node").await?;
+    taint(&cluster, &node, &json!([maintenance(None)])).await?;
+    cluster.create(on("", "pod", &tolerating(Some(60)))).await?;
+    cluster.advance(10 * MINUTE).await;
+    let path = format!("/api/v1/namespaces/{}/pods/pod/binding", cluster.namespace());
+    let binding = json!({ "metadata": { "name": "pod" }, "target": { "kind": "Node", "name": node } });
+    let request = http::Request::post(path).header("content-type", "application/json");
+    let request = request.body(binding.to_string().into_bytes()).map_err(Failure::new)?;
+    cluster.client().request_text(request).await?;
+    cluster.advance(Duration::from_secs(57)).await;
+    let pod = cluster.api::<Pod>().get("pod").await?;
+    expect(pod.metadata.deletion_timestamp.is_none(), "it has a minute", &pod.metadata)?;
+    cluster.advance(Duration::from_secs(5)).await;
+    expect(cluster.api::<Pod>().get_opt("pod").await?.is_none(), "its minute is over", &cluster.clock().now())?;
+    cluster.stop().await
+}
+
+/// A node that is shut down says that it is not ready, and is then silent.
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_not_ready_and_then_unreachable_loses_its_pods_after_five_minutes_in_all() -> Result<(), Failure>
+{
+    let cluster = taint_eviction::cluster().start().await?;
+    let node = create_node(&cluster, "node").await?;
+    cluster.create(on(&node, "pod", &json!([]))).await?;
+    cluster.advance(MINUTE).await;
+    for (key, seconds) in [("not-ready", 200), ("unreachable", 50), ("not-ready", 47)] {
+        let added = cluster.clock().now().to_string();
+        let away = json!({ "key": format!("node.kubernetes.io/{key}"), "effect": "NoExecute", "timeAdded": added });
+        taint(&cluster, &node, &json!([away])).await?;
+        cluster.advance(Duration::from_secs(seconds)).await;
+    }
+    cluster.api::<Pod>().get("pod").await?;
+    cluster.advance(Duration::from_secs(5)).await;
+    expect(cluster.api::<Pod>().get_opt("pod").await?.is_none(), "300 seconds are over", &cluster.clock().now())?;
     cluster.stop().await
 }
 

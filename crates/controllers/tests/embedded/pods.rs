@@ -65,6 +65,25 @@ async fn a_node_that_cannot_be_asked_for_keeps_its_pods() -> Result<(), Failure>
     cluster.stop().await
 }
 
+/// Many nodes are lost at once, and the server is asked about one after the other: meanwhile one is registered again.
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_comes_to_a_node_that_is_back_is_no_orphan() -> Result<(), Failure> {
+    let cluster = crate::scenarios::pod_garbage_collector::cluster().start().await?;
+    // The first node is known not to exist at 40 or at 60 s, the second one 25 s later.
+    cluster.faults().on(Verb::Get, "nodes").nth(2).delay(Duration::from_secs(25));
+    cluster.create(on_node("orphan-a", "node-a")).await?;
+    cluster.create(on_node("orphan-b", "node-b")).await?;
+    cluster.advance(Duration::from_secs(62)).await;
+    assert_eq!(names(&cluster).await?, ["orphan-a", "orphan-b"]);
+    create_node(&cluster, "node-a", "True", false).await?;
+    cluster.create(on_node("new", "node-a")).await?;
+    cluster.until_gone::<Pod>("orphan-b").await?;
+    cluster.until_gone::<Pod>("orphan-a").await?;
+    cluster.advance(LONG_ENOUGH).await;
+    assert_eq!(names(&cluster).await?, ["new"]);
+    cluster.stop().await
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_crash_after_any_write_of_the_pod_collector_changes_nothing() -> Result<(), Failure> {
     let story = async |scene: &Scene<'_>| {

@@ -83,7 +83,8 @@ pub(crate) async fn a_rule_says_what_it_has_done(cluster: &TestCluster) -> Resul
 pub(crate) async fn a_rule_without_effect_says_what_it_would_do(cluster: &TestCluster) -> Result<(), Failure> {
     publish(cluster, &json!([])).await?;
     use_device(cluster, "web", "gpu-0", &json!([])).await?;
-    let want = "2 published devices selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace if the \
+    use_device(cluster, "tolerant", "gpu-1", &tolerating(None)).await?;
+    let want = "2 published devices selected. 2 allocated devices selected. 1 pod would be evicted in 1 namespace if the \
                 effect was NoExecute. This information will not be updated again. Recreate the DeviceTaintRule to trigger \
                 an update.";
     // It is told once, from the caches, which may not show the claim yet.
@@ -96,7 +97,7 @@ pub(crate) async fn a_rule_without_effect_says_what_it_would_do(cluster: &TestCl
     cluster.until_eq("the rule", dry_run, want.to_owned()).await?;
     let pod = cluster.api::<Pod>().get("web").await?;
     expect(pod.metadata.deletion_timestamp.is_none(), "it stays", &pod.metadata)?;
-    clean(cluster, &["web"]).await
+    clean(cluster, &["tolerant", "web"]).await
 }
 
 /// The driver of a test: others run beside it.

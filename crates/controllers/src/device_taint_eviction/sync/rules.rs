@@ -10,7 +10,7 @@ use steersman_runtime::writer::Outcome;
 use steersman_runtime::{Action, Context, Error, Patch, Reconciler};
 
 use super::super::memory::Memory;
-use super::super::plan::{devices, matches, newest, selects};
+use super::super::plan::{as_if_evicting, devices, matches, newest, selects};
 use super::super::status::{self, Counts};
 use super::{Observed, Why};
 
@@ -62,7 +62,7 @@ impl Rules {
                 let claims = self.observed.claims.filter(|claim| selects(rule, claim));
                 let allocated = claims.iter().flat_map(|claim| devices(claim));
                 let allocated = allocated.filter(|it| matches(rule, &it.driver, &it.pool, &it.device)).count();
-                Counts { pending: self.pending(cx, rule), published, allocated, evicted }
+                Counts { pending: self.pending(cx, &Arc::new(as_if_evicting(rule))), published, allocated, evicted }
             }
             _ => Counts { evicted, ..Counts::default() },
         }

@@ -12,7 +12,7 @@ use steersman_runtime::events::About;
 use steersman_runtime::{Action, Context, Error, Patch, Reconciler, WriteError};
 use tokio::time::Instant;
 
-use super::{NODES, TRIES, Why, live, mark_unready, set_taints};
+use super::{NODES, TRIES, Why, is_answer, live, mark_unready, set_taints};
 use crate::node_lifecycle::health::{Grace, ready};
 use crate::node_lifecycle::memory::Memory;
 use crate::node_lifecycle::metrics::Metrics;
@@ -213,13 +213,18 @@ impl Monitor {
         if self.memory.has_marked(name) {
             return;
         }
+        let mut are_marked = true;
         for pod in self.by_node.get(name) {
-            if let Err(error) = mark_unready(cx, cx.writer.unowned(), &pod).await {
-                tracing::warn!(node = %name, %error, "a pod could not be marked as not ready; it will be tried again");
-                return;
+            let Err(error) = mark_unready(cx, cx.writer.unowned(), &pod).await else { continue };
+            let pod = pod.meta().key();
+            tracing::warn!(node = %name, %pod, %error, "a pod could not be marked as not ready; it will be tried again");
+            are_marked = false;
+            // Others get no answer either, and the check of all nodes would wait for each of them.
+            if !is_answer(&error) {
+                break;
             }
         }
-        self.memory.set_marked(name, true);
+        self.memory.set_marked(name, are_marked);
     }
 
     /// Takes the count of all zones into account.
