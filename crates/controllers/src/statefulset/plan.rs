@@ -259,6 +259,14 @@ impl Observed<'_> {
         })
     }
 
+    /// Returns the names of a pod's claims that another controller owns, so that the retention policy does not apply.
+    pub(super) fn claims_of_others(&self, pod: &PodView) -> Vec<String> {
+        let owners = Owners { set: self.set, pod };
+        let claims = self.claims_of(pod);
+        let is_of_another = |claim: &Arc<PersistentVolumeClaimView>| owners.is_of_another(claim.meta());
+        claims.filter(|(_, claim)| claim.as_ref().is_some_and(is_of_another)).map(|(name, _)| name).collect()
+    }
+
     /// Whether a claim of this ordinal is about to be deleted with an earlier pod.
     pub(super) fn has_claim_of_earlier_pod(&self, ordinal: i64) -> bool {
         if !Policy::of(self.set).delete_with_pod {
